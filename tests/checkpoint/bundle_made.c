@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void bytes_load(const char *path, struct bytes *ret)
 {
@@ -69,13 +70,23 @@ struct path path_of(const char *folder, const char *name)
     return path;
 }
 
+void merge_shards(const char *const shards[], int count, const char *prefix)
+{
+    if (bundle_merge(shards, count, prefix)) fail_msg("%s", error_text());
+    for (int i = 0; i < count; i++) {
+        char index[FOLDER_PATH_MAX + 8];
+        snprintf(index, sizeof index, "%s.index", shards[i]);
+        assert_int_equal(unlink(index), 0);
+    }
+}
+
 const char *write_both(const char *folder)
 {
     const char *shards[] = {folder_path(folder, "part-0"), folder_path(folder, "part-1")};
     const char *prefix = folder_path(folder, "model.ckpt-7");
     write_ps_0(shards[0]);
     write_ps_1(shards[1]);
-    assert_int_equal(bundle_merge(shards, 2, prefix), OK);
+    merge_shards(shards, 2, prefix);
     return prefix;
 }
 

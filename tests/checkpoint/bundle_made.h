@@ -30,6 +30,10 @@ struct made {
 };
 void write_bundle(const char *prefix, const struct made *, int count);
 
+/* bundle_merge, which must succeed, and then the shards' own indexes go, as its caller's task is.
+ */
+void merge_shards(const char *const shards[], int count, const char *prefix);
+
 /* The two shards of one checkpoint: emb [3, 2] in two slices, bias [1], global_step. */
 enum { EMB_ROWS = 3, EMB_COLUMNS = 2 };
 void write_ps_0(const char *prefix);

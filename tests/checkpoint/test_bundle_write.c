@@ -367,7 +367,7 @@ static void bundles_already_joined_are_joined_again(void **folder)
     const char *prefix = folder_path(*folder, "all");
     float emb[6];
     write_bundle(parts[0], made, 1);
-    assert_int_equal(bundle_merge(parts, 2, prefix), OK);
+    merge_shards(parts, 2, prefix);
     assert_int_equal(folder_count(*folder, "all.data-0000?-of-00003"), 3);
     assert_int_equal(folder_count(*folder, "*"), 4);
     struct bundle *b = opened(prefix);
@@ -395,7 +395,7 @@ static void a_checkpoint_is_replaced_with_all_its_files(void **folder)
     const struct made made[] = {{piece_a, one}};
     const char *prefix = write_both(*folder), *shard = folder_path(*folder, "p");
     write_bundle(shard, made, 1);
-    assert_int_equal(bundle_merge(&shard, 1, prefix), OK);
+    merge_shards(&shard, 1, prefix);
     assert_int_equal(folder_count(*folder, "*"), 2);
     struct bundle *b = opened(prefix);
     assert_int_equal(bundle_entries(b), 1);

@@ -1,4 +1,5 @@
 /* test_checkpoints.c - which checkpoints there are, which stay and which go, over restarts too. */
+#include "core/base/random.h"
 #include "tests/checkpoint/run.h"
 
 #include <fcntl.h>
@@ -170,18 +171,27 @@ static void a_step_reached_again_after_going_back_comes_last(void **state)
     checkpoints_close(c);
 }
 
-static void one_that_the_list_does_not_know_is_replaced_too(void **state)
+static void one_that_the_list_does_not_know_is_never_replaced(void **state)
 {
     struct checkpoints *c = run_open(*state, 3, NOW);
     run_publish(c, 7, NOW);
+    run_publish(c, 8, NOW);
     checkpoints_close(c);
     unlink(folder_path(*state, "checkpoint"));
     c = run_open(*state, 3, NOW);
-    assert_null(checkpoints_newest(c, 0));
-    assert_int_equal(run_try(c, 7, 70, NOW), OK);
-    run_check(checkpoints_newest(c, 0), 70);
-    assert_string_equal(run_list(*state), "model.ckpt-7");
-    assert_int_equal(folder_count(*state, "*"), 1 + 3);
+    assert_newest(c, 0, "model.ckpt-8"); /* found, and resumed from */
+    assert_newest(c, 1, "model.ckpt-7");
+    assert_int_equal(run_try(c, 8, 80, NOW), OK);
+    run_check(checkpoints_newest(c, 0), 80);
+    assert_string_equal(run_list(*state), "model.ckpt-7 model.ckpt-08");
+    for (int life = 0; life < 3; life++) {
+        for (int step = 9; step < 14; step++) run_publish(c, (uint64_t)step, NOW);
+        run_check(folder_path(*state, "model.ckpt-7"), 7);
+        run_check(folder_path(*state, "model.ckpt-8"), 8);
+        checkpoints_close(c);
+        c = run_open(*state, 3, NOW);
+    }
+    assert_string_equal(run_list(*state), "model.ckpt-11 model.ckpt-12 model.ckpt-13");
     checkpoints_close(c);
 }
 
@@ -348,18 +358,127 @@ static void a_state_file_that_cannot_be_understood_is_no_loss(void **state)
     }
 }
 
-static void what_the_list_names_but_is_absent_leaves_it(void **state)
+/* ---- folders that are not whole ---- */
+
+static void an_index_that_is_missing_is_told_and_its_data_stay(void **state)
+{
+    struct checkpoints *c = run_open(*state, 3, NOW);
+    for (int step = 1; step <= 3; step++) run_publish(c, (uint64_t)step, NOW);
+    checkpoints_close(c);
+    unlink(folder_path(*state, "model.ckpt-2.index"));
+    unlink(folder_path(*state, "model.ckpt-3.index"));
+    for (int life = 0; life < 3; life++) {
+        c = run_open(*state, 3, NOW);
+        assert_newest(c, 0, "model.ckpt-3"); /* whoever opens it learns what is missing */
+        assert_newest(c, 1, "model.ckpt-1");
+        assert_null(checkpoints_newest(c, 2));
+        assert_int_equal(folder_count(*state, "model.ckpt-[23].data-*"), 2 * RUN_SHARDS);
+        checkpoints_close(c);
+    }
+    c = run_open(*state, 2, NOW); /* whose removal may have been cut short */
+    run_publish(c, 4, NOW);
+    assert_int_equal(folder_count(*state, "model.ckpt-3.data-*"), RUN_SHARDS);
+    checkpoints_close(c);
+}
+
+static void a_removal_that_was_cut_short_is_finished(void **state)
 {
     struct checkpoints *c = run_open(*state, 5, NOW);
     for (int step = 1; step <= 3; step++) run_publish(c, (uint64_t)step, NOW);
     checkpoints_close(c);
     unlink(folder_path(*state, "model.ckpt-1.index"));
-    unlink(folder_path(*state, "model.ckpt-3.index")); /* a removal that was cut short */
-    c = run_open(*state, 5, NOW);
-    assert_newest(c, 0, "model.ckpt-2");
-    assert_null(checkpoints_newest(c, 1));
-    assert_int_equal(folder_count(*state, "model.ckpt-[13].*"), 0);
+    c = run_open(*state, 2, NOW);
+    assert_newest(c, 0, "model.ckpt-3");
+    assert_newest(c, 1, "model.ckpt-2");
+    assert_null(checkpoints_newest(c, 2));
+    assert_int_equal(folder_count(*state, "model.ckpt-1.*"), 0);
     checkpoints_close(c);
+}
+
+static void a_folder_that_has_moved_has_its_checkpoints_beside_the_state_file(void **state)
+{
+    char text[2 * FOLDER_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    const char *run = folder_path(*state, "run"), *other = folder_path(*state, "other");
+    struct checkpoints *c = run_open(run, 5, NOW);
+    run_publish(c, 1, NOW);
+    run_publish(c, 2, NOW);
+    checkpoints_close(c);
+    file_write(run, "checkpoint",
+               "model_checkpoint_path: \"/nowhere/run/model.ckpt-2\"\n"
+               "all_model_checkpoint_paths: \"/nowhere/run/model.ckpt-1\"\n"
+               "all_model_checkpoint_paths: \"/nowhere/run/model.ckpt-2\"\n");
+    assert_int_equal(checkpoint_find(run, prefix), OK); /* as those who only read see it */
+    assert_string_equal(prefix, folder_path(run, "model.ckpt-2"));
+    c = run_open(run, 5, NOW);
+    assert_newest(c, 0, "model.ckpt-2");
+    assert_newest(c, 1, "model.ckpt-1");
+    run_publish(c, 3, NOW);
+    assert_string_equal(run_list(run), "model.ckpt-1 model.ckpt-2 model.ckpt-3");
+    checkpoints_close(c);
+
+    checkpoints_close(run_open(other, 5, NOW)); /* where it says is where it is */
+    snprintf(text, sizeof text, "model_checkpoint_path: \"%s/model.ckpt-3\"\n", run);
+    file_write(other, "checkpoint", text);
+    c = run_open(other, 5, NOW);
+    assert_string_equal(checkpoints_newest(c, 0), folder_path(run, "model.ckpt-3"));
+    checkpoints_close(c);
+}
+
+/* Checkpoints of steps 1 .. LISTED by this run, and others that nobody listed. Then indexes,
+ * whole checkpoints or the state file go, and a run goes on for some steps, in several lives. */
+enum { LISTED = 4, STEPS = 12, KEPT = 3 };
+
+static void lose_some(const char *folder, uint64_t seed, bool lost[1 + STEPS])
+{
+    for (int step = 1; step <= LISTED; step++) {
+        char pattern[64];
+        lost[step] = random_u64(seed, (uint64_t)step) % 3 == 0;
+        snprintf(pattern, sizeof pattern, "model.ckpt-%d.index", step);
+        if (lost[step]) unlink(folder_path(folder, pattern));
+    }
+    if (random_u64(seed, 100) % 3 == 0) unlink(folder_path(folder, "checkpoint"));
+    if (random_u64(seed, 100) % 3 == 1) file_write(folder, "checkpoint", "nonsense");
+}
+
+static void nothing_goes_but_what_retention_lets_go(void **state)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        char folder[FOLDER_PATH_MAX], name[64];
+        bool lost[1 + STEPS] = {0}, is_foreign[1 + STEPS] = {0};
+        snprintf(name, sizeof name, "run-%d", (int)seed);
+        snprintf(folder, sizeof folder, "%s", folder_path(*state, name));
+        struct checkpoints *c = run_open(folder, 0, NOW);
+        for (int step = 1; step <= STEPS; step++) {
+            is_foreign[step] = step > LISTED && random_u64(seed, 200 + (uint64_t)step) % 3 == 0;
+            if (!is_foreign[step]) continue;
+            assert_int_equal(run_try(c, (uint64_t)step, (float)(100 + step), NOW), OK);
+        }
+        checkpoints_close(c);
+        unlink(folder_path(folder, "checkpoint"));
+        file_write(folder, "checkpoint", "model_checkpoint_path: \"model.ckpt-0\"\n");
+        c = run_open(folder, LISTED + 1, NOW);
+        for (int step = 1; step <= LISTED; step++) run_publish(c, (uint64_t)step, NOW);
+        checkpoints_close(c);
+        lose_some(folder, seed, lost);
+
+        for (int step = LISTED + 1; step <= STEPS; step++) {
+            c = run_open(folder, KEPT, NOW);
+            run_publish(c, (uint64_t)step, NOW);
+            run_check(checkpoints_newest(c, 0), (float)step);
+            checkpoints_close(c);
+            for (int i = LISTED + 1; i <= STEPS; i++) {
+                snprintf(name, sizeof name, "model.ckpt-%d", i);
+                if (is_foreign[i]) run_check(folder_path(folder, name), (float)(100 + i));
+            }
+            /* what is among the newest KEPT of the list, with an index or without */
+            for (int i = step - KEPT + 1; i <= LISTED && i >= 1; i++) {
+                snprintf(name, sizeof name, "model.ckpt-%d.data-*", i);
+                assert_int_equal(folder_count(folder, name), RUN_SHARDS);
+                snprintf(name, sizeof name, "model.ckpt-%d", i);
+                if (!lost[i]) run_check(folder_path(folder, name), (float)i);
+            }
+        }
+    }
 }
 
 int main(void)
@@ -374,7 +493,7 @@ int main(void)
         IN_FOLDER(with_keep_max_0_all_stay_and_the_state_file_names_the_last),
         IN_FOLDER(the_same_step_again_replaces_what_was_there),
         IN_FOLDER(a_step_reached_again_after_going_back_comes_last),
-        IN_FOLDER(one_that_the_list_does_not_know_is_replaced_too),
+        IN_FOLDER(one_that_the_list_does_not_know_is_never_replaced),
         IN_FOLDER(one_that_is_read_is_replaced_when_the_reader_is_done),
         IN_FOLDER(what_is_leased_stays_until_it_is_dropped),
         IN_FOLDER(a_lease_that_is_not_renewed_ends),
@@ -382,7 +501,10 @@ int main(void)
         IN_FOLDER(a_checkpoint_that_is_gone_cannot_be_leased),
         IN_FOLDER(what_lies_elsewhere_is_never_removed),
         IN_FOLDER(a_state_file_that_cannot_be_understood_is_no_loss),
-        IN_FOLDER(what_the_list_names_but_is_absent_leaves_it),
+        IN_FOLDER(an_index_that_is_missing_is_told_and_its_data_stay),
+        IN_FOLDER(a_removal_that_was_cut_short_is_finished),
+        IN_FOLDER(a_folder_that_has_moved_has_its_checkpoints_beside_the_state_file),
+        IN_FOLDER(nothing_goes_but_what_retention_lets_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,13 +134,20 @@ class Corrupt(LifeCase):
         self.assertRegex(ended.stdout, "model.ckpt-0: .*; there is none before it")
         self.assertEqual(self.steps(), STEPS)
 
-    def test_an_index_that_is_gone_is_a_checkpoint_that_is_not_there(self):
+    def test_an_index_that_is_gone(self):
+        """What there still is of that checkpoint stays, though it leaves the list."""
+        left = sorted((self.folder / "run").glob("model.ckpt-60.data-*"))
         self.newest("index").unlink()
-        text = self.train(80, **self.saving())
+        ended = self.start("error")
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
+        self.assertRegex(ended.stdout, r"ERROR: cannot restore \S+/run/model.ckpt-60: .*No such file or directory; "
+                                       r"--set train.on_corrupt=previous goes on from model.ckpt-40")
+        text = self.train(80, **self.saving(train__on_corrupt="previous"))
+        self.assertRegex(text, r"WARNING: cannot restore \S+/run/model.ckpt-60: .*No such file or directory")
         self.assertRegex(text, r"begins from \S+/run/model.ckpt-40, step 40\n")
         self.assertEqual(self.named_steps(), [0, 20, 40, 80])
+        self.assertEqual(sorted((self.folder / "run").glob("model.ckpt-60.*")), left)
         self.assert_same("run", self.undisturbed())
-        self.assert_clean()
 
     def test_the_next_start_goes_on_from_the_new_one_though_its_step_is_smaller(self):
         flip(self.newest("data-00001-of-00002"), 5000)
@@ -153,20 +160,37 @@ class Corrupt(LifeCase):
         for garbage in (b"\0\xff garbage \"", b"", b"model_checkpoint_path: \"model.ckpt-60\n" * 3):
             (self.folder / "run" / "checkpoint").write_bytes(garbage)
             text = self.train(self.result()["step"] + 20, **self.saving())
-            self.assertRegex(text, r"WARNING: .*; the folder is searched for checkpoints instead")
+            self.assertRegex(text, r"WARNING: \S+/run/checkpoint: .*; resumes from the newest of \d checkpoints that are in the "
+                                   r"folder, model.ckpt-\d+; none of them is ever removed or replaced")
             self.assertRegex(text, r"begins from \S+/run/model.ckpt-\d+, step \d+\n")
         self.assertEqual(self.named_steps(), STEPS + [80, 100, 120])
 
-    def test_a_state_file_that_is_gone_means_a_run_from_the_start(self):
-        """As in TensorFlow; what lies there stays, but for the steps that are made anew."""
+    def test_so_does_a_state_file_that_is_gone(self):
         (self.folder / "run" / "checkpoint").unlink()
-        text = self.train(80, **self.saving())
-        self.assertNotIn("begins from", text)
-        self.assertRegex(text, r"WARNING: \S+/run has 4 checkpoints that its state file "
-                               r"\(checkpoint\) does not name: a run begins at step 0\n")
-        self.assertEqual((len(self.named_steps()), self.named_steps()[-1]), (2, 80))
-        self.assertLessEqual(set(STEPS), set(self.steps()))
+        text = self.train(80, **self.saving(train__keep_checkpoint_max=1))
+        self.assertRegex(text, r"WARNING: \S+/run: no state file \(checkpoint\); resumes from the newest of 4 checkpoints")
+        self.assertRegex(text, r"begins from \S+/run/model.ckpt-60, step 60\n")
+        self.assertEqual(self.named_steps(), [80])
+        self.assertEqual(self.steps(), STEPS + [80])  # what this run did not save it does not remove
         self.assert_same("run", self.undisturbed())
+
+    def test_a_folder_that_has_moved_is_resumed_from_though_its_state_file_has_absolute_paths(self):
+        state = self.folder / "run" / "checkpoint"
+        state.write_text(state.read_text().replace('"model.ckpt', '"/old/place/model.ckpt'))
+        self.verify("run")
+        text = self.train(80, **self.saving())
+        self.assertRegex(text, r"begins from \S+/run/model.ckpt-60, step 60\n")
+        self.assertEqual(self.named_steps(), STEPS + [80])
+        self.assert_same("run", self.undisturbed())
+
+    def test_where_all_are_gone_the_run_does_not_start_over(self):
+        for path in (self.folder / "run").glob("model.ckpt-*"):
+            path.unlink()
+        for policy in ("error", "previous"):
+            ended = self.start(policy)
+            self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
+            self.assertRegex(ended.stdout, r"ERROR: cannot restore \S+/run/model.ckpt-\d+: .*No such file or directory; "
+                                           r"there is none before it; -o OTHER_DIR starts over")
 
 
 if __name__ == "__main__":

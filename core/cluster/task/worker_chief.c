@@ -253,7 +253,7 @@ static err bad_checkpoint(const char *prefix, const char *why, const char *outlo
 static const char *outlook_of(bool is_whole, bool has_previous, bool goes_on)
 {
     if (is_whole) return "it is not damaged; -o OTHER_DIR begins anew";
-    if (!has_previous) return "there is none before it";
+    if (!has_previous) return "there is none before it; -o OTHER_DIR starts over";
     return goes_on ? "goes on from " : "--set train.on_corrupt=previous goes on from ";
 }
 

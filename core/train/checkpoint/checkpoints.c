@@ -77,16 +77,24 @@ bool checkpoints_is_ours(const struct checkpoints *c, const char *prefix)
     return strcmp(folder, c->directory) == 0;
 }
 
-/* What was removed by a chief that was killed before it could say so, or before all of it was. */
-static void forget_absent(struct checkpoints *c)
+/* Finishes the removals of a chief that was killed amid them. Any other checkpoint whose index is
+ * missing stays in the list, and what there is of it in the folder: a copy may not be complete. */
+static err finish_removals(struct checkpoints *c)
 {
-    for (int i = c->state.count - 1; i >= 0; i--) {
-        const char *prefix = c->state.records[i].prefix;
-        if (has_index(prefix)) continue;
+    struct checkpoint_state *state = &c->state;
+    bool *is_let_go = calloc((size_t)state->count + 1, sizeof *is_let_go);
+    if (!is_let_go) return fail(ERR_MEMORY, "no memory for a list of checkpoints");
+    for (int i = 0; i < state->count; i++)
+        is_let_go[i] = checkpoints_lets_go(c, i) && !has_index(state->records[i].prefix);
+    for (int i = state->count - 1; i >= 0; i--) {
+        const char *prefix = state->records[i].prefix;
+        if (!is_let_go[i]) continue;
         const bool is_usual = checkpoint_step(prefix) >= 0 && checkpoints_is_ours(c, prefix);
         if (is_usual && bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
-        state_forget(&c->state, i);
+        state_forget(state, i);
     }
+    free(is_let_go);
+    return OK;
 }
 
 /* With keep_max 0 the state file names the newest only; those before it are in the folder. */
@@ -107,34 +115,49 @@ static err add_unnamed(struct checkpoints *c)
     return OK;
 }
 
-static err load(struct checkpoints *c, double now_s)
+/* Where there is no state file, or none that can be understood, as of a folder that was copied in
+ * part: the run resumes from what is there, which is not its own to remove. */
+static err search(struct checkpoints *c)
+{
+    TRY(checkpoints_search(c->directory, INT64_MAX, &c->state));
+    for (int i = 0; i < c->state.count; i++) c->state.records[i].is_found = true;
+    return OK;
+}
+
+/* ret_why: why the folder was searched, where the state file is no reason not to */
+static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX])
 {
     err e = state_read(c->directory, &c->state);
-    if (e == ERR_INPUT) {
-        log_line(LOG_WARNING, "%s; the folder is searched for checkpoints instead", error_text());
-        e = checkpoints_search(c->directory, INT64_MAX, &c->state);
+    ret_why[0] = '\0';
+    if (e && e != ERR_INPUT) return e;
+    if (e) snprintf(ret_why, ERROR_TEXT_MAX, "%s", error_text());
+    if (c->state.count == 0) {
+        TRY(search(c));
+    } else {
+        TRY(finish_removals(c));
+        TRY(add_unnamed(c));
     }
-    if (e) return e;
-    forget_absent(c);
-    TRY(add_unnamed(c));
     if (c->state.preserved_s <= 0) c->state.preserved_s = now_s;
     return OK;
 }
 
-/* A folder that was copied without its state file, say. As in TensorFlow nothing of it counts, but
- * whoever meant to go on should not learn that from the losses. */
-static void warn_of_unnamed(const struct checkpoints *c)
+/* Whoever meant to resume, or to start over, should not learn from the losses what was chosen. */
+static void warn_of_search(const struct checkpoints *c, const char *why)
 {
-    struct checkpoint_state found = {0};
-    if (c->state.count == 0 && checkpoints_search(c->directory, INT64_MAX, &found)) {
-        log_line(LOG_WARNING, "%s", error_text());
-    } else if (found.count > 0) {
+    const struct checkpoint_state *state = &c->state;
+    char text[ERROR_TEXT_MAX];
+    const bool is_found = state->count > 0 && state->records[0].is_found;
+    if (!is_found && !why[0]) return;
+    snprintf(text, sizeof text, "%s", c->directory);
+    if (!why[0]) why = strncat(text, ": no state file (" CHECKPOINT_STATE ")", 40);
+    if (!is_found)
+        log_line(LOG_WARNING, "%s; no checkpoint is in the folder: starts over", why);
+    else
         log_line(LOG_WARNING,
-                 "%s has %d %s that its state file (" CHECKPOINT_STATE
-                 ") does not name: a run begins at step 0",
-                 c->directory, found.count, found.count == 1 ? "checkpoint" : "checkpoints");
-    }
-    state_fini(&found);
+                 "%s; resumes from the newest of %d %s that are in the folder, %s; none of them is "
+                 "ever removed or replaced; another folder starts over",
+                 why, state->count, state->count == 1 ? "checkpoint" : "checkpoints",
+                 strrchr(state->records[state->count - 1].prefix, '/') + 1);
 }
 
 err checkpoints_prove(const char *directory)
@@ -150,14 +173,15 @@ err checkpoints_open(const char *directory, const struct retention *retention, d
     struct checkpoints *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory for a list of checkpoints");
     c->retention = *retention;
+    char why[ERROR_TEXT_MAX];
     err e = open_folder(directory, c->directory);
-    if (!e) e = load(c, now_s);
+    if (!e) e = load(c, now_s, why);
     if (e) {
         checkpoints_close(c);
         return e;
     }
     checkpoints_sweep(c, now_s);
-    warn_of_unnamed(c);
+    warn_of_search(c, why);
     *ret = c;
     return OK;
 }
@@ -174,12 +198,12 @@ const char *checkpoints_directory(const struct checkpoints *c)
     return c->directory;
 }
 
-/* Without one that is half removed, which is listed until all of it is. */
 const char *checkpoints_newest(const struct checkpoints *c, int index)
 {
     for (int i = c->state.count - 1; i >= 0 && index >= 0; i--) {
+        const bool is_newest = i == c->state.count - 1;
         const char *prefix = c->state.records[i].prefix;
-        if (has_index(prefix) && index-- == 0) return prefix;
+        if ((is_newest || has_index(prefix)) && index-- == 0) return prefix;
     }
     return NULL;
 }
@@ -290,11 +314,12 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 
 err checkpoints_own(struct checkpoints *c, uint64_t token, double now_s)
 {
+    char why[ERROR_TEXT_MAX];
     TRY(write_token(c, token));
     c->token = token;
     state_fini(&c->state);
     c->state = (struct checkpoint_state){0};
-    return load(c, now_s);
+    return load(c, now_s, why);
 }
 
 /* A token that somebody removed, with all else perhaps, is nobody else's. */

@@ -22,9 +22,12 @@ struct retention {
 };
 
 struct checkpoints;
-/* Makes the folder where it is absent (with its parents), reads the state file. A state file that
- * cannot be understood is a warning in the log: the folder is then searched for model.ckpt-*.index.
- * now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
+/* Makes the folder where it is absent (with its parents), reads the state file. Where that is
+ * absent or cannot be understood the folder is searched for model.ckpt-*.index, which is a warning
+ * in the log; what is found is resumed from, and never removed or replaced. An absolute path in the
+ * state file that leads nowhere is looked for by its last part beside the state file: the folder
+ * may have moved. What the state file names is removed when retention lets it go, and by nothing
+ * else. now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
 err checkpoints_open(const char *directory, const struct retention *, double now_s,
                      struct checkpoints **ret);
 /* Whether it could be opened, as there: makes the folder, and touches nothing in it. */
@@ -32,7 +35,9 @@ err checkpoints_prove(const char *directory);
 void checkpoints_close(struct checkpoints *);                  /* NULL is fine */
 const char *checkpoints_directory(const struct checkpoints *); /* absolute */
 
-/* The newest, the one before it with index 1, ...: its prefix, or NULL past the oldest. */
+/* The newest, the one before it with index 1, ...: its prefix, or NULL past the oldest. The newest
+ * is what the state file says, though files of it may be missing, which whoever opens it must
+ * learn; older ones are those that have an index. */
 const char *checkpoints_newest(const struct checkpoints *, int index);
 /* STEP of model.ckpt-STEP; -1 where the name has none. */
 int64_t checkpoint_step(const char *prefix);
@@ -51,8 +56,9 @@ void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX]);
 /* ERR_PEER: another one owns the folder. All shards are there: joins them, replaces the state file,
  * removes what retention lets go. ret_prefix: of the new checkpoint. The same step again replaces
- * what was there; while that is leased the new one is called model.ckpt-0STEP. The temporary folder
- * is gone in any case. */
+ * what was there; while that is leased the new one is called model.ckpt-0STEP, and always where a
+ * checkpoint of this step is there that the state file does not name, which stays. The temporary
+ * folder is gone in any case. */
 err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,

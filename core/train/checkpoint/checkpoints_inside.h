@@ -41,6 +41,7 @@ double file_time_s(const char *path); /* -1 then, too */
 struct checkpoint_record {
     char *prefix;  /* owned */
     double time_s; /* -1: not known */
+    bool is_found; /* by a search, without a state file: in the list, and never removed */
 };
 
 struct checkpoint_state {
@@ -78,11 +79,14 @@ bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 /* Removes leases of this checkpoint that are over, too. */
 bool lease_is_held(const char *prefix, double now_s);
 
+/* ---- what may go (publish.c) ---- */
+
+/* Whether retention removes records[index] with the next checkpoint: where its files are missing, a
+ * removal was cut short. */
+bool checkpoints_lets_go(const struct checkpoints *, int index);
+
 /* ---- what is left of dead runs (sweep.c) ---- */
 
-/* Puts one that is there but not in the list at its beginning, so that it is not forgotten; false:
- * it was known, or is not there. */
-bool checkpoints_know(struct checkpoints *, const char *prefix);
 /* Adds the folder's checkpoints of smaller steps than `below`, by step. */
 err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *);
 /* model.ckpt-STEP, with so many zeros before the step. */

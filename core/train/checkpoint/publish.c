@@ -7,7 +7,7 @@
  *
  * A step that is there already must not be overwritten file by file: the new checkpoint is called
  * model.ckpt-0STEP while the old one is there, and gets the usual name, by links, when that is
- * free.
+ * free. One that the list does not name is another run's, or stays for good: it is left alone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,21 +25,50 @@ static const double SECONDS_PER_HOUR = 3600;
 
 /* One per keep_every_hours. Where none came for long, the time that was missed is not made up for.
  */
-static bool stays_for_good(struct checkpoints *c, const struct checkpoint_record *record)
+static bool stays_for_good(const struct checkpoints *c, const struct checkpoint_record *record,
+                           double *preserved_s)
 {
     const double period_s = c->retention.keep_every_hours * SECONDS_PER_HOUR;
-    double *preserved_s = &c->state.preserved_s;
     if (period_s <= 0 || record->time_s <= *preserved_s + period_s) return false;
     *preserved_s += period_s;
     if (record->time_s > *preserved_s + period_s) *preserved_s = record->time_s;
     return true;
 }
 
-/* false: it cannot go now. One that lies elsewhere is not ours to remove. */
-static bool remove_files(const struct checkpoints *c, const char *prefix, double now_s)
+static bool is_replaced(const struct checkpoint_state *state, int index)
 {
+    const int newest = state->count - 1;
+    const int64_t step = checkpoint_step(state->records[newest].prefix);
+    return index != newest && step >= 0 && checkpoint_step(state->records[index].prefix) == step;
+}
+
+/* As remove_replaced and remove_oldest go on, one after the other. */
+bool checkpoints_lets_go(const struct checkpoints *c, int index)
+{
+    const struct checkpoint_state *state = &c->state;
+    const int64_t keep_max = c->retention.keep_max;
+    double preserved_s = state->preserved_s;
+    int64_t excess = state->count - keep_max;
+    if (state->records[index].is_found) return false;
+    if (is_replaced(state, index)) return true;
+    for (int i = 0; i < state->count; i++) excess -= is_replaced(state, i);
+    for (int i = 0; keep_max > 0 && i <= index && excess > 0; i++) {
+        if (is_replaced(state, i)) continue;
+        const bool stays = stays_for_good(c, &state->records[i], &preserved_s);
+        if (i == index) return !stays;
+        excess--;
+    }
+    return false;
+}
+
+/* false: it cannot go now. One that lies elsewhere, or that only a search found, is not ours to
+ * remove. */
+static bool remove_files(const struct checkpoints *c, const struct checkpoint_record *record,
+                         double now_s)
+{
+    const char *prefix = record->prefix;
     char meta[CHECKPOINT_PATH_MAX + 8]; /* the graph, where TensorFlow wrote it */
-    if (!checkpoints_is_ours(c, prefix)) return true;
+    if (record->is_found || !checkpoints_is_ours(c, prefix)) return true;
     if (lease_is_held(prefix, now_s)) return false;
     if (bundle_remove(prefix)) {
         log_line(LOG_WARNING, "an old checkpoint stays for now: %s", error_text());
@@ -54,12 +83,9 @@ static bool remove_files(const struct checkpoints *c, const char *prefix, double
 static void remove_replaced(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;
-    const int64_t step = checkpoint_step(state->records[state->count - 1].prefix);
-    for (int i = state->count - 2; i >= 0 && step >= 0; i--) {
-        const char *prefix = state->records[i].prefix;
-        if (checkpoint_step(prefix) == step && remove_files(c, prefix, now_s))
+    for (int i = state->count - 2; i >= 0; i--)
+        if (is_replaced(state, i) && remove_files(c, &state->records[i], now_s))
             state_forget(state, i);
-    }
 }
 
 /* keep_max 0: none. Each that leaves the list brings the next one to the place that is looked at.
@@ -71,7 +97,7 @@ static void remove_oldest(struct checkpoints *c, double now_s)
     int stays = 0; /* at the list's beginning */
     for (int64_t excess = state->count - keep_max; keep_max > 0 && excess > 0; excess--) {
         const struct checkpoint_record *record = &state->records[stays];
-        if (stays_for_good(c, record) || remove_files(c, record->prefix, now_s)) {
+        if (stays_for_good(c, record, &c->state.preserved_s) || remove_files(c, record, now_s)) {
             state_forget(state, stays);
         } else {
             stays++;
@@ -205,7 +231,6 @@ err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, u
     checkpoints_abandon(c, folder);
     if (e) return e;
 
-    checkpoints_know(c, usual);
     let_go(c, now_s);
     take_usual_name(c, usual, shards, now_s);
     return folder_copy(c->state.records[c->state.count - 1].prefix, ret_prefix);

@@ -1,7 +1,8 @@
 /* state.c - the list of a run's checkpoints, and the file `checkpoint` that holds it.
  *
  * Written are base names, so that the folder may move; read is what TensorFlow writes, absolute
- * paths too. The times go on over restarts (keep_every_hours).
+ * paths too, also of a folder that has moved since. The times go on over restarts
+ * (keep_every_hours).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { CAPACITY_MIN = 16 };
+static const double FOUND_TIME_S = 0; /* no checkpoint is so old: one that a search found */
 
 /* Doubled each time, so that a list of all 100000 is not copied 100000 times. */
 static err make_room(struct checkpoint_state *state)
@@ -31,7 +33,7 @@ err state_add(struct checkpoint_state *state, const char *prefix, double time_s)
     TRY(make_room(state));
     char *copy = strdup(prefix);
     if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
-    state->records[state->count++] = (struct checkpoint_record){copy, time_s};
+    state->records[state->count++] = (struct checkpoint_record){copy, time_s, false};
     return OK;
 }
 
@@ -49,17 +51,37 @@ void state_fini(struct checkpoint_state *state)
     *state = (struct checkpoint_state){0};
 }
 
-/* A relative path is meant from the folder; the time of one that has none is its file's. */
+/* The index is there for sure: a server that does not answer says neither. */
+static bool is_surely_there(const char *prefix)
+{
+    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    double time_s;
+    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
+    return !file_time(index, &time_s) && time_s >= 0;
+}
+
+/* A relative path is meant from the folder. An absolute one is of where the folder was when it was
+ * written: one that has moved since has the checkpoint beside the state file. */
+static err place(const char *directory, const char *prefix, char ret[CHECKPOINT_PATH_MAX])
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    if (path_is_relative(prefix)) return folder_join(directory, prefix, ret);
+    TRY(folder_copy(prefix, ret));
+    if (is_surely_there(prefix)) return OK;
+    TRY(folder_join(directory, folder_split(prefix, folder), ret));
+    return is_surely_there(ret) ? OK : folder_copy(prefix, ret);
+}
+
+/* The time of one that has none is its file's. */
 static err locate(const char *directory, struct checkpoint_record *record)
 {
     char path[CHECKPOINT_PATH_MAX];
-    if (path_is_relative(record->prefix)) {
-        TRY(folder_join(directory, record->prefix, path));
-        char *copy = strdup(path);
-        if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
-        free(record->prefix);
-        record->prefix = copy;
-    }
+    TRY(place(directory, record->prefix, path));
+    char *copy = strdup(path);
+    if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+    free(record->prefix);
+    record->prefix = copy;
+    record->is_found = record->time_s == FOUND_TIME_S;
     if (record->time_s >= 0) return OK;
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, record->prefix);
@@ -138,8 +160,8 @@ static void print(FILE *file, const char *directory, const struct checkpoint_sta
         print_path(file, "all_model_checkpoint_paths", short_name(directory, records[i].prefix));
     }
     for (int i = first; i < state->count; i++) {
-        fprintf(file, "all_model_checkpoint_timestamps: %.17g\n",
-                records[i].time_s > 0 ? records[i].time_s : 0);
+        const double time_s = records[i].is_found ? FOUND_TIME_S : records[i].time_s;
+        fprintf(file, "all_model_checkpoint_timestamps: %.17g\n", time_s);
     }
     fprintf(file, "last_preserved_timestamp: %.17g\n", state->preserved_s);
 }

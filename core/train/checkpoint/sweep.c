@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -61,31 +62,70 @@ static bool is_named(const struct checkpoint_state *state, const char *prefix)
     return false;
 }
 
-/* Joined, and then killed before the state file could name it: it is younger than that file. */
-static bool is_unborn(const struct sweep *sweep, const char *prefix)
+static bool is_index(const char *name)
 {
-    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
-    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
-    double time_s;
-    const bool is_known = !file_time(index, &time_s);
-    return is_known && !is_named(&sweep->run->state, prefix) && time_s >= sweep->state_s;
+    const size_t length = strlen(name), ending = strlen(CHECKPOINT_INDEX);
+    return length >= ending && strcmp(name + length - ending, CHECKPOINT_INDEX) == 0;
 }
 
-/* What publishing this step left when it was killed: data files without an index, or all of one. */
-static void remove_unborn(const struct sweep *sweep, uint64_t step)
+/* When the last shard of an attempt was written; -1: none is there. */
+struct attempt {
+    const char *folder;
+    double written_s;
+};
+
+static void look_at_shard(void *context, const char *name)
+{
+    struct attempt *attempt = context;
+    char path[CHECKPOINT_PATH_MAX];
+    double time_s;
+    if (strncmp(name, "part-", 5) != 0 || !is_index(name)) return;
+    if (folder_join(attempt->folder, name, path) || file_time(path, &time_s)) return;
+    if (time_s > attempt->written_s) attempt->written_s = time_s;
+}
+
+/* Joined by an attempt that was killed before the state file could name it: younger than its
+ * shards, whose indexes stay until it is named. */
+static bool is_unborn(const struct sweep *sweep, const struct attempt *attempt, const char *prefix)
+{
+    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    double time_s;
+    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
+    const bool is_known = !file_time(index, &time_s) && attempt->written_s >= 0;
+    return is_known && !is_named(&sweep->run->state, prefix) && time_s >= attempt->written_s &&
+           time_s >= sweep->state_s;
+}
+
+/* What publishing this step left when it was killed: data files without an index, or all of one.
+ * What the list names is no such thing, though its index may be missing. */
+static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
+    struct attempt attempt = {folder, -1};
+    if (folder_visit(folder, look_at_shard, &attempt)) return;
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         if (checkpoint_name(sweep->run->directory, step, zeros, prefix)) continue;
-        if (has_index(prefix) && !is_unborn(sweep, prefix)) continue;
+        if (is_named(&sweep->run->state, prefix)) continue;
+        if (has_index(prefix) && !is_unborn(sweep, &attempt, prefix)) continue;
         if (bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
     }
 }
 
-bool checkpoints_know(struct checkpoints *c, const char *prefix)
+/* Is the index of one a link to the other's? */
+static bool is_linked(const char *a, const char *b)
 {
-    struct checkpoint_state *state = &c->state;
-    if (is_named(state, prefix) || !has_index(prefix) || state_add(state, prefix, 0)) return false;
+    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    struct stat first, second;
+    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, a);
+    if (stat(path, &first)) return false;
+    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, b);
+    return !stat(path, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Puts one that was linked but not named yet at the beginning of the list. */
+static bool know(struct checkpoint_state *state, const char *prefix, double now_s)
+{
+    if (is_named(state, prefix) || state_add(state, prefix, now_s)) return false;
     const struct checkpoint_record record = state->records[state->count - 1];
     memmove(state->records + 1, state->records, (size_t)(state->count - 1) * sizeof record);
     state->records[0] = record;
@@ -100,12 +140,13 @@ static void sweep_spare(const struct sweep *sweep)
     for (int i = c->state.count - 1; i >= 0; i--) {
         const char *prefix = c->state.records[i].prefix;
         const int64_t step = checkpoint_step(prefix);
-        if (step < 0 || !checkpoints_is_ours(c, prefix)) continue;
+        if (step < 0 || c->state.records[i].is_found || !checkpoints_is_ours(c, prefix)) continue;
         if (checkpoint_name(c->directory, (uint64_t)step, 0, usual) || !strcmp(prefix, usual))
             continue;
         if (has_index(usual)) {
-            i += checkpoints_know(c, usual); /* the others moved up */
-        } else if (bundle_remove(usual)) {
+            i += is_linked(prefix, usual) &&
+                 know(&c->state, usual, sweep->now_s); /* the others moved up */
+        } else if (!is_named(&c->state, usual) && bundle_remove(usual)) {
             log_line(LOG_WARNING, "%s", error_text());
         }
     }
@@ -159,8 +200,8 @@ static void look_at(void *context, const char *name)
     int64_t step = -1;
     if (folder_join(sweep->run->directory, name, path)) return;
     if (is_temporary_folder(name, &step)) {
+        remove_unborn(sweep, path, (uint64_t)step); /* before what tells that it is */
         folder_remove_parts(path);
-        remove_unborn(sweep, (uint64_t)step);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
     } else if (is_lease(name) && is_stale(sweep, path)) {

@@ -198,7 +198,8 @@ static const struct field train_fields[] = {
      .fallback = "\"error\"",
      .choices = corrupt_names,
      .may_differ = true,
-     .help = "what a damaged checkpoint means at the start: the end, or a look at the one before "
+     .help = "what a newest checkpoint that is damaged or not whole means at the start: the end, "
+             "or a look at the one before "
              "it"},
     {.name = "warm_start",
      .type = FIELD_OBJECT,

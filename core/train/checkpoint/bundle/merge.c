@@ -134,17 +134,6 @@ static err publish(struct merge *m, struct output *index)
     return e;
 }
 
-/* The data are elsewhere by now; an index that stays is only litter. */
-static void remove_shards(const struct merge *m)
-{
-    for (int i = 0; i < m->shard_count; i++) {
-        char *path = NULL;
-        if (bundle_index_path(m->shards[i], &path)) continue;
-        (void)bundle_unlink(path);
-        free(path);
-    }
-}
-
 static err merge(struct merge *m)
 {
     struct output index = {0};
@@ -164,7 +153,6 @@ err bundle_merge(const char *const shards[], int count, const char *prefix)
     if (count < 1) return fail(ERR_INPUT, "%s: no shards to join", prefix);
     TRY(bundle_index_path(prefix, &m.index_path));
     const err e = merge(&m);
-    if (!e) remove_shards(&m);
     merge_drop(&m);
     return e;
 }

@@ -6,6 +6,7 @@
 
 #include "cmd/check.h"
 #include "cmd/run/task_parts.h"
+#include "core/cluster/description/setup.h"
 #include "core/train/session/session.h"
 #include "core/train/variables/growing/key_index.h"
 
@@ -113,7 +114,7 @@ static err check_open(struct check *check, int argc, char **argv)
         .workers = check->workers,
         .ps_count = check->ps_count,
         .balances = !run->is_local && cluster_gains_by_balance(&run->cluster),
-        .batches_per_push = 1,
+        .batches_per_push = (int)setup_gradients_per_push(&run->spec, check->workers, 0),
         .binds_device_memory = !run->cluster.is_distributed && !run->is_local,
     };
     TRY(session_open(&options, &check->session));

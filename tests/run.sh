@@ -35,7 +35,7 @@ stages() {
     ( target=cmd/dtrain
       build build-least -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dzookeeper=disabled )
     build build -Dtests=enabled -Dcuda=auto
-    plain='law bench pages real slow kernels graph train data cuda'
+    plain='law bench pages real slow ways kernels graph train data cuda'
     suites=
     for suite in $plain; do suites="$suites --suite $suite"; done
     # shellcheck disable=SC2086
@@ -43,7 +43,7 @@ stages() {
     ! grep -q avx512f /proc/cpuinfo ||
         stage build --setup avx2 --suite kernels --suite graph --suite train --suite data
     sanitized address,undefined
-    stage build-address --num-processes "$at_once" --no-suite law --no-suite bench --no-suite pages --no-suite slow
+    stage build-address --num-processes "$at_once" --no-suite law --no-suite bench --no-suite pages --no-suite slow --no-suite ways
     sanitized thread
     stage build-thread --num-processes "$at_once" --suite data --suite net --suite cluster
 }

@@ -306,8 +306,9 @@ static void vectors_of_any_length_lie_where_they_like(void **state)
     close_device(&cpu);
 }
 
-/* So long that threads have several packs at once, and some of them fewer than the others */
-static void long_vectors_give_each_thread_several_packs(void **state)
+/* So long that threads have several packs at once, and some of them fewer than the others; by a
+ * sanitizer it is left out, which sees no more in three million numbers than in twenty thousand. */
+[[gnu::unused]] static void long_vectors_give_each_thread_several_packs(void **state)
 {
     const int64_t n = 4 * (3 * (1 << 18) + 300) + 3;
     struct device gpu = open_gpu(), cpu = open_cpu();
@@ -572,7 +573,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_of_any_length_lie_where_they_like),
+#ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test(long_vectors_give_each_thread_several_packs),
+#endif
         cmocka_unit_test(sums_have_the_same_bits_wherever_the_vector_lies),
         cmocka_unit_test(rows_of_any_length_are_read_whole),
         cmocka_unit_test(many_rows_are_walked_through),

@@ -1,0 +1,159 @@
+"""What a spec and its command line may say: factors, their levels, and which may stand together.
+
+Levels of what the program lists (ops, losses, optimizers, ...) are held against its schema, so that what is added to
+the program is missing here until it has a level. `may_stand` knows what cannot be said at all; what can be said and is
+refused stands in REFUSALS with the words of its message.
+"""
+ACTIVATIONS = ["linear", "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "gelu_tanh"]
+INITIALIZERS = ["zeros", "ones", "constant", "random_normal", "truncated_normal", "random_uniform", "variance_scaling",
+                "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "orthogonal"]
+CELLS = ["csv", "jsonl", "tfrecord"]  # formats whose rows have cells of names that we choose
+NAMED = CELLS + ["criteo", "clicks"]  # formats whose rows have named cells
+MADE = ["random", "digits", "clicks"]  # formats without files
+LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm"]  # formats of lists of files
+TABLES = ["linear", "embedding", "interaction", "shared"]  # models with tables of rows
+BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss"]
+NUMBER = ["mean_squared_error", "huber"]
+
+FACTORS = {
+    "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "idx", "random", "digits", "clicks", "criteo"],
+    "packing": ["plain", "gzip", "zstd"],
+    "model": ["dense", "chain", "image", "linear", "embedding", "interaction", "shared", "cross"],
+    "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "ids", "weighted_ids"],
+    "table": ["static", "dynamic", "admitted", "evicted"],
+    "activation": ACTIVATIONS,
+    "loss": ["softmax_cross_entropy", *BINARY, *NUMBER],
+    "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "in_top_k", "log_loss", "loss", "mean_absolute_error",
+               "precision", "recall", "root_mean_squared_error"],
+    "optimizer": ["adadelta", "adagrad", "adagrad_da", "adam", "adamw", "ftrl", "gradient_descent", "lazy_adam",
+                  "lazy_momentum", "momentum", "proximal_adagrad", "proximal_gradient_descent", "rmsprop"],
+    "schedule": ["number", "constant", "piecewise_constant", "exponential_decay", "natural_exp_decay", "inverse_time_decay",
+                 "polynomial_decay", "cosine_decay", "cosine_decay_restarts", "linear_cosine_decay",
+                 "noisy_linear_cosine_decay", "cyclical"],
+    "clip": ["none", "value", "norm", "global_norm"],
+    "initializer": INITIALIZERS,
+    "regularizer": ["none", "l1", "l2"],
+    "partitioner": ["default", "none", "balanced", "fixed_size", "variable_axis_size", "min_max_variable", "mod"],
+    "placement": ["round_robin", "greedy", "pinned"],
+    "mode": ["sync", "async"],
+    "replicas": ["each", "twice"],
+    "staleness": ["any", "bounded"],
+    "wire": ["float32", "bf16", "fp16"],
+    "wire_values": ["float32", "bf16", "fp16"],
+    "replication": ["between_graph", "in_graph"],
+    "towers": [1, 2],
+    "cluster": ["single", "1x1", "1x2", "2x3", "3x2"],
+    "transport": ["auto", "shm", "tcp"],
+    "parts": ["auto", "always", "never"],
+    "stream": ["never", "always"],
+    "shuffle": [True, False],
+    "weight": ["none", "column"],
+    "prefetch": [1, 4],
+    "end": ["epochs", "last_step", "num_steps"],
+    "saving": ["end", "steps"],
+    "evaluation": ["none", "end", "during"],
+    "hook": ["none", "step_counter", "summary_saver", "checkpoint_saver", "evaluation", "nan", "logging", "early_stopping",
+             "final_evaluation", "global_step_waiter", "time_limit", "command", "profiler"],
+    "follow": [False, True],
+}
+
+# Levels that are no word of the program's lists
+EXTRA = {"metric": {"pr", "ranking"}, "schedule": {"number"}, "clip": {"none"}, "hook": {"none"},
+         "partitioner": {"default", "mod"}}
+OPS = {  # of some model in made.py
+    "add", "avg_pool", "concat", "conv2d", "dense", "dropout", "flatten", "max_pool", "multiply", "reshape", "softmax",
+    "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "cross_layer", "dot_interaction",
+    "factorization_machine", "embedding", "linear"}
+COLUMNS = {"bucketized", "crossed", "hash", "identity", "ids", "numeric", "vocabulary"}
+
+
+def never(*conditions):
+    """These levels, each (factor, level or levels), never stand together."""
+    told = []
+    for name, levels in conditions:
+        told.append((name, set(levels) if isinstance(levels, (list, set, tuple)) else {levels}))
+    return told
+
+
+def others(name, *levels):
+    return name, [level for level in FACTORS[name] if level not in levels]
+
+
+# What cannot be said, or means nothing
+APART = [
+    never(("format", MADE), others("packing", "plain")),
+    never(("format", MADE), ("stream", "always")),
+    never(("format", ["raw", "idx"]), ("stream", "always"), ("packing", ["zstd"])),
+    never(others("format", *NAMED), ("model", TABLES + ["cross"])),
+    never(("format", NAMED), ("model", ["image"])),
+    never(others("model", *TABLES), others("column", "hash")),
+    never(others("model", *TABLES), others("table", "static")),
+    never(("table", ["dynamic", "admitted", "evicted"]), others("column", "hash", "ids")),
+    never(("model", "linear"), others("activation", "linear")),
+    never(("model", "linear"), others("initializer", "glorot_uniform")),
+    never(("model", "linear"), others("regularizer", "none")),
+    never(("model", "shared"), ("column", ["bucketized", "crossed"])),
+    never(("column", ["ids", "weighted_ids", "vocabulary"]), ("format", ["clicks", "criteo"])),
+    never(others("format", *CELLS), ("weight", "column")),
+    never(others("format", *LISTED), ("follow", True)),
+    never(("follow", True), ("end", ["last_step", "num_steps"])),
+    never(("follow", True), ("shuffle", True)),
+    never(("follow", True), ("stream", "never")),
+    never(("format", ["clicks", "criteo"]), ("loss", ["softmax_cross_entropy", *NUMBER])),
+    never(("format", ["digits", "idx", "libsvm", "random", "raw"]), ("loss", BINARY + NUMBER)),
+    never(("loss", "softmax_cross_entropy"), others("metric", "accuracy", "in_top_k", "loss")),
+    never(("loss", BINARY), ("metric", ["in_top_k", "mean_absolute_error", "root_mean_squared_error"])),
+    never(("loss", NUMBER), others("metric", "loss", "mean_absolute_error", "root_mean_squared_error")),
+    never(("cluster", "single"), others("transport", "auto")),
+    never(("cluster", "single"), others("parts", "auto")),
+    never(("cluster", "single"), ("replication", "in_graph")),
+    never(("cluster", "single"), ("replicas", "twice")),
+    never(("transport", ["shm"]), others("parts", "auto")),
+    never(("mode", "async"), ("replicas", "twice")),
+    never(("mode", "sync"), ("staleness", "bounded")),
+    never(("evaluation", "none"), ("hook", ["evaluation", "early_stopping", "final_evaluation"])),
+    never(("partitioner", "mod"), others("model", *TABLES)),
+]
+
+# What can be said and is refused, with the words of the refusal
+REFUSED = [
+    (never(others("evaluation", "during"), ("hook", "early_stopping")), "needs evaluations while training"),
+    (never(("mode", "sync"), ("hook", "global_step_waiter")), "has a meaning with mode async only"),
+    (never(("model", "embedding"), ("initializer", "orthogonal")), "a table is made row by row"),
+    (never(("follow", True), ("replication", "in_graph")), "each worker reads for itself"),
+    (never(("model", TABLES), ("replicas", "twice")), "a worker cannot sum 2 batches into one push"),
+    (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "cross"])), "expected the 2 batches of a push"),
+    (never(others("table", "static"), ("optimizer", ["adam", "adamw"])), "changes all rows at each step"),
+]
+
+
+def may_stand(case):
+    """Of a case that is whole or has some of its factors: no more can make good what is apart."""
+    return can_be_said(case) and not refusals(case)
+
+
+def can_be_said(case):
+    return not any(holds(told, case) for told in APART)
+
+
+def holds(told, case):
+    return all(name in case and case[name] in levels for name, levels in told)
+
+
+def refusals(case):
+    """The words by which the program refuses it, of each reason."""
+    return [words for told, words in REFUSED if holds(told, case)]
+
+
+def missing_in(schema):
+    """Words of the program's lists that no level has."""
+    def words(definition, key):
+        return {one["properties"][key]["const"] for one in schema["$defs"][definition]["anyOf"] if "properties" in one}
+    lists = {"format": words("data_format", "format"), "loss": words("loss", "op"), "metric": words("metric", "op"),
+             "optimizer": words("optimizer", "type"), "schedule": words("schedule", "type"), "clip": words("clipping", "type"),
+             "initializer": words("initializer", "type"), "partitioner": words("partitioner", "type"),
+             "hook": words("hook", "type")}
+    lacking = {name: told - set(FACTORS[name]) for name, told in lists.items()}
+    lacking["op"] = words("op", "op") - OPS
+    lacking["column"] = words("column", "column") - COLUMNS
+    return {name: told for name, told in lacking.items() if told}

@@ -21,11 +21,12 @@ enum {
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
 };
+#define MESSAGE_COUNT_MAX (UINT64_C(1) << 62) /* steps, pushes, terms: sums of two do not wrap */
 
 /* messages.def lists them. */
 enum message_type {
     MESSAGE_NO_TYPE,
-#define MESSAGE(kind, senders, load) MESSAGE_##kind,
+#define MESSAGE(kind, ...) MESSAGE_##kind,
 #include "net/messages.def"
 #undef MESSAGE
     MESSAGE_TYPES
@@ -119,6 +120,25 @@ struct message {
     const void *body; /* valid during the call that delivers it; not terminated */
 };
 
+/* ranges.def lists them. */
+enum message_range {
+#define RANGE(name, most, what) RANGE_##name,
+#include "net/ranges.def"
+#undef RANGE
+    MESSAGE_RANGES
+};
+enum message_field { FIELD_CODE, FIELD_SEQUENCE, FIELD_STEP, FIELD_VERSION, MESSAGE_FIELDS };
+enum message_range message_range_of(uint32_t type, enum message_field);
+uint64_t message_number(const struct message *, enum message_field);
+
+/* The ends of all ranges, as a receiver knows them now. */
+struct message_ends {
+    struct message_end {
+        uint64_t least, most; /* 0 is right in any case */
+    } at[MESSAGE_RANGES];
+};
+extern const struct message_ends message_ends_of_all; /* of any receiver, at any time */
+
 const char *message_name(uint32_t type); /* "PUSH"; of any number */
 bool message_has_stretch(uint32_t type); /* of the block */
 bool message_has_rows(uint32_t type);    /* its stretch lies in the window of rows */
@@ -131,5 +151,9 @@ bool message_yields(const struct message *);
 /* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent
  * PUSH, "; NULL: nothing that the list tells of. */
 const char *message_fault(const struct message *, unsigned sender);
+/* Are all of its numbers within their ranges? false: ret_text says which is not, likewise. */
+enum { MESSAGE_BREACH_MAX = 128 };
+bool message_is_within(const struct message *, const struct message_ends *,
+                       char ret_text[MESSAGE_BREACH_MAX]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "net/wire.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 
 static void put32(unsigned char *to, uint32_t value)
@@ -90,13 +91,68 @@ struct message_row {
     const char *name;
     unsigned senders; /* enum message_sender */
     enum message_load load;
+    enum message_range ranges[MESSAGE_FIELDS];
 };
 
 static const struct message_row rows[MESSAGE_TYPES] = {
-#define MESSAGE(kind, senders, load) [MESSAGE_##kind] = {#kind, senders, load},
+#define MESSAGE(kind, senders, load, code, sequence, step, version)                                \
+    [MESSAGE_##kind] = {                                                                           \
+        #kind, senders, load, {RANGE_##code, RANGE_##sequence, RANGE_##step, RANGE_##version}},
 #include "net/messages.def"
 #undef MESSAGE
 };
+
+const struct message_ends message_ends_of_all = {{
+#define RANGE(name, most, what) [RANGE_##name] = {0, most},
+#include "net/ranges.def"
+#undef RANGE
+}};
+
+static const char *const range_texts[MESSAGE_RANGES] = {
+#define RANGE(name, most, what) [RANGE_##name] = what,
+#include "net/ranges.def"
+#undef RANGE
+};
+
+enum message_range message_range_of(uint32_t type, enum message_field field)
+{
+    return type < MESSAGE_TYPES ? rows[type].ranges[field] : RANGE_ANY;
+}
+
+uint64_t message_number(const struct message *m, enum message_field field)
+{
+    const uint64_t numbers[] = {m->code, m->sequence, m->step, m->version};
+    return numbers[field];
+}
+
+static void say_breach(const struct message *m, enum message_field field,
+                       const struct message_end *end, char text[MESSAGE_BREACH_MAX])
+{
+    static const char *const names[] = {"code", "sequence", "step", "version"};
+    const char *what = range_texts[message_range_of(m->type, field)];
+    const unsigned long long number = message_number(m, field), least = end->least,
+                             most = end->most;
+    if (least > 1)
+        snprintf(text, MESSAGE_BREACH_MAX, "%s %llu (its %s), where 0 or %llu to %llu is right",
+                 what, number, names[field], least, most);
+    else
+        snprintf(text, MESSAGE_BREACH_MAX, "%s %llu (its %s), where 0 to %llu is right", what,
+                 number, names[field], most);
+}
+
+bool message_is_within(const struct message *m, const struct message_ends *ends,
+                       char ret_text[MESSAGE_BREACH_MAX])
+{
+    for (int field = 0; field < MESSAGE_FIELDS; field++) {
+        const uint64_t number = message_number(m, (enum message_field)field);
+        const struct message_end *end =
+            &ends->at[message_range_of(m->type, (enum message_field)field)];
+        if (!number || (number >= end->least && number <= end->most)) continue;
+        say_breach(m, (enum message_field)field, end, ret_text);
+        return false;
+    }
+    return true;
+}
 
 const char *message_name(uint32_t type)
 {

@@ -252,6 +252,24 @@ void stage_send_to_ps(struct stage *s, int ps, int worker, const struct message 
     parcel->content = *parcel->source;
 }
 
+/* Whoever is hung up on hears of it at once. */
+static void notice_ends(struct stage *s)
+{
+    for (struct link *link = s->world.links; link; link = link->next)
+        if (link->is_open[TO_WORKER] && !link->is_open[TO_PS])
+            network_notice(&s->world, link, TO_WORKER);
+}
+
+void stage_lie(struct stage *s, struct actor *actor, int peer, const struct message *m)
+{
+    const enum job job = actor->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    s->world.has_liars = true;
+    actor->role->ops->message(actor->role, job, peer, m, &actor->outbox);
+    stage_flush(s);
+    notice_ends(s);
+    look(s);
+}
+
 /* ---- what has come of it ---- */
 
 int stage_updates(const struct stage *s, int ps)

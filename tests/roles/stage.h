@@ -68,6 +68,9 @@ void stage_flush(struct stage *); /* whatever was asked of roles directly */
 void stage_send_to_ps(struct stage *, int ps, int worker,
                       const struct message *); /* a forged one */
 
+/* By somebody in the place of that peer, at once. */
+void stage_lie(struct stage *, struct actor *, int peer, const struct message *);
+
 struct applied_update {
     uint64_t step; /* before it */
     uint32_t gradients;

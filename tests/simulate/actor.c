@@ -180,12 +180,21 @@ static void say(struct world *world, struct actor *actor, const char *text)
     snprintf(actor->said, sizeof actor->said, "%s", text);
 }
 
+static void note_breach(struct world *world, struct actor *actor, const struct action_breach *a)
+{
+    say(world, actor, a->text);
+    world->breaches++;
+    if (a->is_of_number && !world->has_liars) blame(world, "%s: %s", actor_name(actor), a->text);
+}
+
 static void act(struct world *world, struct actor *actor, const struct action *action)
 {
     if (action->type == ACTION_SEND)
         network_send(world, actor, &action->send);
     else if (action->type == ACTION_LOG)
         say(world, actor, action->log.text);
+    else if (action->type == ACTION_BREACH)
+        note_breach(world, actor, &action->breach);
     else if (action->type == ACTION_END)
         end(world, actor, &action->end);
     else if (action->type == ACTION_MOVE)

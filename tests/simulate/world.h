@@ -260,6 +260,8 @@ struct memory { /* windows and stores live as long as the world: whoever maps th
 struct world {
     struct run_options options;
     struct profile profile;
+    bool has_liars; /* else nobody says what is out of range */
+    int breaches;   /* that were told of */
     uint64_t now_us, draws, last_fault_us, disk_fails_until_us;
     struct events events;
     struct link *links;

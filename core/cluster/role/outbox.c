@@ -84,6 +84,16 @@ void outbox_log(struct outbox *out, const char *format, ...)
     outbox_add_log(out, (struct action_log){outbox_text(out, text)});
 }
 
+void outbox_breach(struct outbox *out, bool is_of_number, const char *format, ...)
+{
+    char text[ACTION_TEXT_MAX];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    outbox_add_breach(out, (struct action_breach){outbox_text(out, text), is_of_number});
+}
+
 void outbox_end(struct outbox *out, int code, const char *text)
 {
     outbox_add_end(out, (struct action_end){code, outbox_text(out, text)});
@@ -142,6 +152,12 @@ void ledger_pack(const struct ledger *ledgers, int count, uint64_t ret_numbers[]
     }
 }
 
+static bool is_ledger(const struct ledger *l)
+{
+    return l->received <= MESSAGE_COUNT_MAX && l->taken <= l->received &&
+           l->taken_step <= MESSAGE_COUNT_MAX;
+}
+
 bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
 {
     int64_t numbers[LEDGER_NUMBERS];
@@ -151,6 +167,7 @@ bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
         for (int k = 0; k < LEDGER_NUMBERS; k++)
             numbers[k] = (int64_t)le64toh((uint64_t)numbers[k]);
         ret[i] = ledger_of(numbers);
+        if (!is_ledger(&ret[i])) return false;
     }
     return true;
 }

@@ -236,8 +236,40 @@ static void refuse(struct ps_role *p, int worker, const struct message *m, const
     if (m->type == MESSAGE_SETUP && p->term == 0)
         ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
     else if (m->generation == p->config.generation)
-        outbox_log(out, "worker/%d sent %s (%u), %s", worker, message_name(m->type), m->type,
-                   fault);
+        outbox_breach(out, false, "worker/%d sent %s (%u), %s", worker, message_name(m->type),
+                      m->type, fault);
+}
+
+/* What this ps has agreed on with the worker, and given out. A push may be ahead of this ps where
+ * another one decides what is taken, and has: each worker brings one of those before the next. Some
+ * of its pushes it does not bring here: for each it has joined again. */
+static void narrow(const struct ps_role *p, int worker, struct message_ends *ends)
+{
+    const struct member *m = &p->members[worker];
+    const bool follows = ps_config_drops(&p->config) && p->options.task != 0;
+    const uint32_t agreed = ps_config_gradients(&p->config, p->options.workers, worker);
+    const uint64_t ahead = p->config.is_sync ? (uint64_t)p->options.workers : p->config.last_step;
+    ends->at[RANGE_ARRAYS].most = (uint64_t)p->config.arrays;
+    ends->at[RANGE_GRADIENTS] = (struct message_end){agreed, agreed};
+    ends->at[RANGE_PUSHES].most = m->ledger.received + 1 + (follows ? m->joins : 0);
+    ends->at[RANGE_GIVEN].most = p->step + (follows ? ahead : 0);
+    ends->at[RANGE_UPDATES].most = p->counters.applied;
+}
+
+/* Who breaks what was agreed is not counted on: its place may be taken by who keeps to it. */
+static bool is_breach(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct message_ends ends = message_ends_of_all;
+    char text[MESSAGE_BREACH_MAX];
+    const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
+    ends.at[RANGE_TERMS].most = p->term + TERMS_AHEAD_MAX;
+    if (is_of_now) narrow(p, worker, &ends);
+    if (message_is_within(m, &ends, text)) return false;
+    outbox_breach(out, true, "hangs up on worker/%d, which sent %s (%u), %s", worker,
+                  message_name(m->type), m->type, text);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+    return true;
 }
 
 /* What only a task of the same generation may say. */
@@ -281,13 +313,15 @@ static void on_message(struct role *role, enum job job, int worker, const struct
                        struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    if (p->phase == ENDED || job != JOB_WORKER) return;
+    if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
     const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
     p->applying_count = 0;
     if (ps_obeys(p, worker)) ps_renew_lease(p, 0);
     if (fault)
         refuse(p, worker, m, fault, out);
+    else if (is_breach(p, worker, m, out))
+        return;
     else if (m->type == MESSAGE_LEADS)
         ps_heard_term(p, worker, m, out);
     else if (m->type == MESSAGE_SETUP)

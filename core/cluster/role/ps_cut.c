@@ -138,6 +138,12 @@ static enum arrival all_arrived(const struct ps_role *p)
     return all;
 }
 
+/* What ps/0 has dropped does not come here any more. */
+static void note_dropped(struct ledger *here, const struct ledger *first)
+{
+    if (here->received < first->received) here->received = first->received;
+}
+
 /* A push that waits for a later round is not in the values yet: it must come again after a restore.
  */
 static void note_ledger(struct ps_role *p)
@@ -145,6 +151,8 @@ static void note_ledger(struct ps_role *p)
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         p->cut.as_of[w] = m->push == PUSH_WAITS ? m->before : m->ledger;
+        if (p->options.task != 0 && ps_config_drops(&p->config))
+            note_dropped(&p->cut.as_of[w], &p->cut.target[w]);
     }
     p->cut.covers = p->coverage;
 }

@@ -70,6 +70,7 @@ struct member {
     uint32_t gradients;   /* in it */
     struct ledger ledger;
     struct ledger before; /* PUSH_WAITS: the ledger without that push */
+    uint64_t joins;       /* since its last push came */
 
     struct ahead ahead;
     bool is_in_advance; /* its gradient is in what has advanced */

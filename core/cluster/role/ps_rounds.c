@@ -180,6 +180,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_note_held(p, out);
         return;
     }
+    member->joins++;
     member->makes_good = m->code == JOIN_TAKES_BACK;
     if (member->makes_good) give_back(p, worker, m);
     ps_forget_ahead(p, worker, out);
@@ -354,7 +355,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     }
     take(member, m);
     p->applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, m->step});
+    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, p->step});
     p->step++;
     p->counters.applied++;
     ps_cover(p, worker, out);
@@ -368,7 +369,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
 /* In order, and each once. Where ps/0 drops some, the others see gaps. */
 static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
 {
-    if (m->push == PUSH_WAITS || push->version > p->counters.applied) return false;
+    if (m->push == PUSH_WAITS) return false;
     if (ps_config_drops(&p->config) && p->options.task != 0)
         return push->sequence > m->ledger.received;
     return push->sequence == m->ledger.received + 1;
@@ -379,7 +380,8 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     struct member *member = &p->members[worker];
     if (p->phase != SERVING || !is_next(p, member, m)) {
         p->counters.dropped_repeated++;
-        outbox_log(out, "a push of worker/%d that is not its next one was not applied", worker);
+        outbox_breach(out, false, "a push of worker/%d that is not its next one was not applied",
+                      worker);
         return;
     }
     char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
@@ -397,6 +399,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
     member->ledger.received = m->sequence;
+    member->joins = 0;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
     member->is_told = member->makes_good = false;

@@ -48,16 +48,25 @@ static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
     if (p->is_stopping) ps_ask_chief_to_stop(p, out);
 }
 
+/* Then there is no other term than the one that this ps knows. */
+static bool gives_terms(const struct ps_role *p)
+{
+    return p->options.task == 0 && p->phase == SERVING && ps_chief_is_here(p);
+}
+
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
-    static const uint64_t hold_max_ms = UINT64_C(1) << 40;
     if (m->generation && !p->was_set_up) p->goes_on = true;
     p->members[worker].can_lead = true;
     if (m->sequence < p->term) {
         ps_say_term(p, worker, out);
         return;
     }
-    if (m->sequence > TERM_MAX || m->version > hold_max_ms) return;
+    if (m->sequence > p->term && gives_terms(p) && worker != ps_chief(p)) {
+        outbox_breach(out, false, "worker/%d speaks of term %llu, which this ps has not given out",
+                      worker, (unsigned long long)m->sequence);
+        return;
+    }
     if (m->sequence > p->term) begin_term(p, m->sequence, worker, out);
     if (m->code != LEADS_CLAIMS || worker != ps_chief(p)) return;
     ps_renew_lease(p, m->version);

@@ -36,8 +36,9 @@
 #include "core/cluster/role/moves/roster.h"
 #include "net/message.h"
 
-enum { CHIEF = 0, NOBODY = -1 };  /* of term 0; among the tasks of a job */
-#define TERM_MAX (UINT64_MAX / 2) /* a later one is none */
+enum { CHIEF = 0, NOBODY = -1 }; /* of term 0; among the tasks of a job */
+/* How far a term may be ahead of those that a task has heard of: of one that has just come, all. */
+enum { TERMS_AHEAD_MAX = 1 << 20 };
 int term_chief(uint64_t term, int workers);
 const char *job_name(enum job);
 /* "ps/0" */
@@ -95,8 +96,10 @@ const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its 
 
 /* The body of a SCALE or a MOVE, in the outbox. */
 void message_say_roster(struct message *, const struct roster *, struct outbox *);
-/* ACTION_LOG, and ACTION_END with the verdict. */
+/* ACTION_LOG, ACTION_BREACH, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void outbox_breach(struct outbox *, bool is_of_number, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void outbox_end(struct outbox *, int code, const char *text);
 
 /* Becomes the body of a message in the outbox; none where it is empty. */

@@ -129,7 +129,10 @@ void worker_settle(struct worker_role *w, struct outbox *out)
 static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (m->code > PS_SERVING) return;
+    if (m->code != PS_EMPTY && !m->generation) {
+        outbox_breach(out, true, "ps/%d says that it has values of no generation", ps);
+        return;
+    }
     const bool is_new = s->contact != KNOWN;
     server_set_contact(s, KNOWN);
     s->state = (enum ps_state)m->code;
@@ -279,11 +282,25 @@ static void on_move(struct role *role, const struct roster *roster, struct outbo
     worker_moved(w, roster, w->global_step, out);
 }
 
+/* It is overheard: who is at the address of a ps is that ps. */
+static bool is_breach(const struct worker_role *w, int ps, const struct message *m,
+                      struct outbox *out)
+{
+    struct message_ends ends = message_ends_of_all;
+    char text[MESSAGE_BREACH_MAX];
+    const char *fault = message_fault(m, FROM_PS);
+    ends.at[RANGE_TERMS].most = w->term + TERMS_AHEAD_MAX;
+    if (!fault && message_is_within(m, &ends, text)) return false;
+    outbox_breach(out, !fault, "ps/%d sent %s (%u), %s", ps, message_name(m->type), m->type,
+                  fault ? fault : text);
+    return true;
+}
+
 static void on_message(struct role *role, enum job job, int ps, const struct message *m,
                        struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || job != JOB_PS || message_fault(m, FROM_PS)) return;
+    if (w->phase == ENDED || job != JOB_PS || is_breach(w, ps, m, out)) return;
     if (m->type == MESSAGE_LEADS)
         worker_heard_term(w, ps, m, out);
     else if (m->type == MESSAGE_STATE)

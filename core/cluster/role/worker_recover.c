@@ -95,7 +95,7 @@ static void yield(struct worker_role *w, struct outbox *out)
 void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     if (m->sequence < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
-    if (m->sequence <= w->term || m->sequence > TERM_MAX) return;
+    if (m->sequence <= w->term) return;
     w->term = m->sequence;
     if (w->leads) yield(w, out);
     worker_try_lead(w, out);

@@ -252,6 +252,9 @@ static void carry_out(struct task *t, const struct action *a)
     case ACTION_LOG:
         log_line(LOG_INFO, "%s", a->log.text);
         break;
+    case ACTION_BREACH:
+        log_limited(&t->breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);
+        break;
     case ACTION_END:
         end_task(t, &a->end);
         break;

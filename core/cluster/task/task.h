@@ -7,6 +7,7 @@
 #ifndef CORE_CLUSTER_TASK_TASK_H
 #define CORE_CLUSTER_TASK_TASK_H
 
+#include "core/base/log.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
@@ -86,6 +87,7 @@ struct task {
     struct outbox outbox;
     enum number wire, wire_values; /* what gradients travel as, and values */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
+    struct log_limit breaches; /* what peers may not say */
     bool has_ended, has_left;
     struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
     int code;

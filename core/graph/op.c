@@ -3,6 +3,8 @@
 #include "core/graph/op.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 static const struct field node_spec_fields[] = {
     {.name = "name",
@@ -91,6 +93,31 @@ double metric_result(const struct metric_node *node, double *state)
 {
     if (node->metric->result) return node->metric->result(node, state);
     return state[1] > 0 ? state[0] / state[1] : 0;
+}
+
+/* The bits of a quiet NaN, and a mark that no arithmetic makes. */
+static const uint64_t undefined_bits = UINT64_C(0x7ff8756e64660000), undefined_mask = 0xffff;
+
+double metric_undefined(enum undefined why)
+{
+    const uint64_t bits = undefined_bits | why;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+const char *metric_undefined_text(double value)
+{
+    static const char *const texts[] = {
+        [ALL_LABELS_ARE_0] = "all labels are 0",
+        [ALL_LABELS_ARE_1] = "all labels are 1",
+        [ALL_WEIGHTS_ARE_0] = "all weights are 0",
+    };
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint64_t why = bits & undefined_mask;
+    const bool is_marked = (bits & ~undefined_mask) == undefined_bits;
+    return is_marked && why < sizeof texts / sizeof *texts ? texts[why] : NULL;
 }
 
 bool better_is(enum better better, double value, double than)

@@ -250,6 +250,12 @@ struct metric {
     /* It may spoil the state. NULL: the first over the second, or 0 where that is 0. */
     double (*result)(const struct metric_node *, double *state);
 };
+
+/* A metric may have no result, whatever the model says. That is a NaN which tells why, and no other
+ * value has; who looks for the best passes over it. */
+enum undefined { ALL_LABELS_ARE_0 = 1, ALL_LABELS_ARE_1, ALL_WEIGHTS_ARE_0 };
+double metric_undefined(enum undefined);
+const char *metric_undefined_text(double); /* "all labels are 0"; NULL: it is a result */
 extern const struct kinds metric_kinds;
 
 int64_t metric_state_count(const struct metric_node *, int64_t rows);

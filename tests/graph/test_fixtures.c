@@ -468,8 +468,36 @@ static void what_is_taken_for_yes_depends_on_the_threshold(void **state)
     memset(b.node.labels.value, 0, 6 * sizeof(float)); /* no yes: nothing to divide by */
     assert_near(measure(&b, "recall", "{}"), 0, 0);
     assert_near(measure(&b, "calibration", "{}"), 0, 0);
-    assert_near(measure(&b, "auc", "{}"), 1, 1e-6); /* as TensorFlow has it */
-    assert_near(measure(&b, "auc", "{\"summation_method\": \"ranking\"}"), 0, 0);
+    loss_bench_close(&b);
+    device_close(&device);
+}
+
+/* TensorFlow gives 1 or 0, which look like the best and the worst there can be. */
+static void of_one_class_there_is_no_area_under_a_curve(void **state)
+{
+    static const char *const curves[] = {
+        "{}",
+        "{\"summation_method\": \"ranking\"}",
+        "{\"curve\": \"PR\"}",
+        "{\"curve\": \"PR\", \"summation_method\": \"ranking\"}",
+        "{\"curve\": \"PR\", \"summation_method\": \"careful_interpolation\"}",
+    };
+    struct device device = open_device_or_skip(*state);
+    struct loss_bench b;
+    open_loss(&b, &device, "log_loss", &(struct shape){2, {3, 1}});
+    memcpy(b.logits.value, (float[]){0.1f, 0.2f, 0.9f}, 3 * sizeof(float));
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+        memcpy(b.node.labels.value, (float[]){0, 0, 0}, 3 * sizeof(float));
+        assert_string_equal(metric_undefined_text(measure(&b, "auc", curves[i])),
+                            "all labels are 0");
+        memcpy(b.node.labels.value, (float[]){1, 0.5f, 1}, 3 * sizeof(float));
+        assert_string_equal(metric_undefined_text(measure(&b, "auc", curves[i])),
+                            "all labels are 1");
+        memcpy(b.node.labels.value, (float[]){1, 0, 1}, 3 * sizeof(float));
+        assert_null(metric_undefined_text(measure(&b, "auc", curves[i])));
+    }
+    assert_null(metric_undefined_text(NAN));
+    assert_null(metric_undefined_text(0.0 / -1));
     loss_bench_close(&b);
     device_close(&device);
 }
@@ -532,6 +560,7 @@ int main(void)
         ON_EVERY_ISA(an_area_by_ranking_is_exact),
         ON_EVERY_ISA(the_log_loss_is_the_loss_of_yes_and_no),
         ON_EVERY_ISA(what_is_taken_for_yes_depends_on_the_threshold),
+        ON_EVERY_ISA(of_one_class_there_is_no_area_under_a_curve),
         ON_EVERY_ISA(ties_count_as_tensorflow_counts_them),
         ON_EVERY_ISA(the_loss_as_a_metric_is_the_mean_loss),
         ON_EVERY_ISA(class_weights_divide_by_the_rows_that_count),

@@ -94,6 +94,20 @@ static void a_loss_that_is_no_number_is_never_better(void **state)
     assert_int_equal(rig->stops, 1);
 }
 
+static void what_is_undefined_is_passed_over(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 20, \"metric\": \"accuracy\""));
+    for (uint64_t step = 10; step <= 100; step += 10)
+        rig_evaluated(rig, step, 1, metric_undefined(ALL_LABELS_ARE_0));
+    rig_evaluated(rig, 110, 1, 0.5);
+    rig_evaluated(rig, 150, 1, metric_undefined(ALL_LABELS_ARE_1));
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 160, 1, 0.5);
+    assert_int_equal(rig->stops, 1);
+    assert_non_null(strstr(rig->stop_why, "the best is 0.5 of step 110"));
+}
+
 /* ---- time_limit ---- */
 
 static void when_its_time_is_over_the_run_stops_well(void **state)
@@ -241,6 +255,7 @@ int main(void)
         WITH_RIG(a_loss_that_is_no_number_is_never_better),
         WITH_RIG(when_its_time_is_over_the_run_stops_well),
         WITH_RIG(a_time_limit_of_nothing_is_refused),
+        WITH_RIG(what_is_undefined_is_passed_over),
         WITH_RIG(a_nan_loss_fails_the_step_and_names_the_variable),
         WITH_RIG(with_fail_on_nan_loss_it_fails_all_the_same),
         WITH_RIG(without_it_the_run_stops_well_and_nothing_spoilt_leaves),

@@ -69,6 +69,14 @@ static err infer(struct metric_node *node, struct arena *arena)
 
 /* ---- by thresholds ---- */
 
+/* A curve is of yes and no: of one of them alone every model has the same one, or none. */
+static double area_of(double area, double yes, double no)
+{
+    if (yes > 0 && no > 0) return area;
+    if (yes > 0) return metric_undefined(ALL_LABELS_ARE_1);
+    return metric_undefined(no > 0 ? ALL_LABELS_ARE_0 : ALL_WEIGHTS_ARE_0);
+}
+
 /* How many are above a threshold; of all there are. */
 struct point {
     double yes, no;
@@ -144,7 +152,7 @@ static double area_by_thresholds(const struct attributes *a, const double *state
         area += a->method == TRAPEZOIDAL ? trapezoid((enum curve)a->curve, at, next, all)
                                          : interpolated(at, next, all);
     }
-    return area;
+    return area_of(area, all.yes, all.no);
 }
 
 /* ---- by ranking ---- */
@@ -194,7 +202,7 @@ static double area_by_ranking(enum curve curve, double *state)
         else
             area += (at.yes - before.yes) * quotient(at.yes, at.yes + at.no);
     }
-    return quotient(area, curve == CURVE_ROC ? at.yes * at.no : at.yes);
+    return area_of(quotient(area, curve == CURVE_ROC ? at.yes * at.no : at.yes), at.yes, at.no);
 }
 
 /* ---- both ---- */
@@ -221,7 +229,8 @@ static double result(const struct metric_node *node, double *state)
 
 const struct metric metric_auc = {
     .object = {"auc",
-               "area under the ROC or the precision-recall curve, of labels of 0 and all others",
+               "area under the ROC or the precision-recall curve, of labels of 0 and all others; "
+               "undefined where all are of one kind",
                fields, sizeof(struct attributes)},
     .better = BETTER_MORE,
     .infer = infer,

@@ -1,9 +1,11 @@
-/* loss: the mean loss, without regularization. */
+/* loss: the mean loss, without regularization. The loss that is trained has its name wherever
+ * values stand by their names. */
 #include "core/graph/op.h"
 
 /* Any loss will do. */
 static err infer(struct metric_node *node, struct arena *arena)
 {
+    node->name = "mean_loss";
     return OK;
 }
 
@@ -16,7 +18,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_loss = {
-    .object = {"loss", "the mean loss"},
+    .object = {"loss", "the mean loss without regularization, as \"mean_loss\""},
     .better = BETTER_LESS,
     .infer = infer,
     .update = update,

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -141,7 +142,8 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 /* "in_top_5" as the end of a variable's name; whatever a shell would not take becomes _. */
 static char *metric_variable(struct arena *arena, const char *name, double value)
 {
-    char *text = arena_format(arena, "DTRAIN_METRIC_%s=%.9g", name, value);
+    char *text = isnan(value) ? arena_format(arena, "DTRAIN_METRIC_%s=nan", name)
+                              : arena_format(arena, "DTRAIN_METRIC_%s=%.9g", name, value);
     for (char *c = text; *c && *c != '='; c++)
         *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
     return text;

@@ -97,7 +97,8 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
     return OK;
 }
 
-/* Equal is not better, and NaN is better than nothing only. */
+/* Equal is not better, and NaN is better than nothing only. What is undefined is not asked about.
+ */
 static bool is_better(const struct state *s, double value)
 {
     if (!s->has_best) return true;
@@ -127,6 +128,7 @@ static err evaluated(void *state, const struct run_view *view, const struct occa
     if (evaluation->rows == 0 || s->has_stopped || step < (uint64_t)s->attributes->min_steps)
         return OK;
     const double value = evaluation_value(evaluation, s->metric);
+    if (metric_undefined_text(value)) return OK;
     if (is_better(s, value)) {
         s->has_best = true;
         s->best = value;

@@ -113,7 +113,10 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 static void number_text(double value, char text[NUMBER_MAX_BYTES])
 {
     const bool is_whole = value == floor(value) && fabs(value) < 1e15;
-    snprintf(text, NUMBER_MAX_BYTES, is_whole ? "%.0f" : "%.7g", value);
+    if (isnan(value))
+        value_text(value, text);
+    else
+        snprintf(text, NUMBER_MAX_BYTES, is_whole ? "%.0f" : "%.7g", value);
 }
 
 /* passed_s below zero: no line before this one. */

@@ -80,8 +80,21 @@ const char *value_text(double value, char text[VALUE_TEXT_MAX])
 {
     const double size = fabs(value);
     const bool is_plain = size == 0 || (size >= 0.001 && size < 100);
-    snprintf(text, VALUE_TEXT_MAX, is_plain ? "%.4f" : size < 1 ? "%.3g" : "%.6g", value);
+    const char *const why = metric_undefined_text(value);
+    if (why)
+        snprintf(text, VALUE_TEXT_MAX, "undefined: %s", why);
+    else if (isnan(value))
+        snprintf(text, VALUE_TEXT_MAX, "nan");
+    else
+        snprintf(text, VALUE_TEXT_MAX, is_plain ? "%.4f" : size < 1 ? "%.3g" : "%.6g", value);
     return text;
+}
+
+err evaluation_check(const struct evaluation *evaluation)
+{
+    if (!evaluation->rows || isfinite(evaluation->loss)) return OK;
+    return fail(ERR_NUMBER, "the loss is %s",
+                isnan(evaluation->loss) ? "not a number" : "infinite");
 }
 
 const char *evaluation_text(const struct session *session, const struct evaluation *evaluation,

@@ -20,8 +20,12 @@ int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_M
 double evaluation_value(const struct evaluation *, int index);
 enum better evaluation_better(const struct session *, int index);
 
+/* ERR_NUMBER: its loss is NaN or infinite; so a run ends badly whose last one it is. */
+err evaluation_check(const struct evaluation *);
+
 enum { VALUE_TEXT_MAX = 32, EVALUATION_TEXT_MAX = 1024 };
-/* For a person: "0.0553", "23.1042", "152346", "4.2e+10", "1.23e-05" */
+/* For a person: "0.0553", "23.1042", "152346", "4.2e+10", "1.23e-05", "nan", "undefined: all labels
+ * are 0" */
 const char *value_text(double, char text[VALUE_TEXT_MAX]);
 /* "step 2000, test loss 0.0553, test accuracy 0.9838 (4000 examples)"; set: "test". As far as it
  * fits. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/op.h"
 #include "core/train/summary/event_file.h"
 
 enum event_field {
@@ -182,6 +183,7 @@ static size_t begin_value(struct events *events, const char *tag)
 /* A page of scalars shows NaN and infinities as such; what no float can hold becomes one. */
 void events_scalar(struct events *events, const char *tag, double value)
 {
+    if (metric_undefined_text(value)) return;
     const size_t begin = begin_value(events, tag);
     proto_float(&events->event, VALUE_SIMPLE, (float)value);
     proto_close(&events->event, begin);

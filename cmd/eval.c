@@ -69,10 +69,10 @@ static json_t *result_json(const struct eval *eval)
     const char *name = eval->model.spec.name;
     char shown[PATH_BYTES_MAX];
     json_t *metrics = json_object();
-    json_object_set_new(metrics, "loss", json_real(eval->evaluation.loss));
+    json_object_set_new(metrics, "loss", value_json(eval->evaluation.loss));
     for (int i = 0; i < graph->metric_count; i++)
         json_object_set_new(metrics, graph->metrics[i].name,
-                            json_real(eval->evaluation.metrics[i]));
+                            value_json(eval->evaluation.metrics[i]));
     return json_pack("{ss ss sI sI so sf sf}", "name", name ? name : "", "checkpoint",
                      path_shown(bundle_prefix(eval->model.bundle), shown), "step",
                      (json_int_t)eval->model.step, "evaluation_examples",
@@ -103,8 +103,8 @@ static err evaluate(struct eval *eval)
     TRY(session_evaluate(&model->session, &eval->evaluation));
     eval->seconds = (double)(clock_ns() - started_ns) * 1e-9;
     print_evaluation(eval);
-    if (!isfinite(eval->evaluation.loss)) return fail(ERR_NUMBER, "the loss is not a number");
-    return eval->result ? write_result(eval) : OK;
+    if (eval->result) TRY(write_result(eval));
+    return evaluation_check(&eval->evaluation);
 }
 
 /* The result's file is opened first, so that no evaluation is in vain. */

@@ -40,6 +40,8 @@ struct evaluator {
     bool came_too_late; /* nobody came, and the job had ended before */
     err last;           /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
+    err check; /* of the newest evaluation: whether it says something */
+    char check_text[ERROR_TEXT_MAX];
 };
 
 /* ---- what is reported ---- */
@@ -101,6 +103,9 @@ static err evaluate_bundle(struct evaluator *v, struct bundle *bundle, struct le
     TRY(session_evaluate(&v->session, &evaluation));
     if (lease_renew(lease)) log_line(LOG_WARNING, "%s", error_text());
     report(v, bundle, checkpoint_step(bundle_prefix(bundle)), &evaluation);
+    v->check = evaluation_check(&evaluation);
+    snprintf(v->check_text, sizeof v->check_text, "step %lld: %s",
+             (long long)checkpoint_step(bundle_prefix(bundle)), v->check ? error_text() : "");
     return OK;
 }
 
@@ -203,6 +208,8 @@ static err end(struct evaluator *v, int *ret_code)
                  verdict->text[0] ? verdict->text : "the job failed", verdict->code);
     else if (v->last)
         return fail(v->last, "%s", v->last_text);
+    else if (v->check)
+        return fail(v->check, "the last evaluation: %s", v->check_text);
     return OK;
 }
 

@@ -27,6 +27,11 @@ const char *count_text(double value, char text[COUNT_TEXT_MAX])
     return text;
 }
 
+json_t *value_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 /* Who starts all tasks by one line names one file in it. */
 static bool writes_metrics(const struct run *run)
 {
@@ -357,10 +362,10 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
     const struct graph *graph = v->session->graph;
     json_t *metrics = json_object();
     if (p->evaluation.rows) {
-        json_object_set_new(metrics, "loss", json_real(p->evaluation.loss));
+        json_object_set_new(metrics, "loss", value_json(p->evaluation.loss));
         for (int i = 0; i < graph->metric_count; i++)
             json_object_set_new(metrics, graph->metrics[i].name,
-                                json_real(p->evaluation.metrics[i]));
+                                value_json(p->evaluation.metrics[i]));
     }
     return json_pack(
         "{ss si ss sI sI sI so so* sf sf sf sf}", "name", v->spec->name ? v->spec->name : "",
@@ -393,7 +398,7 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
     struct progress *p = state;
     if (!p->evaluation.rows) p->final_step = v->global_step;
     flush_rows(p);
-    if (o->end.code == EXIT_DONE) print_end(p, v);
+    if (o->end.code == EXIT_DONE || p->evaluation.rows) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
     err closed = close_metrics(p);
     if (closed && o->end.code != EXIT_DONE) { /* which says more */

@@ -8,6 +8,7 @@
 #ifndef CMD_RUN_PROGRESS_H
 #define CMD_RUN_PROGRESS_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cmd/run/task_parts.h"
@@ -48,6 +49,9 @@ struct worker_task_options worker_options_of(const struct run *, struct loop *,
 
 enum { COUNT_TEXT_MAX = 32 };
 /* 1234567 -> "1,234,567" */
+/* JSON knows no NaN and no infinity: null. */
+json_t *value_json(double);
+
 const char *count_text(double value, char text[COUNT_TEXT_MAX]);
 
 #endif

@@ -119,6 +119,50 @@ class Output(ClusterCase):
         program.wait_until(task.has_ended, task.text)
         return task
 
+    def write_numbers(self, label):
+        with open(os.path.join(self.folder, "train.csv"), "w", encoding="utf-8") as file:
+            file.write("x,y\n" + "".join(f"{x},{x}\n" for x in range(8)))
+        with open(os.path.join(self.folder, "eval.csv"), "w", encoding="utf-8") as file:
+            file.write(f"x,y\n1,1\n2,{label}\n")
+        sources = {name: {"format": "csv", "file": name + ".csv", "label": "y",
+                          "label_type": "number"} for name in ("train", "eval")}
+        return {"name": "numbers", "data": {**sources, "batch_size": 2},
+                "model": [{"op": "dense", "name": "p", "units": 1}], "loss": "mean_squared_error",
+                "metrics": ["mean_absolute_error", "loss"],
+                "optimizer": {"type": "gradient_descent", "learning_rate": 0.001},
+                "train": {"last_step": 6, "evaluate_every_steps": 2}}
+
+    def test_a_last_evaluation_without_a_number_fails_the_job_and_is_null(self):
+        spec = self.write_numbers("3e30")
+        result = os.path.join(self.folder, "numbers.json")
+        for flags in ([], ["--local_ps=1", "--local_workers=2"]):
+            with self.subTest(flags):
+                task = self.run_rows([f"--result={result}", *flags], spec)
+                self.assertEqual(task.code(), NUMBER, task.text())
+                self.assertRegex(task.text(), r"step 6, test loss inf, test mean_absolute_error")
+                self.assertIn("the last evaluation: the loss is infinite", task.text())
+                with open(result, encoding="utf-8") as file:
+                    found = json.load(file)
+                self.assertEqual((found["code"], found["evaluation_examples"]), (NUMBER, 2))
+                self.assertIsNone(found["metrics"]["loss"])
+                self.assertGreater(found["metrics"]["mean_absolute_error"], 1e29)
+
+    def test_each_name_of_a_line_is_one_value(self):
+        def once(pairs):
+            self.assertEqual(len(dict(pairs)), len(pairs), pairs)
+            return dict(pairs)
+        lines = os.path.join(self.folder, "lines.jsonl")
+        result = os.path.join(self.folder, "numbers.json")
+        task = self.run_rows([f"--metrics_file={lines}", f"--result={result}"],
+                             self.write_numbers("2"))
+        self.assertEqual(task.code(), 0, task.text())
+        with open(lines, encoding="utf-8") as file:
+            for line in file:
+                json.loads(line, object_pairs_hook=once)
+        with open(result, encoding="utf-8") as file:
+            metrics = json.loads(file.read(), object_pairs_hook=once)["metrics"]
+        self.assertEqual(set(metrics), {"loss", "mean_loss", "mean_absolute_error"})
+
     def test_data_files_are_found_beside_the_spec_or_where_data_dir_says(self):
         spec = program.changed(SPEC, {
             "data.train": {"format": "csv", "file": "rows.csv", "label": -1,

@@ -76,9 +76,16 @@ class Eval(model.ModelCase):
         self.write_values({"out/bias": (FLOAT, [3], [float("nan")] * 3)})
         self.assertIn("the loss is not a number", self.refuse(code=3))
 
+    def test_a_loss_that_is_none_is_null_in_the_result(self):
+        self.write_values({"out/bias": (FLOAT, [3], [float("nan")] * 3)})
+        self.refuse("--result=result.json", code=3)
+        result = json.loads((self.folder / "result.json").read_text())
+        self.assertIsNone(result["metrics"]["loss"])
+        self.assertIsInstance(result["metrics"]["accuracy"], float)
+
     def test_a_label_out_of_range_is_named(self):
         self.write_table("table.csv", model.ROWS, [0, 1, 2, 3, 0])
-        self.assertRegex(self.refuse(), r"data.eval: .*row 3 .*label 3 is out of range")
+        self.assertRegex(self.refuse(), r"data.eval: .*row 4: .*label 3 is out of range")
 
     def test_a_label_that_is_neither_yes_nor_no_is_named_before_a_run(self):
         kinds = {"loss": "sigmoid_cross_entropy", "metrics": [], "model": [
@@ -90,7 +97,7 @@ class Eval(model.ModelCase):
             self.write_table(f"{wrong}.csv", model.ROWS, [1, 0, 1, -1, 1])
             self.write_table(f"{right}.csv", model.ROWS, [1, 0, 1, 0, 1])
             self.assertRegex(self.run_bad("--device=cpu", "spec.json"),
-                             rf"^spec.json: data.{wrong}: \S*{wrong}.csv: row 3 \(from 0\): label -1 is out of "
+                             rf"^spec.json: data.{wrong}: \S*{wrong}.csv: row 4: label -1 is out of "
                              r"range; sigmoid_cross_entropy takes 0 \(no\), 1 \(yes\)")
 
     def test_without_evaluation_data_there_is_nothing_to_do(self):

@@ -11,6 +11,7 @@
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
+#include "core/train/hooks/values.h"
 
 enum {
     EVALUATIONS_MAX = 1000,
@@ -140,6 +141,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
     if (!e)
         e = worker_tell(w, step,
                         &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation, true}});
+    if (!e && evaluation_check(&evaluation)) e = fail_prefix(ERR_NUMBER, "the last evaluation");
     task_done(&w->task, ACTION_EVALUATE, e);
 }
 

@@ -37,6 +37,14 @@ static void words_have_any_blanks_around_them_and_no_quotes(void **state)
     assert_rows(SOURCE(", 'features': 2"), 3, (float[]){1, 0, 0, 1, 1, 3}, (int32_t[]){1, 0, 1});
 }
 
+static void values_of_one_index_add_up(void **state)
+{
+    file_write_text("rows", "1 3:10 3:1\n0 1:0.5 2:1 1:0.25\n");
+    assert_rows(SOURCE(", 'features': 3"), 2, (float[]){0, 0, 11, 0.75f, 1, 0}, (int32_t[]){1, 0});
+    file_write_text("rows", "1 3:3e38 3:3e38\n");
+    assert_refused(SOURCE(", 'features': 3"), "line 1", "index 3", NULL);
+}
+
 static void labels_may_be_numbers(void **state)
 {
     struct dataset d;
@@ -119,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_zero),
         cmocka_unit_test(words_have_any_blanks_around_them_and_no_quotes),
+        cmocka_unit_test(values_of_one_index_add_up),
         cmocka_unit_test(labels_may_be_numbers),
         cmocka_unit_test(rows_to_predict_may_have_no_labels),
         cmocka_unit_test(what_is_no_pair_is_refused),

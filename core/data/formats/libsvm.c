@@ -168,6 +168,13 @@ static err too_wide(const struct libsvm *s, int64_t id)
                 (long long)s->text.line, (long long)id + 1, (long long)s->attributes->features);
 }
 
+static err too_large(const struct libsvm *s, int64_t id)
+{
+    return fail(ERR_INPUT, "%s: line %lld: the values of index %lld add up to no finite number",
+                s->reader.name, (long long)s->text.line, (long long)id + 1);
+}
+
+/* Values of one index add up, as they do where a column of ids is made of them. */
 static err make_row(const struct row_reader *reader, const struct row *row, void *label,
                     void *features)
 {
@@ -178,7 +185,11 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
     for (int64_t i = 0; i < cell->count; i++)
         if (cell->ids[i] >= width) return too_wide(s, cell->ids[i]);
     memset(to, 0, (size_t)width * sizeof *to);
-    for (int64_t i = 0; i < cell->count; i++) to[cell->ids[i]] = cell->numbers[i];
+    for (int64_t i = 0; i < cell->count; i++) {
+        float *const sum = &to[cell->ids[i]];
+        *sum += cell->numbers[i];
+        if (!isfinite(*sum)) return too_large(s, cell->ids[i]);
+    }
     label_store(reader->label_dtype, row->label, label);
     return OK;
 }
@@ -242,8 +253,8 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct libsvm_attributes, file),
      .may_differ = true,
-     .help = "lines of a label and index:value pairs, indices from 1; plain or packed: a file, a "
-             "list, a pattern, @ and a file of names"},
+     .help = "lines of a label and index:value pairs, indices from 1, values of one index add up; "
+             "plain or packed: a file, a list, a pattern, @ and a file of names"},
     {.name = "features",
      .type = FIELD_INT,
      .offset = offsetof(struct libsvm_attributes, features),

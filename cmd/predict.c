@@ -13,15 +13,18 @@
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
 #include "core/base/standard_output.h"
+#include "core/data/columns/items.h"
+#include "core/data/stats/beside.h"
 #include "core/data/stats/label_words.h"
 
-enum { NUMBER_TEXT_MAX = 24 };
+enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64 };
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
 
 struct predict_flags {
     struct restored_flags shared;
     const char *data, *out;
+    struct strings with;
     int format; /* enum output_format */
 };
 
@@ -36,6 +39,14 @@ static const struct field own_flags[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct predict_flags, out),
      .help = "write the predictions to this file; -: to standard output"},
+    {.name = "with",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct predict_flags, with),
+     .fallback = "[]",
+     .count_max = WITH_MAX,
+     .help =
+         "write this cell of each row beside what is predicted, as it stands in the file: --with "
+         "id; may be repeated"},
     {.name = "format",
      .type = FIELD_ENUM,
      .offset = offsetof(struct predict_flags, format),
@@ -52,8 +63,11 @@ struct predict {
     struct restored_model model;
     enum prediction predicts;
     const struct strings *words; /* by class; none: classes are numbers */
-    int64_t first_row;           /* of the file: what the source skips */
-    int64_t rows;                /* written */
+    int64_t first_row;           /* of those that are not left out: what the source skips */
+    struct beside *beside;       /* NULL: nothing is */
+    char *cell;                  /* its text, for a moment */
+    size_t cell_bytes;
+    int64_t rows; /* written */
     FILE *out;
 };
 
@@ -62,14 +76,17 @@ void print_predict_help(FILE *out)
     struct arena arena = {0};
     const struct object flags =
         restored_model_flags_with(own_flags, sizeof(struct predict_flags), &arena);
-    fputs("  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
-          "Each row gives its number in the file, from 0, and what the model says: with\n"
-          "softmax_cross_entropy the class and the probabilities of all classes; with\n"
-          "a loss of yes and no the probability of each label, and the class where there is one;\n"
-          "else the numbers. Classes that are words are named. Labels are not read: of idx and raw "
-          "files only the features are\n"
-          "needed, a csv file may lack the label's column where that has a name.\n\n",
-          out);
+    fputs(
+        "  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
+        "Each row gives its number in the file, from 0 (lines and rows in messages count from\n"
+        "1), whether rows before it were left out or not, and what the model says: with\n"
+        "softmax_cross_entropy the class and the probabilities of all classes; with\n"
+        "a loss of yes and no the probability of yes of each label, and the class where there is\n"
+        "one; else the numbers. probability_K is that of class K, and of one label alone there is\n"
+        "probability_1. Classes that are words are named. Labels are not read: of idx and raw "
+        "files only the features are\n"
+        "needed, a csv file may lack the label's column where that has a name.\n\n",
+        out);
     flags_help(out, &flags);
     arena_free(&arena);
 }
@@ -98,12 +115,69 @@ static const char *name_of(const struct predict *p, int64_t class, char number[N
     return class < p->words->count ? p->words->at[class] : number;
 }
 
-/* Of a column, which is the only one where it is what the word for yes has. */
+/* Of a column: what it is the probability of; of yes, which is 1, where there is but one. */
 static const char *column_name(const struct predict *p, int64_t columns, int64_t column,
                                char number[NUMBER_TEXT_MAX])
 {
-    const bool is_yes = p->predicts != PREDICTS_CLASS && columns == 1 && p->words->count > 1;
+    const bool is_yes = p->predicts != PREDICTS_CLASS && has_class(p, columns);
     return name_of(p, is_yes ? 1 : column, number);
+}
+
+/* ---- cells beside ---- */
+
+/* Values of a list are put together with blanks. */
+static const char *beside_text(struct predict *p, int i)
+{
+    const struct cell *cell = beside_cell(p->beside, i);
+    struct items items = {.cell = cell};
+    struct item item;
+    size_t used = 0, length;
+    char buffer[ITEM_TEXT_MAX];
+    if (cell->text) return cell->text;
+    while (items_next(&items, &item)) {
+        const char *text = item_text(&item, buffer, &length);
+        const size_t wanted = used + length + 2;
+        if (wanted > p->cell_bytes) {
+            char *more = realloc(p->cell, 2 * wanted);
+            if (!more) break;
+            p->cell = more;
+            p->cell_bytes = 2 * wanted;
+        }
+        if (used) p->cell[used++] = ' ';
+        memcpy(p->cell + used, text, length);
+        used += length;
+    }
+    if (!used) return "";
+    p->cell[used] = '\0';
+    return p->cell;
+}
+
+/* Each name is one value's. */
+static err check_with(const struct predict *p)
+{
+    static const char *const others[] = {"row", "class", "values", "probabilities"};
+    const struct strings *with = &p->flags.with;
+    for (int i = 0; i < with->count; i++) {
+        bool is_other =
+            !strncmp(with->at[i], "probability_", 12) || !strncmp(with->at[i], "value_", 6);
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            is_other |= strcmp(with->at[i], others[k]) == 0;
+        for (int k = 0; k < i; k++) is_other |= strcmp(with->at[i], with->at[k]) == 0;
+        if (is_other)
+            return fail(ERR_INPUT, "--with=%.64s: another value of a row has this name",
+                        with->at[i]);
+    }
+    return OK;
+}
+
+static err open_beside(struct predict *p)
+{
+    const struct spec *spec = &p->model.spec;
+    const struct format_context context = {
+        .directory = spec->directory, .seed = (uint64_t)spec->seed, .without_labels = true};
+    if (!p->flags.with.count) return OK;
+    const err e = beside_open(&spec->data.eval, &context, &p->flags.with, &p->beside);
+    return e ? fail_prefix(e, "--with") : OK;
 }
 
 /* ---- csv ---- */
@@ -123,7 +197,12 @@ static void write_head(const struct predict *p, int64_t columns)
 {
     char number[NUMBER_TEXT_MAX];
     const char *before = p->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
-    fprintf(p->out, "row%s", has_class(p, columns) ? ",class" : "");
+    fputs("row", p->out);
+    for (int i = 0; i < p->flags.with.count; i++) {
+        fputc(',', p->out);
+        write_cell(p, "", p->flags.with.at[i]);
+    }
+    if (has_class(p, columns)) fputs(",class", p->out);
     for (int64_t i = 0; i < columns; i++) {
         fputc(',', p->out);
         write_cell(p, before, column_name(p, columns, i, number));
@@ -132,10 +211,14 @@ static void write_head(const struct predict *p, int64_t columns)
 }
 
 /* Nine digits bring a float back exactly. */
-static void write_csv(const struct predict *p, int64_t number, const float *row, int64_t columns)
+static void write_csv(struct predict *p, int64_t number, const float *row, int64_t columns)
 {
     char text[NUMBER_TEXT_MAX];
     fprintf(p->out, "%lld", (long long)number);
+    for (int i = 0; i < p->flags.with.count; i++) {
+        fputc(',', p->out);
+        write_cell(p, "", beside_text(p, i));
+    }
     if (has_class(p, columns)) {
         fputc(',', p->out);
         write_cell(p, "", name_of(p, class_of(p, row, columns), text));
@@ -171,9 +254,20 @@ static json_t *json_row(const struct predict *p, const float *row, int64_t colum
     return list;
 }
 
-static void write_json(const struct predict *p, int64_t number, const float *row, int64_t columns)
+static json_t *json_beside(struct predict *p, int i)
+{
+    const struct cell *cell = beside_cell(p->beside, i);
+    const bool is_id = !cell->text && cell->count == 1 && cell->ids && !cell->numbers;
+    if (is_id) return json_integer(cell->ids[0]);
+    json_t *text = cell->text || cell->count ? json_string(beside_text(p, i)) : NULL;
+    return text ? text : json_null();
+}
+
+static void write_json(struct predict *p, int64_t number, const float *row, int64_t columns)
 {
     json_t *json = json_pack("{sI}", "row", (json_int_t)number);
+    for (int i = 0; i < p->flags.with.count; i++)
+        json_object_set_new(json, p->flags.with.at[i], json_beside(p, i));
     if (has_class(p, columns))
         json_object_set_new(json, "class", json_class(p, class_of(p, row, columns)));
     json_object_set_new(json, p->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
@@ -195,7 +289,9 @@ static err take(void *context, const struct predictions *batch)
     if (p->rows == 0 && p->format == OUTPUT_CSV) write_head(p, batch->columns);
     for (int64_t i = 0; i < batch->rows; i++) {
         const float *row = batch->at + i * batch->columns;
-        const int64_t number = p->first_row + batch->first + i;
+        const int64_t number =
+            left_out_number(p->model.session.eval_data->left_out, p->first_row + batch->first + i);
+        if (p->beside) TRY(beside_next(p->beside, number));
         if (p->format == OUTPUT_CSV)
             write_csv(p, number, row, batch->columns);
         else
@@ -296,10 +392,12 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     const char *path;
     TRY(restored_model_parse(&call, arena, &p->flags, &path));
     TRY(choose_format(p));
+    TRY(check_with(p));
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));
     p->words = label_words_of(&p->model.spec.data.train);
+    TRY(open_beside(p));
     TRY(open_output(p));
     p->predicts = p->model.session.graph->loss.loss->predicts;
     err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});
@@ -318,6 +416,8 @@ int cmd_predict(int argc, char **argv)
         printf("%s: %lld rows at step %lld\n", path_shown(p.flags.out, shown), (long long)p.rows,
                (long long)p.model.step);
     if (p.out && p.out != stdout) fclose(p.out);
+    beside_close(p.beside);
+    free(p.cell);
     restored_model_close(&p.model);
     arena_free(&arena);
     return code;

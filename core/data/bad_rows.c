@@ -2,8 +2,48 @@
 #include "core/data/bad_rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/base/log.h"
+
+enum { LEFT_OUT_GROW = 64 };
+
+int64_t left_out_number(const struct left_out *l, int64_t kept)
+{
+    int64_t from = 0, to = l->count;
+    while (from < to) {
+        const int64_t middle = from + (to - from) / 2;
+        if (l->before[middle] <= kept)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return kept + from;
+}
+
+void left_out_free(struct left_out *l)
+{
+    free(l->before);
+    *l = (struct left_out){0};
+}
+
+static err left_out_add(struct left_out *l)
+{
+    if (l->count == l->room) {
+        const int64_t room = 2 * l->room + LEFT_OUT_GROW;
+        int64_t *before = realloc(l->before, (size_t)room * sizeof *before);
+        if (!before) return fail(ERR_MEMORY, "no memory for the numbers of rows left out");
+        l->before = before;
+        l->room = room;
+    }
+    l->before[l->count++] = l->kept;
+    return OK;
+}
+
+void bad_rows_keep(struct bad_rows *b)
+{
+    if (b) b->left_out.kept++;
+}
 
 bool bad_rows_are_allowed(const struct bad_rows *b)
 {
@@ -15,9 +55,9 @@ err bad_rows_leave_out(struct bad_rows *b, err e)
     char text[ERROR_TEXT_MAX];
     if (e != ERR_INPUT || !bad_rows_are_allowed(b)) return e;
     b->count++;
-    if (b->count <= BAD_ROWS_SHOWN && b->count <= b->limit)
+    if (b->count <= BAD_ROWS_SHOWN && b->count <= b->limit && !b->is_quiet)
         log_line(LOG_WARNING, "row left out: %s", error_text());
-    if (b->count <= b->limit) return OK;
+    if (b->count <= b->limit) return left_out_add(&b->left_out);
     snprintf(text, sizeof text, "%s", error_text());
     return fail(e, "%lld rows are broken, \"bad_rows\" is %lld; the last: %s", (long long)b->count,
                 (long long)b->limit, text);

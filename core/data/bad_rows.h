@@ -9,11 +9,27 @@
 
 enum { BAD_ROWS_SHOWN = 5 };
 
-struct bad_rows {
-    int64_t limit, count;
+/* Which they were: how many rows had been kept before each of them, ascending. */
+struct left_out {
+    int64_t kept;
+    int64_t *before; /* [count] */
+    int64_t count, room;
 };
 
+struct bad_rows {
+    int64_t limit, count;
+    struct left_out left_out;
+    bool is_quiet; /* who counts them a second time says nothing */
+};
+
+/* Of the row that is number `kept` of those that were, from 0: its number among all, from 0. */
+int64_t left_out_number(const struct left_out *, int64_t kept);
+void left_out_free(struct left_out *);
+
 bool bad_rows_are_allowed(const struct bad_rows *); /* NULL: no */
+
+/* A row that is sound; NULL: nobody counts. */
+void bad_rows_keep(struct bad_rows *);
 
 /* What is wrong with one row: OK where the row may be left out, and the log says so of the first
  * few. Else the error, with how many there were; one that is no ERR_INPUT stays as it is. */

@@ -28,7 +28,7 @@ struct cell {
 
 struct row {
     const struct cell *cells; /* as many, and in the order, as the reader names them */
-    int64_t number;           /* of the line, from 1, or where there are no lines from 0 */
+    int64_t number;           /* of the line, the record, or the row, from 1 */
     double label;             /* 0 where the reader was opened without labels */
 };
 

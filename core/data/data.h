@@ -21,11 +21,12 @@ struct dataset {
      * others UINT8, FLOAT32 or INT64. */
     struct column columns[COLUMNS_MAX];
     int column_count;
-    int64_t first_row;      /* for messages: rows of the source that were skipped */
-    const char *name;       /* for messages: the files, or the generator */
-    const char *label_name; /* the files of the labels */
-    struct parts *parts;    /* where it is made of several files (parts.h); else NULL */
-    const char *use;        /* which parts of the file are what; "" or NULL: it says so itself */
+    int64_t first_row;        /* for messages: rows of the source that were skipped */
+    const char *name;         /* for messages: the files, or the generator */
+    const char *label_name;   /* the files of the labels */
+    struct left_out left_out; /* of the whole source, before rows were skipped */
+    struct parts *parts;      /* where it is made of several files (parts.h); else NULL */
+    const char *use;          /* which parts of the file are what; "" or NULL: it says so itself */
     struct strings feature_names; /* of the numbers of "features", in their order; none: no file
                                      names them. They live as long as the dataset */
     void *owned;                  /* the format's own */
@@ -125,7 +126,8 @@ struct transform {
     const char *weight; /* the column of weights; NULL: none */
 };
 /* One pass over all labels; of their shapes [] and [1] are the same. ERR_INPUT names the file, the
- * row (from 0, skipped ones included), the label, and what the loss takes; or a weight below 0. */
+ * row (from 1, of all that the file has), the label, and what the loss takes; or a weight below 0.
+ */
 err transform_check(const struct transform *, const struct dataset *);
 
 #endif

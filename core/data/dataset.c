@@ -239,7 +239,9 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     const bool has_columns = format_context_has_columns(context);
     err e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
     if (!e) bad_rows_report(&bad_rows, d.name, d.rows);
+    if (e) left_out_free(&bad_rows.left_out);
     if (e) return fail_prefix(e, "%s data", format->object.name);
+    d.left_out = bad_rows.left_out;
     e = narrow(&d, source);
     if (!e && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);
     if (context->without_labels) d.columns[LABELS].at = NULL;
@@ -254,6 +256,7 @@ void dataset_close(struct dataset *d)
 {
     if (d->close) d->close(d);
     parts_free(d->parts);
+    left_out_free(&d->left_out);
     *d = (struct dataset){0};
 }
 

@@ -68,9 +68,9 @@ err dataset_check_features(const struct dataset *d)
     if (at == count) return OK;
     const struct part_row place = dataset_row_part(d, at / of_row);
     return fail(ERR_INPUT,
-                "%s: row %lld (from 0): feature %lld (from 0) is %g, not a finite number; mend or "
+                "%s: row %lld: feature %lld (from 0) is %g, not a finite number; mend or "
                 "leave out the row",
-                place.name, (long long)place.row, (long long)(at % of_row),
+                place.name, (long long)place.row + 1, (long long)(at % of_row),
                 (double)((const float *)features->at)[at]);
 }
 
@@ -125,8 +125,8 @@ static err refuse(const struct transform *t, const struct dataset *d, int64_t at
     char rule[RULE_TEXT_MAX];
     describe_rule(t, rule);
     const struct part_row place = dataset_row_part(d, at / column_width(labels));
-    return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g is %s; %s %s", place.label_name,
-                (long long)place.row, label,
+    return fail(ERR_INPUT, "%s: row %lld: label %.9g is %s; %s %s", place.label_name,
+                (long long)place.row + 1, label,
                 !isfinite(label) ? "not a finite number"
                 : is_inside      ? "not a whole number"
                                  : "out of range",
@@ -150,9 +150,9 @@ static err check_weights(const char *name, const struct dataset *d)
     const struct column *weights = &d->columns[column_find(d->columns, d->column_count, name)];
     const int64_t at = find_float(weights->at, d->rows, (struct range){0, FLT_MAX});
     if (at == d->rows) return OK;
-    return fail(ERR_INPUT, "%s: row %lld (from 0): weight \"%s\" is %g; expected 0 or more",
-                d->name, (long long)(d->first_row + at), name,
-                (double)((const float *)weights->at)[at]);
+    const struct part_row place = dataset_row_part(d, at);
+    return fail(ERR_INPUT, "%s: row %lld: weight \"%s\" is %g; expected 0 or more", place.name,
+                (long long)place.row + 1, name, (double)((const float *)weights->at)[at]);
 }
 
 /* One number per example may be written [] or [1]: files know the first, losses the second. */

@@ -16,7 +16,7 @@ enum { FILE_NAMES_MAX = 1100 }; /* for a person */
 /* One file of each field, once it is open. */
 struct part {
     const char *name, *label_name;
-    int64_t rows_before;
+    int64_t rows_before, left_before; /* that were kept, and left out */
 };
 
 struct parts {
@@ -151,12 +151,19 @@ static struct format_context context_of_part(const struct parts *parts,
     return result;
 }
 
-static void set_opened(struct parts *parts, const char *name, const char *label_name, int64_t rows)
+static int64_t count_left(const struct format_context *context)
+{
+    return context->bad_rows ? context->bad_rows->count : 0;
+}
+
+static void set_opened(struct parts *parts, const char *name, const char *label_name, int64_t rows,
+                       int64_t left)
 {
     parts->at[parts->opened++] = (struct part){
         .name = arena_string(&parts->arena, name),
         .label_name = arena_string(&parts->arena, label_name),
         .rows_before = rows,
+        .left_before = left,
     };
 }
 
@@ -173,10 +180,12 @@ struct part_row dataset_row_part(const struct dataset *d, int64_t row)
 {
     int i = 0;
     row += d->first_row;
-    if (!d->parts) return (struct part_row){d->name, d->label_name, row};
+    const int64_t number = left_out_number(&d->left_out, row);
+    if (!d->parts) return (struct part_row){d->name, d->label_name, number};
     while (i + 1 < d->parts->opened && d->parts->at[i + 1].rows_before <= row) i++;
     const struct part *part = &d->parts->at[i];
-    return (struct part_row){part->name, part->label_name, row - part->rows_before};
+    return (struct part_row){part->name, part->label_name,
+                             number - part->rows_before - part->left_before};
 }
 
 /* All rows that skip and take leave are there: what is behind them need not be read. Of rows that
@@ -225,7 +234,8 @@ static err append(struct parts *parts, struct dataset *all, const struct dataset
 }
 
 /* What the first one says of its columns and its use holds for all. */
-static err append_part(struct parts *parts, struct dataset *all, const struct dataset *more)
+static err append_part(struct parts *parts, struct dataset *all, const struct dataset *more,
+                       int64_t left)
 {
     if (all->column_count == 0) {
         *all = (struct dataset){.column_count = more->column_count};
@@ -241,7 +251,7 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
         all->feature_names = parts->feature_names;
     }
     TRY(check_alike(all, more));
-    set_opened(parts, more->name, more->label_name, all->rows);
+    set_opened(parts, more->name, more->label_name, all->rows, left);
     return append(parts, all, more);
 }
 
@@ -279,8 +289,9 @@ static err open_all(struct parts *parts, const struct source_spec *source,
     const struct format_context in_turn = context_in_turn(parts, context);
     for (int i = 0; i < parts->count && !has_enough(source, all->rows); i++) {
         struct dataset more = {0};
+        const int64_t left = count_left(context);
         err e = open_part(parts, source, &in_turn, i, &more);
-        if (!e) e = append_part(parts, all, &more);
+        if (!e) e = append_part(parts, all, &more, left);
         dataset_close(&more);
         TRY(e);
     }
@@ -365,7 +376,9 @@ struct chain {
 static err open_next(struct chain *c)
 {
     TRY(parts_read(c->parts, c->source, &c->context, c->parts->opened, false, &c->now));
-    set_opened(c->parts, c->now->name, c->now->name, c->rows);
+    const struct bad_rows *bad_rows = c->context.bad_rows;
+    set_opened(c->parts, c->now->name, c->now->name, bad_rows ? bad_rows->left_out.kept : c->rows,
+               count_left(&c->context));
     c->reader.name = c->parts->at[c->parts->opened - 1].name;
     return OK;
 }

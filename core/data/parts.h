@@ -44,10 +44,10 @@ struct strings parts_feature_names(const struct parts *);
 /* Of all files, unpacked: of packed ones a guess. */
 err parts_bytes(const struct source_spec *, const struct format_context *, uint64_t *ret);
 
-/* Where a row of a dataset is, skipped ones included. NULL: it is one part. */
+/* Where a row of a dataset is, among all that its file has. */
 struct part_row {
     const char *name, *label_name; /* as a dataset has them */
-    int64_t row;                   /* from 0 */
+    int64_t row;                   /* from 0; messages count from 1 */
 };
 struct part_row dataset_row_part(const struct dataset *, int64_t row);
 

@@ -487,7 +487,8 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
     }
     *p = (struct pipeline){
         .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count,
-                   d->feature_names},
+                   d->feature_names,
+                   from.stream ? stream_left_out(from.stream) : &p->data.left_out},
         .data = *d,
         .from = from,
         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -512,5 +513,6 @@ err batch_source_share(const struct batch_source *whole, struct batch_source **r
     if (is_elsewhere(p)) return OK;
     borrowed.parts = NULL;
     borrowed.close = NULL;
+    borrowed.left_out = (struct left_out){0};
     return batch_source_of(&borrowed, (struct rows_from){0}, ret);
 }

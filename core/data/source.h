@@ -48,7 +48,8 @@ struct batch_source {
     int64_t rows;           /* of one epoch; 0: there is one that has no end (follow/followed.h) */
     const struct column *columns;
     int column_count;
-    struct strings feature_names; /* as a dataset has them */
+    struct strings feature_names;    /* as a dataset has them */
+    const struct left_out *left_out; /* rows of its files that are in no batch; NULL: of none */
 };
 
 struct source_calls {

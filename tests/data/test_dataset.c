@@ -91,16 +91,14 @@ static void classes_are_whole_and_have_a_logit(void **state)
     char text[256];
     assert_int_equal(check(&to_3_classes, INTS(0, 2, 1, 2)), OK);
     assert_int_equal(check(&to_3_classes, FLOATS(0, 2, 1, 2)), OK);
-    snprintf(text, sizeof text, "the labels: row 2 (from 0): label 3 is out of range; %s", rule);
+    snprintf(text, sizeof text, "the labels: row 3: label 3 is out of range; %s", rule);
     assert_told(check(&to_3_classes, INTS(0, 2, 3, 2)), text);
     assert_told(check(&to_3_classes, FLOATS(0, 2, 3, 2)), text);
-    snprintf(text, sizeof text, "the labels: row 0 (from 0): label -1 is out of range; %s", rule);
+    snprintf(text, sizeof text, "the labels: row 1: label -1 is out of range; %s", rule);
     assert_told(check(&to_3_classes, INTS(-1, 2, 3, 2)), text);
-    snprintf(text, sizeof text, "the labels: row 1 (from 0): label 1.5 is not a whole number; %s",
-             rule);
+    snprintf(text, sizeof text, "the labels: row 2: label 1.5 is not a whole number; %s", rule);
     assert_told(check(&to_3_classes, FLOATS(0, 1.5f, 9, 2)), text);
-    snprintf(text, sizeof text, "the labels: row 3 (from 0): label nan is not a finite number; %s",
-             rule);
+    snprintf(text, sizeof text, "the labels: row 4: label nan is not a finite number; %s", rule);
     assert_told(check(&to_3_classes, FLOATS(0, 1, 2, NAN)), text);
     assert_int_equal(check(&to_3_classes, FLOATS(0, 4e9f)), ERR_INPUT);
 }
@@ -112,10 +110,10 @@ static void shares_are_from_0_to_1(void **state)
     char text[256];
     assert_int_equal(check(&to_shares, INTS(0, 1, 1, 0)), OK);
     assert_int_equal(check(&to_shares, FLOATS(0, 1, 0.25f, -0.0f)), OK);
-    snprintf(text, sizeof text, "the labels: row 1 (from 0): label -1 is out of range; %s", rule);
+    snprintf(text, sizeof text, "the labels: row 2: label -1 is out of range; %s", rule);
     assert_told(check(&to_shares, INTS(1, -1, 1, -1)), text);
     assert_told(check(&to_shares, FLOATS(1, -1, 1, -1)), text);
-    snprintf(text, sizeof text, "the labels: row 3 (from 0): label 7 is out of range; %s", rule);
+    snprintf(text, sizeof text, "the labels: row 4: label 7 is out of range; %s", rule);
     assert_told(check(&to_shares, INTS(1, 0, 1, 7)), text);
     assert_int_equal(check(&to_shares, FLOATS(0, 1.0001f)), ERR_INPUT);
     assert_int_equal(check(&to_shares, FLOATS(NAN)), ERR_INPUT);
@@ -126,10 +124,9 @@ static void any_label_must_be_finite(void **state)
 {
     assert_int_equal(check(&to_any, INTS(-1, INT32_MAX, INT32_MIN, 0)), OK);
     assert_int_equal(check(&to_any, FLOATS(-1e38f, 3e38f, 0, 1e-40f)), OK);
-    assert_told(
-        check(&to_any, FLOATS(0, -INFINITY)),
-        "the labels: row 1 (from 0): label -inf is not a finite number; squares takes every "
-        "finite number: mend or leave out the row");
+    assert_told(check(&to_any, FLOATS(0, -INFINITY)),
+                "the labels: row 2: label -inf is not a finite number; squares takes every "
+                "finite number: mend or leave out the row");
     assert_int_equal(check(&to_any, FLOATS(0, 1, NAN)), ERR_INPUT);
     const struct transform bytes = {1, .label_dtype = UINT8};
     assert_int_equal(check(&bytes, INTS(1, 2)), ERR_INPUT);
@@ -150,7 +147,7 @@ static void a_wrong_label_is_found_wherever_it_stands(void **state)
         char row[32];
         labels[places[i]] = 2;
         assert_int_equal(transform_check(&to_shares, &d), ERR_INPUT);
-        snprintf(row, sizeof row, "row %d (", 1000 + places[i]);
+        snprintf(row, sizeof row, "row %d:", 1001 + places[i]);
         assert_non_null(strstr(error_text(), row));
         labels[places[i]] = 1;
     }
@@ -168,12 +165,11 @@ static void files_and_rows_are_named_as_they_are(void **state)
                    "'skip': 3}",
                    &d);
     assert_int_equal(transform_check(&to_shares, &d), ERR_INPUT);
-    assert_non_null(strstr(error_text(), "four.i32: row 3 (from 0): label 9 is out of range"));
+    assert_non_null(strstr(error_text(), "four.i32: row 4: label 9 is out of range"));
     dataset_close(&d);
     assert_refused("{'format': 'raw', 'file': 'four.f32', 'shape': [2], 'labels': 'four.i32', "
                    "'skip': 1}",
-                   "four.f32: row 2 (from 0): feature 1 (from 0) is inf, not a finite number",
-                   NULL);
+                   "four.f32: row 3: feature 1 (from 0) is inf, not a finite number", NULL);
 }
 
 static void the_shape_of_a_label_must_be_what_the_loss_wants(void **state)
@@ -310,8 +306,7 @@ static void a_weight_below_0_is_named_by_its_row(void **state)
     assert_int_equal(transform_check(&t, &d), OK);
     weights[7] = -0.5f;
     assert_int_equal(transform_check(&t, &d), ERR_INPUT);
-    assert_string_equal(error_text(),
-                        "counted: row 107 (from 0): weight \"w\" is -0.5; expected 0 or more");
+    assert_string_equal(error_text(), "counted: row 108: weight \"w\" is -0.5; expected 0 or more");
 }
 
 int main(void)

@@ -90,7 +90,7 @@ static void faults_name_the_file_that_has_them(void **state)
     const struct transform t = {
         .scale = 1, .label_dtype = INT32, .labels = LABELS_CLASSES, .classes = 2, .loss = "a loss"};
     assert_int_equal(transform_check(&t, &d), ERR_INPUT);
-    assert_non_null(strstr(error_text(), "bad.csv: row 1 (from 0): label 7"));
+    assert_non_null(strstr(error_text(), "bad.csv: row 2: label 7"));
     dataset_close(&d);
 }
 

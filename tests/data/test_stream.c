@@ -248,7 +248,7 @@ static void what_is_wrong_with_them_is_named(void **state)
     x[3 * 29998 + 2] = 1.0f / 0.0f;
     file_write("wrong.raw", x, 30000 * 3 * sizeof *x);
     assert_int_equal(begin_and_read(RAW("'wrong.raw'", "'wrong.labels'", STREAM)), ERR_INPUT);
-    assert_said("wrong.raw: row 29998 (from 0): feature 2 (from 0) is inf");
+    assert_said("wrong.raw: row 29999: feature 2 (from 0) is inf");
     file_write("wrong.raw", x, 29999 * 3 * sizeof *x);
     free(x);
     assert_int_equal(begin_and_read(RAW("'wrong.raw'", "'wrong.labels'", STREAM)), ERR_INPUT);
@@ -490,7 +490,7 @@ static void a_wrong_label_is_named(void **state)
     source_open_batches_ok(CSV("'small.csv'", STREAM), NULL, &o);
     begin_ok(&o, &options);
     assert_int_equal(read_to_error(&o), ERR_INPUT);
-    assert_said("row 6 (from 0): label 6 is out of range");
+    assert_said("row 7: label 6 is out of range");
     source_close_batches(&o);
 }
 

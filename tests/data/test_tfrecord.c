@@ -212,13 +212,13 @@ static void labels_are_as_the_spec_says(void **state)
     source_open_ok(SOURCE(", 'positive': 'yes'", X_AND_WORD), &d);
     assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){1, 0}), 8);
     dataset_close(&d);
-    assert_refused(SOURCE("", X_AND_WORD), "rows: record 0 (from 0) at byte 0: \"label\"",
-                   "whole number", "got \"yes\"", NULL);
+    assert_refused(SOURCE("", X_AND_WORD), "rows: record 1 at byte 0: \"label\"", "whole number",
+                   "got \"yes\"", NULL);
     begin_records();
     EXAMPLE(LABEL, {"x", FLOAT_LIST, "1"}, {"word", BYTES_LIST, "7"});
     EXAMPLE({"x", FLOAT_LIST, "1"});
     write_records();
-    assert_refused(SOURCE("", X_AND_WORD), "rows: record 1", "whole number", "got \"\"", NULL);
+    assert_refused(SOURCE("", X_AND_WORD), "rows: record 2", "whole number", "got \"\"", NULL);
     assert_int_equal(source_open_to_predict(SOURCE("", X_AND_WORD), &d), OK);
     assert_int_equal(d.rows, 2);
     dataset_close(&d);
@@ -231,7 +231,7 @@ static void faults_name_record_and_byte(void **state)
     EXAMPLE(LABEL, {"x", FLOAT_LIST, "1"}, {"word", BYTES_LIST, "7"});
     const size_t second = records.used;
     char place[64];
-    snprintf(place, sizeof place, "rows: record 1 (from 0) at byte %zu:", second);
+    snprintf(place, sizeof place, "rows: record 2 at byte %zu:", second);
     EXAMPLE(LABEL, {"x", FLOAT_LIST, "nan"});
     write_records();
     assert_refused(SOURCE("", X_AND_WORD), place, "feature \"x\"", "no finite number", NULL);
@@ -253,7 +253,7 @@ static void faults_name_record_and_byte(void **state)
     records.used = second;
     EXAMPLE(LABEL, {"x", BYTES_LIST, "word"});
     write_records();
-    assert_refused(SOURCE("", X_AND_WORD), "rows: record 1: column \"x\"", "a number", NULL);
+    assert_refused(SOURCE("", X_AND_WORD), "rows: record 2: column \"x\"", "a number", NULL);
 }
 
 static void a_record_that_cannot_be_is_refused(void **state)
@@ -262,8 +262,7 @@ static void a_record_that_cannot_be_is_refused(void **state)
     const uint32_t sum = crc32c_mask(crc32c(head, 8));
     memcpy(head + 8, &sum, 4);
     file_write("rows", head, sizeof head);
-    assert_refused(SOURCE("", X_AND_WORD), "record 0 (from 0) at byte 0: longer than 16777216",
-                   NULL);
+    assert_refused(SOURCE("", X_AND_WORD), "record 1 at byte 0: longer than 16777216", NULL);
     file_write_text("rows", "x,y\n1,2\n3,4\n");
     assert_refused(SOURCE("", X_AND_WORD), "no TFRecord file", NULL);
 }

@@ -1,7 +1,9 @@
 """dtrain predict: rows and what the model says of them."""
 import csv
+import itertools
 import json
 import math
+import random
 import struct
 
 import model
@@ -89,6 +91,9 @@ class Other(Predict):
         for line, logit in zip(self.lines(), logits, strict=True):
             self.assert_near(line["probabilities"], [1 / (1 + math.exp(-logit))])
             self.assertEqual(line["class"], int(logit > 0))
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
+        self.assertEqual((self.folder / "out.csv").read_text().splitlines()[0],
+                         "row,class,probability_1")
 
     def test_numbers_stay_what_they_are(self):
         values = self.one_unit("mean_squared_error")
@@ -156,6 +161,45 @@ class Data(Predict):
         self.assertRegex(self.refuse("--out=o.csv", "--data=word.csv"),
                          r"word.csv: line 2: column 0 \(a\): expected a number \(.*\), got \"high\"")
         self.assertIn("--data=none.csv: No such file", self.refuse("--out=o.csv", "--data=none.csv"))
+
+    def test_rows_have_their_numbers_in_the_file_and_cells_beside_them(self):
+        rng = random.Random(5)
+        kinds = {
+            "csv": ("id,a,y,b", lambda i, a, b: f"n{i},{a},0,{b}"),
+            "jsonl": (None, lambda i, a, b: json.dumps({"id": f"n{i}", "a": a, "b": b, "y": 0})),
+        }
+        for (kind, (head, line)), stream in itertools.product(kinds.items(), ("never", "always")):
+            with self.subTest(kind=kind, stream=stream):
+                bad, number, names = set(), 0, []
+                for part in ("one", "two", "three"):
+                    lines = [head] if head else []
+                    for _ in range(9):
+                        is_bad = rng.random() < 0.4
+                        bad |= {number} if is_bad else set()
+                        lines.append(line(number, "oops" if is_bad else rng.random(), 1.5))
+                        number += 1
+                    names.append(f"{part}.{kind}")
+                    (self.folder / names[-1]).write_text("\n".join(lines) + "\n")
+                spec = model.spec(data_eval={
+                    "format": kind, "file": names, "label": "y", "bad_rows": 99, "skip": 2,
+                    "stream": stream})
+                spec["data"]["columns"] = [{"column": "numeric", "name": name} for name in "ab"]
+                spec["model"].insert(0, {"op": "concat", "inputs": ["a", "b"]})
+                self.write_spec(spec)
+                ended = self.dtrain("predict", "spec.json", "--checkpoint=run", "--out=o.jsonl",
+                                    "--with=id")
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                lines = [json.loads(line) for line in (self.folder / "o.jsonl").read_text().splitlines()]
+                good = [row for row in range(number) if row not in bad]
+                self.assertEqual([line["row"] for line in lines], good[2:])
+                self.assertEqual([line["id"] for line in lines], [f"n{row}" for row in good[2:]])
+
+    def test_cells_that_cannot_stand_beside_are_refused(self):
+        self.assertRegex(self.refuse("--out=o.csv", "--with=aa"),
+                         r'--with: \S*table.csv: no cell "aa"')
+        for name in ("row", "class", "probability_0"):
+            self.assertIn("another value of a row has this name",
+                          self.refuse("--out=o.csv", f"--with={name}"))
 
     def test_standard_output_is_csv_unless_said_otherwise(self):
         words = ("predict", "spec.json", "--checkpoint=run", "--data=plain.csv", "--out=-")

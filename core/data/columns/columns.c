@@ -373,6 +373,7 @@ static err make_rows(struct made *made, struct row_reader *reader, struct bad_ro
         err e = reader->calls->next(reader, &row, &found);
         if (e && !reader->is_row_broken) return e;
         if (!e && found) e = make_row(made, reader, &row);
+        if (!e && found) bad_rows_keep(bad_rows);
         if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
     if (made->rows > 0) return OK;

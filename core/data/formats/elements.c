@@ -138,7 +138,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     *ret_found = r->row < r->rows;
     if (!*ret_found) return OK;
     for (int i = 0; i < STORED_COLUMNS; i++) TRY(read_side(r, &r->sides[i]));
-    *ret = (struct row){.number = r->row++};
+    *ret = (struct row){.number = ++r->row};
     return OK;
 }
 

@@ -35,7 +35,7 @@ static err find_packing(struct frames *f)
 
 err frames_open(const struct format_context *context, const char *path, struct frames *ret)
 {
-    *ret = (struct frames){.number = -1};
+    *ret = (struct frames){0};
     TRY(input_open(context, path, &ret->input));
     TRY(find_packing(ret));
     ret->room = BUFFER_BYTES_MIN;
@@ -52,7 +52,7 @@ void frames_close(struct frames *f)
 
 err frames_fail(const struct frames *f, err e)
 {
-    return fail_prefix(e, "%s: record %lld (from 0) at byte %llu", input_path(f->input),
+    return fail_prefix(e, "%s: record %lld at byte %llu", input_path(f->input),
                        (long long)f->number, (unsigned long long)f->begin);
 }
 

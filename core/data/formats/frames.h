@@ -12,7 +12,7 @@ enum { FRAME_BYTES_MAX = 16 << 20 };
 
 struct frames {
     struct input *input;
-    int64_t number; /* of the record given out last, from 0 */
+    int64_t number; /* of the record given out last, from 1 */
     uint64_t begin; /* its first byte in what is unpacked, from 0 */
 
     uint8_t *buffer;

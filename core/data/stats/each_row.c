@@ -52,5 +52,6 @@ err each_row(const struct source_spec *source, const struct format_context *cont
         reader->calls->close(reader);
     }
     parts_free(parts);
+    left_out_free(&bad_rows.left_out);
     return e ? fail_prefix(e, "%s data", format->object.name) : OK;
 }

@@ -177,6 +177,7 @@ void row_files_close(struct row_files *f)
     for (int i = 0; i < f->file_count; i++) row_index_free(&f->files[i].index);
     columns_free(f->columns);
     parts_free(f->parts);
+    left_out_free(&f->bad_rows.left_out);
     arena_free(&f->arena);
     *f = (struct row_files){0};
 }

@@ -97,6 +97,7 @@ static err count_good(struct row_reader *reader, struct columns *columns, void *
     if (!e && !found) return fail(ERR_INPUT, "%s: changed while it is read", reader->name);
     if (!e) e = columns_make(columns, reader, &row, to, 0);
     *ret += !e;
+    if (!e) bad_rows_keep(bad_rows);
     return e ? bad_rows_leave_out(bad_rows, e) : OK;
 }
 

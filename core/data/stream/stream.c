@@ -412,6 +412,11 @@ void stream_describe(const struct stream *s, struct dataset *ret)
     memcpy(ret->columns, s->columns, sizeof s->columns);
 }
 
+const struct left_out *stream_left_out(const struct stream *s)
+{
+    return &s->files.bad_rows.left_out;
+}
+
 static void close_pool(struct pool *pool)
 {
     for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&pool->blocks[i]);

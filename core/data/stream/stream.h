@@ -21,6 +21,8 @@ err stream_is_wanted(const struct source_spec *, const struct format_context *, 
 /* Borrows the source, and what the context names. ERR_INPUT: stream/row_files.h */
 err stream_open(const struct source_spec *, const struct format_context *, struct stream **ret);
 void stream_close(struct stream *); /* NULL is fine */
+/* Of all its files; it lives as long as the stream. */
+const struct left_out *stream_left_out(const struct stream *);
 /* Columns are at NULL. Its texts live as long as the stream. */
 void stream_describe(const struct stream *, struct dataset *ret);
 

@@ -1,0 +1,93 @@
+/* beside.c - see beside.h. */
+#include "core/data/stats/beside.h"
+
+#include <stdlib.h>
+
+#include "core/data/parts.h"
+
+struct beside {
+    struct format_context context;
+    struct bad_rows bad_rows; /* that the reader itself passes over */
+    struct parts *parts;
+    struct row_reader *reader;
+    const struct strings *names;
+    int *cells;    /* [names->count] of the reader's */
+    int64_t given; /* rows that the reader has given, or has called broken */
+    struct row row;
+};
+
+static err find_cells(struct beside *b)
+{
+    const struct row_reader *r = b->reader;
+    b->cells = calloc((size_t)b->names->count, sizeof *b->cells);
+    if (!b->cells) return fail(ERR_MEMORY, "no memory to read cells");
+    for (int i = 0; i < b->names->count; i++) {
+        const char *name = b->names->at[i];
+        b->cells[i] = row_reader_cell(r, name);
+        if (b->cells[i] >= 0) continue;
+        const char *near = nearest_name(name, r->cell_names, r->cell_count);
+        return fail(ERR_INPUT, "%s: no cell \"%.64s\"%s%s%s", r->name, name,
+                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    }
+    return OK;
+}
+
+/* Any number of rows may be broken: whoever made something of the others has counted them. */
+static err open_rows(struct beside *b, const struct source_spec *source,
+                     const struct format_context *context)
+{
+    b->bad_rows = (struct bad_rows){.limit = INT64_MAX, .is_quiet = true};
+    b->context = *context;
+    b->context.columns = NULL;
+    b->context.bad_rows = &b->bad_rows;
+    TRY(parts_open_rows(source, &b->context, &b->parts, &b->reader));
+    return find_cells(b);
+}
+
+err beside_open(const struct source_spec *source, const struct format_context *context,
+                const struct strings *cells, struct beside **ret)
+{
+    struct beside *b = calloc(1, sizeof *b);
+    if (!b) return fail(ERR_MEMORY, "no memory to read cells");
+    b->names = cells;
+    const err e = open_rows(b, source, context);
+    if (e)
+        beside_close(b);
+    else
+        *ret = b;
+    return e;
+}
+
+static int64_t passed(const struct beside *b)
+{
+    return b->given + b->bad_rows.count;
+}
+
+err beside_next(struct beside *b, int64_t row)
+{
+    bool found = true;
+    while (found && passed(b) <= row) {
+        const err e = b->reader->calls->next(b->reader, &b->row, &found);
+        const bool is_broken = e && b->reader->is_row_broken;
+        if (e && !is_broken) return e;
+        b->given += is_broken || found;
+        if (!is_broken && found && passed(b) == row + 1) return OK;
+    }
+    return fail(ERR_INPUT, "%s: row %lld is not there any more: changed while it is read",
+                b->reader->name, (long long)row + 1);
+}
+
+const struct cell *beside_cell(const struct beside *b, int cell)
+{
+    return &b->row.cells[b->cells[cell]];
+}
+
+void beside_close(struct beside *b)
+{
+    if (!b) return;
+    if (b->reader) b->reader->calls->close(b->reader);
+    parts_free(b->parts);
+    left_out_free(&b->bad_rows.left_out);
+    free(b->cells);
+    free(b);
+}

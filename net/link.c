@@ -84,6 +84,21 @@ void link_end(struct link *link, err why)
     loop_note_end(link->loop);
 }
 
+void link_end_of_other_version(struct link *link, err why)
+{
+    char text[LINK_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", error_text());
+    const struct message refused = {
+        .type = MESSAGE_REFUSED,
+        .code = LINK_CODE_OF_OTHER_VERSION,
+        .body = text,
+        .body_bytes = (uint32_t)strlen(text),
+    };
+    link->is_of_other_version = true;
+    (void)link_send(link, &refused); /* it ends in any case */
+    link_end(link, fail(why, "%s", text));
+}
+
 void link_announce_end(struct link *link)
 {
     link->state = LINK_CLOSED;
@@ -337,6 +352,11 @@ void *link_context(const struct link *link)
 const char *link_peer_name(const struct link *link)
 {
     return link->peer_name;
+}
+
+bool link_is_of_other_version(const struct link *link)
+{
+    return link->is_of_other_version;
 }
 
 const struct transport *link_transport(const struct link *link)

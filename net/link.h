@@ -30,6 +30,7 @@ enum {
     LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
     LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
+    LINK_CODE_OF_OTHER_VERSION = 2,    /* of REFUSED: an exit code, as for a wrong command line */
 };
 
 /* What a transport does with its links. Every function leaves the link ENDED where it fails for
@@ -66,6 +67,7 @@ struct link {
     bool is_announced;           /* its owner knows it, and so will hear of its end */
     bool is_guest;               /* see net/loop/guests.h */
     bool is_near;                /* its peer is on this host */
+    bool is_of_other_version;    /* ended: so its peer has said */
     bool needs_look;             /* the loop must look even if no descriptor is ready */
     int watch;                   /* of its descriptor; -1: none */
     int wake_watch;              /* of what its peer wakes this side by; -1: none */
@@ -117,6 +119,9 @@ void link_free(struct link *); /* for the loop: hangs up if it must, no callback
 void link_set_peer_name(struct link *, const char *name);
 void link_open(struct link *);         /* becomes OPEN; calls accepted() or opened() */
 void link_end(struct link *, err why); /* becomes ENDED with the thread's error text */
+/* The same, of a header that another version has written: the peer hears of it, as far as it can
+ * tell, from the header of REFUSED. */
+void link_end_of_other_version(struct link *, err why);
 void link_deliver(struct link *, const struct message *);    /* or keeps it (net/loop/mover.h) */
 void link_tell(struct link *, const struct message *);       /* its owner */
 err link_check(const struct link *, const struct message *); /* of a header that came */

@@ -252,10 +252,13 @@ static void set_deadline(struct stream *stream, bool is_new)
 /* One message; false: it is not complete. */
 static bool parse_one(struct stream *stream)
 {
+    const bool is_of_other =
+        !stream->in_payload && wire_is_of_other_version(stream->stage + stream->stage_from);
     err e = stream->in_payload ? OK : begin_message(stream);
     if (!e) take_from_stage(stream);
     if (!e && stream->payload.left > 0) return false;
     if (!e) e = finish_message(stream);
+    if (e && is_of_other) link_end_of_other_version(&stream->link, e);
     if (e) link_end(&stream->link, e);
     return true;
 }

@@ -113,6 +113,9 @@ void listener_set_guests(
 void link_set_context(struct link *, void *context);
 void *link_context(const struct link *);
 const char *link_peer_name(const struct link *); /* address text, for messages */
+/* In closed(): the peer is a program that speaks another version of the protocol, and has been told
+ * of it. To try again would be in vain. */
+bool link_is_of_other_version(const struct link *);
 const struct transport *link_transport(const struct link *);
 
 err link_share(struct link *, const struct link_windows *); /* passive; borrowed */

@@ -56,14 +56,20 @@ static err check(const unsigned char *header)
         return fail(ERR_PROTOCOL, "sent something else than a message (it begins with 0x%08x)",
                     magic);
     if (version != PROTOCOL_VERSION)
-        return fail(ERR_PROTOCOL, "speaks protocol version %u, this program speaks %d", version,
-                    PROTOCOL_VERSION);
+        return fail(ERR_PROTOCOL,
+                    "speaks protocol version %u, this program speaks %d: all want the same release",
+                    version, PROTOCOL_VERSION);
     if (get32(header + 76) != 0) return fail(ERR_PROTOCOL, "sent a damaged message header");
     const uint32_t body_bytes = get32(header + 20);
     if (body_bytes > MESSAGE_BODY_MAX)
         return fail(ERR_PROTOCOL, "announced a body of %u bytes, the limit is %d", body_bytes,
                     MESSAGE_BODY_MAX);
     return OK;
+}
+
+bool wire_is_of_other_version(const unsigned char *header)
+{
+    return get32(header) == MESSAGE_MAGIC && get32(header + 72) != PROTOCOL_VERSION;
 }
 
 err wire_unpack(const unsigned char *header, struct message *ret)

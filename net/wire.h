@@ -18,6 +18,9 @@ enum { MESSAGE_WINDOWS = 0 };
 
 void wire_pack(const struct message *, unsigned char *ret_header);
 
+/* A message of a program that speaks another version: of its header nothing but that is known. */
+bool wire_is_of_other_version(const unsigned char *header);
+
 /* Checks magic, version and body_bytes. The body is left NULL. ERR_PROTOCOL says what is wrong. */
 err wire_unpack(const unsigned char *header, struct message *ret);
 

@@ -5,9 +5,15 @@
 
 #include "cmd/var/variable_view.h"
 #include "cmd/json_print.h"
+#include "core/base/clock.h"
+#include "core/cluster/visit/visit.h"
 #include "cmd/var/var.h"
 
-enum { PS_TEXT_MAX = 64, ROWS_FIRST = 64 };
+enum {
+    PS_TEXT_MAX = 64,
+    ROWS_FIRST = 64,
+    PAGES_MAX = 1000, /* of VISIT_PAGE_MAX variables: a ps that has more of them is none */
+};
 
 struct row {
     const char *name, *kind, *shape;
@@ -71,8 +77,22 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
     return OK;
 }
 
+/* A ps may say anything: a list has an end, and so has the time for it. */
+static err check_page(const struct var *var, int ps, int page, uint64_t started_ms)
+{
+    const json_t *answer = visitor_answer(var->visitor, ps);
+    const size_t count = json_array_size(json_object_get(answer, "variables"));
+    if (count > VISIT_PAGE_MAX || page >= PAGES_MAX)
+        return fail(ERR_PROTOCOL, "ps/%d: a list of variables without an end", ps);
+    if (clock_ms() - started_ms >= var->flags.timeout_ms)
+        return fail(ERR_TIMEOUT, "the list of ps/%d has no end within %.3g s (--timeout)", ps,
+                    (double)var->flags.timeout_ms / 1000);
+    return OK;
+}
+
 /* The next page of every ps that has one. ret_is_done: none has any more. */
-static err add_pages(struct var *var, struct table *table, bool *ret_is_done)
+static err add_pages(struct var *var, struct table *table, int page, uint64_t started_ms,
+                     bool *ret_is_done)
 {
     *ret_is_done = true;
     TRY(visitor_wait_all(var->visitor, var->flags.timeout_ms));
@@ -81,6 +101,7 @@ static err add_pages(struct var *var, struct table *table, bool *ret_is_done)
         size_t i;
         if (!var->holds[ps]) continue;
         TRY(var_check_answer(var, ps));
+        TRY(check_page(var, ps, page, started_ms));
         json_array_foreach(json_object_get(answer, "variables"), i, variable)
             TRY(add_row(var, table, variable, ps));
         next = json_incref(json_object_get(answer, "next"));
@@ -136,16 +157,17 @@ static err print_json(struct table *table)
 err var_ls(struct var *var)
 {
     struct table table = {.index = json_object()};
+    const uint64_t started_ms = clock_ms();
     bool is_done = false;
     err e = OK;
-    while (!e && !is_done) {
+    for (int page = 0; !e && !is_done; page++) {
         for (int ps = 0; ps < var->ps_count && !e; ps++) {
             if (!var->holds[ps]) continue;
             json_t *ask = json_pack("{ss sI}", "do", "list", "from", (json_int_t)var->version[ps]);
             e = visitor_ask(var->visitor, ps, ask);
             json_decref(ask);
         }
-        if (!e) e = add_pages(var, &table, &is_done);
+        if (!e) e = add_pages(var, &table, page, started_ms, &is_done);
     }
     if (!e && var->flags.json)
         e = print_json(&table);

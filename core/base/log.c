@@ -234,3 +234,20 @@ void log_limited(struct log_limit *limit, uint64_t now_ms, enum log_level level,
         log_line(level, "%s", text);
     *limit = (struct log_limit){.has_said = true, .said_ms = now_ms};
 }
+
+void log_budgeted(struct log_budget *budget, int most, uint64_t now_ms, enum log_level level,
+                  const char *text)
+{
+    if (now_ms - budget->since_ms >= LOG_LIMITED_MS) {
+        if (budget->left_out)
+            log_line(level, "%llu more lines were left out", (unsigned long long)budget->left_out);
+        *budget = (struct log_budget){.since_ms = now_ms};
+    }
+    if (budget->said >= most) {
+        budget->left_out++;
+        log_line(LOG_DEBUG, "%s", text);
+        return;
+    }
+    budget->said++;
+    log_line(level, "%s", text);
+}

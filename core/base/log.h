@@ -48,6 +48,15 @@ struct log_limit { /* of one place; zeroed: nothing has been said */
     uint64_t said_ms, left_out;
 };
 
+/* Lines of many kinds that others can cause: of each LOG_LIMITED_MS so many are told, and of those
+ * that are left out how many. */
+struct log_budget { /* zeroed: nothing has been said */
+    uint64_t since_ms;
+    int said;
+    uint64_t left_out;
+};
+void log_budgeted(struct log_budget *, int most, uint64_t now_ms, enum log_level, const char *text);
+
 /* now_ms: of clock_ms(), or of a test. */
 void log_limited(struct log_limit *, uint64_t now_ms, enum log_level, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

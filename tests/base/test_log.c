@@ -134,6 +134,18 @@ static void a_limited_line_is_said_now_and_then_with_a_count(void **state)
                    "line\\)\n[0-9:.]+ WARNING: refused late\n$");
 }
 
+static void of_lines_of_many_kinds_so_many_are_said(void **state)
+{
+    struct capture capture;
+    struct log_budget budget = {0};
+    capture_pipe(&capture);
+    for (uint64_t i = 0; i < 1000; i++) log_budgeted(&budget, 2, 100000 + i, LOG_INFO, "back");
+    log_budgeted(&budget, 2, 100000 + LOG_LIMITED_MS, LOG_INFO, "lost");
+    assert_matches(capture_end(&capture),
+                   "^[0-9:.]+ back\n[0-9:.]+ back\n[0-9:.]+ 998 more lines were left out\n"
+                   "[0-9:.]+ lost\n$");
+}
+
 static void what_a_limit_leaves_out_is_for_debug(void **state)
 {
     struct capture capture;
@@ -245,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup(only_warnings_and_errors_name_their_level, reset),
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
         cmocka_unit_test_setup(a_limited_line_is_said_now_and_then_with_a_count, reset),
+        cmocka_unit_test_setup(of_lines_of_many_kinds_so_many_are_said, reset),
         cmocka_unit_test_setup(what_a_limit_leaves_out_is_for_debug, reset),
         cmocka_unit_test_setup(control_characters_are_spelled_out, reset),
         cmocka_unit_test_setup(long_lines_are_cut_and_still_end, reset),

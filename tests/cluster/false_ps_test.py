@@ -3,9 +3,11 @@
 Whoever listens at the address of a ps says what it likes, to one worker of the real program.
 """
 import dataclasses
+import json
 import pathlib
 import socket
 import struct
+import threading
 
 import program
 from program import wire
@@ -15,7 +17,7 @@ BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
 AGAIN = 20
 LARGEST = 2 ** 64 - 1
 FLAGS = ["--start_timeout=3", "--restart_timeout=3"]
-LOST, TIMEOUT = 128, 129
+WRONG, LOST, TIMEOUT = 2, 128, 129
 GENERATION = 77
 FLOATS = (784 * 16, 16, 16 * 10, 10)  # of the small spec's variables, each rounded up to a line
 BLOCK = 4 * sum(-(-n // 16) * 16 for n in FLOATS)
@@ -55,6 +57,68 @@ class FalsePs(ClusterCase):
         cluster.hosts["ps"] = [f"127.0.0.1:{listener.getsockname()[1]}"]
         cluster.start("worker/1")
         return Scene(cluster, listener)
+
+    def test_another_version_of_the_protocol_ends_a_worker_in_words(self):
+        """Whatever the message is: its header says who speaks."""
+        for version in (wire.VERSION - 1, wire.VERSION + 1):
+            for said in (wire.message("REFUSED", b"?", PROTOCOL_VERSION=version),
+                         wire.message(4711, PROTOCOL_VERSION=version)):
+                scene = self.begin(["--transport=tcp"])
+                with scene.accept() as first:
+                    first.socket.sendall(said)
+                    heard = first.hear_kind("REFUSED")
+                    self.assertEqual(heard.values["code"], WRONG)
+                    self.assertRegex(heard.text(), f"speaks protocol version {version}, this program")
+                    self.assertEqual(scene.code(), WRONG, scene.cluster.story())
+                self.assert_says(scene.cluster, "worker/1",
+                                 rf"ps/0 at \S+: speaks protocol version {version}, this program")
+
+    def test_another_version_of_the_protocol_ends_a_visitor_in_words(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(program.LIMIT_S)
+            port = listener.getsockname()[1]
+            version = wire.VERSION + 1
+
+            def answer():
+                end, _ = listener.accept()
+                with wire.Connection(end, program.LIMIT_S) as visitor:
+                    visitor.hear()
+                    visitor.socket.sendall(wire.message("REFUSED", PROTOCOL_VERSION=version))
+                    visitor.hear()
+            thread = threading.Thread(target=answer)
+            thread.start()
+            said = program.run(["var", "ls", f"--ps_hosts=127.0.0.1:{port}"], self.folder)
+            thread.join()
+        self.assertEqual(said.returncode, WRONG)
+        self.assertIn(f"speaks protocol version {version}, this program", said.stderr)
+
+    def test_a_list_of_variables_has_an_end(self):
+        """A page after the other of one variable each, or one page of too many."""
+        row = {"name": "v", "kind": "shared", "shape": []}
+        for rows in (1, 1001):
+            with self.subTest(rows), socket.create_server(("127.0.0.1", 0)) as listener:
+                listener.settimeout(program.LIMIT_S)
+                hosts = {"ps": [f"127.0.0.1:{listener.getsockname()[1]}"], "worker": ["127.0.0.1:1"]}
+
+                def list_for_ever(listener=listener, hosts=hosts, rows=rows):
+                    end, _ = listener.accept()
+                    with wire.Connection(end, program.LIMIT_S) as visitor:
+                        visitor.hear()
+                        visitor.send("WELCOME", wire.greeting(hosts, "ps", 0))
+                        asked = visitor.hear()
+                        page = 0
+                        while asked:
+                            page += 1
+                            text = json.dumps({"variables": [row] * rows, "next": page})
+                            visitor.send("ANSWER", text.encode(), sequence=asked.values["sequence"])
+                            asked = visitor.hear()
+                thread = threading.Thread(target=list_for_ever)
+                thread.start()
+                said = program.run(["var", "ls", f"--ps_hosts={hosts['ps'][0]}", "--timeout=600"],
+                                   self.folder)
+                thread.join()
+                self.assertGreater(said.returncode, 0)
+                self.assertIn("ps/0: a list of variables without an end", said.stderr)
 
     def test_windows_of_a_link_that_is_not_taken_are_refused(self):
         scene = self.begin(["--transport=tcp"])

@@ -42,13 +42,16 @@ def hello(hosts=None, **changes):
 # What a stranger says, and what comes of it: the text of REFUSED, or another end
 SAYINGS = {
     "random bytes": (random_bytes(1), HANGS_UP),
-    "random bytes behind a right beginning": (struct.pack("<I", MAGIC) + random_bytes(2), HANGS_UP),
+    "random bytes behind a right beginning": (struct.pack("<I", MAGIC) + random_bytes(2),
+                                              "speaks protocol version"),
     "a request of another protocol": (b"GET / HTTP/1.1\r\nHost: ps\r\n\r\n", WAITS),
     "half a header": (hello()[:wire.HEADER_BYTES // 2], WAITS),
     "half a hello": (hello()[:wire.HEADER_BYTES + 40], WAITS),
     "a body that never comes": (message("HELLO", body_bytes=4096), WAITS),
     "a hello of an older version": (message("HELLO", b"{}", PROTOCOL_VERSION=VERSION - 1),
-                                    HANGS_UP),
+                                    f"speaks protocol version {VERSION - 1}, this program"),
+    "a hello of a newer version": (message("HELLO", b"{}", PROTOCOL_VERSION=VERSION + 1),
+                                   f"speaks protocol version {VERSION + 1}, this program"),
     "a body beyond the limit": (message("HELLO", body_bytes=BODY_MAX + 1), HANGS_UP),
     "a hello that is no JSON": (message("HELLO", b"\xff\xfe{"), NOT_JSON),
     "a hello that is a list": (message("HELLO", b"[1, 2]"), NO_GREETING),

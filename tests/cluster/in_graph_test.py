@@ -276,6 +276,11 @@ class Strangers(Fed):
             with self.subTest(pattern):
                 self.assert_worker_says(pattern, words)
 
+    def test_another_version_of_the_protocol_ends_a_worker_in_words(self):
+        version = VERSION + 1
+        self.assert_worker_says(f"worker/0 at .*: speaks protocol version {version}, this program",
+                                [("DATA", b"{}", {"PROTOCOL_VERSION": version})])
+
     def assert_worker_says(self, pattern, words):
         plan = self.fed(self.plan("sync", {}, 2))
         plan = dataclasses.replace(plan, absent=list(plan.names()))

@@ -359,6 +359,9 @@ static void on_closed(void *context, struct link *link, err why)
     struct connection *connection = context;
     struct ps_task *p = connection->ps;
     int worker = connection->worker;
+    if (link_is_of_other_version(link))
+        log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: it %s", link_peer_name(link),
+                    error_text());
     connection_drop(connection);
     if (worker != NOBODY_KNOWN) task_peer_lost(&p->task, worker, error_text());
 }

@@ -173,6 +173,10 @@ static err watch_signals(struct loop *loop)
 
 /* ---- actions ---- */
 
+/* Of a role, in LOG_LIMITED_MS: that a peer comes and goes is told, as often as one may that is not
+ * there to make lines. */
+enum { LINES_LEAST = 100, LINES_EACH = 10 };
+
 static enum number number_of(const struct task *t, const struct message *m)
 {
     switch (m->type) {
@@ -250,7 +254,8 @@ static void carry_out(struct task *t, const struct action *a)
         send_message(t, &a->send);
         break;
     case ACTION_LOG:
-        log_line(LOG_INFO, "%s", a->log.text);
+        log_budgeted(&t->lines, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(), LOG_INFO,
+                     a->log.text);
         break;
     case ACTION_BREACH:
         log_limited(&t->breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);

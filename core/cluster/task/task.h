@@ -88,6 +88,7 @@ struct task {
     enum number wire, wire_values; /* what gradients travel as, and values */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
     struct log_limit breaches; /* what peers may not say */
+    struct log_budget lines;   /* whatever else roles tell of them */
     bool has_ended, has_left;
     struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
     int code;

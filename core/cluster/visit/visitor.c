@@ -168,7 +168,11 @@ static void on_message(void *context, struct link *link, const struct message *m
 static void on_closed(void *context, struct link *link, err why)
 {
     struct host *host = context;
-    if (host->link == link) lose(host, error_text());
+    if (host->link != link) return;
+    if (link_is_of_other_version(link))
+        give_up(host, ERR_INPUT);
+    else
+        lose(host, error_text());
 }
 
 static const struct link_events events = {

@@ -118,7 +118,10 @@ static void on_opened(void *context, struct link *link)
 
 static void on_closed(void *context, struct link *link, err why)
 {
-    lose(context, error_text());
+    struct fed *f = context;
+    if (link_is_of_other_version(link))
+        give_up(f, fail_prefix(ERR_INPUT, "worker/0 at %s", address_of(f)));
+    lose(f, error_text());
 }
 
 static err check_welcome(struct fed *f, const struct message *m)

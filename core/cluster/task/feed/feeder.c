@@ -181,7 +181,10 @@ static void on_message(void *context, struct link *link, const struct message *m
 static void on_closed(void *context, struct link *link, err why)
 {
     struct caller *caller = context;
-    if (caller->worker != STRANGER)
+    if (link_is_of_other_version(link))
+        log_limited(&caller->feeder->refused, clock_ms(), LOG_WARNING, "refused %s: it %s",
+                    link_peer_name(link), error_text());
+    else if (caller->worker != STRANGER)
         log_line(LOG_DEBUG, "worker/%d has gone: %s", caller->worker, error_text());
     forget(caller);
 }

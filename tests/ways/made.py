@@ -222,6 +222,9 @@ def numbers_of(case):
     return {"clicks": ["n1", "n2"], "criteo": ["I1", "I2"]}.get(case["format"], ["x0", "x1", "x2", "x3"])
 
 
+SECOND = {True: "identity", False: "hash"}  # of the other ids: a table that grows takes any
+
+
 def columns(case):
     told = [{"column": "numeric", "name": f"in{i}", "source": name} for i, name in enumerate(numbers_of(case))]
     if case["format"] == "criteo":
@@ -230,7 +233,7 @@ def columns(case):
         told.append({"column": "numeric", "name": "weight"})
     if case["model"] in features.TABLES:
         told.append(id_column(case, case["column"], "id0"))
-        told.append(id_column(case, case["column"] if case["model"] == "shared" else "hash", "id1"))
+        told.append(id_column(case, case["column"] if case["model"] == "shared" else SECOND[case["table"] == "static"], "id1"))
     return told
 
 

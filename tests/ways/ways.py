@@ -11,11 +11,12 @@ row of its epoch once, and come to
     that travel early or do not, one process in the place of one worker (in sync, and of one worker);
   - the values of a run that was stopped half way and resumed (the same);
   - the numbers that `dtrain eval` finds in its last checkpoint.
-What is refused must be refused by the words that features.py has for it.
+What reference.py knows is trained there, too, in float64. What is refused must be refused by the words that features.py has for it.
 """
 import argparse
 import concurrent.futures
 import json
+import math
 import re
 import shutil
 import struct
@@ -28,8 +29,10 @@ import features
 import made
 import pairs
 import program
+import reference
 
 JOBS = 2
+NEAR = 3e-3  # float32 after an epoch beside float64
 PART = re.compile(r"/part_\d+/(keys|rows)$")  # of a growing table
 
 
@@ -165,6 +168,41 @@ def compare_evaluated(case, folder, result):
         raise Wrong(f"eval of the checkpoint: {found}, the run itself: {told}")
 
 
+def matrices(tensors):
+    """{variable: [row][column]} of float32 arrays of one or two axes."""
+    told = {}
+    for name, data in tensors.items():
+        shape = [int(one) for one in re.search(r"'shape': \(([\d, ]*)\)", data[10:200].decode("latin1")).group(1).split(",") if one.strip()]
+        if b"'<f4'" in data[:64] and 1 <= len(shape) <= 2:
+            columns = shape[-1]
+            floats = struct.unpack(f"<{math.prod(shape)}f", data[10 + struct.unpack_from("<H", data, 8)[0]:])
+            told[name] = [list(floats[at:at + columns]) for at in range(0, len(floats), columns)]
+    return told
+
+
+def is_near(one, other):
+    return abs(one - other) <= NEAR * (1 + abs(other))
+
+
+def try_reference(case, folder):
+    """Raises Wrong where float32 and the program come to something else than float64 and reference.py."""
+    spec = reference.spec_of(case, folder)
+    (folder / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
+    result = train(folder, "run")
+    first = matrices(values(folder, "run/model.ckpt-0"))
+    got = matrices(values(folder, f"run/model.ckpt-{result['step']}"))
+    names = [name for name in first if name.split("/")[-1] in ("kernel", "bias", "weights", "embedding_weights")]
+    wanted = {name: first[name] for name in names}
+    loss, metric = reference.train(spec, case, wanted)
+    for name in names:
+        for got_row, wanted_row in zip(got[name], wanted[name]):
+            if not all(map(is_near, got_row, wanted_row)):
+                raise Wrong(f"float64: {name}: {got_row}, expected {wanted_row}")
+    told = [value for name, value in result["metrics"].items() if name != "loss"] or [result["metrics"]["loss"]]
+    if not is_near(result["metrics"]["loss"], loss) or not is_near(told[0], metric):
+        raise Wrong(f"float64: {result['metrics']}, expected loss {loss}, {case['metric']} {metric}")
+
+
 def try_case(case, folder):
     """Raises Wrong."""
     (folder / "spec.json").write_text(json.dumps(made.spec(case, folder), indent=1), encoding="utf-8")
@@ -189,17 +227,17 @@ def try_refusal(told, words, folder):
         raise Wrong(f"not refused by {words!r}: {ended.returncode}\n{ended.stderr[-1000:]}")
 
 
+TRIES = {"case": try_case, "float64": try_reference, "refusal": try_refusal}
+
+
 def attempt(number, what, keep):
-    """None, or what went wrong in this case or refusal."""
+    """None, or what went wrong in it."""
     folder = Path(tempfile.mkdtemp(prefix="dtrain-test-"))
     try:
-        if isinstance(what, dict):
-            try_case(what, folder)
-        else:
-            try_refusal(*what, folder)
+        TRIES[what[0]](*what[1:], folder)
         return None
     except Wrong as wrong:
-        return f"case {number}: {what}\n{wrong}\n"
+        return f"case {number}: {what[0]} {what[1:]}\n{wrong}\n"
     finally:
         if keep:
             shutil.copytree(folder, keep, dirs_exist_ok=True)
@@ -222,6 +260,17 @@ def run_all(chosen, jobs, keep):
     return 1 if wrong else 0
 
 
+def chosen_cases(told):
+    """(which kind of try, what of it), ..."""
+    if told.random:
+        drawn = pairs.random_cases(features.FACTORS, features.may_stand, told.random, told.seed)
+        return [("case", case) for case in drawn]
+    covers = {kind: pairs.Cover(factors, features.may_stand, told.seed).cases()
+              for kind, factors in (("case", features.FACTORS), ("float64", reference.FACTORS))}
+    return [(kind, case) for kind, cases in covers.items() for case in cases] + \
+           [("refusal", *refused) for refused in features.REFUSED]
+
+
 def main():
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("--random", type=int, default=0, help="so many cases drawn at random")
@@ -233,10 +282,7 @@ def main():
     told = words.parse_args()
     program.need_binary()
     assert_all_known()
-    if told.random:
-        cases = pairs.random_cases(features.FACTORS, features.may_stand, told.random, told.seed)
-    else:
-        cases = pairs.Cover(features.FACTORS, features.may_stand, told.seed).cases() + features.REFUSED
+    cases = list(chosen_cases(told))
     part, parts = map(int, told.part.split("/"))
     chosen = [one for one in enumerate(cases) if one[0] % parts == part]
     sys.exit(run_all([one for one in chosen if told.case in (None, one[0])], told.jobs, told.keep))

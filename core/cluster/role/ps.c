@@ -383,7 +383,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     if (member_is_here(m)) ps_forget_link(p, worker, out); /* it has made a better one */
     if (m->presence == AWAY && m->incarnation != incarnation) {
         m->wants_fresh = true;
-        if (p->phase == SERVING) ps_return_ticket(p, worker, out);
+        if (p->config.is_sync) m->holds_ticket = false; /* it does not compute */
     }
     if (is_back && p->phase == SERVING)
         outbox_log(out, "worker/%d is back%s", worker,

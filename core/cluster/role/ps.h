@@ -19,8 +19,14 @@
  *
  * Tickets: ps/0 owns the global step. A worker computes a step only with a ticket, which comes with
  * the values; in asynchronous mode ps/0 gives out exactly last_step of them (a dropped gradient's
- * comes back, and that of a worker that is gone), so the run stops exactly at last_step and no step
- * is computed in vain.
+ * comes back), so the run stops exactly at last_step and no step is computed in vain.
+ *
+ * Who decides: ps/0, for all. Asynchronous, its ticket is the decision, since all ps apply a push
+ * as it comes. So the ticket of a worker that is gone stays its own, whatever life brings the push;
+ * once all others have finished another worker gets it. Should the first one then turn out to have
+ * shown its push to another ps (JOIN_OWED), ps/0 takes it beyond last_step: what one has, all get.
+ * Synchronous, a push that comes after its round is dropped by ps/0 alone, which is shown it first
+ * where it may do that; another ps takes it in the round that is open.
  *
  * Parts: a push may come in parts, in any order. What has come of every worker of a round is summed
  * at once and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that

@@ -63,6 +63,8 @@ struct member {
     bool is_told;      /* held: what became of its gradient, by this link */
     bool has_returned; /* its last ticket, unused: it had no batch */
     bool makes_good;   /* others wait for what its last life showed to some ps only */
+    bool is_late;      /* PUSH_WAITS: its round is over, and the others' is not complete by it */
+    bool is_owed;      /* the next ticket is for a push that another ps has */
 
     uint64_t wanted_step; /* wants_values: not before this step */
     uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
@@ -168,7 +170,6 @@ void ps_join(struct ps_role *, int worker, const struct message *, struct outbox
 void ps_push(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
 void ps_answer_waiting(struct ps_role *, struct outbox *);
-void ps_return_ticket(struct ps_role *, int worker, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
 void ps_stop_tickets(struct ps_role *, struct outbox *);

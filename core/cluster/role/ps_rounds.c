@@ -22,10 +22,11 @@ static bool give_ticket(struct ps_role *p, struct member *m)
     m->has_returned = false;
     if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
-    if (!m->holds_ticket && p->tickets < p->config.last_step) {
+    if (!m->holds_ticket && (p->tickets < p->config.last_step || m->is_owed)) {
         p->tickets++;
         m->holds_ticket = true;
     }
+    m->is_owed = false;
     return m->holds_ticket;
 }
 
@@ -115,33 +116,28 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
     }
 }
 
-/* A finished worker takes over what another one cannot bring any more. */
-static void hand_over(struct ps_role *p, struct outbox *out)
-{
-    if (p->tickets >= p->config.last_step) return;
-    for (int w = 0; w < p->options.workers; w++) {
-        const struct member *m = &p->members[w];
-        if (!member_is_here(m) || m->standing != FINISHED) continue;
-        answer(p, w, out);
-        return;
-    }
-}
-
-/* The worker that held it is gone. */
-void ps_return_ticket(struct ps_role *p, int worker, struct outbox *out)
+/* There will be no push for it. */
+static void return_ticket(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
     if (!m->holds_ticket) return;
     m->holds_ticket = false;
-    if (p->config.is_sync || p->options.task != 0) return;
-    p->tickets--;
-    if (m->standing == EXCUSED) hand_over(p, out);
+    if (!p->config.is_sync && p->options.task == 0) p->tickets--;
+}
+
+/* Whoever holds one and is gone may have shown its push to another ps. So the ticket waits for it,
+ * and is another one's when all else is done. */
+static void return_lost_tickets(struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].standing == EXCUSED) return_ticket(p, w);
 }
 
 /* The steps that are being computed are the last ones. */
 void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 {
     if (!p->config.is_sync) {
+        return_lost_tickets(p);
         p->config.last_step = p->tickets;
         return;
     }
@@ -164,6 +160,12 @@ static void give_back(struct ps_role *p, int worker, const struct message *m)
     member->ledger = member->before;
 }
 
+/* The values that answer say whether there is still a ticket for a push that got lost. */
+static bool is_to_say_whether(const struct ps_role *p)
+{
+    return p->options.task == 0 && !p->config.is_sync && !ps_config_drops(&p->config);
+}
+
 /* What has come of this worker, so that it brings the rest. A push that waits for its round is
  * answered by the round, unless it is taken back; a push that got lost comes again. */
 void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
@@ -174,6 +176,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
         member->late_join =
             (struct message){.type = MESSAGE_JOIN, /* the push would cross the cut */
+                             .code = m->code,
                              .sequence = m->sequence,
                              .step = m->step,
                              .version = m->version};
@@ -181,14 +184,15 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     member->joins++;
-    member->makes_good = m->code == JOIN_TAKES_BACK;
-    if (member->makes_good) give_back(p, worker, m);
+    member->is_owed = m->code == JOIN_OWED && !p->config.is_sync && p->options.task == 0;
+    member->makes_good = m->code == JOIN_TAKES_BACK || member->is_owed;
+    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
     if (m->code == JOIN_UNUSED && !comes_again) {
         member->has_returned |= member->holds_ticket;
-        ps_return_ticket(p, worker, out);
+        return_ticket(p, worker);
     }
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
@@ -199,7 +203,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     ledger_pack(&member->ledger, 1, member->numbers);
     answer->body = member->numbers;
     answer->body_bytes = sizeof member->numbers;
-    if (comes_again) return;
+    if (comes_again && !is_to_say_whether(p)) return;
     member->wants_values = true;
     member->wanted_step = m->step;
     if (member->push == PUSH_WAITS && member->wanted_step <= member->push_step)
@@ -240,13 +244,18 @@ static bool all_past_round(const struct ps_role *p)
 static bool is_round_full(const struct ps_role *p)
 {
     uint32_t left = 0; /* gradients that are here, or that those who are counted on can bring */
-    for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing == COUNTED_ON || ps_is_in_round(p, w))
-            left += ps_config_gradients(&p->config, p->options.workers, w);
+    uint32_t come = 0; /* of them, those that are here */
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        const uint32_t gradients = ps_config_gradients(&p->config, p->options.workers, w);
+        if (ps_is_in_round(p, w) && m->is_late) continue;
+        if (m->standing == COUNTED_ON || ps_is_in_round(p, w)) left += gradients;
+        if (ps_is_in_round(p, w)) come += gradients;
+    }
     if (p->gradients == 0) return false;
     if (p->config.takes_all) return all_past_round(p);
     uint32_t wanted = p->config.replicas_to_aggregate;
-    return p->gradients >= (wanted < left ? wanted : left) ||
+    return (come && come >= (wanted < left ? wanted : left)) ||
            (p->options.task != 0 && all_past_round(p));
 }
 
@@ -328,14 +337,18 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
                       const struct ledger *before, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    if (m->step < p->step || m->step >= p->config.last_step) {
+    const bool decides = p->options.task == 0;
+    const bool is_late = m->step < p->step;
+    const uint64_t round = is_late ? p->step : m->step;
+    if ((is_late && decides) || round >= p->config.last_step) {
         drop(p, worker, false, out);
         return;
     }
     take(member, m);
     member_set_push(member, PUSH_WAITS);
     member->before = *before;
-    member->push_step = m->step;
+    member->push_step = round;
+    member->is_late = is_late;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
     if (p->cut.phase == CUT_COMING) ps_answer_waiting(p, out); /* who is needed now */
@@ -417,7 +430,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
 {
     struct member *m = &p->members[worker];
     if (p->phase != SERVING) return;
-    if (code & FINISHED_UNUSED) ps_return_ticket(p, worker, out);
+    if (code & FINISHED_UNUSED) return_ticket(p, worker);
     if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;
@@ -428,6 +441,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;
     if (code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
+    return_lost_tickets(p);
     ps_tell_coverage(p, out);
     answer(p, ps_chief(p), out);
 }

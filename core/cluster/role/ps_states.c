@@ -83,7 +83,9 @@ static const char *check_member(const struct ps_role *p, const struct member *m)
     bool is_idle = m->standing == COUNTED_ON && m->push == PUSH_TAKEN && !m->wants_values;
     bool has_another_life = m->presence == AWAY || m->presence == HERE;
     if (m->wants_fresh && !has_another_life) return "fresh windows are wanted by nobody new";
-    if (m->holds_ticket && m->standing != COUNTED_ON) return "a ticket is held and not counted on";
+    const bool may_hold =
+        m->standing == COUNTED_ON || (m->standing == EXCUSED && !p->config.is_sync);
+    if (m->holds_ticket && !may_hold) return "a ticket is held by who has finished";
     if (m->holds_ticket && !gives_tickets) return "a ticket of a ps that gives none";
     if (m->late_join.type && p->cut.phase != CUT_MADE) return "a late JOIN waits for no cut";
     if (p->phase != SERVING && (!is_idle || m->holds_ticket))

@@ -138,7 +138,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
     }
     outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
                (unsigned long long)waited_s, flag);
-    ps_return_ticket(p, worker, out);
+    if (p->config.is_sync) m->holds_ticket = false;
     ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
     ps_try_cut(p, out);

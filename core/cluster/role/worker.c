@@ -47,9 +47,10 @@ void worker_enter(struct worker_role *w, enum worker_life phase)
 {
     worker_set_life(w, phase);
     patience_renew(&w->patience);
+    w->in_doubt = w->in_doubt && phase == WAITING;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->has_answered = s->is_pushed = false;
+        s->has_answered = s->is_pushed = s->has_left = false;
     }
 }
 
@@ -352,7 +353,9 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     struct server *s = &w->servers[ps];
     server_set_contact(s, FOUND);
     server_set_inquiry(s, NOT_ASKED);
+    if (ps == 0) worker_doubt(w);
     s->ahead = 0;
+    s->has_left = false;
     if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
     patience_renew(&w->patience);
 }
@@ -365,7 +368,8 @@ static void on_peer_lost(struct role *role, enum job job, int ps, const char *wh
     if (w->phase == ENDED || s->contact == GONE) return;
     server_set_contact(s, GONE);
     server_set_inquiry(s, NOT_ASKED);
-    s->has_answered = false;
+    if (ps == 0) worker_doubt(w);
+    s->has_answered = s->has_left = false;
     patience_renew(&w->patience);
     if (ps == 0) worker_forget_move(w); /* which it tells whoever asked for it */
     outbox_log(out, "lost ps/%d: %s", ps, why);

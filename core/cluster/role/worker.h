@@ -14,6 +14,9 @@
  *
  * Where ps/0 may drop a gradient (drops_gradients), it is pushed to ps/0 first; the other ps get it
  * when it was taken, and are otherwise asked for their values of the step that ps/0 has reached.
+ * The same holds of an asynchronous gradient once the link to ps/0 was lost, whose ticket may be
+ * another worker's by now. A synchronous worker that some ps have gone on without begins its step
+ * anew: what it has computed is of no round any more.
  *
  * A ps without variables is asked for nothing but the global step, if it is ps/0.
  *
@@ -23,7 +26,8 @@
  *
  * Saving (chief): SAVE to ps/0, which answers with the CUT and its ledger; the same to the others;
  * RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
- * checkpoint and nothing else.
+ * checkpoint and nothing else. After the last one all ps are asked for their final values once
+ * more: a worker that has come back since may have changed them, and then it is made again.
  *
  * Moving (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then MOVE to every ps. Where it fails, RESUME, and the job

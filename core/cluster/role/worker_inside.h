@@ -71,11 +71,15 @@ struct server {
     uint64_t join_step;       /* values of this step or later are wanted */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
+    bool has_left;        /* the push, on this link */
     uint64_t ahead;       /* parts of its gradient that left ahead of the push, on this link */
     bool wants_parts;     /* as it said with its last values */
     struct ledger ledger; /* what it has of this worker */
     uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */
     uint64_t step, version;       /* of the values that came last */
+    uint64_t cut_version,
+        saved_version; /* of the last cut, and of the last one that was published */
+    uint64_t round;    /* where it was when it said something of its values last */
 
     enum shard_phase shard_phase;
 };
@@ -128,7 +132,9 @@ struct worker_role {
     uint64_t renewed_ms; /* leads: its lease */
     bool is_lease_long;  /* that was asked for then: this worker may say nothing for a while */
     bool has_ticket;
-    bool is_last_hour;      /* ps/0 has said that the job is to end */
+    bool in_doubt;     /* asynchronous: ps/0 was lost since it gave the ticket of the step that is
+                          under way: it may be another worker's */
+    bool is_last_hour; /* ps/0 has said that the job is to end */
     uint32_t finished_code; /* FINISHING: enum finished_code */
     enum membership membership;
     bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
@@ -175,6 +181,7 @@ void worker_ledger(struct worker_role *, int ps, const struct message *, struct 
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_push(struct worker_role *, struct outbox *); /* what was computed */
 void worker_bring_nothing(struct worker_role *, struct outbox *);
+void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
@@ -190,6 +197,7 @@ void worker_ready(struct worker_role *, int ps, const struct message *, struct o
 
 void worker_save_first(struct worker_role *, struct outbox *); /* before anybody joins */
 void worker_save_last(struct worker_role *, struct outbox *);
+void worker_save_again(struct worker_role *, struct outbox *);
 void worker_cut(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_saved(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_published(struct worker_role *, err, const char *text, struct outbox *);

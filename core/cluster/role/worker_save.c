@@ -102,6 +102,22 @@ static void finish_again(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
 }
 
+/* The values that all ps have said last, and no other. */
+static bool has_saved_these(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (worker_is_asked(w, ps) && s->version != s->saved_version) return false;
+    }
+    return w->saving.has_saved;
+}
+
+/* A worker that was gone has come back since, and brought something. */
+void worker_save_again(struct worker_role *w, struct outbox *out)
+{
+    if (w->phase == EVALUATING) finish_again(w, out);
+}
+
 /* One that is being made comes to its end first. */
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
@@ -109,7 +125,7 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
     worker_set_life(w, SAVING_LAST);
     patience_renew(&w->patience);
     if (s->phase != SAVE_IDLE) return;
-    bool is_there = s->has_saved && s->saved_step == w->global_step;
+    const bool is_there = has_saved_these(w);
     if (w->options.saves && !is_there && can_save(w))
         begin(w, true, out);
     else if (is_there || !w->options.saves)
@@ -249,6 +265,7 @@ void worker_cut(struct worker_role *w, int ps, const struct message *m, struct o
         return;
     }
     server_set_shard(s, SHARD_CUT);
+    s->cut_version = m->version;
     if (!all_shards(w, SHARD_CUT)) return;
     worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.moves ? RESUME_STAY : RESUME_GO;
 }
@@ -277,13 +294,15 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     worker_set_save(w, SAVE_IDLE);
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        w->servers[ps].saved_version = w->servers[ps].cut_version;
     const bool moves = w->saving.moves;
     w->saving.moves = false;
     if (moves && worker_move(w, out)) return;
     if (moves) resume(w, out);
     forget_shards(w);
-    worker_watch_move(w, out); /* which is told why nothing comes of it */
-    if (w->phase == SAVING_LAST) worker_save_last(w, out);
+    worker_watch_move(w, out);                         /* which is told why nothing comes of it */
+    if (w->phase == SAVING_LAST) finish_again(w, out); /* has anything changed since the cut? */
 }
 
 void worker_watch_save(struct worker_role *w, struct outbox *out)

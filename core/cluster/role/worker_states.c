@@ -121,7 +121,8 @@ static const char *check_steps(const struct worker_role *w)
     const struct server *first = &w->servers[0];
     bool is_in_step = w->phase == ASKING || w->phase == WAITING || w->phase == COMPUTING;
     if (is_in_step && (w->membership != IN_CURRENT || !w->computed)) return "a step of nothing";
-    if (w->phase == COMPUTING && first->is_target && !w->has_ticket) return "no ticket to compute";
+    if (w->phase == COMPUTING && first->is_target && !w->has_ticket && !w->in_doubt)
+        return "no ticket to compute";
     if (w->phase == FINISHING && w->membership != IN_CURRENT) return "finished what it was not in";
     if (w->phase != ASKING) return NULL;
     if (!w->options.drops_gradients || !first->is_pushed)

@@ -46,6 +46,12 @@ static void join_all(struct worker_role *w, struct outbox *out)
     join_all_as(w, JOIN_PLAIN, out);
 }
 
+/* What was computed comes to nothing, or to those who have it already. */
+static void give_up_step(struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].sequence = 0;
+}
+
 /* Does this ps wait for a push that another one has? */
 static bool is_owed(const struct worker_role *w, int ps)
 {
@@ -80,7 +86,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
     if (w->membership == IN_CURRENT) worker_set_membership(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->sequence = s->push_step = s->step = s->version = 0;
+        s->sequence = s->push_step = s->step = s->version = s->saved_version = 0;
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
@@ -152,14 +158,60 @@ void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *
     }
 }
 
-static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+/* Once ps/0 was lost it may have no ticket for the push any more: it has to say first that it takes
+ * it. */
+void worker_doubt(struct worker_role *w)
+{
+    const struct server *first = &w->servers[0];
+    const bool is_awaited = w->phase == WAITING && first->is_pushed && !first->has_answered;
+    const bool decides = !w->options.is_sync && !w->options.drops_gradients;
+    if (decides && (w->phase == COMPUTING || is_awaited)) w->in_doubt = true;
+}
+
+static bool may_leave(const struct worker_role *w, int ps)
+{
+    return !w->in_doubt || (ps > 0 && w->servers[0].ledger.received >= w->computed);
+}
+
+/* What has not left on the links that are; the rest follows the ledgers that are awaited. */
+static void send_pushes(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
+        if (!is_due || s->sequence <= s->ledger.received || !may_leave(w, ps)) continue;
+        s->has_left = true;
+        send_push(w, ps, out);
+    }
+}
+
+/* Synchronous: a ps has gone on without this worker while it was away. */
+static bool is_passed_over(const struct worker_role *w)
+{
+    if (!w->options.is_sync || w->options.drops_gradients) return false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
+        if (is_due && s->sequence > s->ledger.received && s->round > s->push_step) return true;
+    }
+    return false;
+}
+
+/* Computed from values of then, the gradient is of no round any more, at one ps or at all. */
+static bool begin_anew(struct worker_role *w, struct outbox *out)
+{
+    if (!is_passed_over(w)) return false;
+    give_up_step(w);
+    join_all(w, out);
+    return true;
+}
+
+static void push_to(struct worker_role *w, int ps, uint64_t step)
 {
     struct server *s = &w->servers[ps];
     s->sequence = w->computed;
     s->push_step = step;
     s->is_pushed = true;
-    if (s->inquiry == ANSWERED)
-        send_push(w, ps, out); /* else it follows the ledger that is awaited */
 }
 
 /* The last life died between two ps. Where its gradient waits for the round of others, who may wait
@@ -222,7 +274,9 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     server_set_inquiry(s, ANSWERED);
     if (awaits_values(w)) s->step = m->step;
-    if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
+    s->round = m->step;
+    if (begin_anew(w, out)) return;
+    send_pushes(w, out);
     note_ledgers(w, out);
 }
 
@@ -235,6 +289,48 @@ static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outb
     if (s->inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
 }
 
+static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
+{
+    worker_enter(w, FINISHING);
+    w->finished_code = code;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        worker_send(w, ps, MESSAGE_FINISHED, out)->code = code;
+}
+
+/* Some ps has the push, or may get it. */
+static bool has_been_shown(const struct worker_role *w)
+{
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        const bool has_it = s->ledger.received >= w->computed || s->has_left;
+        if (worker_is_asked(w, ps) && has_it) return true;
+    }
+    return false;
+}
+
+/* It was given to another worker, when all others had finished. What one ps has, all get. */
+static void lose_ticket(struct worker_role *w, struct outbox *out)
+{
+    if (has_been_shown(w)) {
+        join(w, 0, JOIN_OWED, 0, out);
+        return;
+    }
+    give_up_step(w);
+    finish(w, 0, out);
+}
+
+/* What ps/0 says on its new link of the ticket for the step that is under way. */
+static void resolve_doubt(struct worker_role *w, const struct message *m, struct outbox *out)
+{
+    w->has_ticket = m->code & VALUES_TICKET;
+    w->in_doubt = !w->has_ticket;
+    if (w->phase != WAITING) return; /* it computes: then nothing has left that could */
+    if (w->has_ticket)
+        send_pushes(w, out);
+    else
+        lose_ticket(w, out);
+}
+
 /* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
 void worker_push(struct worker_role *w, struct outbox *out)
 {
@@ -245,23 +341,18 @@ void worker_push(struct worker_role *w, struct outbox *out)
         struct server *s = &w->servers[ps];
         if (asks && ps > 0) break;
         if (s->is_target)
-            push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step, out);
+            push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step);
         else if (w->options.is_sync && is_new && worker_is_asked(w, ps) && s->step < next)
             pass_round(w, ps, next, out);
         else
             s->has_answered = s->inquiry != NOT_ASKED;
     }
+    if (begin_anew(w, out)) return;
+    send_pushes(w, out);
+    if (w->in_doubt && !w->has_ticket) lose_ticket(w, out);
 }
 
 /* ---- what comes next ---- */
-
-static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
-{
-    worker_enter(w, FINISHING);
-    w->finished_code = code;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        worker_send(w, ps, MESSAGE_FINISHED, out)->code = code;
-}
 
 void worker_bring_nothing(struct worker_role *w, struct outbox *out)
 {
@@ -271,8 +362,7 @@ void worker_bring_nothing(struct worker_role *w, struct outbox *out)
 bool worker_role_is_stopping(const struct role *role)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    const bool is_new =
-        w->servers[0].is_target; /* else some ps have the push, and others lack it */
+    const bool is_new = w->servers[0].is_target && !owes(w);
     return is_new && (w->ending != GOES_ON || w->is_last_hour);
 }
 
@@ -333,6 +423,15 @@ static void compute(struct worker_role *w, struct outbox *out)
     outbox_add_compute(out, step);
 }
 
+/* For what other ps have and ps/0 has not. */
+static void demand_ticket(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, JOINING);
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        w->servers[ps].has_answered = w->servers[ps].inquiry == ANSWERED;
+    join(w, 0, JOIN_OWED, 0, out);
+}
+
 /* All values of a step are there. */
 static void go_on(struct worker_role *w, struct outbox *out)
 {
@@ -346,6 +445,8 @@ static void go_on(struct worker_role *w, struct outbox *out)
     plan_next(w);
     if (w->has_ticket || !w->servers[0].is_target)
         compute(w, out);
+    else if (!w->options.is_sync && owes(w))
+        demand_ticket(w, out);
     else
         finish(w, 0, out);
 }
@@ -362,8 +463,9 @@ static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox
         if (is_dropped)
             join(w, ps, JOIN_PLAIN, wanted, out);
         else
-            push_to(w, ps, w->computed_step, out);
+            push_to(w, ps, w->computed_step);
     }
+    send_pushes(w, out);
 }
 
 static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
@@ -381,7 +483,7 @@ static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
 static void note_answer(struct server *s, const struct message *m)
 {
     s->has_answered = true;
-    s->step = m->step;
+    s->step = s->round = m->step;
     s->version = m->version;
     s->wants_parts = m->code & VALUES_WANTS_PARTS;
     if (!s->is_pushed) return;
@@ -407,11 +509,25 @@ static bool is_expected(const struct worker_role *w, int ps)
     return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 
+/* Synchronous: ps/0 gets the push in a later round than this one, which has got it, and may hold
+ * this worker for a cut behind that: the rounds between bring nothing of it here. */
+static bool is_behind_first(const struct worker_role *w, int ps)
+{
+    const struct server *first = &w->servers[0];
+    const bool is_awaited = w->phase == WAITING && first->is_pushed && !first->has_answered;
+    return ps > 0 && w->options.is_sync && is_awaited && w->servers[ps].step <= first->push_step;
+}
+
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
     bool is_final = w->phase == FINISHING && (m->code & VALUES_FINAL) && worker_is_chief(w);
     bool is_more_work = w->phase == FINISHING && ps == 0 && (m->code & VALUES_TICKET);
+    const bool is_news = m->code & VALUES_FINAL && m->version != s->version;
+    if (w->phase == EVALUATING && is_news) {
+        worker_save_again(w, out);
+        return;
+    }
     if (m->code & VALUES_HELD) {
         held(w, ps, m, out);
         return;
@@ -420,11 +536,20 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         join_all(w, out);
         return;
     }
+    if (ps == 0 && w->in_doubt && s->inquiry == ANSWERED && m->sequence < w->computed) {
+        resolve_doubt(w, m, out);
+        return;
+    }
     if (!is_final && !is_expected(w, ps)) return;
     if (s->is_pushed && m->sequence < s->sequence) return; /* said before the push came */
     if (ps == 0 && s->is_pushed && m->version > s->version)
         w->staleness = m->version - s->version - 1;
     note_answer(s, m);
+    if (is_behind_first(w, ps)) {
+        s->has_answered = false;
+        pass_round(w, ps, w->servers[0].push_step + 1, out);
+        return;
+    }
     if (ps == 0) {
         w->global_step = m->step;
         w->has_ticket = m->code & VALUES_TICKET;

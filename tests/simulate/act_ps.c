@@ -142,7 +142,8 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     const struct node *node = node_of(world, *ps->store);
     const char *name = actor_name(ps);
     unsigned long long sequence = gradient->batch + 1, last = node->sequences[worker];
-    bool must_match = ps->config.is_sync && !worker_may_differ(world, worker);
+    const bool decides = ps->config.takes_all || ps->index == 0; /* else it takes what that has */
+    bool must_match = ps->config.is_sync && decides && !worker_may_differ(world, worker);
     /* Other ps have forgotten the values; or one has gone on without the worker while that computed
      * from memory of the ps, and it brings the others what has come of it. */
     bool may_tear = is_outlived(world, ps) || world->was_left_out[worker];
@@ -201,6 +202,12 @@ int steps_apart(struct world *world, const struct actor *ps)
     return count;
 }
 
+/* What another ps has is taken beyond the last step. */
+uint64_t steps_more(struct world *world, const struct actor *ps)
+{
+    return (uint64_t)steps_apart(world, ps) + (uint64_t)world->counters.owed;
+}
+
 static void check_divisor(struct world *world, const struct actor *ps, const int *workers,
                           int count, uint32_t divisor)
 {
@@ -219,7 +226,7 @@ static void check_round(struct world *world, const struct actor *ps,
     if (ps->config.is_sync && action->step != node->step)
         blame(world, "%s applies round %llu at step %llu", actor_name(ps),
               (unsigned long long)action->step, (unsigned long long)node->step);
-    if (node->step >= ps->config.last_step + (uint64_t)steps_apart(world, ps))
+    if (node->step >= ps->config.last_step + steps_more(world, ps))
         blame(world, "%s goes beyond the last step %llu", actor_name(ps),
               (unsigned long long)ps->config.last_step);
 }
@@ -506,10 +513,22 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
           actor_name(ps), (unsigned long long)parts, worker, (unsigned long long)ahead);
 }
 
+/* Synchronous: once all rounds are over there is none to make anything good in. */
+static void note_join(struct world *world, const struct actor *ps, int worker,
+                      const struct message *m)
+{
+    const bool is_done = world->is_to_stop || ps_role_step(ps->role) >= ps->config.last_step;
+    world->counters.owed += m->code == JOIN_OWED;
+    if (ps->config.is_sync && is_done && ps_role_is_serving(ps->role))
+        world->came_too_late[worker] = true;
+}
+
 /* A stretch travels unless memory is shared; a ps without variables has no windows, but is told. */
 bool ps_receives(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
+    if (type == MESSAGE_FINISHED) world->finished_us[ps->index][worker] = world->now_us;
+    if (type == MESSAGE_JOIN) note_join(world, ps, worker, &parcel->message);
     if (type == MESSAGE_ROWS) {
         rows_heard_by_ps(world, ps, worker, parcel);
         return false;

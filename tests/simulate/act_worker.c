@@ -335,6 +335,7 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         actor_work(world, worker, action, world->profile.write_us);
         break;
     case ACTION_EVALUATE:
+        world->concluded_us = world->now_us;
         rows_evaluate(world, worker, action, 0);
         break;
     case ACTION_ABANDON:

@@ -1,6 +1,7 @@
 /* checks.c - what must hold of a checkpoint when it is published, and of a run when it is over. */
 #include <string.h>
 
+#include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
@@ -231,6 +232,20 @@ static const struct node *final_state(struct world *world, int ps)
     return node_of(world, *actor->store);
 }
 
+/* At the end it had brought everything, here as well as at the other ps. */
+static bool has_finished(struct world *world, int ps, int worker)
+{
+    const struct ps_role *role = (const struct ps_role *)ps_at(world, ps)->role;
+    return role && role->members[worker].standing == FINISHED;
+}
+
+/* Whoever was gone when the job ended may have shown its last push to some ps only. */
+static bool may_end_apart(struct world *world, int ps, int worker)
+{
+    const bool is_gone = !has_finished(world, 0, worker) || !has_finished(world, ps, worker);
+    return world->came_too_late[worker] || (is_gone && worker_may_differ(world, worker));
+}
+
 /* All ps hold the same pushes, as many as there are steps. */
 static void check_states(struct world *world)
 {
@@ -247,14 +262,15 @@ static void check_states(struct world *world)
             return;
         }
         for (int w = 0; w < world->profile.workers; w++)
-            if (node->sets[w] != first->sets[w] && !worker_may_differ(world, w))
+            if (node->sets[w] != first->sets[w] && !may_end_apart(world, ps, w))
                 blame(world, "at the end ps/%d has push %llu of worker/%d, and ps/0 %llu", ps,
                       (unsigned long long)node->sequences[w], w,
                       (unsigned long long)first->sequences[w]);
         uint64_t last_step = world->profile.config.last_step;
-        uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
+        const uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
+        const uint64_t more = steps_more(world, ps_at(world, ps));
         bool is_exact = world->profile.story != STORY_FINISH && world->profile.story != STORY_LEAVE;
-        if (is_exact && (node->step > last_step + apart || node->step + apart < last_step))
+        if (is_exact && (node->step > last_step + more || node->step + apart < last_step))
             blame(world, "ps/%d ends at step %llu, not %llu", ps, (unsigned long long)node->step,
                   (unsigned long long)last_step);
     }
@@ -292,7 +308,8 @@ static void check_bits(struct world *world)
 /* The last checkpoint is of the end. */
 static void check_last_checkpoint(struct world *world)
 {
-    uint64_t last_step = world->profile.config.last_step;
+    const struct node *first = final_state(world, 0);
+    const uint64_t last_step = first ? first->step : world->profile.config.last_step;
     bool must_save =
         world->profile.saves && is_well(world->profile.story) && !world->has_failed_to_write;
     if (!must_save) return;
@@ -301,6 +318,35 @@ static void check_last_checkpoint(struct world *world)
         blame(world, "the run ends at step %llu, its last checkpoint is of %lld",
               (unsigned long long)last_step,
               folder->newest == NOTHING ? -1LL : (long long)folder->at[folder->newest].step);
+}
+
+/* It had brought everything everywhere before the chief had nothing more to save. */
+static bool was_in_time(struct world *world, int ps, int worker)
+{
+    const uint64_t until_us = world->concluded_us, delay_us = 2 * world->profile.delay_us;
+    return has_finished(world, ps, worker) && !world->came_too_late[worker] &&
+           world->finished_us[ps][worker] + delay_us < until_us;
+}
+
+/* What is in the last checkpoint of one ps is in that of all. */
+static void check_last_shards(struct world *world)
+{
+    const struct folder *folder = &world->folder;
+    if (!world->profile.saves || world->has_failed_to_write || folder->newest == NOTHING) return;
+    const struct checkpoint *last = &folder->at[folder->newest];
+    const struct shard *first = disk_shard(world, folder->newest, 0);
+    for (int i = 0; i < last->count && first; i++) {
+        const struct shard *shard = &last->shards[i];
+        const struct node *a = node_of(world, first->node), *b = node_of(world, shard->node);
+        for (int w = 0; w < world->profile.workers; w++) {
+            const bool is_in_time = was_in_time(world, 0, w) && was_in_time(world, shard->ps, w);
+            if (a->sets[w] != b->sets[w] && is_in_time)
+                blame(world,
+                      "of worker/%d the last checkpoint has push %llu at ps/0, %llu at ps/%d", w,
+                      (unsigned long long)a->sequences[w], (unsigned long long)b->sequences[w],
+                      shard->ps);
+        }
+    }
 }
 
 /* Where nothing goes wrong no step is computed in vain. */
@@ -325,5 +371,6 @@ void check_end(struct world *world)
     check_states(world);
     check_bits(world);
     check_last_checkpoint(world);
+    check_last_shards(world);
     check_tickets(world);
 }

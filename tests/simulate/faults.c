@@ -46,6 +46,17 @@ static void unplug(struct world *world, struct actor *actor, uint64_t for_us)
     }
 }
 
+static void sever(struct world *world, struct actor *actor, int peer, uint64_t for_us)
+{
+    const bool is_ps = actor->job == JOB_PS;
+    const int ps = is_ps ? actor->index : peer, worker = is_ps ? peer : actor->index;
+    TRACE(world, "ps/%d and worker/%d do not reach each other for %llu ms", ps, worker,
+          (unsigned long long)for_us / 1000);
+    world->severed_until_us[ps][worker] = world->now_us + for_us;
+    struct link *link = link_between(world, actor, peer);
+    if (link) network_cut(world, link);
+}
+
 static void leave(struct world *world, struct actor *actor)
 {
     TRACE(world, "%s gets a signal", actor_name(actor));
@@ -81,6 +92,8 @@ static void strike(struct world *world, const struct fault *fault)
         network_reset(world, link, actor->job == JOB_PS ? TO_PS : TO_WORKER);
     else if (fault->kind == FAULT_STALL && link)
         network_stall(world, link, fault->duration_us);
+    else if (fault->kind == FAULT_SEVER)
+        sever(world, actor, fault->peer, fault->duration_us);
     else if (fault->kind == FAULT_UNPLUG)
         unplug(world, actor, fault->duration_us);
     else if (fault->kind == FAULT_FREEZE)

@@ -104,8 +104,9 @@ static void plan_retry(struct world *world, struct actor *worker, int ps)
 void network_connect(struct world *world, struct actor *worker, int ps)
 {
     const struct actor *server = ps_at(world, ps);
-    bool is_unplugged =
-        server->unplugged_until_us > world->now_us || worker->unplugged_until_us > world->now_us;
+    bool is_unplugged = server->unplugged_until_us > world->now_us ||
+                        worker->unplugged_until_us > world->now_us ||
+                        world->severed_until_us[ps][worker->index] > world->now_us;
     if (!actor_is_listening(server) || is_unplugged) {
         plan_retry(world, worker, ps);
         return;
@@ -305,6 +306,10 @@ static void tell(struct world *world, struct actor *actor, int peer, const struc
     bool is_ps = actor->job == JOB_PS;
     uint64_t dropped = is_ps ? ps_role_counters(actor->role).dropped_stale : 0;
     actor->role->ops->message(actor->role, is_ps ? JOB_WORKER : JOB_PS, peer, m, &actor->outbox);
+    const struct ps_config *config = &world->profile.config;
+    if (is_ps && ps_role_counters(actor->role).dropped_stale > dropped && !config->is_sync &&
+        config->max_staleness < 0)
+        blame(world, "%s drops a gradient of worker/%d for no reason", actor_name(actor), peer);
     if (is_ps && ps_role_counters(actor->role).dropped_stale > dropped)
         ps_dropped(world, actor, peer);
 }

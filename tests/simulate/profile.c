@@ -341,6 +341,38 @@ void profile_add_terms(uint64_t seed, struct profile *p)
     if (below(&dice, 2)) draw_absence(&dice, below(&dice, 2) ? FAULT_UNPLUG : FAULT_KILL);
 }
 
+static bool is_to_return(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    const bool may = p->story == STORY_DISTURBED || p->story == STORY_LEAVE;
+    if (p->workers == 1 || p->feed_ahead) return false;
+    if (p->story == STORY_SLOW_RETURN) return true;
+    if ((!may && p->story != STORY_FINISH) || below(dice, 4)) return false;
+    if (p->story == STORY_DISTURBED) p->story = STORY_SLOW_RETURN;
+    return true;
+}
+
+void profile_add_returns(uint64_t seed, struct profile *p)
+{
+    enum { RESETS_MAX = 3, SAVES_MAX = 6 };
+    static const enum fault_kind kinds[] = {FAULT_FREEZE, FAULT_UNPLUG, FAULT_KILL, FAULT_SEVER};
+    struct dice dice = {.key = random_key(seed, "returns"), .profile = p};
+    if (!is_to_return(&dice)) return;
+    p->fault_count = p->story != STORY_SLOW_RETURN; /* what ends the job stays */
+    p->config.worker_timeout_ms = between(&dice, 200, 700);
+    if (below(&dice, 2)) p->save_interval_us = between(&dice, 10 * MS, 60 * MS);
+    const int worker = actor_of(JOB_WORKER, (int)below(&dice, (uint64_t)p->workers));
+    for (uint64_t i = between(&dice, 1, 2); i > 0; i--) {
+        struct fault *fault =
+            add_fault(&dice, kinds[below(&dice, sizeof kinds / sizeof *kinds)], worker);
+        fault->duration_us = between(&dice, 300 * MS, 3000 * MS);
+        if (below(&dice, 2)) fault->saves = (int)between(&dice, 1, SAVES_MAX);
+        fault->after_us = below(&dice, p->write_us + p->compute_us);
+    }
+    for (uint64_t i = below(&dice, RESETS_MAX + 1); i > 0; i--)
+        add_fault(&dice, below(&dice, 2) ? FAULT_RESET : FAULT_CUT, worker);
+}
+
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
                                  uint64_t after_us)
 {

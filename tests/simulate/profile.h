@@ -28,6 +28,7 @@ enum fault_kind {
     FAULT_CUT,    /* the link of (actor, peer): all that is under way is lost */
     FAULT_RESET,  /* the same, but the peer gets what the actor sent before, or a part of it */
     FAULT_UNPLUG, /* all links of actor, and none can be made for duration_us */
+    FAULT_SEVER,  /* the link of (actor, peer), and none can be made for duration_us */
     FAULT_STALL,  /* the link of (actor, peer) delivers nothing for duration_us */
     FAULT_FREEZE, /* actor does nothing for duration_us: its clock jumps */
     FAULT_DISK,   /* every write fails for duration_us */
@@ -80,6 +81,8 @@ void profile_add_parts(uint64_t seed, struct profile *);
 void profile_add_feeding(uint64_t seed, struct profile *);
 /* And in three quarters of them chiefs that are away for longer than limits.chief_ms. */
 void profile_add_terms(uint64_t seed, struct profile *);
+/* And in a part of them a worker that is back after it was excused, by some ps or all. */
+void profile_add_returns(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -66,6 +66,16 @@ static const uint64_t regressions_of_saves[] = {
     55051, /* who had made good for ps/0 alone, in a round that the others waited for it in */
 };
 
+/* A worker came back late, and one ps applied its push and another one did not. */
+static const uint64_t regressions_of_returns[] = {
+    3139,  /* asynchronous: ps/0 made a cut, had given its ticket away and dropped the push */
+    6259,  /* likewise */
+    896,   /* its ticket was given away when all others had finished */
+    197,   /* synchronous: ps/0 had gone on without it, and another ps had not */
+    745,   /* with backup workers ps/0 took what another ps dropped as late */
+    10851, /* what ps/0 got a round later than the others stood still at a cut behind that */
+};
+
 static void run_with(struct world *world, const struct run_options *options)
 {
     world_run(world, options);
@@ -113,7 +123,8 @@ static void go_right(const uint64_t seeds[], size_t count, const struct run_opti
 
 static void what_went_wrong_once_goes_right(void **state)
 {
-    struct run_options as = {.has_no_rows = true, .has_no_feeding = true, .has_no_terms = true};
+    struct run_options as = {
+        .has_no_rows = true, .has_no_feeding = true, .has_no_terms = true, .has_no_returns = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -122,10 +133,13 @@ static void what_went_wrong_once_goes_right(void **state)
         go_right(regressions_of_resets,
                  sizeof regressions_of_resets / sizeof *regressions_of_resets, &as);
     }
-    as = (struct run_options){.has_no_feeding = true, .has_no_terms = true};
+    as = (struct run_options){.has_no_feeding = true, .has_no_terms = true, .has_no_returns = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
-    as = (struct run_options){0};
+    as = (struct run_options){.has_no_returns = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
+    as = (struct run_options){0};
+    go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
+             &as);
 }
 
 /* The seeds reach what they are for. */

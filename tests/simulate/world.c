@@ -280,6 +280,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     profile.has_rows = !options->has_no_rows;
     if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);
     if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
+    if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

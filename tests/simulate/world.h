@@ -241,6 +241,7 @@ struct run_options {
     bool has_no_rows;    /* and before they came with rows of tables */
     bool has_no_feeding; /* and before a chief fed the others */
     bool has_no_terms;   /* and before another worker could lead */
+    bool has_no_returns; /* and before one came back late, or to some ps only */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
@@ -248,6 +249,7 @@ struct run_options {
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
     int abandoned, evaluated, unfed, elected, fenced;
+    int owed;         /* tickets that were asked for beyond the last step */
     int named, asked; /* batches whose rows came with values; or were asked for */
 };
 
@@ -263,6 +265,7 @@ struct world {
     bool has_liars; /* else nobody says what is out of range */
     int breaches;   /* that were told of */
     uint64_t now_us, draws, last_fault_us, disk_fails_until_us;
+    uint64_t severed_until_us[PS_MAX][WORKERS_MAX];
     struct events events;
     struct link *links;
     int link_count;
@@ -276,8 +279,11 @@ struct world {
     uint64_t begun;                        /* the generation that was chosen last */
     uint64_t terms[PS_MAX], lives[PS_MAX]; /* of each ps, the highest term in that life */
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
-    bool is_to_stop;                /* somebody was told that the job is to end */
-    bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
+    bool is_to_stop;                           /* somebody was told that the job is to end */
+    uint64_t finished_us[PS_MAX][WORKERS_MAX]; /* when a ps heard so last */
+    uint64_t concluded_us; /* when a chief had nothing more to save and heard no more of it */
+    bool came_too_late[WORKERS_MAX]; /* back after the last round */
+    bool was_left_out[WORKERS_MAX];  /* a ps may have gone on without this worker */
     bool has_failed_to_write;
     uint64_t met_us;                   /* when a worker met a ps last */
     uint64_t final_generation[PS_MAX]; /* whose final values came to the chief last */
@@ -348,7 +354,8 @@ void ps_dropped(struct world *, struct actor *, int worker); /* a push of it */
 void ps_watch_peers(struct world *, struct actor *);
 /* Part of what this worker pushed may have come to some ps only. */
 bool worker_may_differ(struct world *, int worker);
-int steps_apart(struct world *, const struct actor *ps); /* from ps/0, at most */
+uint64_t steps_more(struct world *, const struct actor *ps); /* than the last, at most */
+int steps_apart(struct world *, const struct actor *ps);     /* from ps/0, at most */
 void worker_watch_peers(struct world *, struct actor *);
 void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 11,
+    PROTOCOL_VERSION = 12,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -91,6 +91,7 @@ enum rows_code {
     ROWS_AND_NEXT = 4, /* to a ps: beside gradients ids, to be answered with the push's values */
     ROWS_BROUGHT = 8,  /* to a ps: gradients of the rows that the answer to the push before has
                           brought: it has their ids */
+    ROWS_MADE = 16,    /* to a ps, beside ROWS_ASKED: as who does not train reads them */
     ROWS_NONE = 2, /* to a worker: the answer is that there are none, as of another generation */
 };
 

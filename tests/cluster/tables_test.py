@@ -1,9 +1,10 @@
 """Tables, of which a step touches few rows: the same bits however they are cut and reached."""
+import collections
 import json
 import os
 import re
 
-from program import main, wait_until
+from program import main, run, wait_until
 from program.cluster import ClusterCase, Plan, Task, with_files
 from program.clicks import CELLS, CLICKS, GROWING, LEARNT, SHARED_TABLE, TABLES_ONLY
 
@@ -185,6 +186,36 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             "static": weights({"buckets": 20}, "static"),
             "dynamic": weights({}, "dynamic")})
+
+    def test_ids_without_a_row_are_the_same_for_everybody_who_evaluates(self):
+        """Few of them were seen often enough; the others are in no checkpoint."""
+        for admit in (1, 2, 4):
+            with self.subTest(admit_after=admit):
+                model = [{**node, "admit_after": admit} if "capacity" in node else node
+                         for node in GROWING["model"]]
+                plan = self.plan(GROWING, {"model": model, "data.eval.buckets": 2000,
+                                           "train.last_step": 5, "train.checkpoint_dir": "seen",
+                                           "train.evaluate_every_steps": 4}, ps=3)
+                cluster = self.run_to_end(plan)
+                expected = cluster.result()["metrics"]
+                evaluated = run(["eval", "--checkpoint=seen", "--result=eval.json", "spec.json"],
+                                cluster.folder)
+                self.assertEqual(evaluated.returncode, 0, evaluated.stderr)
+                self.assert_metrics(cluster, "eval.json", expected)
+                predicted = run(["predict", "--checkpoint=seen", "--out=-", "spec.json"],
+                                cluster.folder)
+                said = collections.Counter(line.split(",")[2] for line in predicted.stdout.split())
+                self.assertGreater(said.most_common(1)[0][1], 100)  # rows of none but such ids
+                for flags in (["--local_ps=1", "--local_workers=1"], ["--local_ps=2", "--local_workers=2"], []):
+                    again = run([*flags, "--result=again.json", "spec.json"], cluster.folder)
+                    self.assertEqual(again.returncode, 0, again.stderr)
+                    self.assert_metrics(cluster, "again.json", expected)
+
+    def assert_metrics(self, cluster, name, expected):
+        with open(os.path.join(cluster.folder, name), encoding="utf-8") as file:
+            found = json.load(file)["metrics"]
+        for key, value in expected.items():
+            self.assertAlmostEqual(found[key], value, delta=1e-6, msg=(name, key))
 
     def test_growing_tables_learn(self):
         self.learn(GROWING, mode="async", flags=PARTS)

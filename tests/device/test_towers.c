@@ -83,7 +83,7 @@ static struct area_counts counts_of(const struct world *w, size_t bytes, struct 
 }
 
 /* One ps has all rows. */
-static err ask(void *context, const size_t bytes[])
+static err ask(void *context, const size_t bytes[], bool trains)
 {
     struct world *w = context;
     const struct rows_link *link = &w->session.rows.links[0];

@@ -97,7 +97,7 @@ static void answer(struct world *w, int ps, const struct area_counts *counts)
         }
 }
 
-static err ask(void *context, const size_t bytes[])
+static err ask(void *context, const size_t bytes[], bool trains)
 {
     struct world *w = context;
     w->askings++;

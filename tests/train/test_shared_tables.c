@@ -58,7 +58,7 @@ static const struct area_counts *counts_of(struct world *w, int ps, size_t bytes
     return counts;
 }
 
-static err ask(void *context, const size_t bytes[])
+static err ask(void *context, const size_t bytes[], bool trains)
 {
     struct world *w = context;
     for (int ps = 0; ps < PS; ps++) {

@@ -291,12 +291,12 @@ static unsigned char *write_row(const struct target *target, unsigned char *numb
     return numbers;
 }
 
-/* As the next batch that names it would find it */
+/* Zeros where a table that grows has no row of it */
 static void read_id(const struct target *target, const struct part *part, int64_t id)
 {
     const int64_t row = row_of_id(target, part, id);
     if (grows(target))
-        growing_gather(table_growing(part->table), &row, 1, target->row);
+        growing_gather_made(table_growing(part->table), &row, 1, target->row);
     else
         table_read(part->table, 0, row, 1, target->row);
 }

@@ -25,7 +25,8 @@ struct capacity {
          .min = 1,                                                                                 \
          .max = SIGHTS_MAX,                                                                        \
          .help = "dynamic: the step that sees an id for so many times makes its row; before, it "  \
-                 "is a row of zeros, and its gradients are dropped"},                              \
+                 "is a row of zeros, and its gradients are dropped; evaluations and predictions "  \
+                 "read zeros for every id without a row"},                                         \
     {                                                                                              \
         .name = "evict_after_steps", .type = FIELD_INT,                                            \
         .offset = (at) + offsetof(struct capacity, growth.evict_after_steps), .fallback = "0",     \

@@ -39,8 +39,7 @@ struct grown {
 /* Where a key of those that are looked up together stands */
 struct place {
     int64_t block; /* -1: before all */
-    int64_t row;   /* in its part; -1: it has none, and */
-    int64_t sights;
+    int64_t row;   /* in its part; -1: it has none */
 };
 
 /* ---- where every so many keys stand ---- */
@@ -171,10 +170,8 @@ static err look_up(const struct grown *g, int64_t key, const int64_t (*rows)[SHA
     struct key_state state;
     for (int64_t i = 0; i < keys_of_block(g, place->block); i++) {
         TRY(shard_key_state(g->bundle, g->parts[b->part].keys, rows[i], &state));
-        if (state.key == key && !growth_is_idle(g->is.growth, g->step, state.used)) {
-            place->row = state.sights ? -1 : row;
-            place->sights = state.sights;
-        }
+        const bool is_it = state.key == key && !state.sights;
+        if (is_it && !growth_is_idle(g->is.growth, g->step, state.used)) place->row = row;
         if (state.key >= key) break;
         row += state.sights == 0;
     }
@@ -222,7 +219,7 @@ static err read_some(struct grown *g, const int64_t *keys, int count, float *ret
 {
     struct place places[AT_ONCE];
     for (int i = 0; i < count; i++)
-        places[i] = (struct place){find_block(g, keys[i], i ? places[i - 1].block : -1), -1, 0};
+        places[i] = (struct place){find_block(g, keys[i], i ? places[i - 1].block : -1), -1};
     for (int first = 0, end; first < count; first = end) {
         const int part = part_of(g, &places[first]);
         for (end = first + 1; end < count && part_of(g, &places[end]) == part;) end++;
@@ -230,9 +227,9 @@ static err read_some(struct grown *g, const int64_t *keys, int count, float *ret
         TRY(look_up_all(g, keys, places, first, end));
         TRY(read_rows(g, places, first, end, ret));
     }
+    const int64_t width = g->is.shape.dim[1];
     for (int i = 0; i < count; i++)
-        if (places[i].row < 0)
-            growing_read_none(&g->is, keys[i], places[i].sights, ret + i * g->is.shape.dim[1]);
+        if (places[i].row < 0) memset(ret + i * width, 0, (size_t)width * sizeof *ret);
     return OK;
 }
 

@@ -20,8 +20,8 @@ err grown_open(struct bundle *, const struct slice *, const struct table_spec *,
                struct grown **ret);
 void grown_close(struct grown *); /* NULL is fine */
 
-/* Keys ascend, each once; ret [count, width]. Who has no row is read as the run would read it that
- * goes on from there (variables/growing/growing.h). */
+/* Keys ascend, each once; ret [count, width]: zeros for who has no row, as an evaluation of the run
+ * reads it that goes on from there. */
 err grown_read(struct grown *, const int64_t *keys, int64_t count, float *ret);
 
 #endif

@@ -31,13 +31,13 @@ static err restore_dense(struct session *s, struct bundle *bundle)
 /* ---- tables ---- */
 
 /* As a ps answers who asks it: there is one, and all rows of the window's front are wanted. */
-static err bring_rows(void *session, const size_t bytes[])
+static err bring_rows(void *session, const size_t bytes[], bool trains)
 {
     struct session *s = session;
     const struct rows_link *link = &s->rows.links[0];
     const int64_t *ids = area_wanted_ids(&link->area, &link->counts, link->window);
     float *to = area_rows(&link->area, link->window);
-    (void)bytes;
+    (void)bytes, (void)trains;
     for (int i = 0; i < link->area.count; i++) {
         const int64_t count = link->counts.wanted[i];
         if (s->restored.grown[i])

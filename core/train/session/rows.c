@@ -247,7 +247,7 @@ static err ask(struct rows *r, const struct graph *graph, const struct prepared 
             link->patch_count = 0;
             has_any = true;
         }
-        if (has_any) TRY(r->from->ask(r->from->context, r->bytes));
+        if (has_any) TRY(r->from->ask(r->from->context, r->bytes, graph == r->graph));
         for (int ps = 0; ps < r->ps_count; ps++)
             if (r->bytes[ps]) take_rows(r, &r->links[ps], graph, p);
     }

@@ -19,8 +19,9 @@
 /* Who brings rows that did not come by themselves. */
 struct row_source {
     /* The fronts of windows name rows, of each ps so many bytes (0: none). Returns when they are in
-     * the backs. ERR_PEER: they will not come, and nothing comes of the pass. */
-    err (*ask)(void *context, const size_t bytes[]);
+     * the backs. trains: for a step; else rows that were not made are zeros. ERR_PEER: they will
+     * not come, and nothing comes of the pass. */
+    err (*ask)(void *context, const size_t bytes[], bool trains);
     void *context;
 };
 

@@ -417,6 +417,14 @@ void table_gather(struct table *t, const int64_t *rows, int64_t count, float *re
     aside_end_change(&t->aside);
 }
 
+void table_gather_made(struct table *t, const int64_t *rows, int64_t count, float *ret)
+{
+    if (t->growing)
+        growing_gather_made(t->growing, rows, count, ret);
+    else
+        table_gather(t, rows, count, ret);
+}
+
 int64_t table_id(const struct table *t, int64_t row)
 {
     return t->growing ? id_of_key(row) : mod_id_of_row(t->is.shape.dim[0], t->is.mod, row);

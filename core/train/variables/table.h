@@ -46,6 +46,8 @@ struct growing *table_growing(const struct table *); /* NULL: it does not grow *
 bool table_has(const struct table *, const int64_t *rows, int64_t count);
 /* ret: [count, width]. Makes them. */
 void table_gather(struct table *, const int64_t *rows, int64_t count, float *ret);
+/* The same for who does not train: zeros where a table that grows has no row. */
+void table_gather_made(struct table *, const int64_t *rows, int64_t count, float *ret);
 /* One update; gradients: [count, width]. An optimizer that sweeps changes all rows of the slice,
  * also with count 0. ERR_NUMBER names the row of a gradient that is not finite; nothing has changed
  * then. */

@@ -235,11 +235,16 @@ static void read_one(struct table *table, int64_t key, float ret[WIDTH])
     table_gather(table, &key, 1, ret);
 }
 
+static void read_made(struct table *table, int64_t key, float ret[WIDTH])
+{
+    table_gather_made(table, &key, 1, ret);
+}
+
 static void a_row_is_made_when_it_is_seen_often_enough(void **state)
 {
     struct world world;
     const int64_t key = key_of_id(INT64_C(1) << 60);
-    float before[WIDTH], initial[WIDTH], zeros[WIDTH] = {0};
+    float before[WIDTH], initial[WIDTH], made[WIDTH], zeros[WIDTH] = {0};
     struct initial of = {.key = random_u64(KEY, (uint64_t)key), .count = WIDTH};
     assert_int_equal(fixture_draws.fill(NULL, &of, initial), OK);
     open_world(&world, adagrad, 3, 0);
@@ -250,12 +255,16 @@ static void a_row_is_made_when_it_is_seen_often_enough(void **state)
         apply(&world, &table, 1, step, &key, 1);
         assert_int_equal(table_made(table), 0);
     }
+    read_made(table, key, before);
+    assert_memory_equal(before, zeros, sizeof zeros);
     read_one(table, key, before);
     assert_memory_equal(before, initial, sizeof initial);
     assert_int_equal(table_made(table), 0);
     apply(&world, &table, 1, 2, &key, 1);
     assert_int_equal(table_made(table), 1);
     read_one(table, key, before);
+    read_made(table, key, made);
+    assert_memory_equal(before, made, sizeof before);
     for (int i = 0; i < WIDTH; i++) assert_true(before[i] != initial[i]);
     table_close(table);
     close_world(&world);

@@ -6,7 +6,7 @@
 /* What is said with a push stays as it is until it is answered: the next one comes later. */
 enum rows_turn rows_heard(struct rows_told *told, const struct message *m, bool is_of_this_life)
 {
-    if (m->code == ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
+    if (m->code & ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
     if (!is_of_this_life) return ROWS_VOID;
     const bool was_brought = told->brought && told->brought + 1 == m->sequence;
     if (m->code & ROWS_BROUGHT && !was_brought) return ROWS_WRONG;

@@ -161,12 +161,16 @@ static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count
 }
 
 /* Rows of these ids, `count` by table, into the back. */
-static void gather(struct ps_task *p, int worker, const int64_t *ids, const int64_t *count)
+static void gather(struct ps_task *p, int worker, const int64_t *ids, const int64_t *count,
+                   bool trains)
 {
     struct ps_tables *t = p->tables;
     float *to = area_rows(&t->area, p->windows[worker].rows.base);
     for (int i = 0; i < t->area.count; i++) {
-        table_gather(t->at[i], ids, count[i], to);
+        if (trains)
+            table_gather(t->at[i], ids, count[i], to);
+        else
+            table_gather_made(t->at[i], ids, count[i], to);
         ids += count[i];
         to += count[i] * t->area.slices[i].width;
     }
@@ -196,7 +200,7 @@ void ps_tables_answer(struct ps_task *p, int worker)
 {
     struct rows_named *named = &p->windows[worker].named;
     if (!p->tables || !rows_are_due(&named->told)) return;
-    gather(p, worker, named->wanted, named->counts.wanted);
+    gather(p, worker, named->wanted, named->counts.wanted, true);
     answer(p, worker, 0, named->told.sequence, &named->counts);
 }
 
@@ -222,7 +226,7 @@ static err answer_asking(struct ps_task *p, int worker, const struct message *m)
     void *front = p->windows[worker].rows.base;
     TRY(read_front(p, worker, m, asked));
     TRY(take_ids(p, area_wanted_ids(&t->area, asked, front), asked->wanted, t->ids));
-    gather(p, worker, t->ids, asked->wanted);
+    gather(p, worker, t->ids, asked->wanted, !(m->code & ROWS_MADE));
     answer(p, worker, ROWS_ASKED, m->sequence, asked);
     return OK;
 }

@@ -7,12 +7,12 @@
 
 /* ---- asking ---- */
 
-static err send_asking(struct worker_task *w, int ps, size_t bytes)
+static err send_asking(struct worker_task *w, int ps, size_t bytes, bool trains)
 {
     struct link *link = w->task.peers[ps].link;
     const struct message m = {
         .type = MESSAGE_ROWS,
-        .code = ROWS_ASKED,
+        .code = ROWS_ASKED | (trains ? 0 : ROWS_MADE),
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
@@ -38,20 +38,20 @@ static err await_answer(struct worker_task *w, int ps)
 }
 
 /* Of all ps that are asked. The role asks for all values again where some rows do not come. */
-static err ask_all(struct worker_task *w, const size_t bytes[])
+static err ask_all(struct worker_task *w, const size_t bytes[], bool trains)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (bytes[ps]) TRY(send_asking(w, ps, bytes[ps]));
+        if (bytes[ps]) TRY(send_asking(w, ps, bytes[ps], trains));
     for (int ps = 0; ps < w->task.peer_count; ps++)
         if (bytes[ps]) TRY(await_answer(w, ps));
     return OK;
 }
 
-static err ask(void *context, const size_t bytes[])
+static err ask(void *context, const size_t bytes[], bool trains)
 {
     struct worker_task *w = context;
     worker_reclaim_loop(w);
-    const err e = ask_all(w, bytes);
+    const err e = ask_all(w, bytes, trains);
     worker_lend_loop(w);
     if (!e) return OK;
     worker_lack_values(w, "rows");

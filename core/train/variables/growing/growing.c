@@ -349,6 +349,7 @@ struct reading {
     float *ret;
     int64_t *found; /* [of the call], or NULL */
     uint8_t period; /* of the next update, which may be the first of one */
+    bool trains;    /* for it */
 };
 
 static int64_t number_of(const struct reading *r, const struct entry *entry)
@@ -357,7 +358,7 @@ static int64_t number_of(const struct reading *r, const struct entry *entry)
     if (entry && (uint8_t)(r->period - entry->period) > t->idle_periods) entry = NULL;
     if (entry && entry_has_row(entry)) return entry->state;
     const int64_t sights = entry ? entry_sights(entry) : 0;
-    return next_makes_row(t->is.growth, sights) ? NEXT_MAKES_ROW : NO_ROW;
+    return r->trains && next_makes_row(t->is.growth, sights) ? NEXT_MAKES_ROW : NO_ROW;
 }
 
 static inline __attribute__((always_inline)) void fetch_row(const struct growing *t, int64_t number)
@@ -365,14 +366,6 @@ static inline __attribute__((always_inline)) void fetch_row(const struct growing
     const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
     const float *row = t->arrays[0] + (number < 0 ? 0 : number) * t->width;
     for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at, 0, SECOND_CACHE);
-}
-
-void growing_read_none(const struct table_description *is, int64_t key, int64_t sights, float *ret)
-{
-    if (next_makes_row(is->growth, sights))
-        initial_values(is, key, ret);
-    else
-        memset(ret, 0, (size_t)is->shape.dim[1] * sizeof *ret);
 }
 
 static void read_row(const struct growing *t, int64_t key, int64_t number, float *ret)
@@ -449,15 +442,26 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
         read_some(arguments, at, end - at < AT_ONCE ? end - at : AT_ONCE);
 }
 
-void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)
+static void gather(struct growing *t, const int64_t *keys, int64_t count, bool trains, float *ret)
 {
     const int64_t period = t->period_steps ? (t->step + 1) / t->period_steps : 0;
     const struct reading reading = {.table = t,
                                     .keys = keys,
                                     .ret = ret,
-                                    .found = found_begin(&t->found, keys, count),
-                                    .period = (uint8_t)period};
+                                    .found = trains ? found_begin(&t->found, keys, count) : NULL,
+                                    .period = (uint8_t)period,
+                                    .trains = trains};
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
+}
+
+void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)
+{
+    gather(t, keys, count, true, ret);
+}
+
+void growing_gather_made(struct growing *t, const int64_t *keys, int64_t count, float *ret)
+{
+    gather(t, keys, count, false, ret);
 }
 
 /* Numbers of those that have rows, one behind the other, and their gradients; *ret: where these

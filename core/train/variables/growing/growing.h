@@ -2,10 +2,10 @@
  * often enough and given up when it has not been used for long.
  *
  * A key is seen when an update names it, once in an update. The update that sees it for the
- * admit_after-th time makes its row and changes it; gradients before that are dropped. Who reads a
- * key without a row gets what the next update would find: the initial value where that makes the
- * row, else zeros. So reading changes nothing, and what a table becomes depends on its updates
- * alone.
+ * admit_after-th time makes its row and changes it; gradients before that are dropped. A step that
+ * reads a key without a row gets what its update will find: the initial value where that makes the
+ * row, else zeros. Who does not train gets zeros: what is in no checkpoint is nowhere. So reading
+ * changes nothing, and what a table becomes depends on its updates alone.
  *
  * The steps that a key may be unused are counted in periods, a hundredth of them each: a row goes
  * with the first update of a period, at most two periods late, and its key is as if never seen.
@@ -29,11 +29,11 @@ void growing_close(struct growing *); /* NULL is fine */
 /* Keys ascend, each once. As table_gather and table_apply; all gradients are finite. ERR_MEMORY: a
  * part of the update may have been done. */
 void growing_gather(struct growing *, const int64_t *keys, int64_t count, float *ret);
+/* The same for who does not train. */
+void growing_gather_made(struct growing *, const int64_t *keys, int64_t count, float *ret);
 err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
                   const struct juncture *);
 
-/* What is read of a key without a row, which was seen so often. */
-void growing_read_none(const struct table_description *, int64_t key, int64_t sights, float *ret);
 /* Whether a key that was used last at that step is as if never seen when `step` is the next. */
 bool growth_is_idle(const struct growth *, int64_t step, int64_t used);
 

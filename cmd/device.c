@@ -4,18 +4,9 @@
  * and a host's workers each have one of their own. Where a GPU is not a must, whatever is wrong
  * with it becomes the reason why the CPU computes.
  */
-#include <sched.h>
 #include <stdio.h>
 
 #include "cmd/device.h"
-
-int cores_here(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set)) return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? count : 1;
-}
 
 /* The names stand in the help of the flag, too. */
 static err open_cpu(int threads, const char *instruction_set, struct device *ret)

@@ -33,7 +33,4 @@ err device_request_open(const struct device_request *, struct device *ret,
 /* The same errors, and nothing is opened: for who starts others. */
 err device_request_check(const struct device_request *);
 
-/* Cores that this process may run on: at least 1. */
-int cores_here(void);
-
 #endif

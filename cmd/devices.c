@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/cores.h"
 #include "cmd/device.h"
 #include "cmd/json_print.h"
 

@@ -222,7 +222,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, threads),
      .fallback = "0",
      .max = THREADS_MAX,
-     .help = "threads for arithmetic; 0 shares the cores among the workers of this host"},
+     .help = "threads for arithmetic; 0 shares the cores that this process may use, by its "
+             "affinity and the CPU quota of its container, among the workers of this host"},
     {.name = "cpu_kernels",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cpu_kernels),

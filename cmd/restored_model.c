@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "cmd/cores.h"
 #include "cmd/restored_model.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/log.h"

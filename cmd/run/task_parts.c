@@ -1,5 +1,6 @@
 /* task_parts.c - see task_parts.h. */
 #include "cmd/run/task_parts.h"
+#include "cmd/cores.h"
 #include "cmd/launch/ready.h"
 #include "cmd/registry/registry.h"
 #include "core/base/log.h"
@@ -10,6 +11,15 @@ static int threads_of(const struct run *run, bool is_ps)
     int threads = (int)run->flags.threads;
     if (!threads) threads = cores_here() / (is_ps ? 1 : cluster_workers_here(&run->cluster));
     return threads > 0 ? threads : 1;
+}
+
+/* Where fewer cores are used than are there: by the first task of a host that computes. */
+static void report_quota(const struct run *run, const struct device_request *request)
+{
+    const struct cores cores = cores_find("");
+    if (run->flags.threads || request->local_index || cores_count(&cores) == cores.affinity) return;
+    log_line(LOG_INFO, "uses %d of %d cores: its control group has a CPU quota of %.3g",
+             cores_count(&cores), cores.affinity, cores.quota);
 }
 
 /* Every worker says which GPU is its own; that there is none is said once for each host, by the
@@ -111,6 +121,7 @@ err open_training_devices(const struct run *run, struct task_devices *ret)
     struct device_answer answer;
     TRY(task_devices_open(&request, ret, &answer));
     report_device(&answer, request.spec, request.local_index == 0);
+    if (!answer.is_gpu) report_quota(run, &request);
     return OK;
 }
 

@@ -37,7 +37,7 @@ static int name_width(const struct stats *s)
     return width < NAME_WIDTH_MAX ? (int)width : NAME_WIDTH_MAX;
 }
 
-static void print_numbers(const struct cell_stats *c, const float found[QUANTILES], FILE *out)
+static void print_numbers(const struct cell_stats *c, const double found[QUANTILES], FILE *out)
 {
     const double all[] = {c->spread.mean, spread_deviation(&c->spread, c->numbers),
                           c->min,         found[0],
@@ -69,14 +69,14 @@ static err print_words(const struct cell_stats *c, FILE *out)
     return OK;
 }
 
-static err find_quantiles(const struct cell_stats *c, float ret[QUANTILES])
+static err find_quantiles(const struct cell_stats *c, double ret[QUANTILES])
 {
     return c->numbers ? quantiles_find(&c->quantiles, fractions, QUANTILES, ret) : OK;
 }
 
 static err print_cell(const struct cell_stats *c, int width, FILE *out)
 {
-    float found[QUANTILES] = {0};
+    double found[QUANTILES] = {0};
     TRY(find_quantiles(c, found));
     fprintf(out, "%-*.*s %10lld %9lld %10lld", width, width, c->name, (long long)c->rows,
             (long long)c->missing, (long long)c->numbers);
@@ -136,12 +136,11 @@ static err words_json(const struct cell_stats *c, json_t **ret)
 
 static err numbers_json(const struct cell_stats *c, json_t **ret)
 {
-    float found[QUANTILES] = {0};
+    double found[QUANTILES] = {0};
     TRY(find_quantiles(c, found));
     *ret = c->numbers ? json_pack("{sfsfsfsfs[fff]sf}", "mean", c->spread.mean, "deviation",
-                                  spread_deviation(&c->spread, c->numbers), "min", (double)c->min,
-                                  "max", (double)c->max, "quartiles", (double)found[0],
-                                  (double)found[1], (double)found[2], "rank_error",
+                                  spread_deviation(&c->spread, c->numbers), "min", c->min, "max",
+                                  c->max, "quartiles", found[0], found[1], found[2], "rank_error",
                                   (double)c->quantiles.error / (double)c->numbers)
                       : json_object();
     return OK;

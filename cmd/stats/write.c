@@ -35,14 +35,14 @@ static err print_words(const struct cell_stats *c, FILE *out, int64_t *ret_left_
 static err print_boundaries(const struct cell_stats *c, int64_t buckets, FILE *out)
 {
     double *fractions = malloc((size_t)buckets * sizeof *fractions);
-    float *found = malloc((size_t)buckets * sizeof *found), last = c->min;
+    double *found = malloc((size_t)buckets * sizeof *found), last = c->min;
     err e = fractions && found ? OK : fail(ERR_MEMORY, "no memory for boundaries");
     for (int64_t i = 0; !e && i < buckets - 1; i++)
         fractions[i] = (double)(i + 1) / (double)buckets;
     if (!e) e = quantiles_find(&c->quantiles, fractions, (int)buckets - 1, found);
     for (int64_t i = 0; !e && i < buckets - 1; i++) {
         if (found[i] <= last) continue; /* what is less than the least has no bucket */
-        fprintf(out, "%.9g\n", (double)found[i]);
+        fprintf(out, "%.17g\n", found[i]);
         last = found[i];
     }
     free(fractions);

@@ -22,7 +22,7 @@ struct cell {
     size_t length;
     int64_t count;
     const int64_t *ids;
-    const float *numbers;
+    const double *numbers;
     const struct cell_word *words;
 };
 

@@ -67,7 +67,7 @@ void convert(const struct conversion *c, const struct column *stored, int64_t fi
     if (conversion_is_identity(c, stored))
         memcpy(ret, from, row_bytes * (size_t)rows);
     else if (stored->dtype == UINT8)
-        loops_best()->scale_bytes(ret, from, c->scale, c->offset, n);
+        loops_best()->scale_bytes(ret, from, (float)c->scale, (float)c->offset, n);
     else if (stored->dtype == INT32)
         ints_to_floats(ret, from, n);
     else if (c->made.dtype == INT32)

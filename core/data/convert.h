@@ -7,7 +7,7 @@
 
 struct conversion {
     struct column made; /* FLOAT32, INT32 or INT64; as the graph reads it, at NULL */
-    float scale, offset;
+    double scale, offset;
 };
 /* ret: as many as the dataset has columns */
 void conversions_of(const struct transform *, const struct dataset *, struct conversion *ret);

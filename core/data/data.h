@@ -33,6 +33,11 @@ struct dataset {
     void (*close)(struct dataset *);
 };
 
+/* feature = scale * number + offset */
+struct feature_scaling {
+    double scale, offset;
+};
+
 struct label_seen;
 enum { FILES_OF_PART_MAX = 2 };
 struct format_context {
@@ -50,6 +55,8 @@ struct format_context {
      * order: those of the checkpoint, of data.train, of the files before. None: as the file has
      * them. */
     struct strings feature_names;
+    struct feature_scaling
+        scaling;               /* of features that a format scales as it reads them; zeros: none */
     bool takes_other_features; /* a file without these names is read in its own order */
     struct bad_rows *bad_rows; /* NULL: none may be */
     uint64_t seed;
@@ -72,10 +79,19 @@ struct format {
      */
     err (*read_stored)(const void *attributes, const struct format_context *,
                        struct row_reader **ret);
+    bool scales; /* numbers of text: data.scale and data.offset count before they are rounded */
     size_t label_form; /* offset of the attributes' struct label_form (label.h); 0: none */
 };
 extern const struct kinds format_kinds; /* key "format" */
 bool format_context_has_columns(const struct format_context *);
+/* Minus 0 is the offset that changes no number, minus 0 included. */
+static inline struct feature_scaling feature_scaling_of(const struct format_context *context)
+{
+    const struct feature_scaling *given = &context->scaling;
+    return (struct feature_scaling){.scale =
+                                        given->scale == 0 && given->offset == 0 ? 1 : given->scale,
+                                    .offset = given->offset == 0 ? -0.0 : given->offset};
+}
 
 /* {"format": "idx", ..., "skip": 5000, "take": 55000}: the common part of a source */
 struct source_spec {
@@ -117,7 +133,7 @@ void dataset_close(struct dataset *); /* a zeroed one is fine */
 
 /* What becomes of the columns, as the graph reads them */
 struct transform {
-    float scale, offset;    /* of all but labels and ids */
+    double scale, offset;   /* of all but labels and ids */
     enum dtype label_dtype; /* what the loss wants; labels are converted */
     struct shape label_shape;
     enum label_rule labels;

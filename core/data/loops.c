@@ -9,10 +9,10 @@ static void scale_bytes(float *restrict y, const uint8_t *restrict x, float scal
     for (int64_t i = 0; i < n; i++) y[i] = scale * (float)x[i] + offset;
 }
 
-static void scale_floats(float *restrict y, const float *restrict x, float scale, float offset,
+static void scale_floats(float *restrict y, const float *restrict x, double scale, double offset,
                          int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) y[i] = scale * x[i] + offset;
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(scale * (double)x[i] + offset);
 }
 
 /* The 32-bit finaliser of murmur3 (Appleby): 32 bits are what vectors multiply fast. */

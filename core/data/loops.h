@@ -35,9 +35,9 @@ struct pen {
 };
 
 struct loops {
-    /* y = scale * x + offset */
+    /* y = scale * x + offset; of floats, in double */
     void (*scale_bytes)(float *y, const uint8_t *x, float scale, float offset, int64_t n);
-    void (*scale_floats)(float *y, const float *x, float scale, float offset, int64_t n);
+    void (*scale_floats)(float *y, const float *x, double scale, double offset, int64_t n);
     /* uniform in [0, 1), 24 bits; n at most 2^32 - 1 */
     void (*fill_uniform)(float *y, uint32_t key, uint32_t n);
     /* Lowers squares [y, x], the squared distances to the nearest piece, to those to this one. */

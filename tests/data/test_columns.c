@@ -212,6 +212,47 @@ static void numbers_are_scaled(void **state)
                    NULL);
 }
 
+/* Times in seconds have more digits than a float: what is made of them is rounded once, at last. */
+static void numbers_keep_their_digits_until_they_are_made(void **state)
+{
+    const float away[] = {0, 1, 60, 128};
+    const int64_t buckets[] = {0, 1, 1, 1};
+    const float thousandths = (float)(0.001 * 1700000000123.0 - 1700000000.0);
+    file_write_text("table", "t,y\n1700000000,0\n1.700000001e9,0\n1700000060.0,1\n1700000128,1\n");
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 't', 'offset': -1700000000}]", "t", 4, away);
+    assert_ids(CSV "[{'column': 'bucketized', 'name': 't', 'boundaries': [1700000001]}]", "t", 2, 4,
+               buckets);
+    file_write_text("table", "t,y\n1700000000123,0\n1700000000123|,0\n");
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 't', 'separator': '|', 'scale': 0.001, "
+                       "'offset': -1700000000}]",
+                   "t", 2, (float[]){thousandths, thousandths});
+    file_write_text("table", "t,y\n1,0\n2,0\n4,0\n");
+    const float logs[] = {(float)(1e9 * log1p(1) - 693147180), (float)(1e9 * log1p(2) - 693147180),
+                          (float)(1e9 * log1p(4) - 693147180)};
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 't', 'log1p': true, 'scale': 1e9, 'offset': "
+                       "-693147180}]",
+                   "t", 3, logs);
+}
+
+static void ids_are_exact_in_any_spelling(void **state)
+{
+    const int64_t ids[] = {9007199254740993, 9007199254740993, INT64_MAX - 1, 1000};
+    file_write_text("table", "t,y\n9007199254740993.0,0\n9.007199254740993e15,1\n"
+                             "9223372036854775806.00,0\n1e3,1\n");
+    assert_ids(CSV "[{'column': 'identity', 'name': 't'}]", "t", ANY_ID, 4, ids);
+    assert_ids(CSV "[{'column': 'ids', 'name': 't', 'max': 1}]", "t", ANY_ID, 4, ids);
+    for (int i = 0; i < 3; i++) {
+        static const char *const bad[] = {"1.5", "9007199254740993.5", "18446744073709551615"};
+        char text[64];
+        snprintf(text, sizeof text, "t,y\n%s,0\n", bad[i]);
+        file_write_text("table", text);
+        assert_refused(CSV "[{'column': 'identity', 'name': 't'}]", "expected an id", bad[i], NULL);
+    }
+    file_write_text("rows", "1 9007199254740994:1\n");
+    assert_ids(SVM "[{'column': 'ids', 'name': 'features', 'max': 1}]", "features", ANY_ID, 1,
+               (int64_t[]){9007199254740993});
+}
+
 static void an_id_with_a_number_is_not_one_number(void **state)
 {
     file_write_text("rows", "1 7:0.5\n");
@@ -517,6 +558,8 @@ int main(void)
         cmocka_unit_test(a_hash_takes_the_cell_as_it_is),
         cmocka_unit_test(rows_without_a_value_are_counted),
         cmocka_unit_test(numbers_are_scaled),
+        cmocka_unit_test(numbers_keep_their_digits_until_they_are_made),
+        cmocka_unit_test(ids_are_exact_in_any_spelling),
         cmocka_unit_test(an_id_with_a_number_is_not_one_number),
         cmocka_unit_test(a_boundary_begins_a_bucket),
         cmocka_unit_test(boundaries_may_be_lines_of_a_file),

@@ -57,6 +57,78 @@ static void lists_of_numbers_are_cells(void **state)
     dataset_close(&d);
 }
 
+/* As an id, as a word, as a label, alone and in a list: what a number is does not depend on how it
+ * is written, and it keeps all its digits. */
+static void whole_numbers_are_one_in_any_spelling(void **state)
+{
+    static const char *const spellings[][4] = {
+        {"16777217", "16777217.0", "1.6777217e7", "167772170e-1"},
+        {"123456789012", "123456789012.0", "1.23456789012E+11", "123456789012.000"},
+        {"9007199254740993", "9007199254740993.0", "9.007199254740993e15", "90071992547409930E-1"},
+        {"9223372036854775806", "9223372036854775806.0", "9.223372036854775806e18",
+         "92233720368547758060e-1"},
+        {"0", "0.0", "-0", "0e7"},
+    };
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        const long long id = strtoll(spellings[i][0], NULL, 10);
+        for (int k = 0; k < 4; k++) {
+            char text[512];
+            struct dataset d;
+            const char *now = spellings[i][k];
+            snprintf(text, sizeof text,
+                     "{'x': %s, 'l': [%s, 1.0], 'h': '%s', 'y': 1.0}\n"
+                     "{'x': %s, 'l': [1, %s], 'h': %s, 'y': 0}\n",
+                     now, now, spellings[i][0], now, now, now);
+            write_lines(text);
+            source_open_ok(SOURCE("", "{'column': 'identity', 'name': 'x'},"
+                                      "{'column': 'identity', 'name': 'l', 'max': 2},"
+                                      "{'column': 'hash', 'name': 'h', 'buckets': 1000000007}"),
+                           &d);
+            const int64_t *x = d.columns[1].at, *l = d.columns[2].at, *h = d.columns[3].at;
+            assert_true(x[0] == id && x[1] == id);
+            assert_true(l[0] == id && l[1] == 1 && l[2] == 1 && l[3] == id);
+            assert_true(h[0] == h[1]);
+            assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){1, 0}), 8);
+            dataset_close(&d);
+        }
+    }
+}
+
+/* To 2^64 - 1; what is not whole is as it is written. */
+static void numbers_that_are_no_ids_are_words(void **state)
+{
+    static const char *const same[][2] = {
+        {"18446744073709551615", "18446744073709551615"},
+        {"1.8446744073709551615e19", "18446744073709551615"},
+        {"-1e3", "-1000"},
+        {"0.1", "0.1"},
+        {"1.50", "1.50"},
+        {"1e-3", "1e-3"},
+        {"123456789012345678901234567890", "123456789012345678901234567890"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char text[512];
+        struct dataset d;
+        snprintf(text, sizeof text,
+                 "{'x': %s, 'l': [1, %s], 'y': 0}\n{'x': '%s', 'l': ['1', '%s'], 'y': 1}\n",
+                 same[i][0], same[i][0], same[i][1], same[i][1]);
+        write_lines(text);
+        source_open_ok(SOURCE("",
+                              "{'column': 'hash', 'name': 'x', 'buckets': 1000000007},"
+                              "{'column': 'hash', 'name': 'l', 'buckets': 1000000007, 'max': 2}"),
+                       &d);
+        const int64_t *x = d.columns[1].at, *l = d.columns[2].at;
+        assert_true(x[0] == x[1]);
+        assert_true(l[0] == l[2] && l[1] == l[3]);
+        dataset_close(&d);
+    }
+    write_lines("{'x': 1.5, 'y': 0}\n");
+    assert_refused(SOURCE("", "{'column': 'identity', 'name': 'x'}"), "expected an id", "1.5",
+                   NULL);
+    write_lines("{'x': 9007199254740993.5, 'y': 0}\n");
+    assert_refused(SOURCE("", "{'column': 'identity', 'name': 'x'}"), "9007199254740993.5", NULL);
+}
+
 static void what_is_no_row_is_named(void **state)
 {
     static const struct {
@@ -70,7 +142,7 @@ static void what_is_no_row_is_named(void **state)
         {"{'x': [[1]], 'y': 0}", "rows: line 2: \"x\": expected numbers"},
         {"{'x': [1, null], 'y': 0}", "got null in a list"},
         {"{'x': [1, 'a'], 'y': 0}", "got a word in a list"},
-        {"{'x': 1e60, 'y': 0}", "rows: line 2: \"x\": 1e+60 is too large"},
+        {"{'x': 1e60, 'y': 0}", "rows: line 2: column \"x\": 1e+60 is too large"},
         {"{'x': 1}", "rows: line 2: \"y\": expected a class (a whole number), got \"\""},
         {"{'x': 1, 'y': [0, 1]}", "rows: line 2: \"y\": expected a class (a whole number)"},
         {"{'x': 1, 'y': 'no'}", "got \"no\""},
@@ -125,6 +197,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_cells),
         cmocka_unit_test(lists_of_numbers_are_cells),
+        cmocka_unit_test(whole_numbers_are_one_in_any_spelling),
+        cmocka_unit_test(numbers_that_are_no_ids_are_words),
         cmocka_unit_test(what_is_no_row_is_named),
         cmocka_unit_test(lines_have_a_limit),
         cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),

@@ -19,8 +19,8 @@ static void scaling_is_the_same_at_every_length_and_alignment(void **state)
             loops_plain.scale_bytes(one, bytes + from, 0.0039f, -0.3f, n);
             loops_best()->scale_bytes(other, bytes + from, 0.0039f, -0.3f, n);
             assert_memory_equal(one, other, (size_t)n * sizeof *one);
-            loops_plain.scale_floats(one, floats + from, 0.0039f, -0.3f, n);
-            loops_best()->scale_floats(other, floats + from, 0.0039f, -0.3f, n);
+            loops_plain.scale_floats(one, floats + from, 0.0039, -0.3, n);
+            loops_best()->scale_floats(other, floats + from, 0.0039, -0.3, n);
             assert_memory_equal(one, other, (size_t)n * sizeof *one);
         }
     }

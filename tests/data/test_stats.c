@@ -15,13 +15,13 @@ static const double fractions[FRACTIONS] = {0, 0.25, 0.5, 0.99, 1};
 static void add_all(struct quantiles *q, int64_t count, int64_t step)
 {
     for (int64_t i = 0; i < count; i++)
-        assert_int_equal(quantiles_add(q, (float)(i * step % count)), OK);
+        assert_int_equal(quantiles_add(q, (double)(i * step % count)), OK);
 }
 
 static void few_numbers_have_exact_quantiles(void **state)
 {
     struct quantiles q = {0};
-    float found[FRACTIONS];
+    double found[FRACTIONS];
     add_all(&q, QUANTILES_EXACT, 1237);
     assert_int_equal(quantiles_find(&q, fractions, FRACTIONS, found), OK);
     assert_int_equal(q.error, 0);
@@ -36,7 +36,7 @@ static void quantiles_are_as_near_as_they_say(void **state)
     enum { COUNT = 300000 };
     for (int i = 0; i < 3; i++) {
         struct quantiles q = {0};
-        float found[FRACTIONS];
+        double found[FRACTIONS];
         add_all(&q, COUNT, steps[i]);
         assert_int_equal(quantiles_find(&q, fractions, FRACTIONS, found), OK);
         assert_in_range(q.error, 1, COUNT / 500);

@@ -64,6 +64,33 @@ class Standardize(tool.ToolCase):
             "age": {"mean": [0], "deviation": [1]}, "pair": {"mean": [0, 0], "deviation": [1, 1]}})
         self.assertNotEqual(without, metrics)
 
+    def test_times_in_seconds_are_standardized(self):
+        """Means and deviations of numbers that a float does not tell apart; and data.offset of a table of numbers."""
+        rows = [(1700000000 + i, i % 3) for i in range(9)]
+        (self.folder / "times.csv").write_text("t,y\n" + "".join(f"{t},{y}\n" for t, y in rows))
+        source = {"format": "csv", "file": "times.csv", "label": "y", "label_type": "number"}
+        identity = [{"op": "dense", "name": "o", "units": 1, "use_bias": False,
+                     "kernel_initializer": "ones"}]
+        spec = {"data": {"train": source, "batch_size": 9}, "model": identity, "loss": "mean_squared_error",
+                "optimizer": {"type": "gradient_descent", "learning_rate": 0},
+                "train": {"last_step": 1, "checkpoint_dir": "times"}}
+        mean, deviation = statistics.mean(t for t, _ in rows), statistics.pstdev(t for t, _ in rows)
+        for data, model, wanted in (
+                ({"columns": [{"column": "numeric", "name": "t", "standardize": True}]},
+                 [{**identity[0], "inputs": ["t"]}], [(t - mean) / deviation for t, _ in rows]),
+                ({"offset": -1700000000}, identity, [t - 1700000000 for t, _ in rows]),
+                ({"offset": -1700000000 * 0.001, "scale": 0.001}, identity,
+                 [0.001 * t - 1700000000 * 0.001 for t, _ in rows])):
+            with self.subTest(data=data):
+                (self.folder / "spec.json").write_text(json.dumps({**spec, "data": {**spec["data"], **data}, "model": model}))
+                ended = self.dtrain("--changed_features=accept", "--steps=1", "spec.json")
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                ended = self.dtrain("predict", "--checkpoint=times", "--data=times.csv", "--out=-",
+                                    "--changed_features=accept", "spec.json")
+                got = [float(line.split(",")[1]) for line in ended.stdout.split()[1:]]
+                for a, b in zip(got, wanted, strict=True):
+                    self.assertAlmostEqual(a, b, places=5)
+
     def test_a_cluster_has_the_same_bits(self):
         _, alone = self.train("run")
         cluster = ("--local_ps=2", "--local_workers=2", *LIMITS)

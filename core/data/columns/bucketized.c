@@ -1,5 +1,5 @@
 /* bucketized: which stretch between boundaries a number falls into; a boundary begins one. They are
- * listed, in the spec or one per line of a file.
+ * listed, in the spec or one per line of a file. Both are compared as doubles.
  */
 #include "core/data/columns/column.h"
 #include "core/data/formats/delimited.h"
@@ -126,12 +126,12 @@ static err open(struct column_maker *m, const struct column_context *context)
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
     const struct floats *boundaries = m->state;
-    float number;
+    double number;
     if (!item_number(item, &number)) return item_refuse(item, "a number");
     int low = 0, high = boundaries->count;
     while (low < high) {
         const int middle = (low + high) / 2;
-        if ((float)boundaries->at[middle] <= number)
+        if (boundaries->at[middle] <= number)
             low = middle + 1;
         else
             high = middle;

@@ -267,7 +267,7 @@ static err make_listed(const struct column_maker *m, const struct cell *cell, in
     for (int64_t i = 0; i < count; i++) ids[i] = cell->ids[i];
     for (int64_t i = count; i < max; i++) ids[i] = NO_ID;
     if (!weights) return OK;
-    for (int64_t i = 0; i < count; i++) weights[i] = cell->numbers ? cell->numbers[i] : 1;
+    for (int64_t i = 0; i < count; i++) weights[i] = cell->numbers ? (float)cell->numbers[i] : 1;
     for (int64_t i = count; i < max; i++) weights[i] = 0;
     return OK;
 }

@@ -37,3 +37,66 @@ bool decimal_long(const char *text, size_t length, double *ret)
     *ret = is_negative ? -size : size;
     return true;
 }
+
+/* ---- whole numbers ---- */
+
+/* Times 10^count. False: it would be more than 64 bits have. */
+static bool raise(uint64_t *number, int count)
+{
+    if (*number == 0) return true;
+    for (; count > 0; count--) /* ends after 20 at the latest, where it is too much */
+        if (__builtin_mul_overflow(*number, UINT64_C(10), number)) return false;
+    return true;
+}
+
+/* "e-3", all of it */
+static bool read_exponent(const char *at, const char *end, int *ret)
+{
+    const bool is_signed = at < end && (*at == '-' || *at == '+');
+    const int sign = is_signed && *at == '-' ? -1 : 1;
+    at += is_signed;
+    if (at == end) return false;
+    for (*ret = 0; at < end && *at >= '0' && *at <= '9' && *ret <= DECIMAL_EXPONENT_MAX; at++)
+        *ret = *ret * 10 + (*at - '0');
+    if (at < end || *ret > DECIMAL_EXPONENT_MAX) return false;
+    *ret *= sign;
+    return true;
+}
+
+/* Zeros count when a digit comes that is none: those at the end are a matter of the exponent. */
+struct digits {
+    uint64_t number;
+    int count, behind_point, zeros;
+    bool has_point;
+};
+
+static bool add_digit(struct digits *d, int digit)
+{
+    d->count++;
+    d->behind_point += d->has_point;
+    d->zeros++;
+    if (digit == 0) return true;
+    if (!raise(&d->number, d->zeros)) return false;
+    d->zeros = 0;
+    return !__builtin_add_overflow(d->number, (uint64_t)digit, &d->number);
+}
+
+bool decimal_whole(const char *text, size_t length, bool *ret_is_negative, uint64_t *ret)
+{
+    const char *at = text, *const end = text + length;
+    struct digits d = {0};
+    int exponent = 0;
+    *ret_is_negative = at < end && *at == '-';
+    at += at < end && (*at == '-' || *at == '+');
+    for (; at < end && (*at == '.' ? !d.has_point : *at >= '0' && *at <= '9'); at++)
+        if (*at == '.')
+            d.has_point = true;
+        else if (!add_digit(&d, *at - '0'))
+            return false;
+    const bool has_exponent = at < end && (*at == 'e' || *at == 'E');
+    if (has_exponent && !read_exponent(at + 1, end, &exponent)) return false;
+    if (d.count == 0 || (at < end && !has_exponent)) return false;
+    exponent += d.zeros - d.behind_point;
+    *ret = d.number;
+    return d.number == 0 || (exponent >= 0 && raise(ret, exponent));
+}

@@ -86,4 +86,9 @@ static inline bool decimal_plain(const char *text, size_t length, double *ret)
     return is_short || decimal_long(text, length, ret);
 }
 
+/* A whole number up to 2^64 - 1, exact, in any spelling: "-7", "12.0", "1e3", "0.5e1". False: it is
+ * no number, not whole, or larger. Exponents of more than DECIMAL_EXPONENT_MAX are no numbers. */
+enum { DECIMAL_EXPONENT_MAX = 9999 };
+bool decimal_whole(const char *text, size_t length, bool *ret_is_negative, uint64_t *ret);
+
 #endif

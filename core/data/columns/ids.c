@@ -2,6 +2,7 @@
 #include "core/data/columns/column.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,10 +38,13 @@ static bool read_text(struct item *item, int64_t *ret)
     const char *colon = memchr(item->text, ':', item->length);
     if (!colon) return item_integer(item, ret);
     struct item left = *item, right = *item;
+    double weight;
     left.length = (size_t)(colon - item->text);
     right.text = colon + 1;
     right.length = item->length - left.length - 1;
-    return item_integer(&left, ret) && item_number(&right, &item->weight);
+    if (!item_integer(&left, ret) || !item_number(&right, &weight)) return false;
+    item->weight = (float)weight;
+    return isfinite(item->weight);
 }
 
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)

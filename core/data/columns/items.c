@@ -1,16 +1,18 @@
 /* items.c - see items.h. */
 #include "core/data/columns/items.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/fingerprint.h"
 #include "core/data/columns/decimal.h"
 
-enum { NUMBER_TEXT_MAX = 64 };
-static const double INTEGER_MAX = 0x1p53;
+enum { NUMBER_TEXT_MAX = 64, DIGITS_ALWAYS = 18 };
+static const double INTEGER_END = 0x1p63;
 
 static bool is_blank(char c)
 {
@@ -64,7 +66,7 @@ static bool next_of_list(struct items *items, struct item *ret)
     *ret = (struct item){.is_id = is_id, .is_pair = is_id && cell->numbers, .weight = 1};
     if (is_id) ret->id = cell->ids[i];
     if (cell->numbers) ret->number = cell->numbers[i];
-    if (ret->is_pair) ret->weight = cell->numbers[i];
+    if (ret->is_pair) ret->weight = (float)cell->numbers[i];
     return true;
 }
 
@@ -84,37 +86,61 @@ static bool word_number(const struct item *item, double *ret)
     return cell_number(&(struct cell){.text = text, .length = item->length}, ret);
 }
 
-bool item_number(const struct item *item, float *ret)
+bool item_number(const struct item *item, double *ret)
 {
-    double number = item->is_id ? (double)item->id : (double)item->number;
     if (item->is_pair) return false;
-    if (item->text && !word_number(item, &number)) return false;
-    *ret = (float)number;
+    if (item->text) return word_number(item, ret);
+    *ret = item->is_id ? (double)item->id : item->number;
     return isfinite(*ret);
 }
 
-/* Digits alone, of which a double would lose some */
-static bool word_digits(const struct item *item, int64_t *ret)
+/* Of no more digits than 64 bits have in any case */
+static bool short_digits(const struct item *item, int64_t *ret)
 {
     *ret = 0;
+    if (item->length == 0 || item->length > DIGITS_ALWAYS) return false;
     for (size_t i = 0; i < item->length; i++) {
-        const int digit = item->text[i] - '0';
-        if (digit < 0 || digit > 9) return false;
-        if (__builtin_mul_overflow(*ret, 10, ret) || __builtin_add_overflow(*ret, digit, ret))
-            return false;
+        const unsigned digit = (unsigned char)item->text[i] - (unsigned)'0';
+        if (digit > 9) return false;
+        *ret = *ret * 10 + digit;
     }
-    return item->length > 0;
+    return true;
+}
+
+static bool word_integer(const struct item *item, int64_t *ret)
+{
+    bool is_negative;
+    uint64_t size;
+    if (short_digits(item, ret)) return true;
+    if (item->length > NUMBER_TEXT_MAX ||
+        !decimal_whole(item->text, item->length, &is_negative, &size))
+        return false;
+    if (size > (uint64_t)INT64_MAX + is_negative) return false;
+    *ret = is_negative ? (int64_t)(0 - size) : (int64_t)size;
+    return true;
 }
 
 bool item_integer(const struct item *item, int64_t *ret)
 {
-    double number = item->number;
     *ret = item->id;
-    if (item->is_id || (item->text && word_digits(item, ret))) return true;
-    if (item->text && !word_number(item, &number)) return false;
-    if (!(fabs(number) <= INTEGER_MAX) || number != floor(number)) return false;
-    *ret = (int64_t)number;
+    if (item->is_id) return true;
+    if (item->text) return word_integer(item, ret);
+    if (!(fabs(item->number) < INTEGER_END) || item->number != floor(item->number)) return false;
+    *ret = (int64_t)item->number;
     return true;
+}
+
+/* A float that is 0.1 is called so, and not 0.100000001; a whole one has all its digits. */
+static int write_number(double number, char buffer[ITEM_TEXT_MAX])
+{
+    if (fabs(number) < INTEGER_END && number == floor(number))
+        return snprintf(buffer, ITEM_TEXT_MAX, "%.0f", number);
+    int length = 0;
+    for (int digits = FLT_DIG; digits <= FLT_DECIMAL_DIG; digits++) {
+        length = snprintf(buffer, ITEM_TEXT_MAX, "%.*g", digits, number);
+        if (strtof(buffer, NULL) == (float)number) break;
+    }
+    return length;
 }
 
 const char *item_text(const struct item *item, char buffer[ITEM_TEXT_MAX], size_t *ret_length)
@@ -122,7 +148,7 @@ const char *item_text(const struct item *item, char buffer[ITEM_TEXT_MAX], size_
     *ret_length = item->length;
     if (item->text) return item->text;
     const int length = item->is_id ? snprintf(buffer, ITEM_TEXT_MAX, "%" PRId64, item->id)
-                                   : snprintf(buffer, ITEM_TEXT_MAX, "%.9g", (double)item->number);
+                                   : write_number(item->number, buffer);
     *ret_length = (size_t)length;
     return buffer;
 }

@@ -13,7 +13,7 @@ struct item {
     bool is_id;   /* else, of an item without text, a number */
     bool is_pair; /* an id that came with a number: the two together are not one number */
     int64_t id;
-    float number;
+    double number;
     float weight;     /* of an id; 1 where nobody says */
     bool is_replaced; /* by a default: it is none of what the column takes */
 };
@@ -37,12 +37,13 @@ static inline bool cell_is_word(const struct cell *cell, const char *separator)
 /* Empty ones are passed over. False: there are no more. */
 bool items_next(struct items *, struct item *ret);
 
-/* A finite number, as float has it; a whole one, of at most 2^53 where it is written with more than
- * digits, or the id. False: it is none. */
-bool item_number(const struct item *, float *ret);
+/* A finite number; a whole one, exact however it is written ("12.0", "1e3"), or the id. False: it
+ * is none. */
+bool item_number(const struct item *, double *ret);
 bool item_integer(const struct item *, int64_t *ret);
 
-/* As text, also where it is an id: in buffer, or where it lies. */
+/* As it is written; an id, or a float that the format has as such, in the fewest digits that are no
+ * other one: in buffer, or where it lies. */
 const char *item_text(const struct item *, char buffer[ITEM_TEXT_MAX], size_t *ret_length);
 uint64_t item_fingerprint(const struct item *);
 

@@ -91,19 +91,20 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-/* index: of the number in the cell */
-static err change(const struct numeric_attributes *a, double x, int64_t index, float *ret)
+/* All in double, and rounded once: a time in seconds has more digits than a float. index: of the
+ * number in the cell. */
+static err change(const struct numeric_attributes *a, double x, int64_t index, double *ret)
 {
     if (json_is_number(a->min) && x < json_number_value(a->min)) x = json_number_value(a->min);
     if (a->log1p && !(x > -1))
         return fail(ERR_INPUT, "expected a number above -1 for log1p, got %.9g", x);
     if (a->log1p) x = log1p(x);
     if (a->standardize) x = (x - a->mean.at[index]) / a->deviation.at[index];
-    *ret = (float)(a->scale * x + a->offset);
-    return isfinite(*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
+    *ret = a->scale * x + a->offset;
+    return isfinite((float)*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
 }
 
-static err stand_in(struct column_maker *m, float *to)
+static err stand_in(struct column_maker *m, double *to)
 {
     const struct numeric_attributes *a = m->attributes;
     if (!json_is_number(a->fallback))
@@ -115,6 +116,23 @@ static err stand_in(struct column_maker *m, float *to)
     return OK;
 }
 
+err numeric_read(struct column_maker *m, const struct cell *cells, double *to)
+{
+    const struct numeric_attributes *a = m->attributes;
+    struct items items = column_items(m, cells);
+    struct item item;
+    double number;
+    int64_t count = 0;
+    for (; items_next(&items, &item); count++) {
+        if (!item_number(&item, &number)) return item_refuse(&item, "a number");
+        if (count < a->source.max) TRY(change(a, number, count, &to[count]));
+    }
+    if (count == 0) return stand_in(m, to);
+    if (count == a->source.max) return OK;
+    return fail(ERR_INPUT, "expected %lld numbers (\"max\"), got %lld", (long long)a->source.max,
+                (long long)count);
+}
+
 /* Most often a cell is one number in its plainest form: as items would have it */
 static bool is_plain(const struct numeric_attributes *a, const struct cell *cell, double *ret)
 {
@@ -122,23 +140,22 @@ static bool is_plain(const struct numeric_attributes *a, const struct cell *cell
            decimal_plain(cell->text, cell->length, ret);
 }
 
-static err make(struct column_maker *m, const struct cell *cells, void *ret)
+static err make_row(struct column_maker *m, const struct cell *cells, float *to)
 {
     const struct numeric_attributes *a = m->attributes;
-    struct items items = column_items(m, cells);
-    struct item item;
-    float *to = ret, number;
-    int64_t count = 0;
-    double plain;
-    if (is_plain(a, items.cell, &plain)) return change(a, (double)(float)plain, 0, to);
-    for (; items_next(&items, &item); count++) {
-        if (!item_number(&item, &number)) return item_refuse(&item, "a number");
-        if (count < a->source.max) TRY(change(a, (double)number, count, &to[count]));
-    }
-    if (count == 0) return stand_in(m, to);
-    if (count == a->source.max) return OK;
-    return fail(ERR_INPUT, "expected %lld numbers (\"max\"), got %lld", (long long)a->source.max,
-                (long long)count);
+    double row[IDS_OF_ROW_MAX]; /* of which the first are written */
+    TRY(numeric_read(m, cells, row));
+    for (int64_t i = 0; i < a->source.max; i++) to[i] = (float)row[i];
+    return OK;
+}
+
+static err make(struct column_maker *m, const struct cell *cells, void *ret)
+{
+    double x;
+    if (!is_plain(m->attributes, &cells[m->cell], &x)) return make_row(m, cells, ret);
+    TRY(change(m->attributes, x, 0, &x));
+    *(float *)ret = (float)x;
+    return OK;
 }
 
 const struct column_kind column_numeric = {

@@ -13,4 +13,7 @@ struct numeric_attributes {
 };
 extern const struct column_kind column_numeric;
 
+/* What the column is made of before it is rounded: [max] numbers. ERR_INPUT: what was expected. */
+err numeric_read(struct column_maker *, const struct cell *cells, double *to);
+
 #endif

@@ -27,7 +27,7 @@ struct clicks {
     double reach; /* what the integral of x^-skew from 1 to buckets + 1 depends on */
     int64_t next;
     int64_t ids[IDS];
-    float numbers[NUMBERS + 1]; /* the last is the logit */
+    double numbers[NUMBERS + 1]; /* the last is the logit */
     struct cell cells[CELLS];
     char names[CELLS][NAME_MAX_BYTES];
     const char *cell_names[CELLS];
@@ -62,8 +62,9 @@ static float draw_id(struct clicks *c, int column, int64_t row)
 
 static float draw_number(struct clicks *c, int column, int64_t row)
 {
-    c->numbers[column] = random_normal(c->number_keys[column], (uint64_t)row);
-    return c->slopes[column] * c->numbers[column];
+    const float number = random_normal(c->number_keys[column], (uint64_t)row);
+    c->numbers[column] = (double)number;
+    return c->slopes[column] * number;
 }
 
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
@@ -78,7 +79,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     const double logit =
         c->attributes->bias + c->attributes->strength * sum / sqrt((double)(IDS + NUMBERS));
     const double uniform = (double)(random_u64(c->label_key, (uint64_t)row) >> 11) * 0x1p-53;
-    c->numbers[NUMBERS] = (float)logit;
+    c->numbers[NUMBERS] = logit;
     *ret = (struct row){c->cells, row, uniform < 1 / (1 + exp(-logit)) ? 1 : 0};
     c->next++;
     return OK;

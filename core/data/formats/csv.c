@@ -28,7 +28,8 @@ struct table {
     bool *is_listed;            /* [width]: features by "columns", or left out by "except" */
     char use[USE_TEXT_MAX];     /* for a person */
     bool has_missing;
-    float missing;
+    double missing;
+    struct feature_scaling scaling;
     int64_t first_line; /* of data */
 };
 
@@ -240,6 +241,16 @@ static void say_use(struct table *t)
 
 /* ---- rows ---- */
 
+static err refuse_feature(const struct table *t, int column)
+{
+    const bool is_first = t->file.text.line == t->first_line;
+    const bool hints = is_first && !is_given(t->file.attributes->columns);
+    return csv_table_bad_cell(&t->file, column,
+                              hints ? "a number (\"except\" names columns that are no features)"
+                                    : "a number");
+}
+
+/* In double, and rounded once */
 static err read_feature(const struct table *t, int column, float *ret)
 {
     const struct cell *cell = &t->file.text.cells[column];
@@ -248,18 +259,12 @@ static err read_feature(const struct table *t, int column, float *ret)
         if (!t->has_missing)
             return csv_table_bad_cell(&t->file, column,
                                       "a number (\"missing\" says what stands for none)");
-        *ret = t->missing;
-        return OK;
+        number = t->missing;
+    } else if (!cell_number(cell, &number)) {
+        return refuse_feature(t, column);
     }
-    if (cell_number(cell, &number) && isfinite((float)number)) {
-        *ret = (float)number;
-        return OK;
-    }
-    const bool is_first = t->file.text.line == t->first_line;
-    const bool hints = is_first && !is_given(t->file.attributes->columns);
-    return csv_table_bad_cell(&t->file, column,
-                              hints ? "a number (\"except\" names columns that are no features)"
-                                    : "a number");
+    *ret = (float)(t->scaling.scale * number + t->scaling.offset);
+    return isfinite(*ret) ? OK : refuse_feature(t, column);
 }
 
 static err make_row(const struct row_reader *reader, const struct row *row, void *label,
@@ -280,7 +285,7 @@ static err read_missing(struct table *t)
     if (!t->has_missing) return OK;
     if (!json_is_number(missing) || !(fabs(json_number_value(missing)) <= FLT_MAX))
         return fail(ERR_INPUT, "%s: \"missing\": expected a number or null", t->file.path);
-    t->missing = (float)json_number_value(missing);
+    t->missing = json_number_value(missing);
     return OK;
 }
 
@@ -318,6 +323,7 @@ static err open_table(struct table *t, const struct csv_attributes *a,
     const struct csv_key label = key_of(a->label);
     TRY(csv_table_open(a, &label, context, &t->file));
     TRY(read_missing(t));
+    t->scaling = feature_scaling_of(context);
     TRY(choose_columns(t, context));
     say_use(t);
     t->first_line = t->file.text.line;
@@ -412,5 +418,6 @@ const struct format format_csv = {
     .open = open_csv,
     .read = read_csv,
     .read_stored = read_stored,
+    .scales = true,
     .label_form = offsetof(struct csv_attributes, label_form),
 };

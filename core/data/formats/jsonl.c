@@ -3,13 +3,17 @@
  * A member is a cell: a number, a word, true or false (1 or 0), or a list of these; null, like a
  * member that is not there, is a missing one.
  */
+#include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/columns/decimal.h"
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/named_cells.h"
+
+enum { DIGITS_OF_BYTE = 5 }; /* "1e19" has 20 */
 
 struct jsonl {
     struct row_reader reader; /* first: what others see */
@@ -19,21 +23,105 @@ struct jsonl {
     struct named_cells cells;
     bool without_labels;
     json_t *line; /* of the row: words are in it */
+    char *digits; /* [digits_room] of numbers of the row */
+    size_t digits_room;
 };
+
+/* ---- numbers as they are written ---- */
+
+/* The reader of JSON makes doubles of numbers, and keeps no text. The text is in the line, which is
+ * known to be right: so this walks through it beside the values. */
+
+static const char *skip_blanks(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') at++;
+    return at;
+}
+
+/* From a quote to behind the next one */
+static const char *skip_string(const char *at)
+{
+    for (at++; *at != '"'; at++) at += *at == '\\';
+    return at + 1;
+}
+
+static const char *skip_scalar(const char *at)
+{
+    return *at == '"' ? skip_string(at) : at + strcspn(at, ",]} \t\r\n");
+}
+
+/* With all that is in it */
+static const char *skip_value(const char *at)
+{
+    int depth = 0;
+    do {
+        at = skip_blanks(at);
+        if (*at == '{' || *at == '[') {
+            depth++;
+            at++;
+        } else if (*at == '}' || *at == ']') {
+            depth--;
+            at++;
+        } else if (*at == ',' || *at == ':') {
+            at++;
+        } else {
+            at = skip_scalar(at);
+        }
+    } while (depth > 0);
+    return at;
+}
+
+/* To the first value, or the first member, behind a bracket or a comma */
+static const char *enter(const char *at)
+{
+    return skip_blanks(skip_blanks(at) + 1);
+}
+
+static const char *skip_key(const char *at)
+{
+    return enter(skip_string(at));
+}
 
 /* ---- members ---- */
 
 enum list { OF_NOTHING, OF_INTEGERS, OF_NUMBERS, OF_WORDS, OF_OTHERS };
 
-static enum list list_of(const json_t *value)
+struct value {
+    const json_t *json;
+    const char *text; /* in the line */
+};
+
+/* Where cells go, and digits of whole numbers that are written in another way */
+struct members {
+    struct named_cells *cells;
+    char *digits;
+};
+
+static size_t text_length(const struct value *value)
 {
-    switch (json_typeof(value)) {
+    return (size_t)(skip_scalar(value->text) - value->text);
+}
+
+/* 12, 12.0 and 1.2e1 are one number: it is an id, where 64 bits have it. */
+static bool read_integer(const struct value *value, int64_t *ret)
+{
+    bool is_negative;
+    uint64_t size;
+    *ret = json_is_true(value->json);
+    if (json_is_boolean(value->json)) return true;
+    if (!decimal_whole(value->text, text_length(value), &is_negative, &size)) return false;
+    *ret = is_negative ? -(int64_t)size : (int64_t)size;
+    return size <= INT64_MAX;
+}
+
+static enum list list_of(const struct value *value)
+{
+    int64_t id;
+    switch (json_typeof(value->json)) {
     case JSON_TRUE:
     case JSON_FALSE:
-    case JSON_INTEGER:
-        return OF_INTEGERS;
     case JSON_REAL:
-        return OF_NUMBERS;
+        return read_integer(value, &id) ? OF_INTEGERS : OF_NUMBERS;
     case JSON_STRING:
         return OF_WORDS;
     default:
@@ -50,24 +138,35 @@ static const char *type_of(const json_t *value)
                                    : "a number";
 }
 
-static err add_number(struct named_cells *c, struct cell *cell, double number)
+/* A number that is no id is a word, like the cell of a table: a whole one its digits, another one
+ * as it is written. */
+static void add_number(struct members *m, struct cell *cell, const struct value *value)
 {
-    if (!isfinite((float)number)) return fail(ERR_INPUT, "%g is too large for a float", number);
-    named_cells_add_number(c, cell, (float)number);
-    return OK;
+    bool is_negative = false;
+    uint64_t size = json_is_true(value->json);
+    const size_t length = text_length(value);
+    if (!json_is_boolean(value->json) && !decimal_whole(value->text, length, &is_negative, &size)) {
+        named_cells_add_word(m->cells, cell, value->text, length);
+        return;
+    }
+    const int digits = sprintf(m->digits, "%s%" PRIu64, is_negative && size > 0 ? "-" : "", size);
+    named_cells_add_word(m->cells, cell, m->digits, (size_t)digits);
+    m->digits += digits;
 }
 
-static err add_value(struct named_cells *c, struct cell *cell, const json_t *value, enum list list)
+static void add_value(struct members *m, struct cell *cell, const struct value *value,
+                      enum list list)
 {
-    if (list == OF_WORDS)
-        named_cells_add_word(c, cell, json_string_value(value), json_string_length(value));
-    else if (list == OF_NUMBERS)
-        return add_number(c, cell,
-                          json_is_boolean(value) ? json_is_true(value) : json_number_value(value));
-    else
-        named_cells_add_id(
-            c, cell, json_is_boolean(value) ? json_is_true(value) : json_integer_value(value));
-    return OK;
+    int64_t id;
+    if (list == OF_WORDS) {
+        named_cells_add_word(m->cells, cell, json_string_value(value->json),
+                             json_string_length(value->json));
+    } else if (list == OF_NUMBERS) {
+        add_number(m, cell, value);
+    } else {
+        read_integer(value, &id);
+        named_cells_add_id(m->cells, cell, id);
+    }
 }
 
 static err refuse(const json_t *value, const char *where)
@@ -78,59 +177,82 @@ static err refuse(const json_t *value, const char *where)
 }
 
 /* Integers among numbers are numbers. */
-static err find_list(const json_t *array, enum list *ret)
+static err find_list(const struct value *array, enum list *ret)
 {
+    struct value value = {.text = enter(array->text)};
     *ret = OF_NOTHING;
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *value = json_array_get(array, i);
-        const enum list list = list_of(value);
+    for (size_t i = 0; i < json_array_size(array->json); i++) {
+        value.json = json_array_get(array->json, i);
+        const enum list list = list_of(&value);
         const bool is_mixed = *ret != OF_NOTHING && (*ret == OF_WORDS) != (list == OF_WORDS);
-        if (list == OF_OTHERS || is_mixed) return refuse(value, " in a list");
+        if (list == OF_OTHERS || is_mixed) return refuse(value.json, " in a list");
         if (list > *ret) *ret = list;
+        value.text = enter(skip_value(value.text));
     }
     return OK;
 }
 
-static err read_member(struct named_cells *c, struct cell *cell, const json_t *value)
+static err read_member(struct members *m, struct cell *cell, const struct value *member)
 {
-    enum list list = list_of(value);
-    if (json_is_null(value)) return OK;
-    if (!json_is_array(value))
-        return list == OF_OTHERS ? refuse(value, "") : add_value(c, cell, value, list);
-    TRY(find_list(value, &list));
-    for (size_t i = 0; i < json_array_size(value); i++)
-        TRY(add_value(c, cell, json_array_get(value, i), list));
+    enum list list = list_of(member);
+    if (json_is_null(member->json)) return OK;
+    if (!json_is_array(member->json)) {
+        if (list == OF_OTHERS) return refuse(member->json, "");
+        add_value(m, cell, member, list);
+        return OK;
+    }
+    TRY(find_list(member, &list));
+    struct value value = {.text = enter(member->text)};
+    for (size_t i = 0; i < json_array_size(member->json); i++) {
+        value.json = json_array_get(member->json, i);
+        add_value(m, cell, &value, list);
+        value.text = enter(skip_value(value.text));
+    }
     return OK;
 }
 
-static err read_members(struct named_cells *c, json_t *object)
+/* Members come in the order of the line. */
+static err read_members(struct members *m, json_t *object, const char *line)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(object, name, value)
+    const char *name, *key = enter(line);
+    json_t *json;
+    json_object_foreach(object, name, json)
     {
+        const struct value value = {json, skip_key(key)};
         struct cell *cell;
-        TRY(named_cells_find(c, name, strlen(name), &cell));
-        if (!cell) continue;
-        const err e = read_member(c, cell, value);
+        TRY(named_cells_find(m->cells, name, strlen(name), &cell));
+        const err e = cell ? read_member(m, cell, &value) : OK;
         if (e) return fail_prefix(e, "\"%s\"", name);
+        key = enter(skip_value(value.text));
     }
     return OK;
 }
 
 /* ---- rows ---- */
 
+static err make_room_for_digits(struct jsonl *s, size_t length)
+{
+    const size_t room = DIGITS_OF_BYTE * length + 1;
+    if (room <= s->digits_room) return OK;
+    free(s->digits);
+    s->digits = malloc(room);
+    s->digits_room = s->digits ? room : 0;
+    return s->digits ? OK : fail(ERR_MEMORY, "no memory for the numbers of a row");
+}
+
 static err read_line(struct jsonl *s, const struct cell *line)
 {
     json_error_t error;
     json_decref(s->line);
-    s->line = json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES, &error);
+    s->line = json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
+                         &error);
     if (!s->line)
         return fail(ERR_INPUT, "column %d: %s", error.column > 0 ? error.column : 1, error.text);
     if (!json_is_object(s->line))
         return fail(ERR_INPUT, "expected an object, got %s", type_of(s->line));
     TRY(named_cells_clear(&s->cells, line->length));
-    return read_members(&s->cells, s->line);
+    TRY(make_room_for_digits(s, line->length));
+    return read_members(&(struct members){&s->cells, s->digits}, s->line, line->text);
 }
 
 static err fail_line(const struct jsonl *s, err e)
@@ -185,6 +307,7 @@ static void close_reader(struct row_reader *reader)
     close_file(s);
     named_cells_close(&s->cells);
     json_decref(s->line);
+    free(s->digits);
     free(s);
 }
 

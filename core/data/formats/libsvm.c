@@ -20,7 +20,6 @@ struct libsvm_attributes {
 };
 
 enum { PAIRS_GROW_MIN = 256 };
-static const int64_t INDEX_MAX = INT64_C(1) << 53;
 static const char COMMENT = '#';
 
 struct libsvm {
@@ -29,11 +28,13 @@ struct libsvm {
     struct input *input;
     struct delimited text;
     bool without_labels;
+    struct feature_scaling scaling;
     struct label_seen seen;
     int64_t *ids; /* [capacity] */
-    float *values;
+    double *values;
     int64_t capacity;
     struct cell cell; /* "features" */
+    double *sums;     /* [features] zeros, but while a row is made */
     struct column stored[STORED_COLUMNS];
 };
 
@@ -52,7 +53,7 @@ static err make_room(struct libsvm *s)
     const int64_t capacity = s->capacity ? 2 * s->capacity : PAIRS_GROW_MIN;
     int64_t *ids = realloc(s->ids, (size_t)capacity * sizeof *ids);
     if (ids) s->ids = ids;
-    float *values = realloc(s->values, (size_t)capacity * sizeof *values);
+    double *values = realloc(s->values, (size_t)capacity * sizeof *values);
     if (values) s->values = values;
     if (!ids || !values) return fail(ERR_MEMORY, "%s: no memory for a row", s->reader.name);
     s->capacity = capacity;
@@ -71,25 +72,26 @@ static const char *read_index(const struct cell *word, int64_t *ret)
         *ret = (int64_t)index;
         return at + digits;
     }
-    for (*ret = 0; *at >= '0' && *at <= '9' && *ret <= INDEX_MAX; at++)
-        *ret = *ret * 10 + (*at - '0');
+    for (*ret = 0; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(*ret, 10, ret) || __builtin_add_overflow(*ret, *at - '0', ret))
+            return NULL;
     return *at == ':' ? at : NULL;
 }
 
 /* "7:0.5" */
-static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value)
+static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_value)
 {
     int64_t index;
     double value;
     const char *const colon = read_index(word, &index);
-    if (!colon || index < 1 || index > INDEX_MAX) return false;
+    if (!colon || index < 1) return false;
     const struct cell right = {.text = colon + 1,
                                .length = word->length - (size_t)(colon + 1 - word->text)};
     if (!decimal_plain(right.text, right.length, &value) && !cell_number(&right, &value))
         return false;
     if (!isfinite((float)value)) return false;
     *ret_id = index - 1;
-    *ret_value = (float)value;
+    *ret_value = value;
     return true;
 }
 
@@ -157,6 +159,7 @@ static void close_reader(struct row_reader *reader)
     input_close(s->input);
     free(s->ids);
     free(s->values);
+    free(s->sums);
     free(s);
 }
 
@@ -180,16 +183,19 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
 {
     const struct libsvm *s = (const struct libsvm *)reader;
     const struct cell *cell = &row->cells[0];
+    const struct feature_scaling *scaling = &s->scaling;
     const int64_t width = s->attributes->features;
+    const float zero = (float)(scaling->scale * 0.0 + scaling->offset);
     float *to = features;
     for (int64_t i = 0; i < cell->count; i++)
         if (cell->ids[i] >= width) return too_wide(s, cell->ids[i]);
-    memset(to, 0, (size_t)width * sizeof *to);
-    for (int64_t i = 0; i < cell->count; i++) {
-        float *const sum = &to[cell->ids[i]];
-        *sum += cell->numbers[i];
-        if (!isfinite(*sum)) return too_large(s, cell->ids[i]);
-    }
+    for (int64_t i = 0; i < width; i++) to[i] = zero;
+    for (int64_t i = 0; i < cell->count; i++) s->sums[cell->ids[i]] += cell->numbers[i];
+    for (int64_t i = 0; i < cell->count; i++)
+        to[cell->ids[i]] = (float)(scaling->scale * s->sums[cell->ids[i]] + scaling->offset);
+    for (int64_t i = 0; i < cell->count; i++) s->sums[cell->ids[i]] = 0;
+    for (int64_t i = 0; i < cell->count; i++)
+        if (!isfinite(to[cell->ids[i]])) return too_large(s, cell->ids[i]);
     label_store(reader->label_dtype, row->label, label);
     return OK;
 }
@@ -213,6 +219,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     s->seen = label_seen_begin(context->has_other_parts, context->labels);
     s->attributes = a;
     s->without_labels = context->without_labels;
+    s->scaling = feature_scaling_of(context);
     err e = input_open(context, context->files[0], &s->input);
     if (!e) s->reader.name = input_path(s->input);
     s->reader.input = s->input;
@@ -233,6 +240,11 @@ static err read_stored(const void *attributes, const struct format_context *cont
                     context->files[0]);
     TRY(read_libsvm(attributes, context, ret));
     struct libsvm *s = (struct libsvm *)*ret;
+    s->sums = calloc((size_t)a->features, sizeof *s->sums);
+    if (!s->sums) {
+        close_reader(&s->reader);
+        return fail(ERR_MEMORY, "%s: no memory for a row", context->files[0]);
+    }
     s->stored[LABELS] = (struct column){.name = LABELS_NAME, .dtype = s->reader.label_dtype};
     s->stored[FEATURES] =
         (struct column){.name = FEATURES_NAME, .dtype = FLOAT32, .shape = {1, {a->features}}};
@@ -272,5 +284,6 @@ const struct format format_libsvm = {
     .open = open_libsvm,
     .read = read_libsvm,
     .read_stored = read_stored,
+    .scales = true,
     .label_form = offsetof(struct libsvm_attributes, label_form),
 };

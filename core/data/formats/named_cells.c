@@ -172,7 +172,7 @@ void named_cells_add_id(struct named_cells *c, struct cell *cell, int64_t id)
     cell->count++;
 }
 
-void named_cells_add_number(struct named_cells *c, struct cell *cell, float number)
+void named_cells_add_number(struct named_cells *c, struct cell *cell, double number)
 {
     if (!cell->numbers) cell->numbers = c->numbers + c->number_count;
     c->numbers[c->number_count++] = number;

@@ -51,7 +51,7 @@ struct named_cells {
 
     /* values of the row */
     int64_t *ids;
-    float *numbers;
+    double *numbers;
     struct cell_word *words;
     size_t id_count, number_count, word_count, capacity_of_values;
 };
@@ -66,7 +66,7 @@ err named_cells_clear(struct named_cells *, size_t values);
 /* NULL: nobody wants it. ERR_INPUT: more than NAMED_CELLS_MAX. */
 err named_cells_find(struct named_cells *, const char *name, size_t length, struct cell **ret);
 void named_cells_add_id(struct named_cells *, struct cell *, int64_t);
-void named_cells_add_number(struct named_cells *, struct cell *, float);
+void named_cells_add_number(struct named_cells *, struct cell *, double);
 void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);
 
 /* Of the row; 0 without. ERR_INPUT: what was expected. */

@@ -44,7 +44,7 @@ static err add_float(struct named_cells *c, struct cell *cell, uint32_t bits)
     float number;
     memcpy(&number, &bits, sizeof number);
     if (!isfinite(number)) return fail(ERR_INPUT, "%g is no finite number", (double)number);
-    named_cells_add_number(c, cell, number);
+    named_cells_add_number(c, cell, (double)number);
     return OK;
 }
 

@@ -6,34 +6,34 @@
 enum { CAPACITY_MIN = 16 };
 
 struct weighted {
-    float number;
+    double number;
     int64_t weight;
 };
 
-static int compare_floats(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 static int compare_weighted(const void *a, const void *b)
 {
-    return compare_floats(&((const struct weighted *)a)->number,
-                          &((const struct weighted *)b)->number);
+    return compare_numbers(&((const struct weighted *)a)->number,
+                           &((const struct weighted *)b)->number);
 }
 
 static err make_room(struct quantile_level *level)
 {
     if (level->count < level->capacity) return OK;
     const int capacity = level->capacity ? 2 * level->capacity : CAPACITY_MIN;
-    float *at = realloc(level->at, (size_t)capacity * sizeof *at);
+    double *at = realloc(level->at, (size_t)capacity * sizeof *at);
     if (!at) return fail(ERR_MEMORY, "no memory for quantiles");
     level->at = at;
     level->capacity = capacity;
     return OK;
 }
 
-static err put(struct quantile_level *level, float number)
+static err put(struct quantile_level *level, double number)
 {
     TRY(make_room(level));
     level->at[level->count++] = number;
@@ -46,7 +46,7 @@ static err settle(struct quantiles *q)
     for (int i = 0; q->levels[i].count == QUANTILES_EXACT; i++) {
         struct quantile_level *level = &q->levels[i];
         if (i + 1 == QUANTILE_LEVELS_MAX) return fail(ERR_INPUT, "too many numbers for quantiles");
-        qsort(level->at, QUANTILES_EXACT, sizeof *level->at, compare_floats);
+        qsort(level->at, QUANTILES_EXACT, sizeof *level->at, compare_numbers);
         for (int k = level->keeps_second; k < QUANTILES_EXACT; k += 2)
             TRY(put(&q->levels[i + 1], level->at[k]));
         if (!level->keeps_second) q->error += INT64_C(1) << i;
@@ -57,7 +57,7 @@ static err settle(struct quantiles *q)
 }
 
 /* What is full goes up when more comes, so that QUANTILES_EXACT numbers are still exact. */
-err quantiles_add(struct quantiles *q, float number)
+err quantiles_add(struct quantiles *q, double number)
 {
     TRY(settle(q));
     TRY(put(&q->levels[0], number));
@@ -75,7 +75,7 @@ static int list(const struct quantiles *q, struct weighted *ret)
     return count;
 }
 
-err quantiles_find(const struct quantiles *q, const double *fractions, int count, float *ret)
+err quantiles_find(const struct quantiles *q, const double *fractions, int count, double *ret)
 {
     struct weighted *all = malloc((size_t)QUANTILE_LEVELS_MAX * QUANTILES_EXACT * sizeof *all);
     if (!all) return fail(ERR_MEMORY, "no memory for quantiles");

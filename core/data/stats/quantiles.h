@@ -16,7 +16,7 @@
 enum { QUANTILES_EXACT = 4096, QUANTILE_LEVELS_MAX = 50 };
 
 struct quantile_level {
-    float *at;
+    double *at;
     int count, capacity; /* up to QUANTILES_EXACT */
     bool keeps_second;   /* the next time that it is full */
 };
@@ -27,11 +27,11 @@ struct quantiles { /* zeroed: none */
     int64_t error; /* ranks: how far off a quantile may be, of `count` */
 };
 
-err quantiles_add(struct quantiles *, float); /* ERR_MEMORY */
+err quantiles_add(struct quantiles *, double); /* ERR_MEMORY */
 
 /* Of each of these fractions, 0 to 1 and rising, the number of the rank fraction * (count - 1),
  * rounded. At least one number has come. ERR_MEMORY. */
-err quantiles_find(const struct quantiles *, const double *fractions, int count, float *ret);
+err quantiles_find(const struct quantiles *, const double *fractions, int count, double *ret);
 void quantiles_free(struct quantiles *);
 
 #endif

@@ -54,7 +54,7 @@ struct measured {
     struct column_maker maker;
     struct numeric_attributes *to;
     struct spread *spread; /* [max] */
-    float *row;            /* [max] */
+    double *row;           /* [max] */
 };
 
 struct measuring {
@@ -80,7 +80,7 @@ static void describe(struct measuring *m, struct measured *column, const char *n
     column->maker =
         (struct column_maker){.kind = &column_numeric, .name = name, .attributes = &column->plain};
     column->spread = arena_array(m->arena, count, sizeof *column->spread);
-    column->row = arena_array(m->arena, count, sizeof(float));
+    column->row = arena_array(m->arena, count, sizeof(double));
     make_room(a, m->arena);
     for (size_t i = 0; i < count; i++) a->deviation.at[i] = 1; /* until they are known */
 }
@@ -132,7 +132,7 @@ static err add_row(void *context, const struct row_reader *reader, const struct 
     struct measuring *m = context;
     for (int i = 0; i < m->count; i++) {
         struct column_maker *maker = &m->at[i].maker;
-        const err e = column_numeric.make(maker, row->cells, m->at[i].row);
+        const err e = numeric_read(maker, row->cells, m->at[i].row);
         if (e)
             return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
                                (long long)row->number, maker->name);
@@ -140,7 +140,7 @@ static err add_row(void *context, const struct row_reader *reader, const struct 
     m->rows++;
     for (int i = 0; i < m->count; i++)
         for (int64_t k = 0; k < m->at[i].plain.source.max; k++)
-            spread_add(&m->at[i].spread[k], (double)m->at[i].row[k], m->rows);
+            spread_add(&m->at[i].spread[k], m->at[i].row[k], m->rows);
     return OK;
 }
 

@@ -11,19 +11,19 @@
 /* ---- one value ---- */
 
 /* Of an id with a number both count: the id as a word, the number as a number. */
-static bool number_of(const struct item *item, float *ret)
+static bool number_of(const struct item *item, double *ret)
 {
     if (!item->is_pair) return item_number(item, ret);
-    *ret = item->weight;
+    *ret = (double)item->weight;
     return isfinite(*ret);
 }
 
-static err add_number(struct cell_stats *c, float number)
+static err add_number(struct cell_stats *c, double number)
 {
     if (c->numbers == 0 || number < c->min) c->min = number;
     if (c->numbers == 0 || number > c->max) c->max = number;
     c->numbers++;
-    spread_add(&c->spread, (double)number, c->numbers);
+    spread_add(&c->spread, number, c->numbers);
     return quantiles_add(&c->quantiles, number);
 }
 
@@ -31,7 +31,7 @@ static err add_item(struct cell_stats *c, const struct item *item)
 {
     char buffer[ITEM_TEXT_MAX];
     size_t length;
-    float number;
+    double number;
     const char *text = item_text(item, buffer, &length);
     c->values++;
     c->ids += item->is_id;
@@ -95,8 +95,7 @@ static err begin(void *context, const struct row_reader *reader)
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
     struct stats *s = ((const struct reading *)context)->stats;
-    const float label = (float)row->label;
-    const struct cell of_label = {.count = 1, .numbers = &label};
+    const struct cell of_label = {.count = 1, .numbers = &row->label};
     for (int i = 0; i < s->count; i++)
         TRY(add_cell(&s->cells[i], i < reader->cell_count ? &row->cells[i] : &of_label));
     s->rows++;

@@ -14,10 +14,10 @@ struct cell_stats {
     bool is_label;
     int64_t rows, missing; /* missing: without any value */
     int64_t values;        /* more than rows where cells are lists */
-    int64_t numbers;       /* values that are finite numbers, as float32 has them */
+    int64_t numbers;       /* values that are finite numbers */
     int64_t ids;           /* values that the format has as whole numbers */
     struct spread spread;  /* of numbers */
-    float min, max;
+    double min, max;
     struct quantiles quantiles; /* of numbers */
     struct word_counts words;   /* of all values as text */
 };

@@ -23,6 +23,7 @@ static err open_set(const struct session *s, const char *name, const struct sour
                                            .without_labels = s->options.without_labels,
                                            .columns = &spec->data.columns,
                                            .feature_names = feature_names(s),
+                                           .scaling = {spec->data.scale, spec->data.offset},
                                            .takes_other_features = spec->accepts_changed_features,
                                            .index_folder = spec->train.checkpoint_dir};
     const err e = batch_source_open(source, &context, ret);
@@ -94,13 +95,15 @@ static err check_features(struct session *s)
 }
 
 /* What the loss wants of the labels. */
-static struct transform transform_for(const struct session *s)
+static struct transform transform_for(const struct session *s, const struct source_spec *source)
 {
     const struct graph *g = s->graph;
+    const struct format *format = source->format.kind->descriptor;
+    const struct data_spec *data = &s->options.spec->data;
     const struct tensor *labels = &g->loss.labels;
     return (struct transform){
-        .scale = (float)s->options.spec->data.scale,
-        .offset = (float)s->options.spec->data.offset,
+        .scale = format->scales ? 1 : data->scale,
+        .offset = format->scales ? 0 : data->offset,
         .label_dtype = labels->dtype,
         .label_shape = shape_from(&labels->shape, 1), /* of a row */
         .labels = g->loss.loss->labels,
@@ -207,7 +210,7 @@ static struct stream_options training_stream(const struct session *s, int worker
     const struct spec *spec = s->options.spec;
     find_columns_read(s, reads);
     return (struct stream_options){
-        .transform = transform_for(s),
+        .transform = transform_for(s, &spec->data.train),
         .reads = reads,
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
@@ -251,7 +254,7 @@ static err begin_evaluation_data(struct session *s)
     bool reads[COLUMNS_MAX];
     find_columns_read(s, reads);
     const struct stream_options options = {
-        .transform = transform_for(s),
+        .transform = transform_for(s, &s->options.spec->data.eval),
         .reads = reads,
         .batch = session_evaluation_batch(s, s->options.spec->data.batch_size),
         .is_once = true,

@@ -95,6 +95,9 @@ double metric_result(const struct metric_node *node, double *state)
     return state[1] > 0 ? state[0] / state[1] : 0;
 }
 
+const char *const sights_names[] = {
+    [SIGHTS_STEPS] = "steps", [SIGHTS_OCCURRENCES] = "occurrences", NULL};
+
 /* The bits of a quiet NaN, and a mark that no arithmetic makes. */
 static const uint64_t undefined_bits = UINT64_C(0x7ff8756e64660000), undefined_mask = 0xffff;
 

@@ -53,7 +53,15 @@ enum { SIGHTS_MAX = 1 << 30 };
 struct growth {
     int64_t admit_after;       /* times that an id is seen until it has a row; SIGHTS_MAX at most */
     int64_t evict_after_steps; /* unused for so many, a row goes; 0: never */
+    int admit_by;              /* enum sights: what a time is */
 };
+enum sights { SIGHTS_STEPS, SIGHTS_OCCURRENCES };
+extern const char *const sights_names[];
+static inline bool
+growth_counts(const struct growth *growth) /* occurrences; NULL: it does not grow */
+{
+    return growth && growth->admit_by == SIGHTS_OCCURRENCES;
+}
 
 /* A trainable variable as the node that uses it sees it. */
 struct param {

@@ -187,6 +187,23 @@ class Tables(ClusterCase):
             "static": weights({"buckets": 20}, "static"),
             "dynamic": weights({}, "dynamic")})
 
+    def counted(self, by, admit):
+        return {"model": [{**node, "admit_after": admit, "admit_by": by} if "capacity" in node
+                          else node for node in GROWING["model"]]}
+
+    def test_growing_tables_that_count_occurrences_have_the_same_bits_however_they_lie(self):
+        short = {"train.last_step": 40}
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(
+                GROWING, self.counted("occurrences", 6), short, ps=ps, flags=flags)
+            for ps, flags in ((1, []), (3, []), (2, TCP), (3, PARTS))})
+        once = {by: self.bits(self.plan(GROWING, self.counted(by, 1), short, ps=2))
+                for by in ("steps", "occurrences")}
+        self.assertEqual(once["steps"], once["occurrences"])
+        often = {by: self.bits(self.plan(GROWING, self.counted(by, 6), short, ps=2))
+                 for by in ("steps", "occurrences")}
+        self.assertNotEqual(often["steps"], often["occurrences"])
+
     def test_ids_without_a_row_are_the_same_for_everybody_who_evaluates(self):
         """Few of them were seen often enough; the others are in no checkpoint."""
         for admit in (1, 2, 4):

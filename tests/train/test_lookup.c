@@ -42,6 +42,9 @@ static void check_ids(const struct lookup *l, const int64_t *ids, int64_t cells)
     for (int64_t i = 0; i < l->count; i++) {
         assert_true(lookup_place(l, l->ids[i]) == i);
         assert_true(lookup_place(l, l->ids[i] + 1) == i + 1);
+        int64_t times = 0;
+        for (int64_t c = 0; c < cells; c++) times += ids[c] == l->ids[i];
+        assert_true(l->times[i] == times);
     }
     assert_true(lookup_place(l, 0) == 0);
     assert_true(lookup_place(l, INT64_MAX) == l->count);

@@ -97,6 +97,39 @@ static void what_is_told_lies_in_this_order(void **state)
     close_world(&w);
 }
 
+/* How often rows occurred, of the slices that count it, travels even where their ids do not. */
+static void times_lie_between_gradients_and_ids(void **state)
+{
+    static const int64_t pushed[TABLES] = {2, 5}, wanted[TABLES] = {1, 4};
+    for (int counting = 1; counting < 1 << TABLES; counting++) {
+        struct world w = {0};
+        int64_t counted = 0;
+        row_area_open(TABLES, &w.arena, &w.area);
+        for (int i = 0; i < TABLES; i++) {
+            struct area_slice slice = slices[i];
+            slice.counts = counting >> i & 1;
+            counted += slice.counts ? pushed[i] : 0;
+            assert_int_equal(row_area_add(&w.area, &slice), OK);
+        }
+        area_counts_open(&w.area, &w.arena, &w.counts);
+        area_counts_open(&w.area, &w.arena, &w.read);
+        w.window = calloc(1, w.area.bytes);
+        count(&w, pushed, wanted);
+        const char *begin = w.window;
+        const char *gradients = (char *)area_gradients(&w.area, &w.counts, w.window);
+        const char *times = (char *)area_times(&w.area, &w.counts, w.window);
+        const char *ids = (char *)area_pushed_ids(&w.area, &w.counts, w.window);
+        assert_true(times >= gradients + (2 * 3 + 5) * sizeof(float));
+        assert_true(ids >= times + counted * (int64_t)sizeof(int64_t));
+        const size_t brought = area_front_bytes(&w.area, &w.counts, false);
+        assert_int_equal(brought, (size_t)(times - begin) + (size_t)counted * sizeof(int64_t));
+        assert_int_equal(area_read_counts(&w.area, w.window, brought, false, &w.read), OK);
+        assert_int_equal(read_front(&w, area_front_bytes(&w.area, &w.counts, true)), OK);
+        assert_true(area_front_bytes(&w.area, &w.counts, true) <= w.area.front);
+        close_world(&w);
+    }
+}
+
 static void counts_arrive(void **state)
 {
     static const int64_t cases[][2][TABLES] = {
@@ -197,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_most_that_there_can_be_fits),
         cmocka_unit_test(what_is_told_lies_in_this_order),
+        cmocka_unit_test(times_lie_between_gradients_and_ids),
         cmocka_unit_test(counts_arrive),
         cmocka_unit_test(counts_that_cannot_be_are_refused),
         cmocka_unit_test(bytes_that_are_not_what_the_counts_take_are_refused),

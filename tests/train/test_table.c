@@ -352,6 +352,19 @@ static void sums_are_those_of_the_workers_in_their_order(void **state)
     assert_int_equal(table_sum(of + 1, 1, 1, 1, ret_rows, sums), 0);
 }
 
+static void times_are_those_of_all_workers(void **state)
+{
+    const int64_t rows[3][3] = {{1, 5, 9}, {5, 8}, {0, 5, 9}};
+    const int64_t times[3][3] = {{1, 7, 2}, {INT64_MAX, 3}, {4, -5, 0}};
+    struct row_gradients of[3];
+    int64_t found[8];
+    for (int w = 0; w < 3; w++)
+        of[w] = (struct row_gradients){.rows = rows[w], .count = w == 1 ? 2 : 3, .times = times[w]};
+    const int64_t want[] = {4, 1, 7 + (int64_t)SIGHTS_MAX + 1, 3, 2 + 1};
+    table_sum_times(of, 3, found);
+    assert_memory_equal(found, want, sizeof want);
+}
+
 /* Many rows, so that threads share them and pages become huge ones. */
 static void threads_and_pages_change_no_bit(void **state)
 {
@@ -451,6 +464,7 @@ int main(void)
         cmocka_unit_test(who_is_to_blame_is_looked_for_among_the_gradients_alone),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(sums_are_those_of_the_workers_in_their_order),
+        cmocka_unit_test(times_are_those_of_all_workers),
         cmocka_unit_test(threads_and_pages_change_no_bit),
         cmocka_unit_test(a_table_may_be_larger_than_the_memory),
         cmocka_unit_test(what_cannot_be_a_table_is_said),

@@ -82,8 +82,9 @@ static json_t *table_json(const struct layout *layout, const struct slice *slice
     json_object_set_new(json, "mod", json_integer(slice->mod));
     if (table->growth)
         json_object_set_new(json, "growth",
-                            json_pack("{sI sI}", "admit_after", table->growth->admit_after,
-                                      "evict_after_steps", table->growth->evict_after_steps));
+                            json_pack("{sI sI ss}", "admit_after", table->growth->admit_after,
+                                      "evict_after_steps", table->growth->evict_after_steps,
+                                      "admit_by", sights_names[table->growth->admit_by]));
     return json;
 }
 
@@ -264,6 +265,10 @@ static const struct field growth_field_table[] = {
      .type = FIELD_INT,
      .offset = offsetof(struct growth, evict_after_steps),
      .max = steps_max},
+    {.name = "admit_by",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct growth, admit_by),
+     .choices = sights_names},
     {0},
 };
 

@@ -9,11 +9,14 @@ const char *const capacity_names[] = {
 
 err capacity_growth(const struct capacity *c, const struct growth **ret)
 {
-    const bool is_idle = c->growth.admit_after == 1 && c->growth.evict_after_steps == 0;
+    const bool is_idle = c->growth.admit_after == 1 && c->growth.evict_after_steps == 0 &&
+                         c->growth.admit_by == SIGHTS_STEPS;
     *ret = c->kind == CAPACITY_DYNAMIC ? &c->growth : NULL;
     if (*ret || is_idle) return OK;
     return fail(ERR_INPUT, "%s: a table has this with \"capacity\": \"dynamic\" only",
-                c->growth.admit_after == 1 ? "evict_after_steps" : "admit_after");
+                c->growth.admit_after > 1         ? "admit_after"
+                : c->growth.evict_after_steps > 0 ? "evict_after_steps"
+                                                  : "admit_by");
 }
 
 static err check_ids(const struct node *node, const struct tensor *ids, bool grows)

@@ -24,9 +24,17 @@ struct capacity {
          .fallback = "1",                                                                          \
          .min = 1,                                                                                 \
          .max = SIGHTS_MAX,                                                                        \
-         .help = "dynamic: the step that sees an id for so many times makes its row; before, it "  \
+         .help = "dynamic: the step that sees an id for so many times (admit_by) makes its row; "  \
+                 "before, it "                                                                     \
                  "is a row of zeros, and its gradients are dropped; evaluations and predictions "  \
                  "read zeros for every id without a row"},                                         \
+        {.name = "admit_by",                                                                       \
+         .type = FIELD_ENUM,                                                                       \
+         .offset = (at) + offsetof(struct capacity, growth.admit_by),                              \
+         .fallback = "\"steps\"",                                                                  \
+         .choices = sights_names,                                                                  \
+         .help = "dynamic: what admit_after counts: steps that name the id, however often; or "    \
+                 "occurrences of it in their batches, of all workers"},                            \
     {                                                                                              \
         .name = "evict_after_steps", .type = FIELD_INT,                                            \
         .offset = (at) + offsetof(struct capacity, growth.evict_after_steps), .fallback = "0",     \

@@ -16,6 +16,7 @@ void lookup_open(int64_t cells, struct lookup_order order, struct arena *arena, 
         .order = order,
         .cells = cells,
         .ids = arena_array(arena, count, sizeof *ret->ids),
+        .times = arena_array(arena, count, sizeof *ret->times),
         .places = arena_array(arena, count, sizeof *ret->places),
         .named = arena_array(arena, count, sizeof *ret->named),
         .sorted = arena_array(arena, count, sizeof *ret->sorted),
@@ -72,7 +73,11 @@ void lookup_find(struct lookup *l)
     memset(l->places, 0xff, (size_t)l->cells * sizeof *l->places);
     l->count = 0;
     for (int64_t i = 0; i < l->named_count; i++) {
-        if (i == 0 || l->named[i].id != l->named[i - 1].id) l->ids[l->count++] = l->named[i].id;
+        if (i == 0 || l->named[i].id != l->named[i - 1].id) {
+            l->times[l->count] = 0;
+            l->ids[l->count++] = l->named[i].id;
+        }
+        l->times[l->count - 1]++;
         l->places[l->named[i].cell] = l->count - 1;
     }
 }

@@ -29,6 +29,7 @@ struct lookup {
     int64_t cells;                /* of a batch at most, of all columns */
     int64_t count;                /* different ids of the last one */
     int64_t *ids;                 /* [count], or what they became; ascending */
+    int64_t *times;               /* [count] how often each was named */
     int64_t *places;              /* [cells]: of each id in `ids`; -1 for those that are none */
     struct named *named, *sorted; /* [cells] scratch */
     int64_t named_count, bits;    /* of those that were added; set in any of their ids */

@@ -31,15 +31,16 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
     row_area_open(count, arena, &link->area);
     link->parts = arena_array(arena, (size_t)count + 1, sizeof *link->parts);
     link->done = arena_array(arena, (size_t)count + 1, sizeof *link->done);
-    link->patches = arena_array(arena, 4 * (size_t)count + 1, sizeof *link->patches);
+    link->patches = arena_array(arena, 5 * (size_t)count + 1, sizeof *link->patches);
     for (int i = layout->slice_count; i < layout->all_count; i++) {
         const struct slice *slice = &layout->slices[i];
         if (slice->ps != ps) continue;
         const struct param *param = r->graph->params[slice->variable];
         link->parts[link->area.count] =
             (struct rows_part){slice->variable, column_of(r->graph, param), slice};
-        TRY(row_area_add(&link->area, &(struct area_slice){slice->start, slice->length,
-                                                           slice->shape.dim[1], param->held}));
+        TRY(row_area_add(&link->area,
+                         &(struct area_slice){slice->start, slice->length, slice->shape.dim[1],
+                                              param->held, growth_counts(param->growth)}));
     }
     area_counts_open(&link->area, arena, &link->counts);
     return OK;
@@ -307,6 +308,16 @@ static struct area_patch rows_of(const struct rows_link *link, int i, float *all
                                .bytes = (size_t)(run.count * width) * sizeof *all};
 }
 
+/* How often those occurred; of none where the slice does not count. */
+static struct area_patch times_of(const struct rows_link *link, int i, const struct prepared *p)
+{
+    const struct lookup *lookup = &p->lookups[link->parts[i].column];
+    const struct run run = run_of(&link->parts[i], lookup);
+    const int64_t count = link->area.slices[i].counts ? run.count : 0;
+    return (struct area_patch){.at = lookup->times + run.first,
+                               .bytes = (size_t)count * sizeof *lookup->times};
+}
+
 static struct param *param_of(const struct rows *r, const struct rows_link *link, int i)
 {
     return r->graph->params[link->parts[i].param];
@@ -317,10 +328,13 @@ static void put(struct rows *r, struct rows_link *link, const struct prepared *p
 {
     char *ids = (char *)area_pushed_ids(&link->area, &link->counts, link->window);
     char *to = (char *)area_gradients(&link->area, &link->counts, link->window);
+    char *times = (char *)area_times(&link->area, &link->counts, link->window);
     for (int i = 0; i < link->area.count; i++) {
-        const struct area_patch id = ids_of(link, i, p),
+        const struct area_patch id = ids_of(link, i, p), time = times_of(link, i, p),
                                 from = rows_of(link, i, param_of(r, link, i)->gradient, p);
         memcpy(ids, id.at, id.bytes);
+        memcpy(times, time.at, time.bytes);
+        times += time.bytes;
         r->device->kernels->download(r->device, (float *)to, from.at, from.bytes);
         ids += id.bytes;
         to += from.bytes;
@@ -346,6 +360,8 @@ static void patch(struct rows *r, struct rows_link *link, const struct prepared 
     to = (char *)area_gradients(&link->area, &link->counts, link->window);
     for (int i = 0; i < count; i++)
         to = add_patch(link, rows_of(link, i, param_of(r, link, i)->gradient, p), to);
+    to = (char *)area_times(&link->area, &link->counts, link->window);
+    for (int i = 0; i < count; i++) to = add_patch(link, times_of(link, i, p), to);
     to = (char *)area_pushed_ids(&link->area, &link->counts, link->window);
     for (int i = 0; i < count; i++) to = add_patch(link, ids_of(link, i, p), to);
     to = (char *)area_rows(&link->area, link->window);

@@ -40,7 +40,7 @@ struct rows_link {
     int64_t *done; /* [area.count] rows that have come, of those asked for piece by piece */
     void *window;  /* NULL: not bound */
     bool is_apart; /* the ps does not see it */
-    struct area_patch *patches; /* [4 * area.count] of what is pushed, and of the answer */
+    struct area_patch *patches; /* [5 * area.count] of what is pushed, and of the answer */
     int patch_count;            /* 0: all of that is in the window */
     uint64_t came;              /* 1 + number of the batch whose rows are in the back; 0: none */
     size_t front;               /* bytes of what is to be pushed, with all ids */

@@ -27,8 +27,10 @@ err row_area_add(struct row_area *area, const struct area_slice *slice)
     area->slices[area->count++] = *slice;
     area->rows += slice->most;
     area->floats += slice->most * slice->width;
+    area->counted += slice->counts ? slice->most : 0;
     const size_t floats = aligned((size_t)area->floats * sizeof(float));
     area->front = head_bytes(area->count, area->rows) + floats +
+                  aligned((size_t)area->counted * sizeof(int64_t)) +
                   aligned((size_t)area->rows * sizeof(int64_t));
     area->bytes = area->front + floats;
     if (floats <= AREA_BYTES_MAX && (size_t)slice->most * (size_t)slice->width <= AREA_BYTES_MAX)
@@ -45,11 +47,12 @@ void area_counts_open(const struct row_area *area, struct arena *arena, struct a
 void area_counts_sum(const struct row_area *area, struct area_counts *counts)
 {
     counts->pushed_rows = counts->wanted_rows = 0;
-    counts->pushed_floats = counts->wanted_floats = 0;
+    counts->pushed_floats = counts->wanted_floats = counts->pushed_counted = 0;
     for (int i = 0; i < area->count; i++) {
         counts->pushed_rows += counts->pushed[i];
         counts->wanted_rows += counts->wanted[i];
         counts->pushed_floats += counts->pushed[i] * area->slices[i].width;
+        counts->pushed_counted += area->slices[i].counts ? counts->pushed[i] : 0;
         counts->wanted_floats += counts->wanted[i] * area->slices[i].width;
     }
 }
@@ -72,9 +75,22 @@ static size_t gradients_end(const struct row_area *area, const struct area_count
     return gradients_at(area, counts) + (size_t)counts->pushed_floats * sizeof(float);
 }
 
-int64_t *area_pushed_ids(const struct row_area *area, const struct area_counts *counts, void *base)
+/* Of what always travels */
+static size_t times_end(const struct row_area *area, const struct area_counts *counts)
+{
+    const size_t end = gradients_end(area, counts);
+    if (!counts->pushed_counted) return end;
+    return aligned(end) + (size_t)counts->pushed_counted * sizeof(int64_t);
+}
+
+int64_t *area_times(const struct row_area *area, const struct area_counts *counts, void *base)
 {
     return (int64_t *)((char *)base + aligned(gradients_end(area, counts)));
+}
+
+int64_t *area_pushed_ids(const struct row_area *area, const struct area_counts *counts, void *base)
+{
+    return (int64_t *)((char *)base + aligned(times_end(area, counts)));
 }
 
 int64_t *area_wanted_ids(const struct row_area *area, const struct area_counts *counts, void *base)
@@ -95,7 +111,7 @@ float *area_rows(const struct row_area *area, void *base)
 size_t area_front_bytes(const struct row_area *area, const struct area_counts *counts,
                         bool with_ids)
 {
-    const size_t end = gradients_end(area, counts);
+    const size_t end = times_end(area, counts);
     return with_ids ? aligned(end) + (size_t)counts->pushed_rows * sizeof(int64_t) : end;
 }
 

@@ -5,8 +5,9 @@
  *     int64 pushed[slices], wanted[slices]    how many rows of each slice
  *     int64 ids of those wanted; slice by slice, ascending, each once
  *     float gradients of the rows pushed, from a multiple of AREA_ALIGN bytes on
- *     int64 ids of these, likewise; they do not travel where the ps has them (with_ids false),
- * since it has brought those very rows
+ *     int64 how often each of them occurred, of the slices that count it, behind these
+ *     int64 ids of the rows pushed, likewise, from such a multiple on; they do not travel where the
+ * ps has them (with_ids false), since it has brought those very rows
  *
  * Its back is the ps':
  *
@@ -29,6 +30,7 @@ static const size_t AREA_BYTES_MAX = (size_t)1 << 40;
 struct area_slice {
     int64_t start, length; /* rows of the table that lie on this ps */
     int64_t width, most;   /* floats of a row; rows that a batch names at most */
+    bool counts;           /* how often each occurs in a batch */
 };
 
 /* Of one ps */
@@ -36,6 +38,7 @@ struct row_area {
     int count;
     struct area_slice *slices;
     int64_t rows, floats; /* that a batch names at most */
+    int64_t counted;      /* of these rows, in slices that count */
     size_t front, bytes;  /* at most; the back begins at `front`; 0: there are no tables */
 };
 
@@ -48,6 +51,7 @@ err row_area_add(struct row_area *, const struct area_slice *);
 struct area_counts {
     int64_t *pushed, *wanted; /* [count] */
     int64_t pushed_rows, wanted_rows, pushed_floats, wanted_floats;
+    int64_t pushed_counted; /* rows of slices that count */
 };
 void area_counts_open(const struct row_area *, struct arena *, struct area_counts *ret);
 /* After pushed and wanted have been set. */
@@ -64,6 +68,7 @@ struct area_patch {
 int64_t *area_pushed_ids(const struct row_area *, const struct area_counts *, void *base);
 int64_t *area_wanted_ids(const struct row_area *, const struct area_counts *, void *base);
 float *area_gradients(const struct row_area *, const struct area_counts *, void *base);
+int64_t *area_times(const struct row_area *, const struct area_counts *, void *base);
 float *area_rows(const struct row_area *, void *base);
 size_t area_front_bytes(const struct row_area *, const struct area_counts *,
                         bool with_ids); /* in use */

@@ -444,12 +444,18 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
 err table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
                 const struct juncture *now)
 {
+    return table_apply_counted(t, rows, count, gradients, NULL, now);
+}
+
+err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
+                        const int64_t *times, const struct juncture *now)
+{
     const struct kernels *kernels = t->device->kernels;
     const struct optimizer *optimizer = t->by.optimizer;
     const struct reading reading = {.table = t, .rows = rows};
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     TRY(check_finite(t, rows, count, gradients));
-    if (t->growing) return growing_apply(t->growing, rows, count, gradients, now);
+    if (t->growing) return growing_apply(t->growing, rows, count, gradients, times, now);
     aside_begin_change(&t->aside);
     set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
     if (optimizer->sweeps && t->made < t->is.length)

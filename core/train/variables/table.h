@@ -53,18 +53,30 @@ void table_gather_made(struct table *, const int64_t *rows, int64_t count, float
  * then. */
 err table_apply(struct table *, const int64_t *rows, int64_t count, const float *gradients,
                 const struct juncture *);
+/* The same; times: how often each row occurred, for a table that grows by that; NULL: once. */
+err table_apply_counted(struct table *, const int64_t *rows, int64_t count, const float *gradients,
+                        const int64_t *times, const struct juncture *);
 
 /* What a worker pushes of a table. */
 struct row_gradients {
     const int64_t *rows;    /* [count], ascending, each once */
     const float *gradients; /* [count, width] */
     int64_t count;
+    const int64_t *times; /* [count] how often each occurred; NULL: once */
 };
 /* The rows that any of them names, ascending, each with scale * (the sum of its gradients in the
  * order of the list): the same bits however rows are cut into slices. ret_rows and ret_gradients
  * have room for the sum of all counts. Returns how many there are. */
 int64_t table_sum(const struct row_gradients *, int count, int64_t width, float scale,
                   int64_t *ret_rows, float *ret_gradients);
+/* Of one of them; what a worker says is in memory that it may still write. NULL: 1. */
+static inline int64_t row_times(const int64_t *times, int64_t i)
+{
+    const int64_t said = times ? times[i] : 1;
+    return said < 1 ? 1 : said < SIGHTS_MAX ? said : SIGHTS_MAX;
+}
+/* Of the same rows how often they occurred in all. */
+void table_sum_times(const struct row_gradients *, int count, int64_t *ret);
 
 /* What follows is for tables that do not grow; for others there is growing/growing.h.
  *

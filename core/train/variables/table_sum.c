@@ -40,3 +40,16 @@ int64_t table_sum(const struct row_gradients *of, int count, int64_t width, floa
     }
     return distinct;
 }
+
+void table_sum_times(const struct row_gradients *of, int count, int64_t *ret)
+{
+    int64_t next[WORKERS_MAX] = {0}, distinct = 0, row;
+    assert(count <= WORKERS_MAX);
+    while ((row = lowest(of, count, next)) < INT64_MAX) {
+        int64_t sum = 0;
+        for (int i = 0; i < count; i++)
+            if (next[i] < of[i].count && of[i].rows[next[i]] == row)
+                sum += row_times(of[i].times, next[i]++);
+        ret[distinct++] = sum;
+    }
+}

@@ -271,6 +271,44 @@ static void a_row_is_made_when_it_is_seen_often_enough(void **state)
     (void)state;
 }
 
+/* A gradient that was computed from zeros, as nobody knew that this step makes the row, is dropped.
+ */
+static void occurrences_count_as_often_as_there_are_some(void **state)
+{
+    static const int64_t times[] = {3, 1, 1, 7, INT64_MAX};
+    static const bool makes[] = {false, false, true, false, false};
+    const int64_t key = key_of_id(17), other = key_of_id(18);
+    const float gradient[WIDTH] = {1, 2, 3};
+    float initial[WIDTH], found[WIDTH], zeros[WIDTH] = {0};
+    struct world world;
+    struct initial of = {.key = random_u64(KEY, (uint64_t)key), .count = WIDTH};
+    assert_int_equal(fixture_draws.fill(NULL, &of, initial), OK);
+    open_world(&world, adagrad, 5, 0);
+    world.growth.admit_by = SIGHTS_OCCURRENCES;
+    struct table *table = open_part(&world, 0, 1);
+    for (int step = 0; step < 5; step++) {
+        const struct juncture now = juncture_of(&world, step);
+        read_one(table, key, found);
+        if (step < 2) assert_memory_equal(found, zeros, sizeof zeros);
+        if (step == 2) assert_memory_equal(found, initial, sizeof initial);
+        assert_int_equal(table_apply_counted(table, &key, 1, gradient, &times[step], &now), OK);
+        if (makes[step]) assert_int_equal(table_made(table), 1);
+        read_made(table, key, found);
+        for (int i = 0; i < WIDTH; i++)
+            assert_true(step < 2 ? found[i] == 0 : gradient[i] == 0 || found[i] != initial[i]);
+    }
+    of.key = random_u64(KEY, (uint64_t)other);
+    assert_int_equal(fixture_draws.fill(NULL, &of, initial), OK);
+    const struct juncture now = juncture_of(&world, 5);
+    assert_int_equal(table_apply_counted(table, &other, 1, gradient, &times[3], &now), OK);
+    assert_int_equal(table_made(table), 2); /* at once, and nobody had seen its initial value */
+    read_made(table, other, found);
+    assert_memory_equal(found, initial, sizeof initial);
+    table_close(table);
+    close_world(&world);
+    (void)state;
+}
+
 static void what_is_unused_is_given_up_and_its_memory_used_again(void **state)
 {
     struct world world;
@@ -411,6 +449,7 @@ int main(void)
         cmocka_unit_test(number_of_parts_changes_no_bit),
         cmocka_unit_test(gathers_before_an_update_change_no_bit),
         cmocka_unit_test(a_row_is_made_when_it_is_seen_often_enough),
+        cmocka_unit_test(occurrences_count_as_often_as_there_are_some),
         cmocka_unit_test(what_is_unused_is_given_up_and_its_memory_used_again),
         cmocka_unit_test(a_save_has_what_was_there_when_it_began),
         cmocka_unit_test(what_was_restored_goes_on_as_if_nothing_had_been),

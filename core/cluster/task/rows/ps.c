@@ -29,7 +29,7 @@ struct ps_tables {
     /* Of one table what workers have pushed, and its sum */
     struct row_gradients *pushed; /* [workers] */
     int64_t room;                 /* rows of the widest table that the following have room for */
-    int64_t *sum_ids;
+    int64_t *sum_ids, *sum_times;
     float *sum;
 };
 
@@ -40,9 +40,9 @@ static err open_table(struct ps_task *p, int i)
     const struct table_share *share = &p->share->setup.tables[i];
     const struct slice *slice = &share->slice;
     const struct table_description description = table_describe(slice, &share->spec);
-    TRY(row_area_add(
-        &p->tables->area,
-        &(struct area_slice){slice->start, slice->length, slice->shape.dim[1], share->spec.most}));
+    TRY(row_area_add(&p->tables->area,
+                     &(struct area_slice){slice->start, slice->length, slice->shape.dim[1],
+                                          share->spec.most, growth_counts(share->spec.growth)}));
     TRY(table_open(&description, &p->store.updaters[share->optimizer], p->tables->host,
                    &p->tables->at[i]));
     p->tables->shown[i] = (struct shard_table){
@@ -101,6 +101,7 @@ static void drop(struct ps_tables *t)
     free(t->ids);
     free(t->pushed);
     free(t->sum_ids);
+    free(t->sum_times);
     free(t->sum);
     aside_room_close(&t->aside);
     free(t);
@@ -303,10 +304,13 @@ static struct row_gradients pushed_of(const struct ps_task *p, int worker, int t
         .gradients = area_gradients(area, counts, w->rows.base),
         .count = counts->pushed[table],
     };
+    const int64_t *times = area_times(area, counts, w->rows.base);
     for (int i = 0; i < table; i++) {
+        times += area->slices[i].counts ? counts->pushed[i] : 0;
         at.rows += counts->pushed[i];
         at.gradients += counts->pushed[i] * area->slices[i].width;
     }
+    at.times = area->slices[table].counts ? times : NULL;
     return at;
 }
 
@@ -337,11 +341,13 @@ static err reserve(struct ps_tables *t, int64_t rows)
     for (int i = 0; i < t->area.count; i++)
         if (t->area.slices[i].width > width) width = t->area.slices[i].width;
     free(t->sum_ids);
+    free(t->sum_times);
     free(t->sum);
     t->room = rows;
     t->sum_ids = malloc((size_t)rows * sizeof *t->sum_ids);
+    t->sum_times = malloc((size_t)rows * sizeof *t->sum_times);
     t->sum = malloc((size_t)(rows * width) * sizeof *t->sum);
-    if (t->sum_ids && t->sum) return OK;
+    if (t->sum_ids && t->sum_times && t->sum) return OK;
     t->room = 0;
     return fail(ERR_MEMORY, "no memory for the gradients of %lld rows", (long long)rows);
 }
@@ -375,6 +381,9 @@ static err sum_pushed(struct ps_task *p, const struct action_apply *a, int table
     const int64_t count = table_sum(t->pushed, a->worker_count, width, 1.0f / (float)a->gradients,
                                     t->sum_ids, t->sum);
     *ret = (struct row_gradients){t->sum_ids, t->sum, count};
+    if (!t->area.slices[table].counts) return OK;
+    table_sum_times(t->pushed, a->worker_count, t->sum_times);
+    ret->times = t->sum_times;
     return OK;
 }
 
@@ -385,7 +394,8 @@ static err apply_table(struct ps_task *p, const struct action_apply *a, int tabl
     const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
     struct row_gradients sum;
     TRY(sum_pushed(p, a, table, &sum));
-    const err e = table_apply(t->at[table], sum.rows, sum.count, sum.gradients, &now);
+    const err e =
+        table_apply_counted(t->at[table], sum.rows, sum.count, sum.gradients, sum.times, &now);
     if (!e) tell_growth(p, table);
     return e == ERR_NUMBER ? blame(p, a, table) : e;
 }

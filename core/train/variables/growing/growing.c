@@ -263,22 +263,26 @@ static err enter_period(struct growing *t, int64_t step)
     return is_loose && !aside_is_on(&t->aside) ? key_index_make_room(&t->index, true) : OK;
 }
 
-/* Once more: the time that it is seen often enough it gets a row. */
-static err count_sight(struct growing *t, struct entry *entry, int64_t *ret_number)
+/* So many times more: the time that it is seen often enough it gets a row. Who read zeros, since
+ * one more time would not have made the row, has no gradient for what it begins with. */
+static err count_sights(struct growing *t, struct entry *entry, int64_t times, int64_t *ret_number)
 {
-    const uint32_t sights = entry_sights(entry) + 1;
-    if (sights == 1) t->seen_count++;
-    entry->state = ENTRY_SEEN | sights;
+    const int64_t before = entry_sights(entry), sights = before + times;
     *ret_number = NO_ROW;
-    if (sights < t->is.growth->admit_after) return OK;
+    if (before == 0) t->seen_count++;
+    if (sights < t->is.growth->admit_after) {
+        entry->state = ENTRY_SEEN | (uint32_t)sights;
+        return OK;
+    }
     TRY(growing_make_row(t, entry->key, ALL_ARRAYS, ret_number));
     entry->state = (uint32_t)*ret_number;
     t->seen_count--;
+    if (!next_makes_row(t->is.growth, before)) *ret_number = NO_ROW;
     return OK;
 }
 
 /* An update names it. */
-static err see(struct growing *t, int64_t key, int64_t *ret_number)
+static err see(struct growing *t, int64_t key, int64_t times, int64_t *ret_number)
 {
     struct key_place place;
     struct entry entry;
@@ -288,7 +292,7 @@ static err see(struct growing *t, int64_t key, int64_t *ret_number)
     const bool is_new = entry.period != (uint8_t)t->period || !entry_has_row(&entry);
     entry.period = (uint8_t)t->period;
     *ret_number = entry.state;
-    if (!entry_has_row(&entry)) TRY(count_sight(t, &entry, ret_number));
+    if (!entry_has_row(&entry)) TRY(count_sights(t, &entry, times, ret_number));
     return is_new ? key_index_set(&t->index, &place, &entry) : OK;
 }
 
@@ -307,7 +311,7 @@ static err make_room_for_new(struct growing *t, const int64_t *keys, int64_t cou
 }
 
 /* A row that was found was used in this period. */
-static err see_all(struct growing *t, const int64_t *keys, int64_t count)
+static err see_all(struct growing *t, const int64_t *keys, int64_t count, const int64_t *times)
 {
     if (found_take(&t->found, keys, count, t->numbers) && !aside_is_on(&t->aside)) return OK;
     TRY(make_room_for_new(t, keys, count));
@@ -318,7 +322,7 @@ static err see_all(struct growing *t, const int64_t *keys, int64_t count)
         if (number >= 0)
             set_aside(t, keys[i], &found);
         else
-            TRY(see(t, keys[i], &t->numbers[i]));
+            TRY(see(t, keys[i], row_times(times, i), &t->numbers[i]));
     }
     return OK;
 }
@@ -501,13 +505,13 @@ static void update(struct growing *t, int64_t count, const float *gradients,
 }
 
 err growing_apply(struct growing *t, const int64_t *keys, int64_t count, const float *gradients,
-                  const struct juncture *now)
+                  const int64_t *times, const struct juncture *now)
 {
     const float *of_rows = NULL;
     TRY(reserve(t, count));
     aside_begin_change(&t->aside);
     err e = enter_period(t, now->step);
-    if (!e) e = see_all(t, keys, count);
+    if (!e) e = see_all(t, keys, count, times);
     if (!e) {
         const int64_t rows = take_rows(t, count, gradients, &of_rows);
         update(t, rows, of_rows, now);

@@ -1,8 +1,10 @@
 /* growing.h - a slice of a table that grows: rows of keys (keys.h), each made when it has been seen
  * often enough and given up when it has not been used for long.
  *
- * A key is seen when an update names it, once in an update. The update that sees it for the
- * admit_after-th time makes its row and changes it; gradients before that are dropped. A step that
+ * A key is seen when an update names it: once in an update, or as often as it occurred there, as
+ * struct growth says. The update that sees it for the
+ * admit_after-th time makes its row, and changes it where who computed the gradient could know so
+ * and found the initial value; gradients before that are dropped. A step that
  * reads a key without a row gets what its update will find: the initial value where that makes the
  * row, else zeros. Who does not train gets zeros: what is in no checkpoint is nowhere. So reading
  * changes nothing, and what a table becomes depends on its updates alone.
@@ -32,7 +34,7 @@ void growing_gather(struct growing *, const int64_t *keys, int64_t count, float 
 /* The same for who does not train. */
 void growing_gather_made(struct growing *, const int64_t *keys, int64_t count, float *ret);
 err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
-                  const struct juncture *);
+                  const int64_t *times, const struct juncture *);
 
 /* Whether a key that was used last at that step is as if never seen when `step` is the next. */
 bool growth_is_idle(const struct growth *, int64_t step, int64_t used);

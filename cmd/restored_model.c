@@ -81,6 +81,7 @@ err restored_model_load_spec(struct restored_model *r, const struct restored_fla
         .overrides = flags->set,
         .data_dir = flags->data_dir,
         .seed = -1,
+        .trains_nothing = true,
         .accepts_changed_features = flags->changed_features == CHANGED_FEATURES_ACCEPT,
     };
     r->flags = *flags;

@@ -98,8 +98,11 @@ static err look(int argc, char **argv, struct arena *arena)
     int paths;
     TRY(flags_parse(&stats_flags_object, argc, argv, arena, &flags, &path, 1, &paths));
     if (paths == 0) return fail(ERR_INPUT, "no SPEC.json was named");
-    const struct spec_options options = {
-        .path = path, .overrides = flags.set, .data_dir = flags.data_dir, .seed = -1};
+    const struct spec_options options = {.path = path,
+                                         .overrides = flags.set,
+                                         .data_dir = flags.data_dir,
+                                         .seed = -1,
+                                         .trains_nothing = true};
     TRY(cache_flags_begin(&flags.cache));
     TRY(spec_load(&options, &spec));
     err e = read_data(&flags, &spec, &stats);

@@ -27,9 +27,10 @@ struct cell {
 };
 
 struct row {
-    const struct cell *cells; /* as many, and in the order, as the reader names them */
-    int64_t number;           /* of the line, the record, or the row, from 1 */
-    double label;             /* 0 where the reader was opened without labels */
+    const struct cell *cells;      /* as many, and in the order, as the reader names them */
+    int64_t number;                /* of the line, the record, or the row, from 1 */
+    double label;                  /* 0 where the reader was opened without labels */
+    const struct cell *label_text; /* as it stands, where that is none of the cells; else NULL */
 };
 
 /* Where a row begins. */

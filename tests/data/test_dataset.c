@@ -206,8 +206,8 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
         y[n] = 77;
         source_read(&d, &t, 0, 1, y, &label);
         for (int i = 0; i < n; i++) {
-            volatile float product = t.scale * (float)bytes[i]; /* rounded on its own */
-            assert_true(y[i] == product + t.offset);
+            volatile float product = (float)t.scale * (float)bytes[i]; /* rounded on its own */
+            assert_true(y[i] == product + (float)t.offset);
         }
         assert_true(y[n] == 77);
     }

@@ -195,5 +195,24 @@ class Features(tool.ToolCase):
         self.assertNotEqual(prints[0], prints[1])
 
 
+class Hooks(tool.ToolCase):
+    def test_who_trains_nothing_needs_no_folder(self):
+        """A spec whose hooks write to the folder that -o names is one for eval, predict and stats, too."""
+        (self.folder / "rows.csv").write_text(table("a", "b", "y"))
+        source = {"format": "csv", "file": "rows.csv", "label": "y", "label_type": "number"}
+        (self.folder / "spec.json").write_text(json.dumps({
+            "data": {"train": source, "eval": source, "batch_size": 4},
+            "model": [{"op": "dense", "units": 1}], "loss": "mean_squared_error",
+            "optimizer": {"type": "gradient_descent", "learning_rate": 0.1},
+            "train": {"last_step": 4, "hooks": [
+                {"type": "checkpoint_saver", "save_steps": 2}, {"type": "summary_saver", "save_steps": 2},
+                {"type": "profiler", "save_steps": 2}]}}))
+        self.assertIn("checkpoint_saver: needs train.checkpoint_dir", self.run_bad("spec.json"))
+        ended = self.dtrain("-o", "run", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        for words in (("eval", "--checkpoint=run"), ("predict", "--checkpoint=run", "--out=-"), ("stats",)):
+            self.run_ok(*words, "spec.json")
+
+
 if __name__ == "__main__":
     program.main()

@@ -110,13 +110,17 @@ class Labels(tool.ToolCase):
             self.assertGreater(self.train()["accuracy"], 0.9, name)
             self.assertEqual(self.kept(name), SORTED)
 
-    def test_libsvm_wants_a_list(self):
-        (self.folder / "rows.svm").write_text("".join(f"{tree[:3]} 1:{a} 2:{b}\n" for a, b, tree in self.rows))
-        source = {"format": "libsvm", "file": "rows.svm", "features": 2}
-        self.write_spec(train={**source, "label_type": "word"}, evaluation={**source, "label_type": "word"})
-        self.assertIn('rows.svm: the words of its labels are listed in "classes"', self.run_bad("check", "spec.json"))
-        self.write_spec(train={**source, "classes": ["Bir", "ash", "oak"]}, evaluation={**source, "label_type": "word"})
-        self.assertGreater(self.train()["accuracy"], 0.9)
+    def test_words_of_libsvm(self):
+        """Of the data, listed, in several files, and of the columns of its rows; stats counts them."""
+        half = len(self.rows) // 2
+        for name, rows in (("one.svm", self.rows[:half]), ("two.svm", self.rows[half:])):
+            (self.folder / name).write_text("# rows\n" + "".join(f"{tree[:3]} 1:{a} 2:{b}\n" for a, b, tree in rows))
+        source = {"format": "libsvm", "file": ["one.svm", "two.svm"], "features": 2, "label_type": "word"}
+        for folder, changes in (("found", {}), ("listed", {"classes": ["oak", "ash", "Bir"]})):
+            self.write_spec(folder, train={**source, **changes}, evaluation=source)
+            self.assertGreater(self.train()["accuracy"], 0.9)
+            self.assertEqual(self.kept(folder), changes.get("classes", ["Bir", "ash", "oak"]))
+        self.assertRegex(self.run_ok("stats", "spec.json"), r"labels .* 3  (oak|ash|Bir) 50, ")
 
     def test_what_cannot_be_is_told(self):
         numbers = self.source()

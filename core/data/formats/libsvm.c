@@ -132,7 +132,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     const struct label_form *form = &s->attributes->label_form;
     if (!*ret_found) return label_check_seen(form, &s->seen, s->reader.name);
     reader->is_row_broken = true;
-    *ret = (struct row){.cells = &s->cell, .number = s->text.line};
+    *ret = (struct row){.cells = &s->cell, .number = s->text.line, .label_text = &s->text.cells[0]};
     const struct cell *label = &s->text.cells[0];
     if (!s->without_labels && !label_read(form, label, &s->seen, &ret->label))
         return bad_word(s, label, label_expected(form, label));

@@ -10,7 +10,7 @@ static err visit_rows(const struct source_spec *source, struct row_reader *reade
 {
     bool found = true;
     struct row row;
-    TRY(visitor->begin(visitor->context, reader));
+    if (visitor->begin) TRY(visitor->begin(visitor->context, reader));
     for (int64_t sound = 0; source->take == 0 || *ret < source->take;) {
         TRY(reader->calls->next(reader, &row, &found));
         if (!found) return OK;

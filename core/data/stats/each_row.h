@@ -6,7 +6,7 @@
 #include "core/data/data.h"
 
 struct row_visitor {
-    err (*begin)(void *context, const struct row_reader *);
+    err (*begin)(void *context, const struct row_reader *); /* NULL: nothing is to be begun */
     /* ERR_INPUT of both: the row is broken; it is left out where "bad_rows" allows it. check: of
      * every row, so that skip and take count those that training has; NULL: they count all. */
     err (*check)(void *context, const struct row_reader *, const struct row *);

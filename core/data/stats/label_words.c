@@ -44,11 +44,9 @@ bool label_words_are_wanting(const struct data_spec *data)
 
 /* ---- of the training data ---- */
 
-static err begin(void *context, const struct row_reader *reader)
+static const struct cell *label_of(const struct row_reader *reader, const struct row *row)
 {
-    (void)context;
-    if (reader->label_cell >= 0) return OK;
-    return fail(ERR_INPUT, "%s: the words of its labels are listed in \"classes\"", reader->name);
+    return reader->label_cell >= 0 ? &row->cells[reader->label_cell] : row->label_text;
 }
 
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
@@ -56,7 +54,11 @@ static err add_row(void *context, const struct row_reader *reader, const struct 
     char buffer[LABEL_TEXT_MAX];
     struct word_counts *words = context;
     struct cell text;
-    if (!label_text(&row->cells[reader->label_cell], buffer, &text)) return OK;
+    const struct cell *label = label_of(reader, row);
+    if (!label)
+        return fail(ERR_INPUT, "%s: the words of its labels are listed in \"classes\"",
+                    reader->name);
+    if (!label_text(label, buffer, &text)) return OK;
     TRY(words_add(words, text.text, text.length));
     if (words->forgotten == 0 && words->too_long == 0) return OK;
     return fail(ERR_INPUT, "%s: %s %lld: labels are at most %d words of %d bytes", reader->name,
@@ -86,7 +88,7 @@ err label_words_measure(struct data_spec *data, const struct format_context *con
 {
     struct arena own = {0};
     struct word_counts words = {.max = LABEL_CLASSES_MAX};
-    const struct row_visitor visitor = {.begin = begin, .row = add_row, .context = &words};
+    const struct row_visitor visitor = {.row = add_row, .context = &words};
     const char *name;
     err e = each_row(&data->train, context, &visitor, &own, &name);
     if (!e) e = give_sorted(&words, form_of(&data->train), arena);

@@ -92,10 +92,18 @@ static err begin(void *context, const struct row_reader *reader)
     return OK;
 }
 
+/* A word as it stands; else the number that it is. */
+static struct cell label_of(const struct row *row)
+{
+    double number;
+    if (row->label_text && !cell_number(row->label_text, &number)) return *row->label_text;
+    return (struct cell){.count = 1, .numbers = &row->label};
+}
+
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
     struct stats *s = ((const struct reading *)context)->stats;
-    const struct cell of_label = {.count = 1, .numbers = &row->label};
+    const struct cell of_label = label_of(row);
     for (int i = 0; i < s->count; i++)
         TRY(add_cell(&s->cells[i], i < reader->cell_count ? &row->cells[i] : &of_label));
     s->rows++;

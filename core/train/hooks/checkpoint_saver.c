@@ -38,7 +38,8 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     const struct checkpoint_saver *a = attributes;
-    if (!spec->train.checkpoint_dir) return fail(ERR_INPUT, "needs train.checkpoint_dir");
+    if (!spec->trains_nothing && !spec->train.checkpoint_dir)
+        return fail(ERR_INPUT, "needs train.checkpoint_dir");
     return hook_check_every(
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
 }

@@ -68,7 +68,7 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     const struct summary_saver *a = attributes;
-    if (!spec->train.summary_dir && !spec->train.checkpoint_dir)
+    if (!spec->trains_nothing && !spec->train.summary_dir && !spec->train.checkpoint_dir)
         return fail(ERR_INPUT, "needs train.summary_dir or train.checkpoint_dir");
     return hook_check_every(
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});

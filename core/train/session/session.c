@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/train/session/session_inside.h"
 #include "core/train/spec/features.h"
@@ -222,12 +223,24 @@ static struct stream_options training_stream(const struct session *s, int worker
     };
 }
 
+/* No mistake, but most often none that was meant: epochs are then none of the steps. */
+static void warn_of_few_rows(const struct session *s)
+{
+    const int64_t rows = s->train_data->rows, batch = s->options.spec->data.batch_size;
+    if (s->options.worker != 0 || rows == 0 || batch <= rows) return;
+    log_line(LOG_WARNING,
+             "data.batch_size %lld is more than the %lld rows of data.train: a step has rows more "
+             "than once, and is more than an epoch",
+             (long long)batch, (long long)rows);
+}
+
 /* Labels of all rows of both sets are looked at, before the first step. */
 static err begin_training_data(struct session *s)
 {
     bool reads[COLUMNS_MAX];
     const struct stream_options options = training_stream(s, s->options.worker, reads);
     if (!s->train_data) return OK;
+    warn_of_few_rows(s);
     const err e = s->train_data->calls->begin(s->train_data, &options);
     return e ? fail_prefix(e, "data.train") : OK;
 }

@@ -190,6 +190,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
+    spec.trains_nothing = options->trains_nothing;
     TRY(check_device(&spec));
     TRY(spec_train_finish(&spec, json, arena));
     TRY(list_optimizers(&spec, arena));

@@ -80,7 +80,7 @@ struct spec {
      * known */
     json_t *features, *kept_features;
     struct strings feature_names; /* by the checkpoint; none: not known */
-    bool accepts_changed_features;
+    bool accepts_changed_features, trains_nothing;
     struct arena arena;
 };
 extern const struct object spec_object;
@@ -92,6 +92,7 @@ struct spec_options {
     struct strings overrides; /* --set path=value */
     const char *data_dir;     /* NULL: the spec's own folder */
     int64_t seed;             /* -1: the spec's */
+    bool trains_nothing;      /* so that no hook wants a folder */
     bool accepts_changed_features;
 };
 

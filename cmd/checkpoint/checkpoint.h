@@ -38,7 +38,7 @@ enum checkpoint_part {
     PART_POWER,    /* beta1_power, beta2_power */
     PART_STEP,     /* global_step */
     PART_LEDGER,   /* dtrain/ledger/ps_00000 */
-    PART_COVERAGE, /* dtrain/ledger/rows */
+    PART_COVERAGE, /* dtrain/ledger/rows, and data */
 };
 enum checkpoint_part checkpoint_part(const struct bundle *, const struct bundle_entry *);
 /* The variable that a slot belongs to; NULL: not a slot. */

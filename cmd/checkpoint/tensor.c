@@ -66,6 +66,7 @@ enum checkpoint_part checkpoint_part(const struct bundle *bundle, const struct b
     if (strcmp(entry->name, "global_step") == 0) return PART_STEP;
     if (checkpoint_ledger_ps(entry->name) >= 0) return PART_LEDGER;
     if (strcmp(entry->name, "dtrain/ledger/rows") == 0) return PART_COVERAGE;
+    if (strcmp(entry->name, "dtrain/ledger/data") == 0) return PART_COVERAGE;
     if (is_power(entry)) return PART_POWER;
     return checkpoint_owner(bundle, entry) ? PART_SLOT : PART_VARIABLE;
 }

@@ -259,13 +259,15 @@ static void print_rows(const struct progress *p)
 {
     const struct rows_seen *r = &p->seen;
     char epochs[64], left[64] = "";
+    const uint64_t last = r->epoch + r->epochs - 1;
     const unsigned long long lost = r->applied < r->rows ? r->rows - r->applied : 0;
     const unsigned long long twice = r->applied > r->rows ? r->applied - r->rows : 0;
     if (r->is_endless)
         snprintf(epochs, sizeof epochs, "of those that came:");
-    else if (p->whole_from < r->epoch)
-        snprintf(epochs, sizeof epochs, "epochs %llu to %llu: each",
-                 (unsigned long long)p->whole_from + 1, (unsigned long long)r->epoch + 1);
+    else if (p->whole_from < last)
+        snprintf(epochs, sizeof epochs, "epochs %llu to %llu:%s",
+                 (unsigned long long)p->whole_from + 1, (unsigned long long)last + 1,
+                 r->epochs > 1 ? "" : " each");
     else
         snprintf(epochs, sizeof epochs, "epoch %llu:", (unsigned long long)r->epoch + 1);
     if (r->left)
@@ -300,7 +302,7 @@ static err covered(void *state, const struct run_view *v, const struct occasion 
         note_rows_that_came(p, r);
         return OK;
     }
-    const bool is_next = p->has_seen && r->epoch == p->seen.epoch + 1;
+    const bool is_next = p->has_seen && r->epochs == 1 && r->epoch == p->seen.epoch + 1;
     if (!r->is_over || !is_next || r->applied != r->rows || p->seen.applied != r->rows)
         flush_rows(p);
     p->covered = *r;
@@ -350,8 +352,10 @@ static void print_end(const struct progress *p, const struct run_view *v)
 static json_t *rows_json(const struct rows_seen *r)
 {
     if (!r->rows) return NULL;
-    return json_pack("{sI sI sI sI sI sI}", "per_epoch", (json_int_t)r->rows, "epochs",
-                     (json_int_t)(r->epoch + r->is_over), "used", (json_int_t)r->total, "twice",
+    const uint64_t per_epoch = r->epochs ? r->rows / r->epochs : r->rows;
+    const uint64_t whole = r->is_over ? r->epochs : r->epochs > 1 ? r->applied / per_epoch : 0;
+    return json_pack("{sI sI sI sI sI sI}", "per_epoch", (json_int_t)per_epoch, "epochs",
+                     (json_int_t)(r->epoch + whole), "used", (json_int_t)r->total, "twice",
                      (json_int_t)r->twice, "lost", (json_int_t)r->lost, "late",
                      (json_int_t)r->late);
 }

@@ -14,6 +14,7 @@
 #include "core/base/threads/thread.h"
 
 #include "core/base/clock.h"
+#include "core/base/fingerprint.h"
 #include "core/base/random.h"
 
 #include <assert.h>
@@ -27,6 +28,13 @@ enum {
     PIPELINE_WAIT_S_MAX = 600, /* for one batch: far above any disk, below "it hangs" */
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
+
+/* Which batches of the stream the next ones are. */
+struct plan {
+    uint64_t first;
+    uint64_t ranges[2 * STREAM_RANGES_MAX];
+    int count; /* 0: those of its share */
+};
 
 struct pipeline {
     struct batch_source source; /* first: what others see */
@@ -47,13 +55,15 @@ struct pipeline {
     struct column stored[COLUMNS_MAX];
     struct block own_labels;         /* where they had to be converted */
     struct column part[COLUMNS_MAX]; /* of the batch in the consumer's hands */
-    uint64_t next;                   /* index of the next batch */
+    uint64_t next, last;             /* index of the next batch; position of the one before */
 
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t made_more, freed_more;
-    uint64_t first;              /* index of the first batch since the last seek */
+    struct plan plan;
+    uint64_t positions[PREFETCH_MAX + 1]; /* [slot_count] of their batches */
+    uint64_t first;                       /* index of the first batch since the last seek */
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
     bool is_moved;               /* what the reader is making is from before the last seek */
     bool reader_waits, is_stopping;
@@ -64,23 +74,39 @@ struct pipeline {
     char failed[ERROR_TEXT_MAX];
 };
 
+/* Of the first row of a batch. false: nobody has said yet which one it is. */
+static bool find_position(const struct pipeline *p, uint64_t index, uint64_t *ret)
+{
+    const struct plan *plan = &p->plan;
+    *ret = stream_position(&p->options, index);
+    if (!plan->count) return true;
+    if (index < plan->first) return false;
+    uint64_t left = index - plan->first;
+    for (int i = 0; i < 2 * plan->count; i += 2) {
+        const uint64_t batches = plan->ranges[i + 1] - plan->ranges[i];
+        *ret = (plan->ranges[i] + left) * (uint64_t)p->options.batch;
+        if (left < batches) return true;
+        left -= batches;
+    }
+    return false;
+}
+
 /* How many there are in a batch */
-static int64_t count_rows(const struct pipeline *p, uint64_t index)
+static int64_t count_rows(const struct pipeline *p, uint64_t position)
 {
     const uint64_t rows = (uint64_t)p->data.rows, batch = (uint64_t)p->options.batch;
     if (!p->options.is_once) return (int64_t)batch;
-    const uint64_t first = stream_position(&p->options, index),
-                   left = first < rows ? rows - first : 0;
+    const uint64_t left = position < rows ? rows - position : 0;
     return (int64_t)(left < batch ? left : batch);
 }
 
 /* Which rows they are; they may reach over the end of one or more epochs. */
-static void find_rows(struct pipeline *p, uint64_t index)
+static void find_rows(struct pipeline *p, uint64_t position)
 {
-    uint64_t size = (uint64_t)p->data.rows, position = stream_position(&p->options, index);
+    const uint64_t size = (uint64_t)p->data.rows;
     uint64_t epoch = position / size, row = position % size;
     uint64_t key = random_u64(p->options.key, epoch);
-    const int64_t count = count_rows(p, index);
+    const int64_t count = count_rows(p, position);
     for (int64_t i = 0; i < count; i++) {
         p->rows[i] = (int64_t)(p->options.shuffle ? random_permute(key, size, row) : row);
         if (++row < size) continue;
@@ -120,10 +146,9 @@ static err find_elsewhere(struct pipeline *p, uint64_t position, int64_t max, in
                : followed_rows(p->from.followed, position, max, p->rows, ret_count, ret_from);
 }
 
-static err fill_from_elsewhere(struct pipeline *p, struct column *slot, uint64_t index)
+static err fill_from_elsewhere(struct pipeline *p, struct column *slot, uint64_t position)
 {
-    const uint64_t position = stream_position(&p->options, index);
-    const int64_t rows = count_rows(p, index);
+    const int64_t rows = count_rows(p, position);
     int64_t count;
     for (int64_t at = 0; at < rows; at += count) {
         const struct dataset *from;
@@ -134,22 +159,23 @@ static err fill_from_elsewhere(struct pipeline *p, struct column *slot, uint64_t
 }
 
 /* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
-static err fill(struct pipeline *p, struct column *slot, uint64_t index)
+static err fill(struct pipeline *p, struct column *slot, uint64_t position)
 {
-    if (is_elsewhere(p)) return fill_from_elsewhere(p, slot, index);
-    find_rows(p, index);
-    take_rows(p, &p->data, count_rows(p, index), slot, 0);
+    if (is_elsewhere(p)) return fill_from_elsewhere(p, slot, position);
+    find_rows(p, position);
+    take_rows(p, &p->data, count_rows(p, position), slot, 0);
     return OK;
 }
 
-static struct batch batch_of(const struct pipeline *p, const struct column *columns, uint64_t index)
+static struct batch batch_of(const struct pipeline *p, const struct column *columns, uint64_t index,
+                             uint64_t position)
 {
     return (struct batch){
-        .rows = count_rows(p, index),
+        .rows = count_rows(p, position),
         .columns = columns,
         .column_count = p->data.column_count,
         .index = index,
-        .epoch = p->data.rows ? stream_position(&p->options, index) / (uint64_t)p->data.rows : 0,
+        .epoch = p->data.rows ? position / (uint64_t)p->data.rows : 0,
     };
 }
 
@@ -158,19 +184,30 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
 /* What the reader does next */
 struct work {
     struct column *slot;
-    uint64_t index;
+    uint64_t position;
 };
 
-/* Waits for an empty slot; false when the pipeline is being closed. */
+/* Holds the lock. There is a slot, and something for it. */
+static bool has_work(const struct pipeline *p)
+{
+    uint64_t position;
+    return p->made - p->freed < (uint64_t)p->slot_count &&
+           find_position(p, p->first + p->made, &position);
+}
+
+/* Waits for work; false when the pipeline is being closed. */
 static bool wait_for_slot(struct pipeline *p, struct work *ret)
 {
     pthread_mutex_lock(&p->lock);
-    while (!p->is_stopping && p->made - p->freed == (uint64_t)p->slot_count) {
+    while (!p->is_stopping && !has_work(p)) {
         p->reader_waits = true;
         pthread_cond_wait(&p->freed_more, &p->lock);
     }
+    const uint64_t slot = p->made % (uint64_t)p->slot_count;
     p->reader_waits = p->is_moved = false;
-    *ret = (struct work){p->slots[p->made % (uint64_t)p->slot_count], p->first + p->made};
+    ret->slot = p->slots[slot];
+    find_position(p, p->first + p->made, &ret->position);
+    p->positions[slot] = ret->position;
     bool goes_on = !p->is_stopping;
     pthread_mutex_unlock(&p->lock);
     return goes_on;
@@ -189,7 +226,7 @@ static void pause_reading(struct pipeline *p)
 }
 
 /* Are its rows there? They always are where nobody follows. */
-static err look(struct pipeline *p, uint64_t index, bool *ret_is_there)
+static err look(struct pipeline *p, uint64_t position, bool *ret_is_there)
 {
     *ret_is_there = true;
     if (!p->from.followed) return OK;
@@ -197,7 +234,7 @@ static err look(struct pipeline *p, uint64_t index, bool *ret_is_there)
     *ret_is_there = p->is_awaited;
     pthread_mutex_unlock(&p->lock);
     if (!*ret_is_there) return OK;
-    return followed_look(p->from.followed, stream_position(&p->options, index), ret_is_there);
+    return followed_look(p->from.followed, position, ret_is_there);
 }
 
 /* The slot is filled without the lock: no one else looks at it until made says so, nor at any that
@@ -209,12 +246,12 @@ static void *read_batches(void *context)
     bool is_there;
     err e = OK;
     while (!e && wait_for_slot(p, &work)) {
-        e = look(p, work.index, &is_there);
+        e = look(p, work.position, &is_there);
         if (!e && !is_there) {
             pause_reading(p);
             continue;
         }
-        if (!e) e = fill(p, work.slot, work.index);
+        if (!e) e = fill(p, work.slot, work.position);
         pthread_mutex_lock(&p->lock);
         p->failure = e;
         if (e) snprintf(p->failed, sizeof p->failed, "%s", error_text());
@@ -246,24 +283,32 @@ static bool wait_for_batches(struct pipeline *p, int count, uint64_t ms)
     return p->made - p->taken >= wanted;
 }
 
+static err fail_unplanned(const struct pipeline *p)
+{
+    return fail(ERR_PEER, "%s: nobody has said which batch comes next", p->data.name);
+}
+
 /* Asking for the next batch gives the one before back to the reader. */
 static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
+    uint64_t position;
     pthread_mutex_lock(&p->lock);
+    const bool is_known = find_position(p, p->first + p->taken, &position);
     p->freed = p->taken;
     if (p->reader_waits && p->made - p->taken <= (uint64_t)p->slot_count / 2)
         pthread_cond_signal(&p->freed_more);
-    const bool has_batch = wait_for_batches(p, 1, PIPELINE_WAIT_S_MAX * UINT64_C(1000));
+    const bool has_batch = is_known && wait_for_batches(p, 1, PIPELINE_WAIT_S_MAX * UINT64_C(1000));
     const uint64_t number = p->taken, index = p->first + number;
     const err failure = has_batch ? OK : p->failure;
     const bool is_over = !has_batch && p->is_at_end;
     if (has_batch) p->taken++;
     pthread_mutex_unlock(&p->lock);
+    if (!is_known) return fail_unplanned(p);
     if (failure) return fail(failure, "%s", p->failed);
     if (is_over) return fail(ERR_STOPPED, "%s: all rows are read", p->data.name);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
-    *ret = batch_of(p, p->slots[number % (uint64_t)p->slot_count], index);
+    *ret = batch_of(p, p->slots[number % (uint64_t)p->slot_count], index, position);
     return OK;
 }
 
@@ -296,14 +341,16 @@ static void stop_thread(struct pipeline *p)
 static err next_here(struct pipeline *p, struct batch *ret)
 {
     const uint64_t index = p->next, rows = (uint64_t)p->data.rows;
-    const uint64_t count = (uint64_t)count_rows(p, index),
-                   row = stream_position(&p->options, index) % rows;
+    uint64_t position;
+    if (!find_position(p, index, &position)) return fail_unplanned(p);
+    const uint64_t count = (uint64_t)count_rows(p, position), row = position % rows;
     const bool is_whole = p->is_stored && row + count <= rows;
     struct column *columns = is_whole ? p->part : p->slots[0];
     for (int r = 0; r < p->read_count && is_whole; r++)
         columns[p->read[r]].at = row_of(&p->stored[p->read[r]], row);
-    if (!is_whole) TRY(fill(p, p->slots[0], index));
-    *ret = batch_of(p, columns, index);
+    if (!is_whole) TRY(fill(p, p->slots[0], position));
+    *ret = batch_of(p, columns, index, position);
+    p->last = position;
     if (count > 0) p->next++;
     return OK;
 }
@@ -398,7 +445,8 @@ static err next(struct batch_source *source, struct batch *ret)
 static int ready(struct batch_source *source)
 {
     struct pipeline *p = (struct pipeline *)source;
-    if (!p->has_thread) return -1;
+    uint64_t position;
+    if (!p->has_thread) return find_position(p, p->next, &position) ? -1 : 0;
     pthread_mutex_lock(&p->lock);
     const int count = p->failure ? PREFETCH_MAX : (int)(p->made - p->taken);
     pthread_mutex_unlock(&p->lock);
@@ -434,7 +482,8 @@ static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *r
 bool stream_has_batch(const struct stream_options *o, uint64_t index)
 {
     uint64_t position;
-    return !__builtin_mul_overflow(index, (uint64_t)o->workers, &position) &&
+    const uint64_t rounds = index / stream_per_push(o) + 1;
+    return !__builtin_mul_overflow(rounds, stream_per_round(o), &position) &&
            !__builtin_mul_overflow(position, (uint64_t)o->batch, &position) &&
            position <= STREAM_POSITION_MAX;
 }
@@ -449,6 +498,57 @@ static err seek(struct batch_source *source, uint64_t index)
         seek_thread(p, index);
     else
         p->next = index;
+    return OK;
+}
+
+/* ---- a plan ---- */
+
+/* Is a batch still what was read for it? One that is before the plan has been used. */
+static bool is_as_planned(const struct pipeline *p, uint64_t index, uint64_t was)
+{
+    uint64_t position;
+    return index < p->plan.first || (find_position(p, index, &position) && position == was);
+}
+
+/* What lies ready is as good as ever up to the first one that is another now. */
+static bool plan_thread(struct pipeline *p, const struct plan *plan)
+{
+    const uint64_t slots = (uint64_t)p->slot_count;
+    pthread_mutex_lock(&p->lock);
+    p->plan = *plan;
+    uint64_t n = p->freed;
+    while (n < p->made && is_as_planned(p, p->first + n, p->positions[n % slots])) n++;
+    const bool is_void = n < p->taken, reads = !p->reader_waits && p->made - p->freed < slots;
+    if (n < p->made || (reads && !is_as_planned(p, p->first + n, p->positions[n % slots])))
+        p->is_moved = true; /* and so is what is being read */
+    if (!is_void) p->made = n;
+    pthread_cond_signal(&p->freed_more);
+    pthread_mutex_unlock(&p->lock);
+    return is_void;
+}
+
+static err plan(struct batch_source *source, uint64_t first, const uint64_t *ranges, int count,
+                bool *ret_is_void)
+{
+    struct pipeline *p = (struct pipeline *)source;
+    struct plan plan = {.first = first, .count = count};
+    if (is_elsewhere(p))
+        return fail(ERR_INPUT,
+                    "%s: is read as a stream here, but lies in the memory of the chief: the files "
+                    "are not the same",
+                    p->data.name);
+    if (count < 1 || count > STREAM_RANGES_MAX)
+        return fail(ERR_PROTOCOL, "%s: a plan of %d ranges", p->data.name, count);
+    memcpy(plan.ranges, ranges, 2 * (size_t)count * sizeof *ranges);
+    for (int i = 0; i < 2 * count; i++)
+        if (ranges[i] > STREAM_POSITION_MAX / (uint64_t)p->options.batch)
+            return fail(ERR_PROTOCOL, "%s: a plan beyond the stream", p->data.name);
+    if (p->has_thread) {
+        *ret_is_void = plan_thread(p, &plan);
+        return OK;
+    }
+    p->plan = plan;
+    *ret_is_void = p->next > 0 && !is_as_planned(p, p->next - 1, p->last);
     return OK;
 }
 
@@ -476,8 +576,8 @@ static void close_pipeline(struct batch_source *source)
 
 err batch_source_of(struct dataset *d, struct rows_from from, struct batch_source **ret)
 {
-    static const struct source_calls calls = {begin,          next,  ready,    seek,
-                                              close_pipeline, await, has_ended};
+    static const struct source_calls calls = {begin,          next,  ready,     seek,
+                                              close_pipeline, await, has_ended, plan};
     struct pipeline *p = malloc(sizeof *p);
     if (!p) {
         const err e = fail(ERR_MEMORY, "%s: no memory for batches", d->name);
@@ -498,6 +598,21 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
     *d = (struct dataset){0};
     *ret = &p->source;
     return OK;
+}
+
+uint64_t batch_source_digest(const struct batch_source *source)
+{
+    if (source->calls->begin != begin) return 0; /* it is read elsewhere */
+    const struct pipeline *p = (const struct pipeline *)source;
+    if (p->from.followed) return 0;
+    if (p->from.stream) return stream_digest(p->from.stream);
+    uint64_t digest = (uint64_t)p->data.rows;
+    for (int i = 0; i < p->data.column_count; i++) {
+        const struct column *c = &p->data.columns[i];
+        const size_t bytes = column_row_bytes(c) * (size_t)p->data.rows;
+        if (c->at) digest = fingerprint_join(digest, fingerprint(c->at, bytes));
+    }
+    return digest;
 }
 
 bool batch_source_is_in_memory(const struct batch_source *source)

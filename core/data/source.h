@@ -5,18 +5,20 @@
  * calls it; what it reads ahead is its own affair.
  *
  * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
- * has a permutation of its own, drawn from the seed. Batch i of worker w of W is positions ((i W) +
- * w) B ... + B - 1. So the shares of the workers are disjoint, together they are every example
- * exactly once per epoch, W workers of batch B/W see together what one worker of batch B sees, and
- * any position is reached without reading what is before. It has no end, unless is_once is said:
- * then it ends with the first epoch.
+ * has a permutation of its own, drawn from the seed. The stream is cut into batches of B rows, and
+ * R of them are a round, R being W, the workers, or more: worker w reads batch w of each, and w + W
+ * and so on where there are such. So the shares of the workers are disjoint, together they are
+ * every example exactly once per epoch, W workers of batch B/W see together what one worker of
+ * batch B sees, and any position is reached without reading what is before. It has no end, unless
+ * is_once is said: then it ends with the first epoch. Where somebody else says which batches of the
+ * stream this worker reads (plan) there are no shares.
  */
 #ifndef CORE_DATA_SOURCE_H
 #define CORE_DATA_SOURCE_H
 
 #include "core/data/data.h"
 
-enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
+enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24, STREAM_RANGES_MAX = 8 };
 
 struct stream_options {
     struct transform transform;
@@ -28,16 +30,28 @@ struct stream_options {
     bool shuffle;
     uint64_t key; /* of the permutations */
     int worker, workers;
-    int per_push;   /* batches of a push, for a source that is followed or fed */
+    int per_round;  /* batches of all workers, and at least as many as these; 0: as many */
     uint64_t first; /* position of the first epoch's first row; for a file of these */
     int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
 };
 
+static inline uint64_t stream_per_round(const struct stream_options *o)
+{
+    return (uint64_t)(o->per_round > o->workers ? o->per_round : o->workers);
+}
+/* Of a round, the batches of this worker: those of one push. */
+static inline uint64_t stream_per_push(const struct stream_options *o)
+{
+    const uint64_t workers = (uint64_t)o->workers, rest = stream_per_round(o) % workers;
+    return stream_per_round(o) / workers + ((uint64_t)o->worker < rest);
+}
 /* Of the first row of a batch of this share, in the stream. No overflow: see stream_has_batch. */
 static inline uint64_t stream_position(const struct stream_options *o, uint64_t index)
 {
-    return (index * (uint64_t)o->workers + (uint64_t)o->worker) * (uint64_t)o->batch;
+    const uint64_t per_push = stream_per_push(o), turn = index % per_push;
+    const uint64_t in_round = turn * (uint64_t)o->workers + (uint64_t)o->worker;
+    return (index / per_push * stream_per_round(o) + in_round) * (uint64_t)o->batch;
 }
 /* An index may come from a checkpoint. false: beyond what can be counted. */
 bool stream_has_batch(const struct stream_options *, uint64_t index);
@@ -73,6 +87,12 @@ struct source_calls {
     /* Of one without end: has the last row come? Then how many there are, and how many of these
      * whole pushes of everybody have. */
     bool (*has_ended)(struct batch_source *, int64_t *ret_rows, int64_t *ret_used);
+
+    /* Batches of the numbers from `first` on are these of the stream: count pairs, from where to
+     * where; behind them none is known. ret_is_void: one that was taken is another now, and a seek
+     * is to follow. ERR_INPUT: this source cannot. NULL: likewise. */
+    err (*plan)(struct batch_source *, uint64_t first, const uint64_t *ranges, int count,
+                bool *ret_is_void);
 };
 
 /* Of the spec: a file, or a generator, in memory; or a stream of files (stream/stream.h), which
@@ -92,6 +112,9 @@ void batch_source_close(struct batch_source *); /* NULL is fine */
 /* One more reader of the rows of another source, which it borrows, of this file's making: they lie
  * in memory once. NULL: they are a stream's, which each reader opens for itself. ERR_MEMORY. */
 err batch_source_share(const struct batch_source *, struct batch_source **ret);
+
+/* Of its rows and their order; 0: it cannot say. Reads all that memory holds. */
+uint64_t batch_source_digest(const struct batch_source *);
 
 /* Whether its shares are those of the stream above, of any number of workers, from any row on. */
 bool batch_source_is_in_memory(const struct batch_source *);

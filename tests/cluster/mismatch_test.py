@@ -65,26 +65,44 @@ class Mismatch(ClusterCase):
             self.assert_ended(cluster, name, INPUT, f"the spec differs: {name} has fingerprint "
                               r"[0-9a-f]{16}, ps/0 has [0-9a-f]{16}")
 
-    def test_other_numbers_to_standardize_by_are_refused(self):
-        """Each worker measures its own files, and these are not the same."""
+    def refuse_files(self, rows, other, pattern, **of_source):
+        """Each worker reads a folder of its own: worker/1 other rows than the chief. It may come again with the
+        same ones."""
         flags_of = {}
-        for i, name in enumerate(("worker/0", "worker/1")):
-            folder = self.folder / f"data{i}"
-            folder.mkdir()
-            (folder / "rows.csv").write_text("a,y\n" + "".join(f"{k + i},{k % 2}\n" for k in range(100)))
+        for name, lines in (("worker/0", rows), ("worker/1", other)):
+            folder = self.folder / f"data-{name[-1]}"
+            folder.mkdir(exist_ok=True)
+            (folder / "rows.csv").write_text("a,y\n" + "".join(lines))
             flags_of[name] = [f"--data_dir={folder}"]
-        source = {"format": "csv", "file": "rows.csv", "label": "y"}
-        column = {"column": "numeric", "name": "a", "standardize": True}
+        source = {"format": "csv", "file": "rows.csv", "label": "y", **of_source}
+        column = {"column": "numeric", "name": "a", "standardize": len(rows) == 100}
         plan = Plan(changes={**SYNC, "data": {"train": source, "columns": [column], "batch_size": 10},
                              "model": [{"op": "dense", "inputs": ["a"], "units": 2}], "metrics": []},
                     order=["ps/0", "ps/1", "worker/0", "worker/1"], flags_of=flags_of)
         cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())
-        self.assert_ended(cluster, "worker/1", INPUT, SPECS_DIFFER)
+        self.assert_ended(cluster, "worker/1", INPUT, pattern)
         cluster.plan = dataclasses.replace(plan, flags_of={"worker/1": flags_of["worker/0"]})
         cluster.start("worker/1", label="worker/1 again")
         codes = cluster.wait()
         del codes["worker/1"]
         self.assertEqual(codes, dict.fromkeys(codes, 0), cluster.story())
+
+    def test_other_files_are_refused_and_called_that(self):
+        """Also where what is measured of them makes the spec another one."""
+        rows = [f"{k},{k % 2}\n" for k in range(100)]
+        few = rows[:60]
+        fewer = r"refused this worker: data\.train differs: worker/1 has 50 rows, worker/0 has 60; "
+        others = (r"refused this worker: data\.train differs: worker/1 and worker/0 have \d+ rows each, "
+                  r"but not the same ones, or in another order; ")
+        measured = r"refused this worker: data\.train differs: worker/1 and worker/0 have measured other numbers"
+        for why, one, other, pattern, of_source in (
+                ("a copy that is not whole", few, few[:50], fewer, {}),
+                ("its part", few, rows[40:], others, {}),
+                ("another order", few, few[::-1], others, {}),
+                ("a copy of a stream that is not whole", few, few[:50], fewer, {"stream": "always"}),
+                ("another mean", rows, [f"{k + 1},{k % 2}\n" for k in range(100)], measured, {})):
+            with self.subTest(why):
+                self.refuse_files(one, other, pattern, **of_source)
 
     def refuse_hosts(self, change, pattern):
         plan = Plan(changes=SYNC, told=told_by("worker/1", change))

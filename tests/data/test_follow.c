@@ -44,7 +44,6 @@ static struct stream_options options_of(int worker, int workers)
         .batch = BATCH,
         .worker = worker,
         .workers = workers,
-        .per_push = 1,
         .prefetch = 2,
     };
 }
@@ -198,7 +197,7 @@ static void take_pushes(int prefetch, int count)
     begin_empty(NULL);
     write_rows("a.csv", 0, PUSHES * count * BATCH);
     options.prefetch = prefetch;
-    options.per_push = count;
+    options.per_round = count;
     source_open_batches_ok(AT_ONCE, folder_path(), &o);
     assert_int_equal(o.source->calls->begin(o.source, &options), OK);
     await_full(&o, prefetch + 1 < PUSHES * count ? prefetch + 1 : PUSHES * count);

@@ -452,6 +452,99 @@ static void a_sought_batch_comes_at_once(void **state)
     }
 }
 
+/* Gradients that are summed: a round has so many batches, of which some workers read one more. */
+static void rounds_of_any_size_read_every_row_once_per_epoch(void **state)
+{
+    enum { SIZE = 42, BATCH = 3, ALL = EPOCHS * SIZE };
+    struct counted memory;
+    for (int way = 0; way < WAYS; way++)
+        for (int workers = 1; workers <= 4; workers++)
+            for (int per_round = workers; per_round <= 9; per_round++) {
+                struct dataset d = counted_dataset(&memory, ways[way].dtype, SIZE);
+                struct stream_options o = options_of(ways[way], BATCH);
+                int32_t rows[2 * ALL], one[BATCH * 9];
+                int64_t at = 0;
+                struct batch_source *p[WORKERS_MAX];
+                o.workers = workers;
+                o.per_round = per_round;
+                for (o.worker = 0; o.worker < workers; o.worker++)
+                    p[o.worker] = open_pipeline(&d, &o);
+                while (at < ALL) /* round by round, batches by turns */
+                    for (int b = 0; b < per_round; b++, at += BATCH) {
+                        next_rows(p[b % workers], BATCH, one);
+                        memcpy(&rows[at], one, BATCH * sizeof *one);
+                    }
+                assert_whole_epochs(rows, SIZE);
+                for (int w = 0; w < workers; w++) batch_source_close(p[w]);
+            }
+}
+
+/* What somebody else plans may change at any time, but for what was asked for. */
+static void batches_come_as_they_are_planned(void **state)
+{
+    enum { SIZE = 101, BATCH = 5, NUMBERS = 60, PLANNED = 6 };
+    struct counted memory;
+    for (int way = 0; way < WAYS; way++)
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            struct dataset d = counted_dataset(&memory, ways[way].dtype, SIZE);
+            const struct stream_options o = options_of(ways[way], BATCH);
+            struct batch_source *p = open_pipeline(&d, &o);
+            uint64_t of[NUMBERS + 2 * PLANNED], draws = 0, end = 0;
+            int32_t rows[BATCH];
+            for (uint64_t n = 0; n < NUMBERS; n++) {
+                bool is_void = false;
+                while (end <= n || random_u64(seed, draws++) % 3 == 0) { /* from n on, anew */
+                    uint64_t ranges[2 * 2];
+                    for (int i = 0; i < 2; i++) {
+                        ranges[2 * i] = random_u64(seed, draws++) % 50;
+                        ranges[2 * i + 1] = ranges[2 * i] + PLANNED / 2;
+                        for (int k = 0; k < PLANNED / 2; k++)
+                            of[n + (uint64_t)(i * PLANNED / 2 + k)] = ranges[2 * i] + (uint64_t)k;
+                    }
+                    end = n + PLANNED;
+                    assert_int_equal(p->calls->plan(p, n, ranges, 2, &is_void), OK);
+                    assert_false(is_void);
+                }
+                next_rows(p, BATCH, rows);
+                for (int i = 0; i < BATCH; i++) {
+                    const uint64_t at = of[n] * BATCH + (uint64_t)i;
+                    const uint64_t key = random_u64(o.key, at / SIZE), row = at % SIZE;
+                    assert_int_equal(rows[i], o.shuffle ? random_permute(key, SIZE, row) : row);
+                }
+            }
+            batch_source_close(p);
+        }
+}
+
+/* Of a batch that was taken ahead, and is another now, the taker hears. */
+static void a_plan_that_changes_what_was_taken_says_so(void **state)
+{
+    struct counted memory;
+    const uint64_t first[] = {3, 9}, same[] = {4, 9}, other[] = {4, 5, 20, 30};
+    int32_t rows[5];
+    for (int way = 0; way < WAYS; way++) {
+        bool is_void = true;
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 101);
+        struct stream_options o = options_of(ways[way], 5);
+        struct batch_source *p = open_pipeline(&d, &o);
+        assert_int_equal(p->calls->plan(p, 0, first, 1, &is_void), OK);
+        assert_false(is_void);
+        for (int i = 0; i < 3; i++) next_rows(p, 5, rows);
+        assert_int_equal(p->calls->plan(p, 1, same, 1, &is_void), OK);
+        assert_false(is_void);
+        assert_int_equal(p->calls->plan(p, 1, other, 2, &is_void), OK);
+        assert_true(is_void);
+        assert_int_equal(p->calls->seek(p, 2), OK);
+        next_rows(p, 5, rows);
+        assert_int_equal(p->calls->plan(p, 3, first, 1, &is_void), OK);
+        for (int i = 0; i < 6; i++) next_rows(p, 5, rows);
+        struct batch b; /* nobody has said what comes behind it */
+        assert_int_equal(p->calls->ready(p), 0);
+        assert_int_equal(p->calls->next(p, &b), ERR_PEER);
+        batch_source_close(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +565,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_refused_at_open),
         cmocka_unit_test(a_place_beyond_the_stream_is_refused_and_nothing_changes),
         cmocka_unit_test(a_sought_batch_comes_at_once),
+        cmocka_unit_test(rounds_of_any_size_read_every_row_once_per_epoch),
+        cmocka_unit_test(batches_come_as_they_are_planned),
+        cmocka_unit_test(a_plan_that_changes_what_was_taken_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -380,6 +380,10 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
     for (int w = 0; w < world->profile.workers; w++)
         ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
     ps->cut.coverage = *ps_role_coverage(ps->role);
+    const int64_t *queue = ps_role_queue(ps->role, &ps->cut.queue_count);
+    if (ps->cut.queue_count > OPEN_MAX) blame(world, "%d numbers are open", ps->cut.queue_count);
+    if (!world->blame[0] && ps->cut.queue_count)
+        memcpy(ps->cut.queue, queue, (size_t)ps->cut.queue_count * sizeof *queue);
     actor_add(world, ps, EVENT_WRITTEN, soon(world, world->profile.write_us));
 }
 
@@ -409,6 +413,8 @@ void ps_written(struct world *world, struct actor *ps)
     file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
     memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
     file.shard.coverage = cut->coverage;
+    file.shard.queue_count = cut->queue_count;
+    memcpy(file.shard.queue, cut->queue, sizeof cut->queue);
     cut->is_active = false;
     bool is_here = world->profile.sees_folder[ps->index];
     err e = is_here ? disk_write(world, &file) : send_shard(world, ps, &file);

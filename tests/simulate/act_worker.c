@@ -67,6 +67,21 @@ static bool is_fed(struct world *world, struct actor *worker, uint64_t batch)
     return batch < worker->fed_end;
 }
 
+/* 1 + the batch of the data that this push is of; 0: rows are shared. */
+static uint64_t data_of(struct world *world, struct actor *worker, uint64_t number)
+{
+    uint64_t left = number - worker->plan_first;
+    if (!data_share_is_queue(&world->profile.config.coverage.share)) return 0;
+    for (int i = 0; i < 2 * worker->plan_count && number >= worker->plan_first; i += 2) {
+        const uint64_t count = worker->plan[i + 1] - worker->plan[i];
+        if (left < count) return 1 + worker->plan[i] + left;
+        left -= count;
+    }
+    blame(world, "%s was not told which batch its push %llu is of", actor_name(worker),
+          (unsigned long long)number + 1);
+    return 0;
+}
+
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
 {
     uint64_t seen = 0;
@@ -78,6 +93,7 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         .step = action->compute.step,
     };
     if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) worker->computed.batch = 0;
+    worker->computed.data = data_of(world, worker, action->compute.batch);
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         struct view *view = &worker->views[ps];
         if (!world->profile.has_variables[ps]) continue;
@@ -232,6 +248,10 @@ static void describe(struct world *world, struct actor *chief, int ps)
     const struct shard *first = disk_shard(world, chief->chosen, 0);
     if (first && !is_broken(world, DEFECT_COVERAGE_LOST))
         description.config.coverage = first->coverage;
+    if (first && !is_broken(world, DEFECT_QUEUE_LOST)) {
+        description.config.queue = first->queue;
+        description.config.queue_numbers = first->queue_count;
+    }
     const struct action_send send = {
         .peer = ps,
         .message = {.type = MESSAGE_SETUP,
@@ -300,6 +320,12 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
     switch (action->type) {
     case ACTION_COMPUTE:
         begin_step(world, worker, action);
+        break;
+    case ACTION_PLAN:
+        worker->plan_first = action->plan.first;
+        worker->plan_count = action->plan.count;
+        memcpy(worker->plan, action->plan.ranges,
+               2 * (size_t)action->plan.count * sizeof *worker->plan);
         break;
     case ACTION_ADOPTED:
         TRACE(world, "%s takes part from step %llu on", actor_name(worker),

@@ -1,4 +1,6 @@
 /* checks.c - what must hold of a checkpoint when it is published, and of a run when it is over. */
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/cluster/role/ps_inside.h"
@@ -43,6 +45,71 @@ static void check_ledger(struct world *world, const struct shard *shard, int wor
               (unsigned long long)ledger->taken, (unsigned long long)ledger->received);
 }
 
+/* ---- batches that are handed out ---- */
+
+/* How often each was used on the way to a state of ps/0: [count], freed by the caller. */
+static int *count_uses(const struct world *world, int node, uint64_t *ret_count)
+{
+    uint64_t count = 0;
+    for (int at = node; at != NOTHING; at = node_of(world, at)->parent)
+        if (node_of(world, at)->used > count) count = node_of(world, at)->used;
+    int *uses = calloc((size_t)count + 1, sizeof *uses);
+    assert(uses);
+    for (int at = node; at != NOTHING; at = node_of(world, at)->parent)
+        if (node_of(world, at)->used) uses[node_of(world, at)->used - 1]++;
+    *ret_count = count;
+    return uses;
+}
+
+/* Each of those before the front was used once, unless it is open. */
+static void check_open(struct world *world, const struct shard *shard)
+{
+    struct batch_queue queue;
+    uint64_t count, used = 0, again = 0;
+    if (!batch_queue_open(&queue, world->profile.workers, 1)) return;
+    const bool is_one = batch_queue_read(&queue, shard->queue, shard->queue_count);
+    int *uses = count_uses(world, shard->node, &count);
+    if (!is_one) blame(world, "a checkpoint tells of no open batches");
+    for (uint64_t b = 0; is_one && (b < count || b < queue.front); b++) {
+        const bool is_used = batch_queue_used(&queue, 1, b, b + 1);
+        const int uses_there = b < count ? uses[b] : 0;
+        used += (uint64_t)uses_there;
+        again += (uint64_t)(uses_there > 1 ? uses_there - 1 : 0);
+        if ((uses_there > 0) != is_used)
+            blame(world, "batch %llu is in the values %d times, and %s", (unsigned long long)b,
+                  uses_there, is_used ? "counted as used" : "is open");
+    }
+    if (used * shard->coverage.share.batch != shard->coverage.total)
+        blame(world, "%llu rows are counted, of %llu batches",
+              (unsigned long long)shard->coverage.total, (unsigned long long)used);
+    if (again * shard->coverage.share.batch != shard->coverage.twice)
+        blame(world, "%llu batches are in the values twice, and %llu rows are counted",
+              (unsigned long long)again, (unsigned long long)shard->coverage.twice);
+    if (shard->coverage.lost || shard->coverage.late)
+        blame(world, "rows of batches that are handed out are lost or late");
+    free(uses);
+    batch_queue_free(&queue);
+}
+
+/* At the end none is left out, and none comes twice but a push that some ps had already, for which
+ * there is a step more. */
+static void check_all_used(struct world *world, const struct node *last, uint64_t last_step)
+{
+    uint64_t count, again = 0;
+    int *uses = count_uses(world, (int)(last - world->nodes.at), &count);
+    for (uint64_t b = 0; b < count; b++) {
+        again += (uint64_t)(uses[b] > 1 ? uses[b] - 1 : 0);
+        if (!uses[b])
+            blame(world, "at the end batch %llu of %llu is in no values", (unsigned long long)b,
+                  (unsigned long long)count);
+    }
+    if (count && last->step - again != last_step)
+        blame(world, "at the end %llu batches are in the values twice at step %llu of %llu",
+              (unsigned long long)again, (unsigned long long)last->step,
+              (unsigned long long)last_step);
+    free(uses);
+}
+
 /* What ps/0 has counted is what is in the values, whoever was lost meanwhile. */
 static void check_coverage(struct world *world, const struct shard *shard)
 {
@@ -50,6 +117,10 @@ static void check_coverage(struct world *world, const struct shard *shard)
     const struct coverage *c = &shard->coverage;
     uint64_t used = 0, open = 0;
     bool may_lose = false;
+    if (data_share_is_queue(&c->share)) {
+        check_open(world, shard);
+        return;
+    }
     for (int w = 0; w < world->profile.workers; w++) {
         const uint64_t pushes = node->sequences[w] - node->missing[w];
         used += pushes * c->share.batch * world->profile.gradients_per_push[w];
@@ -270,6 +341,7 @@ static void check_states(struct world *world)
         const uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
         const uint64_t more = steps_more(world, ps_at(world, ps));
         bool is_exact = world->profile.story != STORY_FINISH && world->profile.story != STORY_LEAVE;
+        if (is_exact && ps == 0 && node) check_all_used(world, node, last_step);
         if (is_exact && (node->step > last_step + more || node->step + apart < last_step))
             blame(world, "ps/%d ends at step %llu, not %llu", ps, (unsigned long long)node->step,
                   (unsigned long long)last_step);

@@ -38,6 +38,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ROWS_IDS_OLD] = "rows_ids_old",
     [DEFECT_ROWS_STAY] = "rows_stay",
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
+    [DEFECT_QUEUE_LOST] = "queue_lost",
     [DEFECT_FED_AGAIN] = "fed_again",
     [DEFECT_FENCE_OPEN] = "fence_open",
     [DEFECT_RESUME_MISSED] = "resume_missed",

@@ -41,6 +41,7 @@ int nodes_begin(struct nodes *nodes, int parent, int ps, uint64_t generation)
     node.parent = parent;
     node.ps = ps;
     node.generation = generation;
+    node.used = 0;
     return add(nodes, &node);
 }
 
@@ -65,6 +66,7 @@ int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
     node.step++;
     node.updates++;
     node.has_everybody = node.has_everybody && update->count == update->workers;
+    node.used = update->gradients[0]->data;
     for (int i = 0; i < update->count; i++) {
         const struct content *gradient = update->gradients[i];
         int w = gradient->worker;
@@ -81,6 +83,7 @@ int nodes_leave_out(struct nodes *nodes, int parent, uint64_t step)
     struct node node = nodes->at[parent];
     node.parent = parent;
     node.step = step;
+    node.used = 0;
     node.has_everybody = false;
     return add(nodes, &node);
 }

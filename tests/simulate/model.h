@@ -31,6 +31,8 @@ struct node {
     /* numbers below the last one that were never applied here, and pushes that were dropped: as
      * many must the former be at most, or a batch was lost */
     uint64_t missing[WORKERS_MAX], dropped[WORKERS_MAX];
+    uint64_t
+        used; /* of the last update, of one gradient: 1 + the batch of the data, 0: none is said */
     bool has_everybody; /* every update since the first brought a gradient of every worker */
 };
 
@@ -48,6 +50,7 @@ struct content {
     int worker;
     uint64_t generation;
     uint64_t batch; /* GRADIENT: of the worker's stream, from 0 */
+    uint64_t data;  /* GRADIENT: 1 + the batch of the data, where these are handed out; 0: else */
     uint64_t step;  /* GRADIENT: global step of the values that it comes from */
     uint64_t hash;
     bool is_torn;    /* GRADIENT: values changed while it was computed */

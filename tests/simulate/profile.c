@@ -273,6 +273,10 @@ static void draw_rows(uint64_t seed, struct profile *p)
     };
     const uint64_t most = p->config.last_step * share.batch * gradients;
     share.rows = share.batch * gradients + below(&dice, 2 + most / between(&dice, 1, 12));
+    if (!p->config.is_sync && below(&dice, 4)) { /* batches are handed out */
+        share.workers = 1;
+        share.replicas = 0;
+    }
     coverage_begin(&p->config.coverage, &share, NULL);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "core/cluster/role/queue.h"
 #include "core/cluster/role/rows/rows.h"
 #include "core/cluster/role/worker.h"
 #include "tests/simulate/defects.h"
@@ -17,7 +18,8 @@
 
 enum {
     PEERS_MAX = WORKERS_MAX,
-    BODY_MAX = 768,
+    BODY_MAX = 2048,
+    OPEN_MAX = 128, /* numbers of a queue */
     CHECKPOINTS_MAX = 2048,
     EVENTS_MAX = 400000,   /* of a run */
     GENERATIONS_MAX = 200, /* of a run */
@@ -117,6 +119,8 @@ struct cut_write { /* a shard that is being written */
     int shard, count, node;
     struct ledger ledger[WORKERS_MAX];
     struct coverage coverage;
+    int64_t queue[OPEN_MAX]; /* [queue_count] */
+    int queue_count;
 };
 
 /* What a worker sees of a ps. */
@@ -197,6 +201,8 @@ struct actor {
     struct action evaluates; /* of the chief, once more */
     uint64_t fed, fed_end;   /* batches that the chief has sent and that lie ready: from, to */
     int adopted;             /* generations that it took part in, in this life */
+    uint64_t plan_first, plan[PLAN_NUMBERS_MAX]; /* [2 plan_count] batches of the data */
+    int plan_count;
     /* of the chief */
     uint64_t led; /* when it came to lead, as the folder counts */
     struct choice choice;
@@ -213,6 +219,8 @@ struct shard {
     int ps, node;
     struct ledger ledger[WORKERS_MAX];
     struct coverage coverage; /* of ps/0 */
+    int64_t queue[OPEN_MAX];  /* [queue_count] likewise */
+    int queue_count;
 };
 
 struct checkpoint {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/role/queue.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
 
@@ -119,6 +120,14 @@ static json_t *coverage_json(const struct setup_plan *plan, int ps)
     return list;
 }
 
+static json_t *queue_json(const struct setup_plan *plan, int ps)
+{
+    json_t *list = json_array();
+    for (int i = 0; ps == 0 && i < plan->queue_numbers; i++)
+        json_array_append_new(list, json_integer((json_int_t)plan->queue[i]));
+    return list;
+}
+
 static json_t *powers_json(const struct setup_plan *plan)
 {
     json_t *list = json_array();
@@ -188,7 +197,8 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss}",
+        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss so "
+        "s[II]}",
         "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
         plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
         mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -200,7 +210,8 @@ char *setup_write(const struct setup_plan *plan, int ps)
         ledger_json(plan), "coverage", coverage_json(plan, ps), "powers", powers_json(plan),
         "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
         plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec),
-        "wire_values", number_names[plan->wire_values]);
+        "wire_values", number_names[plan->wire_values], "queue", queue_json(plan, ps), "data",
+        (json_int_t)(ps ? 0 : plan->data.rows), (json_int_t)(ps ? 0 : plan->data.order));
     add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -231,7 +242,7 @@ struct setup_fields {
     int wire, wire_values; /* enum number */
     uint64_t worker_timeout_ms;
     struct objects slices, tables;
-    struct ints ledger, coverage;
+    struct ints ledger, coverage, queue, data;
     struct floats powers;
     struct strings warm_maps, warm_skips;
     struct objects optimizers;
@@ -370,6 +381,8 @@ static const struct field setup_field_table[] = {
      .offset = AT(coverage),
      .max = keys_max,
      .fallback = "[]"},
+    {.name = "queue", .type = FIELD_INTS, .offset = AT(queue), .max = keys_max, .fallback = "[]"},
+    {.name = "data", .type = FIELD_INTS, .offset = AT(data), .max = keys_max, .fallback = "[]"},
     {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
     {.name = "optimizers",
      .type = FIELD_VARIANTS,
@@ -513,6 +526,31 @@ static err read_coverage(const struct setup_fields *f, struct setup *ret)
     return fail(ERR_PROTOCOL, "%d numbers count no rows", f->coverage.count);
 }
 
+static err check_queue(const struct setup_fields *f, bool is_wanted)
+{
+    struct batch_queue queue;
+    if (!f->queue.count) return OK;
+    if (!is_wanted) return fail(ERR_PROTOCOL, "batches are open, and rows are shared");
+    if (!batch_queue_open(&queue, (int)f->workers, 1))
+        return fail(ERR_MEMORY, "no memory for the batches that are handed out");
+    const bool is_one = batch_queue_read(&queue, f->queue.at, f->queue.count);
+    batch_queue_free(&queue);
+    return is_one ? OK : fail(ERR_PROTOCOL, "%d numbers are no open batches", f->queue.count);
+}
+
+static err read_queue(const struct setup_fields *f, struct arena *arena, struct setup *ret)
+{
+    int64_t *numbers = arena_array(arena, (size_t)f->queue.count + 1, sizeof *numbers);
+    const struct data_share *share = &ret->config.coverage.share;
+    const bool is_wanted = f->ps == 0 && share->rows && data_share_is_queue(share);
+    for (int i = 0; i < f->queue.count; i++) numbers[i] = f->queue.at[i];
+    ret->config.queue = numbers;
+    ret->config.queue_numbers = f->queue.count;
+    if (f->data.count == IDENTITY_NUMBERS)
+        ret->data = (struct data_identity){f->data.at[0], f->data.at[1]};
+    return check_queue(f, is_wanted);
+}
+
 static err read_powers(const struct setup_fields *f, struct setup *ret)
 {
     if (f->powers.count > ret->optimizers.power_count)
@@ -557,6 +595,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     TRY(read_tables(&f, arena, ret));
     TRY(read_powers(&f, ret));
     TRY(read_coverage(&f, ret));
+    TRY(read_queue(&f, arena, ret));
     TRY(read_warm(&f, arena, ret));
     return read_ledger(&f, arena, ret);
 }

@@ -15,6 +15,12 @@ struct table_share {
     int optimizer;
 };
 
+/* Which rows a position of the stream is: of what they are, and of their order. 0: not known. */
+struct data_identity {
+    int64_t rows, order;
+};
+enum { IDENTITY_NUMBERS = 2 };
+
 struct setup {
     struct ps_config config;       /* with its ledger, in the arena */
     int64_t floats;                /* of the block */
@@ -36,6 +42,7 @@ struct setup {
     const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
     const char *warm_from; /* prefix of another run's, for tables; NULL: none */
     struct warm_start warm;
+    struct data_identity data;
 };
 
 /* How synchronous training shares out R gradients over W workers: how many this worker sums into
@@ -63,6 +70,9 @@ struct setup_plan {
     int power_count;
     const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
     struct coverage coverage;    /* of all rows; ps/0 goes on counting */
+    const int64_t *queue; /* [queue_numbers] of a share that is one; 0: nothing is used yet */
+    int queue_numbers;
+    struct data_identity data;
 };
 
 /* The text for one ps; malloc'ed, NULL when there is no memory. */

@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "core/cluster/role/queue.h"
 #include "core/cluster/role/role.h"
 
 /* No product of these overflows. */
@@ -24,18 +25,38 @@ static uint64_t gradients_brought(const struct data_share *s)
     return s->replicas > s->workers ? s->replicas : s->workers;
 }
 
+bool data_share_is_queue(const struct data_share *s)
+{
+    return s->rows && s->replicas == 0;
+}
+
 bool data_share_is_countable(const struct data_share *s)
 {
-    const uint64_t epochs = COVERAGE_EPOCHS / 4; /* of a round: then 32 hold what is on its way */
-    const uint64_t gradients = gradients_brought(s);
     const bool is_known = s->rows && s->batch && s->workers && s->workers <= SHARE_WORKERS_MAX;
-    const bool is_sane = s->rows <= ROWS_MAX && s->batch <= BATCH_MAX && gradients <= UINT32_MAX;
-    return is_known && is_sane && s->batch <= s->rows * epochs / gradients;
+    const bool is_one = !data_share_is_queue(s) || s->workers == 1;
+    return is_known && is_one && s->rows <= ROWS_MAX && s->batch <= BATCH_MAX &&
+           gradients_brought(s) <= UINT32_MAX;
+}
+
+/* A round brings an eighth of what is open at a time, so that that holds what is on its way. */
+uint64_t data_share_epochs(const struct data_share *s)
+{
+    const uint64_t most = COVERAGE_EPOCHS / 4, round = s->batch * gradients_brought(s);
+    uint64_t epochs = 1;
+    if (data_share_is_queue(s)) return 1;
+    while (round > s->rows * epochs * most) epochs *= 2; /* ends: rows are 1 at least */
+    return epochs;
+}
+
+uint64_t data_share_rows(const struct data_share *s)
+{
+    return s->rows * data_share_epochs(s);
 }
 
 bool data_share_is_same(const struct data_share *a, const struct data_share *b)
 {
     return a->rows == b->rows && a->batch == b->batch && a->workers == b->workers &&
+           data_share_is_queue(a) == data_share_is_queue(b) &&
            gradients_brought(a) == gradients_brought(b);
 }
 
@@ -45,20 +66,35 @@ static uint64_t own_rows(const struct data_share *s, int worker, uint64_t pushes
     return pushes * s->batch * data_share_gradients(s, worker);
 }
 
+/* Own rows in front of this one of the stream. */
+static uint64_t own_before_row(const struct data_share *s, int worker, uint64_t position)
+{
+    const uint64_t turn = s->batch * s->workers, round = s->batch * gradients_brought(s);
+    const uint64_t begin = (uint64_t)worker * s->batch, in_round = position % round;
+    const uint64_t rest = in_round % turn;
+    const uint64_t of_rest = rest < begin ? 0 : rest - begin < s->batch ? rest - begin : s->batch;
+    const uint64_t batches = position / round * data_share_gradients(s, worker) + in_round / turn;
+    return batches * s->batch + of_rest;
+}
+
 /* Own rows of all epochs before this one. */
 static uint64_t own_before(const struct data_share *s, int worker, uint64_t epoch)
 {
-    const uint64_t round = s->batch * s->workers, position = epoch * s->rows;
-    const uint64_t begin = (uint64_t)worker * s->batch, rest = position % round;
-    const uint64_t of_rest = rest < begin ? 0 : rest - begin < s->batch ? rest - begin : s->batch;
-    return position / round * s->batch + of_rest;
+    return own_before_row(s, worker, epoch * data_share_rows(s));
+}
+
+/* Which batch of the stream an own one is. */
+static uint64_t batch_of(const struct data_share *s, int worker, uint64_t own)
+{
+    const uint64_t per_push = data_share_gradients(s, worker);
+    return own / per_push * gradients_brought(s) + own % per_push * s->workers + (uint64_t)worker;
 }
 
 /* Which one an own row is of. */
 static uint64_t epoch_of(const struct data_share *s, int worker, uint64_t row)
 {
-    const uint64_t batch = row / s->batch * s->workers + (uint64_t)worker;
-    return (batch * s->batch + row % s->batch) / s->rows;
+    const uint64_t batch = batch_of(s, worker, row / s->batch);
+    return (batch * s->batch + row % s->batch) / data_share_rows(s);
 }
 
 /* ---- counting ---- */
@@ -120,12 +156,36 @@ uint64_t coverage_brought(const struct coverage *c, int worker, uint64_t pushes)
     return own_rows(&c->share, worker, pushes);
 }
 
-struct covered coverage_of_oldest(const struct coverage *c)
+uint64_t coverage_reached(const struct coverage *c, int worker, uint64_t pushes)
 {
+    const struct data_share *s = &c->share;
+    const uint64_t own = own_rows(s, worker, pushes) / s->batch;
+    return own ? (batch_of(s, worker, own - 1) + 1) * s->batch : 0;
+}
+
+uint64_t coverage_missing(const struct coverage *c, uint64_t reached)
+{
+    uint64_t there = c->first * data_share_rows(&c->share);
+    for (int i = 0; i < COVERAGE_EPOCHS; i++) there += c->applied[i];
+    return reached > there ? reached - there : 0;
+}
+
+static uint64_t applied_of_oldest(const struct coverage *c, const struct batch_queue *queue)
+{
+    const uint64_t rows = data_share_rows(&c->share), begin = c->first * rows;
+    if (!queue) return c->applied[0];
+    const uint64_t used = batch_queue_used(queue, c->share.batch, begin, begin + rows);
+    return used > c->applied[0] ? used - c->applied[0] : 0;
+}
+
+struct covered coverage_of_oldest(const struct coverage *c, const struct batch_queue *queue)
+{
+    const uint64_t epochs = data_share_epochs(&c->share);
     return (struct covered){
-        .epoch = c->first,
-        .rows = c->share.rows,
-        .applied = c->applied[0],
+        .epoch = c->first * epochs,
+        .epochs = epochs,
+        .rows = data_share_rows(&c->share),
+        .applied = applied_of_oldest(c, queue),
         .twice = c->twice,
         .lost = c->lost,
         .late = c->late,
@@ -133,27 +193,47 @@ struct covered coverage_of_oldest(const struct coverage *c)
     };
 }
 
-struct covered coverage_close(struct coverage *c)
+struct covered coverage_close(struct coverage *c, const struct batch_queue *queue)
 {
-    const uint64_t applied = c->applied[0];
-    const uint64_t rows = c->share.rows == DATA_ROWS_ENDLESS ? applied : c->share.rows;
+    const uint64_t applied = applied_of_oldest(c, queue);
+    const uint64_t rows = c->share.rows == DATA_ROWS_ENDLESS ? applied : data_share_rows(&c->share);
     if (applied < rows)
         c->lost += rows - applied;
     else
         c->twice += applied - rows;
-    const struct covered closed = coverage_of_oldest(c);
+    const struct covered closed = coverage_of_oldest(c, queue);
     c->first++;
     memmove(c->applied, c->applied + 1, sizeof c->applied - sizeof c->applied[0]);
     c->applied[COVERAGE_EPOCHS - 1] = 0;
     return closed;
 }
 
-uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
-                             struct ledger *ret)
+/* ---- another share ---- */
+
+static void close_all(struct coverage *c, const struct batch_queue *queue)
 {
     int open = COVERAGE_EPOCHS;
     while (open > 0 && c->applied[open - 1] == 0) open--;
-    for (int i = 0; i < open; i++) coverage_close(c);
+    for (int i = 0; i < open; i++) coverage_close(c, queue);
+}
+
+/* Everybody has brought what lies before this batch of the stream. */
+static void begin_at(const struct data_share *s, uint64_t batch, uint64_t step, struct ledger *ret)
+{
+    for (int w = 0; w < (int)s->workers; w++) {
+        const uint64_t per_push = data_share_gradients(s, w);
+        const uint64_t own = own_before_row(s, w, batch * s->batch) / s->batch;
+        const uint64_t pushes = (own + per_push - 1) / per_push;
+        ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
+    }
+}
+
+uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
+                             struct ledger *ret)
+{
+    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
+    close_all(c, NULL);
+    c->first = (c->first * epochs + now - 1) / now;
     c->share = *share;
     if (share->rows == DATA_ROWS_ENDLESS) c->first = 0;
     for (int w = 0; w < (int)share->workers; w++) {
@@ -161,27 +241,18 @@ uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share,
         const uint64_t pushes = rows / own_rows(share, w, 1);
         ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
     }
-    return c->first;
+    return c->first * now;
 }
 
-/* Batches of the stream, of all workers, up to the last one that any of them has brought. */
-static uint64_t batches_reached(const struct data_share *s, const struct ledger *ledgers)
+/* Where the last push of anybody ends. */
+static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledgers)
 {
     uint64_t most = 0;
-    for (int w = 0; w < (int)s->workers; w++) {
-        const uint64_t own = own_rows(s, w, ledgers[w].received) / s->batch;
-        const uint64_t reached = own ? (own - 1) * s->workers + (uint64_t)w + 1 : 0;
+    for (int w = 0; w < (int)c->share.workers; w++) {
+        const uint64_t reached = coverage_reached(c, w, ledgers[w].received);
         if (reached > most) most = reached;
     }
     return most;
-}
-
-/* Pushes of a worker that bring all its batches of so many. */
-static uint64_t pushes_of_batches(const struct data_share *s, int worker, uint64_t batches)
-{
-    const uint64_t own = batches / s->workers + ((uint64_t)worker < batches % s->workers);
-    const uint64_t per_push = data_share_gradients(s, worker);
-    return (own + per_push - 1) / per_push;
 }
 
 static uint64_t all_rows(const struct data_share *s, const struct ledger *ledgers)
@@ -191,22 +262,120 @@ static uint64_t all_rows(const struct data_share *s, const struct ledger *ledger
     return rows;
 }
 
+/* To a queue, which takes so many rows of what is open for used: others of them are not, as their
+ * gradients were dropped, or nobody is to bring them any more. */
+static void leave_out(struct coverage *c, uint64_t used)
+{
+    uint64_t there = 0;
+    for (int i = 0; i < COVERAGE_EPOCHS; i++) there += c->applied[i];
+    const uint64_t left = used > there ? used - there : 0;
+    memset(c->applied, 0, sizeof c->applied);
+    c->applied[0] = left < c->share.rows ? left : c->share.rows;
+    c->lost += left - c->applied[0];
+}
+
+/* What lies before `rows` of the stream and is over is closed; what is open is counted as the other
+ * share does. */
+static void count_as(struct coverage *c, const struct data_share *share, uint64_t rows)
+{
+    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
+    const uint64_t over = rows / data_share_rows(&c->share);
+    for (int i = 0; i < COVERAGE_EPOCHS && c->first < over; i++) coverage_close(c, NULL);
+    if (epochs != now) {
+        const uint64_t begin = c->first * data_share_rows(&c->share);
+        const uint64_t first = begin / data_share_rows(share);
+        uint64_t there = begin - first * data_share_rows(share);
+        for (int i = 0; i < COVERAGE_EPOCHS; i++) there += c->applied[i];
+        memset(c->applied, 0, sizeof c->applied);
+        c->first = first;
+        for (int i = 0; i < COVERAGE_EPOCHS && there; i++) {
+            c->applied[i] = there < data_share_rows(share) ? there : data_share_rows(share);
+            there -= c->applied[i];
+        }
+    }
+    c->share = *share;
+}
+
 uint64_t coverage_go_on(struct coverage *c, const struct data_share *share,
                         const struct ledger *before, uint64_t step, struct ledger *ret,
                         uint64_t *ret_left)
 {
-    const uint64_t rows = batches_reached(&c->share, before) * c->share.batch;
-    const uint64_t batches = (rows + share->batch - 1) / share->batch;
-    const uint64_t brought = all_rows(&c->share, before);
-    const uint64_t behind = rows / share->rows - c->first;
-    for (uint64_t i = 0; i < behind && i < COVERAGE_EPOCHS; i++) coverage_close(c);
-    c->share = *share;
-    for (int w = 0; w < (int)share->workers; w++) {
-        const uint64_t pushes = pushes_of_batches(share, w, batches);
-        ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
-    }
+    const uint64_t rows = rows_reached(c, before), brought = all_rows(&c->share, before);
+    count_as(c, share, rows);
+    begin_at(share, (rows + share->batch - 1) / share->batch, step, ret);
     *ret_left = all_rows(share, ret) - brought;
-    return c->first;
+    if (data_share_is_queue(share)) leave_out(c, all_rows(share, ret) - c->first * share->rows);
+    return c->first * data_share_epochs(share);
+}
+
+/* ---- of a queue ---- */
+
+void coverage_apply_batch(struct coverage *c)
+{
+    c->total += c->share.batch;
+}
+
+bool coverage_has_all(const struct coverage *c, const struct batch_queue *queue)
+{
+    return batch_queue_oldest(queue) * c->share.batch >= (c->first + 1) * c->share.rows;
+}
+
+/* Has its worker brought this batch of the stream? */
+static bool is_brought(const struct data_share *s, const struct ledger *ledgers, uint64_t batch)
+{
+    const uint64_t in_round = batch % gradients_brought(s), worker = in_round % s->workers;
+    const uint64_t round = batch / gradients_brought(s);
+    return round < ledgers[worker].received;
+}
+
+/* From the first batch on that somebody has not brought. */
+static uint64_t first_missing(const struct data_share *s, const struct ledger *ledgers)
+{
+    uint64_t least = UINT64_MAX;
+    for (int w = 0; w < (int)s->workers; w++) {
+        const uint64_t own = ledgers[w].received * data_share_gradients(s, w);
+        const uint64_t batch = batch_of(s, w, own);
+        if (batch < least) least = batch;
+    }
+    return least;
+}
+
+bool coverage_to_queue(struct coverage *c, const struct data_share *share,
+                       const struct ledger *before, struct batch_queue *ret)
+{
+    const uint64_t front = rows_reached(c, before) / c->share.batch;
+    const uint64_t most = QUEUE_NUMBERS_MAX / 4, begin = c->first * data_share_rows(&c->share);
+    uint64_t from = first_missing(&c->share, before);
+    if (from < begin / share->batch) from = begin / share->batch; /* what was before is lost */
+    if (c->share.batch != share->batch || front > from + most) return false;
+    ret->front = front;
+    for (uint64_t b = from; b < front; b++)
+        if (!is_brought(&c->share, before, b)) batch_queue_put_back(ret, b);
+    c->first *= data_share_epochs(&c->share);
+    c->share = *share;
+    leave_out(c, batch_queue_used(ret, share->batch, begin, front * share->batch));
+    return true;
+}
+
+uint64_t coverage_from_queue(struct coverage *c, const struct data_share *share,
+                             const struct batch_queue *queue, uint64_t step, struct ledger *ret,
+                             uint64_t *ret_left)
+{
+    const struct data_share was = c->share;
+    const uint64_t rows = queue->front * was.batch, now = data_share_rows(share);
+    const uint64_t brought = rows - batch_queue_open_batches(queue) * was.batch;
+    const uint64_t over = rows / was.rows > c->first ? rows / was.rows : c->first;
+    const uint64_t begin = over * was.rows, closed = begin - c->first * was.rows;
+    const uint64_t used = batch_queue_used(queue, was.batch, c->first * was.rows, begin);
+    if (over > c->first) c->lost += closed - used + c->applied[0];
+    c->applied[0] = (over > c->first ? 0 : -c->applied[0]) + begin % now +
+                    batch_queue_used(queue, was.batch, begin, rows);
+    c->first = begin / now;
+    c->share = *share;
+    begin_at(share, (rows + share->batch - 1) / share->batch, step, ret);
+    *ret_left = all_rows(share, ret) - brought;
+    if (data_share_is_queue(share)) leave_out(c, all_rows(share, ret) - c->first * share->rows);
+    return c->first * data_share_epochs(share);
 }
 
 /* ---- as numbers ---- */
@@ -242,7 +411,7 @@ bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
 void covered_pack(const struct covered *c, uint64_t ret_numbers[COVERED_NUMBERS])
 {
     const uint64_t numbers[COVERED_NUMBERS] = {c->epoch, c->rows, c->applied, c->twice,
-                                               c->lost,  c->late, c->total};
+                                               c->lost,  c->late, c->total,   c->epochs};
     for (int i = 0; i < COVERED_NUMBERS; i++) ret_numbers[i] = htole64(numbers[i]);
 }
 
@@ -252,6 +421,13 @@ bool covered_unpack(const struct message *m, struct covered *ret)
     if (!m->body || m->body_bytes != sizeof n) return false;
     memcpy(n, m->body, sizeof n);
     for (int i = 0; i < COVERED_NUMBERS; i++) n[i] = le64toh(n[i]);
-    *ret = (struct covered){n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
-    return true;
+    *ret = (struct covered){.epoch = n[0],
+                            .epochs = n[7],
+                            .rows = n[1],
+                            .applied = n[2],
+                            .twice = n[3],
+                            .lost = n[4],
+                            .late = n[5],
+                            .total = n[6]};
+    return n[7] > 0;
 }

@@ -6,6 +6,11 @@
  * counted on has pushed beyond it. Then it is closed: rows that were not applied are lost (their
  * gradients were dropped, or their worker is gone), those that were applied more than once twice.
  * What comes of a closed epoch after all (of a worker that is back) is late.
+ *
+ * Where ps/0 hands batches out from a queue (queue.h) it knows of each whether it was used: an
+ * epoch is open until all of it is.
+ *
+ * A push may bring many small epochs. Then several of them are counted as if they were one.
  */
 #ifndef CORE_CLUSTER_ROLE_COVERAGE_H
 #define CORE_CLUSTER_ROLE_COVERAGE_H
@@ -29,17 +34,22 @@ struct data_share {
     uint64_t rows;     /* of an epoch; 0: nothing is counted; DATA_ROWS_ENDLESS: there is no end */
     uint64_t batch;    /* rows of a gradient */
     uint64_t workers;  /* 1 .. SHARE_WORKERS_MAX */
-    uint64_t replicas; /* gradients of a round: what is summed into one push follows from them */
+    uint64_t replicas; /* gradients of a round: what is summed into one push follows from them; 0:
+                          all workers use one queue, and `workers` is 1 */
 };
+bool data_share_is_queue(const struct data_share *);
+/* How many are counted as one, and their rows. */
+uint64_t data_share_epochs(const struct data_share *);
+uint64_t data_share_rows(const struct data_share *);
 uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
-/* Can it be counted? Not where a push brings more epochs than are open at a time, nor by more
- * workers than a job has. */
+/* Can it be counted? Not of no rows, nor by more workers than a job has. */
 bool data_share_is_countable(const struct data_share *);
 
 struct coverage {
     struct data_share share;
-    uint64_t first;                    /* the oldest open epoch */
-    uint64_t applied[COVERAGE_EPOCHS]; /* rows, of the epochs from `first` on */
+    uint64_t first;                    /* the oldest open one: epoch, or so many as are one */
+    uint64_t applied[COVERAGE_EPOCHS]; /* rows, of those from `first` on; of a queue: of the first,
+                                          those that were left out when it began */
     uint64_t twice, lost, late;        /* rows, of all closed epochs */
     uint64_t total;                    /* rows of all pushes that were applied */
 };
@@ -65,17 +75,38 @@ void coverage_apply(struct coverage *, int worker, uint64_t sequence);
 /* Has a worker that has pushed so often nothing more to bring for the oldest epoch? */
 bool coverage_is_past(const struct coverage *, int worker, uint64_t pushes);
 
-/* How many rows so many pushes bring. */
+/* How many rows so many pushes bring, and where in the stream the last one of them ends. */
 uint64_t coverage_brought(const struct coverage *, int worker, uint64_t pushes);
+uint64_t coverage_reached(const struct coverage *, int worker, uint64_t pushes);
+/* Rows before `reached` that are not in the values, of what is open. */
+uint64_t coverage_missing(const struct coverage *, uint64_t reached);
 
-/* Of one epoch, and of the run so far; what ps/0 tells the chief. Rows of one that is endless:
- * those that pushes have brought. */
+/* ---- of a queue ---- */
+
+struct batch_queue; /* queue.h */
+/* A push of one batch. */
+void coverage_apply_batch(struct coverage *);
+/* Is nothing left of the oldest epoch? */
+bool coverage_has_all(const struct coverage *, const struct batch_queue *);
+/* As coverage_go_on, to a queue or from one: from shares, all that nobody has brought is handed out
+ * first; to shares, it is left out. queue: of the share that is a queue. false: no memory, or too
+ * much is open. */
+bool coverage_to_queue(struct coverage *, const struct data_share *, const struct ledger *before,
+                       struct batch_queue *ret);
+uint64_t coverage_from_queue(struct coverage *, const struct data_share *,
+                             const struct batch_queue *, uint64_t step, struct ledger *ret,
+                             uint64_t *ret_left);
+
+/* Of one epoch, or of several that are counted as one, and of the run so far; what ps/0 tells the
+ * chief. Rows of one that is endless: those that pushes have brought. */
 struct covered {
-    uint64_t epoch, rows, applied;
+    uint64_t epoch, epochs; /* the first, and how many */
+    uint64_t rows, applied; /* of all of them */
     uint64_t twice, lost, late, total;
 };
-struct covered coverage_of_oldest(const struct coverage *);
-struct covered coverage_close(struct coverage *); /* the oldest */
+/* The oldest. queue: of a share that is one. */
+struct covered coverage_of_oldest(const struct coverage *, const struct batch_queue *);
+struct covered coverage_close(struct coverage *, const struct batch_queue *);
 
 /* As a row of numbers, in the order of the struct: in SETUP and in checkpoints. */
 enum { COVERAGE_NUMBERS = 9 + COVERAGE_EPOCHS };
@@ -84,7 +115,7 @@ void coverage_numbers(const struct coverage *, int64_t ret[COVERAGE_NUMBERS]);
 bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret);
 
 /* The same as a body in the byte order of the wire: COVERED. */
-enum { COVERED_NUMBERS = 7 };
+enum { COVERED_NUMBERS = 8 };
 void covered_pack(const struct covered *, uint64_t ret_numbers[COVERED_NUMBERS]);
 bool covered_unpack(const struct message *, struct covered *ret);
 

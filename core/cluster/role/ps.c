@@ -103,6 +103,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->tickets = p->step = p->counters.applied = p->advanced = 0;
     p->is_stopping = false;
     p->coverage = (struct coverage){0};
+    batch_queue_free(&p->queue);
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         *m = (struct member){
@@ -129,6 +130,21 @@ static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *o
     m->sequence = (uint64_t)p->arrays;
 }
 
+/* Plans are no longer than a part of an epoch, so that none is left behind for long. */
+static bool open_queue(struct ps_role *p, const struct ps_config *c)
+{
+    const struct data_share *s = &c->coverage.share;
+    const uint64_t parts = 4 * (uint64_t)p->options.workers, least = 4, most = PLAN_BATCHES_MAX;
+    if (p->options.task != 0 || c->is_sync || !data_share_is_queue(s)) return true;
+    const uint64_t ahead = s->rows / s->batch / parts;
+    if (!batch_queue_open(&p->queue, p->options.workers,
+                          (int)(ahead < least  ? least
+                                : ahead > most ? most
+                                               : ahead)))
+        return false;
+    return !c->queue_numbers || batch_queue_read(&p->queue, c->queue, c->queue_numbers);
+}
+
 void ps_role_set_up(struct role *role, const struct setup_result *r, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
@@ -139,6 +155,10 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     p->block = parts_of(r->config.block_bytes);
+    if (!r->result && !open_queue(p, &r->config)) {
+        ps_end(p, EXIT_FAILED, "no memory for the batches that are handed out", NOBODY, out);
+        return;
+    }
     if (r->result) {
         struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
         m->code = READY_FAILED;
@@ -150,9 +170,12 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     p->step = p->tickets = r->config.step;
     for (int w = 0; w < p->options.workers && r->config.ledger; w++)
         p->members[w].ledger = r->config.ledger[w];
-    if (p->options.task == 0 && r->config.coverage.share.workers == (uint64_t)p->options.workers)
-        p->coverage = r->config.coverage;
+    const struct data_share *share = &r->config.coverage.share;
+    const bool is_ours =
+        data_share_is_queue(share) || share->workers == (uint64_t)p->options.workers;
+    if (p->options.task == 0 && is_ours) p->coverage = r->config.coverage;
     p->config.ledger = NULL;
+    p->config.queue = NULL;
     tell_state(p, out);
     ps_share(p, ps_chief(p), out);
     send_ready(p, r->config.is_restored || !r->config.block_bytes ? READY_RESTORED : READY_WANTS,
@@ -491,6 +514,8 @@ void ps_role_free(struct role *role)
     free(p->cut.target);
     free(p->cut.as_of);
     free(p->cut.numbers);
+    free(p->cut.queue);
+    batch_queue_free(&p->queue);
     free(p);
 }
 
@@ -534,6 +559,13 @@ const struct coverage *ps_role_coverage(const struct role *role)
 {
     const struct ps_role *p = (const struct ps_role *)role;
     return p->cut.writing ? &p->cut.covers : &p->coverage;
+}
+
+const int64_t *ps_role_queue(const struct role *role, int *ret_count)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    *ret_count = p->cut.queue_count;
+    return p->cut.queue;
 }
 
 uint64_t ps_role_step(const struct role *role)

@@ -41,7 +41,8 @@
  * stood still does not count.
  *
  * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
- * over (coverage.h).
+ * over (coverage.h). In asynchronous training it also says which batches a worker computes next
+ * (queue.h): by a PLAN, ahead of the values whose ticket is for the first of them.
  *
  * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
  * same step, and it takes its part. The others take theirs when everything that ps/0 took has
@@ -70,6 +71,8 @@ struct ps_config { /* from the chief's SETUP */
     bool is_restored;            /* the runner has read its part of the checkpoint */
     const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
     struct coverage coverage;    /* ps/0: as of `step`; of no rows: nothing is counted */
+    const int64_t *queue;        /* [queue_numbers] queue.h; where the share is one. Copied */
+    int queue_numbers;           /* 0: nothing has been used yet */
 };
 
 /* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than
@@ -123,6 +126,8 @@ bool ps_role_obeys(const struct role *, int worker); /* it is here, and leads */
 /* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
 const struct ledger *ps_role_ledger(const struct role *, int worker);
 const struct coverage *ps_role_coverage(const struct role *); /* ps/0; the same */
+/* ps/0, while ACTION_CUT is carried out; [*ret_count] none where rows are shared otherwise */
+const int64_t *ps_role_queue(const struct role *, int *ret_count);
 uint64_t ps_role_step(const struct role *);
 /* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
 const char *ps_role_check(const struct role *);

@@ -1,5 +1,19 @@
-/* ps_cover.c - ps/0 counts which rows are in the values (coverage.h), and tells the chief. */
+/* ps_cover.c - ps/0 counts which rows are in the values (coverage.h), and tells the chief; and says
+ * which batches come next, where they are handed out from a queue (queue.h). */
+#include <endian.h>
+#include <stdlib.h>
+
 #include "core/cluster/role/ps_inside.h"
+
+static bool is_queue(const struct ps_role *p)
+{
+    return p->queue.workers > 0;
+}
+
+static const struct batch_queue *queue_of(const struct ps_role *p)
+{
+    return is_queue(p) ? &p->queue : NULL;
+}
 
 static void tell(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
 {
@@ -30,8 +44,15 @@ static bool is_over(const struct ps_role *p)
 
 static void close_oldest(struct ps_role *p, struct outbox *out)
 {
-    const struct covered closed = coverage_close(&p->coverage);
+    const struct covered closed = coverage_close(&p->coverage, queue_of(p));
     tell(p, &closed, true, out);
+}
+
+static void cover_batch(struct ps_role *p, struct outbox *out)
+{
+    coverage_apply_batch(&p->coverage);
+    for (int i = 0; i < COVERAGE_EPOCHS && coverage_has_all(&p->coverage, &p->queue); i++)
+        close_oldest(p, out);
 }
 
 /* A push brings fewer epochs than are open at a time. */
@@ -40,6 +61,10 @@ void ps_cover(struct ps_role *p, int worker, struct outbox *out)
     struct coverage *c = &p->coverage;
     const uint64_t sequence = p->members[worker].ledger.taken;
     if (!c->share.rows) return;
+    if (is_queue(p)) {
+        cover_batch(p, out);
+        return;
+    }
     for (int i = 0; i < COVERAGE_EPOCHS && coverage_is_full(c, worker, sequence); i++)
         close_oldest(p, out);
     coverage_apply(c, worker, sequence);
@@ -53,16 +78,28 @@ static bool is_endless(const struct ps_role *p)
 
 static void tell_brought(struct ps_role *p, bool is_end, struct outbox *out)
 {
-    struct covered covered = coverage_of_oldest(&p->coverage);
+    struct covered covered = coverage_of_oldest(&p->coverage, NULL);
     covered.rows = 0;
     for (int w = 0; w < p->options.workers; w++)
         covered.rows += coverage_brought(&p->coverage, w, pushes_of(&p->members[w]));
     tell(p, &covered, is_end, out);
 }
 
+/* What nobody has brought up to where somebody is, nobody will bring. */
+static uint64_t missing(const struct ps_role *p)
+{
+    uint64_t most = 0;
+    for (int w = 0; w < p->options.workers && !is_queue(p); w++) {
+        const uint64_t reached = coverage_reached(&p->coverage, w, pushes_of(&p->members[w]));
+        if (reached > most) most = reached;
+    }
+    return coverage_missing(&p->coverage, most);
+}
+
 void ps_tell_coverage(struct ps_role *p, struct outbox *out)
 {
-    const struct covered open = coverage_of_oldest(&p->coverage);
+    struct covered open = coverage_of_oldest(&p->coverage, queue_of(p));
+    if (open.rows && !is_endless(p) && !is_queue(p)) open.lost += missing(p);
     if (is_endless(p))
         tell_brought(p, true, out);
     else if (open.rows)
@@ -72,4 +109,79 @@ void ps_tell_coverage(struct ps_role *p, struct outbox *out)
 void ps_tell_coverage_at_cut(struct ps_role *p, struct outbox *out)
 {
     if (is_endless(p)) tell_brought(p, false, out);
+}
+
+/* ---- what comes next ---- */
+
+void ps_take_batch(struct ps_role *p, int worker, bool is_dropped)
+{
+    if (!is_queue(p) || !batch_queue_has_next(&p->queue, worker)) return;
+    const bool is_again = p->queue.plans[worker].again != 0;
+    const uint64_t batch = batch_queue_take(&p->queue, worker);
+    if (is_again && !is_dropped) p->coverage.twice += p->coverage.share.batch;
+    if (!is_again && is_dropped) batch_queue_put_back(&p->queue, batch);
+}
+
+void ps_commit_batch(struct ps_role *p, int worker, bool is_out)
+{
+    if (!is_queue(p)) return;
+    p->queue.plans[worker].is_committed = is_out;
+    if (p->members[worker].standing == EXCUSED) batch_queue_lose(&p->queue, worker);
+}
+
+void ps_reclaim_batch(struct ps_role *p, int worker)
+{
+    if (is_queue(p)) batch_queue_reclaim(&p->queue, worker);
+}
+
+void ps_leave_batches(struct ps_role *p, int worker)
+{
+    if (is_queue(p)) batch_queue_give_back(&p->queue, worker);
+}
+
+void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
+{
+    uint64_t numbers[PLAN_NUMBERS_MAX];
+    int first;
+    if (!is_queue(p) || !member_is_here(&p->members[worker])) return;
+    const int count = batch_queue_tell(&p->queue, worker, numbers, &first);
+    if (!count) return;
+    uint64_t *body = arena_array(&out->texts, (size_t)count, sizeof *body);
+    for (int i = 0; i < count; i++) body[i] = htole64(numbers[i]);
+    struct message *m = ps_send(p, worker, MESSAGE_PLAN, out);
+    m->sequence = p->members[worker].ledger.received + (uint64_t)first;
+    m->body = body;
+    m->body_bytes = (uint32_t)((size_t)count * sizeof *body);
+}
+
+/* As many as there will be steps. */
+static uint64_t room(const struct ps_role *p)
+{
+    const uint64_t last = p->config.last_step, open = batch_queue_open_batches(&p->queue);
+    const uint64_t left = last > p->step ? last - p->step : 0;
+    return left > open ? left - open : 0;
+}
+
+bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
+{
+    if (!is_queue(p)) return true;
+    if (!batch_queue_plan(&p->queue, worker, room(p))) return false;
+    if (!p->queue.plans[worker].is_told) ps_say_plan(p, worker, out);
+    return true;
+}
+
+/* One that there is no memory for is not known, where the run goes on from here. */
+void ps_note_queue(struct ps_role *p)
+{
+    struct cut *cut = &p->cut;
+    const int count = is_queue(p) ? batch_queue_count(&p->queue) : 0;
+    cut->queue_count = 0;
+    if (count > cut->queue_capacity) {
+        free(cut->queue);
+        cut->queue = malloc((size_t)count * sizeof *cut->queue);
+        cut->queue_capacity = cut->queue ? count : 0;
+    }
+    if (count > cut->queue_capacity || !count) return;
+    batch_queue_numbers(&p->queue, cut->queue);
+    cut->queue_count = count;
 }

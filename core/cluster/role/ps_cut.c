@@ -155,6 +155,7 @@ static void note_ledger(struct ps_role *p)
             note_dropped(&p->cut.as_of[w], &p->cut.target[w]);
     }
     p->cut.covers = p->coverage;
+    ps_note_queue(p);
 }
 
 static void make_cut(struct ps_role *p, struct outbox *out)

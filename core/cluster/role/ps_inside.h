@@ -10,6 +10,7 @@
 
 #include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/ps.h"
+#include "core/cluster/role/queue.h"
 
 enum ps_life { EMPTY, READY, SERVING, ENDED };
 
@@ -97,7 +98,9 @@ struct cut {
     struct ledger *target;  /* [workers]; not ps/0: what must be here */
     struct ledger *as_of;   /* [workers]: the ledger at the cut */
     struct coverage covers; /* ps/0: as of the cut */
-    uint64_t *numbers;      /* of the message with it */
+    int64_t *queue;         /* [queue_count], of queue_capacity; likewise */
+    int queue_count, queue_capacity;
+    uint64_t *numbers; /* of the message with it */
     int shard, shards;
     bool is_kept;     /* ps/0: all have made it, and workers stay held (RESUME_STAY) */
     bool is_holding;  /* ps/0: somebody waits for the end of the cut */
@@ -133,6 +136,7 @@ struct ps_role {
     struct cut cut;
     struct ps_counters counters;
     struct coverage coverage; /* ps/0: of what is applied */
+    struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
     struct patience patience;
     uint64_t term;     /* the highest that was heard of */
     uint64_t lease_ms; /* ps/0: until when its chief need not be heard */
@@ -186,7 +190,20 @@ void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
 /* Before the APPLY of these: what has advanced stays, if it is of them. */
 void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
 
-void ps_cover(struct ps_role *, int worker, struct outbox *);    /* its last push is applied */
+void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
+/* A push of this worker has come, for which it had a ticket. */
+void ps_take_batch(struct ps_role *, int worker, bool is_dropped);
+/* A ticket for the next one is out, or has come back. */
+void ps_commit_batch(struct ps_role *, int worker, bool is_out);
+void ps_leave_batches(struct ps_role *, int worker); /* it is excused */
+/* A push that it shows to this ps late comes again of the same batch, also where that was given to
+ * another one meanwhile. */
+void ps_reclaim_batch(struct ps_role *, int worker);
+/* Before it gets one: the batch that it is for, and some of the next ones, are planned, and it is
+ * told. false: there is none. */
+bool ps_plan(struct ps_role *, int worker, struct outbox *);
+void ps_say_plan(struct ps_role *, int worker, struct outbox *);
+void ps_note_queue(struct ps_role *);                            /* for a cut */
 void ps_tell_coverage(struct ps_role *, struct outbox *);        /* so far: the job ends */
 void ps_tell_coverage_at_cut(struct ps_role *, struct outbox *); /* of data without end */
 

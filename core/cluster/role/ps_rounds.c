@@ -15,19 +15,30 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 
 /* ---- tickets ---- */
 
-/* May the worker that is answered compute one more step? */
-static bool give_ticket(struct ps_role *p, struct member *m)
+/* May the worker that is answered compute one more step? has_batch: there is something for it. */
+static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
 {
+    struct member *m = &p->members[worker];
     m->ticket_step = p->step;
     m->has_returned = false;
     if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
-    if (!m->holds_ticket && (p->tickets < p->config.last_step || m->is_owed)) {
+    const bool is_any = p->tickets < p->config.last_step || m->is_owed;
+    if (!m->holds_ticket && has_batch && is_any) {
         p->tickets++;
         m->holds_ticket = true;
+        ps_commit_batch(p, worker, true);
     }
     m->is_owed = false;
     return m->holds_ticket;
+}
+
+/* What a ticket will be for is known before it. */
+static bool prepare_ticket(struct ps_role *p, int worker, struct outbox *out)
+{
+    const struct member *m = &p->members[worker];
+    const bool is_any = m->holds_ticket || m->is_owed || p->tickets < p->config.last_step;
+    return is_any && ps_plan(p, worker, out);
 }
 
 bool ps_all_finished(const struct ps_role *p)
@@ -57,12 +68,13 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     const struct stretch front = parts_take_front(&p->block, &left);
     ps_send_parts(p, worker, left, out);
     m->given = 0;
+    const bool has_batch = prepare_ticket(p, worker, out);
     struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
     if (m->push == PUSH_DROPPED) values->code |= VALUES_DROPPED;
     bool is_last = worker == ps_chief(p) && ps_all_finished(p);
-    if (is_last && (p->config.is_sync || !give_ticket(p, m)))
+    if (is_last && (p->config.is_sync || !give_ticket(p, worker, has_batch)))
         values->code |= VALUES_FINAL;
-    else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
+    else if (give_ticket(p, worker, has_batch)) /* asynchronous: perhaps one that came back */
         values->code |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
     if (p->is_stopping) values->code |= VALUES_STOPS;
@@ -122,7 +134,9 @@ static void return_ticket(struct ps_role *p, int worker)
     struct member *m = &p->members[worker];
     if (!m->holds_ticket) return;
     m->holds_ticket = false;
-    if (!p->config.is_sync && p->options.task == 0) p->tickets--;
+    if (p->config.is_sync || p->options.task != 0) return;
+    p->tickets--;
+    ps_commit_batch(p, worker, false);
 }
 
 /* Whoever holds one and is gone may have shown its push to another ps. So the ticket waits for it,
@@ -187,6 +201,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member->is_owed = m->code == JOIN_OWED && !p->config.is_sync && p->options.task == 0;
     member->makes_good = m->code == JOIN_TAKES_BACK || member->is_owed;
     if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
+    if (member->is_owed && !member->holds_ticket) ps_reclaim_batch(p, worker);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
@@ -203,6 +218,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     ledger_pack(&member->ledger, 1, member->numbers);
     answer->body = member->numbers;
     answer->body_bytes = sizeof member->numbers;
+    ps_say_plan(p, worker, out);
     if (comes_again && !is_to_say_whether(p)) return;
     member->wants_values = true;
     member->wanted_step = m->step;
@@ -322,7 +338,10 @@ void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *out)
 {
     p->counters.dropped_stale++;
-    if (!p->config.is_sync && p->options.task == 0 && had_ticket) p->tickets--;
+    if (!p->config.is_sync && p->options.task == 0 && had_ticket) {
+        p->tickets--;
+        ps_take_batch(p, worker, true);
+    }
     member_set_push(&p->members[worker], PUSH_DROPPED);
     answer(p, worker, out);
 }
@@ -367,6 +386,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
         return;
     }
     take(member, m);
+    ps_take_batch(p, worker, false);
     p->applying[0] = worker;
     outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, p->step});
     p->step++;

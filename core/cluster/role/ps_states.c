@@ -111,6 +111,10 @@ static const char *check_tickets(const struct ps_role *p)
     uint64_t held = 0;
     if (p->config.is_sync || p->options.task != 0 || p->phase != SERVING) return NULL;
     for (int w = 0; w < p->options.workers; w++) held += p->members[w].holds_ticket;
+    for (int w = 0; w < p->queue.workers; w++)
+        if (p->queue.plans[w].is_committed != p->members[w].holds_ticket)
+            return "a ticket is for no batch, or a batch has none";
+    if (p->queue.workers && batch_queue_check(&p->queue)) return batch_queue_check(&p->queue);
     return p->tickets == p->step + held ? NULL : "tickets are not the steps and those held";
 }
 

@@ -139,6 +139,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
     outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
                (unsigned long long)waited_s, flag);
     if (p->config.is_sync) m->holds_ticket = false;
+    ps_leave_batches(p, worker);
     ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
     ps_try_cut(p, out);

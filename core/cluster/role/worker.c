@@ -1,8 +1,10 @@
 /* worker.c - see worker.h: the life of a worker and what it does with each message. */
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/role/queue.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_inside.h"
 
@@ -244,6 +246,30 @@ static void covered(const struct worker_role *w, int ps, const struct message *m
     outbox_add_covered(out, (struct action_covered){covered, .is_over = m->code != 0});
 }
 
+/* Ranges, none of which is empty. false: it is no plan. */
+static bool read_plan(const struct message *m, uint64_t numbers[PLAN_NUMBERS_MAX], int *ret_count)
+{
+    const size_t pair = 2 * sizeof *numbers, bytes = PLAN_NUMBERS_MAX * sizeof *numbers;
+    if (!m->sequence || !m->body_bytes || m->body_bytes > bytes || m->body_bytes % pair)
+        return false;
+    memcpy(numbers, m->body, m->body_bytes);
+    *ret_count = (int)(m->body_bytes / pair);
+    for (int i = 0; i < 2 * *ret_count; i++) numbers[i] = le64toh(numbers[i]);
+    for (int i = 0; i < 2 * *ret_count; i += 2)
+        if (numbers[i] >= numbers[i + 1] || numbers[i + 1] > MESSAGE_COUNT_MAX) return false;
+    return true;
+}
+
+static void plan(int ps, const struct message *m, struct outbox *out)
+{
+    uint64_t *numbers = arena_array(&out->texts, PLAN_NUMBERS_MAX, sizeof *numbers);
+    int count;
+    if (ps == 0 && read_plan(m, numbers, &count))
+        outbox_add_plan(out, (struct action_plan){m->sequence - 1, numbers, count});
+    else
+        outbox_breach(out, true, "ps/%d sent a PLAN that tells of no batches", ps);
+}
+
 /* What belongs to the generation that this worker takes part in. */
 static void on_current(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
@@ -253,6 +279,9 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
         break;
     case MESSAGE_LEDGER:
         worker_ledger(w, ps, m, out);
+        break;
+    case MESSAGE_PLAN:
+        plan(ps, m, out);
         break;
     case MESSAGE_VALUES:
         worker_values(w, ps, m, out);

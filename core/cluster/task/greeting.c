@@ -65,17 +65,27 @@ static json_t *roster_json(const struct cluster_spec *cluster)
                      r.count[JOB_WORKER]);
 }
 
+/* Of a worker that reads for itself. */
+static json_t *data_json(const struct data_said *data)
+{
+    char digest[20], spec[20];
+    snprintf(digest, sizeof digest, "%016" PRIx64, data->digest);
+    snprintf(spec, sizeof spec, "%016" PRIx64, data->spec);
+    if (!data->digest) return NULL;
+    return json_pack("{sI ss ss}", "rows", (json_int_t)data->rows, "digest", digest, "spec", spec);
+}
+
 static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
 {
     const struct cluster_spec *cluster = t->options.cluster;
     char incarnation[20];
     snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
-    json_t *me =
-        json_pack("{si ss si ss so so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
-                  job_name(t->job), "task", t->index, "incarnation", incarnation, "ps_hosts",
-                  hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
-                  hosts_json(cluster, JOB_WORKER, is_whole), "roster", roster_json(cluster), "spec",
-                  t->options.fingerprint, "boot_id", greeting_boot_id(), "shm", shm_name);
+    json_t *me = json_pack("{si ss si ss so so so ss* ss ss* so*}", "protocol", PROTOCOL_VERSION,
+                           "job", job_name(t->job), "task", t->index, "incarnation", incarnation,
+                           "ps_hosts", hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
+                           hosts_json(cluster, JOB_WORKER, is_whole), "roster",
+                           roster_json(cluster), "spec", t->options.fingerprint, "boot_id",
+                           greeting_boot_id(), "shm", shm_name, "data", data_json(&t->data));
     char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
     json_decref(me);
     return text;
@@ -157,6 +167,30 @@ err greeting_compare_specs(const char *name, const char *fingerprint, const char
         name, fingerprint, other_name, other_fingerprint);
 }
 
+err greeting_compare_data(const char *name, const struct data_said *data, const char *other_name,
+                          const struct data_said *other)
+{
+    if (!data->digest || !other->digest || data->digest == other->digest) return OK;
+    if (data->rows != other->rows)
+        return fail(ERR_INPUT,
+                    "data.train differs: %s has %llu rows, %s has %llu; all workers want the same "
+                    "files, whole",
+                    name, (unsigned long long)data->rows, other_name,
+                    (unsigned long long)other->rows);
+    return fail(ERR_INPUT,
+                "data.train differs: %s and %s have %llu rows each, but not the same ones, or in "
+                "another order; all workers want the same files",
+                name, other_name, (unsigned long long)data->rows);
+}
+
+static void read_data(json_t *json, struct data_said *ret)
+{
+    json_int_t rows = 0;
+    const char *digest = "0", *spec = "0";
+    json_unpack(json, "{s?{s?I s?s s?s}}", "data", "rows", &rows, "digest", &digest, "spec", &spec);
+    *ret = (struct data_said){(uint64_t)rows, strtoull(digest, NULL, 16), strtoull(spec, NULL, 16)};
+}
+
 /* The text members, cut to their limits. */
 static err read_texts(json_t *json, struct greeting *ret)
 {
@@ -168,6 +202,7 @@ static err read_texts(json_t *json, struct greeting *ret)
     snprintf(ret->fingerprint, sizeof ret->fingerprint, "%s", fingerprint);
     snprintf(ret->boot_id, sizeof ret->boot_id, "%s", boot_id);
     snprintf(ret->shm_name, sizeof ret->shm_name, "%s", shm);
+    read_data(json, &ret->data);
     return OK;
 }
 

@@ -1,11 +1,11 @@
 /* greeting.h - the first words on every connection: who am I, and do we belong together?
  *
  * HELLO (worker to ps) and WELCOME (ps to worker) carry one JSON object: protocol version, job,
- * task, incarnation, the hosts of the cluster, the spec's fingerprint, the host's boot id and the
- * name where this task listens for shared memory. Lists name all tasks that there may be, the
- * roster says how many of them take part. What does not fit together is refused with a text that
- * says what differs. Lists of hosts that make it longer than TASK_GREETING_BYTES_MAX go as their
- * lengths and digests: two thousand names or so.
+ * task, incarnation, the hosts of the cluster, the spec's fingerprint, what it trains on, the
+ * host's boot id and the name where this task listens for shared memory. Lists name all tasks that
+ * there may be, the roster says how many of them take part. What does not fit together is refused
+ * with a text that says what differs. Lists of hosts that make it longer than
+ * TASK_GREETING_BYTES_MAX go as their lengths and digests: two thousand names or so.
  *
  * A visitor (visit.h) belongs to no cluster: its HELLO says the protocol version and the job
  * "visitor", and is compared with nothing else.
@@ -24,6 +24,7 @@ struct greeting {
     struct roster roster;
     uint64_t incarnation;
     char fingerprint[17]; /* "" unknown */
+    struct data_said data;
     char boot_id[BOOT_ID_MAX];
     char shm_name[ADDRESS_MAX]; /* "" none */
 };
@@ -39,6 +40,10 @@ err greeting_read(const struct task *, const struct message *, struct greeting *
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
 err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
                            const char *other_fingerprint);
+
+/* "data.train differs: worker/1 has 6 rows, worker/0 has 8" */
+err greeting_compare_data(const char *name, const struct data_said *, const char *other_name,
+                          const struct data_said *other);
 
 /* REFUSED, with error_text(). */
 struct message greeting_refusal(const struct task *, int exit_code);

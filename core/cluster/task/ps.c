@@ -123,8 +123,23 @@ void connection_refuse(struct connection *connection, err why)
     connection_hang_up(connection);
 }
 
-/* All specs must be the chief's (or this ps' own, where it has one). Whoever came before it is held
- * against it now. */
+/* Of another spec the data are others, too; and what was measured of them is part of the spec. */
+static err compare(const struct ps_task *p, const char *name, const char *fingerprint,
+                   const struct data_said *data)
+{
+    const bool is_one_spec = data->spec && data->spec == p->data.spec;
+    if (!is_one_spec) return greeting_compare_specs(name, fingerprint, p->spec_of, p->spec);
+    TRY(greeting_compare_data(name, data, p->data_of, &p->data));
+    const err e = greeting_compare_specs(name, fingerprint, p->spec_of, p->spec);
+    if (!e) return OK;
+    return fail(ERR_INPUT,
+                "data.train differs: %s and %s have measured other numbers or words of it; all "
+                "workers want the same files",
+                name, p->data_of);
+}
+
+/* All specs must be the chief's (or this ps' own, where it has one), and all data. Whoever came
+ * before it is held against it now. */
 static void compare_earlier(struct ps_task *p)
 {
     char name[TASK_NAME_MAX];
@@ -134,10 +149,10 @@ static void compare_earlier(struct ps_task *p)
         struct peer *peer = &p->task.peers[l->worker];
         int worker = l->worker;
         task_name(JOB_WORKER, worker, name);
-        const err e = greeting_compare_specs(name, peer->fingerprint, p->spec_of, p->spec);
+        const err e = compare(p, name, peer->fingerprint, &peer->data);
         if (!e) continue;
         connection_refuse(l, e);
-        task_peer_lost(&p->task, worker, "its spec differs");
+        task_peer_lost(&p->task, worker, "its spec or its data differ");
     }
 }
 
@@ -145,11 +160,18 @@ static err check_spec(struct ps_task *p, const struct greeting *g)
 {
     char name[TASK_NAME_MAX];
     task_name(g->job, g->task, name);
-    if (p->spec[0]) return greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec);
+    TRY(compare(p, name, g->fingerprint, &g->data));
     if (g->task != ps_role_chief(p->task.role)) return OK;
-    snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
-    snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
-    compare_earlier(p);
+    const bool is_first = !p->spec[0] || (!p->data.digest && g->data.digest);
+    if (!p->spec[0]) {
+        snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
+        snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
+    }
+    if (!p->data.digest) {
+        p->data = g->data;
+        snprintf(p->data_of, sizeof p->data_of, "%s", name);
+    }
+    if (is_first) compare_earlier(p);
     return OK;
 }
 
@@ -234,6 +256,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     if (peer->incarnation != g.incarnation) peer->came_ms = clock_ms();
     peer->incarnation = g.incarnation;
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
+    peer->data = g.data;
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
              link_transport(connection->link)->name, link_peer_name(connection->link));
     ps_task_consider_advance(p);

@@ -24,6 +24,7 @@ struct cut_job {
     struct share *share; /* the slices' names are in it */
     struct shard shard;  /* of copies */
     int64_t coverage[COVERAGE_COLUMNS];
+    int64_t *data; /* as shard has it */
     float *memory;
     struct ps_tables *tables; /* held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
@@ -60,6 +61,23 @@ static err copy_arrays(struct cut_job *job, const struct ps_task *p)
     return d->kernels->synchronize(d);
 }
 
+/* Without memory it is not known, as in a checkpoint of others. */
+static void copy_data(struct cut_job *job, const struct ps_task *p)
+{
+    const struct data_identity *data = &job->share->setup.data;
+    int count;
+    const int64_t *queue = ps_role_queue(p->task.role, &count);
+    if (!data->rows && !count) return;
+    int64_t *numbers = malloc((IDENTITY_NUMBERS + (size_t)count) * sizeof *numbers);
+    if (!numbers) return;
+    numbers[0] = data->rows;
+    numbers[1] = data->order;
+    if (count) memcpy(numbers + IDENTITY_NUMBERS, queue, (size_t)count * sizeof *numbers);
+    job->data = numbers;
+    job->shard.data = numbers;
+    job->shard.data_count = IDENTITY_NUMBERS + count;
+}
+
 static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 {
     static_assert((int)COVERAGE_COLUMNS == (int)COVERAGE_NUMBERS, "of a checkpoint and of a role");
@@ -68,6 +86,7 @@ static void copy_ledger(struct cut_job *job, const struct ps_task *p)
         coverage_numbers(coverage, job->coverage);
         job->shard.coverage = job->coverage;
     }
+    copy_data(job, p);
     static_assert((int)LEDGER_COLUMNS == (int)LEDGER_NUMBERS, "a row of a checkpoint is a ledger");
     for (int w = 0; w < job->shard.workers; w++)
         ledger_numbers(ps_role_ledger(p->task.role, w),
@@ -106,6 +125,7 @@ static void close_job(struct cut_job *job)
     share_release(job->share);
     free(job->memory);
     free(job->shard.ledger);
+    free(job->data);
     free(job->piece);
     free(job);
     p->cut = NULL;

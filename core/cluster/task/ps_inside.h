@@ -73,7 +73,9 @@ struct ps_task {
     struct connection *connections;
     int strangers;
     struct log_limit refused, silent, wrong, unserved; /* lines about peers */
-    char spec[17]; /* fingerprint that all must have; "" until one is known */
+    char spec[17];         /* fingerprint that all must have; "" until one is known */
+    struct data_said data; /* likewise; of a chief, whose name is */
+    char data_of[TASK_NAME_MAX];
     char spec_of[TASK_NAME_MAX];
 
     struct share *share; /* NULL until the first SETUP */

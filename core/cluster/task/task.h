@@ -46,6 +46,12 @@ struct task_options {
     void *listens_context;
 };
 
+/* What a worker trains on, as it greets: tasks that share out rows have the same ones. */
+struct data_said {
+    uint64_t rows, digest; /* digest 0: nothing is said */
+    uint64_t spec;         /* fingerprint of the spec without what is measured of them */
+};
+
 /* The other end, by index in its job. */
 struct peer {
     struct link *link; /* NULL: not there */
@@ -56,6 +62,7 @@ struct peer {
     uint64_t incarnation;
     uint64_t came_ms; /* was_up: ps: since when this life of it is known; worker: the link */
     char fingerprint[17];
+    struct data_said data;
     /* worker: how connecting goes */
     uint64_t retry_ms; /* when to try again */
     uint32_t tries;
@@ -86,6 +93,7 @@ struct task {
     struct peer *peers;
     struct outbox outbox;
     enum number wire, wire_values; /* what gradients travel as, and values */
+    struct data_said data;         /* of a worker that reads for itself; before it greets */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
     struct log_limit breaches; /* what peers may not say */
     struct log_budget lines;   /* whatever else roles tell of them */

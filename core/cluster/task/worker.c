@@ -190,6 +190,10 @@ static void act(struct task *t, const struct action *a)
     case ACTION_COMPUTE:
         compute(w, &a->compute);
         break;
+    case ACTION_PLAN:
+        worker_told(
+            w, session_plan_batches(&w->session, a->plan.first, a->plan.ranges, a->plan.count));
+        break;
     case ACTION_ADOPTED:
         worker_told(w, adopted(w, &a->adopted));
         break;
@@ -355,6 +359,7 @@ static err open_session(struct worker_task *w)
         .ps_count = cluster->hosts[JOB_PS].count,
         .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
+        .batches_per_round = (int)spec_replicas(w->options.spec, workers),
         .exchange = worker_open_exchange(w),
         .rows_from = worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
@@ -397,6 +402,9 @@ static err open_role(struct worker_task *w)
     free(bytes);
     w->task.wire = w->session.options.number;
     w->task.wire_values = w->session.options.value_number;
+    w->task.data = (struct data_said){(uint64_t)w->session.train_data->rows,
+                                      batch_source_digest(w->session.train_data),
+                                      strtoull(w->options.spec->as_written, NULL, 16)};
     return task_open(&w->task, o, &ops, role);
 }
 

@@ -8,6 +8,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
+#include "core/cluster/role/queue.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/trace/worker.h"
 #include "core/train/checkpoint/shard.h"
@@ -106,6 +108,7 @@ static err read_numbers(struct worker_task *w, int ps)
     TRY(shard_read(o->bundle, NULL, &shard));
     for (size_t i = 0; i < workers; i++) ledger[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
     if (ps == 0) o->is_counted = coverage_of(coverage, &o->plan.coverage);
+    if (ps == 0) TRY(shard_read_data(o->bundle, &o->arena, &o->data, &o->data_numbers));
     o->ledgers[ps] = ledger;
     o->plan.step = shard.global_step;
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
@@ -132,16 +135,39 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
 
 /* ---- which rows are in the values ---- */
 
+/* Where any batch can be read at any time the batches of asynchronous workers are handed out. */
+static bool is_queue(const struct worker_task *w)
+{
+    const struct spec *spec = w->options.spec;
+    return spec->train.mode == MODE_ASYNC && !spec_is_in_graph(spec) &&
+           batch_source_is_in_memory(w->session.train_data);
+}
+
 static struct data_share share_of(const struct worker_task *w)
 {
     const struct spec *spec = w->options.spec;
     const int64_t rows = w->session.train_data->rows;
+    const bool is_one = is_queue(w);
     return (struct data_share){
         .rows = rows ? (uint64_t)rows : DATA_ROWS_ENDLESS,
         .batch = (uint64_t)spec->data.batch_size,
-        .workers = (uint64_t)workers_of(w),
-        .replicas = (uint64_t)spec_replicas(spec, workers_of(w)),
+        .workers = is_one ? 1 : (uint64_t)workers_of(w),
+        .replicas = is_one ? 0 : (uint64_t)spec_replicas(spec, workers_of(w)),
     };
+}
+
+/* All tasks read the same rows, in the same order. */
+static struct data_identity identity_of(const struct worker_task *w)
+{
+    const struct data_spec *data = &w->options.spec->data;
+    const uint64_t seed = data->shuffle ? random_key((uint64_t)w->options.spec->seed, "data") : 0;
+    return (struct data_identity){(int64_t)(w->task.data.digest >> 1), (int64_t)(seed >> 1)};
+}
+
+static struct data_identity identity_before(const struct origin *o)
+{
+    if (o->data_numbers < IDENTITY_NUMBERS) return (struct data_identity){0};
+    return (struct data_identity){o->data[0], o->data[1]};
 }
 
 enum { ROWS_TEXT_MAX = 32 };
@@ -170,61 +196,204 @@ static err read_ledgers_before(struct worker_task *w, struct ledger **ret)
     return OK;
 }
 
-/* Rows in memory are shared out anew from where they are used up to; those of a stream, of which
- * each worker has a stretch, and others than before from the next epoch on. */
-static err begin_share(struct worker_task *w, const struct data_share *share, struct ledger *ret,
-                       uint64_t *ret_epoch, uint64_t *ret_left)
+/* The batches that no values have, as the checkpoint says; of `workers` from now on. */
+static err open_queue(struct worker_task *w, int workers, struct batch_queue *ret)
+{
+    const struct origin *o = &w->origin;
+    const int count = o->data_numbers - IDENTITY_NUMBERS;
+    if (!batch_queue_open(ret, workers, 1)) return fail(ERR_MEMORY, "no memory for open batches");
+    if (count > 0 && batch_queue_read(ret, o->data + IDENTITY_NUMBERS, count)) return OK;
+    batch_queue_free(ret);
+    return fail(ERR_INPUT, "%s: says nothing of the batches that were handed out",
+                bundle_prefix(o->bundle));
+}
+
+/* From now on batches are handed out, and these are open. */
+static void hand_out(struct worker_task *w, const struct batch_queue *queue)
+{
+    struct setup_plan *plan = &w->origin.plan;
+    plan->queue_numbers = batch_queue_count(queue);
+    int64_t *numbers = arena_array(&w->origin.arena, (size_t)plan->queue_numbers, sizeof *numbers);
+    batch_queue_numbers(queue, numbers);
+    plan->queue = numbers;
+}
+
+static err hand_out_from(struct worker_task *w, uint64_t front)
+{
+    struct batch_queue queue;
+    if (!batch_queue_open(&queue, workers_of(w), 1))
+        return fail(ERR_MEMORY, "no memory for open batches");
+    queue.front = front;
+    hand_out(w, &queue);
+    batch_queue_free(&queue);
+    return OK;
+}
+
+/* How the rows are shared from now on. */
+struct new_share {
+    struct data_share share;
+    bool goes_on; /* the same rows, in the same order, each of which can be read at any time */
+    struct ledger *ledger; /* [workers of the share] */
+    uint64_t epoch, left;  /* where it begins; rows that are left out */
+};
+
+/* A push has no number of its worker's own where batches are handed out. */
+static err go_on_from_queue(struct worker_task *w, struct new_share *n)
+{
+    struct setup_plan *plan = &w->origin.plan;
+    struct coverage *c = &plan->coverage;
+    struct batch_queue before;
+    TRY(open_queue(w, 1, &before));
+    n->epoch = coverage_from_queue(c, &n->share, &before, plan->step, n->ledger, &n->left);
+    batch_queue_free(&before);
+    return data_share_is_queue(&n->share) ? hand_out_from(w, n->ledger[0].received) : OK;
+}
+
+static err go_on_from_shares(struct worker_task *w, struct new_share *n)
 {
     struct setup_plan *plan = &w->origin.plan;
     struct coverage *c = &plan->coverage;
     struct ledger *before;
-    const bool is_same = c->share.rows == share->rows && share->rows != DATA_ROWS_ENDLESS;
-    if (is_same && batch_source_is_in_memory(w->session.train_data)) {
-        TRY(read_ledgers_before(w, &before));
-        *ret_epoch = coverage_go_on(c, share, before, plan->step, ret, ret_left);
-        return OK;
+    TRY(read_ledgers_before(w, &before));
+    if (data_share_is_queue(&n->share)) {
+        struct batch_queue queue;
+        if (!batch_queue_open(&queue, workers_of(w), 1))
+            return fail(ERR_MEMORY, "no memory for open batches");
+        const bool has_all = coverage_to_queue(c, &n->share, before, &queue);
+        if (has_all) hand_out(w, &queue);
+        batch_queue_free(&queue);
+        n->epoch = c->first;
+        if (has_all) return OK;
     }
-    const uint64_t lost = c->lost;
-    *ret_epoch = coverage_begin_anew(c, share, plan->step, ret);
-    *ret_left = c->lost - lost;
-    return OK;
+    n->epoch = coverage_go_on(c, &n->share, before, plan->step, n->ledger, &n->left);
+    return data_share_is_queue(&n->share) ? hand_out_from(w, n->ledger[0].received) : OK;
 }
 
-/* The same pushes would be of other rows. */
+/* With the next epoch. */
+static err begin_anew(struct worker_task *w, struct new_share *n)
+{
+    struct setup_plan *plan = &w->origin.plan;
+    struct coverage *c = &plan->coverage;
+    const uint64_t lost = c->lost;
+    struct batch_queue before = {0};
+    uint64_t left;
+    if (data_share_is_queue(&c->share)) {
+        const struct data_share one = {c->share.rows, c->share.batch, 1, 1};
+        struct ledger ledger;
+        TRY(open_queue(w, 1, &before));
+        coverage_from_queue(c, &one, &before, plan->step, &ledger, &left);
+        batch_queue_free(&before);
+    }
+    n->epoch = coverage_begin_anew(c, &n->share, plan->step, n->ledger);
+    n->left = c->lost - lost;
+    return data_share_is_queue(&n->share) ? hand_out_from(w, n->ledger[0].received) : OK;
+}
+
+static err begin_share(struct worker_task *w, struct new_share *n)
+{
+    if (!n->goes_on) return begin_anew(w, n);
+    return data_share_is_queue(&w->origin.plan.coverage.share) ? go_on_from_queue(w, n)
+                                                               : go_on_from_shares(w, n);
+}
+
+/* Of all ps the same, where the same pushes would be of other rows. */
+static void set_ledgers(struct worker_task *w, const struct new_share *n)
+{
+    struct origin *o = &w->origin;
+    const struct ledger *all = data_share_is_queue(&n->share) ? o->ledgers[0] : n->ledger;
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = all;
+}
+
+static void tell_share(const struct data_share *was, const struct new_share *n)
+{
+    char rows_before[ROWS_TEXT_MAX], rows[ROWS_TEXT_MAX];
+    const struct data_share *now = &n->share;
+    log_line(n->left ? LOG_WARNING : LOG_INFO,
+             "the checkpoint is of %llu reader%s with batches of %llu of %s and "
+             "replicas_to_aggregate %llu, now there are %llu with %llu of %s and %llu: the run "
+             "goes on with epoch %llu, %llu rows are left out",
+             (unsigned long long)was->workers, was->workers == 1 ? "" : "s",
+             (unsigned long long)was->batch, rows_text(was, rows_before),
+             (unsigned long long)was->replicas, (unsigned long long)now->workers,
+             (unsigned long long)now->batch, rows_text(now, rows),
+             (unsigned long long)now->replicas, (unsigned long long)n->epoch + 1,
+             (unsigned long long)n->left);
+}
+
+/* What the checkpoint counts by is another order of rows, or they are of other files. */
+static void tell_order(const struct new_share *n, bool is_same_data)
+{
+    log_line(LOG_WARNING,
+             "%s since the checkpoint: the run goes on with epoch %llu, %llu rows are left out",
+             is_same_data ? "the order of the rows has changed (\"seed\" or \"shuffle\")"
+                          : "the rows of data.train are others, or stand in another order,",
+             (unsigned long long)n->epoch + 1, (unsigned long long)n->left);
+}
+
 static err share_anew(struct worker_task *w, const struct data_share *share)
 {
     struct origin *o = &w->origin;
     const struct data_share was = o->plan.coverage.share;
-    char rows_before[ROWS_TEXT_MAX], rows[ROWS_TEXT_MAX];
-    struct ledger *ledger = arena_array(&o->arena, share->workers, sizeof *ledger);
-    uint64_t epoch, left;
-    TRY(begin_share(w, share, ledger, &epoch, &left));
-    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = ledger;
-    log_line(left ? LOG_WARNING : LOG_INFO,
-             "the checkpoint is of %llu worker%s with batches of %llu of %s and "
-             "replicas_to_aggregate %llu, now there are %llu with %llu of %s and %llu: the run "
-             "goes on with epoch %llu, %llu rows are left out",
-             (unsigned long long)was.workers, was.workers == 1 ? "" : "s",
-             (unsigned long long)was.batch, rows_text(&was, rows_before),
-             (unsigned long long)was.replicas, (unsigned long long)share->workers,
-             (unsigned long long)share->batch, rows_text(share, rows),
-             (unsigned long long)share->replicas, (unsigned long long)epoch + 1,
-             (unsigned long long)left);
+    const struct data_identity now = o->plan.data, before = identity_before(o);
+    const bool is_same_data = !before.rows || !now.rows || before.rows == now.rows;
+    const bool is_same_order = !before.rows || !now.rows || before.order == now.order;
+    struct new_share n = {
+        .share = *share,
+        .goes_on = is_same_data && is_same_order && was.rows == share->rows &&
+                   share->rows != DATA_ROWS_ENDLESS &&
+                   batch_source_is_in_memory(w->session.train_data),
+        .ledger = arena_array(&o->arena, share->workers, sizeof *n.ledger),
+    };
+    TRY(begin_share(w, &n));
+    set_ledgers(w, &n);
+    if ((is_same_data && is_same_order) || was.rows != share->rows)
+        tell_share(&was, &n);
+    else
+        tell_order(&n, is_same_data);
     return OK;
 }
 
 /* Of a checkpoint that tells of no rows, as of TensorFlow's, the ledger does. */
+static err begin_counting(struct worker_task *w, const struct data_share *share)
+{
+    struct origin *o = &w->origin;
+    struct coverage *c = &o->plan.coverage;
+    const bool is_one = data_share_is_queue(share);
+    coverage_begin(c, share, o->ledgers && !is_one ? o->ledgers[0] : NULL);
+    if (!is_one || !o->ledgers) return OK;
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = o->ledgers[0];
+    c->total = o->plan.step * share->batch;
+    c->first = c->total / share->rows;
+    return hand_out_from(w, o->plan.step);
+}
+
+/* The same rows are read in the same way. */
+static bool is_as_before(const struct worker_task *w, const struct data_share *share)
+{
+    const struct origin *o = &w->origin;
+    const struct data_identity *now = &o->plan.data, before = identity_before(o);
+    const bool is_known = before.rows && now->rows;
+    return data_share_is_same(&o->plan.coverage.share, share) &&
+           (!is_known || (before.rows == now->rows && before.order == now->order));
+}
+
 static err count_rows(struct worker_task *w)
 {
     struct origin *o = &w->origin;
     const struct data_share share = share_of(w);
     const bool is_known = o->ledgers && o->is_counted && o->plan.coverage.share.rows;
-    if (!data_share_is_countable(&share))
+    o->plan.data = identity_of(w);
+    if (!data_share_is_countable(&share)) {
         o->plan.coverage = (struct coverage){0};
-    else if (!is_known)
-        coverage_begin(&o->plan.coverage, &share, o->ledgers ? o->ledgers[0] : NULL);
-    else if (!data_share_is_same(&o->plan.coverage.share, &share))
-        return share_anew(w, &share);
+        return OK;
+    }
+    if (!is_known) return begin_counting(w, &share);
+    if (!is_as_before(w, &share)) return share_anew(w, &share);
+    if (!data_share_is_queue(&share)) return OK;
+    struct batch_queue queue;
+    TRY(open_queue(w, workers_of(w), &queue));
+    hand_out(w, &queue);
+    batch_queue_free(&queue);
     return OK;
 }
 
@@ -394,7 +563,13 @@ static void find_last_step(struct worker_task *w, uint64_t step)
 static err tell_origin(struct worker_task *w)
 {
     const struct setup_plan *plan = &w->origin.plan;
-    const struct covered covered = coverage_of_oldest(&plan->coverage);
+    struct batch_queue queue = {0};
+    if (plan->queue_numbers && (!batch_queue_open(&queue, workers_of(w), 1) ||
+                                !batch_queue_read(&queue, plan->queue, plan->queue_numbers)))
+        return fail(ERR_MEMORY, "no memory for open batches");
+    const struct covered covered =
+        coverage_of_oldest(&plan->coverage, plan->queue_numbers ? &queue : NULL);
+    batch_queue_free(&queue);
     const bool is_counted = covered.rows && covered.rows != DATA_ROWS_ENDLESS;
     w->view.global_step = plan->step;
     return plan->restore && is_counted ? worker_tell_covered(w, plan->step, &covered, false) : OK;

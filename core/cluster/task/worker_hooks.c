@@ -62,8 +62,17 @@ static void note_rows_that_came(struct batch_source *data, struct rows_seen *see
 
 err worker_tell_covered(struct worker_task *w, uint64_t step, const struct covered *c, bool is_over)
 {
-    struct rows_seen seen = {c->epoch, c->rows, c->applied, c->twice,
-                             c->lost,  c->late, c->total,   .is_over = is_over};
+    struct rows_seen seen = {
+        .epoch = c->epoch,
+        .epochs = c->epochs,
+        .rows = c->rows,
+        .applied = c->applied,
+        .twice = c->twice,
+        .lost = c->lost,
+        .late = c->late,
+        .total = c->total,
+        .is_over = is_over,
+    };
     if (!w->session.train_data->rows) note_rows_that_came(w->session.train_data, &seen);
     return worker_tell(w, step, &(struct occasion){OCCASION_COVERED, .covered = &seen});
 }

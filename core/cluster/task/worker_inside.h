@@ -40,6 +40,8 @@ struct origin {
     struct setup_plan plan;        /* restore: its prefix, NULL: initial values */
     const struct ledger **ledgers; /* [ps_count], each [workers]; NULL: none */
     bool is_counted;               /* of ledgers: plan.coverage is the checkpoint's */
+    const int64_t *data;           /* [data_numbers] of a checkpoint: which, and which are open */
+    int data_numbers;
     float powers[ALL_POWERS_MAX];
     struct bundle *bundle; /* restore, or the warm start's; NULL: none */
     int bad;               /* checkpoints, from the newest, that could not be restored */

@@ -56,8 +56,7 @@ static void tell_end(struct followed *f)
 /* A push of every worker */
 static int64_t rows_of_turn(const struct followed *f)
 {
-    const struct stream_options *o = &f->options;
-    return o->batch * o->workers * o->per_push;
+    return f->options.batch * (int64_t)stream_per_round(&f->options);
 }
 
 err followed_look(struct followed *f, uint64_t position, bool *ret_is_there)
@@ -189,12 +188,18 @@ void followed_describe(const struct followed *f, struct dataset *ret)
 
 err followed_begin(struct followed *f, const struct stream_options *o)
 {
-    const struct arrivals_share share = {o->batch, o->workers, o->per_push};
-    if (o->per_push > o->prefetch)
+    const int per_push = (int)stream_per_push(o), per_round = (int)stream_per_round(o);
+    const struct arrivals_share share = {o->batch, o->workers, per_push};
+    if (per_round % o->workers)
+        return fail(ERR_INPUT,
+                    "\"follow\": train.replicas_to_aggregate %d: expected a multiple of the %d "
+                    "workers, or fewer",
+                    per_round, o->workers);
+    if (per_push > o->prefetch)
         return fail(ERR_INPUT,
                     "\"follow\": data.prefetch %d: expected the %d batches of a push, or "
                     "more",
-                    o->prefetch, o->per_push);
+                    o->prefetch, per_push);
     f->options = *o;
     f->options.reads = NULL;
     f->opening = (struct opening){&f->described, &f->options};

@@ -27,10 +27,13 @@ void order_close(struct order *o)
 /* How many positions before this one are a worker's. */
 static uint64_t own_before(const struct order *o, int worker, uint64_t position)
 {
-    const uint64_t batch = (uint64_t)o->batch, turn = batch * (uint64_t)o->workers;
-    const uint64_t rest = position % turn, begin = batch * (uint64_t)worker;
-    const uint64_t part = rest > begin ? rest - begin : 0;
-    return position / turn * batch + (part < batch ? part : batch);
+    const uint64_t batch = (uint64_t)o->batch, workers = (uint64_t)o->workers;
+    const uint64_t turn = batch * workers, round = batch * (uint64_t)o->per_round;
+    const uint64_t of_round =
+        (uint64_t)o->per_round / workers + ((uint64_t)worker < (uint64_t)o->per_round % workers);
+    const uint64_t in_round = position % round, begin = batch * (uint64_t)worker;
+    const uint64_t rest = in_round % turn, part = rest > begin ? rest - begin : 0;
+    return (position / round * of_round + in_round / turn) * batch + (part < batch ? part : batch);
 }
 
 static uint64_t begin_of(const struct order *o, uint64_t epoch)

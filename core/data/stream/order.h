@@ -35,7 +35,7 @@ struct order {
     int64_t count, rows;      /* units, and the rows of all of them */
     uint64_t first;           /* position of the first row */
     int64_t batch, pool_rows;
-    int worker, workers;
+    int worker, workers, per_round; /* as of core/data/source.h */
     bool shuffle, is_once;
     uint64_t key;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fingerprint.h"
 #include "core/data/dataset_check.h"
 #include "core/data/packing/unpacker.h"
 #include "core/data/storage.h"
@@ -333,6 +334,7 @@ err stream_begin(struct stream *s, const struct stream_options *o)
         .pool_rows = s->pool_rows,
         .worker = o->worker,
         .workers = o->workers,
+        .per_round = (int)stream_per_round(o),
         .shuffle = o->shuffle,
         .is_once = o->is_once,
         .key = o->key,
@@ -415,6 +417,20 @@ void stream_describe(const struct stream *s, struct dataset *ret)
 const struct left_out *stream_left_out(const struct stream *s)
 {
     return &s->files.bad_rows.left_out;
+}
+
+uint64_t stream_digest(const struct stream *s)
+{
+    uint64_t digest = (uint64_t)s->files.rows;
+    for (int64_t i = 0; i < s->files.unit_count; i++) {
+        const struct unit *unit = &s->files.units[i];
+        const struct row_index *index = &s->files.files[unit->file].index;
+        const struct row_block *block = &index->blocks[row_index_block(index, unit->first)];
+        const uint64_t numbers[] = {(uint64_t)unit->file, (uint64_t)unit->first,
+                                    (uint64_t)unit->rows, (uint64_t)block->place.byte};
+        digest = fingerprint_join(digest, fingerprint(numbers, sizeof numbers));
+    }
+    return digest;
 }
 
 static void close_pool(struct pool *pool)

@@ -25,6 +25,8 @@ void stream_close(struct stream *); /* NULL is fine */
 const struct left_out *stream_left_out(const struct stream *);
 /* Columns are at NULL. Its texts live as long as the stream. */
 void stream_describe(const struct stream *, struct dataset *ret);
+/* Of where the rows of its files lie. */
+uint64_t stream_digest(const struct stream *);
 
 /* Once. Starts the readers. ERR_INPUT: the memory is more than the source allows, or labels have
  * the wrong shape. */

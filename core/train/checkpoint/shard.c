@@ -210,6 +210,16 @@ static err add_coverage(struct bundle_writer *writer, const struct shard *shard)
     return shard->coverage ? bundle_add(writer, &piece, shard->coverage) : OK;
 }
 
+static err add_data(struct bundle_writer *writer, const struct shard *shard)
+{
+    const struct bundle_piece piece = {
+        .name = SHARD_DATA_ORDER,
+        .dtype = BUNDLE_INT64,
+        .shape = {.rank = 1, .dim = {shard->data_count}},
+    };
+    return shard->data ? bundle_add(writer, &piece, shard->data) : OK;
+}
+
 static err add_all(struct bundle_writer *writer, const struct shard *shard)
 {
     TRY(add_slices(writer, shard));
@@ -217,7 +227,8 @@ static err add_all(struct bundle_writer *writer, const struct shard *shard)
     TRY(add_powers(writer, shard));
     TRY(add_global_step(writer, shard));
     TRY(add_ledger(writer, shard));
-    return add_coverage(writer, shard);
+    TRY(add_coverage(writer, shard));
+    return add_data(writer, shard);
 }
 
 /* However it ended: who changes rows waits for none of them. */

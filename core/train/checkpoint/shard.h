@@ -6,7 +6,9 @@
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
  * received, taken, and the step that the last one taken was meant for (core/cluster/role/ps.h).
  * dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the rows of the data
- * (core/cluster/role/coverage.h). TensorFlow passes over both.
+ * (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], which data these are and in which
+ * order (core/cluster/description/setup.h), and which of their batches are in no values, where they
+ * are handed out (core/cluster/role/queue.h). TensorFlow passes over all of them.
  *
  * Of a table whose ids go to N parts by turns (variables/mod.h) each part is a tensor by itself, as
  * of a list of variables that TensorFlow looks up with partition_strategy "mod":
@@ -25,7 +27,7 @@
 #include "core/train/variables/optimizer_list.h"
 #include "core/train/variables/table.h"
 
-enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41 };
+enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41, DATA_NUMBERS_MAX = 1 << 17 };
 
 /* What is beside a variable that one optimizer updates */
 struct slot_names {
@@ -59,8 +61,10 @@ struct shard {
     bool owns_powers;     /* write: this ps holds the variable of the smallest name */
     uint64_t global_step; /* ps 0 writes it; every ps reads it */
     int workers;
-    int64_t *ledger;   /* [workers, LEDGER_COLUMNS] */
-    int64_t *coverage; /* [COVERAGE_COLUMNS] NULL: not of this ps, or not wanted. Zeros: none */
+    int64_t *ledger;     /* [workers, LEDGER_COLUMNS] */
+    int64_t *coverage;   /* [COVERAGE_COLUMNS] NULL: not of this ps, or not wanted. Zeros: none */
+    const int64_t *data; /* write: [data_count]; NULL: not of this ps */
+    int data_count;
 };
 
 /* Slots and powers as the optimizers have them. */
@@ -95,6 +99,9 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * and powers are left. ERR_INPUT names the variable that is absent and the nearest name that is
  * there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
+
+/* What was written as `data`; *ret in the arena. None: *ret_count 0. ERR_INPUT. */
+err shard_read_data(struct bundle *, struct arena *, const int64_t **ret, int *ret_count);
 
 /* Where a variable's values, or those of its slots, are: in an entry, or of a table whose ids went
  * to parts by turns in one for each part. */

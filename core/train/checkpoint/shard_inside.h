@@ -7,6 +7,7 @@
 #define SHARD_GLOBAL_STEP "global_step"
 #define SHARD_LEDGER "dtrain/ledger/ps_%05d"
 #define SHARD_COVERAGE "dtrain/ledger/rows"
+#define SHARD_DATA_ORDER "dtrain/ledger/data"
 
 struct bundle_shape shard_shape(const struct shape *);
 /* Of the slice within the whole variable. */

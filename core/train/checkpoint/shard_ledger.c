@@ -100,3 +100,20 @@ err shard_read_coverage(struct bundle *bundle, struct shard *shard)
                     bundle_prefix(bundle), entry->name, (int)COVERAGE_COLUMNS);
     return bundle_read(bundle, entry, NULL, shard->coverage, COVERAGE_COLUMNS * sizeof(int64_t));
 }
+
+err shard_read_data(struct bundle *bundle, struct arena *arena, const int64_t **ret, int *ret_count)
+{
+    const struct bundle_entry *entry = bundle_find(bundle, SHARD_DATA_ORDER);
+    *ret = NULL;
+    *ret_count = 0;
+    if (!entry) return OK;
+    const struct bundle_shape *shape = &entry->shape;
+    if (entry->dtype != BUNDLE_INT64 || shape->rank != 1 || shape->dim[0] < 1 ||
+        shape->dim[0] > DATA_NUMBERS_MAX)
+        return fail(ERR_INPUT, "%s: %s tells of no data: expected int64 [n], n at most %d",
+                    bundle_prefix(bundle), entry->name, (int)DATA_NUMBERS_MAX);
+    int64_t *numbers = arena_array(arena, (size_t)shape->dim[0], sizeof *numbers);
+    *ret = numbers;
+    *ret_count = (int)shape->dim[0];
+    return bundle_read(bundle, entry, NULL, numbers, (size_t)*ret_count * sizeof *numbers);
+}

@@ -40,7 +40,8 @@ enum occasion_kind {
 
 /* Rows of the data whose gradients are in the values (core/cluster/role/coverage.h). */
 struct rows_seen {
-    uint64_t epoch, rows, applied;     /* from 0; rows in it; of them */
+    uint64_t epoch, epochs; /* the first one, from 0, and how many, where they are told as one */
+    uint64_t rows, applied; /* in all of these; of them */
     uint64_t twice, lost, late, total; /* of the whole run: of the epochs that are over; what came
                                           of them after that; of all pushes */
     bool is_over;

@@ -218,7 +218,7 @@ static struct stream_options training_stream(const struct session *s, int worker
         .key = random_key((uint64_t)spec->seed, "data"),
         .worker = worker,
         .workers = s->options.workers,
-        .per_push = s->options.batches_per_push,
+        .per_round = s->options.batches_per_round,
         .prefetch = (int)spec->data.prefetch,
     };
 }

@@ -30,7 +30,8 @@ struct session_options {
     const struct spec *spec;
     struct device *device;
     int worker, workers, ps_count;
-    int batches_per_push; /* gradients summed into one push (replicas_to_aggregate > workers) */
+    int batches_per_push;  /* gradients summed into one push (replicas_to_aggregate > workers) */
+    int batches_per_round; /* of all workers; 0: one of each */
     /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
      * the process, whatever the placement says; values come from session_restore. */
     bool only_evaluates;
@@ -177,6 +178,8 @@ void session_clear_gradients(struct session *);
  * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
  * there already; after an error it stands where it stood. */
 err session_seek(struct session *, uint64_t batch);
+/* Which batches of the data the numbers from `first` on are: core/data/source.h. ERR_INPUT */
+err session_plan_batches(struct session *, uint64_t first, const uint64_t *ranges, int count);
 
 /* Of data that are followed: how many batches must be awaited before a step need not wait; 0: none.
  */

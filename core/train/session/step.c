@@ -253,9 +253,8 @@ int session_lacks_batches(const struct session *s)
 /* The stream is a function of the index, and random draws are numbered by the same index: a run
  * that was restored drops out what the undisturbed one would have dropped out. A batch that was
  * sent ahead is of the old place. */
-err session_seek(struct session *s, uint64_t batch)
+static err seek(struct session *s, uint64_t batch)
 {
-    if (batch == s->batches) return OK;
     const err e = s->train_data->calls->seek(s->train_data, batch);
     if (e) return fail_prefix(e, "data.train");
     s->sent_rows = 0;
@@ -263,4 +262,20 @@ err session_seek(struct session *s, uint64_t batch)
     s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
     s->batches = batch;
     return OK;
+}
+
+err session_seek(struct session *s, uint64_t batch)
+{
+    return batch == s->batches ? OK : seek(s, batch);
+}
+
+err session_plan_batches(struct session *s, uint64_t first, const uint64_t *ranges, int count)
+{
+    const struct source_calls *calls = s->train_data->calls;
+    bool is_void = false;
+    if (!calls->plan)
+        return fail(ERR_INPUT, "data.train: batches that are handed out cannot be read here");
+    const err e = calls->plan(s->train_data, first, ranges, count, &is_void);
+    if (e) return fail_prefix(e, "data.train");
+    return is_void ? seek(s, s->batches) : OK;
 }

@@ -199,6 +199,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     spec.directory = directory_of(options, arena);
     TRY(spec_make_fingerprint(json, NULL, spec.fingerprint));
     spec.accepts_changed_features = options->accepts_changed_features;
+    memcpy(spec.as_written, spec.fingerprint, sizeof spec.as_written);
     spec.arena = *arena;
     *ret = spec;
     return OK;

@@ -76,6 +76,7 @@ struct spec {
     const char *directory; /* relative paths of data are relative to it */
     json_t *json;          /* the whole spec after overrides; owned */
     char fingerprint[17];  /* 16 hex digits: of everything that must be equal in all tasks */
+    char as_written[17];   /* the same, without what was measured of the data (spec_measure) */
     /* What features mean (core/train/spec/features.h), here and by the checkpoint; owned; NULL: not
      * known */
     json_t *features, *kept_features;

@@ -351,7 +351,8 @@ static void *run(void *context)
  * middle of it nothing is heard. */
 static int most_ready(const struct stream_options *o)
 {
-    const int push = o->per_push < PREFETCH_MAX ? o->per_push : PREFETCH_MAX;
+    const int per_push = (int)stream_per_push(o);
+    const int push = per_push < PREFETCH_MAX ? per_push : PREFETCH_MAX;
     return o->prefetch > push ? o->prefetch : push;
 }
 

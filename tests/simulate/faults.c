@@ -24,8 +24,16 @@ static void freeze(struct world *world, struct actor *actor, uint64_t for_us)
           (unsigned long long)for_us / 1000);
     if (actor->busy_until_us < world->now_us) actor->busy_until_us = world->now_us;
     actor->busy_until_us += for_us;
+    actor->frozen_until_us = actor->busy_until_us;
     note_time(world, actor->busy_until_us - world->now_us);
     actor_add(world, actor, EVENT_RESUME, actor->busy_until_us - world->now_us);
+}
+
+static void stand_still(struct world *world, uint64_t for_us)
+{
+    world->stands_until_us = world->now_us + for_us;
+    for (int i = 0; i < ACTORS_MAX; i++)
+        if (actor_is_running(&world->actors[i])) freeze(world, &world->actors[i], for_us);
 }
 
 static struct link *link_between(struct world *world, struct actor *actor, int peer)
@@ -80,6 +88,10 @@ static void strike(struct world *world, const struct fault *fault)
     if (fault->kind == FAULT_DISK) {
         TRACE(world, "the disk is full");
         world->disk_fails_until_us = world->now_us + fault->duration_us;
+        return;
+    }
+    if (fault->kind == FAULT_STANDSTILL) {
+        stand_still(world, fault->duration_us);
         return;
     }
     if (!actor_is_running(actor)) return;

@@ -377,6 +377,15 @@ void profile_add_returns(uint64_t seed, struct profile *p)
         add_fault(&dice, below(&dice, 2) ? FAULT_RESET : FAULT_CUT, worker);
 }
 
+void profile_add_standstill(uint64_t seed, struct profile *p)
+{
+    enum { LEAST_MS = 20000, MOST_MS = 60000 }; /* draw_patience */
+    struct dice dice = {.key = random_key(seed, "standstill"), .profile = p};
+    if (below(&dice, 6)) return;
+    add_fault(&dice, FAULT_STANDSTILL, 0)->duration_us =
+        between(&dice, LEAST_MS * MS, MOST_MS * MS);
+}
+
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
                                  uint64_t after_us)
 {

@@ -5,7 +5,7 @@
 #include "core/cluster/role/ps.h"
 #include "tests/simulate/model.h"
 
-enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 24, REPLICAS_EACH_MAX = 3 };
+enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 25, REPLICAS_EACH_MAX = 3 };
 
 /* What the run is about, and so how it must end. */
 enum story {
@@ -24,16 +24,17 @@ enum story {
 const char *story_name(enum story);
 
 enum fault_kind {
-    FAULT_KILL,   /* kill -9 of `actor`; it is started again after duration_us (0: never) */
-    FAULT_CUT,    /* the link of (actor, peer): all that is under way is lost */
-    FAULT_RESET,  /* the same, but the peer gets what the actor sent before, or a part of it */
-    FAULT_UNPLUG, /* all links of actor, and none can be made for duration_us */
-    FAULT_SEVER,  /* the link of (actor, peer), and none can be made for duration_us */
-    FAULT_STALL,  /* the link of (actor, peer) delivers nothing for duration_us */
-    FAULT_FREEZE, /* actor does nothing for duration_us: its clock jumps */
-    FAULT_DISK,   /* every write fails for duration_us */
-    FAULT_LEAVE,  /* actor gets a signal */
-    FAULT_FINISH, /* a hook of the chief ends the job */
+    FAULT_KILL,       /* kill -9 of `actor`; it is started again after duration_us (0: never) */
+    FAULT_CUT,        /* the link of (actor, peer): all that is under way is lost */
+    FAULT_RESET,      /* the same, but the peer gets what the actor sent before, or a part of it */
+    FAULT_UNPLUG,     /* all links of actor, and none can be made for duration_us */
+    FAULT_SEVER,      /* the link of (actor, peer), and none can be made for duration_us */
+    FAULT_STALL,      /* the link of (actor, peer) delivers nothing for duration_us */
+    FAULT_STANDSTILL, /* all that live do nothing for duration_us */
+    FAULT_FREEZE,     /* actor does nothing for duration_us: its clock jumps */
+    FAULT_DISK,       /* every write fails for duration_us */
+    FAULT_LEAVE,      /* actor gets a signal */
+    FAULT_FINISH,     /* a hook of the chief ends the job */
 };
 
 struct fault {
@@ -83,6 +84,8 @@ void profile_add_feeding(uint64_t seed, struct profile *);
 void profile_add_terms(uint64_t seed, struct profile *);
 /* And in a part of them a worker that is back after it was excused, by some ps or all. */
 void profile_add_returns(uint64_t seed, struct profile *);
+/* And in some all stand still for longer than every limit. */
+void profile_add_standstill(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

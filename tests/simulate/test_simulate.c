@@ -123,8 +123,11 @@ static void go_right(const uint64_t seeds[], size_t count, const struct run_opti
 
 static void what_went_wrong_once_goes_right(void **state)
 {
-    struct run_options as = {
-        .has_no_rows = true, .has_no_feeding = true, .has_no_terms = true, .has_no_returns = true};
+    struct run_options as = {.has_no_rows = true,
+                             .has_no_feeding = true,
+                             .has_no_terms = true,
+                             .has_no_returns = true,
+                             .has_no_standstill = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -133,11 +136,14 @@ static void what_went_wrong_once_goes_right(void **state)
         go_right(regressions_of_resets,
                  sizeof regressions_of_resets / sizeof *regressions_of_resets, &as);
     }
-    as = (struct run_options){.has_no_feeding = true, .has_no_terms = true, .has_no_returns = true};
+    as = (struct run_options){.has_no_feeding = true,
+                              .has_no_terms = true,
+                              .has_no_returns = true,
+                              .has_no_standstill = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
-    as = (struct run_options){.has_no_returns = true};
+    as = (struct run_options){.has_no_returns = true, .has_no_standstill = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
-    as = (struct run_options){0};
+    as = (struct run_options){.has_no_standstill = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
 }

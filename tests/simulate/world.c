@@ -94,8 +94,23 @@ int peer_count(const struct world *world, const struct actor *actor)
     return actor->job == JOB_PS ? world->profile.workers : world->profile.ps_count;
 }
 
+/* As the runner does. */
+static void leave_out(const struct world *world, struct actor *actor)
+{
+    const uint64_t passed_us = world->now_us - actor->ticked_us;
+    if (passed_us <= STANDSTILL_MS * UINT64_C(1000)) return;
+    for (int i = 0; i < PEERS_MAX; i++) {
+        uint64_t *const times[] = {&actor->lost_us[i], &actor->told_us[i], &actor->came_us[i]};
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            *times[k] =
+                *times[k] + passed_us < world->now_us ? *times[k] + passed_us : world->now_us;
+    }
+    actor->started_us += passed_us;
+}
+
 void world_tick(struct world *world, struct actor *actor)
 {
+    leave_out(world, actor);
     if (actor->job == JOB_PS)
         ps_watch_peers(world, actor);
     else
@@ -139,7 +154,9 @@ static bool brings_part(const struct actor *actor, const struct event *event)
 static bool must_wait(struct world *world, const struct actor *actor, const struct event *event)
 {
     const bool is_of_work = event->kind == EVENT_RESUME || event->kind == EVENT_PART;
-    if (!actor_is_busy(world, actor) || is_of_work || brings_part(actor, event)) return false;
+    const bool is_frozen = actor->frozen_until_us > world->now_us && event->kind != EVENT_RESUME;
+    const bool goes_on = is_of_work || brings_part(actor, event);
+    if (!actor_is_busy(world, actor) || (goes_on && !is_frozen)) return false;
     struct event again = *event;
     again.at_us = actor->busy_until_us;
     events_add(&world->events, &again);
@@ -150,7 +167,10 @@ static void happen_to_actor(struct world *world, const struct event *event)
 {
     struct actor *actor = &world->actors[event->actor];
     if (event->kind == EVENT_START) {
-        if (!actor->is_alive) start(world, actor);
+        if (world->stands_until_us > world->now_us)
+            actor_add(world, actor, EVENT_START, world->stands_until_us - world->now_us);
+        else if (!actor->is_alive)
+            start(world, actor);
         return;
     }
     if (event->life != actor->life || !actor->is_alive) return;
@@ -281,6 +301,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);
     if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
     if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
+    if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

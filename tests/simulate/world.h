@@ -156,7 +156,8 @@ struct actor {
     bool has_left;                     /* it has ended, and does not linger any more */
     bool is_severed;                   /* the verdict need not have reached it */
     uint64_t incarnation, started_us, ended_us;
-    uint64_t asked_us;           /* to end, by a signal; 0: it was not */
+    uint64_t asked_us; /* to end, by a signal; 0: it was not */
+    uint64_t frozen_until_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
     struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
@@ -244,12 +245,13 @@ struct folder {
 
 struct run_options {
     uint64_t seed;
-    bool has_no_resets;  /* the seed as it was before single connections were reset */
-    bool has_no_parts;   /* and before pushes came in parts */
-    bool has_no_rows;    /* and before they came with rows of tables */
-    bool has_no_feeding; /* and before a chief fed the others */
-    bool has_no_terms;   /* and before another worker could lead */
-    bool has_no_returns; /* and before one came back late, or to some ps only */
+    bool has_no_resets;     /* the seed as it was before single connections were reset */
+    bool has_no_parts;      /* and before pushes came in parts */
+    bool has_no_rows;       /* and before they came with rows of tables */
+    bool has_no_feeding;    /* and before a chief fed the others */
+    bool has_no_terms;      /* and before another worker could lead */
+    bool has_no_standstill; /* and before all stood still */
+    bool has_no_returns;    /* and before one came back late, or to some ps only */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
@@ -273,6 +275,7 @@ struct world {
     bool has_liars; /* else nobody says what is out of range */
     int breaches;   /* that were told of */
     uint64_t now_us, draws, last_fault_us, disk_fails_until_us;
+    uint64_t stands_until_us; /* all that lived when it began */
     uint64_t severed_until_us[PS_MAX][WORKERS_MAX];
     struct events events;
     struct link *links;

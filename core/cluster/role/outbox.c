@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/cluster/role/role.h"
 
-enum { NOTE_MS = 10000 };
+enum { NOTE_MS = 10000, TICK_MS = 100 /* about */ };
 
 const char *job_name(enum job job)
 {
@@ -176,6 +176,19 @@ int state_after(const uint16_t follows[], int from, int to)
 {
     assert(from == to || follows[from] & MAY(to));
     return to;
+}
+
+void patience_begin(struct patience *p, uint64_t clock_ms)
+{
+    p->now_ms = p->told_ms = clock_ms;
+    patience_renew(p);
+}
+
+void patience_tick(struct patience *p, uint64_t clock_ms)
+{
+    const uint64_t passed_ms = clock_ms - p->told_ms;
+    p->told_ms = clock_ms;
+    p->now_ms += passed_ms > STANDSTILL_MS ? TICK_MS : passed_ms;
 }
 
 void patience_renew(struct patience *p)

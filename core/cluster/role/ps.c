@@ -6,8 +6,6 @@
 #include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 
-enum { STANDSTILL_MS = 1000 }; /* between two ticks: this task was not running */
-
 struct message *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
 {
     const struct message m = {
@@ -371,8 +369,7 @@ static void on_done(struct role *role, enum action_type done, err result, const 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->patience.now_ms = now_ms;
-    patience_renew(&p->patience);
+    patience_begin(&p->patience, now_ms);
     ps_renew_lease(p, 0);
 }
 
@@ -453,12 +450,10 @@ static void on_leave(struct role *role, int code, const char *why, struct outbox
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    const uint64_t passed_ms = now_ms - p->patience.now_ms;
-    if (passed_ms > STANDSTILL_MS) p->lease_ms += passed_ms;
-    p->patience.now_ms = now_ms;
+    patience_tick(&p->patience, now_ms);
     p->applying_count = 0;
     if (p->phase == ENDED) return;
-    if (p->leave_code && now_ms - p->leave_ms >= p->options.limits.stop_ms) {
+    if (p->leave_code && p->patience.now_ms - p->leave_ms >= p->options.limits.stop_ms) {
         ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
         return;
     }

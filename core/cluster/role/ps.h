@@ -37,8 +37,7 @@
  * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
  * before stays counted. Without the chief a ps goes on for limits.restart_ms, and ps/0 finds
  * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
- * says, so that one which stands still loses it though its link is up; time in which ps/0 itself
- * stood still does not count.
+ * says, so that one which stands still loses it though its link is up.
  *
  * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
  * over (coverage.h). In asynchronous training it also says which batches a worker computes next

@@ -111,10 +111,17 @@ void message_say_verdict(struct message *, int code, const char *name, const cha
 void message_text(const struct message *,
                   char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
 
-/* How long a role has been waiting. Says every 10 s for what. */
+/* How long a role has been waiting. Says every 10 s for what.
+ *
+ * A role's time, by which it keeps all its limits, is time in which its task runs: while the task
+ * stands still (a stopped container, Ctrl-Z) it hears of nobody, and nobody is late for it. */
 struct patience {
     uint64_t now_ms, since_ms, noted_ms;
+    uint64_t told_ms; /* by the clock */
 };
+enum { STANDSTILL_MS = 1000 }; /* between two ticks: the task was not running */
+void patience_begin(struct patience *, uint64_t clock_ms);
+void patience_tick(struct patience *, uint64_t clock_ms);
 void patience_renew(struct patience *); /* what was waited for has come */
 /* true: limit_ms is over, ret_text says what was waited for */
 bool patience_is_over(struct patience *, const char *what, uint64_t limit_ms, struct outbox *,

@@ -371,7 +371,7 @@ static void on_done(struct role *role, enum action_type done, err result, const 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    w->patience.now_ms = now_ms;
+    patience_begin(&w->patience, now_ms);
     worker_enter(w, HOLDING);
 }
 
@@ -409,9 +409,9 @@ static void on_peer_lost(struct role *role, enum job job, int ps, const char *wh
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    w->patience.now_ms = now_ms;
+    patience_tick(&w->patience, now_ms);
     if (w->phase == ENDED) return;
-    if (w->ending == LEAVES && now_ms - w->leave_ms >= w->options.limits.stop_ms) {
+    if (w->ending == LEAVES && w->patience.now_ms - w->leave_ms >= w->options.limits.stop_ms) {
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }

@@ -66,7 +66,7 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
 {
     if (w->leads || !may_lead(w)) return;
     w->leads = true;
-    w->renewed_ms = w->patience.now_ms;
+    w->renewed_ms = w->patience.told_ms;
     if (w->term) outbox_log(out, "leads from now on");
     outbox_add_lead(out, (struct action_lead){w->term});
     for (int ps = 0; ps < w->options.ps_count; ps++)
@@ -109,18 +109,19 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
 {
     const uint64_t least_ms = w->options.limits.chief_ms;
     if (!w->leads || w->servers[0].contact != KNOWN) return;
-    w->renewed_ms = w->patience.now_ms;
+    w->renewed_ms = w->patience.told_ms;
     w->is_lease_long = hold_ms > least_ms;
     say_term(w, 0, LEADS_CLAIMS, out)->version = w->is_lease_long ? hold_ms : least_ms;
 }
 
-/* Reading a checkpoint may take long, and is waited for as for the start. A lease that was made
+/* By the clock: for ps/0 this task may be late though it could not say anything meanwhile. Reading
+ * a checkpoint may take long, and is waited for as for the start. A lease that was made
  * long is as short as ever with the next tick. */
 void worker_watch_lease(struct worker_role *w, struct outbox *out)
 {
     const uint64_t every_ms = w->options.limits.chief_ms / RENEWALS;
     const bool sets_up = w->phase < JOINING, is_too_long = w->is_lease_long && !sets_up;
-    const bool is_due = is_too_long || w->patience.now_ms - w->renewed_ms >= every_ms;
+    const bool is_due = is_too_long || w->patience.told_ms - w->renewed_ms >= every_ms;
     if (every_ms && is_due) renew(w, sets_up ? w->options.limits.start_ms : 0, out);
 }
 

@@ -381,9 +381,22 @@ void task_close(struct task *t)
     outbox_free(&t->outbox);
 }
 
+/* As in the role's time (role.h, struct patience): what this task waits for has not been late. */
+static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
+{
+    for (int i = 0; i < t->peer_count; i++) {
+        struct peer *peer = &t->peers[i];
+        peer->lost_ms = peer->lost_ms + stood_ms < now_ms ? peer->lost_ms + stood_ms : now_ms;
+        peer->came_ms = peer->came_ms + stood_ms < now_ms ? peer->came_ms + stood_ms : now_ms;
+    }
+    t->started_ms += stood_ms;
+}
+
 static void tick(struct task *t, uint64_t now_ms)
 {
-    if (t->has_ended || now_ms - t->ticked_ms < TASK_TICK_MS) return;
+    const uint64_t passed_ms = now_ms - t->ticked_ms;
+    if (t->has_ended || passed_ms < TASK_TICK_MS) return;
+    if (passed_ms > STANDSTILL_MS) leave_out(t, passed_ms - TASK_TICK_MS, now_ms);
     t->ticked_ms = now_ms;
     t->ops->tick(t, now_ms);
     if (t->has_ended) return;

@@ -53,15 +53,20 @@ err progress_open(const struct run *run, struct progress *ret)
     return OK;
 }
 
+static err metrics_failure(const struct progress *p)
+{
+    if (!p->metrics_error) return OK;
+    return fail(ERR_IO, "--metrics_file=%s: %s", p->run->flags.metrics_file,
+                strerror(p->metrics_error));
+}
+
 /* Some file systems tell only when a file is closed that it was not written. */
 static err close_metrics(struct progress *p)
 {
     if (!p->metrics) return OK;
     if (fclose(p->metrics) && !p->metrics_error) p->metrics_error = errno;
     p->metrics = NULL;
-    if (!p->metrics_error) return OK;
-    return fail(ERR_IO, "--metrics_file=%s: %s", p->run->flags.metrics_file,
-                strerror(p->metrics_error));
+    return metrics_failure(p);
 }
 
 void progress_close(struct progress *p)
@@ -314,15 +319,6 @@ static err covered(void *state, const struct run_view *v, const struct occasion 
     return OK;
 }
 
-static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
-{
-    struct progress *p = state;
-    if (!o->evaluated.is_last) return OK;
-    p->final_step = v->global_step;
-    p->evaluation = *o->evaluated.evaluation;
-    return OK;
-}
-
 /* Since the end of the first step, as the rate beside it: neither the start nor the reading of
  * files, nor the last evaluation. */
 static double training_seconds(const struct progress *p)
@@ -396,6 +392,19 @@ static err write_result(const struct progress *p, const struct run_view *v,
     return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, file_why(path));
 }
 
+/* What the chief cannot write is heard of by all before they end: they end with one code. */
+static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
+{
+    static const struct occasion done = {OCCASION_END, .end = {EXIT_DONE, ""}};
+    struct progress *p = state;
+    if (!o->evaluated.is_last) return OK;
+    p->final_step = v->global_step;
+    p->evaluation = *o->evaluated.evaluation;
+    if (!v->is_chief) return OK;
+    TRY(metrics_failure(p));
+    return p->run->flags.result ? write_result(p, v, &done) : OK;
+}
+
 /* The last words, for a person (standard output) and for scripts (--result). */
 static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
@@ -404,9 +413,10 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
     flush_rows(p);
     if (o->end.code == EXIT_DONE || p->evaluation.rows) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
+    const bool is_told = p->metrics_error;
     err closed = close_metrics(p);
-    if (closed && o->end.code != EXIT_DONE) { /* which says more */
-        log_line(LOG_WARNING, "%s", error_text());
+    if (closed && (o->end.code != EXIT_DONE || !v->is_chief)) { /* the job's end says more */
+        if (!is_told) log_line(LOG_WARNING, "%s", error_text());
         closed = OK;
     }
     return closed ? closed : written;

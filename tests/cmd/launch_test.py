@@ -216,6 +216,14 @@ class Launch(CommandCase):
         self.assertGreater(int(running.wait_for_match(SAVED, count=2)[1][1]), first)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
 
+    def test_what_the_chief_cannot_write_ends_all_tasks_with_its_code(self):
+        for flag in ("--metrics_file", "--result"):
+            ended = self.run_cluster(f"{flag}=/dev/full", "spec.json")
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            why = re.escape(f"{flag}=/dev/full: No space left on device (exit code 1)")
+            for task in TASKS - {"worker/0"}:
+                self.assertRegex(ended.stderr, rf"(?m)^{task}: .* ERROR: worker/0: {why}$")
+
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_it_works_as_process_1(self):
         unshare = ["unshare", "--fork", "--pid", "--kill-child"]

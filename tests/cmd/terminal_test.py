@@ -126,7 +126,7 @@ class Written(CommandCase):
                 ended = self.run_with(subprocess.DEVNULL, flags + ["--metrics_file=metrics", "spec.json"])
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertIn(f"WARNING: --metrics_file=metrics: {FULL}: lines are lost", ended.stderr)
-                self.assertIn(f"dtrain: --metrics_file=metrics: {FULL}\n", ended.stderr)
+                self.assertIn(f"ERROR: --metrics_file=metrics: {FULL} (exit code 1)\n", ended.stderr)
 
 
 class HangUp(CommandCase):

@@ -80,10 +80,11 @@ static err tell_end(const struct run_view *view, const struct occasion *o)
 
 err hooks_tell(const struct run_view *view, const struct occasion *o)
 {
+    const bool is_last = o->kind == OCCASION_EVALUATED && o->evaluated.is_last;
     if (o->kind == OCCASION_END) return tell_end(view, o);
-    TRY(tell_own(view, o));
+    if (!is_last) TRY(tell_own(view, o)); /* else it may end the run: after the others */
     for (int i = 0; i < view->hooks->count; i++) TRY(tell_one(&view->hooks->at[i], view, o));
-    return OK;
+    return is_last ? tell_own(view, o) : OK;
 }
 
 err hooks_evaluate(const struct run_view *view, struct evaluation *ret)

@@ -11,6 +11,7 @@ import threading
 
 import program
 from program import wire
+from program.clicks import CLICKS, TABLES_ONLY
 from program.cluster import Cluster, ClusterCase, Plan
 
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
@@ -20,6 +21,8 @@ FLAGS = ["--start_timeout=3", "--restart_timeout=3"]
 WRONG, LOST, TIMEOUT = 2, 128, 129
 GENERATION = 77
 FLOATS = (784 * 16, 16, 16 * 10, 10)  # of the small spec's variables, each rounded up to a line
+LINE = 64
+ROWS = 1088  # bytes of the window of rows of a table of 40 rows that are one wide
 BLOCK = 4 * sum(-(-n // 16) * 16 for n in FLOATS)
 
 
@@ -47,9 +50,9 @@ class Scene:
 
 
 class FalsePs(ClusterCase):
-    def begin(self, flags=()):
+    def begin(self, flags=(), changes=()):
         cluster = Cluster(self.folder, Plan(ps=1, workers=2, flags=[*FLAGS, *flags],
-                                            changes={"train.mode": "async"}))
+                                            changes={**dict(changes), "train.mode": "async"}))
         self.addCleanup(cluster.kill)
         listener = socket.create_server(("127.0.0.1", 0))
         listener.settimeout(program.LIMIT_S)
@@ -119,6 +122,35 @@ class FalsePs(ClusterCase):
                 thread.join()
                 self.assertGreater(said.returncode, 0)
                 self.assertIn("ps/0: a list of variables without an end", said.stderr)
+
+    def test_rows_that_never_come_end_a_step_at_its_limit(self):
+        """All else comes: the step would be begun again for ever."""
+        table = {**CLICKS, **TABLES_ONLY, "train.last_step": 1000}
+        scene = self.begin(["--transport=tcp", "--step_timeout=1"], table)
+        asked = 0
+        with scene.accept() as first:
+            first.socket.sendall(scene.welcome() + wire.message(
+                "STATE", code=wire.CODES["PS_SERVING"], generation=GENERATION, version=1000))
+            first.hear_kind("JOIN")
+            first.send("WINDOWS", offset=LINE, length=LINE, version=ROWS)
+            heard = wire.Heard("JOIN", {"version": 1}, b"")
+            while heard:
+                if heard.kind == "JOIN":
+                    first.send("LEDGER", struct.pack("<3Q", 0, 0, 0), generation=GENERATION,
+                               version=heard.values["version"])
+                    first.send("VALUES", code=wire.CODES["VALUES_TICKET"], generation=GENERATION,
+                               length=LINE)
+                    first.socket.sendall(bytes(LINE))
+                elif heard.kind == "ROWS":
+                    asked += 1
+                    first.send("ROWS", code=wire.CODES["ROWS_NONE"], generation=GENERATION,
+                               sequence=heard.values["sequence"])
+                heard = first.hear()
+        self.assertGreaterEqual(asked, 100, scene.cluster.story())
+        self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
+        self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
+                                                    r"\(--step_timeout\)")
+        self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
 
     def test_windows_of_a_link_that_is_not_taken_are_refused(self):
         scene = self.begin(["--transport=tcp"])

@@ -133,7 +133,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
     w->lacks_values = false;
     if (!e) e = worker_await_all(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
-    if (e == ERR_PEER && w->lacks_values && w->evaluations++ < EVALUATIONS_MAX) {
+    if (e == ERR_PEER && w->lacks_values && w->lack.tries++ < EVALUATIONS_MAX) {
         w->evaluates_again = step + 1;
         w->evaluates_by_ms = clock_ms() + w->options.task.limits.restart_ms;
         return;

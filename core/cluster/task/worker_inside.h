@@ -76,7 +76,8 @@ struct rows_there {
     char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
 };
 
-/* A step that is begun again and again as its values, or rows, do not all come */
+/* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
+ * come */
 struct lack {
     int tries; /* in vain, one after the other */
     uint64_t since_ms;
@@ -97,9 +98,8 @@ struct worker_task {
     bool cannot_lend;
     uint64_t foreseen;         /* steps that went on from what was */
     uint64_t foreseen_in_vain; /* how often it was thrown away */
-    int evaluations; /* of the end that have waited for rows in vain, one after the other */
-    uint64_t evaluates_again; /* 1 + the step, once more has been heard; 0: no */
-    uint64_t evaluates_by_ms; /* and all windows are there, or not any more then */
+    uint64_t evaluates_again;  /* 1 + the step, once more has been heard; 0: no */
+    uint64_t evaluates_by_ms;  /* and all windows are there, or not any more then */
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */

@@ -44,6 +44,7 @@ struct run_flags { /* one table: run_flags_object */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */
+    const char *storage;     /* NULL: none; looked at by url_servers_note() alone */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     const char *ready_file;  /* where it says that it listens (cmd/launch/ready.h), or NULL */
     struct wait_limits limits;

@@ -243,6 +243,13 @@ static const struct field fields[] = {
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "listen on this address instead of the own one of the hosts, at the port of that one "
              "if it has none, as in 0.0.0.0; fd:N takes an inherited socket"},
+    {.name = "storage",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, storage),
+     .fallback = "null",
+     .takers = RUN_PS,
+     .help = "hdfs://host:port,...: servers to which this ps may prove by HADOOP_TOKEN who it is; "
+             "other tasks know them from the spec"},
     {.name = "ready_file",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, ready_file),

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/launch/keeper.h"
 #include "cmd/revision.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/data/packing/packing.h"
@@ -187,6 +188,7 @@ int main(int argc, char **argv)
     settle();
     if (check_stack()) return report_error(ERR_IO);
     web_systems_register();
+    for (int i = 1; i < argc; i++) url_servers_note(argv[i]);
     standard_output_open();
     const int code = run_command(argc, argv);
     const err e = standard_output_flush();

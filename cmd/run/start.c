@@ -9,6 +9,7 @@
 
 #include "cmd/launch/remote.h"
 #include "cmd/run/launch.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/cluster/task/task.h"
 #include "kernels/kernels.h"
@@ -86,6 +87,16 @@ static void add_roster(struct words *words, struct arena *arena, const struct ro
         arena_format(arena, "--moves=%llu", (unsigned long long)roster->moves);
 }
 
+/* Those of Hadoop: to others nothing goes that could be used again. */
+static void add_storage(struct words *words, struct arena *arena)
+{
+    const char *list = "", *server;
+    for (int i = 0; (server = url_server(i)); i++)
+        if (strstr(server, "hdfs://") && !strchr(server, '@'))
+            list = arena_format(arena, "%s%s%s", list, *list ? "," : "", server);
+    if (*list) words->at[words->count++] = arena_format(arena, "--storage=%s", list);
+}
+
 /* The task's command line, NULL at the end. A ps gets what it needs from the chief, not the spec.
  */
 static char **command_line(struct launch *launch, const struct child *child)
@@ -109,7 +120,10 @@ static char **command_line(struct launch *launch, const struct child *child)
         words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);
     add_given(&words, run, kind);
-    if (kind == RUN_PS) return words.at;
+    if (kind == RUN_PS) {
+        add_storage(&words, arena);
+        return words.at;
+    }
     words.at[words.count++] = arena_string(arena, "--");
     words.at[words.count++] = arena_string(arena, run->spec_path);
     return words.at;

@@ -3,6 +3,7 @@
 import base64
 import getpass
 import itertools
+import json
 import re
 
 import checkpoint_test
@@ -121,6 +122,28 @@ class Reads(HdfsCase):
         self.served.leads_to = "http://127.0.0.1:1"
         self.assertIn("127.0.0.1 port 1", self.refused(part, code=program.BAD_HOST))
 
+    def test_a_token_goes_to_no_server_that_only_a_file_names(self):
+        """Nor by another scheme to the one that is named. Without a token it is asked, as anybody may."""
+        self.served.token = TOKEN
+        other = hdfs_server.NameNode()
+        self.addCleanup(other.stop)
+        (self.folder / "run").mkdir()
+        spec = self.folder / "train.json"
+        named = read_test.data(self.bucket + "/d/part-*.csv")
+        spec.write_text(json.dumps(program.changed(read_test.SPEC, {
+            **named, "data.columns": read_test.COLUMNS, "model": read_test.MODEL, "train.checkpoint_dir": "run"})))
+        for url in ("hdfs://" + other.url.partition("://")[2], self.host.replace("hdfs", "swebhdfs")):
+            (self.folder / "run" / "checkpoint").write_text(
+                f'model_checkpoint_path: "{url}/x/model.ckpt-5"\nall_model_checkpoint_paths: "{url}/x/model.ckpt-5"\n')
+            for words in (["checkpoint", "verify", "run"], ["train.json"]):
+                done = program.run(words, self.folder, env=self.env(self.served))
+                self.assertEqual([path for _, path, _ in other.asked if "delegation" in path], [])
+                self.assertNotIn(TOKEN, done.stderr)
+                self.assertIn("token of this task goes only to servers that its own command line or spec names", done.stderr)
+        (self.folder / "run" / "checkpoint").write_text(f'model_checkpoint_path: "hdfs://{other.url[7:]}/x/model.ckpt-5"\n')
+        program.run(["checkpoint", "verify", "run"], self.folder, env={**self.env(self.served), "HADOOP_TOKEN": ""})
+        self.assertGreater(other.count("user.name=me"), 0)
+
     def test_a_token_comes_from_a_file_of_hadoop_s(self):
         path, part = self.folder / "tokens", self.bucket + "/d/part-3.csv"
         in_file = {"HADOOP_TOKEN": "", "HADOOP_TOKEN_FILE_LOCATION": str(path)}
@@ -220,6 +243,13 @@ class Writes(Runs, HdfsCase, checkpoint_test.CheckpointCase):
         self.served.fault = lambda number, request: 403 if "op=CREATE" in request.path else None
         said = self.dtrain("spec.json", code=program.BAD_INPUT)
         self.assertIn(f"train.checkpoint_dir: {self.bucket}/run/.writable: PUT 403", said)
+
+    def test_a_ps_proves_itself_only_where_its_own_command_line_says(self):
+        """A launcher tells it from the spec."""
+        self.served.token = TOKEN
+        cluster = ["--local_ps=1", "--local_workers=1"]
+        self.assertEqual(self.run_dtrain(*cluster).returncode, 0)
+        self.assertGreater(self.served.count("PUT .*_temp_.*delegation="), 0)
 
     def test_a_redirect_without_an_end_is_given_up(self):
         self.served.leads_to = self.served.url

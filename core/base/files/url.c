@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SCHEME_BYTES_MAX = 16, STARS_MAX = 3 };
+enum { SCHEME_BYTES_MAX = 16, STARS_MAX = 3, SERVER_BYTES_MAX = 300 };
 
 /* As in RFC 3986, in small letters: "C:" and "a b://" are names. */
 size_t url_scheme_bytes(const char *path)
@@ -113,4 +113,35 @@ char *urls_hide(char *text)
     }
     memmove(to, from, strlen(from) + 1);
     return last;
+}
+
+/* ---- servers that are named ---- */
+
+static struct {
+    char at[URL_SERVERS_MAX][SERVER_BYTES_MAX];
+    int count;
+} servers;
+
+static void note_server(const char *url, size_t bytes)
+{
+    char *to = servers.at[servers.count];
+    if (bytes >= SERVER_BYTES_MAX || servers.count == URL_SERVERS_MAX) return;
+    memcpy(to, url, bytes);
+    to[bytes] = '\0';
+    for (int i = 0; i < servers.count; i++)
+        if (strcmp(servers.at[i], to) == 0) return;
+    servers.count++;
+}
+
+void url_servers_note(const char *text)
+{
+    for (const char *colon; (colon = strstr(text, "://")); text = colon + 3) {
+        const size_t scheme = scheme_before(text, colon);
+        if (scheme) note_server(colon - scheme, scheme + 3 + strcspn(colon + 3, "/?#,\"' "));
+    }
+}
+
+const char *url_server(int i)
+{
+    return i < servers.count ? servers.at[i] : NULL;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PATH_BYTES_MAX = 4096 };
+enum { PATH_BYTES_MAX = 4096, URL_SERVERS_MAX = 64 };
 
 /* "s3" of "s3://..."; the path is one of a URL. */
 bool path_is_url(const char *path);
@@ -21,5 +21,11 @@ const char *path_shown(const char *path, char *to);
  * no backslash before it, or the text. Returns where one begins that the text ends with; NULL: it
  * ends otherwise. */
 char *urls_hide(char *text);
+
+/* The servers that the command line and the spec of this very process name: no secret of its user
+ * goes to another one that a peer, or a file behind a URL, names. url_servers_note takes every URL
+ * of a text, at start, before there are threads. */
+void url_servers_note(const char *text);
+const char *url_server(int i); /* "hdfs://host:port"; NULL behind the last */
 
 #endif

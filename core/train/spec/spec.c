@@ -182,6 +182,16 @@ err spec_make_fingerprint(const json_t *json, const json_t *features, char ret[1
     return OK;
 }
 
+static void note_servers(const json_t *json)
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+    if (json_is_string(json)) url_servers_note(json_string_value(json));
+    json_array_foreach(json, i, value) note_servers(value);
+    json_object_foreach((json_t *)json, key, value) note_servers(value);
+}
+
 /* json is borrowed here and becomes the spec's when all went well. */
 static err make(const struct spec_options *options, json_t *json, struct arena *arena,
                 struct spec *ret)
@@ -189,6 +199,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     struct spec spec = {0};
     char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
+    note_servers(json);
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
     spec.trains_nothing = options->trains_nothing;
     TRY(check_device(&spec));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "net/web/hdfs/hdfs_inside.h"
 #include "net/web/list.h"
@@ -18,16 +19,42 @@ static bool has_port(const char *host, size_t bytes)
     return memchr(from, ':', bytes - (size_t)(from - host)) != NULL;
 }
 
-err hdfs_address(const char *path, const char *operation, struct web_call *c)
+/* By HTTP; of another scheme too, which nobody takes for one of these. */
+static const char *base_of(const char *path, struct arena *arena)
 {
     const bool is_secure = strncmp(path, "swebhdfs:", 9) == 0;
+    const char *host = strstr(path, "://") + 3;
+    const size_t bytes = strcspn(host, "/");
+    const char *port = has_port(host, bytes) ? "" : is_secure ? ":9871" : ":9870";
+    return arena_format(arena, "%s://%.*s%s", is_secure ? "https" : "http", (int)bytes, host, port);
+}
+
+/* By the command line or the spec */
+static bool is_named(const char *base, struct arena *arena)
+{
+    const char *server;
+    for (int i = 0; (server = url_server(i)); i++)
+        if (strstr(server, "hdfs://") && strcasecmp(base_of(server, arena), base) == 0) return true;
+    return false;
+}
+
+static err refuse_token(const struct web_call *c, const char *base)
+{
+    return fail(ERR_INPUT,
+                "%s: the delegation token of this task goes only to servers that its own command "
+                "line or spec names, and %s was named by a file or by another task (a ps without a "
+                "spec: --storage=hdfs://host:port)",
+                c->http.shown, base);
+}
+
+err hdfs_address(const char *path, const char *operation, struct web_call *c)
+{
     const char *host = strstr(path, "://") + 3, *who, *secret;
     const size_t bytes = strcspn(host, "/");
     if (bytes == 0) return fail(ERR_INPUT, "%s: expected hdfs://host:port/path", c->http.shown);
+    const char *base = base_of(path, &c->arena);
     TRY(hdfs_who(&c->arena, &who, &secret));
-    const char *port = has_port(host, bytes) ? "" : is_secure ? ":9871" : ":9870";
-    const char *base = arena_format(&c->arena, "%s://%.*s%s", is_secure ? "https" : "http",
-                                    (int)bytes, host, port);
+    if (*secret && !is_named(base, &c->arena)) return refuse_token(c, base);
     const char *escaped = web_escape(&c->arena, host[bytes] ? host + bytes : "/", true);
     web_call_address(c, base, arena_format(&c->arena, "/webhdfs/v1%s", escaped),
                      arena_format(&c->arena, "%s%s%s", operation, *who ? "&" : "", who));

@@ -50,3 +50,11 @@ void task_job_close(struct task_job *job)
     close(job->fd);
     job->is_running = false;
 }
+
+void task_job_abandon(struct task_job *job)
+{
+    if (!job->is_running) return;
+    pthread_detach(job->thread);
+    loop_unwatch(job->loop, job->fd);
+    job->is_running = false;
+}

@@ -22,7 +22,9 @@ struct task_job {
     char text[ACTION_TEXT_MAX];
 };
 
-err task_job_start(struct task_job *);  /* run, done, context and loop are set; ERR_IO */
+err task_job_start(struct task_job *); /* run, done, context and loop are set; ERR_IO */
+/* Does not wait: what the thread uses stays, where it is still running. Of a process that ends. */
+void task_job_abandon(struct task_job *);
 void task_job_close(struct task_job *); /* waits for the thread; done() does not come any more */
 
 #endif

@@ -28,7 +28,7 @@ struct cut_job {
     float *memory;
     struct ps_tables *tables; /* held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
-    uint64_t tag;
+    struct action_cut action;
     struct task_job writing;
 
     bool is_remote;
@@ -95,8 +95,9 @@ static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 
 /* ---- where to ---- */
 
-static err choose_folder(struct cut_job *job, const struct action_cut *a)
+static err choose_folder(struct cut_job *job)
 {
+    const struct action_cut *a = &job->action;
     const char *temporary = getenv("TMPDIR");
     if (!job->is_remote) {
         TRY(checkpoint_temporary_folder(job->share->setup.directory, a->step, a->tag, job->folder));
@@ -145,7 +146,8 @@ static void finish(struct cut_job *job, err result)
  */
 static err write_shard(void *context)
 {
-    const struct cut_job *job = context;
+    struct cut_job *job = context;
+    TRY(choose_folder(job));
     err e = shard_write(&job->shard, job->prefix);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
     return fail(e, "that of step %llu was given up, its folder is removed",
@@ -161,13 +163,12 @@ static void on_written(void *context, err result)
 static err start(struct cut_job *job, struct ps_task *p, const struct action_cut *a)
 {
     job->is_remote = !p->sees_folder;
-    job->tag = a->tag;
+    job->action = *a;
     if (!job->share->setup.directory) return fail(ERR_INPUT, "there is no checkpoint_dir");
     TRY(copy_arrays(job, p));
     job->shard.global_step = a->step;
     copy_ledger(job, p);
     job->tables = ps_tables_hold(p);
-    TRY(choose_folder(job, a));
     job->writing = (struct task_job){
         .run = write_shard,
         .done = on_written,
@@ -216,7 +217,7 @@ static err send_piece(struct cut_job *job, struct link *link, bool *ret_is_sent)
         .task = (uint32_t)job->ps->task.index,
         .job = JOB_PS,
         .generation = job->share->setup.config.generation,
-        .sequence = job->tag,
+        .sequence = job->action.tag,
         .offset = job->sent,
         .body = job->piece,
         .body_bytes = (uint32_t)got,

@@ -62,6 +62,7 @@ void connection_hang_up(struct connection *);
 void connection_drop(struct connection *); /* whose link has gone */
 
 struct cut_job;
+struct folder_look;
 struct ps_trace;
 struct trace;
 
@@ -88,7 +89,8 @@ struct ps_task {
     struct ps_tables *tables; /* NULL: none */
     const void **sources;     /* [workers] gradients of one update */
 
-    struct cut_job *cut; /* NULL: nothing is being written */
+    struct folder_look *look; /* whether the folder of a new chief is seen; NULL: none */
+    struct cut_job *cut;      /* NULL: nothing is being written */
     uint64_t failed_cuts;
     struct visits *visits;
     struct visit_view shown; /* to visitors */

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/files/url.h"
+#include "core/cluster/task/job.h"
 #include "core/cluster/task/ps_inside.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -185,10 +187,76 @@ static const char *tables_text(const struct setup *setup, struct arena *arena)
                         setup->table_count == 1 ? "" : "s", bytes / 1e6);
 }
 
+/* A folder behind a URL can be written by this ps alone, who does not see it says why. */
+static bool is_folder_seen(const char *directory, uint64_t token)
+{
+    if (!directory) return false;
+    const bool is_seen = checkpoints_token_is_seen(directory, token);
+    if (!is_seen && path_is_url(directory))
+        log_line(LOG_WARNING, "does not see checkpoint_dir: %s", error_text());
+    return is_seen;
+}
+
 static void look_for_folder(struct ps_task *p)
 {
     const struct setup *setup = &p->share->setup;
-    p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+    p->sees_folder = is_folder_seen(setup->directory, setup->token);
+}
+
+/* Beside the loop: where the folder is, and how long its server takes, is the chief's word. */
+struct folder_look {
+    struct task_job job;
+    struct ps_task *ps;
+    struct share *share; /* held, with the directory */
+    const char *directory;
+    uint64_t token;
+    bool is_seen;
+};
+
+static void begin_look(struct ps_task *p);
+
+static err look_beside(void *context)
+{
+    struct folder_look *look = context;
+    look->is_seen = is_folder_seen(look->directory, look->token);
+    return OK;
+}
+
+static void end_look(void *context, err result)
+{
+    struct folder_look *look = context;
+    struct ps_task *p = look->ps;
+    const struct setup *now = p->share == look->share ? &look->share->setup : NULL;
+    const bool is_that = now && now->directory == look->directory && now->token == look->token;
+    if (is_that) p->sees_folder = look->is_seen;
+    share_release(look->share);
+    free(look);
+    p->look = NULL;
+    if (now && !is_that) begin_look(p); /* another one has come to lead meanwhile */
+}
+
+/* Until it is known, shards go by way of the chief. */
+static void begin_look(struct ps_task *p)
+{
+    p->sees_folder = false;
+    if (p->look) return;
+    struct folder_look *look = calloc(1, sizeof *look);
+    if (!look) return;
+    *look = (struct folder_look){
+        .job = {.run = look_beside, .done = end_look, .loop = p->task.options.loop},
+        .ps = p,
+        .share = p->share,
+        .directory = p->share->setup.directory,
+        .token = p->share->setup.token,
+    };
+    look->job.context = look;
+    p->share->users++;
+    p->look = look;
+    if (!task_job_start(&look->job)) return;
+    log_line(LOG_WARNING, "%s", error_text());
+    share_release(look->share);
+    free(look);
+    p->look = NULL;
 }
 
 /* A chief that comes to lead writes checkpoints elsewhere, or seen from elsewhere. */
@@ -199,7 +267,7 @@ void ps_task_claimed(struct ps_task *p, int worker, const struct message *m)
     if (setup_read_folder(m->body, m->body_bytes, &s->arena, &s->setup.directory, &s->setup.token))
         log_line(LOG_WARNING, "worker/%d: %s", worker, error_text());
     else
-        look_for_folder(p);
+        begin_look(p);
 }
 
 static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_checkpoint)
@@ -410,6 +478,7 @@ void ps_task_store_close(struct ps_task *p)
         close_window(p, &p->windows[w].copy);
         window_free(&p->windows[w].rows);
     }
+    if (p->look) task_job_abandon(&p->look->job);
     ps_tables_close(p);
     if (p->has_store) store_close(&p->store);
     close_window(p, &p->values);

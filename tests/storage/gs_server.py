@@ -153,8 +153,8 @@ class Handler(server.Handler):
         return self.said(200, {"name": name})
 
 
-def start(modulus=None):
-    served = server.Server(handler=Handler)
+def start(modulus=None, handler=Handler):
+    served = server.Server(handler=handler)
     served.has_tokens, served.modulus = modulus is not None, modulus
     served.tokens, served.lives_s, served.person = [], 3600, None
     served.done, served.keeps_some, served.list_answer = set(), 0, None

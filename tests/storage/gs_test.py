@@ -30,9 +30,9 @@ def new_key():
 
 @unittest.skipUnless(OPENSSL, "there is no openssl to make a key with")
 class GsCase(read_test.UrlCase):
-    def start(self):
+    def start(self, handler=gs_server.Handler):
         pem, modulus = new_key()
-        served = gs_server.start(modulus)
+        served = gs_server.start(modulus, handler)
         self.addCleanup(served.stop)
         self.key = {**SERVICE, "private_key": pem, "token_uri": served.url + "/token"}
         (self.folder / "key.json").write_text(json.dumps(self.key))

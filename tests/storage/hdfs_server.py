@@ -141,8 +141,8 @@ class Handler(server.Handler):
 class DataNode(server.Server):
     """What it has and is asked, and how it fails, is its name node's."""
 
-    def __init__(self, name_node):
-        super().__init__(handler=Handler)
+    def __init__(self, name_node, handler):
+        super().__init__(handler=handler)
         for name in ("files", "asked", "fault", "lock", "token"):
             del self.__dict__[name]
         self.name_node = name_node
@@ -152,12 +152,12 @@ class DataNode(server.Server):
 
 
 class NameNode(server.Server):
-    def __init__(self):
-        super().__init__(handler=Handler)
+    def __init__(self, handler=Handler):
+        super().__init__(handler=handler)
         self.name_node, self.folders, self.user = None, {""}, "me"
         self.takes_options, self.has_batches, self.list_answer = True, True, None
         self.exception = "AccessControlException"  # of a fault 403
-        self.data_node = DataNode(self)
+        self.data_node = DataNode(self, handler)
         self.leads_to = self.data_node.url
 
     def stop(self):

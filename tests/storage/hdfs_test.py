@@ -20,8 +20,8 @@ def text(data):
 
 
 class HdfsCase(read_test.UrlCase):
-    def start(self):
-        served = hdfs_server.NameNode()
+    def start(self, handler=hdfs_server.Handler):
+        served = hdfs_server.NameNode(handler)
         self.addCleanup(served.stop)
         self.host = "hdfs://" + served.url.partition("://")[2]
         self.bucket = self.host + "/bucket"

@@ -1,0 +1,236 @@
+"""Answers of HTTP that are drawn: a server that knows the right answer sends another one now and then.
+
+What a lie is made of comes from a seed: status, headers, lengths, chunks, trailers, redirects, slowness, ends in the
+middle, and texts of JSON or XML that are almost right. `broken` are lies that a client can find out; of `false` ones the
+bytes came whole and mean something else.
+"""
+import json
+import random
+import re
+import socket
+import struct
+import time
+
+ENDLESS_BYTES = 8 << 20  # as much as is sent of what has no end, if it is taken
+SLOW_S = 20  # a client that waits for longer than it said is waited for
+NUMBERS = [0, -1, 1, 2 ** 31, 2 ** 53, 2 ** 63 - 1, -2 ** 63, 2 ** 64, 10 ** 40, 1e308, -0.5]
+TEXTS = ["", "x", "x" * 5000, "../../etc/passwd", "/", "..", "a\nb", "\u0007\u001b[2J", "%s%n", "\ufffd", "true", "-1",
+         "18446744073709551616", "file:///etc/passwd", "DIRECTORY", "=" * 8, "A" * 7]
+VALUES = [None, True, False, [], {}, [[]], {"": {}}, *NUMBERS, *TEXTS]
+STATUSES = [100, 200, 201, 204, 206, 300, 304, 308, 400, 401, 403, 404, 408, 409, 410, 412, 416, 429, 500, 501, 503, 599]
+REFUSALS = [400, 401, 403, 404, 408, 409, 410, 412, 416, 429, 500, 502, 503, 504]
+
+
+def head(status, headers, line="HTTP/1.1 %d Drawn"):
+    return (line % status + "\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n").encode()
+
+
+def framed(status, headers, body):
+    return [head(status, {**headers, "Content-Length": len(body)}), body]
+
+
+def chunks(draw, body):
+    while body:
+        count = draw.randint(1, len(body))
+        yield b"%x\r\n" % count + body[:count] + b"\r\n"
+        body = body[count:]
+
+
+def endless(piece):
+    for _ in range(ENDLESS_BYTES // len(piece)):
+        yield piece
+
+
+# ---- lies that can be found out: of the right status, headers and body; what they yield is sent ----
+
+
+def short(draw, status, headers, body):
+    yield head(status, {**headers, "Content-Length": len(body)})
+    yield body[:draw.randrange(len(body) + 1)][:-1]
+
+
+def short_in_chunks(draw, status, headers, body):
+    """And trailers say that this was all of it."""
+    part = body[:draw.randrange(len(body) + 1)][:-1]
+    yield head(status, {**headers, "Transfer-Encoding": "chunked"})
+    yield from chunks(draw, part)
+    first = re.match(r"bytes (\d+)", headers.get("Content-Range", ""))
+    begin = int(first[1]) if first else 0
+    trailer = {"Content-Range": f"bytes {begin}-{begin + len(part) - 1}/{draw.choice([len(part), 10 ** 9, '*'])}",
+               "ETag": headers.get("ETag", '"t"'), "Content-Length": len(part)}
+    yield (b"0\r\n" if draw.random() < 0.7 else b"") + head(206, trailer, draw.choice(["HTTP/1.1 %d OK", "X-%d: y"]))
+
+
+def other_range(draw, status, headers, body):
+    found = re.match(r"bytes (\d+)-(\d+)/(\d+)", headers.get("Content-Range", ""))
+    if found:
+        first, last, total = (int(number) + draw.choice([0, 0, 1, -1, 4096]) for number in found.groups())
+        headers = {**headers, "Content-Range": draw.choice([f"bytes {first}-{last}/{total + 1}", "bytes */7", "bytes 5-1/9",
+                                                            "bytes 0-18446744073709551615/18446744073709551615"])}
+    yield from framed(status if found else 503, headers, body)
+
+
+def refused(draw, _status, _headers, body):
+    status, text = draw.choice(REFUSALS), draw.choice([b"", b"<Error><Message>no", b'{"message": "', b"x" * 3000, body])
+    yield from framed(status, {"Retry-After": draw.choice(["0", "-1", "soon", "9" * 30]) if draw.random() < .1 else "0"}, text)
+
+
+def refused_without_end(draw, _status, headers, _body):
+    yield head(draw.choice(REFUSALS), {**headers, "Connection": "close"})
+    yield from endless(b"no, and no, and no\n" * 1000)
+
+
+def longer(draw, status, headers, body):
+    extra = bytes(draw.randrange(256) for _ in range(draw.randint(1, 2000)))
+    if draw.random() < 0.5:
+        yield head(status, {**headers, "Content-Length": len(body)})
+        yield body + extra
+    else:
+        yield head(draw.choice(REFUSALS), {**headers, "Transfer-Encoding": "chunked"})
+        yield from chunks(draw, body + extra)
+        yield b"0\r\n\r\n"
+
+
+def bad_chunks(draw, status, headers, body):
+    yield head(status, {**headers, "Transfer-Encoding": "chunked"})
+    yield draw.choice([b"ffffffffffffffff\r\n", b"-1\r\n", b"zz\r\n", b"\r\n\r\n", b"5;" + b"x" * 70000]) + body[:100]
+
+
+def bad_lengths(draw, status, headers, body):
+    length = draw.choice(["-1", "abc", str(2 ** 63), str(2 ** 64 + len(body)), f"{len(body) + 5}"])
+    yield head(status, {**headers, "Content-Length": length})
+    yield body
+
+
+def interim(draw, status, headers, body):
+    for _ in range(draw.choice([1, 3, 20000])):
+        yield b"HTTP/1.1 100 Continue\r\nContent-Range: bytes 0-0/1\r\nETag: \"other\"\r\n\r\n"
+    yield from framed(status, headers, body)
+
+
+def many_headers(draw, status, headers, body):
+    for i in range(draw.choice([3, 40, 2000])):
+        headers = {**headers, f"X-{i}": "y" * draw.choice([1, 1000])}
+    yield from framed(status, headers, body)
+
+
+def redirected(draw, path):
+    where = draw.choice([path, path + "x", "http://127.0.0.1:1/", "file:///etc/passwd", "", "http://[", "//", "x" * 9000, "?"])
+    yield head(draw.choice([301, 302, 303, 307]), {"Location": where, "Connection": "close"})
+    yield from (endless(b"elsewhere\n" * 1000) if draw.random() < 0.5 else [])
+
+
+def reset(draw, status, headers, body):
+    yield head(status, {**headers, "Content-Length": len(body)}) + body[:draw.randrange(len(body) + 1)]
+    yield "reset"
+
+
+def silent(draw, status, headers, body):
+    whole = b"".join(framed(status, headers, body))
+    yield whole[:draw.randrange(len(whole))]
+    yield "wait"
+
+
+def slow(draw, status, headers, body):
+    if draw.random() < 0.5:
+        yield head(status, {**headers, "Content-Length": len(body) + 1})
+    for piece in (body * 2)[:200]:
+        yield bytes([piece])
+        yield "a moment"
+    yield "wait"
+
+
+def noise(draw, *_):
+    yield bytes(draw.randrange(256) for _ in range(draw.choice([0, 1, 100, 5000])))
+
+
+BROKEN = [short, short_in_chunks, other_range, refused, refused_without_end, longer, bad_chunks, bad_lengths, interim,
+          many_headers, reset, silent, slow, noise]
+
+
+# ---- and those that cannot ----
+
+
+def mutated_json(draw, value):
+    """With one of its parts, at any depth, replaced, left out or there twice."""
+    if isinstance(value, dict) and value and draw.random() < 0.8:
+        key = draw.choice(list(value))
+        if draw.random() < 0.1:
+            return {name: kept for name, kept in value.items() if name != key}
+        return {**value, key: mutated_json(draw, value[key])}
+    if isinstance(value, list) and value and draw.random() < 0.8:
+        i = draw.randrange(len(value))
+        return value[:i] + [mutated_json(draw, value[i])] * draw.choice([1, 1, 0, 300]) + value[i + 1:]
+    return draw.choice(VALUES)
+
+
+def mutated_bytes(draw, body):
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(len(body) + 1)
+        body = draw.choice([lambda: body[:at], lambda: body[at:], lambda: body[:at] + body,
+                            lambda: body[:at] + bytes([draw.randrange(256)]) * draw.choice([1, 5, 9000]) + body[at:],
+                            lambda: body.replace(b">", draw.choice([b"><", b">" + b"9" * 300, b"/>"]), 1),
+                            lambda: body.replace(b"false", b"true"), lambda: bytes(reversed(body))])()
+    return body
+
+
+def mutated(draw, body):
+    if draw.random() < 0.05:
+        return draw.choice([b"[" * 100000, b"<a>" * 100000, b'{"a":' * 5000, b"&a;", b"\0" * 100, b"null", b'"x"', b"1e999"])
+    try:
+        return json.dumps(mutated_json(draw, json.loads(body))).encode()
+    except ValueError:
+        return mutated_bytes(draw, body)
+
+
+def false_body(draw, status, headers, body):
+    yield from framed(status, headers, mutated(draw, body))
+
+
+def false_status(draw, _status, headers, body):
+    yield from framed(draw.choice(STATUSES), headers, draw.choice([body, b""]))
+
+
+def false_headers(draw, status, headers, body):
+    names = [*headers, "ETag", "Last-Modified", "Content-Range", "Range", "Location", "Retry-After"]
+    for name in draw.sample(names, 2):
+        value = str(draw.choice(VALUES))[:3000].replace("\r", "").replace("\n", "").encode("ascii", "replace").decode()
+        headers = {**headers, name: "0" if name == "Retry-After" else value}
+    yield from framed(status, headers, body)
+
+
+FALSE = [false_body] * 4 + [false_status, false_headers]
+
+
+class Lying:
+    """Beside a handler of tests/storage, whose answers it knows. server.seed, server.rate, server.lies"""
+
+    def send(self, status, body, headers, fault):
+        server = getattr(self.server, "name_node", None) or self.server
+        with server.lock:
+            server.lied = getattr(server, "lied", 0) + 1
+            draw = random.Random(f"{server.seed} {server.lied}")
+        if draw.random() >= server.rate or self.command == "HEAD":
+            return super().send(status, body, headers, fault)
+        lie = draw.choice(server.lies + [None] * (server.lies is not FALSE))
+        self.close_connection = True
+        pieces = lie(draw, status, headers, body) if lie else redirected(draw, self.path)
+        try:
+            for piece in pieces:
+                self.tell(piece)
+        except OSError:
+            pass  # the client has enough
+
+    def tell(self, piece):
+        if piece == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        elif piece == "a moment":
+            time.sleep(0.1)
+        elif piece == "wait":
+            self.connection.settimeout(SLOW_S)
+            self.connection.recv(1)
+        else:
+            server = getattr(self.server, "name_node", None) or self.server
+            with server.lock:
+                server.told = getattr(server, "told", 0) + len(piece)
+            self.connection.sendall(piece)

@@ -11,7 +11,8 @@ import socket
 import struct
 import time
 
-ENDLESS_BYTES = 8 << 20  # as much as is sent of what has no end, if it is taken
+ENDLESS_BYTES = 64 << 20  # as much as is sent of what has no end, if it is taken
+TAKEN_BYTES = 16 << 20  # of that, most of it by the system's buffers
 SLOW_S = 20  # a client that waits for longer than it said is waited for
 NUMBERS = [0, -1, 1, 2 ** 31, 2 ** 53, 2 ** 63 - 1, -2 ** 63, 2 ** 64, 10 ** 40, 1e308, -0.5]
 TEXTS = ["", "x", "x" * 5000, "../../etc/passwd", "/", "..", "a\nb", "\u0007\u001b[2J", "%s%n", "\ufffd", "true", "-1",
@@ -54,10 +55,12 @@ def short_in_chunks(draw, status, headers, body):
     part = body[:draw.randrange(len(body) + 1)][:-1]
     yield head(status, {**headers, "Transfer-Encoding": "chunked"})
     yield from chunks(draw, part)
-    first = re.match(r"bytes (\d+)", headers.get("Content-Range", ""))
-    begin = int(first[1]) if first else 0
-    trailer = {"Content-Range": f"bytes {begin}-{begin + len(part) - 1}/{draw.choice([len(part), 10 ** 9, '*'])}",
-               "ETag": headers.get("ETag", '"t"'), "Content-Length": len(part)}
+    first = re.match(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", ""))
+    begin, total = (int(first[1]), int(first[2])) if first else (0, len(body))
+    total = draw.choice([total, total, len(part), "*"])
+    trailer = {"Content-Range": f"bytes {begin}-{begin + len(part) - 1}/{total}"}
+    if draw.random() < 0.2:
+        trailer.update({"ETag": '"t"', "Content-Length": len(part)})
     yield (b"0\r\n" if draw.random() < 0.7 else b"") + head(206, trailer, draw.choice(["HTTP/1.1 %d OK", "X-%d: y"]))
 
 
@@ -131,13 +134,13 @@ def silent(draw, status, headers, body):
     yield "wait"
 
 
-def slow(draw, status, headers, body):
-    if draw.random() < 0.5:
-        yield head(status, {**headers, "Content-Length": len(body) + 1})
-    for piece in (body * 2)[:200]:
-        yield bytes([piece])
+def slow(_, status, headers, body):
+    """For two minutes, which a client that waits for a second does not."""
+    yield head(status, {**headers, "Content-Length": len(body) + 1000})
+    for i in range(600):
+        yield body[i:i + 1] or b" "
         yield "a moment"
-    yield "wait"
+    yield "outlasted"
 
 
 def noise(draw, *_):
@@ -213,11 +216,16 @@ class Lying:
         if draw.random() >= server.rate or self.command == "HEAD":
             return super().send(status, body, headers, fault)
         lie = draw.choice(server.lies + [None] * (server.lies is not FALSE))
+        if lie is slow and self.command != "GET":
+            lie = silent  # what is done may take minutes, in which a server says a byte now and then
         self.close_connection = True
         pieces = lie(draw, status, headers, body) if lie else redirected(draw, self.path)
+        told = 0
         try:
             for piece in pieces:
                 self.tell(piece)
+                told += len(piece)
+                server.most_told = max(getattr(server, "most_told", 0), told)
         except OSError:
             pass  # the client has enough
 
@@ -225,12 +233,11 @@ class Lying:
         if piece == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         elif piece == "a moment":
-            time.sleep(0.1)
+            time.sleep(0.2)
+        elif piece == "outlasted":
+            self.server.outlasted = True
         elif piece == "wait":
             self.connection.settimeout(SLOW_S)
             self.connection.recv(1)
         else:
-            server = getattr(self.server, "name_node", None) or self.server
-            with server.lock:
-                server.told = getattr(server, "told", 0) + len(piece)
             self.connection.sendall(piece)

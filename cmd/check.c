@@ -267,6 +267,22 @@ static void print_placement(const struct session *session)
     if (ps >= 0) printf("warning: ps %d carries %.1f times its share\n", ps, times_share);
 }
 
+static err print_memory(const struct check *check)
+{
+    struct ps_memory *memory;
+    TRY(check_memory(&check->run.spec, &check->session, check->workers, &memory));
+    for (int ps = 0; ps < check->ps_count; ps++) {
+        const struct ps_memory *m = &memory[ps];
+        printf(
+            "ps %d needs: values %lld, slots %lld, windows %lld (%d x %lld), and %lld bytes more "
+            "while it saves\n",
+            ps, (long long)m->values, (long long)m->slots, (long long)m->windows, check->workers,
+            (long long)m->windows_each, (long long)m->save);
+    }
+    free(memory);
+    return OK;
+}
+
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->run.spec;
@@ -310,7 +326,7 @@ static void print_device(const struct check *check)
         printf("device: CPU%s%s\n", *answer->text ? ", " : "", answer->text);
 }
 
-static void print_all(const struct check *check)
+static err print_all(const struct check *check)
 {
     const struct session *session = &check->session;
     char shown[PATH_BYTES_MAX];
@@ -324,11 +340,13 @@ static void print_all(const struct check *check)
     print_bytes(session, &check->run.spec);
     puts("");
     print_placement(session);
+    TRY(print_memory(check));
     puts("");
     print_device(check);
     print_towers(session);
     print_steps(check);
     puts("ok");
+    return OK;
 }
 
 static err print(const struct check *check)
@@ -336,10 +354,8 @@ static err print(const struct check *check)
     const struct session *session = &check->session;
     if (check->flags.json)
         return check_print_json(&check->run.spec, session, check->ps_count, check->workers);
-    if (check->flags.graph)
-        check_print_graph(session->graph, (enum graph_form)check->flags.graph, stdout);
-    else
-        print_all(check);
+    if (!check->flags.graph) return print_all(check);
+    check_print_graph(session->graph, (enum graph_form)check->flags.graph, stdout);
     return OK;
 }
 

@@ -11,6 +11,16 @@ enum graph_form { GRAPH_NONE, GRAPH_DOT, GRAPH_MERMAID };
 /* Columns, nodes and the loss, each with its op and its output [batch, ...]. */
 void check_print_graph(const struct graph *, enum graph_form, FILE *);
 
+/* Bytes that a ps needs; of tables that grow, none. */
+struct ps_memory {
+    int64_t values, slots;
+    int64_t windows_each, windows; /* of one worker, and of all: gradients, rows, and its values
+                                      where rounds do not take every worker */
+    int64_t save; /* more while a checkpoint is written: a copy, and what tables change meanwhile */
+};
+/* [ps_count], malloc'ed. ERR_MEMORY. */
+err check_memory(const struct spec *, const struct session *, int workers, struct ps_memory **ret);
+
 /* One object on standard output. ERR_MEMORY. */
 err check_print_json(const struct spec *, const struct session *, int ps_count, int workers);
 

@@ -2,6 +2,8 @@
 #include "cmd/check.h"
 #include "cmd/json_print.h"
 
+#include <stdlib.h>
+
 static json_t *shape_json(const struct shape *shape)
 {
     json_t *list = json_array();
@@ -49,18 +51,34 @@ static json_t *ps_bytes_json(const struct layout *layout)
     return list;
 }
 
+static json_t *memory_json(const struct ps_memory *memory, int count)
+{
+    json_t *list = json_array();
+    for (int ps = 0; ps < count; ps++)
+        json_array_append_new(
+            list, json_pack("{sI sI sI sI sI}", "values", (json_int_t)memory[ps].values, "slots",
+                            (json_int_t)memory[ps].slots, "windows", (json_int_t)memory[ps].windows,
+                            "windows_of_a_worker", (json_int_t)memory[ps].windows_each, "save",
+                            (json_int_t)memory[ps].save));
+    return list;
+}
+
 err check_print_json(const struct spec *spec, const struct session *session, int ps_count,
                      int workers)
 {
     const int64_t rows = session->train_data->rows;
+    struct ps_memory *memory;
+    TRY(check_memory(spec, session, workers, &memory));
     json_t *json = json_pack(
-        "{ss* ss so ss sI so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
+        "{ss* ss so ss sI so so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
         spec->fingerprint, "nodes", nodes_json(session->graph), "loss",
         session->graph->loss.loss->object.name, "parameters",
         (json_int_t)session->graph->param_floats, "variables", variables_json(session->layout),
-        "ps_bytes", ps_bytes_json(session->layout), "rows", (json_int_t)rows, "ps", ps_count,
+        "ps_bytes", ps_bytes_json(session->layout), "ps_memory",
+        memory_json(memory, session->layout->ps_count), "rows", (json_int_t)rows, "ps", ps_count,
         "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
         (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
         (json_int_t)session_plan(session)->size.block);
+    free(memory);
     return json_print(json);
 }

@@ -399,6 +399,15 @@ class CommandLine(CommandCase):
             {"name": "softmax/kernel", "shape": [784, 10], "ps": plan["variables"][0]["ps"]},
             {"name": "softmax/bias", "shape": [10], "ps": plan["variables"][1]["ps"]}])
         self.assertEqual(sum(plan["ps_bytes"]), 4 * plan["parameters"])
+        for memory, held in zip(plan["ps_memory"], plan["ps_bytes"]):
+            self.assertEqual(memory["values"], held)
+            self.assertEqual(memory["save"], memory["values"] + memory["slots"])
+            self.assertGreaterEqual(memory["windows_of_a_worker"], 2 * held)  # asynchronous: its values, too
+        more = json.loads(self.run_dtrain("check", "--json", "--local_ps=2", "--local_workers=3",
+                                          "--set=train.mode=sync", "spec.json").stdout)
+        for memory, held in zip(more["ps_memory"], more["ps_bytes"]):
+            self.assertEqual(memory["windows"], 3 * memory["windows_of_a_worker"])
+            self.assertLess(memory["windows_of_a_worker"], 2 * held)
         devices = json.loads(self.run_dtrain("devices", "--json").stdout)
         self.assertTrue(devices["cpu"]["instruction_sets"])
         self.assertEqual(devices["gpus"], [])

@@ -1,0 +1,49 @@
+/* check_memory.c - what each ps needs of memory, by a plan. */
+#include "cmd/check.h"
+
+#include <stdlib.h>
+
+#include "core/train/variables/optimizer_list.h"
+
+static int slots_of(const struct spec *spec, const char *variable)
+{
+    const struct optimizer_spec *by =
+        &spec->optimizers.at[optimizers_find(&spec->optimizers, variable)];
+    return optimizer_slots(optimizer_of(by), by->optimizer.attributes);
+}
+
+/* A table that grows has no rows yet. */
+static void count_slices(const struct spec *spec, const struct layout *l, struct ps_memory *ret)
+{
+    for (int i = 0; i < l->all_count; i++) {
+        const struct slice *s = &l->slices[i];
+        const struct variable *v = &l->variables[s->variable];
+        const bool is_dense = i < l->slice_count;
+        const int64_t bytes = s->count * (int64_t)sizeof(float);
+        const int64_t slots = bytes * slots_of(spec, v->name);
+        if (v->table && v->table->growth) continue;
+        ret[s->ps].values += bytes;
+        ret[s->ps].slots += slots;
+        if (is_dense) ret[s->ps].save += bytes + slots;
+    }
+}
+
+err check_memory(const struct spec *spec, const struct session *session, int workers,
+                 struct ps_memory **ret)
+{
+    const struct layout *l = session->layout;
+    const bool in_place =
+        spec->train.mode == MODE_SYNC && spec_replicas(spec, workers) >= (int64_t)workers;
+    *ret = calloc((size_t)l->ps_count, sizeof **ret);
+    if (!*ret) return fail(ERR_MEMORY, "no memory for %d ps", l->ps_count);
+    count_slices(spec, l, *ret);
+    for (int ps = 0; ps < l->ps_count; ps++) {
+        const int64_t gradients = l->block_floats[ps] * (int64_t)sizeof(float);
+        const int64_t copy =
+            l->block_floats[ps] * (int64_t)number_bytes((enum number)spec->train.wire_values);
+        (*ret)[ps].windows_each =
+            gradients + (in_place ? 0 : copy) + (int64_t)rows_window_bytes(&session->rows, ps);
+        (*ret)[ps].windows = (*ret)[ps].windows_each * workers;
+    }
+    return OK;
+}

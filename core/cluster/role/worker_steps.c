@@ -414,8 +414,28 @@ static void note_adopted(struct worker_role *w, struct outbox *out)
     worker_set_membership(w, IN_CURRENT);
 }
 
+/* Some ps have the push of a life that was lost, or cut off, before it had brought it to all. */
+static void note_making_good(const struct worker_role *w, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX / 2] = "";
+    size_t used = 0;
+    bool is_any_there = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        is_any_there |= worker_is_asked(w, ps) && !w->servers[ps].is_target;
+        if (w->servers[ps].is_target && used + TASK_NAME_MAX < sizeof text)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%sps/%d", used ? ", " : "", ps);
+    }
+    const bool has_bits = w->options.is_sync && !w->options.drops_gradients;
+    if (is_any_there)
+        outbox_log(out, "brings push %llu to %s: the other ps had it before this worker was lost%s",
+                   (unsigned long long)w->computed, text,
+                   has_bits ? "; from here on the bits are not those of an undisturbed run" : "");
+}
+
 static void compute(struct worker_role *w, struct outbox *out)
 {
+    note_making_good(w, out);
     worker_enter(w, COMPUTING);
     w->computed_step = w->global_step;
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].ahead = 0;

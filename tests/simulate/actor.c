@@ -171,6 +171,7 @@ static void end(struct world *world, struct actor *actor, const struct action_en
 static void move(struct world *world, struct actor *actor, const struct action_move *action)
 {
     actor->moves_to = action->roster;
+    if (!world->counters.moved++) check_move(world, actor);
     end(world, actor, &(struct action_end){.text = ""});
 }
 

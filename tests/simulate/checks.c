@@ -340,7 +340,9 @@ static void check_states(struct world *world)
         uint64_t last_step = world->profile.config.last_step;
         const uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
         const uint64_t more = steps_more(world, ps_at(world, ps));
-        bool is_exact = world->profile.story != STORY_FINISH && world->profile.story != STORY_LEAVE;
+        const bool has_moved = world->counters.moved > 0;
+        bool is_exact = !has_moved && world->profile.story != STORY_FINISH &&
+                        world->profile.story != STORY_LEAVE;
         if (is_exact && ps == 0 && node) check_all_used(world, node, last_step);
         if (is_exact && (node->step > last_step + more || node->step + apart < last_step))
             blame(world, "ps/%d ends at step %llu, not %llu", ps, (unsigned long long)node->step,
@@ -417,6 +419,37 @@ static void check_last_shards(struct world *world)
                       "of worker/%d the last checkpoint has push %llu at ps/0, %llu at ps/%d", w,
                       (unsigned long long)a->sequences[w], (unsigned long long)b->sequences[w],
                       shard->ps);
+        }
+    }
+}
+
+static bool is_counted_on(struct world *world, int ps, int worker)
+{
+    const struct ps_role *role = (const struct ps_role *)ps_at(world, ps)->role;
+    return role && role->members[worker].standing != EXCUSED;
+}
+
+/* Whoever moves goes on from a checkpoint that has of all who are counted on what ps/0 has taken. A
+ * synchronous worker that is back may be about to make something good. */
+void check_move(struct world *world, const struct actor *chief)
+{
+    const struct folder *folder = &world->folder;
+    const struct shard *first = disk_shard(world, folder->newest, 0);
+    if (!first) {
+        blame(world, "%s moves without a checkpoint", actor_name(chief));
+        return;
+    }
+    const struct checkpoint *last = &folder->at[folder->newest];
+    for (int i = 0; i < last->count; i++) {
+        const struct shard *shard = &last->shards[i];
+        for (int w = 0; w < world->profile.workers; w++) {
+            const bool may_differ = !is_counted_on(world, 0, w) ||
+                                    !is_counted_on(world, shard->ps, w) ||
+                                    (world->profile.config.is_sync && worker_may_differ(world, w));
+            const uint64_t has = node_of(world, shard->node)->sets[w];
+            if (!may_differ && has != node_of(world, first->node)->sets[w])
+                blame(world, "all move, and ps/%d has not of worker/%d what ps/0 has", shard->ps,
+                      w);
         }
     }
 }

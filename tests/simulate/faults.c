@@ -65,6 +65,14 @@ static void sever(struct world *world, struct actor *actor, int peer, uint64_t f
     if (link) network_cut(world, link);
 }
 
+static void scale(struct world *world, struct actor *ps)
+{
+    const int wanted[JOB_COUNT] = {[JOB_WORKER] = world->profile.workers + 1};
+    const char *why = ps_role_scale(ps->role, wanted, &ps->outbox);
+    TRACE(world, "the job is to have a worker more: %s", why ? why : "the chief is asked");
+    actor_flush(world, ps);
+}
+
 static void leave(struct world *world, struct actor *actor)
 {
     TRACE(world, "%s gets a signal", actor_name(actor));
@@ -110,6 +118,8 @@ static void strike(struct world *world, const struct fault *fault)
         unplug(world, actor, fault->duration_us);
     else if (fault->kind == FAULT_FREEZE)
         freeze(world, actor, fault->duration_us);
+    else if (fault->kind == FAULT_SCALE)
+        scale(world, actor);
     else if (fault->kind == FAULT_LEAVE)
         leave(world, actor);
     else if (fault->kind == FAULT_FINISH)
@@ -120,7 +130,8 @@ void faults_happen(struct world *world, int number)
 {
     const struct fault *fault = &world->profile.faults[number];
     const struct actor *actor = &world->actors[fault->actor];
-    bool must_hear = fault->kind == FAULT_LEAVE || fault->kind == FAULT_FINISH;
+    const bool must_hear =
+        fault->kind == FAULT_LEAVE || fault->kind == FAULT_FINISH || fault->kind == FAULT_SCALE;
     if (must_hear && actor_is_running(actor) && actor_is_busy(world, actor)) {
         const struct event event = {
             .at_us = actor->busy_until_us, .kind = EVENT_FAULT, .number = number};

@@ -386,6 +386,13 @@ void profile_add_standstill(uint64_t seed, struct profile *p)
         between(&dice, LEAST_MS * MS, MOST_MS * MS);
 }
 
+void profile_add_moves(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "moves"), .profile = p};
+    const bool may = p->story == STORY_DISTURBED || p->story == STORY_SLOW_RETURN;
+    if (may && p->saves && !below(&dice, 6)) add_fault(&dice, FAULT_SCALE, actor_of(JOB_PS, 0));
+}
+
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
                                  uint64_t after_us)
 {

@@ -5,7 +5,7 @@
 #include "core/cluster/role/ps.h"
 #include "tests/simulate/model.h"
 
-enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 25, REPLICAS_EACH_MAX = 3 };
+enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 26, REPLICAS_EACH_MAX = 3 };
 
 /* What the run is about, and so how it must end. */
 enum story {
@@ -33,6 +33,7 @@ enum fault_kind {
     FAULT_STANDSTILL, /* all that live do nothing for duration_us */
     FAULT_FREEZE,     /* actor does nothing for duration_us: its clock jumps */
     FAULT_DISK,       /* every write fails for duration_us */
+    FAULT_SCALE,      /* ps/0 is asked for one worker more */
     FAULT_LEAVE,      /* actor gets a signal */
     FAULT_FINISH,     /* a hook of the chief ends the job */
 };
@@ -86,6 +87,8 @@ void profile_add_terms(uint64_t seed, struct profile *);
 void profile_add_returns(uint64_t seed, struct profile *);
 /* And in some all stand still for longer than every limit. */
 void profile_add_standstill(uint64_t seed, struct profile *);
+/* And in some the job is to move to another roster, and ends there. */
+void profile_add_moves(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

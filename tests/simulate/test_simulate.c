@@ -127,7 +127,8 @@ static void what_went_wrong_once_goes_right(void **state)
                              .has_no_feeding = true,
                              .has_no_terms = true,
                              .has_no_returns = true,
-                             .has_no_standstill = true};
+                             .has_no_standstill = true,
+                             .has_no_moves = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -139,11 +140,13 @@ static void what_went_wrong_once_goes_right(void **state)
     as = (struct run_options){.has_no_feeding = true,
                               .has_no_terms = true,
                               .has_no_returns = true,
-                              .has_no_standstill = true};
+                              .has_no_standstill = true,
+                              .has_no_moves = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
-    as = (struct run_options){.has_no_returns = true, .has_no_standstill = true};
+    as = (struct run_options){
+        .has_no_returns = true, .has_no_standstill = true, .has_no_moves = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
-    as = (struct run_options){.has_no_standstill = true};
+    as = (struct run_options){.has_no_standstill = true, .has_no_moves = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
 }
@@ -166,6 +169,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.unfed += world.counters.unfed > 0;
         sum.named += world.counters.named > 0;
         sum.asked += world.counters.asked > 0;
+        sum.moved += world.counters.moved > 0;
     }
     for (int story = 0; story < STORIES; story++) assert_true(stories[story] > 0);
     assert_true(sum.kills > SEEDS / 3);
@@ -174,6 +178,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.published > SEEDS);
     assert_true(sum.generations > SEEDS / 10);
     assert_true(sum.unfed > 0); /* few: in sync nobody computes without the chief */
+    assert_true(sum.moved > SEEDS / 50);
     assert_true(sum.named > SEEDS / 2);
     assert_true(sum.asked > SEEDS / 2);
 }

@@ -302,6 +302,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
     if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
     if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
+    if (!options->has_no_moves) profile_add_moves(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

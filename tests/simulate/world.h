@@ -250,6 +250,7 @@ struct run_options {
     bool has_no_rows;       /* and before they came with rows of tables */
     bool has_no_feeding;    /* and before a chief fed the others */
     bool has_no_terms;      /* and before another worker could lead */
+    bool has_no_moves;      /* and before it moved */
     bool has_no_standstill; /* and before all stood still */
     bool has_no_returns;    /* and before one came back late, or to some ps only */
     enum defect defect;
@@ -259,6 +260,7 @@ struct run_options {
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
     int abandoned, evaluated, unfed, elected, fenced;
+    int moved;        /* tasks that go on in another roster */
     int owed;         /* tickets that were asked for beyond the last step */
     int named, asked; /* batches whose rows came with values; or were asked for */
 };
@@ -455,6 +457,7 @@ void faults_happen(struct world *, int fault);
 
 /* checks.c */
 void check_end(struct world *);
+void check_move(struct world *, const struct actor *chief);
 void check_publish(struct world *, const struct checkpoint *);
 void check_save_end(struct world *, const struct actor *chief); /* published, or given up */
 void check_first_end(struct world *, const struct actor *);

@@ -333,6 +333,28 @@ static void events_gather_until_they_are_flushed_or_many(void **state)
     free((void *)file.at);
 }
 
+/* The same bytes, whether the thread was done at a flush or not; the last are written by the close.
+ */
+static void a_thread_writes_the_same_file(void **state)
+{
+    struct bytes files[2];
+    for (int beside = 0; beside < 2; beside++) {
+        struct place p = open_at(7);
+        if (beside) assert_int_equal(events_write_beside(p.events), OK);
+        for (int step = 1; step <= 3000; step++) {
+            events_begin_step(p.events, 8, (uint64_t)step);
+            events_scalar(p.events, "loss", step);
+            events_text(p.events, "text", "of a step");
+            assert_int_equal(events_end_step(p.events), OK);
+            if (step % 3 == 0) assert_int_equal(events_flush(p.events), OK);
+        }
+        files[beside] = close_and_load(&p);
+    }
+    assert_true(files[0].count > 3000 * 20);
+    assert_int_equal(files[1].count, files[0].count);
+    assert_memory_equal(files[1].at, files[0].at, files[0].count);
+}
+
 static void closing_nothing_is_fine(void **state)
 {
     events_close(NULL);
@@ -353,6 +375,7 @@ int main(void)
         cmocka_unit_test(the_folder_is_made_with_its_parents),
         cmocka_unit_test(a_folder_that_cannot_be_is_an_error_with_its_path),
         cmocka_unit_test(events_gather_until_they_are_flushed_or_many),
+        cmocka_unit_test(a_thread_writes_the_same_file),
         cmocka_unit_test(closing_nothing_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

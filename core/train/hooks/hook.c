@@ -166,7 +166,8 @@ static err add_all(struct hooks *hooks, const struct run_view *view)
 static err open_events(struct run_view *view)
 {
     if (!view->is_chief || !view->summary_dir) return OK;
-    const err e = events_open(view->summary_dir, view->wall_s, "", &view->hooks->events);
+    err e = events_open(view->summary_dir, view->wall_s, "", &view->hooks->events);
+    if (!e) e = events_write_beside(view->hooks->events);
     view->events = view->hooks->events;
     if (e != ERR_IO) return e;
     log_line(LOG_WARNING, "no summaries are written: %s", error_text());

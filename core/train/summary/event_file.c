@@ -6,15 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/crc32c.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/base/threads/thread.h"
 
 enum {
     NAMES_TRIED_MAX = 1000,
@@ -58,25 +61,21 @@ static err create(const char *path, int *ret)
     return fail(ERR_IO, "%s: the file cannot be made: %s", path, strerror(errno));
 }
 
-/* Behind a URL whoever looked first does not have it; there one task writes to a folder. */
-static err create_at_url(struct event_file *file, bool *ret_is_new)
+/* A server that does not answer holds nobody up: the name is new by chance. */
+static err create_at_url(const char *directory, int64_t seconds, const char *host,
+                         const char *suffix, struct event_file *ret)
 {
-    bool is_there;
-    struct file_state state;
-    TRY(file_find(file->path, &is_there, &state));
-    *ret_is_new = !is_there;
-    if (is_there) return OK;
-    file->name = strdup(file->path);
-    if (!file->name) return fail(ERR_MEMORY, "%s: no memory", file->path);
-    return file_put(file->path, "", 0);
-}
-
-static err create_file(struct event_file *file, bool *ret_is_new)
-{
-    if (path_is_url(file->path)) return create_at_url(file, ret_is_new);
-    TRY(create(file->path, &file->fd));
-    *ret_is_new = file->fd >= 0;
-    return OK;
+    uint32_t tag = 0;
+    if (getrandom(&tag, sizeof tag, 0) != sizeof tag)
+        return fail(ERR_IO, "getrandom: %s", strerror(errno));
+    *ret = (struct event_file){.fd = -1};
+    if (asprintf(&ret->path, "%s/events.out.tfevents.%010" PRId64 ".%s.%08" PRIx32 "%s", directory,
+                 seconds, host, tag, suffix) < 0)
+        return fail(ERR_MEMORY, "%s: no memory", directory);
+    ret->name = strdup(ret->path);
+    if (ret->name) return OK;
+    free(ret->path);
+    return fail(ERR_MEMORY, "%s: no memory", directory);
 }
 
 /* Other processes may look for a name at the same moment: whoever makes the file has it. */
@@ -87,19 +86,19 @@ err event_file_create(const char *directory, int64_t seconds, const char *suffix
     TRY(make_folder(directory));
     char host[HOST_BYTES_MAX];
     host_name(host);
+    *ret_seconds = seconds;
+    if (path_is_url(directory)) return create_at_url(directory, seconds, host, suffix, ret);
     for (int64_t s = seconds; s < seconds + NAMES_TRIED_MAX; s++) {
         struct event_file file = {.fd = -1};
         if (asprintf(&file.path, "%s/events.out.tfevents.%010" PRId64 ".%s%s", directory, s, host,
                      suffix) < 0)
             return fail(ERR_MEMORY, "%s: no memory", directory);
-        bool is_new = false;
-        const err e = create_file(&file, &is_new);
-        if (!e && is_new) {
+        const err e = create(file.path, &file.fd);
+        if (!e && file.fd >= 0) {
             *ret = file;
             *ret_seconds = s;
             return OK;
         }
-        free(file.name);
         free(file.path);
         if (e) return e;
     }
@@ -110,6 +109,7 @@ err event_file_create(const char *directory, int64_t seconds, const char *suffix
 
 void event_file_close(struct event_file *file)
 {
+    event_file_write_here(file);
     if (file->fd >= 0) close(file->fd);
     free(file->path);
     free(file->name);
@@ -217,8 +217,108 @@ static err flush_to_url(struct event_file *file)
     return e;
 }
 
+/* ---- a thread that writes ---- */
+
+/* What the thread writes is in a file of its own, that of the owner gathers. */
+struct event_thread {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct event_file file; /* the thread's while is_busy */
+    bool is_busy, ends;
+    char why[ERROR_TEXT_MAX]; /* of a failure that was not told yet; or "" */
+};
+
+static void *write_on(void *context)
+{
+    struct event_thread *t = context;
+    pthread_mutex_lock(&t->lock);
+    while (!t->ends || t->is_busy) { /* ends: the owner says so */
+        if (!t->is_busy) {
+            pthread_cond_wait(&t->changed, &t->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&t->lock);
+        const err e = event_file_flush(&t->file);
+        pthread_mutex_lock(&t->lock);
+        if (e) snprintf(t->why, sizeof t->why, "%s", error_text());
+        t->is_busy = false;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+err event_file_write_beside(struct event_file *file)
+{
+    struct event_thread *t = calloc(1, sizeof *t);
+    if (!t) return fail(ERR_MEMORY, "%s: no memory", file->path);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    t->file = *file;
+    const err e = thread_start(&t->thread, write_on, t);
+    if (e) {
+        free(t);
+        return e;
+    }
+    char *path = strdup(file->path); /* for messages: the thread may begin another file */
+    *file = (struct event_file){
+        .path = path, .fd = -1, .thread = t, .first_bytes = t->file.first_bytes};
+    return path ? OK : fail(ERR_MEMORY, "no memory for the name of a file");
+}
+
+/* Where there is no memory for it, it stays where it is. */
+static void give(struct event_file *from, struct event_file *to)
+{
+    const size_t before = to->pending.used;
+    buffer_put(&to->pending, from->pending.at, from->pending.used);
+    if (to->pending.is_short) {
+        to->pending.used = before;
+        to->pending.is_short = false;
+        return;
+    }
+    to->pending_records += from->pending_records;
+    if (!to->first_bytes) to->first_bytes = from->first_bytes;
+    drop_pending(from);
+}
+
+void event_file_write_here(struct event_file *file)
+{
+    struct event_thread *t = file->thread;
+    if (!t) return;
+    pthread_mutex_lock(&t->lock);
+    t->ends = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->thread, NULL);
+    give(file, &t->file);
+    free(file->path);
+    buffer_drop(&file->pending);
+    *file = t->file;
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    free(t);
+}
+
+static err flush_beside(struct event_file *file)
+{
+    struct event_thread *t = file->thread;
+    char why[ERROR_TEXT_MAX];
+    pthread_mutex_lock(&t->lock);
+    if (!t->is_busy && file->pending.used) {
+        give(file, &t->file);
+        t->is_busy = true;
+        pthread_cond_signal(&t->changed);
+    }
+    memcpy(why, t->why, sizeof why);
+    t->why[0] = '\0';
+    pthread_mutex_unlock(&t->lock);
+    if (file->pending.used > PENDING_BYTES_MAX) return refused(file, ETIMEDOUT);
+    return why[0] ? fail(ERR_IO, "%s", why) : OK;
+}
+
 err event_file_flush(struct event_file *file)
 {
+    if (file->thread) return flush_beside(file);
     if (file->pending.used == 0) return OK;
     if (file->name) return flush_to_url(file);
     int error = cut_off(file);

@@ -22,6 +22,8 @@ struct event_file {
     struct buffer pending; /* records not written yet */
     int pending_records;
 
+    struct event_thread *thread; /* that writes; NULL: whoever flushes does */
+
     /* behind a URL */
     char *name;           /* of the first file; path is that of the one that is written */
     struct buffer stored; /* what that file has */
@@ -30,7 +32,8 @@ struct event_file {
 };
 
 /* Makes directory (with its parents) and in it a new file <prefix><seconds>.<host><suffix>; seconds
- * go up by one until the name is new. ret_seconds: those of the name. */
+ * go up by one until the name is new. ret_seconds: those of the name. Behind a URL nothing is
+ * asked: <host> is followed by a random number, and the file is there from the first flush on. */
 err event_file_create(const char *directory, int64_t seconds, const char *suffix,
                       struct event_file *ret, int64_t *ret_seconds);
 /* Closes without flushing. */
@@ -40,5 +43,12 @@ void event_file_remove(struct event_file *); /* closes, and removes the file */
 err event_file_append(struct event_file *, const void *data, size_t bytes);
 /* ERR_IO says too what was lost; once, where the file has no longer its name. */
 err event_file_flush(struct event_file *);
+
+/* From now on a thread writes: a flush gives it what is pending, if it is done with what came
+ * before (else it is for the next flush), and tells, as ERR_IO, what has failed there since the
+ * last one. */
+err event_file_write_beside(struct event_file *);
+/* Waits for the thread and ends it; what is pending is as without one. */
+void event_file_write_here(struct event_file *);
 
 #endif

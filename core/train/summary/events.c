@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/graph/op.h"
 #include "core/train/summary/event_file.h"
 
@@ -103,7 +104,7 @@ static err write_version(struct events *events, int64_t seconds)
     begin_event(events, (double)seconds, 0);
     proto_string(&events->event, EVENT_FILE_VERSION, FILE_VERSION);
     TRY(end_event(events));
-    return events_flush(events);
+    return events->file.name ? OK : events_flush(events); /* a server may not answer for long */
 }
 
 /* A file that cannot take its first record is removed: readers would wait for it for ever. */
@@ -129,10 +130,17 @@ err events_open(const char *directory, double wall_s, const char *suffix, struct
     return OK;
 }
 
+err events_write_beside(struct events *events)
+{
+    return event_file_write_beside(&events->file);
+}
+
 void events_close(struct events *events)
 {
     if (!events) return;
-    (void)!events_flush(events);
+    const bool was_beside = events->file.thread;
+    event_file_write_here(&events->file);
+    if (events_flush(events) && was_beside) log_line(LOG_WARNING, "%s", error_text());
     event_file_close(&events->file);
     forget_text_tags(events);
     buffer_drop(&events->event);

@@ -22,6 +22,10 @@ struct events;
 /* Makes the folder and the file. Where a file of that name is there already the seconds go up by
  * one until it is new (at most 1000 times). suffix: "" or e.g. ".eval". */
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret);
+/* From now on a thread writes, and nobody waits for a disk or a server but who closes: a flush
+ * tells what has failed since the one before, as ERR_IO. ERR_MEMORY, ERR_IO: no thread could be
+ * made. */
+err events_write_beside(struct events *);
 /* Flushes; whoever wants to know whether that went well does it before. NULL is fine. */
 void events_close(struct events *);
 

@@ -126,6 +126,8 @@ static uint64_t joined(const struct scene *s, int ps)
 }
 
 /* Both ps are here, and asked; ret_joins: the numbers of its JOINs. */
+static uint64_t save_ms; /* of those that are opened */
+
 static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
                          uint64_t ret_joins[PS_COUNT])
 {
@@ -139,6 +141,7 @@ static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
         .is_sync = is_sync,
         .drops_gradients = drops,
         .saves = task == 0,
+        .limits = {.save_ms = save_ms},
     };
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
@@ -279,8 +282,40 @@ static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void
     outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
     int end = find(&s, ACTION_END);
-    assert_int_equal(s.out.at[end].end.code, EXIT_FAILED);
-    assert_string_equal(s.out.at[end].end.text, "the last checkpoint failed: ps/0: not now");
+    assert_int_equal(s.out.at[end].end.code, EXIT_TIMEOUT);
+    assert_string_equal(s.out.at[end].end.text,
+                        "the last checkpoint failed for 0 s (--save_timeout): ps/0: not now");
+    close_worker(&s);
+}
+
+/* Storage that is away, or a full disk */
+static void a_last_save_that_fails_is_tried_again_until_its_limit(void **state)
+{
+    enum { REFUSALS = 20, TICK_MS = 100, LIMIT_MS = 10000 };
+    struct scene s;
+    int tries = 0;
+    uint64_t now_ms = 0;
+    save_ms = LIMIT_MS;
+    open_last_save(&s);
+    save_ms = 0;
+    for (int i = 0; i <= REFUSALS; i++) {
+        say_final_values(&s);
+        refuse_to_save(&s);
+    }
+    while (find(&s, ACTION_EVALUATE) < 0) { /* ends: with the limit */
+        assert_in_range(now_ms, 0, LIMIT_MS);
+        now_ms += TICK_MS;
+        outbox_empty(&s.out);
+        s.role->ops->tick(s.role, now_ms, &s.out);
+        if (find_sent(&s, 0, MESSAGE_SAVE) < 0) continue;
+        tries++;
+        refuse_to_save(&s);
+    }
+    assert_in_range(tries, 5, 20);
+    assert_in_range(now_ms, LIMIT_MS / 2, LIMIT_MS);
+    outbox_empty(&s.out);
+    s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
+    assert_int_equal(s.out.at[find(&s, ACTION_END)].end.code, EXIT_TIMEOUT);
     close_worker(&s);
 }
 
@@ -582,6 +617,7 @@ int main(void)
         cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
         cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
+        cmocka_unit_test(a_last_save_that_fails_is_tried_again_until_its_limit),
         cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),
         cmocka_unit_test(who_will_have_no_batch_has_finished_and_says_so_on_a_new_link),
         cmocka_unit_test(whose_last_life_died_between_two_ps_says_so_to_the_first),

@@ -93,6 +93,8 @@ struct saving {
     bool moves;                                      /* the job is to move when it is there */
     bool is_refused;                                 /* by a ps that could not make its cut */
     int refusals;                                    /* of last ones */
+    uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
+                                      to begin; 0: none has, none is */
     bool has_saved; /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
     int shards;

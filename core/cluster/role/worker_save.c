@@ -8,6 +8,8 @@
 
 /* Each goes with a worker that came back when all had finished, or was lost at the cut. */
 enum { REFUSALS_MAX = 20 };
+/* Between two attempts at the last checkpoint */
+enum { AGAIN_MS = 2000 };
 
 /* A ps takes part if it has something to save: variables, or the global step. */
 static int choose_savers(struct worker_role *w)
@@ -163,6 +165,21 @@ static void resume(struct worker_role *w, struct outbox *out)
             worker_send(w, ps, MESSAGE_RESUME, out);
 }
 
+/* Storage that is away may be back, and a disk have room: for so long others are kept waiting. */
+static bool waits_to_save_again(struct worker_role *w)
+{
+    struct saving *s = &w->saving;
+    const struct wait_limits *limits = &w->options.limits;
+    const bool is_hasty = w->stop_code && limits->stop_ms < limits->save_ms;
+    const uint64_t limit_ms = is_hasty ? limits->stop_ms : limits->save_ms;
+    const uint64_t pause_ms = limit_ms / 10 < AGAIN_MS ? limit_ms / 10 : AGAIN_MS;
+    if (!s->failing_ms) s->failing_ms = s->since_ms ? s->since_ms : 1;
+    s->again_ms = w->patience.now_ms + pause_ms;
+    if (s->again_ms - s->failing_ms < limit_ms) return true;
+    s->failing_ms = s->again_ms = 0;
+    return false;
+}
+
 /* Only the last checkpoint is worth an end that is not well. */
 static void conclude_without(struct worker_role *w, const char *why, struct outbox *out)
 {
@@ -174,12 +191,15 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
         finish_again(w, out);
         return;
     }
+    if (waits_to_save_again(w)) return;
     if (w->stop_code) {
         worker_conclude(w, out);
         return;
     }
-    w->stop_code = EXIT_FAILED;
-    snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
+    w->stop_code = EXIT_TIMEOUT; /* the same command may succeed */
+    snprintf(w->stop_text, sizeof w->stop_text,
+             "the last checkpoint failed for %llu s (--save_timeout): %.200s",
+             (unsigned long long)w->options.limits.save_ms / 1000, why);
     evaluate(w, out);
 }
 
@@ -292,6 +312,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
         return;
     }
     worker_set_save(w, SAVE_IDLE);
+    w->saving.failing_ms = 0;
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
     for (int ps = 0; ps < w->options.ps_count; ps++)
@@ -309,6 +330,11 @@ void worker_watch_save(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
     uint64_t limit_ms = w->options.limits.save_ms;
+    if (w->phase == SAVING_LAST && s->again_ms && w->patience.now_ms >= s->again_ms) {
+        s->again_ms = 0;
+        worker_save_last(w, out);
+        return;
+    }
     if (s->phase == SAVE_IDLE || w->patience.now_ms - s->since_ms < limit_ms) return;
     char why[ACTION_TEXT_MAX];
     snprintf(why, sizeof why, "it took longer than %llu s (--save_timeout)",

@@ -14,7 +14,9 @@ from program.cluster import ClusterCase, Plan, by_flags
 from program.commands import MOUNTING, NO_MOUNT
 
 FAILED = r"WARNING: the checkpoint of step \d+ failed: (.*) \((\d+) failed since the start\)"
+TIMEOUT = 129
 FILE_BYTES = 100000  # a shard has more, an index or a piece of memory for two tasks may have too
+AGAIN = ["--save_timeout=10"]  # for so long the last save is tried again
 LAST_STEP = 1600  # so many that some saves begin after another one has failed, on a busy machine too
 
 
@@ -27,20 +29,20 @@ def on_tmpfs(options):
 
 class Full(LifeCase):
     def goes_on(self, ended, reason):
-        """To the last step, which cannot be saved; whoever waits for the result is told so."""
-        self.assertEqual(ended.returncode, program.BAD_HOST, ended.stdout)
+        """To the last step, which cannot be saved; whoever waits for the result is told so. There may be room later."""
+        self.assertEqual(ended.returncode, TIMEOUT, ended.stdout)
         failed = re.findall(FAILED, ended.stdout)
         self.assertIn(reason, failed[0][0])
         counts = [int(count) for _, count in failed]  # five, then ever more seldom
         self.assertEqual(counts, [n for n in range(1, counts[-1] + 1) if n <= 5 or n & (n - 1) == 0])
         self.assertGreater(len(failed), 1)
-        self.assertRegex(ended.stdout, rf"ERROR: the last checkpoint failed: .*{reason}")
+        self.assertRegex(ended.stdout, rf"ERROR: the last checkpoint failed for 10 s \(--save_timeout\): .*{reason}")
         self.assertEqual(self.result()["step"], LAST_STEP)
 
     @unittest.skipUnless(MOUNTING, NO_MOUNT)
     def test_training_goes_on_when_the_disk_is_full(self):
         (self.folder / "run").mkdir()
-        ended = self.attempt(LAST_STEP, before=on_tmpfs("size=512k"), train__save_checkpoint_steps=40,
+        ended = self.attempt(LAST_STEP, before=on_tmpfs("size=512k"), flags=AGAIN, train__save_checkpoint_steps=40,
                              train__keep_checkpoint_max=20)
         self.goes_on(ended, "No space left on device")
         self.assertIn("saved ", ended.stdout)
@@ -57,7 +59,7 @@ class Full(LifeCase):
         self.train(20)
         before = self.steps()
         ended = self.attempt(LAST_STEP, before=["prlimit", f"--fsize={FILE_BYTES}"],
-                             train__save_checkpoint_steps=40)
+                             flags=AGAIN, train__save_checkpoint_steps=40)
         self.goes_on(ended, "File too large")
         self.assertEqual((self.steps(), self.named_steps()), (before, before))
         self.verify("run")
@@ -69,7 +71,7 @@ class Full(LifeCase):
     @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
     def test_so_it_does_in_a_single_process(self):
         ended = self.attempt(LAST_STEP, ps=0, before=["prlimit", f"--fsize={FILE_BYTES}"],
-                             train__save_checkpoint_steps=40)
+                             flags=AGAIN, train__save_checkpoint_steps=40)
         self.goes_on(ended, "File too large")
         self.assertFalse((self.folder / "run" / "checkpoint").exists())
         self.assert_clean()

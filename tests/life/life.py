@@ -74,12 +74,12 @@ class LifeCase(program.FolderCase):
         """before: words of a command that starts it."""
         return program.run(words, self.folder, environment, before, stderr=subprocess.STDOUT)
 
-    def attempt(self, last_step, ps=2, workers=2, before=(), **changes):
+    def attempt(self, last_step, ps=2, workers=2, before=(), flags=(), **changes):
         """A run, however it ends. ps 0: a single process. Dots of keys are written as __."""
         changes = {key.replace("__", "."): value for key, value in changes.items()}
         self.write_spec({"train.last_step": last_step, **changes})
         local = [f"--local_ps={ps}", f"--local_workers={workers}"] if ps else []
-        return self.dtrain(*local, "--result=result.json", "spec.json", before=before)
+        return self.dtrain(*local, *flags, "--result=result.json", "spec.json", before=before)
 
     def train(self, last_step, **options):
         """A run that ends well; what it printed."""
@@ -141,6 +141,6 @@ class LifeCase(program.FolderCase):
 
     def assert_clean(self, folder="run"):
         """No litter: nothing but checkpoints, the state file and summaries."""
-        known = re.compile(r"checkpoint|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*")
+        known = re.compile(r"checkpoint|measured\.json|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*")
         names = sorted(path.name for path in (self.folder / folder).iterdir())
         self.assertEqual([name for name in names if not known.fullmatch(name)], [])

@@ -160,7 +160,7 @@ class Runs:
             self.assertEqual(sorted(named), there)
         for name in there:
             self.verify(name)
-        pattern = r"checkpoint|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
+        pattern = r"checkpoint|measured\.json|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
         self.assertEqual([name for name in self.names() if not re.fullmatch(pattern, name)], [])
         self.assertEqual(self.served.uploads, {})
         return named
@@ -200,6 +200,28 @@ class Runs:
                         self.assertEqual(done.returncode, 0, done.stderr)
                     data = f"model.ckpt-{last_step}.data-00000-of-00001"
                     self.assertEqual(self.served.files[f"/bucket/{name}/{data}"], (self.folder / name / data).read_bytes())
+
+    def test_training_goes_on_while_the_storage_does_not_answer(self):
+        """Neither saves nor summaries hold it up, and the last checkpoint is waited for."""
+        is_back = threading.Event()
+        self.served.fault = lambda *_: None if is_back.is_set() or "/bucket/run/checkpoint" not in self.served.files \
+            else is_back
+        words = ["--set", "train.save_summaries_steps=1", "--set", "train.log_every_steps=1", "spec.json"]
+        with open(self.folder / "log", "w+", encoding="utf-8") as log:
+            process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, stdout=log, stderr=log,
+                                       env=program.environment(self.env(self.served)))
+            try:
+                text = (self.folder / "log").read_text
+                program.wait_until(lambda: "step 40 of 40" in text() or process.poll() is not None, text)
+                self.assertIsNone(process.poll(), text())
+                is_back.set()
+                self.assertEqual(process.wait(program.LIMIT_S), 0, text())
+            finally:
+                is_back.set()
+                process.kill()
+                process.wait()
+        self.served.uploads.clear()  # whose answers did not come
+        self.assertEqual(self.newest(), "model.ckpt-40")
 
     def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
         steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")
@@ -330,11 +352,13 @@ class Writes(Runs, CheckpointCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
         self.served.fault = fails(1000)
-        done = self.run_dtrain("--set", "train.last_step=2")
-        self.assertEqual(done.returncode, 1, done.stderr)
+        done = self.run_dtrain("--save_timeout=10", "--set", "train.last_step=2", env={"DTRAIN_URL_TRIES": "2"})
+        self.assertEqual(done.returncode, 129, done.stderr)
+        self.assertIn("ERROR: the last checkpoint failed for 10 s (--save_timeout): ", done.stderr)
         self.assertIn("POST 200", done.stderr)
         self.assertIn("try again", done.stderr)
         self.served.fault = lambda *_: None
+        self.served.files.pop("/bucket/run/.token", None)  # who could not save to its end does not wait to remove it
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
 
 

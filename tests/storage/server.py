@@ -16,6 +16,8 @@ import time
 import urllib.parse
 import xml.sax.saxutils
 
+import program
+
 REASONS = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests"}
 NOT_DONE = ("drop", "silence", "error inside")  # what such requests ask for
 ENDS = ("drop", "silence", "drop after")  # of connections
@@ -94,10 +96,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.asked.append((self.command, self.path, self.headers.get("Range")))
             fault = server.fault(number, self)
             refusal = self.is_signed(body) if server.keys else None
-            is_done = not refusal and fault not in NOT_DONE and not isinstance(fault, int)
+            is_done = not refusal and fault not in NOT_DONE and not isinstance(fault, (int, threading.Event))
             answer = self.answer(body, fault) if is_done else None
         if fault == "silence":
             time.sleep(30)
+        elif isinstance(fault, threading.Event):  # no answer comes until that is set, nor after it
+            fault.wait(program.LIMIT_S)
+            self.close_connection = True
         elif isinstance(fault, int):
             self.refuse(fault, REASONS.get(fault, "Refused"), "asked to fail")
         elif refusal and fault != "drop":

@@ -10,9 +10,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "core/base/log.h"
+#include "core/base/clock.h"
 #include "core/base/files/url.h"
+#include "core/base/log.h"
 #include "core/cluster/task/job.h"
 #include "core/cluster/task/ps_inside.h"
 #include "core/train/checkpoint/checkpoints.h"
@@ -140,8 +142,23 @@ static void show_values(const struct ps_task *p)
     if (p->rounded.base) store_show(&p->store, p->rounded.base);
 }
 
+/* Storage that does not answer is waited for: it may be back, and nobody trains meanwhile. */
+enum { STORAGE_PAUSE_MS = 1000 };
+
+static bool waits_for_storage(const struct ps_task *p, err e, const char *prefix, uint64_t since_ms)
+{
+    const uint64_t limit_ms = p->task.options.limits.restart_ms;
+    if (e != ERR_IO || !path_is_url(prefix) || clock_ms() - since_ms >= limit_ms) return false;
+    log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
+             (unsigned long long)(clock_ms() - since_ms) / 1000,
+             (unsigned long long)limit_ms / 1000);
+    nanosleep(&(struct timespec){STORAGE_PAUSE_MS / 1000, STORAGE_PAUSE_MS % 1000 * 1000000L},
+              NULL);
+    return true;
+}
+
 /* Values and slots; powers, step and ledger came with SETUP. */
-static err restore(struct ps_task *p)
+static err read_checkpoint(struct ps_task *p)
 {
     struct shard shard;
     struct bundle *bundle;
@@ -158,18 +175,39 @@ static err restore(struct ps_task *p)
     return e;
 }
 
-/* Of another run: dense values come from the chief, which has read them. */
-static err warm_tables(struct ps_task *p)
+static err restore(struct ps_task *p)
+{
+    const uint64_t since_ms = clock_ms();
+    err e = read_checkpoint(p);
+    while (waits_for_storage(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
+        TRY(ps_tables_open(p));                                          /* empty again */
+        e = read_checkpoint(p);
+    }
+    return e;
+}
+
+static err read_warm_tables(struct ps_task *p)
 {
     const struct setup *setup = &p->share->setup;
     struct shard shard;
     struct bundle *bundle;
-    if (!setup->warm_from || !setup->table_count) return OK;
     ps_task_describe_shard(p, &shard);
-    err e = bundle_open(setup->warm_from, &bundle);
-    if (!e) {
-        e = shard_read_tables(bundle, &setup->warm, &shard);
-        bundle_close(bundle);
+    TRY(bundle_open(setup->warm_from, &bundle));
+    const err e = shard_read_tables(bundle, &setup->warm, &shard);
+    bundle_close(bundle);
+    return e;
+}
+
+/* Of another run: dense values come from the chief, which has read them. */
+static err warm_tables(struct ps_task *p)
+{
+    const struct setup *setup = &p->share->setup;
+    const uint64_t since_ms = clock_ms();
+    if (!setup->warm_from || !setup->table_count) return OK;
+    err e = read_warm_tables(p);
+    while (waits_for_storage(p, e, setup->warm_from, since_ms)) { /* ends: it has a limit */
+        TRY(ps_tables_open(p));
+        e = read_warm_tables(p);
     }
     return e ? fail_prefix(e, "train.warm_start, of which every ps reads its tables itself") : OK;
 }
@@ -187,14 +225,11 @@ static const char *tables_text(const struct setup *setup, struct arena *arena)
                         setup->table_count == 1 ? "" : "s", bytes / 1e6);
 }
 
-/* A folder behind a URL can be written by this ps alone, who does not see it says why. */
+/* What is behind a URL every ps must reach, and is not asked for: it may be away just now. */
 static bool is_folder_seen(const char *directory, uint64_t token)
 {
     if (!directory) return false;
-    const bool is_seen = checkpoints_token_is_seen(directory, token);
-    if (!is_seen && path_is_url(directory))
-        log_line(LOG_WARNING, "does not see checkpoint_dir: %s", error_text());
-    return is_seen;
+    return path_is_url(directory) || checkpoints_token_is_seen(directory, token);
 }
 
 static void look_for_folder(struct ps_task *p)
@@ -238,8 +273,9 @@ static void end_look(void *context, err result)
 /* Until it is known, shards go by way of the chief. */
 static void begin_look(struct ps_task *p)
 {
-    p->sees_folder = false;
-    if (p->look) return;
+    const char *directory = p->share->setup.directory;
+    p->sees_folder = directory && path_is_url(directory);
+    if (p->sees_folder || p->look) return;
     struct folder_look *look = calloc(1, sizeof *look);
     if (!look) return;
     *look = (struct folder_look){

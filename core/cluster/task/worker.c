@@ -252,6 +252,7 @@ static void report(const struct task *t)
 
 bool worker_save(struct worker_task *w)
 {
+    if (w->jobs.opening.is_running) return false;
     return !w->checkpoints || worker_role_save(w->task.role, &w->task.outbox);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/cluster/role/queue.h"
@@ -53,7 +54,7 @@ static err send_text(struct worker_task *w, int ps, struct message m, char *text
 
 void worker_claim(struct worker_task *w, const struct action_claim *a)
 {
-    const char *directory = w->checkpoints ? checkpoints_directory(w->checkpoints) : NULL;
+    const char *directory = w->directory[0] ? w->directory : NULL;
     worker_told(w, send_text(w, a->ps, a->message, setup_write_folder(directory, w->token)));
 }
 
@@ -397,14 +398,22 @@ static err count_rows(struct worker_task *w)
     return OK;
 }
 
-/* Damage is what an older one may be free of; what does not fit the spec does not fit it there. */
-static bool is_damaged(const char *prefix)
+/* A server that does not answer says nothing of a checkpoint; a disk that fails has damaged it. */
+static bool is_away(err e, const char *prefix)
+{
+    return e == ERR_IO && path_is_url(prefix);
+}
+
+/* Damage is what an older one may be free of; what does not fit the spec does not fit it there.
+ * ERR_IO: it cannot be looked at now. */
+static err find_damage(const char *prefix, bool *ret_is_whole)
 {
     struct bundle *bundle = NULL;
     err e = bundle_open(prefix, &bundle);
     if (!e) e = bundle_verify(bundle);
     bundle_close(bundle);
-    return e != OK;
+    *ret_is_whole = e == OK;
+    return is_away(e, prefix) ? e : OK;
 }
 
 /* Others are told of it in ACTION_TEXT_MAX bytes: the prefix, with which most reasons begin, stands
@@ -430,7 +439,8 @@ static const char *outlook_of(bool is_whole, bool has_previous, bool goes_on)
 static err pass_over(struct worker_task *w, const char *why, const char **prefix)
 {
     struct origin *o = &w->origin;
-    const bool is_whole = *prefix && !is_damaged(*prefix);
+    bool is_whole = false;
+    if (*prefix) TRY(find_damage(*prefix, &is_whole));
     const char *previous = is_whole ? NULL : checkpoints_newest(w->checkpoints, o->bad + 1);
     const bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
     err e = bad_checkpoint(*prefix ? *prefix : "the checkpoint", why,
@@ -442,20 +452,27 @@ static err pass_over(struct worker_task *w, const char *why, const char **prefix
     return OK;
 }
 
-/* The newest checkpoint that can be opened, of those that have not proved bad. */
-static err choose_checkpoint(struct worker_task *w, const char *why_bad)
+/* The newest checkpoint that can be opened, of those that have not proved bad. why: why the newest
+ * of these has; "" once it is passed over. */
+static err choose_checkpoint(struct worker_task *w, char why[ERROR_TEXT_MAX])
 {
     struct origin *o = &w->origin;
-    char why[ERROR_TEXT_MAX];
-    snprintf(why, sizeof why, "%s", why_bad);
     for (;;) { /* ends: each turn passes over one more of those that there are */
         const char *prefix = checkpoints_newest(w->checkpoints, o->bad);
         if (why[0]) TRY(pass_over(w, why, &prefix));
+        why[0] = '\0';
         if (!prefix) return OK;
         err e = open_checkpoint(w, prefix);
-        if (e != ERR_INPUT && e != ERR_IO) return e;
-        snprintf(why, sizeof why, "%s", error_text());
+        if ((e != ERR_INPUT && e != ERR_IO) || is_away(e, prefix)) return e;
+        snprintf(why, ERROR_TEXT_MAX, "%s", error_text());
     }
+}
+
+static err look_into_folder(void *context)
+{
+    struct worker_task *w = context;
+    TRY(checkpoints_own(w->checkpoints, w->token, clock_unix_s()));
+    return choose_checkpoint(w, w->origin.why_bad);
 }
 
 /* ---- another run's values ---- */
@@ -531,8 +548,9 @@ static err choose(struct worker_task *w, const struct action_choose *a)
     worker_origin_close(w);
     o->bad = bad;
     o->plan.arrays = 1;
-    if (w->checkpoints) TRY(checkpoints_own(w->checkpoints, w->token, clock_unix_s()));
-    if (w->checkpoints) TRY(choose_checkpoint(w, a->why_again));
+    snprintf(o->why_bad, sizeof o->why_bad, "%s", a->why_again);
+    TRY(worker_await_checkpoints(w));
+    if (w->checkpoints) TRY(worker_ask_storage(w, look_into_folder));
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
                  (unsigned long long)o->plan.step);
@@ -597,7 +615,7 @@ void worker_choose(struct worker_task *w, const struct action_choose *a)
     plan->wire_values = w->task.wire_values;
     plan->last_step = (int64_t)w->last_step;
     plan->generation = choice.generation;
-    plan->directory = w->checkpoints ? checkpoints_directory(w->checkpoints) : NULL;
+    plan->directory = w->directory[0] ? w->directory : NULL;
     plan->token = w->token;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);
 }

@@ -43,8 +43,9 @@ struct origin {
     const int64_t *data;           /* [data_numbers] of a checkpoint: which, and which are open */
     int data_numbers;
     float powers[ALL_POWERS_MAX];
-    struct bundle *bundle; /* restore, or the warm start's; NULL: none */
-    int bad;               /* checkpoints, from the newest, that could not be restored */
+    struct bundle *bundle;        /* restore, or the warm start's; NULL: none */
+    int bad;                      /* checkpoints, from the newest, that could not be restored */
+    char why_bad[ERROR_TEXT_MAX]; /* of the next of them; or "" */
     /* of the ps that is filled by INIT */
     int filling; /* NOBODY's: -1 */
     float *arrays[1 + SLOTS_MAX];
@@ -52,14 +53,27 @@ struct origin {
 
 /* The checkpoint that is being made. */
 struct saving_files {
-    struct task_job publishing;
-    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    char folder[CHECKPOINT_PATH_MAX];
     uint64_t step, tag, began_ns;
     int shards;
     err result; /* of writing what came from afar */
     char why[ACTION_TEXT_MAX];
     uint64_t failures; /* since the start */
     bool has_litter;   /* a ps may have written for a checkpoint that was given up */
+    bool is_away;      /* the last one failed: the storage may not answer */
+};
+
+/* In threads, as the storage may not answer for long. What they are about is theirs meanwhile. */
+struct folder_jobs {
+    struct task_job opening, publishing, removing;
+    struct checkpoints *opened; /* by opening, not w's yet */
+    uint64_t opening_since_ms;
+    _Atomic bool gives_up;                                         /* opening */
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
+    uint64_t step;
+    int shards;
+    bool has_litter, is_void; /* is_void: given up, and nobody waits for it any more */
+    char removed[CHECKPOINT_PATH_MAX];
 };
 
 /* Parts of a ps' values. */
@@ -118,11 +132,13 @@ struct worker_task {
     struct log_limit wrong;    /* what a ps says that none would */
     float **kept;              /* [ps] gradients whose link is lost; NULL: none */
 
-    struct checkpoints *checkpoints; /* of a worker that leads; NULL: no checkpoint_dir */
+    struct checkpoints *checkpoints; /* of a worker that leads; NULL: not open, or no directory */
     bool is_asked_to_save;           /* by a signal, and has not begun */
     uint64_t token;
     struct origin origin;
     struct saving_files saving;
+    struct folder_jobs jobs;
+    char directory[CHECKPOINT_PATH_MAX]; /* of a worker that leads; "": no checkpoint_dir */
 
     struct worker_trace *trace; /* NULL until the first timeline */
 
@@ -178,6 +194,10 @@ void worker_hang_up(struct task *);
 /* Of whoever leads first: what is wrong with the folder is told at once. */
 err worker_prove_checkpoints(const struct worker_task *);
 err worker_open_checkpoints(struct worker_task *);
+err worker_await_checkpoints(struct worker_task *); /* until they are open, or cannot be */
+/* Asks the folder, and storage that does not answer again and again, until --restart_timeout: for
+ * what everybody waits for. */
+err worker_ask_storage(struct worker_task *, err (*ask)(void *worker));
 void worker_check_scale(struct worker_task *, const struct message *); /* SCALE: the role is told */
 void worker_lead(struct worker_task *);
 void worker_claim(struct worker_task *, const struct action_claim *);

@@ -45,29 +45,34 @@ static err prove_writable(const char *directory)
     return OK;
 }
 
-static err open_url(const char *path, char ret[CHECKPOINT_PATH_MAX])
+static err trim_url(const char *path, char ret[CHECKPOINT_PATH_MAX])
 {
     size_t bytes = strlen(path);
     while (bytes > 0 && path[bytes - 1] == '/') bytes--;
     if (bytes + NAME_LENGTH_MAX >= CHECKPOINT_PATH_MAX)
         return fail(ERR_INPUT, "%.64s...: its path is too long for a folder of checkpoints", path);
     snprintf(ret, CHECKPOINT_PATH_MAX, "%.*s", (int)bytes, path);
-    return prove_url_writable(ret);
+    return OK;
 }
 
 /* Resolved once, so that a later change of the working folder or of a link does not move the run.
  */
-static err open_folder(const char *path, char ret[CHECKPOINT_PATH_MAX])
+err checkpoints_place(const char *path, char ret[CHECKPOINT_PATH_MAX])
 {
     char resolved[PATH_MAX];
-    if (path_is_url(path)) return open_url(path, ret);
+    if (path_is_url(path)) return trim_url(path, ret);
     if (!*path) return fail(ERR_INPUT, "the folder of the checkpoints has no name");
     TRY(folder_make(path));
     if (!realpath(path, resolved)) return fail(ERR_IO, "%s: %s", path, strerror(errno));
     if (strlen(resolved) + NAME_LENGTH_MAX >= CHECKPOINT_PATH_MAX)
         return fail(ERR_INPUT, "%.64s...: its path is too long for a folder of checkpoints", path);
-    TRY(prove_writable(resolved));
     return folder_copy(resolved, ret);
+}
+
+static err open_folder(const char *path, char ret[CHECKPOINT_PATH_MAX])
+{
+    TRY(checkpoints_place(path, ret));
+    return path_is_url(ret) ? prove_url_writable(ret) : prove_writable(ret);
 }
 
 bool checkpoints_is_ours(const struct checkpoints *c, const char *prefix)
@@ -124,7 +129,7 @@ static err search(struct checkpoints *c)
     return OK;
 }
 
-/* ret_why: why the folder was searched, where the state file is no reason not to */
+/* ret_why: why the folder was searched; "": it was not, or it is a new one */
 static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX])
 {
     err e = state_read(c->directory, &c->state);
@@ -133,6 +138,9 @@ static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX
     if (e) snprintf(ret_why, ERROR_TEXT_MAX, "%s", error_text());
     if (c->state.count == 0) {
         TRY(search(c));
+        if (!e && c->state.count > 0)
+            snprintf(ret_why, ERROR_TEXT_MAX, "%.400s: no state file (" CHECKPOINT_STATE ")",
+                     c->directory);
     } else {
         TRY(finish_removals(c));
         TRY(add_unnamed(c));
@@ -145,12 +153,8 @@ static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX
 static void warn_of_search(const struct checkpoints *c, const char *why)
 {
     const struct checkpoint_state *state = &c->state;
-    char text[ERROR_TEXT_MAX];
-    const bool is_found = state->count > 0 && state->records[0].is_found;
-    if (!is_found && !why[0]) return;
-    snprintf(text, sizeof text, "%s", c->directory);
-    if (!why[0]) why = strncat(text, ": no state file (" CHECKPOINT_STATE ")", 40);
-    if (!is_found)
+    if (!why[0]) return;
+    if (state->count == 0)
         log_line(LOG_WARNING, "%s; no checkpoint is in the folder: starts over", why);
     else
         log_line(LOG_WARNING,
@@ -227,24 +231,12 @@ err checkpoint_make_folder(const char *folder)
                            : fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
 }
 
-/* Where the newest is gone somebody has removed what there was, most likely the whole folder. What
- * there may still be is left alone. */
-static void forget_removed(struct checkpoints *c)
-{
-    struct checkpoint_state *state = &c->state;
-    if (state->count == 0 || has_index(state->records[state->count - 1].prefix)) return;
-    log_line(LOG_WARNING, "%s is gone", state->records[state->count - 1].prefix);
-    for (int i = state->count - 1; i >= 0; i--)
-        if (!has_index(state->records[i].prefix)) state_forget(state, i);
-}
-
 err checkpoints_begin(struct checkpoints *c, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX])
 {
     char folder[CHECKPOINT_PATH_MAX];
     TRY(checkpoint_temporary_folder(c->directory, step, tag, folder));
     TRY(checkpoint_make_folder(folder)); /* a ps may have been first */
-    forget_removed(c);
     return folder_copy(folder, ret_folder);
 }
 

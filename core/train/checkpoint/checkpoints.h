@@ -14,6 +14,9 @@
 
 #include "core/train/checkpoint/bundle/bundle.h"
 
+/* Beside the checkpoints: what a run has measured of its data (core/train/spec/measured.c) */
+#define MEASURED_NAME "measured.json"
+
 enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 };
 
 struct retention {
@@ -30,6 +33,9 @@ struct checkpoints;
  * else. now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
 err checkpoints_open(const char *directory, const struct retention *, double now_s,
                      struct checkpoints **ret);
+/* Its path, absolute and without links; makes the folder where it is one of this host, and asks no
+ * server. */
+err checkpoints_place(const char *directory, char ret[CHECKPOINT_PATH_MAX]);
 /* Whether it could be opened, as there: makes the folder, and touches nothing in it. */
 err checkpoints_prove(const char *directory);
 void checkpoints_close(struct checkpoints *);                  /* NULL is fine */
@@ -49,16 +55,16 @@ err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t t
                                 char ret_folder[CHECKPOINT_PATH_MAX]);
 /* That folder, and the run's own where it was removed meanwhile. ERR_IO. */
 err checkpoint_make_folder(const char *folder);
-/* Checkpoints that somebody removed are forgotten. */
 err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX]);
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX]);
-/* ERR_PEER: another one owns the folder. All shards are there: joins them, replaces the state file,
- * removes what retention lets go. ret_prefix: of the new checkpoint. The same step again replaces
- * what was there; while that is leased the new one is called model.ckpt-0STEP, and always where a
- * checkpoint of this step is there that the state file does not name, which stays. The temporary
- * folder is gone in any case. */
+/* ERR_PEER: another one owns the folder. Checkpoints that somebody removed are forgotten. All
+ * shards are there: joins them, replaces the state file, removes what retention lets go.
+ * ret_prefix: of the new checkpoint. The same step again replaces what was there; while that is
+ * leased the new one is called model.ckpt-0STEP, and always where a checkpoint of this step is
+ * there that the state file does not name, which stays. The temporary folder is gone in any case.
+ */
 err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,

@@ -208,6 +208,17 @@ static void take_usual_name(struct checkpoints *c, const char *usual, int shards
     if (!e) let_go(c, now_s);
 }
 
+/* Where the newest is gone somebody has removed what there was, most likely the whole folder. What
+ * there may still be is left alone. */
+static void forget_removed(struct checkpoints *c)
+{
+    struct checkpoint_state *state = &c->state;
+    if (state->count == 0 || has_index(state->records[state->count - 1].prefix)) return;
+    log_line(LOG_WARNING, "%s is gone", state->records[state->count - 1].prefix);
+    for (int i = state->count - 1; i >= 0; i--)
+        if (!has_index(state->records[i].prefix)) state_forget(state, i);
+}
+
 /* The shards become a checkpoint that the state file names, or nothing of them is left. */
 static err join(struct checkpoints *c, const char *folder, int shards, const char *prefix,
                 double now_s)
@@ -222,6 +233,7 @@ err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, u
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
     char usual[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    forget_removed(c);
     if (shards < 1 || shards > BUNDLE_SHARDS_MAX)
         return fail(ERR_INPUT, "a checkpoint of %d shards: 1 to %d are possible", shards,
                     (int)BUNDLE_SHARDS_MAX);

@@ -167,8 +167,8 @@ static bool is_name(const char *text, size_t length, const char *name)
     return length == strlen(name) && strncmp(text, name, length) == 0;
 }
 
-/* <file>.tempstate<number>, of the state file, the token or an index: a file that did not get its
- * name */
+/* <file>.tempstate<number>, of the state file, the token, what was measured, or an index: a file
+ * that did not get its name */
 static bool is_temporary_file(const char *name)
 {
     static const char temporary[] = ".tempstate";
@@ -176,7 +176,9 @@ static bool is_temporary_file(const char *name)
     const char *found = strstr(name, temporary);
     if (!found || !ends_with_digits(found + strlen(temporary), "0123456789", 0)) return false;
     const size_t length = (size_t)(found - name);
-    if (is_name(name, length, CHECKPOINT_STATE) || is_name(name, length, TOKEN_NAME)) return true;
+    static const char *const names[] = {CHECKPOINT_STATE, TOKEN_NAME, MEASURED_NAME};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_name(name, length, names[i])) return true;
     return checkpoint_name_step(name, &rest) >= 0 &&
            strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
 }

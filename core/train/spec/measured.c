@@ -17,11 +17,9 @@
 #include "core/train/spec/features.h"
 #include "core/train/spec/spec_inside.h"
 
-static const char file_name[] = "measured.json";
-
 static err path_in(const char *folder, char ret[CHECKPOINT_PATH_MAX])
 {
-    const int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", folder, file_name);
+    const int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", folder, MEASURED_NAME);
     return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", folder);
 }
 

@@ -95,7 +95,7 @@ struct saving {
     int refusals;                                    /* of last ones */
     uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
                                       to begin; 0: none has, none is */
-    bool has_saved; /* in this generation: a checkpoint of saved_step */
+    bool has_saved;                /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
     int shards;
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */

@@ -57,6 +57,17 @@ class Mismatch(ClusterCase):
             with self.subTest(order=order):
                 self.refuse_spec(order)
 
+    def test_a_ps_with_the_same_spec_takes_all_though_it_opens_no_data(self):
+        with open(os.path.join(self.folder, "rows.csv"), "w", encoding="utf-8") as file:
+            file.write("x,y\n" + "".join(f"{x},{x % 2}\n" for x in range(40)))
+        source = {"format": "csv", "file": os.path.join(self.folder, "rows.csv"), "label": "y"}
+        for about, changes in {"digits": {}, "csv": {
+                "data.train": source, "data.eval": source, "data.batch_size": 4,
+                "model": [{"op": "dense", "units": 2}]}}.items():
+            with self.subTest(about):
+                self.run_to_end(Plan(changes=changes, flags_of={
+                    f"ps/{ps}": ["spec.json"] for ps in range(2)}))
+
     def test_a_ps_with_another_spec_refuses_all(self):
         plan = Plan(flags_of={"ps/0": ["--seed=2", "spec.json"]})
         cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended() and

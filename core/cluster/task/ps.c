@@ -1,4 +1,5 @@
 /* ps.c - see ps.h: a ps' links, and its role's actions. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,17 @@ void connection_refuse(struct connection *connection, err why)
     connection_hang_up(connection);
 }
 
+/* A ps that has a spec opens no data: it knows the spec as it was written, without what workers
+ * have measured. */
+static err compare_written(const struct ps_task *p, const char *name, const struct data_said *data)
+{
+    char own[17], theirs[17], own_name[TASK_NAME_MAX];
+    if (!p->written || !data->spec || p->written == data->spec) return OK;
+    snprintf(own, sizeof own, "%016" PRIx64, p->written);
+    snprintf(theirs, sizeof theirs, "%016" PRIx64, data->spec);
+    return greeting_compare_specs(name, theirs, task_name(JOB_PS, p->task.index, own_name), own);
+}
+
 /* Of another spec the data are others, too; and what was measured of them is part of the spec. */
 static err compare(const struct ps_task *p, const char *name, const char *fingerprint,
                    const struct data_said *data)
@@ -160,6 +172,7 @@ static err check_spec(struct ps_task *p, const struct greeting *g)
 {
     char name[TASK_NAME_MAX];
     task_name(g->job, g->task, name);
+    TRY(compare_written(p, name, &g->data));
     TRY(compare(p, name, g->fingerprint, &g->data));
     if (g->task != ps_role_chief(p->task.role)) return OK;
     const bool is_first = !p->spec[0] || (!p->data.digest && g->data.digest);
@@ -496,10 +509,7 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
     TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
     TRY(ps_task_visit_open(p));
-    if (options->fingerprint) {
-        snprintf(p->spec, sizeof p->spec, "%s", options->fingerprint);
-        task_name(JOB_PS, p->task.index, p->spec_of);
-    }
+    if (options->fingerprint) p->written = strtoull(options->fingerprint, NULL, 16);
     return OK;
 }
 

@@ -74,6 +74,7 @@ struct ps_task {
     struct connection *connections;
     int strangers;
     struct log_limit refused, silent, wrong, unserved; /* lines about peers */
+    uint64_t written;      /* fingerprint of the spec that it was given itself; 0: none */
     char spec[17];         /* fingerprint that all must have; "" until one is known */
     struct data_said data; /* likewise; of a chief, whose name is */
     char data_of[TASK_NAME_MAX];

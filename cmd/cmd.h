@@ -52,8 +52,11 @@ struct run_flags { /* one table: run_flags_object */
     const char *best_metric; /* by this number of their evaluations */
     int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
+    int on_sigterm;          /* enum on_sigterm */
     int launched;            /* enum launched */
 };
+/* What SIGTERM to a worker means: to that task alone, or to the job. */
+enum on_sigterm { SIGTERM_LEAVES, SIGTERM_STOPS };
 /* Whether run_local started this task: it then prints lines without its name, which the launcher
  * puts in front of them; TERMINAL: and they end at a terminal, so a status line is welcome. */
 enum launched { LAUNCHED_NO, LAUNCHED_YES, LAUNCHED_TERMINAL };

@@ -10,6 +10,8 @@ static const char *const transports[] = {"auto", "tcp", "shm", NULL};
 static const char *const parts[] = {"auto", "always", "never", NULL};
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const formats[] = {"text", "dated", "json", NULL};
+static const char *const on_sigterm[] = {
+    [SIGTERM_LEAVES] = "leave", [SIGTERM_STOPS] = "stop", NULL};
 static const char *const launched[] = {"no", "yes", "terminal", NULL};
 
 const char *const changed_features_names[] = {
@@ -285,6 +287,16 @@ static const struct field fields[] = {
      .choices = formats,
      .help = "how lines look on standard error: text; dated: with date and zone; json: one object "
              "per line, which then has what else would go to standard output"},
+    {.name = "on_sigterm",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct run_flags, on_sigterm),
+     .fallback = "\"leave\"",
+     .choices = on_sigterm,
+     .takers = RUN_CHIEF | RUN_WORKER,
+     .help =
+         "what SIGTERM to a worker means: leave: it finishes its push, signs off and ends with "
+         "143, the others go on at once, and where it is the chief another one leads; where too "
+         "few would be left, as with stop: the job ends well"},
     {.name = "moves",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, cluster.moves),

@@ -31,11 +31,17 @@ void print_timeouts(FILE *out)
 void print_signals(FILE *out)
 {
     fputs(
-        "  SIGTERM, SIGINT  the job ends well: the steps that are being computed are the last, "
+        "  SIGTERM          to a worker: it leaves with 143, and the others go on at once; where "
+        "it is\n"
+        "                   the chief another one leads. To a ps or a launcher, to the last "
+        "worker, or\n"
+        "                   with --on_sigterm=stop: as SIGINT, with 143\n"
+        "  SIGINT           the job ends well: the steps that are being computed are the last, "
         "the\n"
-        "                   chief has a checkpoint made, all tasks end with 143 or 130. A second\n"
-        "                   one ends that task at once; --stop_timeout is how long all may take\n"
-        "  SIGHUP           as SIGTERM, unless it is ignored from the start (nohup)\n"
+        "                   chief has a checkpoint made, all tasks end with 130. A second signal "
+        "ends\n"
+        "                   that task at once; --stop_timeout is how long all may take\n"
+        "  SIGHUP           as SIGINT, with 143, unless it is ignored from the start (nohup)\n"
         "  SIGUSR1          a task says what it does and waits for; the launcher of a local "
         "cluster\n"
         "                   passes it on to all\n"

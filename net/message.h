@@ -86,6 +86,15 @@ enum finished_code {
     FINISHED_UNUSED = 1, /* the last ticket: there is no batch for it */
 };
 
+enum leave_code {
+    LEAVE_ASKED,  /* between two steps: the ticket for the next one comes back */
+    LEAVE_ABSENT, /* asked by who takes no part: nothing is known of the push that a ticket is for
+                   */
+    LEAVE_GRANTED,
+    LEAVE_REFUSED, /* too few would be left, or nobody to lead: the job is to end instead */
+    LEAVE_GONE,
+};
+
 enum rows_code {
     ROWS_ASKED = 1,    /* to a ps: only ids, to be answered at once */
     ROWS_AND_NEXT = 4, /* to a ps: beside gradients ids, to be answered with the push's values */

@@ -147,6 +147,8 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
         .listen = flags->bind,
+        .leaves_alone = flags->on_sigterm == SIGTERM_LEAVES && flags->launched == LAUNCHED_NO &&
+                        run->cluster.is_distributed,
         .listens = run->ready ? listens : NULL,
         .listens_context = run->ready,
     };

@@ -457,7 +457,7 @@ class Garbage(Strangers):
             connection.close()
             self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()),
                              f"life {life}\n{cluster.story()}")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
 
     def test_a_guest_that_sets_up_a_ps_ends_the_job_for_a_retry(self):

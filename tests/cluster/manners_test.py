@@ -33,6 +33,8 @@ HUNG_PS = r"waited \d+ s for ps/1 to answer \(--step_timeout, "
 SYNC = {"train.mode": "sync"}
 EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
 
+STOPS = {name: ["--on_sigterm=stop"] for name in TASKS if name.startswith("worker")}
+
 
 class Manners(ClusterCase):
     def setUp(self):
@@ -56,7 +58,7 @@ class Manners(ClusterCase):
         """An endless cluster for every task, which is then ended in this way; in both modes."""
         for index, name in enumerate(TASKS):
             with self.subTest(task=name):
-                end(self.start_endless(Plan(changes=SYNC if index % 2 else {})), name)
+                end(self.start_endless(Plan(changes=SYNC if index % 2 else {}, flags_of=STOPS)), name)
 
     def ask_to_end(self, cluster, name, signo, code):
         self.send(cluster, name, signo)

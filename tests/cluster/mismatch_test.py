@@ -143,7 +143,7 @@ class Mismatch(ClusterCase):
                           rf"\(--start_timeout\): worker/1 is already here \(.*pid {first}\)")
         self.assertFalse(any(cluster.tasks[name].has_ended() for name in Plan().names()),
                          cluster.story())
-        cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         cluster.wait()
         self.assertEqual([cluster.tasks[name].code() for name in Plan().names()],
                          [TERMINATED] * 4, cluster.story())

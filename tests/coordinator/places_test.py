@@ -36,7 +36,7 @@ class Kinds(named.NamedCase):
         program.wait_until(lambda: all(map(self.holder, tasks)), self.log)
 
     def end(self):
-        self.processes[self.holder("worker/0")].terminate()
+        self.processes[self.holder("ps/0")].terminate()
         codes = {name: self.ended(name) for name in self.processes}
         self.assertEqual(set(codes.values()), {128 + signal.SIGTERM}, self.log())
 

@@ -50,7 +50,7 @@ class Kinds(named.NamedCase):
         saved = self.newest_step()
         program.wait_until(lambda: self.newest_step() > saved, self.log)
         self.assertGreaterEqual(int(self.answer(visitor)), 0)
-        self.processes[self.holder("worker/0")].terminate()
+        self.processes[self.holder("ps/0")].terminate()
         codes = {self.ended(name) for name in self.processes}
         self.assertEqual(codes, {128 + signal.SIGTERM}, self.log())
 
@@ -102,7 +102,7 @@ class Kinds(named.NamedCase):
         self.assertEqual({ps for held in holders for ps in held.split(",")}, {"0", "1"})
         self.wait_for_places()  # the visitors have none
         self.wait_for_steps(self.holder("worker/0"), 1)  # a job that has not begun waits for another chief
-        self.processes[self.holder("worker/0")].terminate()
+        self.processes[self.holder("ps/0")].terminate()
         self.assertEqual({self.ended(name) for name in self.processes}, {128 + signal.SIGTERM}, self.log())
 
     def test_a_visitor_names_the_ps_that_it_lacks(self):

@@ -148,7 +148,7 @@ class Follow(Life):
                 cluster = self.begin_following(mode)
                 self.train_on_next(cluster)
                 since = time.monotonic()
-                cluster.tasks[CHIEF].process.terminate()
+                cluster.tasks["ps/0"].process.terminate()
                 self.assert_ends(cluster, 143)
                 self.assert_prompt(cluster, since, END_S)
                 steps = self.files * STEPS_OF_FILE

@@ -77,7 +77,7 @@ class Moves(ClusterCase):
         cluster.tasks[name] = cluster.tasks.pop(f"{name}-{len(cluster.tasks) - 1}")
 
     def end(self, cluster, *names):
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         living = {name: cluster.tasks[name] for name in names}
         cluster.wait_until(lambda: all([task.has_ended() for task in living.values()]), "all to end")
         self.assertEqual({task.code() for task in living.values()}, {143}, cluster.story())

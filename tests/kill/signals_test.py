@@ -9,6 +9,7 @@ from program.lives import CHIEF, Life, plan_of
 TERMINATED, INTERRUPTED = 143, 130
 ENDLESS = 10 ** 6
 SAVED = r"saved \S+/run/model\.ckpt-(\d+) in "
+STOPS = ["--on_sigterm=stop"]
 SELDOM = {"train.save_checkpoint_steps": ENDLESS}
 
 
@@ -22,8 +23,8 @@ class Signals(Life):
         cluster.wait_for_line(CHIEF, SAVED)  # one at a time
         return cluster
 
-    def end_by(self, name, mode, signo, code):
-        cluster = self.begin_endless(mode)
+    def end_by(self, name, mode, signo, code, *flags):
+        cluster = self.begin_endless(mode, flags_of={name: list(flags)})
         step, since = cluster.step(), time.monotonic()
         cluster.tasks[name].process.send_signal(signo)
         self.assert_ends(cluster, code)
@@ -41,7 +42,39 @@ class Signals(Life):
         for name, mode in ((CHIEF, "sync"), (CHIEF, "async"), ("ps/0", "async"), ("ps/1", "sync"),
                            ("worker/1", "sync"), ("worker/2", "async")):
             with self.subTest(f"{name}, {mode}"):
-                self.end_by(name, mode, signal.SIGTERM, TERMINATED)
+                flags = STOPS if name.startswith("worker") else []
+                self.end_by(name, mode, signal.SIGTERM, TERMINATED, *flags)
+
+    def leave(self, name, mode):
+        cluster = self.begin_endless(mode)
+        gone, chief = cluster.tasks[name], "worker/1" if name == CHIEF else CHIEF
+        gone.process.send_signal(signal.SIGTERM)
+        gone.process.wait(lives.LIMIT_S)
+        cluster.assert_ended_by([name], TERMINATED)
+        self.assertIn("leaves the job, which goes on without it", gone.text())
+        if name == CHIEF:
+            cluster.wait_for_line(chief, "leads from now on")
+        step = cluster.steps_of(chief)[-1]
+        cluster.wait_until(lambda: cluster.steps_of(chief)[-1] > step + 20, "20 more steps")
+        cluster.start(name)
+        cluster.wait_for_line("ps/0", rf"{name} is back, in another life")
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_ends(cluster, TERMINATED)
+        for line in ("came back empty", "goes on without worker", "--chief_timeout"):
+            self.assertNotIn(line, "".join(map(cluster.text_of, cluster.tasks)), cluster.story())
+
+    def test_a_worker_that_is_terminated_leaves_and_the_others_go_on_at_once(self):
+        for name, mode in ((CHIEF, "sync"), (CHIEF, "async"), ("worker/1", "sync"), ("worker/2", "async")):
+            with self.subTest(f"{name}, {mode}"):
+                self.leave(name, mode)
+
+    def test_the_last_worker_that_is_terminated_ends_the_job(self):
+        cluster = self.begin_endless("sync")
+        for name in cluster.workers():
+            cluster.tasks[name].process.send_signal(signal.SIGTERM)
+        self.assert_ends(cluster, TERMINATED)
+        first, saved = cluster.checkpoint_steps()
+        self.assertLess(first, saved)
 
     def test_a_job_that_is_interrupted_saves_first(self):
         self.end_by(CHIEF, "async", signal.SIGINT, INTERRUPTED)
@@ -51,7 +84,7 @@ class Signals(Life):
         self.end_by("ps/1", "async", signal.SIGHUP, TERMINATED)
 
     def test_a_stop_that_cannot_be_had_ends_at_its_limit(self):
-        cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"])
+        cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"], flags_of={CHIEF: STOPS})
         cluster.tasks["worker/2"].process.send_signal(signal.SIGSTOP)  # no round is full any more
         since = time.monotonic()
         cluster.tasks[CHIEF].process.send_signal(signal.SIGTERM)

@@ -84,7 +84,7 @@ class ProfilerCase(ClusterCase):
         cluster = self.start_endless(plan_of(mode, save_steps=50))
         timeline = self.wait_for_timeline(cluster, lambda t: mode == "sync" or not t.missing,
                                           "a timeline of all")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, 128 + signal.SIGTERM)
         self.assertEqual(timeline.missing, [], cluster.story())
         return timeline

@@ -54,7 +54,8 @@ def pause():
 def plan_of(mode, last_step, changes=None, **options):
     """2 ps and 3 workers that train for so many steps and save every 20."""
     flags = LIMITS + options.pop("flags", [])
-    flags_of = {CHIEF: ["--result=result.json"]}
+    flags_of = {name: list(more) for name, more in options.pop("flags_of", {}).items()}
+    flags_of.setdefault(CHIEF, []).append("--result=result.json")
     changes = {**MODEL, "train.mode": mode, "train.last_step": last_step, **(changes or {})}
     return Plan(ps=2, workers=3, changes=changes, flags=flags, flags_of=flags_of, **options)
 

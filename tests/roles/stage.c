@@ -6,6 +6,8 @@
 #include "core/base/random.h"
 #include "tests/roles/stage.h"
 
+#include "core/cluster/role/verdict.h"
+
 uint64_t stage_draw(struct stage *s, uint64_t below)
 {
     return draw(&s->world, below);
@@ -218,7 +220,15 @@ void stage_flush(struct stage *s)
 void stage_leave(struct stage *s, struct actor *actor, int code, const char *why)
 {
     s->world.is_to_stop = true;
-    actor->role->ops->leave(actor->role, code, why, &actor->outbox);
+    actor->role->ops->leave(actor->role, code, why, false, &actor->outbox);
+    stage_flush(s);
+}
+
+void stage_depart(struct stage *s, struct actor *actor)
+{
+    actor->is_departing = true;
+    actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", true,
+                            &actor->outbox);
     stage_flush(s);
 }
 

@@ -59,6 +59,7 @@ void stage_go_on(struct stage *, const struct actor *);
 
 /* What is told to a role from outside; its actions are carried out. */
 void stage_leave(struct stage *, struct actor *, int code, const char *why);
+void stage_depart(struct stage *, struct actor *); /* alone, on SIGTERM */
 void stage_save(struct stage *);
 /* ps/0 is asked for so many workers more. NULL, or why nothing comes of it. */
 const char *stage_scale(struct stage *, int more);

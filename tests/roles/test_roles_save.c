@@ -378,8 +378,29 @@ static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void
         struct stage s;
         stage_open(&s, &o);
         stage_leave(&s, task_of(&s, task), EXIT_TERMINATED, "stopped by SIGTERM");
+        if (task_of(&s, task) == &s.workers[CHIEF]) stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
         assert_true(task_of(&s, task)->has_ended);
         assert_int_equal(task_of(&s, task)->code, EXIT_TERMINATED);
+        stage_close(&s);
+    }
+}
+
+/* Whether the job was to end or the chief to leave: nobody else could begin it. */
+static void a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all(void **state)
+{
+    for (int only_me = 0; only_me < 2; only_me++) {
+        const struct stage_options o = async_options(2, 3, 1000, 1);
+        struct stage s;
+        stage_open(&s, &o);
+        for (int ps = 0; ps < 2; ps++)
+            for (int worker = 1; worker < 3; worker++) stage_connect(&s, ps, worker);
+        if (only_me)
+            stage_depart(&s, &s.workers[CHIEF]);
+        else
+            stage_leave(&s, &s.workers[CHIEF], EXIT_TERMINATED, "stopped by SIGTERM");
+        assert_false(s.workers[CHIEF].has_ended);
+        stage_connect(&s, 1, CHIEF);
+        end_with(&s, EXIT_TERMINATED);
         stage_close(&s);
     }
 }
@@ -480,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
         cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
+        cmocka_unit_test(a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all),
         cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),
         cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
         cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),

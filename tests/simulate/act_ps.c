@@ -111,7 +111,9 @@ static void refresh(struct world *world, struct actor *ps, int worker)
 bool worker_may_differ(struct world *world, int worker)
 {
     const struct actor *actor = worker_at(world, worker);
-    return !actor->is_alive || actor->life > 1 || world->was_left_out[worker];
+    const int left = actor->departures; /* with all that it had pushed at every ps */
+    const bool is_away = !actor->is_alive && !(actor->departs && actor->is_granted);
+    return is_away || actor->life - left > 1 || world->was_left_out[worker];
 }
 
 static void note_hash(struct world *world, const struct content *gradient)
@@ -567,7 +569,7 @@ static void note_absent(struct world *world, const struct actor *ps)
         if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
             !ps->links[w] && world->now_us - ps->told_us[w] + TICK_US >= limit_ms * 1000;
-        world->was_left_out[w] |= is_absent;
+        world->was_left_out[w] |= is_absent && !worker_at(world, w)->is_granted;
     }
 }
 

@@ -71,6 +71,7 @@ static void reset(struct world *world, struct actor *actor)
         .index = actor->index,
         .number = actor->number,
         .life = actor->life + 1,
+        .departures = actor->departures,
         .is_severed = actor->is_severed,
         .is_alive = true,
         .incarnation = 1 + mix(world->options.seed, draw(world, UINT64_MAX)) % (UINT64_MAX - 1),
@@ -107,14 +108,9 @@ void actors_sever(struct world *world)
         world->actors[i].is_severed = true;
 }
 
-void actor_kill(struct world *world, struct actor *actor)
+/* What the life had is no more; the next one begins in down_us, if at all. */
+static void bury(struct world *world, struct actor *actor)
 {
-    if (!actor->is_alive) return;
-    TRACE(world, "%s is killed", actor_name(actor));
-    world->counters.kills++;
-    if (actor->job == JOB_PS) ps_forget(world, actor);
-    if (actor->job == JOB_WORKER) worker_died(world, actor);
-    network_leave(world, actor, false);
     if (actor->job == JOB_PS)
         ps_role_free(actor->role);
     else
@@ -127,10 +123,29 @@ void actor_kill(struct world *world, struct actor *actor)
     memset(actor->works, 0, sizeof actor->works);
     actor->works_count = 0;
     actor->dies_after_actions = 0;
-    actor->is_severed = true;
-    actors_sever(world);
     actor->is_gone = actor->down_us == 0;
     if (actor->down_us) actor_add(world, actor, EVENT_START, actor->down_us);
+}
+
+void actor_kill(struct world *world, struct actor *actor)
+{
+    if (!actor->is_alive) return;
+    TRACE(world, "%s is killed", actor_name(actor));
+    world->counters.kills++;
+    if (actor->job == JOB_PS) ps_forget(world, actor);
+    if (actor->job == JOB_WORKER) worker_died(world, actor);
+    network_leave(world, actor, false);
+    actor->is_severed = true;
+    actors_sever(world);
+    bury(world, actor);
+}
+
+void actor_departed(struct world *world, struct actor *actor)
+{
+    TRACE(world, "%s has left", actor_name(actor));
+    worker_died(world, actor);
+    actor->has_ended = false;
+    bury(world, actor);
 }
 
 void actor_work(struct world *world, struct actor *actor, const struct action *action,
@@ -164,7 +179,10 @@ static void end(struct world *world, struct actor *actor, const struct action_en
     actor->code = action->code;
     snprintf(actor->text, sizeof actor->text, "%s", action->text);
     TRACE(world, "%s ends: %d %s", actor_name(actor), actor->code, actor->text);
-    check_first_end(world, actor);
+    if (actor->job == JOB_WORKER && worker_role_has_left(actor->role))
+        check_departure(world, actor);
+    else
+        check_first_end(world, actor);
     actor_add(world, actor, EVENT_LEAVE, actor->job == JOB_PS ? LINGER_US : 1);
 }
 
@@ -179,6 +197,7 @@ static void say(struct world *world, struct actor *actor, const char *text)
 {
     TRACE(world, "%s says: %s", actor_name(actor), text);
     snprintf(actor->said, sizeof actor->said, "%s", text);
+    check_patience(world, actor, text);
 }
 
 static void note_breach(struct world *world, struct actor *actor, const struct action_breach *a)

@@ -124,7 +124,8 @@ static void check_coverage(struct world *world, const struct shard *shard)
     for (int w = 0; w < world->profile.workers; w++) {
         const uint64_t pushes = node->sequences[w] - node->missing[w];
         used += pushes * c->share.batch * world->profile.gradients_per_push[w];
-        may_lose |= node->missing[w] || node->dropped[w] || world->was_left_out[w];
+        may_lose |=
+            node->missing[w] || node->dropped[w] || world->was_left_out[w] || world->asked[w];
     }
     for (int i = 0; i < COVERAGE_EPOCHS; i++) open += c->applied[i];
     if (c->total != used)
@@ -230,6 +231,42 @@ void check_first_end(struct world *world, const struct actor *actor)
         world->actors[i].is_severed |= !hears[i] || is_concluding(&world->actors[i]);
 }
 
+/* A worker leaves a job that goes on. One that could not ask in time is like one that died. */
+void check_departure(struct world *world, struct actor *worker)
+{
+    if (!worker->is_departing) blame(world, "%s leaves unasked", actor_name(worker));
+    world->counters.departed++;
+    worker->departs = true;
+    worker->departures += worker->is_granted;
+}
+
+/* Nobody waits for a worker that was granted to leave. */
+void check_patience(struct world *world, const struct actor *actor, const char *text)
+{
+    int worker;
+    if (world->profile.story != STORY_CALM || strstr(text, "it has left")) return;
+    if (sscanf(text, "goes on without worker/%d", &worker) == 1 &&
+        worker_at(world, worker)->is_granted)
+        blame(world, "%s waits for worker/%d, which has left", actor_name(actor), worker);
+}
+
+/* Nothing else goes wrong: whoever asks may leave where others are at work, and somebody can lead.
+ */
+void check_refusal(struct world *world, int worker)
+{
+    const struct profile *p = &world->profile;
+    const bool can_lead = p->limits.chief_ms && !p->feed_ahead;
+    int others = 0;
+    for (int w = 0; w < p->workers; w++)
+        others += w != worker && is_linked(world, 0, w) && !worker_at(world, w)->is_departing;
+    const bool is_early = world->counters.computed < 2 * p->workers;
+    if (p->story != STORY_CALM || is_early || world->is_to_stop) return;
+    const bool is_chief = ps_role_chief(ps_at(world, 0)->role) == worker;
+    if (others >= (p->config.min_workers > 1 ? p->config.min_workers : 1) &&
+        (can_lead || !is_chief))
+        blame(world, "worker/%d may not leave, though %d others are here", worker, others);
+}
+
 static bool is_worth_another_try(int code)
 {
     return code >= EXIT_LOST_PEER;
@@ -240,6 +277,9 @@ static bool may_end_with(const struct world *world, int code)
     /* The last checkpoint could not be written. */
     bool may_fail = world->has_failed_to_write || world->profile.story == STORY_HARSH;
     if (code == EXIT_FAILED && world->profile.saves && may_fail) return true;
+    if (code == EXIT_TERMINATED && world->was_asked_to_leave) return true;
+    if (world->was_asked_to_leave && world->profile.story != STORY_CALM)
+        return code == EXIT_DONE || is_worth_another_try(code); /* too few are left */
     switch (world->profile.story) {
     case STORY_CALM:
     case STORY_DISTURBED:

@@ -78,7 +78,20 @@ static void leave(struct world *world, struct actor *actor)
     TRACE(world, "%s gets a signal", actor_name(actor));
     world->is_to_stop = true;
     actor->asked_us = world->now_us;
-    actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", &actor->outbox);
+    actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", false,
+                            &actor->outbox);
+    actor_flush(world, actor);
+}
+
+static void depart(struct world *world, struct actor *actor, uint64_t down_us)
+{
+    TRACE(world, "%s gets a signal of its own", actor_name(actor));
+    world->was_asked_to_leave = world->asked[actor->index] = true;
+    actor->is_departing = true;
+    actor->down_us = down_us;
+    if (!actor->asked_us) actor->asked_us = world->now_us;
+    actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", true,
+                            &actor->outbox);
     actor_flush(world, actor);
 }
 
@@ -122,6 +135,8 @@ static void strike(struct world *world, const struct fault *fault)
         scale(world, actor);
     else if (fault->kind == FAULT_LEAVE)
         leave(world, actor);
+    else if (fault->kind == FAULT_DEPART)
+        depart(world, actor, fault->duration_us);
     else if (fault->kind == FAULT_FINISH)
         finish(world, actor);
 }
@@ -130,8 +145,8 @@ void faults_happen(struct world *world, int number)
 {
     const struct fault *fault = &world->profile.faults[number];
     const struct actor *actor = &world->actors[fault->actor];
-    const bool must_hear =
-        fault->kind == FAULT_LEAVE || fault->kind == FAULT_FINISH || fault->kind == FAULT_SCALE;
+    const bool must_hear = fault->kind == FAULT_LEAVE || fault->kind == FAULT_DEPART ||
+                           fault->kind == FAULT_FINISH || fault->kind == FAULT_SCALE;
     if (must_hear && actor_is_running(actor) && actor_is_busy(world, actor)) {
         const struct event event = {
             .at_us = actor->busy_until_us, .kind = EVENT_FAULT, .number = number};

@@ -395,6 +395,11 @@ void network_send(struct world *world, struct actor *actor, const struct action_
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
     if (!link) return;
     const struct message *m = &send->message;
+    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->code == LEAVE_REFUSED)
+        check_refusal(world, send->peer);
+    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->code == LEAVE_GRANTED)
+        worker_at(world, send->peer)->is_granted = true;
+    world->is_to_stop |= actor->job == JOB_WORKER && m->type == MESSAGE_STOP;
     if (m->length && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
     if (actor->job == JOB_WORKER)

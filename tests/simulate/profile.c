@@ -393,6 +393,20 @@ void profile_add_moves(uint64_t seed, struct profile *p)
     if (may && p->saves && !below(&dice, 6)) add_fault(&dice, FAULT_SCALE, actor_of(JOB_PS, 0));
 }
 
+void profile_add_leaving(uint64_t seed, struct profile *p)
+{
+    enum { DEPARTURES_MAX = 3 };
+    struct dice dice = {.key = random_key(seed, "leaving"), .profile = p};
+    if (p->story == STORY_TOO_FEW || p->story == STORY_CHIEF_GONE || below(&dice, 2)) return;
+    for (uint64_t i = between(&dice, 1, DEPARTURES_MAX); i > 0; i--) {
+        const int worker = (int)below(&dice, (uint64_t)p->workers);
+        struct fault *fault = add_fault(&dice, FAULT_DEPART, actor_of(JOB_WORKER, worker));
+        fault->after_actions = 0;
+        if (below(&dice, 4)) fault->duration_us = draw_pause(&dice);
+        if (below(&dice, 3) == 0) fault->saves = (int)between(&dice, 1, 6);
+    }
+}
+
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
                                  uint64_t after_us)
 {

@@ -35,7 +35,8 @@ enum fault_kind {
     FAULT_DISK,       /* every write fails for duration_us */
     FAULT_SCALE,      /* ps/0 is asked for one worker more */
     FAULT_LEAVE,      /* actor gets a signal */
-    FAULT_FINISH,     /* a hook of the chief ends the job */
+    FAULT_DEPART, /* a worker gets one that is meant for it alone; like KILL, it may come again */
+    FAULT_FINISH, /* a hook of the chief ends the job */
 };
 
 struct fault {
@@ -89,6 +90,8 @@ void profile_add_returns(uint64_t seed, struct profile *);
 void profile_add_standstill(uint64_t seed, struct profile *);
 /* And in some the job is to move to another roster, and ends there. */
 void profile_add_moves(uint64_t seed, struct profile *);
+/* And in half of them workers that leave a job which goes on. */
+void profile_add_leaving(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -128,7 +128,8 @@ static void what_went_wrong_once_goes_right(void **state)
                              .has_no_terms = true,
                              .has_no_returns = true,
                              .has_no_standstill = true,
-                             .has_no_moves = true};
+                             .has_no_moves = true,
+                             .has_no_leaving = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -141,12 +142,16 @@ static void what_went_wrong_once_goes_right(void **state)
                               .has_no_terms = true,
                               .has_no_returns = true,
                               .has_no_standstill = true,
-                              .has_no_moves = true};
+                              .has_no_moves = true,
+                              .has_no_leaving = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
-    as = (struct run_options){
-        .has_no_returns = true, .has_no_standstill = true, .has_no_moves = true};
+    as = (struct run_options){.has_no_returns = true,
+                              .has_no_standstill = true,
+                              .has_no_moves = true,
+                              .has_no_leaving = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
-    as = (struct run_options){.has_no_standstill = true, .has_no_moves = true};
+    as = (struct run_options){
+        .has_no_standstill = true, .has_no_moves = true, .has_no_leaving = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
 }
@@ -169,6 +174,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.unfed += world.counters.unfed > 0;
         sum.named += world.counters.named > 0;
         sum.asked += world.counters.asked > 0;
+        sum.departed += world.counters.departed > 0;
         sum.moved += world.counters.moved > 0;
     }
     for (int story = 0; story < STORIES; story++) assert_true(stories[story] > 0);
@@ -181,6 +187,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.moved > SEEDS / 50);
     assert_true(sum.named > SEEDS / 2);
     assert_true(sum.asked > SEEDS / 2);
+    assert_true(sum.departed > SEEDS / 10);
 }
 
 /* With the defect the seed goes wrong, without it right. */

@@ -177,6 +177,7 @@ static void happen_to_actor(struct world *world, const struct event *event)
     if (event->kind == EVENT_LEAVE) {
         actor->has_left = true;
         network_leave(world, actor, true);
+        if (actor->departs) actor_departed(world, actor);
         return;
     }
     if (actor->has_ended || must_wait(world, actor, event)) return;
@@ -303,6 +304,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
     if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
     if (!options->has_no_moves) profile_add_moves(options->seed, &profile);
+    if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

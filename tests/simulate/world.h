@@ -152,6 +152,9 @@ struct actor {
     enum job job;
     int index, number;                 /* number: actor_of(job, index) */
     int life;                          /* 0: never started */
+    int departures;                    /* lives that have left the job, which goes on */
+    bool departs;                      /* has_ended: it has left a job that goes on */
+    bool is_departing, is_granted;     /* asked to, in this life, and may */
     bool is_alive, has_ended, is_gone; /* gone: nobody starts it again */
     bool has_left;                     /* it has ended, and does not linger any more */
     bool is_severed;                   /* the verdict need not have reached it */
@@ -253,14 +256,15 @@ struct run_options {
     bool has_no_moves;      /* and before it moved */
     bool has_no_standstill; /* and before all stood still */
     bool has_no_returns;    /* and before one came back late, or to some ps only */
+    bool has_no_leaving;    /* and before workers left a job that goes on */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
 
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
-    int abandoned, evaluated, unfed, elected, fenced;
-    int moved;        /* tasks that go on in another roster */
+    int moved; /* tasks that go on in another roster */
+    int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;         /* tickets that were asked for beyond the last step */
     int named, asked; /* batches whose rows came with values; or were asked for */
 };
@@ -292,7 +296,9 @@ struct world {
     uint64_t begun;                        /* the generation that was chosen last */
     uint64_t terms[PS_MAX], lives[PS_MAX]; /* of each ps, the highest term in that life */
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
-    bool is_to_stop;                           /* somebody was told that the job is to end */
+    bool was_asked_to_leave; /* a worker; where too few would be left the job ends */
+    bool asked[WORKERS_MAX]; /* which */
+    bool is_to_stop;         /* somebody was told that the job is to end */
     uint64_t finished_us[PS_MAX][WORKERS_MAX]; /* when a ps heard so last */
     uint64_t concluded_us; /* when a chief had nothing more to save and heard no more of it */
     bool came_too_late[WORKERS_MAX]; /* back after the last round */
@@ -346,6 +352,7 @@ static inline const struct node *node_of(const struct world *world, int node)
 /* actor.c */
 void actor_start(struct world *, struct actor *);
 void actor_kill(struct world *, struct actor *);
+void actor_departed(struct world *, struct actor *); /* a life that has left the job */
 void actors_sever(struct world *);
 void actor_flush(struct world *, struct actor *); /* carries out its outbox, as task_flush() */
 void actor_resume(struct world *, struct actor *, enum action_type work);
@@ -461,5 +468,8 @@ void check_move(struct world *, const struct actor *chief);
 void check_publish(struct world *, const struct checkpoint *);
 void check_save_end(struct world *, const struct actor *chief); /* published, or given up */
 void check_first_end(struct world *, const struct actor *);
+void check_departure(struct world *, struct actor *worker);
+void check_patience(struct world *, const struct actor *, const char *text); /* what it says */
+void check_refusal(struct world *, int worker);                              /* of ps/0, to leave */
 
 #endif

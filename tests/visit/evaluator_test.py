@@ -88,7 +88,7 @@ class Evaluator(ClusterCase):
         done = [line[0] for line in self.lines(first) + self.lines(second)]
         third = self.evaluator(cluster, "--keep_best=2", "--log_level=debug", label="third")
         cluster.wait_for("evaluator", "ps/0 is here")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
         # killed between the line and the note of it, at most one comes twice
         self.assertLessEqual(len(done) - len(set(done)), 1, cluster.story())
@@ -108,7 +108,7 @@ class Evaluator(ClusterCase):
         task = self.evaluator(cluster)
         self.workers(cluster)
         cluster.wait_for("evaluator", "eval loss")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
         newest = re.search(r'model_checkpoint_path: "\D*(\d+)"', cluster.read("run/checkpoint"))
         self.assertEqual(self.lines(task)[-1][0], int(newest[1]), cluster.story())
@@ -138,7 +138,7 @@ class Evaluator(ClusterCase):
         task = self.evaluator(cluster, "--keep_best=2", "--best_metric=accuracy")
         self.workers(cluster)
         cluster.wait_until(lambda: len(self.lines(task)) >= 4 or task.has_ended(), "evaluations")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
         lines = self.lines(task)
         best = json.loads(cluster.read("run/best/best.json"))
@@ -194,7 +194,7 @@ class Evaluator(ClusterCase):
         self.assertLessEqual(len(kept), 3, kept)  # it, the newest, perhaps the one before
         os.kill(task.process.pid, signal.SIGCONT)
         cluster.wait_for("evaluator", f"step {name.split('-')[1]}, eval loss")
-        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
 
     def test_a_ps_that_does_not_come_is_waited_for_no_longer_than_said(self):

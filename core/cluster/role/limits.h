@@ -20,7 +20,7 @@
               "nobody takes its place"),                                                           \
         LIMIT(stop, 30, 0.001,                                                                     \
               "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "     \
-              "SIGHUP"),                                                                           \
+              "SIGHUP, or for a worker to leave it"),                                              \
         LIMIT(save, 600, 0.001, "seconds that a checkpoint may take before it is given up")
 
 #define WAIT_LIMIT_MEMBER(NAME, ...) NAME##_ms

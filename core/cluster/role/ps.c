@@ -111,6 +111,7 @@ static void forget(struct ps_role *p, struct outbox *out)
             .lost_ms = p->patience.now_ms,
             .claims = m->claims,
             .can_lead = m->can_lead,
+            .has_left = m->has_left,
         };
     }
 }
@@ -351,6 +352,8 @@ static void on_message(struct role *role, enum job job, int worker, const struct
         verdict(p, worker, m, out);
     else if (m->type == MESSAGE_STOP)
         stop_message(p, worker, m, out);
+    else if (m->type == MESSAGE_LEAVE)
+        ps_leave(p, worker, m, out);
     else if (m->type == MESSAGE_MOVE && !is_outdated(p, m))
         ps_moved(p, m, out);
     else if (m->generation == p->config.generation && p->phase != EMPTY)
@@ -384,6 +387,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     m->lost_ms = p->patience.now_ms;
     if (worker == ps_chief(p)) p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
     ps_watch_scaling(p, out);
+    ps_hand_over(p, worker, out);
     if (p->phase != SERVING) return;
     p->applying_count = 0;
     if (worker == ps_chief(p)) ps_resume(p, out);
@@ -409,7 +413,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
         outbox_log(out, "worker/%d is back%s", worker,
                    m->incarnation == incarnation ? "" : ", in another life");
     member_set_presence(m, HERE);
-    m->is_told = false;
+    m->is_told = m->has_left = false;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
     if (worker == ps_chief(p)) ps_renew_lease(p, 0);
@@ -431,7 +435,7 @@ static void on_stop(struct role *role, int code, const char *why, struct outbox 
     ps_end((struct ps_role *)role, code, why, NOBODY, out);
 }
 
-static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
+static void on_leave(struct role *role, int code, const char *why, bool only_me, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || p->leave_code) return;

@@ -39,6 +39,8 @@
  * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
  * says, so that one which stands still loses it though its link is up.
  *
+ * A worker that has left (LEAVE) is excused at once, and its unused ticket comes back.
+ *
  * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
  * over (coverage.h). In asynchronous training it also says which batches a worker computes next
  * (queue.h): by a PLAN, ahead of the values whose ticket is for the first of them.

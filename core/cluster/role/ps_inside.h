@@ -55,6 +55,7 @@ struct member {
     /* As it has said on the link that is: */
     bool claims; /* to lead, with the highest term */
     bool can_lead;
+    bool has_left; /* this life has signed off: nobody waits for it until there is a new link */
 
     enum standing standing;
     enum push_fate push;
@@ -176,6 +177,7 @@ void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
 void ps_answer_waiting(struct ps_role *, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
+void ps_return_ticket(struct ps_role *, int worker);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
 
 bool ps_is_in_round(const struct ps_role *, int worker);   /* with a push that is whole */
@@ -229,6 +231,8 @@ void ps_say_term(struct ps_role *, int worker, struct outbox *);
 void ps_heard_term(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_renew_lease(struct ps_role *, uint64_t for_ms); /* of limits.chief_ms at least */
 void ps_watch(struct ps_role *, struct outbox *);
+void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
+void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_report(const struct role *, struct outbox *);
 
 #endif

@@ -129,7 +129,7 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
 }
 
 /* There will be no push for it. */
-static void return_ticket(struct ps_role *p, int worker)
+void ps_return_ticket(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
     if (!m->holds_ticket) return;
@@ -144,7 +144,7 @@ static void return_ticket(struct ps_role *p, int worker)
 static void return_lost_tickets(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing == EXCUSED) return_ticket(p, w);
+        if (p->members[w].standing == EXCUSED) ps_return_ticket(p, w);
 }
 
 /* The steps that are being computed are the last ones. */
@@ -185,7 +185,7 @@ static bool is_to_say_whether(const struct ps_role *p)
 void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    if (p->phase != SERVING) return;
+    if (p->phase != SERVING || member->has_left) return;
     bool comes_again = m->sequence > member->ledger.received;
     if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
         member->late_join =
@@ -207,7 +207,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member_set_standing(member, COUNTED_ON);
     if (m->code == JOIN_UNUSED && !comes_again) {
         member->has_returned |= member->holds_ticket;
-        return_ticket(p, worker);
+        ps_return_ticket(p, worker);
     }
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
@@ -450,7 +450,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
 {
     struct member *m = &p->members[worker];
     if (p->phase != SERVING) return;
-    if (code & FINISHED_UNUSED) return_ticket(p, worker);
+    if (code & FINISHED_UNUSED) ps_return_ticket(p, worker);
     if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;

@@ -39,7 +39,7 @@ void member_set_standing(struct member *m, enum standing standing)
 {
     static const uint16_t follows[] = {
         [COUNTED_ON] = MAY(FINISHED) | MAY(EXCUSED),
-        [FINISHED] = MAY(COUNTED_ON),
+        [FINISHED] = MAY(COUNTED_ON) | MAY(EXCUSED),
         [EXCUSED] = MAY(COUNTED_ON) | MAY(FINISHED),
     };
     m->standing = state_after(follows, m->standing, standing);

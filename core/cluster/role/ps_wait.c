@@ -73,23 +73,28 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
     if (!p->members[worker].claims) welcome_chief(p, worker, out);
 }
 
-/* ps/0 alone gives out terms: the next one whose worker is here. The first chief is waited for
- * until it has come (limits.start_ms), unless others know that the job goes on. */
-static void watch_lease(struct ps_role *p, struct outbox *out)
+/* The next one whose worker is here and could lead; this one: there is none. */
+static uint64_t next_term(const struct ps_role *p)
 {
-    const uint64_t limit_ms = p->options.limits.chief_ms;
-    const bool has_come = p->goes_on || p->members[ps_chief(p)].presence != NOT_YET;
-    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lease_ms) return;
     for (int i = 1; i < p->options.workers; i++) {
         const uint64_t next = p->term + (uint64_t)i;
-        const int worker = term_chief(next, p->options.workers);
-        if (!p->members[worker].can_lead) continue;
-        outbox_log(out,
-                   "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
-                   ps_chief(p), (unsigned long long)limit_ms / 1000, worker);
-        begin_term(p, next, NOBODY, out);
-        return;
+        if (p->members[term_chief(next, p->options.workers)].can_lead) return next;
     }
+    return p->term;
+}
+
+/* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),
+ * unless others know that the job goes on. */
+static void watch_lease(struct ps_role *p, struct outbox *out)
+{
+    const uint64_t limit_ms = p->options.limits.chief_ms, next = next_term(p);
+    const bool has_come = p->goes_on || p->members[ps_chief(p)].presence != NOT_YET;
+    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lease_ms) return;
+    if (next == p->term) return;
+    outbox_log(out, "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
+               ps_chief(p), (unsigned long long)limit_ms / 1000,
+               term_chief(next, p->options.workers));
+    begin_term(p, next, NOBODY, out);
 }
 
 /* ---- workers that are gone ---- */
@@ -110,17 +115,27 @@ static bool was_there(const struct ps_role *p, const struct member *m)
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
     uint64_t limit = was_there(p, m) ? p->config.worker_timeout_ms : p->options.limits.start_ms;
+    if (m->has_left) return 0;
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->is_stopping && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;
 }
 
-/* Rounds, cuts and the end of the job go on without it. */
+/* Rounds, cuts and the end of the job do. */
+static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
+{
+    ps_leave_batches(p, worker);
+    ps_apply_ready_rounds(p, out);
+    if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
+    ps_try_cut(p, out);
+}
+
 static void excuse(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
-    const char *flag = p->is_stopping    ? "the job ends"
+    const char *flag = m->has_left       ? "it has left"
+                       : p->is_stopping  ? "the job ends"
                        : was_there(p, m) ? "train.worker_timeout_secs"
                                          : "--start_timeout";
     member_set_standing(m, EXCUSED);
@@ -139,10 +154,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
     outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
                (unsigned long long)waited_s, flag);
     if (p->config.is_sync) m->holds_ticket = false;
-    ps_leave_batches(p, worker);
-    ps_apply_ready_rounds(p, out);
-    if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
-    ps_try_cut(p, out);
+    go_on_without(p, worker, out);
 }
 
 static void excuse_absent(struct ps_role *p, struct outbox *out)
@@ -152,6 +164,70 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         if (p->patience.now_ms - m->lost_ms < absence_limit_ms(p, m)) continue;
         excuse(p, w, out);
+    }
+}
+
+/* ---- a worker that leaves ---- */
+
+static int others_here(const struct ps_role *p, int worker)
+{
+    int count = 0;
+    for (int w = 0; w < p->options.workers; w++)
+        count += w != worker && member_is_here(&p->members[w]) && !p->members[w].has_left;
+    return count;
+}
+
+/* Enough are left for the job to go on, and somebody to lead it. Before it has begun the chief is
+ * needed to begin it. */
+static bool may_leave(const struct ps_role *p, int worker)
+{
+    const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
+    const bool has_begun = p->was_set_up || p->goes_on, is_chief = worker == ps_chief(p);
+    if (!has_begun) return !is_chief;
+    if (p->is_stopping || others_here(p, worker) < least) return false;
+    return !is_chief || (p->options.limits.chief_ms && next_term(p) != p->term);
+}
+
+/* What it pushed before stays counted; it pushes no more, and has no use for a ticket. */
+static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    m->has_left = true;
+    if (is_between_steps) ps_return_ticket(p, worker);
+    if (p->config.is_sync) m->holds_ticket = false;
+    m->can_lead = m->wants_values = m->makes_good = false;
+    m->late_join.type = MESSAGE_NO_TYPE;
+    ps_forget_ahead(p, worker, out);
+    if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
+    outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
+    p->applying_count = 0;
+    member_set_standing(m, EXCUSED);
+    patience_renew(&p->patience);
+    go_on_without(p, worker, out);
+}
+
+/* The other ps have been told, or the link has ended: another one leads. */
+void ps_hand_over(struct ps_role *p, int worker, struct outbox *out)
+{
+    const uint64_t next = next_term(p);
+    const bool has_led = p->options.task == 0 && worker == ps_chief(p);
+    if (!has_led || !p->members[worker].has_left || next == p->term) return;
+    outbox_log(out, "the chief, worker/%d, has left: worker/%d leads", worker,
+               term_chief(next, p->options.workers));
+    begin_term(p, next, worker, out);
+}
+
+void ps_leave(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    const bool is_first = !p->members[worker].has_left;
+    const bool asks = m->code == LEAVE_ASKED || m->code == LEAVE_ABSENT;
+    if (asks && p->options.task == 0) {
+        const bool is_granted = !is_first || may_leave(p, worker);
+        ps_send(p, worker, MESSAGE_LEAVE, out)->code = is_granted ? LEAVE_GRANTED : LEAVE_REFUSED;
+        if (is_granted && is_first) sign_off(p, worker, m->code == LEAVE_ASKED, out);
+    } else if (m->code == LEAVE_GONE) {
+        if (is_first) sign_off(p, worker, false, out);
+        ps_hand_over(p, worker, out);
     }
 }
 

@@ -138,8 +138,9 @@ struct role_ops {
     /* of CUT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where result
      * is not OK. COMPUTE, ERR_PEER: what followed VALUES did not come, and the step is none */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
-    /* a signal: the job is to end well, with a last checkpoint, if it can within the limit */
-    void (*leave)(struct role *, int code, const char *why, struct outbox *);
+    /* a signal: the job is to end well, with a last checkpoint, if it can within the limit; of a
+     * worker with only_me: it leaves, and the job goes on, where ps/0 grants that */
+    void (*leave)(struct role *, int code, const char *why, bool only_me, struct outbox *);
     /* a peer that was in another roster says so: MOVE, to who is here as well */
     void (*move)(struct role *, const struct roster *, struct outbox *);
     /* something here is broken: the job ends now */

@@ -108,7 +108,7 @@ static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 void worker_settle(struct worker_role *w, struct outbox *out)
 {
     uint64_t generation = 0;
-    if (w->phase == ENDED) return;
+    if (w->phase == ENDED || w->is_granted) return;
     bool agree = all_agree(w, &generation), know_all = all_known(w);
     bool is_mine = agree && generation == w->generation && w->phase >= JOINING;
     if (is_mine) {
@@ -129,6 +129,8 @@ void worker_settle(struct worker_role *w, struct outbox *out)
         worker_recover(w, out);
 }
 
+static void hear_signal(struct worker_role *, struct outbox *);
+
 static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
@@ -144,6 +146,8 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
     if (is_new) worker_say_term(w, ps, out);
     worker_try_lead(w, out);
     worker_settle(w, out);
+    hear_signal(w, out);
+    if (w->phase < JOINING) worker_depart(w, out);
 }
 
 /* ---- the end ---- */
@@ -175,7 +179,7 @@ static void plan_stop(struct worker_role *w, enum ending ending, int code, const
 static void stop_message(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (w->ending != GOES_ON || !worker_is_chief(w)) return;
+    if (worker_stops_job(w) || !worker_is_chief(w)) return;
     const int code = message_verdict(m, text);
     plan_stop(w, STOPS, code, text);
     w->is_relaying = true;
@@ -199,15 +203,31 @@ static void verdict(struct worker_role *w, int ps, const struct message *m, stru
     worker_end(w, code, text, ps, out);
 }
 
-/* A worker that comes late to a job and takes no part yet: the job ends well without it. */
-static bool can_end_before_the_job(const struct worker_role *w)
+bool worker_stops_job(const struct worker_role *w)
 {
-    const struct server *first = &w->servers[0];
-    const bool serves = first->contact == KNOWN && first->state == PS_SERVING;
-    return w->phase < JOINING && serves && !worker_is_chief(w);
+    return w->ending == STOPS || w->ending == LEAVES;
 }
 
-static void ask_to_leave(struct worker_role *w, int code, const char *why, struct outbox *out)
+/* It leads, or would where it has come so far. */
+static bool is_to_lead(const struct worker_role *w)
+{
+    return worker_chief(w) == w->options.task;
+}
+
+/* ret_serves: one of them serves. */
+static bool knows_any(const struct worker_role *w, bool *ret_serves)
+{
+    bool knows = false;
+    *ret_serves = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        knows |= s->contact == KNOWN;
+        *ret_serves |= s->contact == KNOWN && s->state == PS_SERVING;
+    }
+    return knows;
+}
+
+static void ask_job_to_end(struct worker_role *w, int code, const char *why, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
     w->leave_ms = w->patience.now_ms;
@@ -216,19 +236,134 @@ static void ask_to_leave(struct worker_role *w, int code, const char *why, struc
     worker_ask_all_to_stop(w, NOBODY, out);
 }
 
-static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
+static void say_gone_to_all(struct worker_role *w, struct outbox *out)
 {
-    struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || w->ending == LEAVES) return;
-    if (w->phase >= JOINING && w->servers[0].contact != GONE) {
-        ask_to_leave(w, code, why, out);
-    } else if (can_end_before_the_job(w)) {
-        ask_to_leave(w, code, why, out);
+    for (int ps = w->options.ps_count - 1; ps >= 0; ps--)
+        if (w->servers[ps].contact != GONE)
+            worker_send(w, ps, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+}
+
+/* The job is to end well. Where it serves, a worker that takes no part yet need not see that; who
+ * is to lead must, and who is the last one (was_refused). Where it does not, nothing is to be
+ * saved, and all end at once. */
+static void stop_job(struct worker_role *w, int code, const char *why, bool was_refused,
+                     struct outbox *out)
+{
+    const struct server *first = &w->servers[0];
+    const bool serves = first->contact == KNOWN && first->state == PS_SERVING;
+    if ((w->phase >= JOINING && first->contact != GONE) ||
+        (serves && (is_to_lead(w) || was_refused))) {
+        ask_job_to_end(w, code, why, out);
+    } else if (w->phase < JOINING && serves) {
+        ask_job_to_end(w, code, why, out);
+        say_gone_to_all(w, out);
         worker_set_life(w, ENDED);
         outbox_end(out, code, why);
     } else {
         worker_end(w, code, why, NOBODY, out);
     }
+}
+
+static void end_as_left(struct worker_role *w, struct outbox *out)
+{
+    worker_abandon(w, "this worker leaves", out);
+    worker_set_life(w, ENDED);
+    w->has_left = true;
+    outbox_log(out, "leaves the job, which goes on without it");
+    outbox_end(out, w->stop_code, w->stop_text);
+}
+
+/* ps/0, which finds another chief then, hears at last that this worker is gone. Who is not there is
+ * waited for a while. */
+static void say_gone(struct worker_role *w, bool waits, struct outbox *out)
+{
+    bool have_all = true;
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        if (s->contact != GONE && !s->is_told)
+            worker_send(w, ps, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+        s->is_told |= s->contact != GONE;
+        have_all = have_all && s->is_told;
+    }
+    if (!have_all && waits) return;
+    if (w->servers[0].contact != GONE) worker_send(w, 0, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+    end_as_left(w, out);
+}
+
+void worker_ask_to_leave(struct worker_role *w, struct outbox *out)
+{
+    w->has_asked = true;
+    worker_send(w, 0, MESSAGE_LEAVE, out)->code =
+        w->phase == DEPARTING ? LEAVE_ASKED : LEAVE_ABSENT;
+}
+
+/* Its push is whole everywhere, or it takes no part. Before it does, it goes where nobody knows of
+ * it yet; who is to lead is needed, and waits until it can say so. */
+void worker_depart(struct worker_role *w, struct outbox *out)
+{
+    const bool is_there = w->servers[0].contact != GONE;
+    if (w->ending != DEPARTS || w->has_asked || w->is_granted || w->unheard) return;
+    if (w->phase == FINISHING)
+        worker_enter(w, DEPARTING);
+    else if (w->phase >= JOINING && w->phase != DEPARTING)
+        return;
+    if (is_there)
+        worker_ask_to_leave(w, out);
+    else if (w->phase < JOINING && !is_to_lead(w))
+        say_gone(w, false, out);
+}
+
+/* ps/0 has decided. */
+static void leave_message(struct worker_role *w, const struct message *m, struct outbox *out)
+{
+    char why[ACTION_TEXT_MAX];
+    if (!w->has_asked) return;
+    w->has_asked = false;
+    if (m->code == LEAVE_GRANTED) {
+        w->is_granted = true;
+        say_gone(w, true, out);
+        return;
+    }
+    if (w->is_granted) return; /* it asked again on another link */
+    snprintf(why, sizeof why, "%s", w->stop_text);
+    if (w->ending == DEPARTS) stop_job(w, w->stop_code, why, true, out);
+    if (w->phase == DEPARTING) worker_finish_steps(w, out);
+}
+
+/* Before the job has begun the chief cannot leave it: there is nothing to hand over. */
+static void leave_or_stop(struct worker_role *w, int code, const char *why, bool only_me,
+                          struct outbox *out)
+{
+    bool serves;
+    const bool knows = knows_any(w, &serves), takes_part = w->phase >= JOINING;
+    const bool is_first = is_to_lead(w) && !takes_part && w->membership == IN_NONE;
+    const bool stops = !only_me || w->phase >= SAVING_LAST || w->ending == STOPS;
+    w->unheard = NOTHING_UNHEARD;
+    w->leave_ms = w->patience.now_ms;
+    if (is_first && !knows) {
+        w->unheard = stops ? STOP_UNHEARD : LEAVE_UNHEARD;
+        plan_stop(w, DEPARTS, code, why);
+    } else if (stops || (is_first && !serves)) {
+        stop_job(w, code, why, false, out);
+    } else {
+        plan_stop(w, DEPARTS, code, why);
+        worker_depart(w, out);
+    }
+}
+
+static void on_leave(struct role *role, int code, const char *why, bool only_me, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->ending >= DEPARTS) return;
+    leave_or_stop(w, code, why, only_me, out);
+}
+
+static void hear_signal(struct worker_role *w, struct outbox *out)
+{
+    char why[ACTION_TEXT_MAX];
+    if (!w->unheard || w->phase == ENDED) return;
+    snprintf(why, sizeof why, "%s", w->stop_text);
+    leave_or_stop(w, w->stop_code, why, w->unheard == LEAVE_UNHEARD, out);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
@@ -343,6 +478,8 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
         move(w, m, out);
     else if (m->type == MESSAGE_SCALE && ps == 0)
         worker_scale(w, m, out);
+    else if (m->type == MESSAGE_LEAVE && ps == 0)
+        leave_message(w, m, out);
     else if (m->generation == w->generation)
         on_current(w, ps, m, out);
 }
@@ -386,7 +523,11 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     s->ahead = 0;
     s->has_left = false;
     if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
+    s->is_told = false;
     patience_renew(&w->patience);
+    if (ps == 0) w->has_asked = false;
+    if (w->is_granted && ps == 0) worker_ask_to_leave(w, out); /* the new link is not signed off */
+    if (w->is_granted && ps > 0) say_gone(w, true, out);
 }
 
 static void on_peer_lost(struct role *role, enum job job, int ps, const char *why,
@@ -406,13 +547,34 @@ static void on_peer_lost(struct role *role, enum job job, int ps, const char *wh
     if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
 }
 
+/* Who only waits for somebody to hear that it is gone has a part of the limit for that; who has met
+ * nobody yet, as long as a ps that is there may take to be met. */
+static bool leave_is_over(const struct worker_role *w)
+{
+    enum { GONE_PARTS = 3, UNHEARD_MS = 2000 };
+    uint64_t limit_ms = w->options.limits.stop_ms;
+    if (w->is_granted) limit_ms /= GONE_PARTS;
+    if (w->unheard && limit_ms > UNHEARD_MS) limit_ms = UNHEARD_MS;
+    return w->patience.now_ms - w->leave_ms >= limit_ms;
+}
+
+/* Though nobody has granted that: another one can lead. */
+static bool can_be_spared(const struct worker_role *w)
+{
+    return w->is_granted || !is_to_lead(w) ||
+           (w->options.limits.chief_ms && !w->options.keeps_chief);
+}
+
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     patience_tick(&w->patience, now_ms);
     if (w->phase == ENDED) return;
-    if (w->ending == LEAVES && w->patience.now_ms - w->leave_ms >= w->options.limits.stop_ms) {
-        worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+    if (w->ending >= DEPARTS && leave_is_over(w)) {
+        if (w->ending == DEPARTS && !w->unheard && can_be_spared(w))
+            say_gone(w, false, out);
+        else
+            worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }
     worker_watch_lease(w, out);
@@ -486,6 +648,11 @@ uint64_t worker_role_term(const struct role *role)
 bool worker_role_leads(const struct role *role)
 {
     return ((const struct worker_role *)role)->leads;
+}
+
+bool worker_role_has_left(const struct role *role)
+{
+    return ((const struct worker_role *)role)->has_left;
 }
 
 uint64_t worker_role_staleness(const struct role *role)

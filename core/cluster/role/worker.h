@@ -24,6 +24,11 @@
  * worker/0 in term 0 when all ps are, of which one may know of a later one. It renews its lease
  * with each tick that is due. It yields when it hears of a later term.
  *
+ * Leaving (a signal): between two steps, when its push is whole at every ps, LEAVE to ps/0, which
+ * grants it where enough others are here, and somebody to lead; then to the other ps and, at last,
+ * to ps/0, which finds another chief then. Refused, the job ends well. One that takes no part yet
+ * asks at once; the chief of a job that has not begun ends it, as soon as it meets a ps.
+ *
  * Saving (chief): SAVE to ps/0, which answers with the CUT and its ledger; the same to the others;
  * RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
  * checkpoint and nothing else. After the last one all ps are asked for their final values once
@@ -103,6 +108,8 @@ int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a p
 /* Chief: what is wrong with the roster that SCALE asks for, as its runner knows; before the role
  * hears of that. NULL: nothing. Borrowed until then. */
 void worker_role_refuse_scale(struct role *, const char *why);
+/* It has ended by itself, as a signal said, and the job goes on. */
+bool worker_role_has_left(const struct role *);
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);
 

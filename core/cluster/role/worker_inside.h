@@ -20,6 +20,7 @@ enum worker_life {
     ASKING,     /* a gradient is shown to ps/0, which may drop it */
     WAITING,    /* gradients are out, values come */
     COMPUTING,
+    DEPARTING,   /* between two steps: ps/0 is asked whether the job goes on without this worker */
     FINISHING,   /* no ticket any more */
     SAVING_LAST, /* chief */
     EVALUATING,  /* chief */
@@ -82,6 +83,7 @@ struct server {
     uint64_t round;    /* where it was when it said something of its values last */
 
     enum shard_phase shard_phase;
+    bool is_told; /* that this worker is gone, on this link */
 };
 
 enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
@@ -116,11 +118,16 @@ enum membership {
     IN_CURRENT, /* values of the one that it joined last have come */
 };
 
+/* A signal to a worker that is to lead and has heard of no ps yet, which is told as soon as it has.
+ */
+enum unheard { NOTHING_UNHEARD, LEAVE_UNHEARD, STOP_UNHEARD };
+
 /* What is to become of the job. */
 enum ending {
     GOES_ON,
-    STOPS, /* it is to end well, with stop_code and stop_text */
-    LEAVES /* so says a signal: not later than limits.stop_ms after leave_ms */
+    STOPS,   /* it is to end well, with stop_code and stop_text */
+    DEPARTS, /* so says a signal to this worker alone: it leaves, if ps/0 grants that */
+    LEAVES   /* the job is to end, so says a signal: not later than limits.stop_ms after leave_ms */
 };
 
 struct worker_role {
@@ -147,6 +154,9 @@ struct worker_role {
     uint64_t computed;      /* its sequence */
     int arrays;             /* chief: that a ps which wants values is to be brought */
     enum ending ending;
+    enum unheard unheard;
+    bool is_granted, has_left;
+    bool has_asked; /* ps/0, by LEAVE, on the link that is */
     uint64_t leave_ms;
     int stop_code;
     char stop_text[ACTION_TEXT_MAX];
@@ -158,6 +168,10 @@ struct worker_role {
 };
 
 bool worker_is_chief(const struct worker_role *);
+bool worker_stops_job(const struct worker_role *); /* the job is to end well */
+/* This worker is to leave (DEPARTS): asks ps/0, where it is the time for that. */
+void worker_depart(struct worker_role *, struct outbox *);
+void worker_ask_to_leave(struct worker_role *, struct outbox *);
 /* In the outbox: what it says more is added to it. */
 struct message *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
 void worker_end(struct worker_role *, int code, const char *text, int except, struct outbox *);
@@ -181,7 +195,8 @@ void worker_adopt(struct worker_role *, uint64_t generation, struct outbox *);
 void worker_rejoin(struct worker_role *, int ps, struct outbox *);
 void worker_ledger(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
-void worker_push(struct worker_role *, struct outbox *); /* what was computed */
+void worker_push(struct worker_role *, struct outbox *);         /* what was computed */
+void worker_finish_steps(struct worker_role *, struct outbox *); /* FINISHED to all */
 void worker_bring_nothing(struct worker_role *, struct outbox *);
 void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */

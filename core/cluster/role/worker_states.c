@@ -10,11 +10,12 @@ void worker_set_life(struct worker_role *w, enum worker_life life)
         [HOLDING] = MAY(DESCRIBING) | ANY,
         [DESCRIBING] = MAY(STARTING) | ANY,
         [STARTING] = ANY,
-        [JOINING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
-        [ASKING] = MAY(WAITING) | MAY(FINISHING) | ANY,
-        [WAITING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
-        [COMPUTING] = MAY(ASKING) | MAY(WAITING) | MAY(FINISHING) | ANY,
-        [FINISHING] = MAY(SAVING_LAST) | ANY,
+        [JOINING] = MAY(COMPUTING) | MAY(DEPARTING) | MAY(FINISHING) | ANY,
+        [ASKING] = MAY(WAITING) | MAY(DEPARTING) | MAY(FINISHING) | ANY,
+        [WAITING] = MAY(COMPUTING) | MAY(DEPARTING) | MAY(FINISHING) | ANY,
+        [COMPUTING] = MAY(ASKING) | MAY(WAITING) | MAY(DEPARTING) | MAY(FINISHING) | ANY,
+        [DEPARTING] = MAY(FINISHING) | ANY,
+        [FINISHING] = MAY(DEPARTING) | MAY(SAVING_LAST) | ANY,
         [SAVING_LAST] = MAY(FINISHING) | MAY(EVALUATING) | ANY,
         [EVALUATING] = MAY(FINISHING) | ANY, /* another worker leads */
         [ENDED] = 0,
@@ -35,7 +36,8 @@ void worker_set_membership(struct worker_role *w, enum membership membership)
 void worker_set_ending(struct worker_role *w, enum ending ending)
 {
     static const uint16_t follows[] = {
-        [GOES_ON] = MAY(STOPS) | MAY(LEAVES),
+        [GOES_ON] = MAY(STOPS) | MAY(DEPARTS) | MAY(LEAVES),
+        [DEPARTS] = MAY(STOPS) | MAY(LEAVES),
         [STOPS] = MAY(LEAVES),
         [LEAVES] = 0,
     };
@@ -123,7 +125,8 @@ static const char *check_steps(const struct worker_role *w)
     if (is_in_step && (w->membership != IN_CURRENT || !w->computed)) return "a step of nothing";
     if (w->phase == COMPUTING && first->is_target && !w->has_ticket && !w->in_doubt)
         return "no ticket to compute";
-    if (w->phase == FINISHING && w->membership != IN_CURRENT) return "finished what it was not in";
+    if ((w->phase == FINISHING || w->phase == DEPARTING) && w->membership != IN_CURRENT)
+        return "finished what it was not in";
     if (w->phase != ASKING) return NULL;
     if (!w->options.drops_gradients || !first->is_pushed)
         return "asks ps/0 what it does not decide";
@@ -161,7 +164,8 @@ const char *worker_role_check(const struct role *role)
     if (w->phase == ENDED) return NULL; /* it stays as it was */
     if (is_chiefs(w->phase) && !worker_is_chief(w)) return "does what the chief does";
     if (w->phase >= DESCRIBING && !w->generation) return "takes part in no generation";
-    if (w->ending == LEAVES && !w->stop_code) return "leaves for no reason";
+    if (w->phase == DEPARTING && w->ending < STOPS) return "leaves, and is not to";
+    if (w->ending >= DEPARTS && !w->stop_code) return "leaves for no reason";
     for (int ps = 0; ps < w->options.ps_count && !wrong; ps++) wrong = check_server(w, ps);
     if (!wrong) wrong = check_steps(w);
     return wrong ? wrong : check_saving(w);

@@ -90,7 +90,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
-    if (w->ending != GOES_ON) worker_ask_all_to_stop(w, NOBODY, out);
+    if (worker_stops_job(w)) worker_ask_all_to_stop(w, NOBODY, out);
 }
 
 /* The ps is the same, its link is new: what was said on the old one may be lost. */
@@ -100,11 +100,15 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
     uint64_t wanted = w->phase == JOINING ? w->first_step : 0;
     if (w->phase == WAITING) wanted = s->push_step;
     server_set_inquiry(s, ASKED);
-    if (w->phase == FINISHING)
+    if (w->phase == DEPARTING && ps == 0)
+        worker_ask_to_leave(w, out);
+    else if (w->phase == DEPARTING)
+        return; /* it hears what ps/0 decides */
+    else if (w->phase == FINISHING)
         worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
     else if (worker_is_asked(w, ps))
         join(w, ps, JOIN_PLAIN, wanted, out);
-    if (w->ending != GOES_ON) worker_ask_to_stop(w, ps, out);
+    if (worker_stops_job(w)) worker_ask_to_stop(w, ps, out);
 }
 
 /* ---- pushing ---- */
@@ -289,12 +293,24 @@ static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outb
     if (s->inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
 }
 
-static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
+void worker_finish_steps(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, FINISHING);
-    w->finished_code = code;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        worker_send(w, ps, MESSAGE_FINISHED, out)->code = code;
+        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
+}
+
+/* Who is to leave asks for that first. */
+static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
+{
+    w->finished_code = code;
+    if (w->ending != DEPARTS) {
+        worker_finish_steps(w, out);
+        return;
+    }
+    w->finished_code |= FINISHED_UNUSED;
+    worker_enter(w, DEPARTING);
+    worker_depart(w, out);
 }
 
 /* Some ps has the push, or may get it. */
@@ -463,7 +479,8 @@ static void go_on(struct worker_role *w, struct outbox *out)
     if (catch_up(w, out)) return;
     note_adopted(w, out);
     plan_next(w);
-    if (w->has_ticket || !w->servers[0].is_target)
+    const bool departs = w->ending == DEPARTS && w->servers[0].is_target && !owes(w);
+    if (!departs && (w->has_ticket || !w->servers[0].is_target))
         compute(w, out);
     else if (!w->options.is_sync && owes(w))
         demand_ticket(w, out);

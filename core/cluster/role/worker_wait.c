@@ -114,6 +114,7 @@ void worker_report(const struct role *role, struct outbox *out)
         [ASKING] = "waits for ps/0 to take its gradient",
         [WAITING] = "waits for values",
         [COMPUTING] = "computes",
+        [DEPARTING] = "asks whether it may leave",
         [FINISHING] = "has finished, waits for the others",
         [SAVING_LAST] = "has the last checkpoint made",
         [EVALUATING] = "evaluates",

@@ -409,7 +409,8 @@ static void stop(struct task *t, int signo)
     if (t->has_ended) return;
     char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
     snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
-    t->role->ops->leave(t->role, code_of_signal(signo), why, &t->outbox);
+    const bool only_me = t->options.leaves_alone && signo == SIGTERM;
+    t->role->ops->leave(t->role, code_of_signal(signo), why, only_me, &t->outbox);
     task_flush(t);
 }
 

@@ -41,6 +41,7 @@ struct task_options {
     struct wait_limits limits;
     const char *fingerprint; /* of the spec; NULL on a ps that has none */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
+    bool leaves_alone;       /* a worker: SIGTERM is to this task, and not to the job */
     /* Optional: it listens, and this is how others reach it; an error ends the task. */
     err (*listens)(void *context, const char *address);
     void *listens_context;
@@ -134,8 +135,8 @@ enum { TASK_LAST_ACTS_MAX = 2 };
 void tasks_end_by(task_last_act *);
 
 /* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)
- * ask the roles to end the job well, a second one ends the process. SIGUSR1: each says what it does
- * and waits for; SIGUSR2 to the chief: a checkpoint. */
+ * ask the roles to end the job well, or a worker to leave it; a second one ends the process.
+ * SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
 
 /* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is

@@ -326,6 +326,20 @@ static double training_seconds(const struct progress *p)
     return (double)(p->step_ns - p->first.ns) * 1e-9;
 }
 
+/* By all tasks, since this one came. */
+static uint64_t trained_steps(const struct progress *p, const struct run_view *v)
+{
+    return p->final_step > v->first_step ? p->final_step - v->first_step : 0;
+}
+
+/* In the last line, since the rest of it looks as after any other run. */
+static const char *nothing_text(const struct progress *p, const struct run_view *v)
+{
+    return trained_steps(p, v)
+               ? ""
+               : "; nothing was trained: the checkpoint is of the last step already";
+}
+
 static void print_end(const struct progress *p, const struct run_view *v)
 {
     char count[COUNT_TEXT_MAX], text[EVALUATION_TEXT_MAX];
@@ -339,8 +353,8 @@ static void print_end(const struct progress *p, const struct run_view *v)
         snprintf(text, sizeof text, "step %llu", (unsigned long long)p->final_step);
     count_text(rate(p, v, p->first), count);
     struct result_lines lines;
-    fprintf(result_lines_begin(&lines), "%s, %.2f s, %s examples/s\n", text, training_seconds(p),
-            count);
+    fprintf(result_lines_begin(&lines), "%s, %.2f s, %s examples/s%s\n", text, training_seconds(p),
+            count, nothing_text(p, v));
     result_lines_end(&lines);
 }
 
@@ -368,12 +382,13 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
                                 value_json(p->evaluation.metrics[i]));
     }
     return json_pack(
-        "{ss si ss sI sI sI so so* sf sf sf sf}", "name", v->spec->name ? v->spec->name : "",
+        "{ss si ss sI sI sI sI so so* sf sf sf sf}", "name", v->spec->name ? v->spec->name : "",
         "code", o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
-        (json_int_t)p->final_step, "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
-        (json_int_t)p->evaluation.rows, "metrics", metrics, "rows", rows_json(&p->covered),
-        "seconds", training_seconds(p), "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9,
-        "examples_per_second", rate(p, v, p->first), "first_step_unix", p->first_step_unix);
+        (json_int_t)p->final_step, "trained", (json_int_t)trained_steps(p, v), "own_steps",
+        (json_int_t)p->own_steps, "evaluation_examples", (json_int_t)p->evaluation.rows, "metrics",
+        metrics, "rows", rows_json(&p->covered), "seconds", training_seconds(p), "wall_seconds",
+        (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second", rate(p, v, p->first),
+        "first_step_unix", p->first_step_unix);
 }
 
 static err write_result(const struct progress *p, const struct run_view *v,

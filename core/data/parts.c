@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/base/files/file_system.h"
+#include "core/base/files/pipe.h"
+#include "core/base/fingerprint.h"
 #include "core/data/columns/column.h"
 #include "core/data/files.h"
 #include "core/data/formats/label.h"
@@ -12,6 +16,7 @@
 #include "core/data/storage.h"
 
 enum { FILE_NAMES_MAX = 1100 }; /* for a person */
+enum { HEAD_BYTES = 64 << 10 };
 
 /* One file of each field, once it is open. */
 struct part {
@@ -117,6 +122,60 @@ int parts_count(const struct parts *parts)
 struct strings parts_feature_names(const struct parts *parts)
 {
     return parts->feature_names;
+}
+
+static err check_regular(const struct format_context *context, const char *path)
+{
+    struct stat state;
+    char *joined = path_join(context->directory, path);
+    const bool is_pipe =
+        !path_is_url(joined) && stat(joined, &state) == 0 && !S_ISREG(state.st_mode);
+    free(joined);
+    if (!is_pipe && strcmp(path, STANDARD_INPUT) != 0) return OK;
+    return fail(ERR_INPUT, "%s: expected a file, which can be looked at twice", path);
+}
+
+static err add_digest(const struct format_context *context, const char *path, char *head,
+                      uint64_t *digest)
+{
+    struct input *in = NULL;
+    size_t bytes = 0, got = 1;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    TRY(check_regular(context, path));
+    TRY(input_open(context, path, &in));
+    const uint64_t size = input_file_bytes(in);
+    err e = OK;
+    for (; !e && got > 0 && bytes < HEAD_BYTES; bytes += got)
+        e = input_some(in, head + bytes, HEAD_BYTES - bytes, &got);
+    input_close(in);
+    *digest = fingerprint_join(*digest, fingerprint(name, strlen(name)));
+    *digest = fingerprint_join(*digest, fingerprint_join(size, fingerprint(head, bytes)));
+    return e;
+}
+
+static err add_digests(const struct parts *parts, const struct format_context *context, char *head,
+                       uint64_t *digest)
+{
+    for (int i = 0; i < FILES_OF_PART_MAX; i++)
+        for (int k = 0; k < parts->files[i].count; k++)
+            TRY(add_digest(context, parts->files[i].at[k], head, digest));
+    return OK;
+}
+
+err parts_digest(const struct source_spec *source, const struct format_context *context,
+                 uint64_t *ret)
+{
+    struct parts *parts;
+    *ret = 0;
+    if (!parts_are_files(source->format.kind->descriptor))
+        return fail(ERR_INPUT, "its rows come from no file");
+    TRY(parts_find(source, context, &parts));
+    char *head = malloc(HEAD_BYTES);
+    const err e = head ? add_digests(parts, context, head, ret)
+                       : fail(ERR_MEMORY, "no memory to look at files");
+    free(head);
+    parts_free(parts);
+    return e;
 }
 
 static err add_bytes(const struct format_context *context, const char *path, uint64_t *sum)

@@ -25,6 +25,11 @@ err parts_open(const struct source_spec *, const struct format_context *, struct
 err parts_open_columns(const struct source_spec *, const struct format_context *,
                        struct dataset *ret);
 
+/* Which files they are: their names without folders, bytes, and first 64 KiB, in their order; the
+ * same wherever they lie. ERR_INPUT: rows of no file, or a pipe, which cannot be looked at twice.
+ */
+err parts_digest(const struct source_spec *, const struct format_context *, uint64_t *ret);
+
 /* The rows of all files themselves, or those of a generator. The parts are freed after the reader
  * is closed, also on failure; source and context stay until then. */
 err parts_open_rows(const struct source_spec *, const struct format_context *,

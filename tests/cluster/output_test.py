@@ -8,7 +8,7 @@ from program.cluster import SPEC, ClusterCase, Plan, Task, with_files
 
 LAST_STEP = 30
 ROWS = 400
-RESULT = {"name": str, "code": int, "verdict": str, "step": int, "own_steps": int,
+RESULT = {"name": str, "code": int, "verdict": str, "step": int, "own_steps": int, "trained": int,
           "evaluation_examples": int, "metrics": dict, "rows": dict, "seconds": float, "wall_seconds": float,
           "examples_per_second": float, "first_step_unix": float}
 METRICS = {"step": int, "loss": float, "accuracy": float, "learning_rate": float,

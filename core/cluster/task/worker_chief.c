@@ -14,6 +14,7 @@
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/trace/worker.h"
 #include "core/train/checkpoint/shard.h"
+#include "core/train/spec/day.h"
 
 /* ---- who leads ---- */
 
@@ -354,6 +355,22 @@ static err share_anew(struct worker_task *w, const struct data_share *share)
     return OK;
 }
 
+/* Files that the checkpoint has no row of, of a run that trains day by day: nothing of them is in
+ * the values, and nobody has pushed any. */
+static err begin_day(struct worker_task *w, bool *ret_begins)
+{
+    const struct spec *spec = w->options.spec;
+    struct origin *o = &w->origin;
+    *ret_begins = false;
+    if (!spec->train.daily || !w->checkpoints) return OK;
+    TRY(day_begin(spec, checkpoints_directory(w->checkpoints), o->plan.step, ret_begins));
+    if (!*ret_begins || !o->ledgers) return OK;
+    struct ledger *none = arena_array(&o->arena, (size_t)workers_of(w), sizeof *none);
+    for (int i = 0; i < workers_of(w); i++) none[i].taken_step = o->plan.step;
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = none;
+    return OK;
+}
+
 /* Of a checkpoint that tells of no rows, as of TensorFlow's, the ledger does. */
 static err begin_counting(struct worker_task *w, const struct data_share *share)
 {
@@ -366,6 +383,12 @@ static err begin_counting(struct worker_task *w, const struct data_share *share)
     c->total = o->plan.step * share->batch;
     c->first = c->total / share->rows;
     return hand_out_from(w, o->plan.step);
+}
+
+static err count_from_first(struct worker_task *w, const struct data_share *share)
+{
+    coverage_begin(&w->origin.plan.coverage, share, NULL);
+    return w->origin.ledgers && data_share_is_queue(share) ? hand_out_from(w, 0) : OK;
 }
 
 /* The same rows are read in the same way. */
@@ -381,6 +404,8 @@ static bool is_as_before(const struct worker_task *w, const struct data_share *s
 static err count_rows(struct worker_task *w)
 {
     struct origin *o = &w->origin;
+    bool begins;
+    TRY(begin_day(w, &begins));
     const struct data_share share = share_of(w);
     const bool is_known = o->ledgers && o->is_counted && o->plan.coverage.share.rows;
     o->plan.data = identity_of(w);
@@ -388,6 +413,7 @@ static err count_rows(struct worker_task *w)
         o->plan.coverage = (struct coverage){0};
         return OK;
     }
+    if (begins) return count_from_first(w, &share);
     if (!is_known) return begin_counting(w, &share);
     if (!is_as_before(w, &share)) return share_anew(w, &share);
     if (!data_share_is_queue(&share)) return OK;
@@ -590,6 +616,7 @@ static err tell_origin(struct worker_task *w)
     batch_queue_free(&queue);
     const bool is_counted = covered.rows && covered.rows != DATA_ROWS_ENDLESS;
     w->view.global_step = plan->step;
+    if (!w->has_adopted) w->view.first_step = plan->step;
     return plan->restore && is_counted ? worker_tell_covered(w, plan->step, &covered, false) : OK;
 }
 

@@ -123,7 +123,7 @@ static err read_kept(struct spec *spec, const char *folder)
     if (!is_there(path))
         return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
                     strerror(errno), name_wanting(spec));
-    err e = spec_read(path, &json);
+    err e = spec_read_kept(path, &json);
     if (!e) e = parse_kept(spec, json);
     json_decref(json);
     return e ? fail_prefix(e, "%s", path) : OK;
@@ -286,6 +286,6 @@ err spec_copy_measured(const char *from, const char *to)
     TRY(path_in(from, source));
     TRY(path_in(to, path));
     if (!is_there(source)) return OK;
-    TRY(spec_read(source, &json));
+    TRY(spec_read_kept(source, &json));
     return write_kept(path, json);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/train/spec/spec_inside.h"
 
 enum { SPEC_BYTES_MAX = 16 << 20 };
@@ -63,6 +64,18 @@ err spec_read(const char *path, json_t **ret)
         TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
     else if (!(file = fopen(path, "re")))
         return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
+    const err e = read_file(file, ret);
+    fclose(file);
+    return e;
+}
+
+err spec_read_kept(const char *path, json_t **ret)
+{
+    FILE *file;
+    if (path_is_url(path))
+        TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
+    else if (!(file = own_read(path)))
+        return fail(ERR_INPUT, "cannot be read: %s", strerror(errno));
     const err e = read_file(file, ret);
     fclose(file);
     return e;

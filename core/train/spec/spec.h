@@ -31,6 +31,7 @@ struct train_spec {
     int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
     double epochs;
     int64_t num_steps;             /* from where the run begins */
+    bool daily;                    /* epochs are of these files alone (core/train/spec/day.h) */
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
     int wire, wire_values;         /* enum number: what gradients travel as, and values; float32 */

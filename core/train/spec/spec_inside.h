@@ -6,6 +6,8 @@
 
 /* The JSON of a file, or of standard input for "-". New reference. */
 err spec_read(const char *path, json_t **ret);
+/* That of a file which a run keeps in its folder. */
+err spec_read_kept(const char *path, json_t **ret);
 
 /* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
  * task and its next life: what is said, saved and measured beside the steps, and where files lie.

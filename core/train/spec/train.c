@@ -90,6 +90,14 @@ static const struct field train_fields[] = {
      .group = "end",
      .help = "global steps from where this run begins, be it a checkpoint; 0: given by last_step "
              "or epochs"},
+    {.name = "daily",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct train_spec, daily),
+     .fallback = "false",
+     .help =
+         "epochs are of these files alone: a run that finds a checkpoint of other files goes on "
+         "from its values, slots and global step, with the first row of these; one that is "
+         "started again in the middle goes on there"},
     {.name = "replicas_to_aggregate",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, replicas_to_aggregate),
@@ -498,10 +506,23 @@ static err check_follow(struct spec *spec)
     return OK;
 }
 
+static err check_daily(const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    if (!train->daily) return OK;
+    if (spec->data.train.follow)
+        return fail(ERR_INPUT, "train.daily: data.train is followed, and goes on by itself");
+    if (!(train->epochs > 0))
+        return fail(ERR_INPUT, "train.daily: needs train.epochs, most often 1");
+    if (train->checkpoint_dir || spec->trains_nothing) return OK;
+    return fail(ERR_INPUT, "train.daily: needs train.checkpoint_dir");
+}
+
 err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena)
 {
     set_defaults(&spec->train, json_object_get(json, "train"));
     TRY(check_follow(spec));
+    TRY(check_daily(spec));
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
     TRY(parse_map(&spec->train.warm_start, arena));

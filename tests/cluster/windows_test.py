@@ -1,0 +1,164 @@
+"""A worker in shared memory whose gradients change all the time while a ps looks at them: what it found finite is what it
+applies, so that a checkpoint has numbers, or the job ends and says whose gradient was none."""
+import fcntl
+import json
+import math
+import mmap
+import os
+import random
+import signal
+import socket
+import struct
+import time
+from pathlib import Path
+
+import garbage_test
+import program
+from program import wire
+from program.cluster import Plan
+
+GREETING = struct.pack("<4I", 0x6D687364, wire.VERSION, 256, 2 * (384 + 256 * 128))  # net/shm/shm.h
+SLOTS, LINE = 256, 128
+RING = 3 * LINE + SLOTS * LINE
+PAGES = -(-2 * RING // mmap.PAGESIZE) * mmap.PAGESIZE
+PUSHES = 3  # as many as are answered before a worker has to say what it reads
+NOT_A_NUMBER = 3  # exit code
+
+
+class Shared:
+    """The connecting end of a link in shared memory: rings of headers, bodies and windows over a socket."""
+
+    def __init__(self, name):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(program.LIMIT_S)
+        self.socket.connect("\0" + name)
+        memory = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(memory, PAGES)
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self.rings = mmap.mmap(memory, PAGES)
+        socket.send_fds(self.socket, [GREETING], [memory])
+        os.close(memory)
+        self.wake = socket.socket(fileno=socket.recv_fds(self.socket, len(GREETING), 4)[1][0])
+        self.put = self.took = 0
+        self.windows = []
+
+    def send(self, kind, body=b"", **header):
+        at = 3 * LINE + LINE * (self.put % SLOTS)
+        packed = wire.message(kind, body, **header)[:wire.HEADER_BYTES]
+        self.rings[at + 8:at + 8 + len(packed)] = packed
+        self.put += 1
+        self.rings[at:at + 8] = struct.pack("<Q", self.put)
+        self.socket.sendall(body)
+        self.wake.send(b"x")
+
+    def hear(self):
+        """None: it hung up."""
+        at = RING + 3 * LINE + LINE * (self.took % SLOTS)
+        deadline = time.monotonic() + program.LIMIT_S
+        while struct.unpack_from("<Q", self.rings, at)[0] != self.took + 1:
+            if self.has_ended() or time.monotonic() > deadline:
+                return None
+            time.sleep(program.LOOK_S)
+        values = wire.read_header(bytes(self.rings[at + 8:at + 8 + wire.HEADER_BYTES]))
+        self.took += 1
+        self.rings[RING:RING + 8] = struct.pack("<Q", self.took)
+        if values["type"] == wire.WINDOWS:
+            self.windows = socket.recv_fds(self.socket, 1, 4)[1]
+        body = self.socket.recv(values["body_bytes"], socket.MSG_WAITALL) if values["body_bytes"] else b""
+        return wire.Heard(wire.NAMES.get(values["type"], "?"), values, body)
+
+    def has_ended(self):
+        try:
+            return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def hear_kind(self, kind):
+        heard = self.hear()
+        while heard and heard.kind != kind:
+            heard = self.hear()
+        return heard
+
+    def close(self):
+        self.socket.close()
+        self.wake.close()
+
+
+def scribble(window, numbers):
+    """In a process of its own, until it is killed."""
+    memory, drawn = mmap.mmap(window, 0), random.Random(1)
+    pages = [struct.pack("<1024f", *(drawn.choice(numbers) for _ in range(1024))) for _ in range(16)]
+    while True:
+        for at in range(0, len(memory) - 4096 + 1, 4096):
+            memory[at:at + 4096] = drawn.choice(pages)
+
+
+class Windows(garbage_test.Strangers):
+    def join(self, cluster):
+        """As worker/1, at ps/0, in shared memory: the link, STATE, LEDGER and VALUES."""
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        first = self.call(cluster.address("ps/0"))
+        hello = wire.greeting(cluster.hosts, "worker", 1, incarnation="7", boot_id=boot)
+        first.socket.sendall(wire.message("HELLO", hello))
+        name = json.loads(first.hear().text())["shm"]
+        first.close()
+        deadline = time.monotonic() + program.LIMIT_S
+        while True:  # the connection before it may not be missed yet
+            link = Shared(name)
+            self.addCleanup(link.close)
+            link.send("HELLO", hello)
+            heard = link.hear()
+            if heard and heard.kind == "WELCOME":
+                break
+            self.assertLess(time.monotonic(), deadline, heard)
+        state = link.hear_kind("STATE").values
+        link.send("JOIN", generation=state["generation"], task=1)
+        return link, state, link.hear_kind("LEDGER").values, link.hear_kind("VALUES").values
+
+    def play(self, numbers):
+        """Returns the cluster, which the scribbling guest has left."""
+        cluster = self.start(Plan(changes={"train.mode": "async", "train.last_step": 10 ** 9, "train.checkpoint_dir": "run",
+                                           "train.save_checkpoint_secs": 1, "train.log_every_steps": 10 ** 8}, absent=["worker/1"]),
+                             lambda c: "step 1 of" in c.tasks["worker/0"].text())
+        link, state, ledger, values = self.join(cluster)
+        child = os.fork()
+        if child == 0:
+            try:
+                scribble(link.windows[1], numbers)
+            finally:
+                os._exit(0)
+        window = mmap.mmap(link.windows[1], 0)
+        program.wait_until(lambda: any(window[:4096]), cluster.story)
+        try:
+            for number in range(ledger["sequence"] + 1, ledger["sequence"] + 1 + PUSHES):
+                link.send("PUSH", generation=state["generation"], sequence=number, step=values["step"],
+                          version=values["version"], code=1, task=1, length=values["length"])
+                heard = link.hear_kind("VALUES")
+                self.assertTrue(heard or not all(map(math.isfinite, numbers)), cluster.story())
+                if not heard:
+                    break  # the job ends
+                values = heard.values
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        link.close()
+        return cluster
+
+    def test_finite_ones_train_on(self):
+        cluster = self.play([0.0, 1e-4, -1e-4, 3e-4])
+        program.wait_until(lambda: "saved " in cluster.tasks["worker/0"].text(), cluster.story)
+        self.assertFalse(any(task.has_ended() for task in cluster.tasks.values()), cluster.story())
+
+    def test_some_that_are_no_numbers_reach_no_value(self):
+        cluster = self.play([1e-4, 1e-4, 1e-4, float("nan")])
+        program.wait_until(lambda: all(task.has_ended() for task in cluster.tasks.values()), cluster.story)
+        self.assertRegex(cluster.story(), r"worker/1 pushed a gradient that is not finite|the sum of the gradients at step \d+ "
+                                          "is not finite")
+        for name, task in cluster.tasks.items():
+            self.assertEqual(task.code(), NOT_A_NUMBER, (name, cluster.story()))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -50,7 +50,7 @@ class Scene:
 
 
 class FalsePs(ClusterCase):
-    def begin(self, flags=(), changes=()):
+    def begin(self, flags=(), changes=(), name="worker/1"):
         cluster = Cluster(self.folder, Plan(ps=1, workers=2, flags=[*FLAGS, *flags],
                                             changes={**dict(changes), "train.mode": "async"}))
         self.addCleanup(cluster.kill)
@@ -58,7 +58,7 @@ class FalsePs(ClusterCase):
         listener.settimeout(program.LIMIT_S)
         self.addCleanup(listener.close)
         cluster.hosts["ps"] = [f"127.0.0.1:{listener.getsockname()[1]}"]
-        cluster.start("worker/1")
+        cluster.start(name)
         return Scene(cluster, listener)
 
     def test_another_version_of_the_protocol_ends_a_worker_in_words(self):
@@ -151,6 +151,29 @@ class FalsePs(ClusterCase):
         self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
                                                     r"\(--step_timeout\)")
         self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
+
+    def test_a_shard_from_afar_has_no_holes(self):
+        """A checkpoint that is begun with the first step is given up, and nothing large is written."""
+        folder = pathlib.Path(self.folder) / "kept"
+        scene = self.begin(["--transport=tcp"], {"train.checkpoint_dir": str(folder)}, "worker/0")
+        with scene.accept() as first:
+            first.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_EMPTY"]))
+            generation = json.loads(first.hear_kind("SETUP").body)["generation"]
+            generation = int(generation, 16) if isinstance(generation, str) else generation
+            first.send("READY", code=wire.CODES["READY_RESTORED"], generation=generation)
+            save = first.hear_kind("SAVE")
+            self.assertIsNotNone(save)
+            about = {"generation": save.values["generation"], "sequence": save.values["sequence"]}
+            first.send("CUT", bytes(8 * 3 * 2), **about)
+            self.assertIsNotNone(first.hear_kind("RESUME"))
+            first.send("SHARD", b"x", offset=0, **about)
+            first.send("SHARD", b"x", offset=2 ** 40, **about)
+            first.send("SAVED", **about)
+            scene.cluster.wait_for("worker/0", "not from 1 on")
+            largest = max((path.stat().st_size for path in folder.rglob("*")), default=0)
+            self.assertLess(largest, 1 << 20)
+        scene.listener.close()
+        self.assertGreater(scene.cluster.wait()["worker/0"], 0)
 
     def test_windows_of_a_link_that_is_not_taken_are_refused(self):
         scene = self.begin(["--transport=tcp"])

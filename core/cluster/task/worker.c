@@ -417,8 +417,9 @@ static err open_parts(struct worker_task *w)
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
     w->arrivals = calloc((size_t)ps_count, sizeof *w->arrivals);
     w->rows = calloc((size_t)ps_count, sizeof *w->rows);
+    w->saving.came = calloc((size_t)ps_count, sizeof *w->saving.came);
     w->origin.filling = -1;
-    if (!w->tcp || !w->shm || !w->kept || !w->arrivals || !w->rows)
+    if (!w->tcp || !w->shm || !w->kept || !w->arrivals || !w->rows || !w->saving.came)
         return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
         w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
@@ -463,6 +464,7 @@ void worker_task_close(struct worker_task *w)
         free(w->kept[ps]);
     for (int ps = 0; w->rows && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
         free(w->rows[ps].kept);
+    free(w->saving.came);
     free(w->rows);
     free(w->kept);
     free(w->arrivals);

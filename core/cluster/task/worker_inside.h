@@ -56,7 +56,9 @@ struct saving_files {
     char folder[CHECKPOINT_PATH_MAX];
     uint64_t step, tag, began_ns;
     int shards;
-    err result; /* of writing what came from afar */
+    bool takes; /* what comes from afar: until it is published, by another thread */
+    uint64_t (*came)[SHARD_INDEX + 1]; /* [ps] bytes of that of each file */
+    err result;                        /* of writing it */
     char why[ACTION_TEXT_MAX];
     uint64_t failures; /* since the start */
     bool has_litter;   /* a ps may have written for a checkpoint that was given up */

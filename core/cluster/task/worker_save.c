@@ -207,6 +207,8 @@ void worker_begin_files(struct worker_task *w, const struct action_begin *a)
     s->tag = a->tag;
     s->shards = a->shards;
     s->result = OK;
+    s->takes = true;
+    memset(s->came, 0, (size_t)w->task.peer_count * sizeof *s->came);
     s->began_ns = clock_ns();
     err e = begin_files(w, a);
     if (e) task_done(&w->task, ACTION_BEGIN, e);
@@ -224,11 +226,26 @@ static err write_piece(const struct worker_task *w, int ps, const struct message
     return bundle_file_piece(path, (int64_t)m->offset, m->body, m->body_bytes);
 }
 
+/* A file has no holes, of a size that anybody may name. */
+static err take_piece(const struct worker_task *w, int ps, const struct message *m)
+{
+    char text[MESSAGE_BREACH_MAX];
+    if (message_fault(m, FROM_PS) || !message_is_within(m, &message_ends_of_all, text))
+        return fail(ERR_PROTOCOL, "ps/%d sent a piece of no file of its shard", ps);
+    uint64_t *came = &w->saving.came[ps][m->code];
+    if (m->offset != *came)
+        return fail(ERR_PROTOCOL, "ps/%d sent bytes from %llu on of its shard, not from %llu on",
+                    ps, (unsigned long long)m->offset, (unsigned long long)*came);
+    TRY(write_piece(w, ps, m));
+    *came += m->body_bytes;
+    return OK;
+}
+
 void worker_take_shard(struct worker_task *w, int ps, const struct message *m)
 {
     struct saving_files *s = &w->saving;
-    if (!w->checkpoints || m->sequence != s->tag || !m->body || s->result) return;
-    s->result = write_piece(w, ps, m);
+    if (!w->checkpoints || !s->takes || m->sequence != s->tag || !m->body || s->result) return;
+    s->result = take_piece(w, ps, m);
     if (s->result) snprintf(s->why, sizeof s->why, "%s", error_text());
 }
 
@@ -279,6 +296,7 @@ void worker_publish_files(struct worker_task *w)
     j->shards = s->shards;
     j->step = s->step;
     j->has_litter = s->has_litter;
+    w->saving.takes = false;
     j->publishing = (struct task_job){
         .run = publish,
         .done = on_published,
@@ -331,6 +349,7 @@ void worker_abandon_files(struct worker_task *w, const struct action_abandon *a)
     else if (a->is_begun)
         remove_beside(w);
     s->has_litter = true;
+    s->takes = false;
     s->tag = 0;
     told_saved(w, NULL, a->why);
 }

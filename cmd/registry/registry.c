@@ -35,7 +35,6 @@ struct registry {
     int wanted;                   /* place; -1: any */
     enum place place;
     struct roster first; /* as our words have it; of no tasks: there are none */
-    uint64_t said;       /* moves of the roster that stands at our place */
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */
     bool has_thread;
@@ -263,9 +262,7 @@ static err claim_one(struct registry *r, int task, bool *ret_is_ours)
     const struct roster roster = r->has_joined ? roster_now(r) : r->first;
     char key[KEY_BYTES], value[NAMED_PLACE_BYTES];
     named_place_text(r->options.address, &roster, value);
-    TRY(ask_to_claim(r, key_of(r, r->cluster->job, task, key), value, ret_is_ours));
-    if (*ret_is_ours) r->said = roster.moves;
-    return OK;
+    return ask_to_claim(r, key_of(r, r->cluster->job, task, key), value, ret_is_ours);
 }
 
 /* ret_is_ours false: none that would do is free. */
@@ -321,26 +318,20 @@ static err claim_again(struct registry *r)
     return OK;
 }
 
+/* What stands at our place is written each time: where the job has moved, it is another roster; and
+ * somebody may have removed it, though the lease is ours still. */
 static err renew(struct registry *r)
 {
-    bool has_lost = false;
+    bool has_lost = false, is_ours = true;
     TRY(ask_to_renew(r, &has_lost));
-    if (has_lost && r->place == PLACE_OURS) r->place = PLACE_LOST;
+    if (!has_lost && r->place == PLACE_OURS) TRY(claim_one(r, r->cluster->task, &is_ours));
+    if ((has_lost || !is_ours) && r->place == PLACE_OURS) r->place = PLACE_LOST;
     return r->place == PLACE_LOST ? claim_again(r) : OK;
-}
-
-/* Where the job has moved. Whether the place is ours is for the next renewal to say. */
-static err tell_roster(struct registry *r)
-{
-    bool is_ours;
-    if (r->place != PLACE_OURS || r->said == roster_now(r).moves) return OK;
-    return claim_one(r, r->cluster->task, &is_ours);
 }
 
 static err keep(struct registry *r)
 {
     TRY(renew(r));
-    TRY(tell_roster(r));
     return take_asked(r) ? look(r) : OK;
 }
 

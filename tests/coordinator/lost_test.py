@@ -109,6 +109,21 @@ class Lost(named.Etcd, named.NamedCase):
         program.wait_until(lambda: self.value() == value, self.log)
         self.wait_for("gated", f"the place of {task} was lost, and is taken again")
 
+    def places(self):
+        """What stands in the cluster's folder, by key."""
+        end = self.folder_there[:-1] + bytes([self.folder_there[-1] + 1])
+        self.all = {"key": base64.b64encode(self.folder_there).decode(), "range_end": base64.b64encode(end).decode()}
+        return {one["key"]: one["value"] for one in self.ask_etcd("kv/range", **self.all).get("kvs", [])}
+
+    def test_what_somebody_has_removed_is_written_again(self):
+        self.start_behind_gate()
+        before = self.places()
+        self.assertEqual(len(before), len(named.TASKS))
+        self.ask_etcd("kv/deleterange", **self.all)
+        program.wait_until(lambda: self.places() == before, self.log)
+        for name in self.processes:
+            self.assertNotIn("was lost", self.text(name))
+
     def leave_behind(self, value):
         """At its key, without its lease."""
         self.ask_etcd("kv/put", key=self.key, value=value)

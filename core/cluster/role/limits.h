@@ -21,7 +21,9 @@
         LIMIT(stop, 30, 0.001,                                                                     \
               "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "     \
               "SIGHUP, or for a worker to leave it"),                                              \
-        LIMIT(save, 600, 0.001, "seconds that a checkpoint may take before it is given up")
+        LIMIT(save, 600, 0.001,                                                                    \
+              "seconds that a checkpoint may take before it is given up, and for which the last "  \
+              "one of a run is tried again")
 
 #define WAIT_LIMIT_MEMBER(NAME, ...) NAME##_ms
 struct wait_limits { /* milliseconds */

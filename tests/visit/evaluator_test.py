@@ -8,7 +8,7 @@ import program
 from program.cluster import ENDLESS, SPEC, Cluster, ClusterCase, Plan, Task, is_listened_on
 
 LINE = re.compile(r"^step (\d+), eval loss (\S+), eval accuracy (\S+) \(100 examples\)$", re.M)
-TERMINATED, TIMEOUT, INPUT = 143, 129, 2
+TERMINATED, TIMEOUT, INPUT, NUMBER = 143, 129, 2, 3
 SAVES = {"train.checkpoint_dir": "run", "train.save_checkpoint_steps": 10}
 HEAVY = [{"op": "flatten"}, {"op": "dense", "name": "hidden", "units": 1024, "activation": "relu"},
          {"op": "dense", "name": "logits", "units": 10}]
@@ -72,6 +72,23 @@ class Evaluator(ClusterCase):
                 content = b"".join(self.events(cluster))
                 self.assertIn(b"loss", content)
                 self.assertIn(b"accuracy", content)
+
+    def test_a_last_evaluation_without_a_number_is_its_end(self):
+        for name, label in (("good", 1), ("bad", "3e30")):
+            with open(os.path.join(self.folder, f"{name}.csv"), "w", encoding="utf-8") as file:
+                file.write("x,y\n" + f"1,{label}\n" * 4)
+        source = {"format": "csv", "file": os.path.join(self.folder, "good.csv"), "label": "y",
+                  "label_type": "number"}
+        cluster = self.with_ps({
+            "data": {"train": source, "eval": source, "batch_size": 2}, "metrics": [],
+            "model": [{"op": "dense", "units": 1}], "loss": "mean_squared_error",
+            "train.last_step": 20})
+        task = self.evaluator(cluster, f"--set=data.eval.file={self.folder}/bad.csv")
+        self.workers(cluster)
+        codes = cluster.wait()
+        self.assertEqual(codes.pop("evaluator"), NUMBER, cluster.story())
+        self.assertEqual(set(codes.values()), {0}, cluster.story())
+        self.assertRegex(task.text(), r"the last evaluation: step 20: the loss is (not a number|infinite)")
 
     def test_one_that_is_started_again_goes_on_where_it_was(self):
         cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": 1000000,

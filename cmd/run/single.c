@@ -51,6 +51,7 @@ static err run_parts(struct single *s, int *ret_code)
     struct task_options options = task_options_of(s->run, s->loop);
     options.cluster = &s->ps_cluster;
     options.transport = TRANSPORT_INPROC;
+    options.fingerprint = s->run->spec.as_written; /* as a ps that opens no data knows it */
     struct ps_task *ps;
     TRY(ps_task_open(&options, &s->devices.device, &ps));
     err e = run_worker_beside(s, ps, ret_code);

@@ -39,7 +39,7 @@ struct task_options {
     enum transport_choice transport;
     enum parts_choice parts;
     struct wait_limits limits;
-    const char *fingerprint; /* of the spec; NULL on a ps that has none */
+    const char *fingerprint; /* of the spec, to a ps as written; NULL on one without */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
     bool leaves_alone;       /* a worker: SIGTERM is to this task, and not to the job */
     /* Optional: it listens, and this is how others reach it; an error ends the task. */

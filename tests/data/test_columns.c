@@ -253,6 +253,25 @@ static void ids_are_exact_in_any_spelling(void **state)
                (int64_t[]){9007199254740993});
 }
 
+/* Files of words are read again, by each thread and for each file that is followed. */
+static void words_that_change_while_they_are_used_are_refused(void **state)
+{
+    struct opened_source o;
+    struct batch_source *again = NULL;
+    file_write_text("table", "t,y\na,0\nb,1\n");
+    file_write_text("words", "a\nb\n");
+    source_open_batches_ok(CSV "[{'column': 'vocabulary', 'name': 't', 'file': 'words'}]", NULL,
+                           &o);
+    const struct format_context context = {.directory = folder_path(), .columns = &o.spec.columns};
+    assert_int_equal(column_note_content(o.spec.columns.at, &context), OK);
+    assert_int_equal(batch_source_open(&o.spec.train, &context, &again), OK);
+    batch_source_close(again);
+    file_write_text("words", "b\na\n");
+    assert_int_equal(batch_source_open(&o.spec.train, &context, &again), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "its words have changed since the run began"));
+    source_close_batches(&o);
+}
+
 static void an_id_with_a_number_is_not_one_number(void **state)
 {
     file_write_text("rows", "1 7:0.5\n");
@@ -560,6 +579,7 @@ int main(void)
         cmocka_unit_test(numbers_are_scaled),
         cmocka_unit_test(numbers_keep_their_digits_until_they_are_made),
         cmocka_unit_test(ids_are_exact_in_any_spelling),
+        cmocka_unit_test(words_that_change_while_they_are_used_are_refused),
         cmocka_unit_test(an_id_with_a_number_is_not_one_number),
         cmocka_unit_test(a_boundary_begins_a_bucket),
         cmocka_unit_test(boundaries_may_be_lines_of_a_file),

@@ -424,8 +424,8 @@ static void check_last_checkpoint(struct world *world)
 {
     const struct node *first = final_state(world, 0);
     const uint64_t last_step = first ? first->step : world->profile.config.last_step;
-    bool must_save =
-        world->profile.saves && is_well(world->profile.story) && !world->has_failed_to_write;
+    bool must_save = world->profile.saves && is_well(world->profile.story) &&
+                     !world->has_failed_to_write && !world->counters.moved;
     if (!must_save) return;
     const struct folder *folder = &world->folder;
     if (folder->newest == NOTHING || folder->at[folder->newest].step != last_step)

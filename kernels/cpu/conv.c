@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/onednn.h"
 
 enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 16 };
 
@@ -65,12 +66,6 @@ static err open_engine(struct cpu_state *state)
 
 /* --- what is wanted --- */
 
-static err layout(dnnl_memory_desc_t *ret, int count, const dnnl_dims_t dims, dnnl_format_tag_t tag)
-{
-    return onednn_check(dnnl_memory_desc_init_by_tag(ret, count, dims, dnnl_f32, tag),
-                        "dnnl_memory_desc_init_by_tag");
-}
-
 static err describe(const struct conv2d *c, struct description *ret)
 {
     const struct window2d *w = &c->window;
@@ -78,11 +73,11 @@ static err describe(const struct conv2d *c, struct description *ret)
     const dnnl_dims_t destination = {w->batch, c->out_channels, w->out_y, w->out_x};
     const dnnl_dims_t weights = {c->out_channels, c->in_channels, w->kernel_y, w->kernel_x};
     const dnnl_dims_t bias = {c->out_channels};
-    TRY(layout(&ret->border[SOURCE], 4, source, dnnl_nhwc));
-    TRY(layout(&ret->border[DESTINATION], 4, destination, dnnl_nhwc));
-    TRY(layout(&ret->border[WEIGHTS], 4, weights, dnnl_hwio));
-    TRY(layout(&ret->any_weights, 4, weights, dnnl_format_tag_any));
-    TRY(layout(&ret->border[BIAS], 1, bias, dnnl_a));
+    TRY(onednn_layout_open(&ret->border[SOURCE], 4, source, dnnl_nhwc));
+    TRY(onednn_layout_open(&ret->border[DESTINATION], 4, destination, dnnl_nhwc));
+    TRY(onednn_layout_open(&ret->border[WEIGHTS], 4, weights, dnnl_hwio));
+    TRY(onednn_layout_open(&ret->any_weights, 4, weights, dnnl_format_tag_any));
+    TRY(onednn_layout_open(&ret->border[BIAS], 1, bias, dnnl_a));
 
     const dnnl_dim_t pairs[4][2] = {
         {w->stride_y, w->stride_x},
@@ -94,6 +89,12 @@ static err describe(const struct conv2d *c, struct description *ret)
     return OK;
 }
 
+static void description_close(struct description *s)
+{
+    for (int i = 0; i < BORDERS; i++) onednn_layout_close(&s->border[i]);
+    onednn_layout_close(&s->any_weights);
+}
+
 /* Scratch memory comes from us, and relu may follow the convolution. (oneDNN's relu makes 0 of NaN;
  * the gradient of the kernel, 0 times NaN, still shows it.) */
 static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
@@ -102,31 +103,12 @@ static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
     TRY(onednn_check(dnnl_primitive_attr_create(ret), "dnnl_primitive_attr_create"));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(*ret, dnnl_scratchpad_mode_user);
     if (status == dnnl_success && relu) status = dnnl_post_ops_create(&after);
-    if (status == dnnl_success && relu)
-        status = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (status == dnnl_success && relu) status = onednn_append_relu(after);
     if (status == dnnl_success && relu) status = dnnl_primitive_attr_set_post_ops(*ret, after);
     if (after) (void)dnnl_post_ops_destroy(after);
     if (status == dnnl_success) return OK;
     (void)dnnl_primitive_attr_destroy(*ret);
     return onednn_check(status, "dnnl_post_ops");
-}
-
-static dnnl_status_t convolution_desc(enum direction direction, const struct description *s,
-                                      dnnl_convolution_desc_t *ret)
-{
-    const dnnl_memory_desc_t *source = &s->border[SOURCE], *weights = &s->any_weights,
-                             *bias = &s->border[BIAS], *destination = &s->border[DESTINATION];
-    if (direction == BACK_DATA)
-        return dnnl_dilated_convolution_backward_data_desc_init(ret, dnnl_convolution_auto, source,
-                                                                weights, destination, s->strides,
-                                                                s->dilates, s->before, s->after);
-    if (direction == BACK_KERNEL)
-        return dnnl_dilated_convolution_backward_weights_desc_init(
-            ret, dnnl_convolution_auto, source, weights, NULL, destination, s->strides, s->dilates,
-            s->before, s->after);
-    return dnnl_dilated_convolution_forward_desc_init(
-        ret, dnnl_forward_training, dnnl_convolution_auto, source, weights, bias, destination,
-        s->strides, s->dilates, s->before, s->after);
 }
 
 static bool is_named(const_dnnl_primitive_desc_t pd, const char *prefix)
@@ -137,18 +119,17 @@ static bool is_named(const_dnnl_primitive_desc_t pd, const char *prefix)
            strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* oneDNN lists its implementations, the best in its judgement first. With few input channels the
- * second, code generated for the shape, beats the first, made of small products, by a fifth: 5x5
- * 1 to 32 channels at 28x28, batch 50: 291 us and 348 us. */
-static dnnl_primitive_desc_t choose(dnnl_primitive_desc_iterator_t list, int64_t in_channels)
+/* oneDNN's first implementation is the best in its judgement. With few input channels the second,
+ * code generated for the shape, beats the first, made of small products, by a fifth: 5x5 1 to 32
+ * channels at 28x28, batch 50: 291 us and 348 us. */
+static dnnl_primitive_desc_t choose(const struct onednn_convolution *wanted, int64_t in_channels,
+                                    dnnl_primitive_desc_t first)
 {
-    dnnl_primitive_desc_t first = dnnl_primitive_desc_iterator_fetch(list);
+    dnnl_primitive_desc_t second;
     if (in_channels >= FEW_CHANNELS || !is_named(first, "brgconv:")) return first;
-    if (dnnl_primitive_desc_iterator_next(list) != dnnl_success) return first;
-    dnnl_primitive_desc_t second = dnnl_primitive_desc_iterator_fetch(list);
-    bool is_better = is_named(second, "jit:");
-    dnnl_primitive_desc_t other = is_better ? first : second;
-    if (other) (void)dnnl_primitive_desc_destroy(other);
+    if (onednn_convolution_open(wanted, 1, &second) != dnnl_success) return first;
+    const bool is_better = is_named(second, "jit:");
+    (void)dnnl_primitive_desc_destroy(is_better ? first : second);
     return is_better ? second : first;
 }
 
@@ -157,23 +138,37 @@ static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
                           const struct description *s, dnnl_primitive_desc_t hint,
                           dnnl_primitive_desc_t *ret)
 {
-    dnnl_convolution_desc_t desc;
+    static const enum onednn_direction theirs[DIRECTIONS] = {
+        [FORWARD] = ONEDNN_FORWARD,
+        [FORWARD_RELU] = ONEDNN_FORWARD,
+        [BACK_DATA] = ONEDNN_BACK_DATA,
+        [BACK_KERNEL] = ONEDNN_BACK_WEIGHTS,
+    };
     dnnl_primitive_attr_t attributes;
-    dnnl_primitive_desc_iterator_t list;
-    TRY(onednn_check(convolution_desc(direction, s, &desc), "dnnl_dilated_convolution_desc_init"));
     TRY(scratchpad_attributes(direction == FORWARD_RELU, &attributes));
-    dnnl_status_t status =
-        dnnl_primitive_desc_iterator_create(&list, &desc, attributes, p->engine, hint);
+    const struct onednn_convolution wanted = {
+        .direction = theirs[direction],
+        .engine = p->engine,
+        .source = onednn_layout_of(&s->border[SOURCE]),
+        .weights = onednn_layout_of(&s->any_weights),
+        .bias = onednn_layout_of(&s->border[BIAS]),
+        .destination = onednn_layout_of(&s->border[DESTINATION]),
+        .strides = s->strides,
+        .dilates = s->dilates,
+        .before = s->before,
+        .after = s->after,
+        .attributes = attributes,
+        .hint = hint,
+    };
+    const dnnl_status_t status = onednn_convolution_open(&wanted, 0, ret);
+    if (status == dnnl_success) *ret = choose(&wanted, p->shape.in_channels, *ret);
     (void)dnnl_primitive_attr_destroy(attributes);
-    TRY(onednn_check(status, "dnnl_primitive_desc_iterator_create"));
-    *ret = choose(list, p->shape.in_channels);
-    (void)dnnl_primitive_desc_iterator_destroy(list);
-    return *ret ? OK : fail(ERR_DEVICE, "dnnl_primitive_desc_iterator_fetch failed");
+    return onednn_check(status, "oneDNN's convolution");
 }
 
 /* --- making a stage of it --- */
 
-static err new_memory(struct conv2d_plan *p, const dnnl_memory_desc_t *desc, bool with_buffer,
+static err new_memory(struct conv2d_plan *p, onednn_layout desc, bool with_buffer,
                       dnnl_memory_t *ret)
 {
     void *buffer = DNNL_MEMORY_NONE;
@@ -196,8 +191,7 @@ static void add_argument(struct step *step, int id, dnnl_memory_t memory)
 /* Every primitive gets the scratch memory that it asks for here, and allocates none later. */
 static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_primitive_desc_t pd)
 {
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    const onednn_layout scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (scratch && dnnl_memory_desc_get_size(scratch) > 0) {
         dnnl_memory_t memory;
         TRY(new_memory(p, scratch, true, &memory));
@@ -207,7 +201,7 @@ static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_pr
 }
 
 struct move {
-    const dnnl_memory_desc_t *from_desc, *to_desc;
+    onednn_layout from_desc, to_desc;
     dnnl_memory_t from, to;
 };
 
@@ -232,7 +226,7 @@ static err add_reorder(struct conv2d_plan *p, struct step *step, const struct mo
 static err attach(struct conv2d_plan *p, struct stage *stage, const struct argument *argument,
                   const struct move *layouts, dnnl_memory_t *ret_inner)
 {
-    const dnnl_memory_desc_t *ours = layouts->from_desc, *theirs = layouts->to_desc;
+    const onednn_layout ours = layouts->from_desc, theirs = layouts->to_desc;
     dnnl_memory_t *outer = &stage->border[argument->border];
     TRY(new_memory(p, ours, false, outer));
     *ret_inner = *outer;
@@ -269,7 +263,7 @@ static err fill_stage(struct conv2d_plan *p, enum direction direction, const str
     for (const struct argument *a = arguments_of[direction]; a->id; a++) {
         struct step *place = &stage->steps[stage->count];
         if (a->is_result) stage->count++; /* the convolution itself goes before this reorder */
-        struct move layouts = {.from_desc = &s->border[a->border],
+        struct move layouts = {.from_desc = onednn_layout_of(&s->border[a->border]),
                                .to_desc =
                                    dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, a->id)};
         dnnl_memory_t inner;
@@ -297,16 +291,23 @@ static err add_stage(struct conv2d_plan *p, enum direction direction, const stru
     return e;
 }
 
+static err add_described(struct conv2d_plan *p, const struct description *s)
+{
+    dnnl_primitive_desc_t forward;
+    TRY(add_stage(p, FORWARD, s, NULL, &forward));
+    err e = add_stage(p, FORWARD_RELU, s, NULL, NULL);
+    if (!e) e = add_stage(p, BACK_DATA, s, forward, NULL);
+    if (!e) e = add_stage(p, BACK_KERNEL, s, forward, NULL);
+    (void)dnnl_primitive_desc_destroy(forward);
+    return e;
+}
+
 static err add_stages(struct conv2d_plan *p)
 {
-    struct description s;
-    dnnl_primitive_desc_t forward;
-    TRY(describe(&p->shape, &s));
-    TRY(add_stage(p, FORWARD, &s, NULL, &forward));
-    err e = add_stage(p, FORWARD_RELU, &s, NULL, NULL);
-    if (!e) e = add_stage(p, BACK_DATA, &s, forward, NULL);
-    if (!e) e = add_stage(p, BACK_KERNEL, &s, forward, NULL);
-    (void)dnnl_primitive_desc_destroy(forward);
+    struct description s = {0};
+    err e = describe(&p->shape, &s);
+    if (!e) e = add_described(p, &s);
+    description_close(&s);
     return e;
 }
 

@@ -1,6 +1,6 @@
 /* onednn.h - what differs between oneDNN 2 (Debian 12) and 3 (Debian 13): layouts were structs and
  * are handles now; a convolution was described first and its implementations listed, now each is
- * made in one call. All else of the library is called as it stands in dnnl.h.
+ * made in one call. All else is alike in both and is called as it stands.
  */
 #ifndef KERNELS_CPU_ONEDNN_H
 #define KERNELS_CPU_ONEDNN_H

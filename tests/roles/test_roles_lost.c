@@ -148,6 +148,48 @@ static void a_sync_round_goes_on_without_a_worker_that_is_gone_too_long(void **s
     stage_close(&s);
 }
 
+/* The last of the workers never comes. */
+static void begin_without_the_last(struct stage *s, const struct stage_options *o)
+{
+    const int absent = o->profile.workers - 1;
+    stage_open(s, o);
+    stage_kill(s, &s->workers[absent]);
+    for (int ps = 0; ps < o->profile.ps_count; ps++)
+        for (int w = 0; w < absent; w++) stage_connect(s, ps, w);
+    settle(s);
+}
+
+/* Its steps are the others'. */
+static void who_never_came_is_not_waited_for_behind_the_last_step(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = async_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        begin_without_the_last(&s, &o);
+        assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+        stage_pass_time(&s, 1);
+        end_with(&s, EXIT_DONE);
+        stage_close(&s);
+    }
+}
+
+/* Nobody else reads its rows, and all are wanted: half of them would not be what was asked for. */
+static void a_share_that_nobody_reads_ends_the_job(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = sync_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        o.profile.config.needs_everybody = true;
+        begin_without_the_last(&s, &o);
+        nobody_ended(&s);
+        stage_pass_time(&s, STAGE_LIMIT_MS);
+        end_with(&s, EXIT_TIMEOUT);
+        assert_int_equal(stage_updates(&s, 0), 0);
+        assert_non_null(strstr(s.ps[0].text, "worker/2 did not come"));
+        stage_close(&s);
+    }
+}
+
 static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
 {
     const struct stage_options o = sync_options(2, 3, 40, 6);
@@ -442,6 +484,8 @@ int main(void)
         cmocka_unit_test(async_workers_take_over_the_steps_of_one_that_does_not_come_back),
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
+        cmocka_unit_test(who_never_came_is_not_waited_for_behind_the_last_step),
+        cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_excused_worker_does_not_answer_its_next_life),
         cmocka_unit_test(a_worker_that_never_comes_is_excused_after_the_time_of_the_start),
         cmocka_unit_test(with_too_few_workers_left_the_job_ends_retryably_and_says_so),

@@ -189,6 +189,13 @@ static void add_warm_start(json_t *json, const struct setup_plan *plan)
     json_object_set_new(json, "warm_slots", json_boolean(warm->slots));
 }
 
+static bool needs_everybody(const struct setup_plan *plan)
+{
+    const struct data_share *share = &plan->coverage.share;
+    const bool has_end = share->rows && share->rows != DATA_ROWS_ENDLESS;
+    return plan->spec->train.epochs > 0 && has_end && !data_share_is_queue(share);
+}
+
 char *setup_write(const struct setup_plan *plan, int ps)
 {
     const struct train_spec *train = &plan->spec->train;
@@ -198,7 +205,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
         "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss so "
-        "s[II]}",
+        "s[II] sb}",
         "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
         plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
         mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -211,7 +218,8 @@ char *setup_write(const struct setup_plan *plan, int ps)
         "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
         plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec),
         "wire_values", number_names[plan->wire_values], "queue", queue_json(plan, ps), "data",
-        (json_int_t)(ps ? 0 : plan->data.rows), (json_int_t)(ps ? 0 : plan->data.order));
+        (json_int_t)(ps ? 0 : plan->data.rows), (json_int_t)(ps ? 0 : plan->data.order),
+        "needs_everybody", needs_everybody(plan));
     add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -236,7 +244,7 @@ struct table_fields {
 
 struct setup_fields {
     const char *generation, *token, *directory, *restore, *warm_from;
-    bool sync, takes_all, owns_powers, warm_slots;
+    bool sync, takes_all, owns_powers, warm_slots, needs_everybody;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
         floats, min_workers;
     int wire, wire_values; /* enum number */
@@ -360,6 +368,10 @@ static const struct field setup_field_table[] = {
     {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
     {.name = "wire", .type = FIELD_ENUM, .offset = AT(wire), .choices = number_names},
     {.name = "wire_values", .type = FIELD_ENUM, .offset = AT(wire_values), .choices = number_names},
+    {.name = "needs_everybody",
+     .type = FIELD_BOOL,
+     .offset = AT(needs_everybody),
+     .fallback = "false"},
     {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
@@ -576,6 +588,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .max_staleness = f.max_staleness,
                    .worker_timeout_ms = f.worker_timeout_ms,
                    .min_workers = (int)f.min_workers,
+                   .needs_everybody = f.needs_everybody,
                    .block_bytes = (uint64_t)f.floats * sizeof(float),
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},

@@ -34,10 +34,11 @@
  *
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
  * that never came: limits.start_ms) is over; then it is excused, and rounds and the end of the job
- * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
- * before stays counted. Without the chief a ps goes on for limits.restart_ms, and ps/0 finds
- * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
- * says, so that one which stands still loses it though its link is up.
+ * do without it until it comes back. With fewer than min_workers left the job ends, and where one
+ * that never came has rows that nobody else reads. What it pushed before stays counted. Without the
+ * chief a ps goes on for limits.restart_ms, and ps/0 finds another one after limits.chief_ms
+ * (role.h, "Terms"). The chief's lease is renewed by whatever it says, so that one which stands
+ * still loses it though its link is up.
  *
  * A worker that has left (LEAVE) is excused at once, and its unused ticket comes back.
  *
@@ -66,6 +67,7 @@ struct ps_config { /* from the chief's SETUP */
     int64_t max_staleness; /* -1: unbounded */
     uint64_t worker_timeout_ms;
     int min_workers;
+    bool needs_everybody; /* all rows are wanted, and nobody else reads those of a worker */
     uint64_t block_bytes; /* 0: no variables here, nothing to fill */
     int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
     uint64_t step; /* where the generation begins */

@@ -130,6 +130,22 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_try_cut(p, out);
 }
 
+/* It has never been here, and there is nothing left that it could bring. */
+static bool is_too_late(const struct ps_role *p, int worker)
+{
+    if (was_there(p, &p->members[worker]) || p->members[ps_chief(p)].standing != FINISHED)
+        return false;
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].standing == COUNTED_ON && was_there(p, &p->members[w])) return false;
+    return true;
+}
+
+/* Half of the rows are not all of them. */
+static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
+{
+    return p->config.needs_everybody && !was_there(p, m) && !m->has_left && !p->is_stopping;
+}
+
 static void excuse(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -138,6 +154,16 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
                        : p->is_stopping  ? "the job ends"
                        : was_there(p, m) ? "train.worker_timeout_secs"
                                          : "--start_timeout";
+    if (is_job_in_vain(p, m)) {
+        char text[ACTION_TEXT_MAX];
+        snprintf(
+            text, sizeof text,
+            "worker/%d did not come within %llu s (--start_timeout), and nobody else reads its "
+            "share of the rows, all of which train.epochs wants",
+            worker, (unsigned long long)waited_s);
+        ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
+        return;
+    }
     member_set_standing(m, EXCUSED);
     patience_renew(&p->patience);
     int left = counted_on(p);
@@ -162,8 +188,8 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
-        if (p->patience.now_ms - m->lost_ms < absence_limit_ms(p, m)) continue;
-        excuse(p, w, out);
+        const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
+        if (gone_ms >= absence_limit_ms(p, m) || is_too_late(p, w)) excuse(p, w, out);
     }
 }
 

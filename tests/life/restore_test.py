@@ -138,7 +138,7 @@ class Workers(LifeCase):
         text = self.train(200, workers=after, **changes)
         self.assertRegex(text, r"step 101 of 200, loss ")
         self.assertRegex(text, rf"the checkpoint is of {before} workers? with batches of \d+ of "
-                               rf"\d+ rows .*, now there are {after} with .*: the run goes on "
+                               rf"\d+ rows .*, now there are {after} workers? with .*: the run goes on "
                                r"with epoch \d+")
         self.assertLess(self.result()["metrics"]["loss"], middle)
         self.verify("run")

@@ -119,6 +119,7 @@ static void what_comes_of_a_closed_epoch_is_late(void **state)
     assert_int_equal(c.lost, 12);
     for (uint64_t n = 1; n <= 4; n++) coverage_apply(&c, 4, n);
     assert_int_equal(c.late, 12);
+    assert_int_equal(c.lost, 0);
     assert_int_equal(c.applied[0], 4);
     assert_int_equal(c.total, 64);
 }

@@ -190,6 +190,28 @@ static void a_share_that_nobody_reads_ends_the_job(void **state)
     }
 }
 
+/* Of an epoch that is shared out nobody goes beyond the end, however slow another one is. */
+static void an_asynchronous_share_ends_where_the_epochs_do(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = async_options(2, 3, 20, seed);
+        struct stage s;
+        const struct data_share share = {.rows = 80, .batch = 4, .workers = 3, .replicas = 1};
+        o.profile.config.needs_everybody = true;
+        coverage_begin(&o.profile.config.coverage, &share, NULL);
+        begin(&s, &o);
+        run_until_computing(&s, 1);
+        stage_hang(&s, &s.workers[1]); /* for as long as the others have something to do */
+        settle(&s);
+        nobody_ended(&s);
+        stage_go_on(&s, &s.workers[1]);
+        end_with(&s, EXIT_DONE);
+        for (int w = 0; w < 3; w++)
+            assert_int_equal(ps_role_ledger(s.ps[0].role, w)->taken, w < 2 ? 7 : 6);
+        stage_close(&s);
+    }
+}
+
 static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
 {
     const struct stage_options o = sync_options(2, 3, 40, 6);
@@ -484,6 +506,7 @@ int main(void)
         cmocka_unit_test(async_workers_take_over_the_steps_of_one_that_does_not_come_back),
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
+        cmocka_unit_test(an_asynchronous_share_ends_where_the_epochs_do),
         cmocka_unit_test(who_never_came_is_not_waited_for_behind_the_last_step),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_excused_worker_does_not_answer_its_next_life),

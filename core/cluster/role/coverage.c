@@ -99,6 +99,13 @@ static uint64_t epoch_of(const struct data_share *s, int worker, uint64_t row)
 
 /* ---- counting ---- */
 
+/* They were lost so far. */
+static void come_late(struct coverage *c, uint64_t rows)
+{
+    c->late += rows;
+    c->lost -= rows < c->lost ? rows : c->lost;
+}
+
 /* Own rows `row` .. `end` - 1. */
 static void count(struct coverage *c, int worker, uint64_t row, uint64_t end)
 {
@@ -107,7 +114,7 @@ static void count(struct coverage *c, int worker, uint64_t row, uint64_t end)
         uint64_t next = own_before(&c->share, worker, epoch + 1);
         if (next > end) next = end;
         if (epoch < c->first)
-            c->late += next - row;
+            come_late(c, next - row);
         else if (epoch - c->first < COVERAGE_EPOCHS)
             c->applied[epoch - c->first] += next - row;
         row = next;

@@ -5,7 +5,7 @@
  * number n of a worker brings the n-th so many of them. An epoch is open until everybody who is
  * counted on has pushed beyond it. Then it is closed: rows that were not applied are lost (their
  * gradients were dropped, or their worker is gone), those that were applied more than once twice.
- * What comes of a closed epoch after all (of a worker that is back) is late.
+ * What comes of a closed epoch after all (of a worker that is back) is late, and lost no more.
  *
  * Where ps/0 hands batches out from a queue (queue.h) it knows of each whether it was used: an
  * epoch is open until all of it is.

@@ -129,6 +129,15 @@ static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *o
     m->sequence = (uint64_t)p->arrays;
 }
 
+/* As many batches as there are steps, shared out evenly, whoever is the fastest. */
+static uint64_t end_of_shares(const struct ps_role *p)
+{
+    const uint64_t last = p->config.last_step, left = last > p->step ? last - p->step : 0;
+    uint64_t batches = left;
+    for (int w = 0; w < p->options.workers; w++) batches += p->members[w].ledger.received;
+    return batches;
+}
+
 /* Plans are no longer than a part of an epoch, so that none is left behind for long. */
 static bool open_queue(struct ps_role *p, const struct ps_config *c)
 {
@@ -173,6 +182,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     const bool is_ours =
         data_share_is_queue(share) || share->workers == (uint64_t)p->options.workers;
     if (p->options.task == 0 && is_ours) p->coverage = r->config.coverage;
+    if (p->config.needs_everybody) p->share_end = end_of_shares(p);
     p->config.ledger = NULL;
     p->config.queue = NULL;
     tell_state(p, out);

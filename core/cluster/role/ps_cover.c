@@ -162,9 +162,19 @@ static uint64_t room(const struct ps_role *p)
     return left > open ? left - open : 0;
 }
 
+/* A worker has its share, however far the others are; what another ps has of it comes in any case.
+ */
+static bool is_in_share(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    const uint64_t workers = (uint64_t)p->options.workers;
+    const bool has_end = p->config.needs_everybody && !p->config.is_sync;
+    return !has_end || m->is_owed || m->ledger.received * workers + (uint64_t)worker < p->share_end;
+}
+
 bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 {
-    if (!is_queue(p)) return true;
+    if (!is_queue(p)) return is_in_share(p, worker);
     if (!batch_queue_plan(&p->queue, worker, room(p))) return false;
     if (!p->queue.plans[worker].is_told) ps_say_plan(p, worker, out);
     return true;

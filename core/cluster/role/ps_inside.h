@@ -138,6 +138,7 @@ struct ps_role {
     struct ps_counters counters;
     struct coverage coverage; /* ps/0: of what is applied */
     struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
+    uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
     struct patience patience;
     uint64_t term;     /* the highest that was heard of */
     uint64_t lease_ms; /* ps/0: until when its chief need not be heard */

@@ -306,20 +306,31 @@ static void set_ledgers(struct worker_task *w, const struct new_share *n)
     for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = all;
 }
 
+enum { SHARE_TEXT_MAX = 160 };
+static const char *share_text(const struct data_share *s, char text[SHARE_TEXT_MAX])
+{
+    char rows[ROWS_TEXT_MAX];
+    const unsigned long long workers = s->workers, batch = s->batch;
+    if (data_share_is_queue(s))
+        snprintf(text, SHARE_TEXT_MAX, "batches of %llu of %s for whoever comes", batch,
+                 rows_text(s, rows));
+    else
+        snprintf(text, SHARE_TEXT_MAX,
+                 "%llu worker%s with batches of %llu of %s and replicas_to_aggregate %llu", workers,
+                 workers == 1 ? "" : "s", batch, rows_text(s, rows),
+                 (unsigned long long)s->replicas);
+    return text;
+}
+
 static void tell_share(const struct data_share *was, const struct new_share *n)
 {
-    char rows_before[ROWS_TEXT_MAX], rows[ROWS_TEXT_MAX];
-    const struct data_share *now = &n->share;
-    log_line(n->left ? LOG_WARNING : LOG_INFO,
-             "the checkpoint is of %llu reader%s with batches of %llu of %s and "
-             "replicas_to_aggregate %llu, now there are %llu with %llu of %s and %llu: the run "
-             "goes on with epoch %llu, %llu rows are left out",
-             (unsigned long long)was->workers, was->workers == 1 ? "" : "s",
-             (unsigned long long)was->batch, rows_text(was, rows_before),
-             (unsigned long long)was->replicas, (unsigned long long)now->workers,
-             (unsigned long long)now->batch, rows_text(now, rows),
-             (unsigned long long)now->replicas, (unsigned long long)n->epoch + 1,
-             (unsigned long long)n->left);
+    char before[SHARE_TEXT_MAX], now[SHARE_TEXT_MAX];
+    log_line(
+        n->left ? LOG_WARNING : LOG_INFO,
+        "the checkpoint is of %s, now there are %s: the run goes on with epoch %llu, %llu rows "
+        "are left out",
+        share_text(was, before), share_text(&n->share, now), (unsigned long long)n->epoch + 1,
+        (unsigned long long)n->left);
 }
 
 /* What the checkpoint counts by is another order of rows, or they are of other files. */

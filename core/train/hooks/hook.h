@@ -43,7 +43,7 @@ struct rows_seen {
     uint64_t epoch, epochs; /* the first one, from 0, and how many, where they are told as one */
     uint64_t rows, applied; /* in all of these; of them */
     uint64_t twice, lost, late, total; /* of the whole run: of the epochs that are over; what came
-                                          of them after that; of all pushes */
+                                          of them after that (not lost any more); of all pushes */
     bool is_over;
     bool is_endless; /* of data that come while they are used: rows are those that have come */
     uint64_t left;   /* of these, at their end, for less than a push of everybody */

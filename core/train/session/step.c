@@ -277,5 +277,7 @@ err session_plan_batches(struct session *s, uint64_t first, const uint64_t *rang
         return fail(ERR_INPUT, "data.train: batches that are handed out cannot be read here");
     const err e = calls->plan(s->train_data, first, ranges, count, &is_void);
     if (e) return fail_prefix(e, "data.train");
-    return is_void ? seek(s, s->batches) : OK;
+    if (!is_void) return OK;
+    rows_revoke(&s->rows, s->batches);
+    return seek(s, s->batches);
 }

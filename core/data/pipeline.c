@@ -482,8 +482,8 @@ static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *r
 bool stream_has_batch(const struct stream_options *o, uint64_t index)
 {
     uint64_t position;
-    const uint64_t rounds = index / stream_per_push(o) + 1;
-    return !__builtin_mul_overflow(rounds, stream_per_round(o), &position) &&
+    return !__builtin_add_overflow(index / stream_per_push(o), UINT64_C(1), &position) &&
+           !__builtin_mul_overflow(position, stream_per_round(o), &position) &&
            !__builtin_mul_overflow(position, (uint64_t)o->batch, &position) &&
            position <= STREAM_POSITION_MAX;
 }

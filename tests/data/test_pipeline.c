@@ -421,6 +421,7 @@ static void a_place_beyond_the_stream_is_refused_and_nothing_changes(void **stat
         o.shuffle = false;
         struct batch_source *p = open_pipeline(&d, &o);
         next_rows(p, 10, rows);
+        assert_int_equal(p->calls->seek(p, UINT64_MAX), ERR_INPUT);
         assert_int_equal(p->calls->seek(p, UINT64_MAX / 3), ERR_INPUT);
         assert_non_null(strstr(error_text(), "beyond the stream"));
         next_rows(p, 10, rows);

@@ -183,13 +183,23 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
     go_on_without(p, worker, out);
 }
 
+static void end_without(struct ps_role *p, int worker, struct outbox *out)
+{
+    outbox_log(out, "worker/%d never came, and nothing is left for it to do", worker);
+    member_set_standing(&p->members[worker], EXCUSED);
+    go_on_without(p, worker, out);
+}
+
 static void excuse_absent(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
-        if (gone_ms >= absence_limit_ms(p, m) || is_too_late(p, w)) excuse(p, w, out);
+        if (gone_ms >= absence_limit_ms(p, m))
+            excuse(p, w, out);
+        else if (is_too_late(p, w))
+            end_without(p, w, out);
     }
 }
 

@@ -340,6 +340,17 @@ static const char *nothing_text(const struct progress *p, const struct run_view 
                : "; nothing was trained: the checkpoint is of the last step already";
 }
 
+/* Also of the epoch that is open, of which no line tells. */
+static void warn_of_lost_rows(const struct rows_seen *r)
+{
+    if (r->is_endless || (!r->lost && !r->twice)) return;
+    log_line(
+        LOG_WARNING,
+        "rows of the run: %llu used, %llu of them twice, %llu lost: their gradients were dropped, "
+        "or who was to bring them is gone",
+        (unsigned long long)r->total, (unsigned long long)r->twice, (unsigned long long)r->lost);
+}
+
 static void print_end(const struct progress *p, const struct run_view *v)
 {
     char count[COUNT_TEXT_MAX], text[EVALUATION_TEXT_MAX];
@@ -351,6 +362,7 @@ static void print_end(const struct progress *p, const struct run_view *v)
         evaluation_text(v->session, &p->evaluation, p->final_step, "test", text);
     else
         snprintf(text, sizeof text, "step %llu", (unsigned long long)p->final_step);
+    warn_of_lost_rows(&p->covered);
     count_text(rate(p, v, p->first), count);
     struct result_lines lines;
     fprintf(result_lines_begin(&lines), "%s, %.2f s, %s examples/s%s\n", text, training_seconds(p),

@@ -325,8 +325,9 @@ static void check_verdicts(struct world *world)
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code) continue;
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
-        bool has_own_reason = actor->is_severed || is_crossing(world, actor) ||
-                              has_ended_alone(first) || world->profile.story == STORY_HARSH;
+        bool has_own_reason = world->counters.moved || actor->is_severed ||
+                              is_crossing(world, actor) || has_ended_alone(first) ||
+                              world->profile.story == STORY_HARSH;
         if (has_own_reason && is_fine_alone) continue;
         blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first), first->code,
               first->text, actor_name(actor), actor->code, actor->text);

@@ -377,6 +377,7 @@ static void rows_that_came_with_values_are_not_asked_for(void **state)
         open_world(&w, placements[i]);
         prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
         prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
+        rows_revoke(&w.rows); /* what was named before, and not what is named now */
         rows_put(&w.rows);
         bring_rows(&w, 2);
         assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
@@ -395,9 +396,9 @@ static void rows_of_another_batch_or_of_none_that_is_known_are_asked_for(void **
         prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
         prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
         rows_put(&w.rows);
-        if (way == 3) rows_revoke(&w.rows, 2); /* it was another one that was named */
+        if (way == 3) rows_revoke(&w.rows); /* it was another one that was named */
         bring_rows(&w, way == 0 ? 3 : 2);
-        if (way == 4) rows_revoke(&w.rows, 2);
+        if (way == 4) rows_revoke(&w.rows);
         if (way == 1) rows_forget(&w.rows, PS - 1);
         if (way == 2) rows_bind(&w.rows, 0, w.windows[0], false);
         assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);

@@ -105,7 +105,7 @@ void rows_copy_front(const struct rows *r, int ps, void *ret)
 
 void rows_came(struct rows *r, int ps, uint64_t batch)
 {
-    if (rows_are_used(r) && batch + 1 != r->revoked) r->links[ps].came = batch + 1;
+    if (rows_are_used(r) && !r->is_revoked) r->links[ps].came = batch + 1;
 }
 
 void rows_forget(struct rows *r, int ps)
@@ -262,11 +262,11 @@ static bool have_come(const struct rows *r, const struct prepared *p)
     return true;
 }
 
-void rows_revoke(struct rows *r, uint64_t batch)
+/* A number says nothing here: it may come back for another batch. */
+void rows_revoke(struct rows *r)
 {
-    r->revoked = batch + 1;
-    for (int ps = 0; ps < r->ps_count && rows_are_used(r); ps++)
-        if (r->links[ps].came == r->revoked) r->links[ps].came = 0;
+    r->is_revoked = true;
+    for (int ps = 0; ps < r->ps_count; ps++) rows_forget(r, ps);
 }
 
 /* Only a batch that trains is named by a push. */
@@ -396,7 +396,7 @@ void rows_put(struct rows *r)
         link->came = 0;
     }
     r->names_next = next->is_there;
-    if (r->revoked == p->batch.index + 1) r->revoked = 0;
+    r->is_revoked = false;
     p->is_there = false;
     r->current = !r->current;
 }

@@ -67,7 +67,7 @@ struct rows {
     struct lookup_order *order; /* [inputs of the graph] */
     size_t *bytes;              /* [ps_count] scratch */
     bool names_next;            /* the fronts name the rows of the next batch */
-    uint64_t revoked;           /* 1 + number of one that was named and is another now; 0: none */
+    bool is_revoked;            /* what they named is void, whatever comes of it */
     struct prepared batches[2]; /* the one that is computed, and the next */
     int current;
 };
@@ -97,8 +97,9 @@ size_t rows_push_bytes(const struct rows_link *); /* of the front that is to be 
 void rows_copy_front(const struct rows *, int ps, void *ret);
 /* In the back of the window are the rows of batch number `batch`, or of none that is known. */
 void rows_came(struct rows *, int ps, uint64_t batch);
-/* The batch of this number is another one than was named, whatever comes for it. */
-void rows_revoke(struct rows *, uint64_t batch);
+/* Other batches come next than those before: what the last rows_put named is not taken for theirs,
+ * be it there or on its way. */
+void rows_revoke(struct rows *);
 void rows_forget(struct rows *, int ps);
 size_t rows_window_bytes(const struct rows *, int ps); /* 0: no tables there */
 

@@ -252,7 +252,7 @@ int session_lacks_batches(const struct session *s)
 
 /* The stream is a function of the index, and random draws are numbered by the same index: a run
  * that was restored drops out what the undisturbed one would have dropped out. A batch that was
- * sent ahead is of the old place. */
+ * sent ahead, or whose rows were named, is of the old place. */
 static err seek(struct session *s, uint64_t batch)
 {
     const err e = s->train_data->calls->seek(s->train_data, batch);
@@ -260,6 +260,7 @@ static err seek(struct session *s, uint64_t batch)
     s->sent_rows = 0;
     session_forget_foreseen(s);
     s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
+    rows_revoke(&s->rows);
     s->batches = batch;
     return OK;
 }
@@ -277,7 +278,5 @@ err session_plan_batches(struct session *s, uint64_t first, const uint64_t *rang
         return fail(ERR_INPUT, "data.train: batches that are handed out cannot be read here");
     const err e = calls->plan(s->train_data, first, ranges, count, &is_void);
     if (e) return fail_prefix(e, "data.train");
-    if (!is_void) return OK;
-    rows_revoke(&s->rows, s->batches);
-    return seek(s, s->batches);
+    return is_void ? seek(s, s->batches) : OK;
 }

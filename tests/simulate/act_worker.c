@@ -67,19 +67,26 @@ static bool is_fed(struct world *world, struct actor *worker, uint64_t batch)
     return batch < worker->fed_end;
 }
 
-/* 1 + the batch of the data that this push is of; 0: rows are shared. */
-static uint64_t data_of(struct world *world, struct actor *worker, uint64_t number)
+uint64_t worker_planned(const struct actor *worker, uint64_t number)
 {
     uint64_t left = number - worker->plan_first;
-    if (!data_share_is_queue(&world->profile.config.coverage.share)) return 0;
     for (int i = 0; i < 2 * worker->plan_count && number >= worker->plan_first; i += 2) {
         const uint64_t count = worker->plan[i + 1] - worker->plan[i];
         if (left < count) return 1 + worker->plan[i] + left;
         left -= count;
     }
-    blame(world, "%s was not told which batch its push %llu is of", actor_name(worker),
-          (unsigned long long)number + 1);
     return 0;
+}
+
+/* 1 + the batch of the data that this push is of; 0: rows are shared. */
+static uint64_t data_of(struct world *world, struct actor *worker, uint64_t number)
+{
+    if (!data_share_is_queue(&world->profile.config.coverage.share)) return 0;
+    const uint64_t data = worker_planned(worker, number);
+    if (!data)
+        blame(world, "%s was not told which batch its push %llu is of", actor_name(worker),
+              (unsigned long long)number + 1);
+    return data;
 }
 
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
@@ -113,8 +120,9 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
     worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
     world->counters.starved += worker->is_starved;
     worker->wanted = 0;
-    const uint64_t wanted = action->compute.batch + 1;
-    if (!worker->is_starved && !rows_have_come(world, worker, wanted)) {
+    const uint64_t came = action->compute.batch + 1;
+    const uint64_t wanted = worker->computed.data ? worker->computed.data : came;
+    if (!worker->is_starved && !rows_have_come(world, worker, came)) {
         rows_ask_all(world, worker, action, wanted);
         return;
     }
@@ -326,6 +334,7 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         worker->plan_count = action->plan.count;
         memcpy(worker->plan, action->plan.ranges,
                2 * (size_t)action->plan.count * sizeof *worker->plan);
+        rows_planned(world, worker);
         break;
     case ACTION_ADOPTED:
         TRACE(world, "%s takes part from step %llu on", actor_name(worker),
@@ -552,7 +561,7 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     if (parcel->message.code & VALUES_FINAL)
         world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
-    if (!(parcel->message.code & VALUES_HELD)) rows_hear_values(world, view);
+    if (!(parcel->message.code & VALUES_HELD)) rows_hear_values(world, worker, view);
     bool travels = parcel->message.length && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
     check_ahead(world, worker, ps, parcel);

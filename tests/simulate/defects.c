@@ -37,6 +37,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ROWS_ANSWER_OLD] = "rows_answer_old",
     [DEFECT_ROWS_IDS_OLD] = "rows_ids_old",
     [DEFECT_ROWS_STAY] = "rows_stay",
+    [DEFECT_ROWS_PLANNED] = "rows_planned",
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
     [DEFECT_QUEUE_LOST] = "queue_lost",
     [DEFECT_FED_AGAIN] = "fed_again",

@@ -1,8 +1,8 @@
 /* rows.c - rows of tables, which tasks carry beside what the roles say.
  *
- * What a batch names is the batch itself, and all are of one size, so that nobody can tell the rows
- * of one from those of another by looking at them. An evaluation wants a few such batches of its
- * own, one after the other.
+ * What a batch names is the batch itself, of the data where these are handed out, and all are of
+ * one size, so that nobody can tell the rows of one from those of another by looking at them. An
+ * evaluation wants a few such batches of its own, one after the other.
  */
 #include <string.h>
 
@@ -39,6 +39,12 @@ static struct parcel *post(struct world *world, struct actor *from, int peer, ui
         .sequence = sequence,
     };
     return parcel;
+}
+
+/* 1 + the batch */
+static uint64_t named_by(const struct content *gradient)
+{
+    return gradient->data ? gradient->data : gradient->batch + 1;
 }
 
 /* ---- of a ps ---- */
@@ -88,7 +94,7 @@ static void keep_ids(struct world *world, struct actor *ps, int worker, uint32_t
     const struct content *front = &ps->windows[worker]->gradient[ROWS_AT];
     struct rows_ids *ids = &ps->ids[worker];
     if (!(code & ROWS_BROUGHT))
-        ids->pushed = front->batch + 1;
+        ids->pushed = named_by(front);
     else if (!is_broken(world, DEFECT_ROWS_IDS_OLD))
         ids->pushed = ids->wanted;
     ids->wanted = front->wanted;
@@ -100,9 +106,10 @@ void rows_check_applied(struct world *world, const struct actor *ps, int worker,
                         const struct content *gradient)
 {
     const uint64_t pushed = ps->ids[worker].pushed;
-    if (!has_rows(world, ps->index) || pushed == gradient->batch + 1) return;
+    if (!has_rows(world, ps->index) || pushed == named_by(gradient)) return;
     blame(world, "%s applies gradients of batch %llu of worker/%d to rows of batch %lld",
-          actor_name(ps), (unsigned long long)gradient->batch, worker, (long long)pushed - 1);
+          actor_name(ps), (unsigned long long)named_by(gradient) - 1, worker,
+          (long long)pushed - 1);
 }
 
 void rows_heard_by_ps(struct world *world, struct actor *ps, int worker,
@@ -170,7 +177,12 @@ void rows_before_push(struct world *world, struct actor *worker, int ps, const s
 void rows_name_next(struct world *world, struct actor *worker)
 {
     if (!world->profile.has_rows) return;
-    const uint64_t next = chance(world, NAMED_PERCENT) ? worker->computed.batch + 2 : 0;
+    const uint64_t number = worker->computed.batch + 1;
+    const uint64_t batch = worker->computed.data ? worker_planned(worker, number) : number + 1;
+    const uint64_t next = chance(world, NAMED_PERCENT) ? batch : 0;
+    worker->named = next;
+    worker->named_number = number;
+    worker->is_revoked = false;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         struct view *view = &worker->views[ps];
         struct content *window = view->gradient ? view->gradient : view->kept;
@@ -180,10 +192,21 @@ void rows_name_next(struct world *world, struct actor *worker)
     }
 }
 
-bool rows_have_come(const struct world *world, const struct actor *worker, uint64_t wanted)
+/* Another batch may come in the place of the one that was named. */
+void rows_planned(struct world *world, struct actor *worker)
+{
+    const bool is_void =
+        worker->named && worker_planned(worker, worker->named_number) != worker->named;
+    if (!is_void || is_broken(world, DEFECT_ROWS_PLANNED)) return;
+    worker->is_revoked = true;
+    for (int ps = 0; ps < world->profile.ps_count; ps++) worker->views[ps].rows_of = 0;
+    world->counters.revoked++;
+}
+
+bool rows_have_come(const struct world *world, const struct actor *worker, uint64_t came)
 {
     for (int ps = 0; ps < world->profile.ps_count; ps++)
-        if (has_rows(world, ps) && worker->views[ps].rows_of != wanted) return false;
+        if (has_rows(world, ps) && worker->views[ps].rows_of != came) return false;
     return true;
 }
 
@@ -303,9 +326,10 @@ void rows_heard_by_worker(struct world *world, struct actor *worker, int ps,
     go_on(world, worker);
 }
 
-void rows_hear_values(struct world *world, struct view *view)
+void rows_hear_values(struct world *world, const struct actor *worker, struct view *view)
 {
-    const uint64_t came = rows_with_values(&view->asked);
+    uint64_t came = rows_with_values(&view->asked);
+    if (worker->is_revoked) came = 0;
     if (came || !is_broken(world, DEFECT_ROWS_STAY)) view->rows_of = came;
     world->counters.named += came != 0;
 }

@@ -174,6 +174,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.unfed += world.counters.unfed > 0;
         sum.named += world.counters.named > 0;
         sum.asked += world.counters.asked > 0;
+        sum.revoked += world.counters.revoked > 0;
         sum.departed += world.counters.departed > 0;
         sum.moved += world.counters.moved > 0;
     }
@@ -187,6 +188,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.moved > SEEDS / 50);
     assert_true(sum.named > SEEDS / 2);
     assert_true(sum.asked > SEEDS / 2);
+    assert_true(sum.revoked > 0);
     assert_true(sum.departed > SEEDS / 10);
 }
 

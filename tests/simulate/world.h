@@ -132,8 +132,8 @@ struct view {
     struct windows *own;                /* where memory is not shared */
     const struct row_back *back;        /* NULL, as gradient */
     struct rows_asked asked;
-    bool was_brought;                   /* the push is of rows that the ps has brought */
-    uint64_t rows_of;                   /* 1 + the batch whose rows came with the values; 0: none */
+    bool was_brought; /* the push is of rows that the ps has brought */
+    uint64_t rows_of; /* 1 + number of the push whose rows came with the values; 0: of none */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
     uint64_t dropped;                   /* of the last one that was dropped */
 };
@@ -198,13 +198,15 @@ struct actor {
     struct link *attempts[PS_MAX];
     int tries[PS_MAX];
     struct view views[PS_MAX];
-    int seen[PS_MAX];        /* nodes, while it computes */
-    struct content computed; /* its last gradient */
-    bool is_starved;         /* what its step begins from does not all come */
-    uint64_t wanted;         /* 1 + the batch whose rows it waits for; 0: none */
-    struct action evaluates; /* of the chief, once more */
-    uint64_t fed, fed_end;   /* batches that the chief has sent and that lie ready: from, to */
-    int adopted;             /* generations that it took part in, in this life */
+    int seen[PS_MAX];             /* nodes, while it computes */
+    struct content computed;      /* its last gradient */
+    bool is_starved;              /* what its step begins from does not all come */
+    uint64_t wanted;              /* 1 + the batch whose rows it waits for; 0: none */
+    uint64_t named, named_number; /* likewise with its last push, for the push of this number */
+    bool is_revoked;              /* that one is another now */
+    struct action evaluates;      /* of the chief, once more */
+    uint64_t fed, fed_end;        /* batches that the chief has sent and that lie ready: from, to */
+    int adopted;                  /* generations that it took part in, in this life */
     uint64_t plan_first, plan[PLAN_NUMBERS_MAX]; /* [2 plan_count] batches of the data */
     int plan_count;
     /* of the chief */
@@ -267,6 +269,7 @@ struct counters {
     int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;         /* tickets that were asked for beyond the last step */
     int named, asked; /* batches whose rows came with values; or were asked for */
+    int revoked;      /* that were named, and others came in their place */
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */
@@ -383,6 +386,8 @@ void worker_end_work(struct world *, struct actor *, const struct action *);
 void worker_died(struct world *, struct actor *);
 void worker_part(struct world *, struct actor *, int ps); /* a piece is computed */
 void worker_computes(struct world *, struct actor *); /* all that its step begins from is there */
+/* 1 + the batch of the data that its push of this number is to be of; 0: it was not told. */
+uint64_t worker_planned(const struct actor *, uint64_t number);
 /* What is in front of piece `end` has changed while the worker computes. */
 void worker_sees_change(struct actor *, int ps, int first, int count);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
@@ -403,10 +408,11 @@ void rows_heard_by_worker(struct world *, struct actor *, int ps, const struct p
 void rows_check_applied(struct world *, const struct actor *ps, int worker,
                         const struct content *gradient);
 void rows_check_told(struct world *, struct actor *ps, int worker, const struct message *);
-void rows_hear_values(struct world *, struct view *);
+void rows_hear_values(struct world *, const struct actor *worker, struct view *);
 void rows_name_next(struct world *, struct actor *worker); /* with the step's, before they leave */
-/* `wanted`: see struct content. */
-bool rows_have_come(const struct world *, const struct actor *worker, uint64_t wanted);
+void rows_planned(struct world *, struct actor *worker);   /* its batches may be others now */
+/* came: see struct view. wanted: struct actor */
+bool rows_have_come(const struct world *, const struct actor *worker, uint64_t came);
 void rows_take(struct world *, struct actor *worker, uint64_t wanted);
 /* The work begins with that, and fails where it is over and still wants some. */
 void rows_ask_all(struct world *, struct actor *worker, const struct action *work, uint64_t wanted);

@@ -70,12 +70,17 @@ int stage_run(struct stage *s, int events_max)
     return happened;
 }
 
+/* In steps as of tasks that run: a longer one is a standstill, which counts for no limit. */
 void stage_pass_time(struct stage *s, uint64_t ms)
 {
-    s->world.now_us += ms * 1000;
-    for (int i = 0; i < ACTORS_MAX; i++)
-        if (actor_is_running(&s->world.actors[i])) world_tick(&s->world, &s->world.actors[i]);
-    look(s);
+    while (ms) {
+        const uint64_t step_ms = ms < STANDSTILL_MS ? ms : STANDSTILL_MS;
+        ms -= step_ms;
+        s->world.now_us += step_ms * 1000;
+        for (int i = 0; i < ACTORS_MAX; i++)
+            if (actor_is_running(&s->world.actors[i])) world_tick(&s->world, &s->world.actors[i]);
+        look(s);
+    }
 }
 
 /* ---- links ---- */

@@ -13,7 +13,7 @@
 
 enum {
     STAGE_ARRAYS = 2,      /* of a block: values and one slot */
-    STAGE_LIMIT_MS = 1000, /* of every wait but these */
+    STAGE_LIMIT_MS = 3000, /* of every wait but these */
     STAGE_SAVE_LIMIT_MS = 500,
     STAGE_RESTART_LIMIT_MS = 5000,
     STAGE_STOP_LIMIT_MS = 500,

@@ -116,12 +116,67 @@ static void roles_end_with_codes_of_the_table_and_pass_on_no_others(void **state
     }
 }
 
+/* How many messages of the type were sent to this peer. */
+static int count_sent(const struct outbox *out, int peer, uint32_t type)
+{
+    int count = 0;
+    for (int i = 0; i < out->count; i++) {
+        const struct action *a = &out->at[i];
+        count += a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type;
+    }
+    return count;
+}
+
+static void a_worker_answers_the_verdict_on_the_link_that_it_came_on(void **state)
+{
+    static const uint64_t bytes[1] = {4};
+    const struct worker_options options = {
+        .ps_count = 1, .workers = 2, .incarnation = 1, .block_bytes = bytes};
+    struct role *role = worker_role_new(&options);
+    struct outbox out = {0};
+    const struct message m = saying(MESSAGE_VERDICT, 0, "");
+    role->ops->start(role, 1, &out);
+    role->ops->peer_up(role, JOB_PS, 0, 7, &out);
+    outbox_empty(&out);
+    role->ops->message(role, JOB_PS, 0, &m, &out);
+    assert_int_equal(count_sent(&out, 0, MESSAGE_VERDICT), 1);
+    outbox_free(&out);
+    worker_role_free(role);
+}
+
+static void a_ps_awaits_an_answer_of_each_worker_and_tells_it_again(void **state)
+{
+    const struct ps_options options = {.workers = 3, .incarnation = 1};
+    struct role *role = ps_role_new(&options);
+    struct outbox out = {0};
+    const struct message m = saying(MESSAGE_VERDICT, 0, "");
+    role->ops->start(role, 1, &out);
+    for (int w = 0; w < 3; w++) role->ops->peer_up(role, JOB_WORKER, w, 7, &out);
+    for (int w = 0; w < 3; w++) assert_false(ps_role_awaits(role, w));
+    role->ops->message(role, JOB_WORKER, 0, &m, &out);
+    assert_false(ps_role_awaits(role, 0)); /* it has said so itself */
+    role->ops->message(role, JOB_WORKER, 1, &m, &out);
+    assert_false(ps_role_awaits(role, 1));
+    outbox_empty(&out);
+    assert_true(ps_role_awaits(role, 2));
+    role->ops->peer_lost(role, JOB_WORKER, 2, "the link was reset", &out);
+    role->ops->peer_up(role, JOB_WORKER, 2, 7, &out);
+    assert_int_equal(count_sent(&out, 2, MESSAGE_VERDICT), 1);
+    assert_true(ps_role_awaits(role, 2));
+    role->ops->message(role, JOB_WORKER, 2, &m, &out);
+    assert_false(ps_role_awaits(role, 2));
+    outbox_free(&out);
+    ps_role_free(role);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_of_the_table_are_taken_as_they_are),
         cmocka_unit_test(any_other_code_becomes_that_of_a_lost_peer),
         cmocka_unit_test(roles_end_with_codes_of_the_table_and_pass_on_no_others),
+        cmocka_unit_test(a_worker_answers_the_verdict_on_the_link_that_it_came_on),
+        cmocka_unit_test(a_ps_awaits_an_answer_of_each_worker_and_tells_it_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

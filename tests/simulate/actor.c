@@ -6,7 +6,9 @@
 
 enum {
     OUTBOX_MAX = 64,    /* actions of one event, for each peer and once more */
-    LINGER_US = 400000, /* a ps waits so long for its workers to hang up */
+    LINGER_US = 400000, /* a ps waits so long for its workers to hang up, */
+    TELL_US = 5000000,  /* and to answer the verdict */
+    LOOK_US = 100000,
 };
 
 /* Until what it is busy with was told to be done, which may be a later event of the same time. */
@@ -172,8 +174,30 @@ struct action actor_end_work(struct actor *actor, enum action_type type)
     return work;
 }
 
+/* A ps whose workers have not answered the verdict, and are there or about to be back. */
+bool actor_lingers(struct world *world, struct actor *actor)
+{
+    const bool is_ps = actor->job == JOB_PS && !is_broken(world, DEFECT_ANSWER_MISSED);
+    bool waits = false;
+    for (int w = 0; is_ps && w < world->profile.workers; w++) {
+        const bool is_near = actor->links[w] || world->now_us - actor->lost_us[w] < TELL_US;
+        waits |= actor->met[w] && is_near && ps_role_awaits(actor->role, w);
+    }
+    waits = waits && world->now_us - actor->ended_us < TELL_US;
+    if (waits) actor_add(world, actor, EVENT_LEAVE, LOOK_US);
+    return waits;
+}
+
+/* With all that has not come yet. */
+static void lose_verdict(struct world *world, struct actor *ps)
+{
+    struct link *link = ps->links[world->profile.loses_verdict_of];
+    if (link) network_reset(world, link, TO_PS);
+}
+
 static void end(struct world *world, struct actor *actor, const struct action_end *action)
 {
+    if (actor->job == JOB_PS && world->profile.loses_verdict) lose_verdict(world, actor);
     actor->has_ended = true;
     actor->ended_us = world->now_us;
     actor->code = action->code;

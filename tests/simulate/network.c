@@ -212,7 +212,7 @@ void network_notice(struct world *world, struct link *link, enum direction end)
     enum direction away = end == TO_PS ? TO_WORKER : TO_PS;
     uint64_t sent = (uint64_t)link->queues[away].count;
     if (!link->is_cut) {
-        actors_sever(world);
+        if (!ps_at(world, link->ps)->has_ended) actors_sever(world); /* who has tells again */
         let_go(world, link, end, (int)draw(world, sent + 1));
     }
     lose(world, link, end, link->is_cut ? "the link was cut" : "the link was reset");
@@ -319,7 +319,8 @@ static void hand_over(struct world *world, struct link *link, enum direction end
 {
     struct actor *actor = actor_at(world, link, end);
     int peer = index_of_peer(link, end);
-    if (actor->has_ended || actor->links[peer] != link) return;
+    const bool is_answer = actor->job == JOB_PS && parcel->message.type == MESSAGE_VERDICT;
+    if ((actor->has_ended && !is_answer) || actor->links[peer] != link) return;
     struct message m = parcel->message;
     if (m.body_bytes) m.body = parcel->body;
     trace_message(world, actor, peer_of(world, actor, peer), &m);

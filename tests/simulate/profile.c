@@ -452,6 +452,13 @@ void profile_add_resets(uint64_t seed, struct profile *p)
     }
 }
 
+void profile_add_lost_verdict(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "verdict"), .profile = p};
+    p->loses_verdict = p->story != STORY_CALM && below(&dice, 2);
+    p->loses_verdict_of = (int)below(&dice, (uint64_t)p->workers);
+}
+
 void profile_describe(const struct profile *p, char *ret_text, size_t size)
 {
     const struct ps_config *c = &p->config;

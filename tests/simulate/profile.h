@@ -68,7 +68,9 @@ struct profile {
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
     int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
-    bool hears_at_work;  /* a worker hears what happens while it computes, publishes, evaluates */
+    bool loses_verdict;
+    int loses_verdict_of; /* the worker */
+    bool hears_at_work;   /* a worker hears what happens while it computes, publishes, evaluates */
     /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
     struct fault faults[FAULTS_MAX];
@@ -78,6 +80,8 @@ struct profile {
 void profile_draw(uint64_t seed, struct profile *ret);
 /* And single connections that are reset, often while a checkpoint is made. */
 void profile_add_resets(uint64_t seed, struct profile *);
+/* And in half of them each ps loses the link to one worker as it tells the verdict. */
+void profile_add_lost_verdict(uint64_t seed, struct profile *);
 /* And in half of the runs pushes in parts. */
 void profile_add_parts(uint64_t seed, struct profile *);
 /* And in half of them a chief that feeds the others, in a quarter batches that come late. */

@@ -174,6 +174,7 @@ static void happen_to_actor(struct world *world, const struct event *event)
         return;
     }
     if (event->life != actor->life || !actor->is_alive) return;
+    if (event->kind == EVENT_LEAVE && actor_lingers(world, actor)) return;
     if (event->kind == EVENT_LEAVE) {
         actor->has_left = true;
         network_leave(world, actor, true);
@@ -297,6 +298,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     struct profile profile;
     profile_draw(options->seed, &profile);
     if (!options->has_no_resets) profile_add_resets(options->seed, &profile);
+    if (!options->has_no_resets) profile_add_lost_verdict(options->seed, &profile);
     if (!options->has_no_parts) profile_add_parts(options->seed, &profile);
     profile.has_rows = !options->has_no_rows;
     if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);

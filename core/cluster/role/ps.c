@@ -50,6 +50,7 @@ static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 void ps_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->phase == ENDED) return;
+    if (from != NOBODY) p->members[from].knows_end = true;
     ps_take_back(p, out);
     ps_set_life(p, ENDED);
     p->verdict_from = from;
@@ -345,6 +346,7 @@ static void on_message(struct role *role, enum job job, int worker, const struct
                        struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
     if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
     const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
@@ -551,6 +553,14 @@ int ps_role_chief(const struct role *role)
 bool ps_role_obeys(const struct role *role, int worker)
 {
     return ps_obeys((const struct ps_role *)role, worker);
+}
+
+bool ps_role_awaits(const struct role *role, int worker)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    const struct member *m = &p->members[worker];
+    const bool is_told = member_is_here(m) || m->standing != EXCUSED; /* or will be */
+    return p->phase == ENDED && !ps_has_moved(p) && !m->knows_end && !m->has_left && is_told;
 }
 
 bool ps_role_is_serving(const struct role *role)

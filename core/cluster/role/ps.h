@@ -123,6 +123,9 @@ uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */
 bool ps_role_is_serving(const struct role *);
+/* It has ended, and the worker has not answered the verdict, which may be lost with its link: on a
+ * new one it is told again. */
+bool ps_role_awaits(const struct role *, int worker);
 uint64_t ps_role_term(const struct role *);
 int ps_role_chief(const struct role *);              /* the worker that leads, here or not */
 bool ps_role_obeys(const struct role *, int worker); /* it is here, and leads */

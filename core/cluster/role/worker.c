@@ -32,12 +32,12 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
     return &outbox_add_send(out, (struct action_send){ps, m})->message;
 }
 
-void worker_end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
+void worker_end(struct worker_role *w, int code, const char *text, struct outbox *out)
 {
     if (w->phase == ENDED) return;
     worker_set_life(w, ENDED);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        if (w->servers[ps].contact == GONE || ps == except) continue;
+        if (w->servers[ps].contact == GONE) continue;
         struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
         m->sequence = w->leads ? 1 + w->term : 0;
         message_say_verdict(m, code, w->is_relaying ? "" : w->name, text, out);
@@ -194,13 +194,13 @@ void worker_role_finish(struct role *role, int code, const char *why, struct out
     worker_ask_all_to_stop(w, NOBODY, out);
 }
 
-static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+static void verdict(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
     const int code = message_verdict(m, text);
     w->is_relaying = true;
     if (code == EXIT_TIMEOUT) worker_tell_wait(w, out);
-    worker_end(w, code, text, ps, out);
+    worker_end(w, code, text, out);
 }
 
 bool worker_stops_job(const struct worker_role *w)
@@ -260,7 +260,7 @@ static void stop_job(struct worker_role *w, int code, const char *why, bool was_
         worker_set_life(w, ENDED);
         outbox_end(out, code, why);
     } else {
-        worker_end(w, code, why, NOBODY, out);
+        worker_end(w, code, why, out);
     }
 }
 
@@ -368,7 +368,7 @@ static void hear_signal(struct worker_role *w, struct outbox *out)
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
 {
-    worker_end((struct worker_role *)role, code, why, NOBODY, out);
+    worker_end((struct worker_role *)role, code, why, out);
 }
 
 /* ---- events ---- */
@@ -471,7 +471,7 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
     else if (m->type == MESSAGE_STATE)
         state(w, ps, m, out);
     else if (m->type == MESSAGE_VERDICT)
-        verdict(w, ps, m, out);
+        verdict(w, m, out);
     else if (m->type == MESSAGE_STOP)
         stop_message(w, ps, m, out);
     else if (m->type == MESSAGE_MOVE)
@@ -498,11 +498,11 @@ static void on_done(struct role *role, enum action_type done, err result, const 
     else if (done == ACTION_COMPUTE && result == ERR_STOPPED)
         worker_bring_nothing(w, out);
     else if (result)
-        worker_end(w, exit_code_of(result), text, NOBODY, out);
+        worker_end(w, exit_code_of(result), text, out);
     else if (done == ACTION_COMPUTE && w->phase == COMPUTING)
         worker_push(w, out);
     else if (done == ACTION_EVALUATE && w->phase == EVALUATING)
-        worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", NOBODY, out);
+        worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", out);
 }
 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
@@ -574,7 +574,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
         if (w->ending == DEPARTS && !w->unheard && can_be_spared(w))
             say_gone(w, false, out);
         else
-            worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+            worker_end(w, w->stop_code, w->stop_text, out);
         return;
     }
     worker_watch_lease(w, out);

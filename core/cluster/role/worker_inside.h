@@ -174,7 +174,8 @@ void worker_depart(struct worker_role *, struct outbox *);
 void worker_ask_to_leave(struct worker_role *, struct outbox *);
 /* In the outbox: what it says more is added to it. */
 struct message *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
-void worker_end(struct worker_role *, int code, const char *text, int except, struct outbox *);
+/* All ps hear of it; for who has said so itself it is the answer that this has been heard. */
+void worker_end(struct worker_role *, int code, const char *text, struct outbox *);
 void worker_enter(struct worker_role *, enum worker_life); /* and nobody has answered yet */
 
 /* worker_states.c: the only places where these change, each to what may follow. */

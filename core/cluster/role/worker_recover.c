@@ -189,7 +189,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED) return;
     if (choice->result) {
-        worker_end(w, exit_code_of(choice->result), choice->text, NOBODY, out);
+        worker_end(w, exit_code_of(choice->result), choice->text, out);
         return;
     }
     note_choice(w, choice, out);

@@ -146,7 +146,7 @@ static void evaluate(struct worker_role *w, struct outbox *out)
 void worker_conclude(struct worker_role *w, struct outbox *out)
 {
     if (w->stop_code) {
-        worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+        worker_end(w, w->stop_code, w->stop_text, out);
         return;
     }
     evaluate(w, out);

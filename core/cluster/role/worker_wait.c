@@ -91,7 +91,7 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     if (wait.is_chiefs) snprintf(chief, sizeof chief, "%d", worker_chief(w));
     snprintf(what, sizeof what, "%s %s%s (%s)", awaited, wait.what, chief, wait.flag);
     if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
-        worker_end(w, EXIT_TIMEOUT, text, NOBODY, out);
+        worker_end(w, EXIT_TIMEOUT, text, out);
 }
 
 /* Who set the limit has told what it missed, and may not see why: a worker that it waits for can be

@@ -368,8 +368,11 @@ static void on_message(void *context, struct link *link, const struct message *m
         ps_task_trace_message(p, connection->worker, m);
         return;
     }
-    if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
     const int worker = connection->worker;
+    if (p->task.has_ended) { /* its bytes are read, and nothing else counts */
+        if (m->type == MESSAGE_VERDICT) task_message(&p->task, worker, m);
+        return;
+    }
     if (m->type == MESSAGE_ROWS) {
         if (ps_tables_heard(p, worker, m)) break_off(connection);
         return;
@@ -458,12 +461,18 @@ static void flushed(struct task *t)
     ps_task_visit_flushed((struct ps_task *)t);
 }
 
+static bool awaits(const struct task *t, int worker)
+{
+    return ps_role_awaits(t->role, worker);
+}
+
 static const struct task_ops ops = {.act = act,
                                     .flushed = flushed,
                                     .pump = pump,
                                     .send = ps_task_values_send,
                                     .tick = tick,
-                                    .hang_up = hang_up_all};
+                                    .hang_up = hang_up_all,
+                                    .awaits = awaits};
 
 /* ---- life ---- */
 

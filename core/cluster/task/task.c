@@ -230,11 +230,6 @@ static void end_task(struct task *t, const struct action_end *a)
     t->has_ended = true;
     t->code = a->code;
     t->ended_ms = clock_ms();
-    for (int i = 0; i < t->peer_count; i++) {
-        struct peer *peer = &t->peers[i];
-        peer->misses_end =
-            peer->was_up && !peer->is_up && t->ended_ms - peer->lost_ms < TASK_LINGER_MS;
-    }
     snprintf(t->text, sizeof t->text, "%s", a->text);
 }
 
@@ -302,7 +297,6 @@ void task_flush_since(struct task *t, int before)
 void task_peer_up(struct task *t, int peer)
 {
     t->peers[peer].is_up = t->peers[peer].was_up = true;
-    t->peers[peer].misses_end = false;
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
     task_flush(t);
 }
@@ -444,15 +438,25 @@ static void report(struct task *t)
     task_flush(t);
 }
 
+/* It is here, or was just now and is about to be back, and told then. */
+static bool is_due_an_answer(const struct task *t, int i, uint64_t now_ms)
+{
+    const struct peer *peer = &t->peers[i];
+    const bool is_near = peer->is_up || (peer->was_up && now_ms - peer->lost_ms < TASK_TELL_MS);
+    return is_near && t->ops->awaits && t->ops->awaits(t, i);
+}
+
 /* A worker may leave when its last words are out; a ps when its workers have hung up, since what
- * they still send would otherwise make the system throw its last words away. */
+ * they still send would otherwise make the system throw its last words away, and
+ * have answered the verdict. */
 static bool may_leave(const struct task *t, uint64_t now_ms)
 {
-    if (now_ms - t->ended_ms >= TASK_LINGER_MS) return true;
-    for (int i = 0; i < t->peer_count; i++) {
+    const uint64_t passed_ms = now_ms - t->ended_ms;
+    for (int i = 0; i < t->peer_count && passed_ms < TASK_TELL_MS; i++) {
         const struct peer *peer = &t->peers[i];
-        if (peer->link && (t->job == JOB_PS || !link_is_idle(peer->link))) return false;
-        if (t->job == JOB_PS && peer->misses_end) return false;
+        const bool is_idle = !peer->link || (t->job != JOB_PS && link_is_idle(peer->link));
+        if (!is_idle && passed_ms < TASK_LINGER_MS) return false;
+        if (is_due_an_answer(t, i, now_ms)) return false;
     }
     return true;
 }

@@ -25,7 +25,9 @@ enum parts_choice {
 
 enum {
     TASK_TICK_MS = 100,
-    TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave */
+    TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave, */
+    TASK_TELL_MS =
+        5000, /* and a ps for workers to answer them, back on a new link where it must be */
     TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
     /* accepted links that have not said who they are; what they have sent so far takes at most
      * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
@@ -58,7 +60,6 @@ struct peer {
     struct link *link; /* NULL: not there */
     bool is_up;        /* greeted; the role knows it */
     bool was_up;       /* at any time */
-    bool misses_end;   /* lost just before the task ended: about to be back, and told then */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
     uint64_t came_ms; /* was_up: ps: since when this life of it is known; worker: the link */
@@ -83,6 +84,8 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
+    /* optional: has_ended: the peer has not answered that */
+    bool (*awaits)(const struct task *, int peer);
 };
 
 struct task {

@@ -1,5 +1,5 @@
 /* test_session.c - a session whose stream of batches is moved computes what an undisturbed one
- * does.
+ * does, and takes the rows of tables that these batches name.
  *
  * Values stay as they are, so a loss depends on nothing but the batch and the draws of dropout.
  */
@@ -27,23 +27,34 @@ struct fixture {
     float *values, *gradients;
 };
 
-static void load_spec(const char *data, struct spec *ret)
+static void write_file(const char *text, char *path)
 {
-    char text[TEXT_MAX], path[] = "/tmp/session-XXXXXX";
-    int length =
-        snprintf(text, sizeof text,
-                 "{\"data\":%s,\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":"
-                 "16,\"activation\":\"relu\"},{\"op\":\"dropout\",\"rate\":0.5},{\"op\":"
-                 "\"dense\",\"units\":10}],\"loss\":\"softmax_cross_entropy\","
-                 "\"optimizer\":\"adam\",\"train\":{\"last_step\":100}}",
-                 data);
-    int fd = mkstemp(path);
+    const size_t length = strlen(text);
+    const int fd = mkstemp(path);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, (size_t)length), length);
+    assert_int_equal(write(fd, text, length), length);
     close(fd);
+}
+
+static void read_spec(const char *text, struct spec *ret)
+{
+    char path[] = "/tmp/session-XXXXXX";
+    write_file(text, path);
     const struct spec_options options = {.path = path, .seed = -1};
     if (spec_load(&options, ret)) fail_msg("%s", error_text());
     unlink(path);
+}
+
+static void load_spec(const char *data, struct spec *ret)
+{
+    char text[TEXT_MAX];
+    snprintf(text, sizeof text,
+             "{\"data\":%s,\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":"
+             "16,\"activation\":\"relu\"},{\"op\":\"dropout\",\"rate\":0.5},{\"op\":"
+             "\"dense\",\"units\":10}],\"loss\":\"softmax_cross_entropy\","
+             "\"optimizer\":\"adam\",\"train\":{\"last_step\":100}}",
+             data);
+    read_spec(text, ret);
 }
 
 static float *block(struct fixture *f)
@@ -162,6 +173,158 @@ static void a_batch_beyond_the_stream_is_refused_and_the_session_goes_on(void **
     close_fixture(&f);
 }
 
+/* ---- rows of a table ---- */
+
+enum { IDS = 40, OF_BATCH = 4, BATCHES = IDS / OF_BATCH };
+
+struct table_fixture {
+    struct fixture f;
+    struct row_source source;
+    struct arena arena;
+    struct area_counts counts;
+    void *window;
+    int askings;
+};
+
+static struct rows_link *link_of(struct table_fixture *t)
+{
+    return &t->f.session.rows.links[0];
+}
+
+/* As a ps does it: each row is its id. */
+static void answer_rows(struct table_fixture *t, size_t bytes)
+{
+    const struct row_area *area = &link_of(t)->area;
+    assert_int_equal(area_read_counts(area, t->window, bytes, true, &t->counts), OK);
+    const int64_t *ids = area_wanted_ids(area, &t->counts, t->window);
+    for (int64_t i = 0; i < t->counts.wanted_rows; i++)
+        area_rows(area, t->window)[i] = (float)ids[i];
+}
+
+static err ask_rows(void *context, const size_t bytes[], bool trains)
+{
+    struct table_fixture *t = context;
+    t->askings++;
+    answer_rows(t, bytes[0]);
+    return OK;
+}
+
+static void load_table_spec(bool is_shuffled, char *path, struct spec *ret)
+{
+    char text[TEXT_MAX], rows[TEXT_MAX] = "id,y\n";
+    for (int i = 0; i < IDS; i++)
+        snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "%d,0\n", i);
+    write_file(rows, path);
+    snprintf(text, sizeof text,
+             "{\"data\":{\"train\":{\"format\":\"csv\",\"file\":\"%s\",\"label\":\"y\","
+             "\"label_type\":\"number\"},\"columns\":[{\"column\":\"identity\",\"name\":\"id\","
+             "\"buckets\":%d}],\"batch_size\":%d,\"shuffle\":%s},\"model\":[{\"op\":\"embedding\","
+             "\"name\":\"t\",\"inputs\":[\"id\"],\"dimension\":1},{\"op\":\"dense\",\"units\":1,"
+             "\"kernel_initializer\":{\"type\":\"ones\"}}],"
+             "\"loss\":{\"op\":\"huber\",\"delta\":1},"
+             "\"optimizer\":\"adam\",\"train\":{\"last_step\":100}}",
+             path, IDS, OF_BATCH, is_shuffled ? "true" : "false");
+    read_spec(text, ret);
+}
+
+static void open_table(struct table_fixture *t, bool is_shuffled)
+{
+    struct fixture *f = &t->f;
+    char path[] = "/tmp/session-XXXXXX";
+    *t = (struct table_fixture){.source = {ask_rows, t}};
+    load_table_spec(is_shuffled, path, &f->spec);
+    f->device = fixture_device();
+    const struct session_options options = {
+        &f->spec, &f->device, 0, 1, 1, 1, .rows_from = &t->source};
+    if (session_open(&options, &f->session)) fail_msg("%s", error_text());
+    unlink(path);
+    f->values = block(f);
+    f->gradients = block(f);
+    session_bind(&f->session, 0, f->values, f->gradients);
+    assert_int_equal(session_initial_values(&f->session, 0, f->values), OK);
+    const size_t bytes = rows_window_bytes(&f->session.rows, 0);
+    t->window = aligned_alloc(AREA_ALIGN, (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN);
+    assert_non_null(t->window);
+    area_counts_open(&link_of(t)->area, &t->arena, &t->counts);
+    session_bind_rows(&f->session, 0, t->window, false);
+}
+
+static void close_table(struct table_fixture *t)
+{
+    close_fixture(&t->f);
+    arena_free(&t->arena);
+    free(t->window);
+}
+
+/* Its push leaves, and names the rows of the next batch. */
+static double step_and_name(struct table_fixture *t)
+{
+    struct batch_source *data = t->f.session.train_data;
+    const double loss = step(&t->f);
+    while (data->calls->ready(data) == 0) sched_yield();
+    assert_int_equal(session_hand_over(&t->f.session), OK);
+    assert_true(t->f.session.rows.names_next);
+    return loss;
+}
+
+/* They come with the values that answer that push. */
+static void bring_named(struct table_fixture *t)
+{
+    answer_rows(t, link_of(t)->front);
+    rows_came(&t->f.session.rows, 0, t->f.session.batches);
+}
+
+static void plan(struct table_fixture *t, uint64_t first, uint64_t begin, uint64_t end)
+{
+    const uint64_t range[2] = {begin, end};
+    if (session_plan_batches(&t->f.session, first, range, 1)) fail_msg("%s", error_text());
+}
+
+static void assert_next(struct table_fixture *t, double wanted, bool asks)
+{
+    t->askings = 0;
+    const double loss = step_and_name(t);
+    assert_memory_equal(&loss, &wanted, sizeof loss);
+    assert_int_equal(t->askings, asks);
+}
+
+static void check_rows(bool is_shuffled)
+{
+    static struct table_fixture t;
+    double losses[BATCHES];
+    open_table(&t, is_shuffled);
+    plan(&t, 0, 0, BATCHES + 1);
+    for (int i = 0; i < BATCHES; i++) losses[i] = step_and_name(&t);
+    close_table(&t);
+    assert_true(losses[1] != losses[5]);
+    open_table(&t, is_shuffled);
+    plan(&t, 0, 0, 4);
+    assert_next(&t, losses[0], true);
+    bring_named(&t);
+    plan(&t, 1, 5, 9); /* in the place of the batch whose rows are there */
+    assert_next(&t, losses[5], true);
+    bring_named(&t);
+    assert_next(&t, losses[6], false);
+    plan(&t, 3, 0, 4); /* of the one whose rows are to come */
+    bring_named(&t);
+    assert_next(&t, losses[0], true);
+    plan(&t, 4, 1, 3); /* as it was */
+    bring_named(&t);
+    assert_next(&t, losses[1], false);
+    bring_named(&t);
+    seek(&t.f, 4);
+    plan(&t, 4, 7, 10); /* nothing is taken since it was moved */
+    seek(&t.f, 5);
+    assert_next(&t, losses[8], true);
+    close_table(&t);
+}
+
+static void rows_of_tables_are_those_of_the_batch_that_comes(void **state)
+{
+    check_rows(false);
+    check_rows(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +332,7 @@ int main(void)
         cmocka_unit_test(several_batches_of_one_push_are_sought_as_batches),
         cmocka_unit_test(seeking_to_where_it_stands_keeps_the_stream),
         cmocka_unit_test(a_batch_beyond_the_stream_is_refused_and_the_session_goes_on),
+        cmocka_unit_test(rows_of_tables_are_those_of_the_batch_that_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

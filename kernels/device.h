@@ -19,7 +19,8 @@ struct device {
 
 /* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what
  * DTRAIN_CPU_KERNELS in the environment says, else the best that this machine has. ERR_INPUT: there
- * is no such word; ERR_DEVICE: this machine lacks the instructions. */
+ * is no such word; ERR_DEVICE: this machine lacks the instructions. From now on the calling thread,
+ * and those that it starts, take denormal numbers for zero. */
 err device_open_cpu(int threads, const char *isa, struct device *ret);
 void device_close(struct device *);
 

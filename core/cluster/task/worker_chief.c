@@ -180,7 +180,7 @@ static const char *rows_text(const struct data_share *share, char text[ROWS_TEXT
     return text;
 }
 
-static_assert(SHARE_WORKERS_MAX == WORKERS_MAX, "a share is of the workers of a job");
+static_assert((int)SHARE_WORKERS_MAX == (int)WORKERS_MAX, "a share is of the workers of a job");
 
 /* Of the workers that there were. */
 static err read_ledgers_before(struct worker_task *w, struct ledger **ret)

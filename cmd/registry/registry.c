@@ -425,7 +425,7 @@ static err take_place(struct registry *r)
         bool is_ours = false;
         err e = look(r);
         if (!e) e = claim(r, &is_ours);
-        if (is_ours) break;
+        if (!e && is_ours) break;
         TRY(look_once_more(r, e, lack_of_place(r, what)));
     }
     r->place = PLACE_OURS;

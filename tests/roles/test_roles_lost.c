@@ -160,13 +160,16 @@ static void begin_without_the_last(struct stage *s, const struct stage_options *
 }
 
 /* Its steps are the others'. */
-static void who_never_came_is_not_waited_for_behind_the_last_step(void **state)
+static void who_was_refused_is_not_waited_for_behind_the_last_step(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = async_options(2, 3, LAST_STEP, seed);
         struct stage s;
         begin_without_the_last(&s, &o);
         assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+        stage_pass_time(&s, 1);
+        nobody_ended(&s); /* it may come yet */
+        for (int ps = 0; ps < 2; ps++) ps_role_note_refused(s.ps[ps].role, 2);
         stage_pass_time(&s, 1);
         end_with(&s, EXIT_DONE);
         stage_close(&s);
@@ -507,7 +510,7 @@ int main(void)
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
         cmocka_unit_test(an_asynchronous_share_ends_where_the_epochs_do),
-        cmocka_unit_test(who_never_came_is_not_waited_for_behind_the_last_step),
+        cmocka_unit_test(who_was_refused_is_not_waited_for_behind_the_last_step),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_excused_worker_does_not_answer_its_next_life),
         cmocka_unit_test(a_worker_that_never_comes_is_excused_after_the_time_of_the_start),

@@ -406,6 +406,11 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     ps_try_cut(p, out);
 }
 
+void ps_role_note_refused(struct role *role, int worker)
+{
+    ((struct ps_role *)role)->members[worker].was_refused = true;
+}
+
 static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
                        struct outbox *out)
 {

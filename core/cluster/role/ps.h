@@ -109,6 +109,10 @@ struct setup_result {
 };
 void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
 
+/* A task that would be this worker was refused, as it has another spec or other data, and has
+ * ended: one that was never here need not be waited for behind the last step. */
+void ps_role_note_refused(struct role *, int worker);
+
 /* ps/0: somebody wants so many tasks of each job; 0: as many as there are. NULL: the chief is
  * asked, and MOVE or SCALED comes of it; or why not. */
 const char *ps_role_scale(struct role *, const int count[JOB_COUNT], struct outbox *);

@@ -130,10 +130,12 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_try_cut(p, out);
 }
 
-/* It has never been here, and there is nothing left that it could bring. */
+/* It was refused and never here, and there is nothing left that it could bring. One that is only
+ * slow to start is waited for: it would find nobody, and wait for long. */
 static bool is_too_late(const struct ps_role *p, int worker)
 {
-    if (was_there(p, &p->members[worker]) || p->members[ps_chief(p)].standing != FINISHED)
+    const struct member *m = &p->members[worker];
+    if (!m->was_refused || was_there(p, m) || p->members[ps_chief(p)].standing != FINISHED)
         return false;
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].standing == COUNTED_ON && was_there(p, &p->members[w])) return false;
@@ -185,7 +187,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
 
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
-    outbox_log(out, "worker/%d never came, and nothing is left for it to do", worker);
+    outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
     member_set_standing(&p->members[worker], EXCUSED);
     go_on_without(p, worker, out);
 }

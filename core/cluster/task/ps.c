@@ -254,7 +254,9 @@ static err greet_worker(struct connection *connection, const struct message *m)
         bring_together(connection, &g.roster);
         return OK;
     }
-    TRY(check_spec(p, &g));
+    const err e = check_spec(p, &g);
+    if (e == ERR_INPUT) ps_role_note_refused(p->task.role, g.task);
+    if (e) return e;
     TRY(make_room(p, &g));
     const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
     struct peer *peer = &p->task.peers[g.task];

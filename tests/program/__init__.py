@@ -49,7 +49,7 @@ def changed(spec, changes):
         at = spec
         for folder in folders:
             at = at.setdefault(folder, {})
-        at[key] = value
+        at[key] = copy.deepcopy(value)  # a later change of it is of this spec alone
         if value is None:
             del at[key]
     return spec

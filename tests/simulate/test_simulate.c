@@ -76,6 +76,9 @@ static const uint64_t regressions_of_returns[] = {
     10851, /* what ps/0 got a round later than the others stood still at a cut behind that */
 };
 
+/* A chief that a ps had told to stop the job lost all ps and got a signal. */
+static const uint64_t regressions_of_leaving[] = {40969, 55344};
+
 static void run_with(struct world *world, const struct run_options *options)
 {
     world_run(world, options);
@@ -153,6 +156,9 @@ static void what_went_wrong_once_goes_right(void **state)
     as = (struct run_options){
         .has_no_standstill = true, .has_no_moves = true, .has_no_leaving = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
+             &as);
+    as = (struct run_options){0};
+    go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,
              &as);
 }
 

@@ -340,7 +340,9 @@ static void leave_or_stop(struct worker_role *w, int code, const char *why, bool
     const bool stops = !only_me || w->phase >= SAVING_LAST || w->ending == STOPS;
     w->unheard = NOTHING_UNHEARD;
     w->leave_ms = w->patience.now_ms;
-    if (is_first && !knows) {
+    if (is_first && !knows && w->ending == STOPS) { /* the ps that said so is lost */
+        ask_job_to_end(w, code, why, out);
+    } else if (is_first && !knows) {
         w->unheard = stops ? STOP_UNHEARD : LEAVE_UNHEARD;
         plan_stop(w, DEPARTS, code, why);
     } else if (stops || (is_first && !serves)) {

@@ -13,6 +13,7 @@
 enum {
     LOOK_MS = 20,
     CLAIM_TRIES_MAX = 3, /* where the answer is lost */
+    BEGIN_AGAIN_MAX_S = 4,
     SERVERS_BYTES = 1024,
 };
 
@@ -88,6 +89,7 @@ struct zookeeper {
     struct coordinator base;
     char servers[SERVERS_BYTES], root[COORDINATOR_PATH_MAX];
     zhandle_t *session;     /* NULL: there is none */
+    uint64_t away_ms;       /* since when it finds no server; 0: it has one */
     const char *user;       /* "name:password"; NULL: nobody is said */
     struct ACL_vector *acl; /* of what is made: that user's alone, or everybody's */
 };
@@ -120,10 +122,11 @@ static err tell_user(struct zookeeper *c)
                                               c->servers, zoo.error(code)));
 }
 
-static err begin_session(struct zookeeper *c)
+static err begin_session(struct zookeeper *c, int max_s)
 {
     const struct timespec pause = {0, LOOK_MS * 1000000L};
-    const uint64_t end_ms = clock_ms() + COORDINATOR_OPEN_MAX_S * 1000;
+    const uint64_t end_ms = clock_ms() + (uint64_t)max_s * 1000;
+    c->away_ms = 0;
     c->session = zoo.init(c->servers, look_elsewhere, COORDINATOR_LEASE_S * 1000, NULL, NULL, 0);
     if (!c->session) return fail(ERR_IO, "zookeeper: %s: no such server", c->servers);
     while (clock_ms() < end_ms) {
@@ -133,8 +136,8 @@ static err begin_session(struct zookeeper *c)
             return fail_session(c, fail(ERR_INPUT, "zookeeper: %s: refuses us", c->servers));
         nanosleep(&pause, NULL);
     }
-    return fail_session(c, fail(ERR_IO, "zookeeper: %s: no session within %d s", c->servers,
-                                COORDINATOR_OPEN_MAX_S));
+    return fail_session(c,
+                        fail(ERR_IO, "zookeeper: %s: no session within %d s", c->servers, max_s));
 }
 
 static void zookeeper_end(struct coordinator *base)
@@ -164,7 +167,7 @@ static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
     snprintf(c->servers, sizeof c->servers, "%s", servers);
     snprintf(c->root, sizeof c->root, "%s", root);
     err e = read_user(c);
-    if (!e) e = begin_session(c);
+    if (!e) e = begin_session(c, COORDINATOR_OPEN_MAX_S);
     if (e)
         zookeeper_end(&c->base);
     else
@@ -172,16 +175,27 @@ static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
     return e;
 }
 
+/* It would try for ever: servers that have lost what they knew turn away a session that has seen
+ * more, and never tell it that it has expired. */
+static bool is_away_for_good(struct zookeeper *c, int state)
+{
+    const uint64_t now_ms = clock_ms();
+    if (state == *zoo.connected) c->away_ms = 0;
+    if (state == *zoo.connected) return false;
+    if (!c->away_ms) c->away_ms = now_ms;
+    return now_ms - c->away_ms >= COORDINATOR_LEASE_S * 1000;
+}
+
 /* The library renews while it lives; what has expired is over for good. */
 static err zookeeper_renew(struct coordinator *base, bool *ret_has_lost)
 {
     struct zookeeper *c = (struct zookeeper *)base;
     const int state = c->session ? zoo.state(c->session) : *zoo.expired;
-    *ret_has_lost = state == *zoo.expired;
+    *ret_has_lost = state == *zoo.expired || is_away_for_good(c, state);
     if (state == *zoo.connected) return OK;
     if (!*ret_has_lost) return fail(ERR_IO, "zookeeper: %s: no connection", c->servers);
     end_session(c);
-    return begin_session(c);
+    return begin_session(c, BEGIN_AGAIN_MAX_S);
 }
 
 /* ---- nodes ---- */

@@ -18,8 +18,9 @@ enum {
     LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
     NOTE_MS = 10000,
     SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
-    ROSTERS_MAX = 64,                                            /* that take a place away again */
-    LACKING_MAX = 3,                                             /* are named */
+    FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task writes its place again before */
+    ROSTERS_MAX = 64,                   /* that take a place away again */
+    LACKING_MAX = 3,                    /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
 };
@@ -37,6 +38,12 @@ struct registry {
     struct roster first; /* as our words have it; of no tasks: there are none */
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */
+    uint64_t joined_ms;
+    bool is_under_way;   /* others have joined: a place that is free may be a living task's */
+    bool was_sure;       /* it was free for so long that it was nobody's */
+    uint64_t *free_ms;   /* of each place of its job: since when it is seen free; 0: it is not */
+    bool is_undecided;   /* which --tasks are right, since */
+    uint64_t differs_ms; /* 0: all say the same */
     bool has_thread;
     struct log_limit unanswered;
     uint64_t began_ms, noted_ms; /* of waiting */
@@ -47,6 +54,7 @@ struct registry {
     pthread_cond_t wakes;
     bool is_over, is_asked; /* where somebody is, since the thread looked */
     bool is_due;            /* there is something to say */
+    bool is_lost;           /* another task has its place */
     struct roster now;
     char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
 };
@@ -159,44 +167,108 @@ static void note_address(struct registry *r, enum job job, int task, const char 
         log_line(LOG_INFO, "%s is at %s now", task_name(job, task, name), address);
 }
 
-/* What the values of places say of the roster. */
-struct rosters {
-    struct roster latest, other; /* other: of no moves, and not ours; of no tasks: none is */
-    char other_name[TASK_NAME_MAX], other_address[ADDRESS_MAX];
+/* Those of no moves that say the same. Who has joined the others outweighs all who have not. */
+enum { VOTES_MAX = 8, JOINED_WEIGHT = 1 << 16 };
+struct vote {
+    struct roster roster;
+    int weight;
+    enum job job; /* the first of them */
+    int task;
+    char address[ADDRESS_MAX];
 };
 
-static void take_roster(const struct registry *r, enum job job, int task, const char *address,
-                        const struct roster *said, struct rosters *rosters)
+/* What the values of places say of the roster. */
+struct rosters {
+    struct roster latest;
+    struct vote votes[VOTES_MAX];
+    int count;
+    bool is_under_way; /* somebody has joined, without whom there are no moves */
+};
+
+static struct vote *vote_of(struct rosters *rosters, const struct roster *roster)
 {
-    const bool is_later = said->moves > rosters->latest.moves;
-    if (is_later || !rosters->latest.count[JOB_PS]) rosters->latest = *said;
-    if (said->moves || !r->first.count[JOB_PS] || roster_is_same(said, &r->first)) return;
-    rosters->other = *said;
-    task_name(job, task, rosters->other_name);
-    snprintf(rosters->other_address, ADDRESS_MAX, "%s", address);
+    for (int i = 0; i < rosters->count; i++)
+        if (roster_is_same(&rosters->votes[i].roster, roster)) return &rosters->votes[i];
+    return NULL;
 }
 
-/* What is no place of this cluster is somebody's slip. */
+static bool is_before(enum job job, int task, const struct vote *v)
+{
+    return job < v->job || (job == v->job && task < v->task);
+}
+
+static void take_vote(struct rosters *rosters, enum job job, int task, const struct named_place *p)
+{
+    struct vote *v = vote_of(rosters, &p->roster);
+    const bool is_new = !v;
+    if (is_new && rosters->count == VOTES_MAX) return;
+    if (is_new) v = &rosters->votes[rosters->count++];
+    if (is_new) *v = (struct vote){.roster = p->roster};
+    v->weight += p->has_joined ? JOINED_WEIGHT : 1;
+    if (!is_new && !is_before(job, task, v)) return;
+    v->job = job;
+    v->task = task;
+    snprintf(v->address, sizeof v->address, "%s", p->address);
+}
+
+static bool has_words(const struct registry *r)
+{
+    return r->first.count[JOB_PS] > 0;
+}
+
+/* What is no place of this cluster is somebody's slip. Who says another number of tasks is none of
+ * those that are waited for. */
 static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
                        struct rosters *rosters)
 {
-    char *end, address[ADDRESS_MAX];
-    struct roster said;
+    char *end;
+    struct named_place place;
     const long task = strtol(entry->name, &end, 10);
     if (*end || end == entry->name || task < 0 || task >= r->room[job]) return;
-    if (!named_place_read(entry->value, address, &said)) return;
-    take_roster(r, job, (int)task, address, &said, rosters);
-    note_address(r, job, (int)task, address);
+    if (!named_place_read(entry->value, &place)) return;
+    const bool is_later = place.roster.moves > rosters->latest.moves;
+    if (is_later || !rosters->latest.count[JOB_PS]) rosters->latest = place.roster;
+    rosters->is_under_way |= place.has_joined || place.roster.moves > 0;
+    if (!place.roster.moves) take_vote(rosters, job, (int)task, &place);
+    const bool is_alike = place.roster.moves || roster_is_same(&place.roster, &r->first);
+    if (is_alike || r->has_joined || !has_words(r)) note_address(r, job, (int)task, place.address);
 }
 
-/* Words say how a job begins: once it has moved, they may be those of any time. */
-static err agree(const struct registry *r, const struct rosters *rosters)
+static const struct vote *heaviest_other(const struct registry *r, const struct rosters *rosters)
 {
-    char theirs[NAMED_TASKS_BYTES], ours[NAMED_TASKS_BYTES];
-    if (rosters->latest.moves || !rosters->other.count[JOB_PS]) return OK;
+    const struct vote *most = NULL;
+    for (int i = 0; i < rosters->count; i++) {
+        const struct vote *v = &rosters->votes[i];
+        if (!roster_is_same(&v->roster, &r->first) && (!most || v->weight > most->weight)) most = v;
+    }
+    return most;
+}
+
+/* Of as many on both sides: for a while others may come, then the first place decides. */
+static bool is_undecided(struct registry *r)
+{
+    const uint64_t now_ms = clock_ms();
+    if (!r->differs_ms) r->differs_ms = now_ms;
+    return now_ms - r->differs_ms < SURE_MS;
+}
+
+/* Words say how a job begins: once it has moved, they may be those of any time. The most are
+ * right, and who says something else is refused. */
+static err agree(struct registry *r, struct rosters *rosters)
+{
+    char theirs[NAMED_TASKS_BYTES], ours[NAMED_TASKS_BYTES], name[TASK_NAME_MAX];
+    const struct vote *other = heaviest_other(r, rosters), *own = vote_of(rosters, &r->first);
+    const bool has_vote = r->options.address && r->place == PLACE_NONE;
+    const int weight = (own ? own->weight : 0) + has_vote;
+    const bool is_open = has_words(r) && !rosters->latest.moves && other;
+    const bool is_tie = is_open && weight == other->weight;
+    r->is_undecided = is_tie && is_undecided(r);
+    if (!is_tie) r->differs_ms = 0;
+    if (!is_open || weight > other->weight || r->is_undecided) return OK;
+    if (is_tie && own && is_before(own->job, own->task, other)) return OK;
     return fail(ERR_INPUT, "cluster %s: %s at %s says --tasks=%s, this task --tasks=%s",
-                r->cluster->name, rosters->other_name, rosters->other_address,
-                named_tasks_text(&rosters->other, theirs), named_tasks_text(&r->first, ours));
+                r->cluster->name, task_name(other->job, other->task, name), other->address,
+                named_tasks_text(&other->roster, theirs), named_tasks_text(&r->first, ours));
 }
 
 /* Before all have been found a place that is free again is empty; later it is where the task was
@@ -227,6 +299,16 @@ static err look_at(struct registry *r, enum job job, struct rosters *rosters)
     return e;
 }
 
+static void note_free(struct registry *r)
+{
+    const enum job job = r->cluster->job;
+    const uint64_t now_ms = clock_ms();
+    for (int task = 0; r->options.address && task < r->room[job]; task++)
+        r->free_ms[task] = r->address[job][task][0] ? 0
+                           : r->free_ms[task]       ? r->free_ms[task]
+                                                    : now_ms;
+}
+
 /* Whoever has joined hears of moves from its peers. */
 static err look(struct registry *r)
 {
@@ -234,6 +316,8 @@ static err look(struct registry *r)
     if (!r->has_joined) forget_addresses(r);
     for (enum job job = 0; job <= r->last_job; job++) TRY(look_at(r, job, &rosters));
     if (r->has_joined) return OK;
+    note_free(r);
+    r->is_under_way = rosters.is_under_way;
     r->now = rosters.latest;
     if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.moves;
     r->has_seen_move |= r->now.moves > r->found;
@@ -249,19 +333,31 @@ static bool lives(const struct registry *r)
 
 /* ---- the place ---- */
 
+/* A place that it took before it saw that others have joined may be that of one whose key was
+ * lost, and which comes to write it again. */
 static bool has_place(struct registry *r)
 {
-    return !r->options.address ||
-           (r->place != PLACE_NONE && r->cluster->task < count_of(r, r->cluster->job));
+    const bool is_doubtful = r->is_under_way && !r->was_sure;
+    return !r->options.address || (r->place != PLACE_NONE && !is_doubtful &&
+                                   r->cluster->task < count_of(r, r->cluster->job));
+}
+
+static bool may_claim(const struct registry *r, int task)
+{
+    const uint64_t since_ms = r->free_ms[task];
+    return since_ms && (!r->is_under_way || clock_ms() - since_ms >= FREE_MS);
 }
 
 /* Before it has joined a task says but its own words: what those of a former run have left there
- * for a while is not to outlive them. */
+ * for a while is not to outlive them. That it has joined it says when all the others, which may be
+ * a moment behind, will have. */
 static err claim_one(struct registry *r, int task, bool *ret_is_ours)
 {
-    const struct roster roster = r->has_joined ? roster_now(r) : r->first;
+    struct named_place place = {.roster = r->has_joined ? roster_now(r) : r->first};
     char key[KEY_BYTES], value[NAMED_PLACE_BYTES];
-    named_place_text(r->options.address, &roster, value);
+    place.has_joined = r->has_joined && clock_ms() - r->joined_ms >= FREE_MS;
+    snprintf(place.address, sizeof place.address, "%s", r->options.address);
+    named_place_text(&place, value);
     return ask_to_claim(r, key_of(r, r->cluster->job, task, key), value, ret_is_ours);
 }
 
@@ -273,19 +369,24 @@ static err claim(struct registry *r, bool *ret_is_ours)
     const int end = r->wanted < 0 ? count_of(r, job) : r->wanted + 1;
     *ret_is_ours = false;
     for (int task = first; task < end && task < count_of(r, job) && !*ret_is_ours; task++) {
-        if (r->address[job][task][0]) continue;
+        if (!may_claim(r, task)) continue;
+        r->was_sure = r->is_under_way;
         TRY(claim_one(r, task, ret_is_ours));
         if (*ret_is_ours) r->cluster->task = task;
     }
     return OK;
 }
 
+/* Who has joined gives way to one that has as well: another one may yet see that the place is
+ * not free. */
 static bool is_anothers(const struct registry *r, const struct coordinator_entry *entry)
 {
     char *end;
-    const size_t bytes = strlen(r->options.address);
-    return strtol(entry->name, &end, 10) == r->cluster->task && end != entry->name && !*end &&
-           (strncmp(entry->value, r->options.address, bytes) != 0 || entry->value[bytes] != ' ');
+    struct named_place place;
+    const bool is_here = strtol(entry->name, &end, 10) == r->cluster->task && end != entry->name &&
+                         !*end && named_place_read(entry->value, &place);
+    return is_here && strcmp(place.address, r->options.address) != 0 &&
+           (!r->has_joined || place.has_joined);
 }
 
 /* What we have claimed under a lease of before may still be there. */
@@ -301,7 +402,14 @@ static err find_another(struct registry *r, bool *ret_is_there)
     return e;
 }
 
-/* Somebody else who has taken the place meanwhile is the task now: a ps says so to whoever asks.
+static void note_lost(struct registry *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->is_lost = r->has_joined;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Somebody else who has taken the place meanwhile is the task now, and this one ends (has_lost).
  * Where nobody has it, or the coordinator does not say, it stays lost. */
 static err claim_again(struct registry *r)
 {
@@ -311,9 +419,9 @@ static err claim_again(struct registry *r)
     if (!is_ours) TRY(find_another(r, &is_taken));
     if (!is_ours && !is_taken) return OK;
     r->place = is_ours ? PLACE_OURS : PLACE_NONE;
+    if (is_taken) note_lost(r);
     task_name(r->cluster->job, r->cluster->task, name);
-    log_line(LOG_WARNING,
-             "was cut off from the coordinator for too long: the place of %s was lost%s", name,
+    log_line(LOG_WARNING, "the place of %s was lost at the coordinator%s", name,
              is_ours ? ", and is taken again" : " to another one");
     return OK;
 }
@@ -400,12 +508,24 @@ static err open_coordinator(struct registry *r)
     return OK;
 }
 
+static bool sees_free(struct registry *r)
+{
+    const int count = count_of(r, r->cluster->job);
+    bool is_free = false;
+    for (int task = 0; task < count; task++)
+        is_free |= (r->wanted < 0 || task == r->wanted) && r->free_ms[task];
+    return is_free;
+}
+
 /* Why it has none: of those that take part. */
 static const char *lack_of_place(struct registry *r, char ret[LACKING_BYTES])
 {
     const char *job = job_name(r->cluster->job);
     const int count = count_of(r, r->cluster->job);
-    if (r->wanted < 0)
+    if (r->is_under_way && sees_free(r))
+        snprintf(ret, LACKING_BYTES, "makes sure that a place of a %s that is free is nobody's",
+                 job);
+    else if (r->wanted < 0)
         snprintf(ret, LACKING_BYTES, "all %d places of a %s are taken (dtrain help scale)", count,
                  job);
     else if (r->wanted < count)
@@ -450,7 +570,8 @@ static bool lacks(struct registry *r, char ret[LACKING_BYTES])
     if (now->count[JOB_PS] == 0) snprintf(ret, LACKING_BYTES, "waits for its ps");
     const bool is_sure = !r->options.address || lives(r);
     if (!count && !is_sure) snprintf(ret, LACKING_BYTES, "makes sure that its tasks live");
-    return count > 0 || now->count[JOB_PS] == 0 || !is_sure;
+    if (r->is_undecided) snprintf(ret, LACKING_BYTES, "tasks say different --tasks");
+    return count > 0 || now->count[JOB_PS] == 0 || !is_sure || r->is_undecided;
 }
 
 /* As long as its place is one. */
@@ -483,7 +604,7 @@ static err find_all(struct registry *r)
         TRY(find_once(r));
         if (has_place(r)) return OK;
     }
-    return fail(ERR_TIMEOUT, "cluster %s: moves each time a place is taken, %d times",
+    return fail(ERR_TIMEOUT, "cluster %s: each place that was taken was lost again, %d times",
                 r->cluster->name, ROSTERS_MAX);
 }
 
@@ -494,7 +615,17 @@ static err open_addresses(struct registry *r)
         r->address[job] = calloc((size_t)r->room[job], sizeof *r->address[job]);
         if (!r->address[job]) return fail(ERR_MEMORY, "no memory for addresses");
     }
-    return OK;
+    r->free_ms = calloc((size_t)r->room[r->cluster->job], sizeof *r->free_ms);
+    return r->free_ms ? OK : fail(ERR_MEMORY, "no memory for places");
+}
+
+static bool has_lost(void *registry)
+{
+    struct registry *r = registry;
+    pthread_mutex_lock(&r->lock);
+    const bool is_lost = r->is_lost;
+    pthread_mutex_unlock(&r->lock);
+    return is_lost;
 }
 
 /* What the lists of hosts would have said. */
@@ -508,6 +639,7 @@ static err tell_cluster(struct registry *r, struct arena *arena)
             if (*address) cluster->hosts[job].at[task] = arena_string(arena, address);
         }
     cluster->find = find;
+    cluster->has_lost = has_lost;
     cluster->registry = r;
     return OK;
 }
@@ -518,6 +650,7 @@ static err join(struct registry *r, struct arena *arena)
     TRY(find_all(r));
     TRY(tell_cluster(r, arena));
     r->has_joined = true;
+    r->joined_ms = clock_ms();
     if (r->now.moves) registry_moved(r);
     TRY(thread_start(&r->thread, keep_place, r));
     r->has_thread = true;
@@ -563,6 +696,7 @@ void registry_leave(struct registry *r)
     if (r->has_thread) pthread_join(r->thread, NULL);
     let_coordinator_go(r);
     for (enum job job = 0; job < JOB_COUNT; job++) free(r->address[job]);
+    free(r->free_ms);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->wakes);
     free(r);

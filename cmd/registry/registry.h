@@ -3,13 +3,16 @@
  * A task takes a place of its job at the coordinator (CLUSTER/worker/1) by claiming its key, with
  * its address and what it says of the cluster for a value, and waits until all places are taken.
  * The roster (roster.h) says how many places there are. At first it is that of --tasks, which all
- * must say alike. When the job moves, the value of each task says the new one; whoever comes goes
- * by that of the most moves that it finds, and waits for a place where that has none that is free.
- * It takes but the parameter servers to be found then: the job is under way.
+ * must say alike: who says something else than those that have joined, or than most, is refused.
+ * When the job moves, the value of each task says the new one; whoever comes goes by that of the
+ * most moves that it finds, and waits for a place where that has none that is free. It takes but
+ * the parameter servers to be found then: the job is under way.
  *
  * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
  * later at the latest. So a task that is started again, on whatever host, takes the place of the
- * one that was lost, and the others find it there.
+ * one that was lost, and the others find it there. A place of a job that runs is taken only after
+ * it has been free for a while, as its task may live and its key have been removed; who finds its
+ * place taken nevertheless, by one that has joined, says so (has_lost), and ends.
  */
 #ifndef CMD_REGISTRY_REGISTRY_H
 #define CMD_REGISTRY_REGISTRY_H

@@ -358,17 +358,23 @@ static void links_of_hosts_are_counted_alike_by_every_task(void **state)
 
 static void what_stands_at_a_place_is_read_back(void **state)
 {
-    static const struct roster rosters[] = {{0, {2, 3}}, {1, {1, 1}}, {7, {PS_MAX, WORKERS_MAX}}};
-    static const char *const texts[] = {"10.0.0.5:4021 ps=2,worker=3",
-                                        "10.0.0.5:4021 ps=1,worker=1 moves=1",
-                                        "10.0.0.5:4021 ps=1024,worker=4096 moves=7"};
-    char text[NAMED_PLACE_BYTES], address[ADDRESS_MAX];
-    for (int i = 0; i < COUNT(rosters); i++) {
-        struct roster found;
-        assert_string_equal(named_place_text("10.0.0.5:4021", &rosters[i], text), texts[i]);
-        assert_true(named_place_read(text, address, &found));
-        assert_string_equal(address, "10.0.0.5:4021");
-        assert_true(roster_is_same(&found, &rosters[i]));
+    static const struct named_place places[] = {
+        {"10.0.0.5:4021", {0, {2, 3}}, false},
+        {"10.0.0.5:4021", {0, {2, 3}}, true},
+        {"10.0.0.5:4021", {1, {1, 1}}, false},
+        {"10.0.0.5:4021", {7, {PS_MAX, WORKERS_MAX}}, true},
+    };
+    static const char *const texts[] = {
+        "10.0.0.5:4021 ps=2,worker=3", "10.0.0.5:4021 ps=2,worker=3 joined",
+        "10.0.0.5:4021 ps=1,worker=1 moves=1", "10.0.0.5:4021 ps=1024,worker=4096 moves=7 joined"};
+    char text[NAMED_PLACE_BYTES];
+    for (int i = 0; i < COUNT(places); i++) {
+        struct named_place found;
+        assert_string_equal(named_place_text(&places[i], text), texts[i]);
+        assert_true(named_place_read(text, &found));
+        assert_string_equal(found.address, places[i].address);
+        assert_true(roster_is_same(&found.roster, &places[i].roster));
+        assert_int_equal(found.has_joined, places[i].has_joined);
     }
 }
 
@@ -389,14 +395,17 @@ static void what_is_no_place_is_left_alone(void **state)
         "a:1 ps=1,worker=1 moves=-1",
         "a:1 ps=1,worker=1 moves=1 ",
         "a:1 ps=1,worker=1 moves=9223372036854775807",
+        "a:1 ps=1,worker=1 joined ",
+        "a:1 ps=1,worker=1 joined joined",
+        "a:1 ps=1,worker=1 joined moves=1",
+        "a:1 joined",
     };
-    char address[ADDRESS_MAX], longer[2 * ADDRESS_MAX];
-    struct roster found;
-    for (int i = 0; i < COUNT(texts); i++)
-        assert_false(named_place_read(texts[i], address, &found));
+    char longer[2 * ADDRESS_MAX];
+    struct named_place found;
+    for (int i = 0; i < COUNT(texts); i++) assert_false(named_place_read(texts[i], &found));
     memset(longer, 'a', ADDRESS_MAX);
     strcpy(longer + ADDRESS_MAX, ":1 ps=1,worker=1");
-    assert_false(named_place_read(longer, address, &found));
+    assert_false(named_place_read(longer, &found));
 }
 
 /* Who has a name may come back elsewhere: by its number alone. */

@@ -13,6 +13,7 @@ import program
 from program import LIMIT_S, named
 from program.cluster import ENDLESS
 
+LOST_PEER = 128
 CLAIM, LEASE, LEAVE = "/v3/kv/txn", "/v3/lease/grant", "/v3/lease/revoke"
 
 
@@ -87,7 +88,12 @@ class Lost(named.Etcd, named.NamedCase):
         self.wait_for_places()
         task = next(task for task in named.TASKS if self.holder(task) == "gated")
         self.key = base64.b64encode(self.folder_there + task.encode()).decode()
+        program.wait_until(lambda: list(map(self.has_joined, self.places().values())) == [True] * 4, self.log)
         return task
+
+    @staticmethod
+    def has_joined(value):
+        return base64.b64decode(value).endswith(b" joined")
 
     def value(self):
         """At its key; None: nobody has it."""
@@ -107,7 +113,7 @@ class Lost(named.Etcd, named.NamedCase):
         self.assertIsNone(self.value())
         self.gate.is_closed = lambda path: False
         program.wait_until(lambda: self.value() == value, self.log)
-        self.wait_for("gated", f"the place of {task} was lost, and is taken again")
+        self.wait_for("gated", f"the place of {task} was lost at the coordinator, and is taken again")
 
     def places(self):
         """What stands in the cluster's folder, by key."""
@@ -136,15 +142,49 @@ class Lost(named.Etcd, named.NamedCase):
         program.wait_until(lambda: self.gate.claims() > claims, self.log)
         self.ask_etcd("kv/deleterange", key=self.key)
         program.wait_until(lambda: self.value() == value, self.log)
-        self.wait_for("gated", f"the place of {task} was lost, and is taken again")
+        self.wait_for("gated", f"the place of {task} was lost at the coordinator, and is taken again")
         self.assertNotIn("to another one", self.text("gated"))
 
-    def test_a_place_that_another_one_has_is_given_up(self):
+    def leave_another_there(self, more=b""):
+        self.leave_behind(base64.b64encode(b"127.0.0.1:1 ps=2,worker=2" + more).decode())
+
+    def test_whose_place_another_one_has_ends_and_the_others_go_on(self):
         task = self.start_behind_gate()
-        other = base64.b64encode(b"127.0.0.1:1 ps=2,worker=2").decode()
-        self.leave_behind(other)
-        self.wait_for("gated", f"the place of {task} was lost to another one")
-        self.assertEqual(self.value(), other)
+        self.leave_another_there(b" joined")
+        self.assertEqual(self.ended("gated"), LOST_PEER, self.log())
+        self.assertIn(f"the place of {task} was lost at the coordinator to another one", self.text("gated"))
+        self.assertIn("another task has the place at the coordinator that this one has lost", self.text("gated"))
+        del self.processes["gated"]
+        self.ask_etcd("kv/deleterange", key=self.key)
+        self.start("next", "worker")
+        self.wait_for("next", f" {task}: found all tasks")
+        self.check_all_run()
+
+    def test_whose_place_a_task_has_that_has_not_joined_waits_for_it(self):
+        task = self.start_behind_gate()
+        value, claims = self.value(), self.gate.claims()
+        self.leave_another_there()
+        program.wait_until(lambda: self.gate.claims() > claims, self.log)
+        self.ask_etcd("kv/deleterange", key=self.key)
+        program.wait_until(lambda: self.value() == value, self.log)
+        self.wait_for("gated", f"the place of {task} was lost at the coordinator, and is taken again")
+        self.check_all_run()
+
+    def check_all_run(self):
+        for name, process in self.processes.items():
+            self.assertIsNone(process.poll(), self.text(name))
+
+    def test_who_comes_when_keys_were_removed_takes_no_place_of_a_task_that_lives(self):
+        self.start_behind_gate()
+        before = self.places()
+        self.gate.is_closed = lambda path: path == CLAIM  # so that the newcomer is the first to claim
+        self.ask_etcd("kv/deleterange", **self.all)
+        self.start("new", "worker")
+        self.wait_for("new", "cluster small: ")
+        self.gate.is_closed = lambda path: False
+        program.wait_until(lambda: self.places() == before, self.log)
+        self.wait_for("new", "all 2 places of a worker are taken")
+        self.check_all_run()
 
     def test_a_signal_while_a_place_is_left_leaves_the_file_of_another_life(self):
         self.start_behind_gate("--ready_file=ready.json")
@@ -161,6 +201,20 @@ class Lost(named.Etcd, named.NamedCase):
         gated.terminate()
         self.assertEqual(self.ended("gated"), 128 + signal.SIGTERM, self.log())
         self.assertTrue(ready.exists())
+
+
+class Wiped(named.ZooKeeper, named.NamedCase):
+    def test_a_coordinator_that_has_lost_everything_is_joined_anew(self):
+        self.write_spec(last_step=ENDLESS)
+        self.start_all()
+        self.wait_for_places()
+        self.server.kill()
+        self.server.wait()
+        self.spawn_empty()
+        for task in named.TASKS:
+            self.wait_for(self.holder(task), f"the place of {task} was lost at the coordinator, and is taken again")
+        self.start("more", "worker")
+        self.wait_for("more", "all 2 places of a worker are taken")
 
 
 if __name__ == "__main__":

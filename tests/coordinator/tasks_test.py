@@ -62,7 +62,7 @@ class Kinds(named.NamedCase):
         self.processes[name].send_signal(signal.SIGSTOP)
         program.wait_until(lambda: self.free_places() == ["worker/1"], self.log)
         self.processes[name].send_signal(signal.SIGCONT)
-        self.wait_for(name, "the place of worker/1 was lost, and is taken again")
+        self.wait_for(name, "the place of worker/1 was lost at the coordinator, and is taken again")
         self.assertEqual(self.free_places(), [])
 
     def test_who_is_told_to_end_while_it_waits_leaves_its_place_at_once(self):
@@ -153,6 +153,17 @@ class Kinds(named.NamedCase):
         self.assertEqual(self.ended(name), program.BAD_INPUT, self.log())
         own, other = ("2", "3") if name == "two" else ("3", "2")
         self.assertIn(f"says --tasks=ps=2,worker={other}, this task --tasks=ps=2,worker={own}", self.text(name))
+
+    def test_one_that_says_another_number_of_tasks_is_refused_and_not_the_others(self):
+        self.write_spec(last_step=30)
+        self.start("wrong", "worker", tasks="ps=2,worker=3")
+        for number, job in enumerate(("worker", "ps", "ps")):
+            self.start(f"{job}-{number}", job)
+        self.assertEqual(self.ended("wrong"), program.BAD_INPUT, self.log())
+        self.assertIn("says --tasks=ps=2,worker=2, this task --tasks=ps=2,worker=3", self.text("wrong"))
+        del self.processes["wrong"]
+        self.start("right", "worker")
+        self.check_ends()
 
     def test_who_finds_no_place_says_so(self):
         self.write_spec(last_step=ENDLESS)

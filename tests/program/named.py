@@ -162,11 +162,18 @@ class ZooKeeper:
     def start_server(cls):
         address, = cls.hold(1)
         host, _, port = address.rpartition(":")
-        (cls.at_server / "zookeeper").mkdir()
         (cls.at_server / "zoo.cfg").write_text(ZOOKEEPER.format(folder=cls.at_server / "zookeeper", port=port))
-        cls.spawn_server(["java", "-Xmx128m", "-cp", str(JAR), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-                          "zoo.cfg"], "zookeeper.log", lambda: cls.is_healthy((host, int(port))))
+        cls.at_address = host, int(port)
+        cls.spawn_empty()
         return f"zookeeper://{address}"
+
+    @classmethod
+    def spawn_empty(cls):
+        """One that knows nothing, also of what was there before."""
+        shutil.rmtree(cls.at_server / "zookeeper", ignore_errors=True)
+        (cls.at_server / "zookeeper").mkdir()
+        cls.spawn_server(["java", "-Xmx128m", "-cp", str(JAR), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                          "zoo.cfg"], "zookeeper.log", lambda: cls.is_healthy(cls.at_address))
 
     @staticmethod
     def is_healthy(address):

@@ -25,6 +25,7 @@ struct cluster_spec {
      * elsewhere: where one is now, from any thread; hosts say where it was. */
     const char *name;
     void (*find)(void *registry, enum job, int task, char ret[ADDRESS_MAX]);
+    bool (*has_lost)(void *registry); /* another task has this one's place; from any thread */
     void *registry;
 };
 

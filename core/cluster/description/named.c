@@ -123,35 +123,51 @@ const char *named_tasks_text(const struct roster *r, char ret[NAMED_TASKS_BYTES]
     return ret;
 }
 
-const char *named_place_text(const char *address, const struct roster *r,
-                             char ret[NAMED_PLACE_BYTES])
+static const char joined_word[] = " joined", moves_word[] = " moves=";
+
+const char *named_place_text(const struct named_place *p, char ret[NAMED_PLACE_BYTES])
 {
     char tasks[NAMED_TASKS_BYTES], moves[NAMED_TASKS_BYTES] = "";
-    if (r->moves) snprintf(moves, sizeof moves, " moves=%llu", (unsigned long long)r->moves);
-    snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s", address, named_tasks_text(r, tasks), moves);
+    if (p->roster.moves)
+        snprintf(moves, sizeof moves, "%s%llu", moves_word, (unsigned long long)p->roster.moves);
+    snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s%s", p->address, named_tasks_text(&p->roster, tasks),
+             moves, p->has_joined ? joined_word : "");
     return ret;
 }
 
-static bool read_moves(const char *text, uint64_t *ret)
+/* "" or " moves=1" */
+static bool read_moves(const char *text, size_t bytes, uint64_t *ret)
 {
-    static const char before[] = " moves=";
+    const size_t before = strlen(moves_word);
+    char number[NAMED_TASKS_BYTES];
     int64_t moves = 0;
-    const bool is_said = strncmp(text, before, strlen(before)) == 0;
-    if (*text && !(is_said && ranks_number(text + strlen(before), 1, INT64_MAX - 1, &moves)))
+    *ret = 0;
+    if (!bytes) return true;
+    if (bytes < before || bytes - before >= sizeof number || strncmp(text, moves_word, before) != 0)
         return false;
+    snprintf(number, sizeof number, "%.*s", (int)(bytes - before), text + before);
+    if (!ranks_number(number, 1, INT64_MAX - 1, &moves)) return false;
     *ret = (uint64_t)moves;
     return true;
 }
 
-bool named_place_read(const char *text, char ret_address[ADDRESS_MAX], struct roster *ret)
+static size_t without_joined(const char *text, bool *ret_has_joined)
+{
+    const size_t bytes = strlen(text), word = strlen(joined_word);
+    *ret_has_joined = bytes >= word && strcmp(text + bytes - word, joined_word) == 0;
+    return *ret_has_joined ? bytes - word : bytes;
+}
+
+bool named_place_read(const char *text, struct named_place *ret)
 {
     const size_t bytes = strcspn(text, " ");
     if (bytes >= ADDRESS_MAX || !text[bytes]) return false;
-    snprintf(ret_address, ADDRESS_MAX, "%.*s", (int)bytes, text);
+    snprintf(ret->address, ADDRESS_MAX, "%.*s", (int)bytes, text);
     const char *tasks = text + bytes + 1;
     const size_t length = strcspn(tasks, " ");
-    return read_tasks(tasks, length, ret->count) && read_moves(tasks + length, &ret->moves) &&
-           !address_check(ret_address);
+    const size_t rest = without_joined(tasks + length, &ret->has_joined);
+    return read_tasks(tasks, length, ret->roster.count) &&
+           read_moves(tasks + length, rest, &ret->roster.moves) && !address_check(ret->address);
 }
 
 err named_cluster_check_absent(const struct cluster_flags *flags)

@@ -296,6 +296,7 @@ void task_flush_since(struct task *t, int before)
 
 void task_peer_up(struct task *t, int peer)
 {
+    if (t->ends_alone) return;
     t->peers[peer].is_up = t->peers[peer].was_up = true;
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
     task_flush(t);
@@ -339,6 +340,16 @@ void task_end(struct task *t, err why)
     if (t->has_ended) return;
     t->role->ops->stop(t->role, exit_code_of(why), error_text(), &t->outbox);
     task_flush(t);
+}
+
+void task_end_alone(struct task *t, err why)
+{
+    t->ends_alone = true;
+    for (int i = 0; i < t->peer_count; i++) {
+        t->peers[i].link = NULL;
+        t->peers[i].is_up = t->peers[i].was_up = false;
+    }
+    task_end(t, why);
 }
 
 /* ---- life ---- */
@@ -386,12 +397,24 @@ static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
     t->started_ms += stood_ms;
 }
 
+/* It may be one of a cluster whose tasks find each other by its name. */
+static bool has_lost_place(const struct task *t)
+{
+    const struct cluster_spec *cluster = t->options.cluster;
+    return cluster->has_lost && cluster->has_lost(cluster->registry);
+}
+
 static void tick(struct task *t, uint64_t now_ms)
 {
     const uint64_t passed_ms = now_ms - t->ticked_ms;
     if (t->has_ended || passed_ms < TASK_TICK_MS) return;
     if (passed_ms > STANDSTILL_MS) leave_out(t, passed_ms - TASK_TICK_MS, now_ms);
     t->ticked_ms = now_ms;
+    if (has_lost_place(t)) {
+        task_end_alone(t, fail(ERR_PEER, "another task has the place at the coordinator that this "
+                                         "one has lost, and goes on in its stead"));
+        return;
+    }
     t->ops->tick(t, now_ms);
     if (t->has_ended) return;
     t->role->ops->tick(t->role, now_ms, &t->outbox);

@@ -102,6 +102,7 @@ struct task {
     struct log_limit breaches; /* what peers may not say */
     struct log_budget lines;   /* whatever else roles tell of them */
     bool has_ended, has_left;
+    bool ends_alone;        /* has_ended, and the others are not told */
     struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
@@ -167,5 +168,7 @@ void task_done(struct task *, enum action_type, err result);
 void task_move(struct task *, const struct roster *);
 bool task_has_moved(const struct task *);
 void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
+/* The job is no business of a task that does not belong to it: no verdict for the others. */
+void task_end_alone(struct task *, err why);
 
 #endif

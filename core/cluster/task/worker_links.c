@@ -174,13 +174,6 @@ static void put_off(struct attempt *attempt, const char *why)
     plan_retry(w, attempt->ps);
 }
 
-/* The job is no business of a worker that does not belong to it: no verdict for the others. */
-static void end_alone(struct task *t, err why)
-{
-    for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
-    task_end(t, why);
-}
-
 static void refused(struct attempt *attempt, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
@@ -191,7 +184,7 @@ static void refused(struct attempt *attempt, const struct message *m)
         return;
     }
     err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
-    end_alone(t, fail(kind, "ps/%d refused this worker: %s", attempt->ps, text));
+    task_end_alone(t, fail(kind, "ps/%d refused this worker: %s", attempt->ps, text));
 }
 
 /* With num_steps it is so many steps after where the job began, with epochs after those of other
@@ -318,7 +311,7 @@ static void on_closed(void *context, struct link *link, err why)
     if (link_is_of_other_version(link)) {
         char address[ADDRESS_MAX];
         cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
-        end_alone(&w->task, fail_prefix(ERR_INPUT, "ps/%d at %s", attempt->ps, address));
+        task_end_alone(&w->task, fail_prefix(ERR_INPUT, "ps/%d at %s", attempt->ps, address));
         return;
     }
     if (peer->link == link) {

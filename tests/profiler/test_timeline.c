@@ -2,7 +2,9 @@
 #include "tests/hooks/rig.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { US = 1000, PATH_BYTES = 256 };
@@ -261,14 +263,23 @@ static void a_folder_that_is_not_there_is_an_error_of_the_disk(void **state)
     assert_non_null(strstr(error_text(), "none/timeline.json"));
 }
 
+/* A limit on the size of files plays the full disk. */
 static void a_full_disk_is_an_error_and_leaves_nothing(void **state)
 {
     struct made m;
+    struct rlimit limit;
     char temporary[PATH_BYTES + 8];
     make(*state, &m);
     snprintf(temporary, sizeof temporary, "%s.tmp", m.path);
-    assert_int_equal(symlink("/dev/full", temporary), 0);
-    assert_int_equal(timeline_write(&m.timeline, m.path), ERR_IO);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const err e = timeline_write(&m.timeline, m.path);
+    limit.rlim_cur = before;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(e, ERR_IO);
     assert_int_equal(access(temporary, F_OK), -1);
     assert_int_equal(access(m.path, F_OK), -1);
 }

@@ -162,6 +162,7 @@ static void what_a_chief_of_an_older_term_says_is_void(void **state)
     assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
     say_save(&s, 0);
     assert_int_equal(find(&s, ACTION_CUT), -1);
+    assert_int_equal(sent(&s, 0, MESSAGE_CUT)->code, EXIT_FAILED);
     say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
     assert_int_equal(find(&s, ACTION_SETUP), -1);
     say(&s, 0, &(struct message){.type = MESSAGE_STOP, .code = EXIT_TERMINATED, .sequence = 1});

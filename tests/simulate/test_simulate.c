@@ -64,6 +64,7 @@ static const uint64_t regressions_of_saves[] = {
     16836, /* who was excused by one ps, and back before others had gone on */
     18678, /* the same at the last step */
     55051, /* who had made good for ps/0 alone, in a round that the others waited for it in */
+    22571, /* of a chief that ps/0, back and empty, did not know as one, and did not answer */
 };
 
 /* A worker came back late, and one ps applied its push and another one did not. */

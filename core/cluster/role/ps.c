@@ -262,7 +262,8 @@ static void stop_message(struct ps_role *p, int worker, const struct message *m,
 /* ---- events ---- */
 
 /* Of a message that it may not send. One that would undo the job's work ends it where nobody but
- * worker/0 has ever led; later it may come of a chief that has not heard of the next one. */
+ * worker/0 has ever led; later it may come of a chief that has not heard of the next one. A chief
+ * that a ps which came back empty knows nothing of must not wait for its checkpoint. */
 static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
                    struct outbox *out)
 {
@@ -271,6 +272,7 @@ static void refuse(struct ps_role *p, int worker, const struct message *m, const
     else if (m->generation == p->config.generation)
         outbox_breach(out, false, "worker/%d sent %s (%u), %s", worker, message_name(m->type),
                       m->type, fault);
+    if (m->type == MESSAGE_SAVE) ps_refuse_save(p, worker, m->sequence, "another one leads", out);
 }
 
 /* What this ps has agreed on with the worker, and given out. A push may be ahead of this ps where

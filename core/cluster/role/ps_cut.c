@@ -56,9 +56,10 @@ void ps_cut_reset(struct ps_role *p, struct outbox *out)
     end_holding(p, out);
 }
 
-static void refuse(struct ps_role *p, uint64_t tag, const char *why, struct outbox *out)
+void ps_refuse_save(struct ps_role *p, int worker, uint64_t tag, const char *why,
+                    struct outbox *out)
 {
-    struct message *m = ps_tell_chief(p, MESSAGE_CUT, out);
+    struct message *m = ps_send(p, worker, MESSAGE_CUT, out);
     m->code = EXIT_FAILED;
     m->sequence = tag;
     message_say(m, why, out);
@@ -86,11 +87,11 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
     if (p->phase != SERVING && !is_before) return;
     bool is_writing = p->cut.writing && !ps_all_finished(p); /* else nobody waits for the disk */
     if (is_writing || p->cut.phase != CUT_NONE) {
-        refuse(p, m->sequence, "is still writing the last checkpoint", out);
+        ps_refuse_save(p, ps_chief(p), m->sequence, "is still writing the last checkpoint", out);
         return;
     }
     if (!read_save(p, m)) {
-        refuse(p, m->sequence, "cannot read what is to be saved", out);
+        ps_refuse_save(p, ps_chief(p), m->sequence, "cannot read what is to be saved", out);
         return;
     }
     ps_set_cut(p, CUT_COMING);
@@ -187,7 +188,7 @@ void ps_try_cut(struct ps_role *p, struct outbox *out)
     enum arrival all = all_arrived(p);
     if (all == ARRIVED) make_cut(p, out);
     if (all != MISSED) return;
-    refuse(p, p->cut.tag, "a worker was lost at the cut", out);
+    ps_refuse_save(p, ps_chief(p), p->cut.tag, "a worker was lost at the cut", out);
     ps_set_cut(p, CUT_NONE);
 }
 

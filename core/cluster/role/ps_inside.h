@@ -213,6 +213,7 @@ void ps_tell_coverage(struct ps_role *, struct outbox *);        /* so far: the 
 void ps_tell_coverage_at_cut(struct ps_role *, struct outbox *); /* of data without end */
 
 void ps_save(struct ps_role *, const struct message *, struct outbox *);
+void ps_refuse_save(struct ps_role *, int worker, uint64_t tag, const char *why, struct outbox *);
 void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */
 void ps_resume(struct ps_role *, struct outbox *);
 void ps_stay(struct ps_role *, struct outbox *); /* RESUME_STAY */

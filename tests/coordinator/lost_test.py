@@ -186,6 +186,25 @@ class Lost(named.Etcd, named.NamedCase):
         self.wait_for("new", "all 2 places of a worker are taken")
         self.check_all_run()
 
+    def test_who_comes_after_a_move_when_keys_were_removed_takes_no_place_that_is_none(self):
+        self.write_spec(last_step=ENDLESS, checkpoint_dir="run")
+        self.start_all()
+        self.wait_for_places()
+        self.wait_for_steps(self.holder("worker/0"), 1)
+        left = self.holder("worker/1")
+        self.answer(self.ask("scale", "--workers=1"))
+        self.assertEqual(self.ended(left), 0, self.log())
+        del self.processes[left]
+        program.wait_until(lambda: len([1 for value in self.places().values() if b" moves=1" in base64.b64decode(value)]) == 3,
+                           self.log)
+        before = set(self.places())
+        self.ask_etcd("kv/deleterange", **self.all)
+        self.start("spare", "worker")
+        program.wait_until(lambda: set(self.places()) >= before, self.log)
+        self.wait_for("spare", "all 1 places of a worker are taken")
+        self.assertNotIn("found all", self.text("spare"))
+        self.check_all_run()
+
     def test_a_signal_while_a_place_is_left_leaves_the_file_of_another_life(self):
         self.start_behind_gate("--ready_file=ready.json")
         ready = self.folder / "ready.json"

@@ -15,7 +15,7 @@ MORE = 8  # descriptors than a task alone has: enough for all that one peer take
 STRANGERS, LIARS = 60, 300
 NO_MEMORY = r"ps/0: tcp, no shared memory: "
 NOT_RECEIVED = NO_MEMORY + r"no descriptor is left for shared memory \(ulimit -n is \d+\)\n"
-NOT_MADE = r"worker/0: there was no shared memory for its windows \(ulimit -n, ulimit -v\)"
+NOT_MADE = rf"{NO_MEMORY}closed the connection|no shared memory for its windows \(ulimit -n, ulimit -v\)"
 LAST = r"(?m)^step 30, test loss"
 
 

@@ -39,7 +39,7 @@ class Run(tool.ToolCase):
         result = self.train(**changes)
         for index in sorted((self.folder / "run").glob("*.index")):
             self.assertRegex(self.run_ok("checkpoint", "verify", index),
-                             r": ok, global step \d+, 19 tensors, \d+ bytes in 3 shards, 3 ledgers")
+                             r": ok, global step \d+, 20 tensors, \d+ bytes in 3 shards, 3 ledgers")
         self.assertIn("model.ckpt-60, newest", self.run_ok("checkpoint", "ls", "run"))
         evaluated = self.evaluate("run")
         self.assertEqual((evaluated["step"], evaluated["metrics"]),
@@ -61,7 +61,7 @@ class Run(tool.ToolCase):
         metrics = self.train(mode="sync")["metrics"]
         self.run_ok("checkpoint", "reshard", "run", "--ps=2", "cut")
         self.assertEqual(self.run_ok("checkpoint", "diff", "run", "cut"),
-                         "equal: 19 tensors, bit for bit\n")
+                         "equal: 20 tensors, bit for bit\n")
         self.assertEqual(self.evaluate("cut")["metrics"], metrics)
 
 

@@ -16,10 +16,11 @@ prepare() {
     need libcmocka-dev clang-format nginx g++ # a server of files; C++ for the emulated GPU
 }
 
-# sanitized SANITIZERS: nothing of CUDA but what runs on the emulated GPU: nvcc takes longer than all the rest, and no
-# sanitizer sees what it makes.
+# sanitized SANITIZERS: the program; a stage then builds what its tests need. Nothing of CUDA but what runs on the
+# emulated GPU: nvcc takes longer than all the rest, and no sanitizer sees what it makes.
 sanitized() {
-    build "build-${1%%,*}" -Dtests=enabled -Dcuda=disabled "-Db_sanitize=$1" -Dbuildtype=debugoptimized -Db_lundef=false
+    ( target=cmd/dtrain
+      build "build-${1%%,*}" -Dtests=enabled -Dcuda=disabled "-Db_sanitize=$1" -Dbuildtype=debugoptimized -Db_lundef=false )
 }
 
 stage() {

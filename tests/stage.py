@@ -53,7 +53,8 @@ def environment(findings):
 
 
 def meson(build, words, env):
-    subprocess.run(["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs", *words], env=env,
+    """Builds what these tests need, and runs them."""
+    subprocess.run(["meson", "test", "-C", str(build), "--print-errorlogs", *words], env=env,
                    stdin=subprocess.DEVNULL, check=False)
     log = log_of(build, words)
     return [Test(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.is_file() else []

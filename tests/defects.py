@@ -42,7 +42,7 @@ TAIL = 3  # lines of a test that failed
 # What to break, and the suites that are to see it
 AREAS = {
     "roles": (("core/cluster/role/*.c",),
-              ("cluster", "simulate", "visit", "kill")),
+              ("roles", "cluster", "simulate", "visit", "kill")),
     "tasks": (("core/cluster/task/*.c", "core/cluster/task/trace/*.c", "core/cluster/description/*.c"),
               ("cluster", "visit", "profiler", "life", "kill")),
     "checkpoints": (("core/train/checkpoint/*.c", "core/train/checkpoint/bundle/*.c"), ("checkpoint", "tools", "life", "kill")),

@@ -67,7 +67,8 @@ static size_t csv_text(char *to, int first, int rows)
     size_t used = (size_t)sprintf(to, "x,word,y\n");
     for (int i = first; i < first + rows; i++)
         used += (size_t)sprintf(to + used, "%d,\"a %s word\nof row %d\",%d\n", i,
-                                i % 3 ? "long" : "very, very long", i * i % 1009, i % 7);
+                                i % 3 ? "long" : "very, very long", (int)((int64_t)i * i % 1009),
+                                i % 7);
     return used;
 }
 

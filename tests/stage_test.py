@@ -79,7 +79,7 @@ class Stage(unittest.TestCase):
             self.assertNotIn("shaky", report)
 
     def test_a_finding_counts_though_its_test_passes(self):
-        code, _ = self.run_stage(played("dtrain:kill / kill_mix", finds="heap-buffer-overflow"))
+        code, _ = self.run_stage(played("dtrain:kill / kill_mix", finds="heap-buffer-overflow\nSUMMARY: AddressSanitizer: heap-buffer-overflow"))
         self.assertEqual(code, 1)
         self.assertIn("heap-buffer-overflow", self.said)
 

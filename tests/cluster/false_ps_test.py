@@ -198,14 +198,19 @@ class FalsePs(ClusterCase):
             first.send("REFUSED", b"gone", code=2)
             self.assertNotIn(scene.code(), (0, None))
 
+    def offer_memory(self):
+        """Where a worker may ask for shared memory, and what WELCOME says of it."""
+        name = f"dtrain-false-{self.id()}"
+        memory = socket.socket(socket.AF_UNIX)
+        memory.bind(b"\0" + name.encode())
+        memory.listen(AGAIN)
+        memory.settimeout(program.LIMIT_S)
+        return memory, {"boot_id": BOOT_ID.read_text(encoding="ascii").strip(), "shm": name}
+
     def test_a_welcome_that_comes_again_and_again_begins_one_connection(self):
         scene = self.begin()
-        name = f"dtrain-false-{self.id()}"
-        with socket.socket(socket.AF_UNIX) as memory, scene.accept() as first:
-            memory.bind(b"\0" + name.encode())
-            memory.listen(AGAIN)
-            memory.settimeout(program.LIMIT_S)
-            offer = {"boot_id": BOOT_ID.read_text(encoding="ascii").strip(), "shm": name}
+        memory, offer = self.offer_memory()
+        with memory, scene.accept() as first:
             first.socket.sendall(b"".join(scene.welcome(**offer) for _ in range(AGAIN)))
             kept, _ = memory.accept()
             self.assertIsNone(first.hear())
@@ -218,13 +223,9 @@ class FalsePs(ClusterCase):
 
     def test_a_move_leaves_no_connection_behind(self):
         scene = self.begin()
-        name = f"dtrain-false-{self.id()}"
-        with socket.socket(socket.AF_UNIX) as memory, scene.accept() as first:
-            memory.bind(b"\0" + name.encode())
-            memory.listen(AGAIN)
-            memory.settimeout(program.LIMIT_S)
-            first.socket.sendall(scene.welcome(
-                boot_id=BOOT_ID.read_text(encoding="ascii").strip(), shm=name))
+        memory, offer = self.offer_memory()
+        with memory, scene.accept() as first:
+            first.socket.sendall(scene.welcome(**offer))
             kept, _ = memory.accept()
             kept.settimeout(program.LIMIT_S)
             first.send("MOVE", struct.pack("<3Q", 1, 1, 2))

@@ -80,7 +80,7 @@ class Deploy(program.FolderCase):
         said = program.run(["help", "exit-codes"], self.folder).stdout
         codes = [int(code) for code in re.findall(r"^ +(\d+)  ", said, re.MULTILINE)]
         self.assertEqual([code for code in codes if 0 < code < 128], PERMANENT)
-        listed = re.search(r"values: \[(.*)\]", text_of("kubernetes.yaml"))[1]
+        listed = re.search(r"FailJob[^\[]*\[(.*)\]", text_of("kubernetes.yaml"))[1]
         self.assertEqual([int(code) for code in listed.split(", ")], PERMANENT)
         listed = re.search(r"RestartPreventExitStatus=(.*)", text_of("dtrain-ps@.service"))[1]
         self.assertEqual([int(code) for code in listed.split()], PERMANENT)

@@ -353,6 +353,7 @@ static void a_thread_writes_the_same_file(void **state)
     assert_true(files[0].count > 3000 * 20);
     assert_int_equal(files[1].count, files[0].count);
     assert_memory_equal(files[1].at, files[0].at, files[0].count);
+    for (int i = 0; i < 2; i++) free((void *)files[i].at);
 }
 
 static void closing_nothing_is_fine(void **state)

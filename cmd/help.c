@@ -193,12 +193,11 @@ static int report_unknown_kind(const struct topic *topic, const char *name)
 {
     const char *names[KINDS_SHOWN_MAX];
     const int count = list_kinds(topic->kinds, names, KINDS_SHOWN_MAX);
-    const char *near = nearest_name(name, names, count);
+    const struct suggestion near = suggest(name, names, count);
     return report_error(fail(ERR_INPUT,
-                             "help: unknown %s \"%.64s\"%s%s%s; dtrain help %s lists "
+                             "help: unknown %s \"%.64s\"%s; dtrain help %s lists "
                              "them",
-                             topic->name, name, near ? " (did you mean \"" : "", near ? near : "",
-                             near ? "\"?)" : "", topic->name));
+                             topic->name, name, near.text, topic->name));
 }
 
 static int help_topic(const struct topic *topic, const char *name)
@@ -337,12 +336,11 @@ static int list_words(const char *ret[KINDS_SHOWN_MAX])
 static int report_unknown_topic(const char *words)
 {
     const char *names[KINDS_SHOWN_MAX];
-    const char *near = nearest_name(words, names, list_words(names));
+    const struct suggestion near = suggest(words, names, list_words(names));
     return report_error(fail(ERR_INPUT,
-                             "help: unknown topic \"%.64s\"%s%s%s; dtrain help lists "
+                             "help: unknown topic \"%.64s\"%s; dtrain help lists "
                              "them",
-                             words, near ? " (did you mean \"" : "", near ? near : "",
-                             near ? "\"?)" : ""));
+                             words, near.text));
 }
 
 static const struct topic *find_topic(const char *words, const char **ret_name)

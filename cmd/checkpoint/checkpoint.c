@@ -71,9 +71,9 @@ static err find_verb(const char *name, const struct verb **ret)
         *ret = &verbs[i];
         return OK;
     }
-    const char *near = nearest_name(name, names, VERBS);
-    return fail(ERR_INPUT, "checkpoint: unknown \"%.64s\"%s%s%s; see `dtrain help checkpoint`",
-                name, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(name, names, VERBS);
+    return fail(ERR_INPUT, "checkpoint: unknown \"%.64s\"%s; see `dtrain help checkpoint`", name,
+                near.text);
 }
 
 /* argv[0]: the verb's name. */

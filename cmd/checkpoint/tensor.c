@@ -81,10 +81,9 @@ err checkpoint_find_tensor(const struct bundle *bundle, const char *name,
     const char **names = malloc(((size_t)count + 1) * sizeof *names);
     if (!names) return fail(ERR_MEMORY, "no memory for names");
     for (int i = 0; i < count; i++) names[i] = bundle_at(bundle, i)->name;
-    const char *near = nearest_name(name, names, count);
+    const struct suggestion near = suggest(name, names, count);
     free(names);
-    return fail(ERR_INPUT, "%s: no tensor \"%.128s\"%s%.128s%s", bundle_prefix(bundle), name,
-                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    return fail(ERR_INPUT, "%s: no tensor \"%.128s\"%s", bundle_prefix(bundle), name, near.text);
 }
 
 /* ---- what stands in it ---- */

@@ -252,9 +252,8 @@ static err find_metric(struct evaluator *v)
     int count = evaluation_names(&v->session, names);
     for (v->best_value = 0; v->best_value < count; v->best_value++)
         if (strcmp(names[v->best_value], wanted) == 0) return OK;
-    const char *near = nearest_name(wanted, names, count);
-    return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s%s%s", wanted,
-                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(wanted, names, count);
+    return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s", wanted, near.text);
 }
 
 /* What it keeps: summaries, what was evaluated, the best. */

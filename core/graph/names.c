@@ -102,14 +102,14 @@ err names_assign(const struct node_spec *specs, const struct readable *r, struct
 }
 
 /* Of all that can be read */
-static const char *nearest(const char *name, const struct readable *r)
+static struct suggestion nearest(const char *name, const struct readable *r)
 {
     const char *columns[COLUMNS_MAX];
     int count = 0;
     for (int i = 0; i < r->column_count; i++)
         if (strcmp(r->columns[i].name, LABELS_NAME)) columns[count++] = r->columns[i].name;
-    const char *near = nearest_name(name, r->nodes, r->node_count);
-    return near ? near : nearest_name(name, columns, count);
+    const struct suggestion near = suggest(name, r->nodes, r->node_count);
+    return *near.text ? near : suggest(name, columns, count);
 }
 
 err names_find(const char *name, const struct readable *r, int *ret_node, int *ret_column)
@@ -117,7 +117,5 @@ err names_find(const char *name, const struct readable *r, int *ret_node, int *r
     *ret_node = find(name, r->nodes, r->node_count);
     *ret_column = *ret_node < 0 ? find_column(name, r) : -1;
     if (*ret_node >= 0 || *ret_column >= 0) return OK;
-    const char *near = nearest(name, r);
-    if (!near) return fail(ERR_INPUT, "inputs: no node is called \"%s\"", name);
-    return fail(ERR_INPUT, "inputs: no node is called \"%s\" (did you mean \"%s\"?)", name, near);
+    return fail(ERR_INPUT, "inputs: no node is called \"%s\"%s", name, nearest(name, r).text);
 }

@@ -187,6 +187,11 @@ json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new refe
 /* The known name nearest to a word by edit distance (transpositions count one), or NULL if none is
  * near; of a name of TensorFlow's, as "tf.train.AdamOptimizer", without its module. */
 const char *nearest_name(const char *given, const char *const *names, int count);
+/* For the end of a message: ` (did you mean "NAME"?)` with the nearest known name, or "". */
+struct suggestion {
+    char text[160];
+};
+struct suggestion suggest(const char *given, const char *const *names, int count);
 /* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
 const char *name_of_others(const char *word);
 

@@ -6,6 +6,7 @@
  * call by words of their own is listed.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/fields/fields.h"
@@ -194,4 +195,12 @@ const char *nearest_name(const char *given, const char *const *names, int count)
     if (!is_same && !meant) meant = name_of_initials(word, names, count);
     if (meant) return meant;
     return nearest ? nearest : related_name(word, names, count);
+}
+
+struct suggestion suggest(const char *given, const char *const *names, int count)
+{
+    struct suggestion ret = {""};
+    const char *near = nearest_name(given, names, count);
+    if (near) snprintf(ret.text, sizeof ret.text, " (did you mean \"%s\"?)", near);
+    return ret;
 }

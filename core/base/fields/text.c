@@ -74,8 +74,7 @@ void text_add_names(struct text *text, const char *const *names, int count)
 
 void text_add_near(struct text *text, const char *word, const char *const *names, int count)
 {
-    const char *nearest = nearest_name(word, names, count);
-    if (nearest) text_add(text, " (did you mean \"%s\"?)", nearest);
+    text_add(text, "%s", suggest(word, names, count).text);
 }
 
 /* The root's name is "" where the caller gave no path. The depth of a chain is limited. */

@@ -74,9 +74,8 @@ static err find_by_name(const struct csv_table *t, const char *name, int *ret)
                     "%s: no column \"%s\": all of the line is one, \"%.64s\"; is \"delimiter\" "
                     "another?",
                     t->path, name, t->names[0]);
-    const char *near = nearest_name(name, (const char *const *)t->names, t->width);
-    return fail(ERR_INPUT, "%s: no column \"%s\"%s%s%s", t->path, name,
-                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(name, (const char *const *)t->names, t->width);
+    return fail(ERR_INPUT, "%s: no column \"%s\"%s", t->path, name, near.text);
 }
 
 err csv_table_find(const struct csv_table *t, const struct csv_key *key, int *ret)

@@ -25,9 +25,8 @@ static err find_cells(struct beside *b)
         const char *name = b->names->at[i];
         b->cells[i] = row_reader_cell(r, name);
         if (b->cells[i] >= 0) continue;
-        const char *near = nearest_name(name, r->cell_names, r->cell_count);
-        return fail(ERR_INPUT, "%s: no cell \"%.64s\"%s%s%s", r->name, name,
-                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+        const struct suggestion near = suggest(name, r->cell_names, r->cell_count);
+        return fail(ERR_INPUT, "%s: no cell \"%.64s\"%s", r->name, name, near.text);
     }
     return OK;
 }

@@ -117,9 +117,9 @@ static err fail_idle(const char *what, int index, const char *pattern, const cha
 {
     int candidate_count;
     const char *const *candidates = candidates_of(names, count, arena, &candidate_count);
-    const char *near = nearest_name(pattern, candidates, candidate_count);
-    return fail(ERR_INPUT, "%s[%d]: no variable is called \"%.128s\"%s%s%s", what, index, pattern,
-                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(pattern, candidates, candidate_count);
+    return fail(ERR_INPUT, "%s[%d]: no variable is called \"%.128s\"%s", what, index, pattern,
+                near.text);
 }
 
 static bool maps_any(const struct name_map *map, const char *const *names, int count)

@@ -33,14 +33,14 @@ static bool is_same(const struct bundle_shape *a, const struct bundle_shape *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
 }
 
-/* NULL where none is near, or where there is no memory to look. */
-static const char *nearest(const struct bundle *bundle, const char *name)
+/* "" where there is no memory to look. */
+static struct suggestion nearest(const struct bundle *bundle, const char *name)
 {
     const int count = bundle_entries(bundle);
     const char **names = malloc(((size_t)count + 1) * sizeof *names);
-    if (!names) return NULL;
+    if (!names) return (struct suggestion){""};
     for (int i = 0; i < count; i++) names[i] = bundle_at(bundle, i)->name;
-    const char *near = nearest_name(name, names, count);
+    const struct suggestion near = suggest(name, names, count);
     free(names);
     return near;
 }
@@ -52,12 +52,11 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                     "%s: %s grows there (\"capacity\": \"dynamic\"), and has fixed rows here; "
                     "train.warm_start can \"skip\" it",
                     bundle_prefix(bundle), wish->stored);
-    const char *near = nearest(bundle, wish->stored);
+    const struct suggestion near = nearest(bundle, wish->stored);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
-    return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
+    return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
                 wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
-                is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
-                near ? "\"?)" : "",
+                is_mapped ? "\"" : "", near.text,
                 wish->is_of_optimizer
                     ? "; another optimizer saved it: train.warm_start takes values without slots"
                     : "");

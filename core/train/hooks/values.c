@@ -131,9 +131,9 @@ err hook_name_find(const struct name_list *list, const char *name, int *ret)
     }
     char known[ERROR_TEXT_MAX / 2];
     join(list, known, sizeof known);
-    const char *near = nearest_name(name, list->at, list->count);
-    return fail(ERR_INPUT, "%s: unknown %s \"%.64s\"%s%s%s; known are %s", list->path, list->noun,
-                name, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "", known);
+    const struct suggestion near = suggest(name, list->at, list->count);
+    return fail(ERR_INPUT, "%s: unknown %s \"%.64s\"%s; known are %s", list->path, list->noun, name,
+                near.text, known);
 }
 
 err hook_check_every(const struct every *every)

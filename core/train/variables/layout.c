@@ -99,9 +99,9 @@ static err fail_no_match(const struct pin *pin, int index, const struct layout *
     const char **names =
         arena_array(arena, (size_t)layout->variable_count + 1, sizeof(const char *));
     for (int i = 0; i < layout->variable_count; i++) names[i] = layout->variables[i].name;
-    const char *near = nearest_name(pin->match, names, layout->variable_count);
-    return fail(ERR_INPUT, "placement.pins[%d].match: no variable is called \"%s\"%s%s%s", index,
-                pin->match, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(pin->match, names, layout->variable_count);
+    return fail(ERR_INPUT, "placement.pins[%d].match: no variable is called \"%s\"%s", index,
+                pin->match, near.text);
 }
 
 static err check_pins(const struct placement_spec *spec, const struct layout *layout,

@@ -78,9 +78,9 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
                     "optimizers[%d].match: \"%s\" matches nothing that optimizers[%d] "
                     "has not taken before it",
                     index, pattern, optimizers_find(list, taken));
-    const char *near = nearest_name(pattern, names, count);
-    return fail(ERR_INPUT, "optimizers[%d].match: no variable is called \"%s\"%s%s%s", index,
-                pattern, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    const struct suggestion near = suggest(pattern, names, count);
+    return fail(ERR_INPUT, "optimizers[%d].match: no variable is called \"%s\"%s", index, pattern,
+                near.text);
 }
 
 /* Some say with each step something of all rows, and those of a table that grows are not counted.

@@ -52,12 +52,13 @@ SYSTEM = [
      "BLAS and oneDNN"),
     (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), CUDA_FOLDERS, "CUDA"),
     (re.compile(r"jansson\.h"),
-     ("core/base/", "core/train/spec/", "core/data/formats/jsonl.c", "core/cluster/", "net/coordinator/", "net/web/", "cmd/",
+     ("core/base/", "core/train/spec/", "core/train/hooks/final_evaluation.c", "core/data/formats/jsonl.c", "core/cluster/",
+      "net/coordinator/", "net/web/", "cmd/",
       "tests/"),
      "jansson"),
 ]
 CUDA_NAME = re.compile(r"\b(cuda[A-Z]\w*|cublas\w+|cudnn\w+|cu[A-Z][a-z]\w+|__global__|__device__)\b")
-JSON_CALL = re.compile(r"\bjson_\w+\s*\(")
+JSON_CALL = re.compile(r"\bjson_(?:load\w*|v?unpack\w*|\w+_(?:get|value)|is_\w+)\s*\(")
 JSON_FOLDERS = SYSTEM[-1][1]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/run/replace_file.h"
+#include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/cluster/description/ports.h"
 #include "net/notify.h"
@@ -59,7 +59,7 @@ static err write_file(struct ready *ready, const char *text)
 {
     struct stat written;
     ready->is_written = true;
-    const err e = replace_file(ready->path, text);
+    const err e = file_replace(ready->path, text, strlen(text));
     ready->is_written = !e;
     if (e) return fail_prefix(e, "--ready_file");
     if (stat(ready->path, &written) == 0) ready->file = written.st_ino;

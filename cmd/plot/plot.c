@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/run/replace_file.h"
+#include "core/base/files/replace.h"
 
 enum { COLUMNS = 80, WIDTH_MAX = 400 };
 
@@ -86,7 +86,8 @@ static err write_svg(const struct curves *curves, const char *path)
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return fail(ERR_MEMORY, "no memory for %s", path);
     plot_svg(curves, out);
-    err e = fclose(out) ? fail(ERR_MEMORY, "no memory for %s", path) : replace_file(path, text);
+    err e = fclose(out) ? fail(ERR_MEMORY, "no memory for %s", path)
+                        : file_replace(path, text, strlen(text));
     free(text);
     return e;
 }

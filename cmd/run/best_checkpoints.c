@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/run/replace_file.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/own.h"
+#include "core/base/files/replace.h"
 #include "core/train/checkpoint/bundle/file.h"
 
 static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
@@ -83,14 +83,14 @@ static err keep_files(const struct best_checkpoints *b, const char *prefix, int 
         TRY(keep_file(prefix, kept, suffix));
     }
     TRY(keep_file(prefix, kept, index_suffix));
-    return bundle_sync_folder(kept);
+    return file_sync_folder(kept);
 }
 
 static err write_text(const struct best_checkpoints *b, const char *name, const char *text)
 {
     char path[CHECKPOINT_PATH_MAX];
     TRY(path_of(b, name, path));
-    return replace_file(path, text);
+    return file_replace(path, text, strlen(text));
 }
 
 /* ---- the two lists ---- */
@@ -209,7 +209,7 @@ static err remove_files(const struct best_checkpoints *b, int64_t step)
 /* A link there may be meant, or lead to files of somebody else. */
 static err make_folder(const struct best_checkpoints *b)
 {
-    if (mkdir(b->folder, 0777) == 0) return bundle_sync_folder(b->folder);
+    if (mkdir(b->folder, 0777) == 0) return file_sync_folder(b->folder);
     const int folder = errno == EEXIST ? own_folder_open(b->folder) : -1;
     if (folder >= 0) return close(folder), OK;
     return fail(ERR_IO, "%s: expected a folder, and no link to one: %s", b->folder,

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/run/replace_file.h"
 #include "core/base/files/file_system.h"
+#include "core/base/files/replace.h"
 #include "core/base/log.h"
 
 enum { JSON_BYTES_MAX = 32 << 20, SUFFIX_MAX = 8 /* ".index" */ };
@@ -80,7 +80,8 @@ static err write_down(const struct evaluated_checkpoints *v)
 {
     json_t *json = json_pack("{si so}", "keep_best", v->keep, "evaluated", list_of(v));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    err e = text ? replace_file(v->path, text) : fail(ERR_MEMORY, "no memory for %s", v->path);
+    err e = text ? file_replace(v->path, text, strlen(text))
+                 : fail(ERR_MEMORY, "no memory for %s", v->path);
     free(text);
     json_decref(json);
     return e;

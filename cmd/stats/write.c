@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/run/replace_file.h"
 #include "cmd/stats/report.h"
+#include "core/base/files/replace.h"
 
 enum { FILE_NAME_MAX = 200, INDEX_MAX = 16 };
 
@@ -104,7 +104,7 @@ static err write_cell(const struct writing *w, int cell, bool are_words)
         return fail(ERR_MEMORY, "no memory for %s", name);
     err e = are_words ? print_words(c, out, &left_out) : print_boundaries(c, w->buckets, out);
     if (fclose(out) && !e) e = fail(ERR_MEMORY, "no memory for %s", name);
-    if (!e && bytes > 0) e = replace_file(path, text);
+    if (!e && bytes > 0) e = file_replace(path, text, strlen(text));
     if (!e && bytes > 0) fprintf(w->report, "wrote %s\n", path);
     if (!e && left_out)
         fprintf(w->report, "%s: %lld words that no line can be are not in it\n", path,

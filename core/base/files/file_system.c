@@ -262,16 +262,6 @@ err file_open_output(const char *path, FILE **ret)
     return e;
 }
 
-err file_open_temporary(const char *path, FILE **ret)
-{
-    const int file = own_make(path);
-    *ret = file >= 0 ? fdopen(file, "w") : NULL;
-    if (*ret) return OK;
-    const err e = fail(ERR_INPUT, "%s", strerror(errno));
-    if (file >= 0) close(file);
-    return e;
-}
-
 const char *file_why(const char *path)
 {
     return path_is_url(path) ? error_text() : strerror(errno);

@@ -116,8 +116,6 @@ void file_drop(struct file_writer *); /* NULL is fine */
 /* As a stream of the C library, here or behind a URL. Whether all was written is what fclose tells,
  * and why not file_why, before anything else fails. */
 err file_open_output(const char *path, FILE **ret);
-/* The same, of a name that the program chose itself, here: a new file (own.h). */
-err file_open_temporary(const char *path, FILE **ret);
 const char *file_why(const char *path);
 bool files_can_be_written(const char *path); /* here, or behind such URLs */
 /* All of a small file at once */

@@ -8,6 +8,7 @@
 
 #include "core/base/files/file_system.h"
 #include "core/base/files/own.h"
+#include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -63,7 +64,7 @@ static err make_one(const char *path)
     if (mkdir(path, 0777) != 0) {
         return errno == EEXIST ? OK : refused("cannot make the folder", path);
     }
-    if (bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    if (file_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
     return OK;
 }
 

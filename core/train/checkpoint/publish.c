@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -192,7 +193,7 @@ static err link_all(const char *from, const char *to, int shards)
     snprintf(old, sizeof old, "%s" CHECKPOINT_INDEX, from);
     snprintf(new, sizeof new, "%s" CHECKPOINT_INDEX, to);
     if (link(old, new) != 0) return fail(ERR_IO, "%s: %s", new, strerror(errno));
-    return bundle_sync_folder(new);
+    return file_sync_folder(new);
 }
 
 /* Gives the newest the usual name where that has become free. Without links in the file system, as

@@ -5,7 +5,7 @@
  * The file appears whole, by rename. A run that ends without any evaluation writes none.
  */
 #include <errno.h>
-#include <inttypes.h>
+#include <jansson.h>
 #include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/replace.h"
 #include "core/train/hooks/values.h"
 
 struct final_evaluation {
@@ -41,8 +42,8 @@ static err check(const void *attributes, const struct spec *spec)
 {
     const struct final_evaluation *a = attributes;
     const size_t length = strlen(a->path);
-    if (length == 0 || length > PATH_BYTES_MAX - sizeof ".part")
-        return fail(ERR_INPUT, "path: expected 1 to %zu bytes", PATH_BYTES_MAX - sizeof ".part");
+    if (length == 0 || length > PATH_BYTES_MAX - sizeof ".tmp")
+        return fail(ERR_INPUT, "path: expected 1 to %zu bytes", PATH_BYTES_MAX - sizeof ".tmp");
     if (!spec->data.eval.format.kind) return fail(ERR_INPUT, "needs data.eval");
     return OK;
 }
@@ -86,52 +87,32 @@ static err evaluated(void *state, const struct run_view *view, const struct occa
 }
 
 /* JSON has no NaN. */
-static void print_number(FILE *file, double value)
+static json_t *json_of(double value)
 {
-    if (isfinite(value))
-        fprintf(file, "%.17g", value);
-    else
-        fputs("null", file);
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
-static void print(FILE *file, const struct state *s)
+static char *print(const struct state *s)
 {
-    fprintf(file, "{\"step\": %" PRIu64 ", \"rows\": %" PRId64 ", \"loss\": ", s->step, s->rows);
-    print_number(file, s->values[0]);
-    fputs(", \"metrics\": {", file);
-    for (int i = 1; i < s->count; i++) {
-        fprintf(file, "%s\"%s\": ", i > 1 ? ", " : "",
-                s->names[i]); /* names of metrics are plain */
-        print_number(file, s->values[i]);
-    }
-    fputs("}}\n", file);
-}
-
-static err write_file(const struct state *s, const char *path)
-{
-    FILE *file;
-    if ((path_is_url(path) ? file_open_output : file_open_temporary)(path, &file))
-        return fail_prefix(ERR_IO, "%s: cannot be made", s->path);
-    print(file, s);
-    const bool is_bad = ferror(file) != 0;
-    if (fclose(file) == 0 && !is_bad) return OK;
-    const err e = fail(ERR_IO, "%s: cannot be written: %s", s->path, file_why(path));
-    unlink(path);
-    return e;
+    json_t *metrics = json_object();
+    for (int i = 1; i < s->count; i++)
+        json_object_set_new(metrics, s->names[i], json_of(s->values[i]));
+    json_t *all = json_pack("{sI sI so so}", "step", (json_int_t)s->step, "rows",
+                            (json_int_t)s->rows, "loss", json_of(s->values[0]), "metrics", metrics);
+    char *text = all ? json_dumps(all, 0) : NULL;
+    json_decref(all);
+    return text;
 }
 
 /* Also where the job failed: the last that is known may be of use. */
 static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
-    char part[PATH_BYTES_MAX];
     if (s->rows == 0) return OK;
-    if (path_is_url(s->path)) return write_file(s, s->path);
-    snprintf(part, sizeof part, "%s.part", s->path);
-    TRY(write_file(s, part));
-    if (rename(part, s->path) == 0) return OK;
-    const err e = fail(ERR_IO, "%s: cannot be replaced: %s", s->path, strerror(errno));
-    unlink(part);
+    char *text = print(s);
+    const err e = text ? file_replace(s->path, text, strlen(text))
+                       : fail(ERR_MEMORY, "no memory for %s", s->path);
+    free(text);
     return e;
 }
 

@@ -1,15 +1,12 @@
 /* timeline.c - see timeline.h. */
 #include "core/train/summary/timeline.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/files/file_system.h"
+#include "core/base/files/replace.h"
 
 enum {
     NAME_MAX_BYTES = 48,
@@ -295,27 +292,16 @@ static void put_timeline(FILE *f, const struct timeline *t)
     fputs("]}}\n", f);
 }
 
-static err write_to(const struct timeline *t, const char *path)
-{
-    FILE *f;
-    if ((path_is_url(path) ? file_open_output : file_open_temporary)(path, &f))
-        return fail_prefix(ERR_IO, "%s", path);
-    put_timeline(f, t);
-    const bool is_bad = ferror(f) != 0;
-    if (fclose(f) != 0 || is_bad) return fail(ERR_IO, "%s: %s", path, file_why(path));
-    return OK;
-}
-
 err timeline_write(const struct timeline *t, const char *path)
 {
-    char temporary[PATH_MAX];
-    if (path_is_url(path)) return write_to(t, path);
-    const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (length < 0 || length >= (int)sizeof temporary)
-        return fail(ERR_IO, "%s: %s", path, strerror(ENAMETOOLONG));
-    err e = write_to(t, temporary);
-    if (!e && rename(temporary, path) != 0) e = fail(ERR_IO, "%s: %s", path, strerror(errno));
-    if (e) unlink(temporary);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return fail(ERR_MEMORY, "no memory to write %s", path);
+    put_timeline(f, t);
+    const err e = fclose(f) == 0 ? file_replace(path, text, bytes)
+                                 : fail(ERR_MEMORY, "no memory to write %s", path);
+    free(text);
     return e;
 }
 

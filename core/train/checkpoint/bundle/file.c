@@ -11,6 +11,7 @@
 
 #include "core/base/files/own.h"
 #include "core/base/files/pipe.h"
+#include "core/base/files/replace.h"
 #include "core/base/log.h"
 
 enum {
@@ -247,22 +248,6 @@ void output_drop(struct output *o)
     *o = (struct output){0};
 }
 
-err bundle_sync_folder(const char *path)
-{
-    if (path_is_url(path)) return OK;
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!folder) return fail(ERR_MEMORY, "no memory for the folder of %s", path);
-    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* some file systems cannot sync a folder and say EINVAL: they have nothing that could be lost
-     */
-    const bool is_done = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
-    const err e = is_done ? OK : system_failed(folder);
-    if (file >= 0) close(file);
-    free(folder);
-    return e;
-}
-
 static err write_out(struct output *o, const void *bytes, size_t count)
 {
     TRY(output_write(o, bytes, count));
@@ -273,7 +258,7 @@ static err write_out(struct output *o, const void *bytes, size_t count)
 err output_finish(struct output *o, const void *bytes, size_t count)
 {
     const err e = write_out(o, bytes, count);
-    if (!e && bundle_sync_folder(o->path)) log_line(LOG_WARNING, "%s", error_text());
+    if (!e && file_sync_folder(o->path)) log_line(LOG_WARNING, "%s", error_text());
     output_drop(o);
     return e;
 }

@@ -59,8 +59,6 @@ err output_replace(const char *path, const void *, size_t bytes); /* by a new fi
  * absent. ERR_INPUT behind a URL. */
 err bundle_file_piece(const char *path, int64_t offset, const void *, size_t bytes);
 
-/* So that a rename in it lasts: path is of a file there. */
-err bundle_sync_folder(const char *path);
 /* An absent file is no error. */
 err bundle_unlink(const char *path);
 err bundle_rename(const char *from, const char *to);

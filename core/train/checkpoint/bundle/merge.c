@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
+#include "core/base/files/replace.h"
 
 /* A data file and what it will be called. */
 struct move {
@@ -127,7 +128,7 @@ static err publish(struct merge *m, struct output *index)
     TRY(bundle_remove(m->prefix));
     TRY(move_data(m));
     err e = output_publish(index);
-    if (!e) e = bundle_sync_folder(m->index_path);
+    if (!e) e = file_sync_folder(m->index_path);
     if (!e) return OK;
     (void)bundle_unlink(m->index_path);
     move_back(m, m->move_count);

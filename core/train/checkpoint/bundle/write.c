@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/crc32c.h"
+#include "core/base/files/replace.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
@@ -222,7 +223,7 @@ static err publish(struct bundle_writer *w, const char *index_path, struct outpu
     TRY(bundle_unlink(index_path));
     TRY(output_publish(&w->data));
     err e = output_publish(index);
-    if (!e) e = bundle_sync_folder(index_path);
+    if (!e) e = file_sync_folder(index_path);
     if (!e) return OK;
     (void)bundle_unlink(index_path);
     (void)bundle_unlink(w->data.path);

@@ -1,0 +1,73 @@
+/* replace.c - see replace.h. */
+#include "core/base/files/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
+#include "core/base/log.h"
+
+static err system_failed(const char *path)
+{
+    return fail(ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+err file_sync_folder(const char *path)
+{
+    if (path_is_url(path)) return OK;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!folder) return fail(ERR_MEMORY, "no memory for the folder of %s", path);
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* some file systems cannot sync a folder and say EINVAL: they have nothing that could be lost
+     */
+    const bool is_done = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
+    const err e = is_done ? OK : system_failed(folder);
+    if (file >= 0) close(file);
+    free(folder);
+    return e;
+}
+
+/* A file system over a network may fail only as the file is closed. */
+static err write_whole(int file, const char *path, const char *from, size_t bytes)
+{
+    err e = OK;
+    while (!e && bytes > 0) {
+        const ssize_t written = write(file, from, bytes);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) e = system_failed(path);
+        from += e ? 0 : written;
+        bytes -= e ? 0 : (size_t)written;
+    }
+    if (!e && fsync(file)) e = system_failed(path);
+    if (close(file) && !e) e = system_failed(path);
+    return e;
+}
+
+static err replace(const char *path, const char *temporary, const void *from, size_t bytes)
+{
+    const int file = own_make(temporary);
+    if (file < 0) return system_failed(temporary);
+    err e = write_whole(file, path, from, bytes);
+    if (!e && rename(temporary, path)) e = system_failed(path);
+    if (e) unlink(temporary);
+    return e;
+}
+
+/* Once renamed it counts: that the folder cannot be synced is only logged. */
+err file_replace(const char *path, const void *from, size_t bytes)
+{
+    char *temporary;
+    if (path_is_url(path)) return file_put(path, from, bytes);
+    if (asprintf(&temporary, "%s.tmp", path) < 0)
+        return fail(ERR_MEMORY, "no memory to write %s", path);
+    const err e = replace(path, temporary, from, bytes);
+    free(temporary);
+    if (!e && file_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return e;
+}

@@ -29,13 +29,6 @@ enum {
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
-/* Which batches of the stream the next ones are. */
-struct plan {
-    uint64_t first;
-    uint64_t ranges[2 * STREAM_RANGES_MAX];
-    int count; /* 0: those of its share */
-};
-
 struct pipeline {
     struct batch_source source; /* first: what others see */
     struct dataset data;        /* of rows that are elsewhere: only described */
@@ -61,7 +54,7 @@ struct pipeline {
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t made_more, freed_more;
-    struct plan plan;
+    struct reading_plan plan;             /* none: its share, unless batches are handed out */
     uint64_t positions[PREFETCH_MAX + 1]; /* [slot_count] of their batches */
     uint64_t first;                       /* index of the first batch since the last seek */
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
@@ -77,18 +70,12 @@ struct pipeline {
 /* Of the first row of a batch. false: nobody has said yet which one it is. */
 static bool find_position(const struct pipeline *p, uint64_t index, uint64_t *ret)
 {
-    const struct plan *plan = &p->plan;
+    uint64_t batch;
     *ret = stream_position(&p->options, index);
-    if (!plan->count) return true;
-    if (index < plan->first) return false;
-    uint64_t left = index - plan->first;
-    for (int i = 0; i < 2 * plan->count; i += 2) {
-        const uint64_t batches = plan->ranges[i + 1] - plan->ranges[i];
-        *ret = (plan->ranges[i] + left) * (uint64_t)p->options.batch;
-        if (left < batches) return true;
-        left -= batches;
-    }
-    return false;
+    if (!p->plan.count) return !p->options.is_handed_out;
+    if (!reading_plan_find(&p->plan, index, &batch)) return false;
+    *ret = batch * (uint64_t)p->options.batch;
+    return true;
 }
 
 /* How many there are in a batch */
@@ -511,7 +498,7 @@ static bool is_as_planned(const struct pipeline *p, uint64_t index, uint64_t was
 }
 
 /* What lies ready is as good as ever up to the first one that is another now. */
-static bool plan_thread(struct pipeline *p, const struct plan *plan)
+static bool plan_thread(struct pipeline *p, const struct reading_plan *plan)
 {
     const uint64_t slots = (uint64_t)p->slot_count;
     pthread_mutex_lock(&p->lock);
@@ -531,18 +518,12 @@ static err plan(struct batch_source *source, uint64_t first, const uint64_t *ran
                 bool *ret_is_void)
 {
     struct pipeline *p = (struct pipeline *)source;
-    struct plan plan = {.first = first, .count = count};
-    if (is_elsewhere(p))
-        return fail(ERR_INPUT,
-                    "%s: is read as a stream here, but lies in the memory of the chief: the files "
-                    "are not the same",
-                    p->data.name);
-    if (count < 1 || count > STREAM_RANGES_MAX)
-        return fail(ERR_PROTOCOL, "%s: a plan of %d ranges", p->data.name, count);
-    memcpy(plan.ranges, ranges, 2 * (size_t)count * sizeof *ranges);
-    for (int i = 0; i < 2 * count; i++)
-        if (ranges[i] > STREAM_POSITION_MAX / (uint64_t)p->options.batch)
-            return fail(ERR_PROTOCOL, "%s: a plan beyond the stream", p->data.name);
+    struct reading_plan plan;
+    if (is_elsewhere(p) && !p->options.is_handed_out)
+        return fail(ERR_INPUT, "%s: rows that are shared cannot be handed out", p->data.name);
+    const err e = reading_plan_make(first, ranges, count, p->options.batch, &plan);
+    if (e) return fail_prefix(e, "%s", p->data.name);
+    if (p->from.stream) stream_plan(p->from.stream, &plan);
     if (p->has_thread) {
         *ret_is_void = plan_thread(p, &plan);
         return OK;
@@ -613,6 +594,12 @@ uint64_t batch_source_digest(const struct batch_source *source)
         if (c->at) digest = fingerprint_join(digest, fingerprint(c->at, bytes));
     }
     return digest;
+}
+
+int64_t batch_source_stretch(const struct batch_source *source, int workers)
+{
+    const struct pipeline *p = (const struct pipeline *)source;
+    return p->from.stream ? stream_stretch(p->from.stream, workers) : 0;
 }
 
 bool batch_source_is_in_memory(const struct batch_source *source)

@@ -10,15 +10,16 @@
  * and so on where there are such. So the shares of the workers are disjoint, together they are
  * every example exactly once per epoch, W workers of batch B/W see together what one worker of
  * batch B sees, and any position is reached without reading what is before. It has no end, unless
- * is_once is said: then it ends with the first epoch. Where somebody else says which batches of the
- * stream this worker reads (plan) there are no shares.
+ * is_once is said: then it ends with the first epoch. Where batches are handed out (plan) there are
+ * no shares: whoever reads sees the stream of one worker alone.
  */
 #ifndef CORE_DATA_SOURCE_H
 #define CORE_DATA_SOURCE_H
 
 #include "core/data/data.h"
+#include "core/data/reading_plan.h"
 
-enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24, STREAM_RANGES_MAX = 8 };
+enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
 
 struct stream_options {
     struct transform transform;
@@ -34,6 +35,8 @@ struct stream_options {
     uint64_t first; /* position of the first epoch's first row; for a file of these */
     int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
+    /* Of workers 1: nothing is read before somebody has said by plan which batches come. */
+    bool is_handed_out;
 };
 
 static inline uint64_t stream_per_round(const struct stream_options *o)
@@ -118,6 +121,10 @@ uint64_t batch_source_digest(const struct batch_source *);
 
 /* Whether its shares are those of the stream above, of any number of workers, from any row on. */
 bool batch_source_is_in_memory(const struct batch_source *);
+
+/* Batches that are handed out together cost less: the numbers from a multiple of so many on. 0: it
+ * does not matter. Of one that has begun. */
+int64_t batch_source_stretch(const struct batch_source *, int workers);
 
 /* NULL: it has none of that name. */
 const struct column *batch_source_column(const struct batch_source *, const char *name);

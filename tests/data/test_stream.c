@@ -1,5 +1,6 @@
 /* Streams: the rows that memory would give, every row once per epoch, from any batch on; and files
  * that change. */
+#include "core/data/stream/order.h"
 #include "tests/data/support.h"
 
 #include <stdio.h>
@@ -331,6 +332,108 @@ static void all_workers_together_read_every_row_once_per_epoch(void **state)
     }
 }
 
+/* ---- batches that are handed out ---- */
+
+static void plan_ok(struct opened_source *o, uint64_t first, const uint64_t *ranges, int count)
+{
+    bool is_void;
+    const err e = o->source->calls->plan(o->source, first, ranges, count, &is_void);
+    if (e) print_error("%s\n", error_text());
+    assert_int_equal(e, OK);
+}
+
+/* Two readers, each of stretches that nobody else has, or had before it was lost. */
+static void read_handed_out(const struct reading *r, int64_t count, int *rows)
+{
+    enum { READERS = 2, TURN = 3 };
+    struct opened_source o[READERS];
+    struct stream_options options = options_of(r->batch, r->shuffle);
+    const uint64_t end = (uint64_t)(count / r->batch);
+    uint64_t done[READERS] = {0};
+    options.is_handed_out = true;
+    for (int i = 0; i < READERS; i++) {
+        source_open_batches_ok(r->json, NULL, &o[i]);
+        begin_ok(&o[i], &options);
+        assert_int_equal(o[i].source->calls->ready(o[i].source), 0);
+    }
+    assert_int_equal(batch_source_digest(o[0].source), batch_source_digest(o[1].source));
+    const uint64_t stretch = (uint64_t)batch_source_stretch(o[0].source, r->workers);
+    assert_in_range(stretch, 1, 1 << 28);
+    for (uint64_t at = 0; at < end; at += stretch) {
+        const int reader = (int)(at / stretch % TURN % READERS);
+        const uint64_t to = at + stretch < end ? at + stretch : end;
+        const uint64_t plan[] = {at, to, to + stretch, to + 2 * stretch};
+        plan_ok(&o[reader], done[reader], plan, 2);
+        for (uint64_t b = at; b < to; b++, done[reader]++) {
+            const struct batch batch = next_ok(&o[reader]);
+            const float *x = batch.columns[1].at;
+            for (int64_t i = 0; i < r->batch; i++)
+                rows[(int64_t)b * r->batch + i] = (int)x[i * column_width(&batch.columns[1])];
+        }
+    }
+    for (int i = 0; i < READERS; i++) source_close_batches(&o[i]);
+}
+
+/* Whoever reads which of them, and however many are to: the order is one, and every epoch whole. */
+static void what_is_handed_out_is_every_row_once_per_epoch(void **state)
+{
+    enum { EPOCHS = 3 };
+    static int rows[EPOCHS * ROWS_MAX], again[EPOCHS * ROWS_MAX];
+    static const struct reading readings[] = {
+        {CSV("'part-*.csv'", STREAM), 8, true, 2},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 1000" STREAM), 64, true, 3},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 77" STREAM), 100, true, 5},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 100000" STREAM), 64, true, 5},
+        {CSV("'part-*.csv'", STREAM), 100, false, 2},
+        {CSV("'packed.csv'", ", 'shuffle_rows': 3000" STREAM), 64, true, 2},
+        {NUMBERS("'part-*.csv'", ", 'shuffle_rows': 700" STREAM), 64, true, 3},
+        {RAW("'all.raw'", "'all.labels'", ", 'shuffle_rows': 5000" STREAM), 64, true, 3},
+    };
+    const int size = write_files();
+    write_raw("all.raw", "all.labels", 0, size);
+    write_csv("packed.csv", 0, size, true);
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
+        struct reading r = readings[i];
+        const int64_t count = EPOCHS * size / r.batch * r.batch;
+        read_handed_out(&r, count, rows);
+        assert_whole_epochs(rows, size, EPOCHS - 1);
+        r.workers = 1; /* longer stretches of the same */
+        read_handed_out(&r, count, again);
+        assert_memory_equal(rows, again, (size_t)count * sizeof *rows);
+    }
+}
+
+/* A pool is whole batches in every epoch, or each would be read for two stretches. */
+static void a_stretch_is_read_for_itself_alone(void **state)
+{
+    enum { BATCH = 64, SIZE = 20000 };
+    struct opened_source o;
+    struct stream_options options = options_of(BATCH, true);
+    write_csv("one.csv", 0, SIZE, false);
+    options.is_handed_out = true;
+    source_open_batches_ok(CSV("'one.csv'", ", 'shuffle_rows': 2000" STREAM), NULL, &o);
+    begin_ok(&o, &options);
+    const int64_t stretch = batch_source_stretch(o.source, 3);
+    assert_int_equal(stretch, 2000 / BATCH);
+    struct order order = {.count = 1,
+                          .rows = SIZE,
+                          .batch = BATCH,
+                          .pool_rows = stretch * BATCH,
+                          .workers = 1,
+                          .per_round = 1,
+                          .is_even = true};
+    int inside = 0;
+    for (uint64_t at = 0; at < UINT64_C(3) * SIZE; at++) {
+        int64_t row;
+        const struct pool_number n = order_pool(&order, at, &row);
+        const bool is_first = at % ((uint64_t)stretch * BATCH) == 0 || at % SIZE == 0;
+        assert_int_equal(row == 0, is_first);
+        inside += order_pool_end(&order, n) % BATCH == 0;
+    }
+    assert_true(inside > 2 * SIZE);
+    source_close_batches(&o);
+}
+
 /* More workers, and larger batches, than there are rows. */
 static void small_files_are_whole_epochs_too(void **state)
 {
@@ -575,6 +678,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_them_is_named),
         cmocka_unit_test(all_workers_together_read_every_row_once_per_epoch),
         cmocka_unit_test(small_files_are_whole_epochs_too),
+        cmocka_unit_test(what_is_handed_out_is_every_row_once_per_epoch),
+        cmocka_unit_test(a_stretch_is_read_for_itself_alone),
         cmocka_unit_test(the_order_is_a_function_of_seed_and_epoch),
         cmocka_unit_test(begins_at_any_batch),
         cmocka_unit_test(large_files_are_streams),

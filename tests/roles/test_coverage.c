@@ -456,6 +456,7 @@ static uint64_t room_of(const struct game *g)
 static void open_game(struct game *g, int workers)
 {
     assert_true(batch_queue_open(&g->queue, workers, 1 + (int)draw(g, 12)));
+    if (draw(g, 2)) batch_queue_hand_out_stretches(&g->queue, 1 + (int)draw(g, 60));
 }
 
 static void move(struct game *g)
@@ -558,6 +559,53 @@ static void a_plan_begins_with_what_was_pushed_last(void **state)
     assert_true(q.plans[0].is_told);
     assert_true(batch_queue_plan(&q, 1, 0)); /* nothing is left but the other one's */
     assert_false(q.plans[0].is_told);
+    assert_null(batch_queue_check(&q));
+    batch_queue_free(&q);
+}
+
+/* Whoever reads a part of a stretch reads all of it. */
+static void stretches_are_handed_out_whole(void **state)
+{
+    enum { STRETCH = 10, PLANS = 8 };
+    struct batch_queue q;
+    assert_true(batch_queue_open(&q, PLANS, 4));
+    batch_queue_hand_out_stretches(&q, STRETCH);
+    q.front = 3;
+    for (int w = 0; w < PLANS; w++) {
+        assert_true(batch_queue_plan(&q, w, 1000));
+        const struct batch_plan *plan = &q.plans[w];
+        assert_int_equal(plan->count, 1);
+        assert_int_equal(plan->at[0].end % STRETCH, 0);
+        assert_true(w == 0 || plan->at[0].begin % STRETCH == 0);
+        assert_true(plan->at[0].end - plan->at[0].begin > STRETCH); /* the next one is known, too */
+    }
+    for (int i = 0; i < STRETCH; i++) {
+        const uint64_t end = q.plans[1].at[0].end;
+        q.plans[1].is_committed = batch_queue_plan(&q, 1, 1000);
+        assert_int_equal(q.plans[1].at[0].end, end);
+        batch_queue_take(&q, 1);
+    }
+    assert_true(batch_queue_plan(&q, 1, 1000)); /* and the one behind that, before it begins */
+    assert_int_equal(q.plans[1].count, 2);
+    assert_int_equal(q.plans[1].at[1].end - q.plans[1].at[1].begin, STRETCH);
+    batch_queue_free(&q);
+}
+
+/* Where most gradients are dropped what waits is of one batch each; it stays little enough to be
+ * kept in a checkpoint. */
+static void what_was_dropped_goes_first(void **state)
+{
+    enum { STRETCH = 100000, TURNS = 50000 };
+    struct batch_queue q;
+    assert_true(batch_queue_open(&q, 2, 4));
+    batch_queue_hand_out_stretches(&q, STRETCH);
+    for (int i = 0; i < TURNS; i++) {
+        const int w = i / 2 % 2;
+        assert_true(batch_queue_plan(&q, w, UINT64_C(1) << 40));
+        const uint64_t batch = batch_queue_take(&q, w);
+        if (i % 2) batch_queue_put_back(&q, batch);
+        assert_in_range(batch_queue_count(&q), 1, QUEUE_NUMBERS_MAX / 8);
+    }
     assert_null(batch_queue_check(&q));
     batch_queue_free(&q);
 }
@@ -684,6 +732,8 @@ int main(void)
         cmocka_unit_test(each_batch_is_used_once_whoever_works),
         cmocka_unit_test(a_plan_begins_with_what_was_pushed_last),
         cmocka_unit_test(who_stands_still_keeps_one_batch),
+        cmocka_unit_test(stretches_are_handed_out_whole),
+        cmocka_unit_test(what_was_dropped_goes_first),
         cmocka_unit_test(what_slow_workers_lack_is_handed_out),
         cmocka_unit_test(what_is_open_is_left_out_of_shares),
         cmocka_unit_test(numbers_that_are_no_queue_are_refused),

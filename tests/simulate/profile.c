@@ -276,6 +276,7 @@ static void draw_rows(uint64_t seed, struct profile *p)
     if (!p->config.is_sync && below(&dice, 4)) { /* batches are handed out */
         share.workers = 1;
         share.replicas = 0;
+        p->config.stretch = below(&dice, 2) ? (int)between(&dice, 1, 30) : 0;
     }
     coverage_begin(&p->config.coverage, &share, NULL);
 }

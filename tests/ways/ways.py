@@ -107,7 +107,7 @@ def assert_same(what, one, other):
 
 def is_shared_out(case):
     """Do asynchronous workers have shares of the rows, each at its own pace? Rows in memory come from one queue."""
-    is_read_apart = case["stream"] == "always" or case["replication"] == "in_graph" or case["follow"]
+    is_read_apart = case["replication"] == "in_graph" or case["follow"]
     return not is_certain(case) and is_read_apart
 
 

@@ -205,7 +205,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
         "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss so "
-        "s[II] sb}",
+        "s[II] sb si}",
         "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
         plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
         mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -219,7 +219,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
         plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec),
         "wire_values", number_names[plan->wire_values], "queue", queue_json(plan, ps), "data",
         (json_int_t)(ps ? 0 : plan->data.rows), (json_int_t)(ps ? 0 : plan->data.order),
-        "needs_everybody", needs_everybody(plan));
+        "needs_everybody", needs_everybody(plan), "stretch", plan->stretch);
     add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -246,7 +246,7 @@ struct setup_fields {
     const char *generation, *token, *directory, *restore, *warm_from;
     bool sync, takes_all, owns_powers, warm_slots, needs_everybody;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
-        floats, min_workers;
+        floats, min_workers, stretch;
     int wire, wire_values; /* enum number */
     uint64_t worker_timeout_ms;
     struct objects slices, tables;
@@ -395,6 +395,7 @@ static const struct field setup_field_table[] = {
      .fallback = "[]"},
     {.name = "queue", .type = FIELD_INTS, .offset = AT(queue), .max = keys_max, .fallback = "[]"},
     {.name = "data", .type = FIELD_INTS, .offset = AT(data), .max = keys_max, .fallback = "[]"},
+    {.name = "stretch", .type = FIELD_INT, .offset = AT(stretch), .max = STRETCH_BATCHES_MAX},
     {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
     {.name = "optimizers",
      .type = FIELD_VARIANTS,
@@ -589,6 +590,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .worker_timeout_ms = f.worker_timeout_ms,
                    .min_workers = (int)f.min_workers,
                    .needs_everybody = f.needs_everybody,
+                   .stretch = (int)f.stretch,
                    .block_bytes = (uint64_t)f.floats * sizeof(float),
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},

@@ -72,6 +72,7 @@ struct setup_plan {
     struct coverage coverage;    /* of all rows; ps/0 goes on counting */
     const int64_t *queue; /* [queue_numbers] of a share that is one; 0: nothing is used yet */
     int queue_numbers;
+    int stretch; /* batches of it that are read together; 0: any are */
     struct data_identity data;
 };
 

@@ -139,7 +139,8 @@ static uint64_t end_of_shares(const struct ps_role *p)
     return batches;
 }
 
-/* Plans are no longer than a part of an epoch, so that none is left behind for long. */
+/* Plans are no longer than a part of an epoch, so that none is left behind for long; but as long as
+ * it pays to read what lies together. */
 static bool open_queue(struct ps_role *p, const struct ps_config *c)
 {
     const struct data_share *s = &c->coverage.share;
@@ -151,6 +152,7 @@ static bool open_queue(struct ps_role *p, const struct ps_config *c)
                                 : ahead > most ? most
                                                : ahead)))
         return false;
+    if (c->stretch) batch_queue_hand_out_stretches(&p->queue, c->stretch);
     return !c->queue_numbers || batch_queue_read(&p->queue, c->queue, c->queue_numbers);
 }
 

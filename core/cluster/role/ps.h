@@ -76,6 +76,7 @@ struct ps_config { /* from the chief's SETUP */
     struct coverage coverage;    /* ps/0: as of `step`; of no rows: nothing is counted */
     const int64_t *queue;        /* [queue_numbers] queue.h; where the share is one. Copied */
     int queue_numbers;           /* 0: nothing has been used yet */
+    int stretch;                 /* batches of it that are read together; 0: any are */
 };
 
 /* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than

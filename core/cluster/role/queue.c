@@ -7,8 +7,10 @@
 
 static const uint64_t BATCHES_MAX = UINT64_C(1) << 60;
 
-/* A plan that others are so many plans ahead of is planned anew. */
-enum { PLANS_BEHIND_MAX = 2 };
+enum {
+    PLANS_BEHIND_MAX = 2, /* a plan that others are so many plans ahead of is planned anew */
+    BACK_MANY = 1024,     /* ranges that wait: they go first, and nobody keeps a long plan */
+};
 
 bool batch_queue_open(struct batch_queue *q, int workers, int ahead)
 {
@@ -20,6 +22,12 @@ bool batch_queue_open(struct batch_queue *q, int workers, int ahead)
     if (q->back && q->plans) return true;
     batch_queue_free(q);
     return false;
+}
+
+void batch_queue_hand_out_stretches(struct batch_queue *q, int stretch)
+{
+    q->stretch = stretch;
+    q->ahead = 2 * stretch;
 }
 
 void batch_queue_free(struct batch_queue *q)
@@ -171,10 +179,18 @@ static void give_up_old(struct batch_queue *q, int worker)
     if (plan->count && plan->at[0].begin + behind < q->front) batch_queue_give_back(q, worker);
 }
 
-/* At most so many, the oldest first. */
-static struct batch_range next_free(struct batch_queue *q, uint64_t most, uint64_t room)
+/* How many from this one on are handed out at once. */
+static uint64_t most_from(const struct batch_queue *q, uint64_t batch, uint64_t left)
+{
+    const uint64_t stretch = (uint64_t)q->stretch;
+    return stretch ? stretch - batch % stretch : left;
+}
+
+/* At most so many, or to the end of a stretch, the oldest first. */
+static struct batch_range next_free(struct batch_queue *q, uint64_t left, uint64_t room)
 {
     struct batch_range r = {q->front, q->front};
+    const uint64_t most = most_from(q, q->back_count ? q->back[0].begin : q->front, left);
     if (q->back_count) {
         struct batch_range *first = &q->back[0];
         const uint64_t count = size_of(first) < most ? size_of(first) : most;
@@ -247,16 +263,18 @@ bool batch_queue_has_next(const struct batch_queue *q, int worker)
 bool batch_queue_plan(struct batch_queue *q, int worker, uint64_t room)
 {
     struct batch_plan *plan = &q->plans[worker];
-    const uint64_t ahead = (uint64_t)q->ahead, there = planned(plan);
-    if (plan->again || there > ahead / 2) return true;
+    const uint64_t wanted = q->stretch ? (uint64_t)q->stretch + 1 : (uint64_t)q->ahead;
+    if (q->back_count > BACK_MANY && planned(plan) > PLAN_BATCHES_MAX)
+        batch_queue_give_back(q, worker);
+    uint64_t there = planned(plan);
+    if (plan->again || there > (uint64_t)q->ahead / 2) return true;
     for (int w = 0; w < q->workers; w++)
         if (w != worker) give_up_old(q, w);
-    for (uint64_t left = ahead - there; left > 0 && plan->count < PLAN_RANGES_MAX;) {
+    for (; there < wanted && plan->count < PLAN_RANGES_MAX; there = planned(plan)) {
         const uint64_t front = q->front;
-        const struct batch_range r = next_free(q, left, room);
+        const struct batch_range r = next_free(q, wanted - there, room);
         if (!size_of(&r)) break;
         room -= q->front - front;
-        left -= size_of(&r);
         append(plan, r);
     }
     if (plan->count) return true;

@@ -2,9 +2,10 @@
  * one queue, so that each is used once, whoever works.
  *
  * Batch b of the stream is its rows b B .. b B + B - 1. A worker has a plan: the batches of its
- * next pushes, so that it can read them ahead. The first one of it is committed while a ticket is
- * out for it; the others can be planned anew at any time, as the worker begins none before ps/0 has
- * answered. A push takes the first one. What a worker that is gone had in its plan goes back.
+ * next pushes, so that it can read them ahead; where batches that lie together are read at once,
+ * whole stretches of them. The first one of it is committed while a ticket is out for it; the
+ * others can be planned anew at any time, as the worker begins none before ps/0 has answered. A
+ * push takes the first one. What a worker that is gone had in its plan goes back.
  */
 #ifndef CORE_CLUSTER_ROLE_QUEUE_H
 #define CORE_CLUSTER_ROLE_QUEUE_H
@@ -19,6 +20,7 @@ struct batch_range {
 enum {
     PLAN_RANGES_MAX = 4,
     PLAN_BATCHES_MAX = 64, /* as many as a worker reads ahead at most (core/data/source.h) */
+    STRETCH_BATCHES_MAX = 1 << 28,
 };
 
 struct batch_plan {
@@ -38,11 +40,14 @@ struct batch_queue {
     int back_count, back_capacity;
     struct batch_plan *plans; /* [workers] */
     int workers;              /* 0: it is none */
-    int ahead;                /* batches of a plan, at most */
+    int ahead;   /* batches of a plan, at most; of stretches: a part of a second one more */
+    int stretch; /* batches that lie together, from a multiple of it on; 0: any do */
 };
 
-/* Nothing has been used. ahead: 1 .. PLAN_BATCHES_MAX. false: no memory. */
+/* Nothing has been used. ahead: 1 .. PLAN_BATCHES_MAX, and no stretches. false: no memory. */
 bool batch_queue_open(struct batch_queue *, int workers, int ahead);
+/* From now on: one stretch, and the next one before it is used. At most STRETCH_BATCHES_MAX. */
+void batch_queue_hand_out_stretches(struct batch_queue *, int stretch);
 void batch_queue_free(struct batch_queue *); /* a zeroed one is fine */
 
 uint64_t batch_queue_open_batches(const struct batch_queue *); /* before the front, not used yet */

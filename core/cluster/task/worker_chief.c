@@ -137,25 +137,25 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
 
 /* ---- which rows are in the values ---- */
 
-/* Where any batch can be read at any time the batches of asynchronous workers are handed out. */
-static bool is_queue(const struct worker_task *w)
-{
-    const struct spec *spec = w->options.spec;
-    return spec->train.mode == MODE_ASYNC && !spec_is_in_graph(spec) &&
-           batch_source_is_in_memory(w->session.train_data);
-}
-
 static struct data_share share_of(const struct worker_task *w)
 {
     const struct spec *spec = w->options.spec;
     const int64_t rows = w->session.train_data->rows;
-    const bool is_one = is_queue(w);
+    const bool is_one = spec_hands_out(spec);
     return (struct data_share){
         .rows = rows ? (uint64_t)rows : DATA_ROWS_ENDLESS,
         .batch = (uint64_t)spec->data.batch_size,
         .workers = is_one ? 1 : (uint64_t)workers_of(w),
         .replicas = is_one ? 0 : (uint64_t)spec_replicas(spec, workers_of(w)),
     };
+}
+
+/* Some batches cost less where one worker reads those beside them, too. */
+static int stretch_of(const struct worker_task *w)
+{
+    if (!spec_hands_out(w->options.spec)) return 0;
+    const int64_t stretch = batch_source_stretch(w->session.train_data, workers_of(w));
+    return stretch < STRETCH_BATCHES_MAX ? (int)stretch : STRETCH_BATCHES_MAX;
 }
 
 /* All tasks read the same rows, in the same order. */
@@ -350,11 +350,12 @@ static err share_anew(struct worker_task *w, const struct data_share *share)
     const struct data_identity now = o->plan.data, before = identity_before(o);
     const bool is_same_data = !before.rows || !now.rows || before.rows == now.rows;
     const bool is_same_order = !before.rows || !now.rows || before.order == now.order;
+    const bool is_one_order = batch_source_is_in_memory(w->session.train_data) ||
+                              (data_share_is_queue(&was) && data_share_is_queue(share));
     struct new_share n = {
         .share = *share,
         .goes_on = is_same_data && is_same_order && was.rows == share->rows &&
-                   share->rows != DATA_ROWS_ENDLESS &&
-                   batch_source_is_in_memory(w->session.train_data),
+                   share->rows != DATA_ROWS_ENDLESS && is_one_order,
         .ledger = arena_array(&o->arena, share->workers, sizeof *n.ledger),
     };
     TRY(begin_share(w, &n));
@@ -420,6 +421,7 @@ static err count_rows(struct worker_task *w)
     const struct data_share share = share_of(w);
     const bool is_known = o->ledgers && o->is_counted && o->plan.coverage.share.rows;
     o->plan.data = identity_of(w);
+    o->plan.stretch = stretch_of(w);
     if (!data_share_is_countable(&share)) {
         o->plan.coverage = (struct coverage){0};
         return OK;

@@ -55,10 +55,28 @@ static uint64_t pool_key(const struct order *o, struct pool_number n)
     return random_u64(of_worker, (uint64_t)n.pool);
 }
 
+/* Rows of the first pool of an epoch that are the last ones of the epoch before. */
+static int64_t rows_before(const struct order *o, uint64_t epoch)
+{
+    return o->is_even ? (int64_t)(begin_of(o, epoch) % (uint64_t)o->pool_rows) : 0;
+}
+
+/* Of the worker's stretch of the epoch, the first row of a pool. */
+static int64_t begin_of_pool(const struct order *o, struct pool_number n)
+{
+    return n.pool ? n.pool * o->pool_rows - rows_before(o, n.epoch) : 0;
+}
+
 int64_t order_pool_rows(const struct order *o, struct pool_number n)
 {
-    const int64_t left = share(o, o->worker, n.epoch) - n.pool * o->pool_rows;
-    return left < o->pool_rows ? left : o->pool_rows;
+    const int64_t end = begin_of_pool(o, (struct pool_number){n.epoch, n.pool + 1});
+    const int64_t all = share(o, o->worker, n.epoch);
+    return (end < all ? end : all) - begin_of_pool(o, n);
+}
+
+uint64_t order_pool_end(const struct order *o, struct pool_number n)
+{
+    return begin_of(o, n.epoch) + (uint64_t)(begin_of_pool(o, n) + order_pool_rows(o, n));
 }
 
 void order_rows(const struct order *o, struct pool_number n, int64_t first, int64_t count,
@@ -75,8 +93,10 @@ struct pool_number order_pool(const struct order *o, uint64_t position, int64_t 
 {
     const uint64_t epoch = (position - o->first) / (uint64_t)o->rows, begin = begin_of(o, epoch);
     const uint64_t own = own_before(o, o->worker, position) - own_before(o, o->worker, begin);
-    *ret_row = (int64_t)(own % (uint64_t)o->pool_rows);
-    return (struct pool_number){epoch, (int64_t)(own / (uint64_t)o->pool_rows)};
+    const int64_t pool = ((int64_t)own + rows_before(o, epoch)) / o->pool_rows;
+    const struct pool_number n = {epoch, pool};
+    *ret_row = (int64_t)own - begin_of_pool(o, n);
+    return n;
 }
 
 /* A worker may have no row of a small epoch: its next one is then the next. */
@@ -130,7 +150,7 @@ static struct passage passage_of(const struct order *o, int64_t turn, int64_t be
 err order_passages(struct order *o, struct pool_number n, struct passage **passages,
                    int64_t *ret_count)
 {
-    int64_t begin = n.pool * o->pool_rows;
+    int64_t begin = begin_of_pool(o, n);
     for (int w = 0; w < o->worker; w++) begin += share(o, w, n.epoch);
     const int64_t end = begin + order_pool_rows(o, n);
     arrange(o, n.epoch);

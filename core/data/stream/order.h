@@ -4,7 +4,9 @@
  * of rows that lie together stand in an order of their own; a worker has a stretch of it, as long
  * as its positions of the epoch are many, behind those of the workers before it. So its rows are
  * its own, all workers together read every row once, and each reads little more than its share. A
- * stretch is cut into pools, in each of which rows are in any order where they are shuffled.
+ * stretch is cut into pools, in each of which rows are in any order where they are shuffled. Where
+ * batches are handed out everybody has all of it, and reads the pools of what it was given: pools
+ * that begin with a batch, which epochs need not.
  */
 #ifndef CORE_DATA_STREAM_ORDER_H
 #define CORE_DATA_STREAM_ORDER_H
@@ -36,6 +38,7 @@ struct order {
     uint64_t first;           /* position of the first row */
     int64_t batch, pool_rows;
     int worker, workers, per_round; /* as of core/data/source.h */
+    bool is_even; /* pools begin at multiples of pool_rows of the whole stream, of one worker */
     bool shuffle, is_once;
     uint64_t key;
 
@@ -55,6 +58,8 @@ struct pool_number order_pool(const struct order *, uint64_t position, int64_t *
 int64_t order_pool_rows(const struct order *, struct pool_number);
 void order_rows(const struct order *, struct pool_number, int64_t first, int64_t count,
                 int64_t *ret);
+/* Position behind its last row; of one worker. */
+uint64_t order_pool_end(const struct order *, struct pool_number);
 /* The next one with any rows. False: there is none, as the stream ends. */
 bool order_next(const struct order *, struct pool_number, struct pool_number *ret);
 

@@ -20,6 +20,10 @@ enum {
     READERS_OF_URLS = 16, /* blocks that are under way at once: 4 MB within what an answer takes */
     IN_ORDER_ROWS_MAX = 1 << 14, /* of a pool that is not shuffled: more is of no use */
     READER_BYTES = 3 << 19,      /* for a person: of what a reader has open */
+    PARTS = 16, /* of an epoch whose batches are handed out, so that there are some for everybody */
+    PART_ROWS_MIN = 1 << 12,
+    STRETCH_BATCHES_MIN = 4,
+    STRETCH_POOLS = 8, /* of rows that are not shuffled: their pools are small */
     USE_TEXT_MAX = 2048,
 };
 
@@ -57,12 +61,31 @@ struct stream {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t work, done;
     struct order order;
+    struct reading_plan plan; /* of batches that are handed out */
+    bool is_handed_out;
     struct pool memory[POOLS];
     struct pool *now, *next; /* of these: rows are asked of the one, and then of the other */
     bool is_stopping;
     err failure;
     char failed[ERROR_TEXT_MAX];
 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool has_packed(const struct stream *s)
+{
+    bool is_packed = false;
+    for (int i = 0; i < s->files.file_count; i++) is_packed |= s->files.files[i].index.is_packed;
+    return is_packed;
+}
 
 /* ---- readers ---- */
 
@@ -181,8 +204,41 @@ static err fill_with(struct stream *s, struct pool *pool, struct pool_number n)
     return OK;
 }
 
-/* In the order in which they are wanted: the pool, and the one behind it. */
-static err want(struct stream *s, struct pool_number n)
+/* Of positions that will be read: the first that is in another pool. */
+static bool leaves_pool(const struct stream *s, uint64_t from, uint64_t end, struct pool_number n,
+                        struct pool_number *ret)
+{
+    int64_t row;
+    for (int i = 0; i < 2 && from < end; i++) {
+        *ret = order_pool(&s->order, from, &row);
+        if (ret->epoch != n.epoch || ret->pool != n.pool) return true;
+        from = order_pool_end(&s->order, n);
+    }
+    return false;
+}
+
+/* The one that is wanted behind this one, of which this position is: of batches that are handed out
+ * the plan says it. */
+static bool find_next(const struct stream *s, uint64_t position, struct pool_number n,
+                      struct pool_number *ret)
+{
+    const struct reading_plan *plan = &s->plan;
+    const uint64_t batch = (uint64_t)s->order.batch, at = position / batch;
+    bool is_behind = false;
+    if (!s->is_handed_out) return order_next(&s->order, n, ret);
+    for (int i = 0; i < 2 * plan->count; i += 2) {
+        const uint64_t begin = plan->ranges[i], end = plan->ranges[i + 1];
+        const bool is_here = begin <= at && at < end;
+        if ((is_here || is_behind) &&
+            leaves_pool(s, is_here ? position : begin * batch, end * batch, n, ret))
+            return true;
+        is_behind |= is_here;
+    }
+    return false;
+}
+
+/* In the order in which they are wanted: the pool of the position, and the one behind it. */
+static err want(struct stream *s, struct pool_number n, uint64_t position)
 {
     struct pool_number behind;
     if (!is_pool(s->now, n)) {
@@ -194,7 +250,7 @@ static err want(struct stream *s, struct pool_number n)
         s->next->is_wanted = false;
         TRY(fill_with(s, s->now, n));
     }
-    if (!order_next(&s->order, n, &behind) || is_pool(s->next, behind)) return OK;
+    if (!find_next(s, position, n, &behind) || is_pool(s->next, behind)) return OK;
     return fill_with(s, s->next, behind);
 }
 
@@ -215,7 +271,7 @@ err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows,
     row_files_keep(&s->files);
     pthread_mutex_lock(&s->lock);
     const struct pool_number n = order_pool(&s->order, position, &first);
-    err e = want(s, n);
+    err e = want(s, n, position);
     if (!e) e = wait_for(s, s->now);
     const int64_t left = order_pool_rows(&s->order, n) - first;
     *ret_count = left < max ? left : max;
@@ -223,6 +279,23 @@ err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows,
     order_rows(&s->order, n, first, *ret_count, rows);
     pthread_mutex_unlock(&s->lock);
     return e;
+}
+
+void stream_plan(struct stream *s, const struct reading_plan *plan)
+{
+    pthread_mutex_lock(&s->lock);
+    s->plan = *plan;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* A pool, which is read as a whole; of files that can only be read on a part of the epoch, as
+ * whoever reads a pool of one reads what lies before. */
+int64_t stream_stretch(const struct stream *s, int workers)
+{
+    const int64_t part = s->files.rows / workers, pools = part / s->pool_rows;
+    const int64_t most = has_packed(s) ? pools : s->order.shuffle ? 1 : STRETCH_POOLS;
+    const int64_t rows = pools ? s->pool_rows * smaller(pools, most) : part;
+    return larger(rows / s->order.batch, STRETCH_BATCHES_MIN);
 }
 
 void stream_stop(struct stream *s)
@@ -237,15 +310,18 @@ void stream_stop(struct stream *s)
 /* ---- begin ---- */
 
 /* Two pools at most fill the memory that there is. */
-static int64_t choose_pool_rows(const struct stream *s, bool shuffle)
+static int64_t choose_pool_rows(const struct stream *s, const struct stream_options *o)
 {
     const struct source_spec *source = s->files.source;
     const int64_t most = (source->memory_mb << 20) / (POOLS * s->row_bytes);
     int64_t rows = source->shuffle_rows;
-    if (!rows) rows = most < POOL_ROWS_DEFAULT ? most : POOL_ROWS_DEFAULT;
-    if (!shuffle && rows > IN_ORDER_ROWS_MAX) rows = IN_ORDER_ROWS_MAX;
-    if (rows > s->files.rows) rows = s->files.rows;
-    return rows < 1 ? 1 : rows;
+    if (!rows) rows = smaller(most, POOL_ROWS_DEFAULT);
+    if (!source->shuffle_rows && o->is_handed_out)
+        rows = smaller(rows, larger(s->files.rows / PARTS, PART_ROWS_MIN));
+    if (!o->shuffle) rows = smaller(rows, IN_ORDER_ROWS_MAX);
+    rows = larger(1, smaller(rows, s->files.rows));
+    const bool is_even = o->is_handed_out && rows < s->files.rows && rows > o->batch;
+    return is_even ? rows - rows % o->batch : rows;
 }
 
 static err check_memory(const struct stream *s)
@@ -287,13 +363,9 @@ static void say_use(struct stream *s)
 {
     int64_t reader = READER_BYTES + (path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0);
     int64_t bytes = POOLS * s->pool_rows * s->row_bytes;
-    bool is_packed = false;
-    for (int i = 0; i < s->files.file_count; i++) {
-        const struct row_index *index = &s->files.files[i].index;
-        bytes += index->count * (int64_t)sizeof(struct row_block);
-        is_packed |= index->is_packed;
-    }
-    if (is_packed) reader += UNPACKED_AHEAD_BYTES;
+    for (int i = 0; i < s->files.file_count; i++)
+        bytes += s->files.files[i].index.count * (int64_t)sizeof(struct row_block);
+    if (has_packed(s)) reader += UNPACKED_AHEAD_BYTES;
     bytes += s->reader_count * reader;
     const int used = say_columns(s);
     snprintf(s->use + used, sizeof s->use - (size_t)used,
@@ -323,7 +395,8 @@ err stream_begin(struct stream *s, const struct stream_options *o)
     none.rows = 0;
     s->transform = o->transform;
     if (!s->without_labels) TRY(transform_check(&s->transform, &none));
-    s->pool_rows = choose_pool_rows(s, o->shuffle);
+    s->pool_rows = choose_pool_rows(s, o);
+    s->is_handed_out = o->is_handed_out;
     TRY(check_memory(s));
     s->order = (struct order){
         .units = s->files.units,
@@ -335,6 +408,7 @@ err stream_begin(struct stream *s, const struct stream_options *o)
         .worker = o->worker,
         .workers = o->workers,
         .per_round = (int)stream_per_round(o),
+        .is_even = o->is_handed_out && s->pool_rows < s->files.rows,
         .shuffle = o->shuffle,
         .is_once = o->is_once,
         .key = o->key,
@@ -422,6 +496,9 @@ const struct left_out *stream_left_out(const struct stream *s)
 uint64_t stream_digest(const struct stream *s)
 {
     uint64_t digest = (uint64_t)s->files.rows;
+    const int64_t pool_rows = s->pool_rows; /* all have one order, which follows from them */
+    if (s->is_handed_out && s->order.shuffle)
+        digest = fingerprint_join(digest, fingerprint(&pool_rows, sizeof pool_rows));
     for (int64_t i = 0; i < s->files.unit_count; i++) {
         const struct unit *unit = &s->files.units[i];
         const struct row_index *index = &s->files.files[unit->file].index;

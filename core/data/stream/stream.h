@@ -36,6 +36,10 @@ err stream_begin(struct stream *, const struct stream_options *);
  * or a file has changed; every later call says the same. */
 err stream_rows(struct stream *, uint64_t position, int64_t max, int64_t *rows, int64_t *ret_count,
                 const struct dataset **ret_from);
+/* Of batches that are handed out: what comes next, and is read ahead. From any thread. */
+void stream_plan(struct stream *, const struct reading_plan *);
+/* As batch_source_stretch. */
+int64_t stream_stretch(const struct stream *, int workers);
 /* Whoever waits in stream_rows, and all who come, get ERR_STOPPED. */
 void stream_stop(struct stream *);
 

@@ -209,6 +209,7 @@ static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
 static struct stream_options training_stream(const struct session *s, int worker, bool *reads)
 {
     const struct spec *spec = s->options.spec;
+    const bool is_handed_out = spec_hands_out(spec);
     find_columns_read(s, reads);
     return (struct stream_options){
         .transform = transform_for(s, &spec->data.train),
@@ -216,9 +217,10 @@ static struct stream_options training_stream(const struct session *s, int worker
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
         .key = random_key((uint64_t)spec->seed, "data"),
-        .worker = worker,
-        .workers = s->options.workers,
-        .per_round = s->options.batches_per_round,
+        .worker = is_handed_out ? 0 : worker,
+        .workers = is_handed_out ? 1 : s->options.workers,
+        .per_round = is_handed_out ? 1 : s->options.batches_per_round,
+        .is_handed_out = is_handed_out,
         .prefetch = (int)spec->data.prefetch,
     };
 }

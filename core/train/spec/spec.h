@@ -128,6 +128,7 @@ err spec_fail_data(const struct spec *, const char *section, err e);
 char *spec_text(const struct spec *);
 
 bool spec_is_in_graph(const struct spec *); /* the chief reads the data for all workers */
+bool spec_hands_out(const struct spec *);   /* workers take batches as they come to them */
 
 /* Gradients that go into one global step. */
 int64_t spec_replicas(const struct spec *, int workers);

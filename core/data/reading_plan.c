@@ -1,0 +1,42 @@
+/* reading_plan.c - see reading_plan.h. */
+#include "core/data/reading_plan.h"
+
+#include <string.h>
+
+static const uint64_t STREAM_ROWS_MAX = UINT64_C(1) << 62;
+
+err reading_plan_make(uint64_t first, const uint64_t *ranges, int count, int64_t batch,
+                      struct reading_plan *ret)
+{
+    if (count < 1 || count > STREAM_RANGES_MAX)
+        return fail(ERR_PROTOCOL, "a plan of %d ranges of batches, expected 1 to %d", count,
+                    (int)STREAM_RANGES_MAX);
+    for (int i = 0; i < 2 * count; i++)
+        if (ranges[i] > STREAM_ROWS_MAX / (uint64_t)batch || (i % 2 && ranges[i] < ranges[i - 1]))
+            return fail(ERR_PROTOCOL, "a plan of batches that no stream has");
+    *ret = (struct reading_plan){.first = first, .count = count};
+    memcpy(ret->ranges, ranges, 2 * (size_t)count * sizeof *ranges);
+    return OK;
+}
+
+bool reading_plan_find(const struct reading_plan *plan, uint64_t number, uint64_t *ret_batch)
+{
+    if (number < plan->first) return false;
+    uint64_t left = number - plan->first;
+    for (int i = 0; i < 2 * plan->count; i += 2) {
+        const uint64_t batches = plan->ranges[i + 1] - plan->ranges[i];
+        *ret_batch = plan->ranges[i] + left;
+        if (left < batches) return true;
+        left -= batches;
+    }
+    return false;
+}
+
+bool reading_plan_keeps(const struct reading_plan *plan, const struct reading_plan *now,
+                        uint64_t number)
+{
+    uint64_t was, is;
+    if (number < now->first) return true;
+    return reading_plan_find(plan, number, &was) && reading_plan_find(now, number, &is) &&
+           was == is;
+}

@@ -20,7 +20,7 @@ struct cache_flags {
     {                                                                                              \
         .name = "cache_mb", .type = FIELD_INT, .offset = offsetof(owner, cache.mb),                \
         .fallback = "10240", .min = 1, .max = 1 << 30,                                             \
-        .help = "megabytes that are kept there; what was not used for longest goes"                \
+        .help = "size limit in megabytes; the least recently used files are evicted"               \
     }
 
 /* Before data are read */

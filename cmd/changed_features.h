@@ -10,8 +10,9 @@ extern const char *const changed_features_names[]; /* ends with NULL */
     {                                                                                              \
         .name = "changed_features", .type = FIELD_ENUM, .offset = offsetof(of, changed_features),  \
         .fallback = "\"refuse\"", .choices = changed_features_names,                               \
-        .help = "where columns, words, boundaries, numbers of ids or the order of inputs are not " \
-                "those that the checkpoint was made with: refuse, or accept with a warning"        \
+        .help =                                                                                    \
+            "what to do if columns, words, boundaries, numbers of ids or the order of inputs "     \
+            "differ from those the checkpoint was trained with: refuse, or accept with a warning"  \
     }
 
 #endif

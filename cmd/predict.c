@@ -33,12 +33,12 @@ static const struct field own_flags[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct predict_flags, data),
      .fallback = "null",
-     .help = "a file of features in the format of data.eval (or data.train, where the spec has no "
-             "data.eval), instead of the one named there"},
+     .help = "file with features, in the format of data.eval (or of data.train if the spec has no "
+             "data.eval); overrides the file named there"},
     {.name = "out",
      .type = FIELD_STRING,
      .offset = offsetof(struct predict_flags, out),
-     .help = "write the predictions to this file; -: to standard output"},
+     .help = "write predictions to this file; -: standard output"},
     {.name = "with",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct predict_flags, with),

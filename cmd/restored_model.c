@@ -22,13 +22,13 @@ static const struct field shared[] = {
      .type = FIELD_STRINGS,
      .offset = offsetof(struct restored_flags, set),
      .fallback = "[]",
-     .help = "change a value of the spec, as in --set data.eval.take=1000; may be repeated"},
+     .help = "override a value of the spec, as in --set data.eval.take=1000; may be repeated"},
     {.name = "data_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct restored_flags, data_dir),
      .fallback = "null",
-     .help = "folder of the spec's data files with relative paths, instead of the folder of the "
-             "spec"},
+     .help =
+         "folder that relative paths of data files start from; default: the folder of the spec"},
     CACHE_FLAGS(struct restored_flags),
     CHANGED_FEATURES_FLAG(struct restored_flags),
     {.name = "threads",
@@ -36,18 +36,18 @@ static const struct field shared[] = {
      .offset = offsetof(struct restored_flags, threads),
      .fallback = "0",
      .max = THREADS_MAX,
-     .help = "threads for arithmetic; 0: one for each core"},
+     .help = "threads for computation; 0: one per core"},
     {.name = "cpu_kernels",
      .type = FIELD_STRING,
      .offset = offsetof(struct restored_flags, cpu_kernels),
      .fallback = "null",
-     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is; "
-             "environment DTRAIN_CPU_KERNELS"},
+     .help = "instruction set to use: avx512, avx2 or sse2; default: the best available; also by "
+             "the environment variable DTRAIN_CPU_KERNELS"},
     {.name = "device",
      .type = FIELD_STRING,
      .offset = offsetof(struct restored_flags, device),
      .fallback = "null",
-     .help = "where to compute, instead of \"device\" of the spec: auto, cpu, gpu or gpu:N"},
+     .help = "device to compute on: auto, cpu, gpu or gpu:N; overrides \"device\" of the spec"},
 };
 enum { SHARED = sizeof shared / sizeof *shared };
 

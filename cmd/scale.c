@@ -32,13 +32,13 @@ static const struct field fields[] = {
      .offset = offsetof(struct scale_flags, workers),
      .fallback = "0",
      .max = WORKERS_MAX,
-     .help = "how many workers there are to be; 0: as many as there are"},
+     .help = "new number of workers; 0: unchanged"},
     {.name = "ps",
      .type = FIELD_INT,
      .offset = offsetof(struct scale_flags, ps),
      .fallback = "0",
      .max = PS_MAX,
-     .help = "how many parameter servers"},
+     .help = "new number of parameter servers; 0: unchanged"},
     VISITED_FLAGS(struct scale_flags, "addresses of parameter servers, of which the first is ps/0"),
     {.name = "timeout",
      .type = FIELD_SECONDS,
@@ -46,14 +46,14 @@ static const struct field fields[] = {
      .fallback = "60",
      .min = 0.001,
      .max = SECONDS_MAX,
-     .help = "seconds to wait for ps/0 to be there; the checkpoint by which the job moves takes "
-             "what its --save_timeout allows"},
+     .help = "seconds to wait for ps/0 to answer; the checkpoint taken for the change is limited "
+             "by the job's --save_timeout"},
     {0},
 };
 
 static const struct object scale_flags_object = {
     .name = "scale",
-    .summary = "Another number of workers or parameter servers for a living cluster",
+    .summary = "Changes the number of workers or parameter servers of a running cluster",
     .fields = fields,
     .size = sizeof(struct scale_flags),
 };

@@ -27,7 +27,7 @@ static const struct field reshard_flags[] = {
      .offset = offsetof(struct checkpoint_call, ps),
      .min = 1,
      .max = PS_MAX,
-     .help = "how many shards to make, one for each parameter server"},
+     .help = "number of shards to write, one for each parameter server"},
     {0},
 };
 

@@ -18,10 +18,11 @@
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(owner, cluster.coordinator),                                           \
          .fallback = "null",                                                                       \
-         .help = "instead: where the tasks of a cluster find each other, as they were told"},      \
+         .help = "the coordinator that the tasks of the cluster were started with, instead of "    \
+                 "lists of hosts"},                                                                \
     {                                                                                              \
         .name = "cluster", .type = FIELD_STRING, .offset = offsetof(owner, cluster.cluster),       \
-        .fallback = "null", .help = "coordinator: the name of the cluster"                         \
+        .fallback = "null", .help = "with --coordinator: name of the cluster"                      \
     }
 
 struct visited {

@@ -450,7 +450,8 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
 }
 
 const struct hook hook_progress = {
-    .object = {.name = "progress", .summary = "shows how far a worker is, and writes its result"},
+    .object = {.name = "progress",
+               .summary = "shows the progress of a worker and writes its result"},
     .on = {[OCCASION_ADOPTED] = adopted,
            [OCCASION_BEFORE] = before,
            [OCCASION_STEPPED] = stepped,

@@ -11,16 +11,15 @@ static const struct field node_spec_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct node_spec, name),
      .fallback = "null",
-     .help = "what other nodes and checkpoints call it; by default the op's name, with _1, _2 ... "
-             "where that is taken"},
+     .help = "name used by other nodes and in checkpoints; default: the op's name, with _1, _2 ... "
+             "if that is taken"},
     {.name = "inputs",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct node_spec, inputs),
      .fallback = "[]",
      .count_max = INPUTS_MAX,
-     .help = "names of the nodes and columns that it reads (\"features\": data without columns of "
-             "their "
-             "own); by default the node before"},
+     .help = "nodes and columns it reads (\"features\": data without columns); default: the "
+             "previous node"},
     {0},
 };
 
@@ -49,7 +48,7 @@ static const struct field regularizer_fields[] = {
 
 const struct object regularizer_object = {
     .name = "regularizer",
-    .summary = "a penalty on the size of a parameter",
+    .summary = "a penalty on the size of a parameter's values",
     .fields = regularizer_fields,
     .size = sizeof(struct regularizer),
 };

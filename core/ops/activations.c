@@ -33,7 +33,7 @@ static const struct field gelu_fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct gelu, approximate),
      .fallback = "false",
-     .help = "the tanh approximation in place of the error function"},
+     .help = "use the tanh approximation instead of the error function"},
     {0},
 };
 

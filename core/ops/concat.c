@@ -16,7 +16,7 @@ static const struct field fields[] = {
      .fallback = "-1",
      .min = -RANK_MAX,
      .max = RANK_MAX - 1,
-     .help = "counted with the batch as 0; from the end where negative"},
+     .help = "axis, counting the batch as 0; negative: from the end"},
     {0},
 };
 

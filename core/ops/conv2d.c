@@ -38,7 +38,7 @@ static const struct field fields[] = {
      .max = WINDOW_SIDE_MAX,
      .count_min = 1,
      .count_max = 2,
-     .help = "distance of two windows: one number, or [y, x]"},
+     .help = "stride of the window: one number, or [y, x]"},
     {.name = "padding",
      .type = FIELD_ENUM,
      .offset = offsetof(struct attributes, window.padding),
@@ -53,7 +53,7 @@ static const struct field fields[] = {
      .max = WINDOW_SIDE_MAX,
      .count_min = 1,
      .count_max = 2,
-     .help = "distance of two elements of a window: one number, or [y, x]"},
+     .help = "dilation, the distance between elements of the window: one number, or [y, x]"},
     LAYER_FIELDS,
     {0},
 };

@@ -11,7 +11,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, rate),
      .fallback = "0.5",
      .max = 1,
-     .help = "share of the elements that is dropped, below 1"},
+     .help = "fraction of the elements to drop, below 1"},
     {0},
 };
 

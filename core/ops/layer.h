@@ -24,7 +24,7 @@ struct layer {
      .offset = offsetof(struct layer, activation),                                                 \
      .fallback = "\"linear\"",                                                                     \
      .choices = activation_names,                                                                  \
-     .help = "what is done with the sums"},                                                        \
+     .help = "activation applied to the outputs"},                                                 \
         LAYER_LINEAR_FIELDS
 
 /* The same without an activation. */
@@ -33,19 +33,19 @@ struct layer {
      .type = FIELD_BOOL,                                                                           \
      .offset = offsetof(struct layer, use_bias),                                                   \
      .fallback = "true",                                                                           \
-     .help = "adds a trained bias per output"},                                                    \
+     .help = "add a trained bias per output"},                                                     \
         {.name = "kernel_initializer",                                                             \
          .type = FIELD_VARIANT,                                                                    \
          .offset = offsetof(struct layer, kernel_initializer),                                     \
          .fallback = "\"glorot_uniform\"",                                                         \
          .kinds = &initializer_kinds,                                                              \
-         .help = "the kernel before the first step"},                                              \
+         .help = "initializer of the kernel"},                                                     \
         {.name = "bias_initializer",                                                               \
          .type = FIELD_VARIANT,                                                                    \
          .offset = offsetof(struct layer, bias_initializer),                                       \
          .fallback = "\"zeros\"",                                                                  \
          .kinds = &initializer_kinds,                                                              \
-         .help = "the bias before the first step"},                                                \
+         .help = "initializer of the bias"},                                                       \
         {.name = "kernel_regularizer",                                                             \
          .type = FIELD_OBJECT,                                                                     \
          .offset = offsetof(struct layer, kernel_regularizer),                                     \

@@ -15,7 +15,7 @@ static const struct field fields[] = {
      .min = -1,
      .max = (double)(INT64_C(1) << 40),
      .count_max = RANK_MAX - 1,
-     .help = "of one example, without the batch; one -1 stands for what is left"},
+     .help = "new shape of one example, without the batch; one dimension may be -1: what is left"},
     {0},
 };
 

@@ -21,8 +21,8 @@ static const struct field fields[] = {
      .count_max = FIELD_LIST_MAX,
      .group = "boundaries",
      .group_is_required = true,
-     .help = "rising numbers; n of them make n + 1 buckets, and x at a boundary is in the upper "
-             "one"},
+     .help = "increasing numbers; n boundaries make n + 1 buckets, and a value equal to a boundary "
+             "falls into the upper one"},
     {.name = "file",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, file),
@@ -30,7 +30,7 @@ static const struct field fields[] = {
      .group = "boundaries",
      .group_is_required = true,
      .may_differ = true,
-     .help = "or the file that has them, one per line, plain or packed"},
+     .help = "file with one entry per line, plain or compressed, instead of the list"},
     {0},
 };
 

@@ -39,16 +39,16 @@ bool column_reads_cell(const struct column_kind *);
      .type = FIELD_STRING,                                                                         \
      .offset = offsetof(struct column_source, cell),                                               \
      .fallback = "null",                                                                           \
-     .help = "the cell that it is made of; null: the one of its own name"},                        \
+     .help = "the cell it reads; null: the cell of the same name"},                                \
         {.name = "separator",                                                                      \
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct column_source, separator),                                      \
          .fallback = of_separator,                                                                 \
-         .help = "the character between several values in a cell; null: there is one"},            \
+         .help = "separator between several values in one cell; null: one value per cell"},        \
     {                                                                                              \
         .name = "max", .type = FIELD_INT, .offset = offsetof(struct column_source, max),           \
         .fallback = of_max, .min = 1, .max = IDS_OF_ROW_MAX,                                       \
-        .help = "the most values that a row has; those that it has not count as nothing"           \
+        .help = "maximum number of values per row; shorter rows are padded with nothing"           \
     }
 
 /* What a column has listed, in the spec or in a file: words, boundaries. */

@@ -15,7 +15,7 @@ static const struct field column_fields[] = {
     {.name = "name",
      .type = FIELD_STRING,
      .offset = offsetof(struct column_spec, name),
-     .help = "what nodes and other columns call it"},
+     .help = "name by which nodes and other columns refer to it"},
     {0},
 };
 

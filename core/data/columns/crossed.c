@@ -35,8 +35,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, keys),
      .count_min = 2,
      .count_max = KEYS_MAX,
-     .help = "what is crossed: cells, as they are, or columns that come before: their ids, but of "
-             "hash the words, as of vocabulary where it is called as a cell is"},
+     .help = "what to cross: cells (their raw words), or earlier columns (their ids; for hash "
+             "columns, and for vocabulary columns named like a cell, the words)"},
     IDS_FIELD("buckets", offsetof(struct attributes, buckets),
               "how many ids there are; combinations that fall into the same share it"),
     {0},

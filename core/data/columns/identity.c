@@ -18,8 +18,8 @@ static const struct field fields[] = {
      .fallback = "-1",
      .min = -1,
      .max = 0x1p53,
-     .help = "the id that stands for an empty cell and for a number that is no id; -1: an empty "
-             "cell has none, and such a number is an error"},
+     .help = "id used for empty cells and for numbers outside the range of ids; -1: an empty cell "
+             "has no id, and a number outside the range is an error"},
     {0},
 };
 

@@ -20,7 +20,7 @@ static const struct field fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, weights),
      .fallback = "false",
-     .help = "each id counts as often as the number behind its colon says; false: once"},
+     .help = "the number after an id's colon is its weight; false: each id counts once"},
     {0},
 };
 

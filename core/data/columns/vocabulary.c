@@ -48,14 +48,14 @@ static const struct field fields[] = {
      .group = "words",
      .group_is_required = true,
      .may_differ = true,
-     .help = "or the file that has them, one per line, plain or packed"},
+     .help = "file with one entry per line, plain or compressed, instead of the list"},
     {.name = "oov_buckets",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, oov_buckets),
      .fallback = "0",
      .max = 0x1p53,
-     .help = "ids behind those of the words, which all other words share by their hash; 0: these "
-             "count as nothing"},
+     .help = "extra ids after those of the words, to which unknown words are hashed; 0: unknown "
+             "words are ignored"},
     {0},
 };
 

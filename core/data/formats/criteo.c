@@ -37,8 +37,8 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct criteo_attributes, file),
      .may_differ = true,
-     .help =
-         "rows between tabs, plain or packed: a file, a list, a pattern, @ and a file of names"},
+     .help = "tab-separated rows, plain or compressed: a file, a list, a pattern, or @ and a file "
+             "of names"},
     {0},
 };
 

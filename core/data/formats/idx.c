@@ -140,9 +140,8 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, features),
      .may_differ = true,
-     .help = "idx files of uint8 or float32, plain or packed: a file, a list, a pattern, @ and a "
-             "file of "
-             "names; [rows, y, x] become images [y, x, 1]"},
+     .help = "idx files of uint8 or float32, plain or compressed: a file, a list, a pattern, or @ "
+             "and a file of names; [rows, y, x] become images [y, x, 1]"},
     {.name = "labels",
      .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, labels),

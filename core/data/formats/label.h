@@ -42,12 +42,13 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a l
          .fallback = "[]",                                                                         \
          .count_max = LABEL_CLASSES_MAX,                                                           \
          .group = "label",                                                                         \
-         .help = "labels are these words, the first is class 0"},                                  \
+         .help = "the words that labels consist of; the first is class 0"},                        \
     {                                                                                              \
         .name = "positive", .type = FIELD_STRING,                                                  \
         .offset = offsetof(struct attributes, label_form.positive), .fallback = "null",            \
         .group = "label",                                                                          \
-        .help = "the label that counts as 1, all others as 0: \">50K\"; null: there is none"       \
+        .help = "the label that counts as 1, all others as 0: \">50K\"; null: labels are numbers " \
+                "or classes"                                                                       \
     }
 
 /* Labels are words, each of which is a class. */

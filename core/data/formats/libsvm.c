@@ -265,15 +265,15 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct libsvm_attributes, file),
      .may_differ = true,
-     .help = "lines of a label and index:value pairs, indices from 1, values of one index add up; "
-             "plain or packed: a file, a list, a pattern, @ and a file of names"},
+     .help = "lines of a label and index:value pairs, indices from 1, values of the same index are "
+             "summed; plain or compressed: a file, a list, a pattern, or @ and a file of names"},
     {.name = "features",
      .type = FIELD_INT,
      .offset = offsetof(struct libsvm_attributes, features),
      .fallback = "0",
      .max = 1 << 24,
-     .help = "how many features a row has, zeros included; 0: data.columns reads the cell "
-             "\"features\""},
+     .help =
+         "number of features per row, zeros included; 0: data.columns reads the cell \"features\""},
     LABEL_FIELDS(libsvm_attributes),
     {0},
 };

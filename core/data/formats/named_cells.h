@@ -35,7 +35,7 @@ struct named_attributes {
         .name = "names", .type = FIELD_STRINGS,                                                    \
         .offset = offsetof(struct named_attributes, names), .fallback = "[]",                      \
         .count_max = NAMED_CELLS_MAX,                                                              \
-        .help = "what is read, by name; none: all that the first 1000 rows have"                   \
+        .help = "cells to read, by name; none: all that occur in the first 1000 rows"              \
     }
 
 struct named_cells {

@@ -69,8 +69,8 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, file),
      .may_differ = true,
-     .help = "the features of all rows, little-endian, plain or packed: a file, a list, a pattern, "
-             "@ and a file of names"},
+     .help = "features of all rows, little-endian, plain or compressed: a file, a list, a pattern, "
+             "or @ and a file of names"},
     {.name = "shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, shape),
@@ -88,7 +88,7 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, labels),
      .may_differ = true,
-     .help = "the labels of all rows, little-endian, plain or packed"},
+     .help = "labels of all rows, little-endian, plain or compressed"},
     {.name = "label_shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, label_shape),

@@ -21,7 +21,7 @@ static const struct field normal_fields[] = {
      .type = FIELD_FLOAT,
      .offset = offsetof(struct normal, mean),
      .fallback = "0",
-     .help = "of the distribution"},
+     .help = "mean of the distribution"},
     {.name = "stddev",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct normal, stddev),
@@ -41,7 +41,7 @@ static const struct field uniform_fields[] = {
      .type = FIELD_FLOAT,
      .offset = offsetof(struct uniform, maxval),
      .fallback = "1",
-     .help = "end of the range, itself not drawn"},
+     .help = "largest value (exclusive)"},
     {0},
 };
 

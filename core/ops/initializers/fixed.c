@@ -10,7 +10,7 @@ static const struct field constant_fields[] = {
      .type = FIELD_FLOAT,
      .offset = offsetof(struct constant, value),
      .fallback = "0",
-     .help = "of every element"},
+     .help = "value of every element"},
     {0},
 };
 

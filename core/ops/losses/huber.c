@@ -13,7 +13,7 @@ static const struct field fields[] = {
      .fallback = "1",
      .min = 1e-6,
      .max = 1e6,
-     .help = "difference at which the square turns into a line"},
+     .help = "error at which the loss changes from quadratic to linear"},
     {0},
 };
 

@@ -13,7 +13,7 @@ static const struct field fields[] = {
      .fallback = "1e-7",
      .min = 1e-30,
      .max = 1,
-     .help = "keeps the logarithms of 0 finite"},
+     .help = "added inside the logarithms, so that log(0) is finite"},
     {0},
 };
 

@@ -12,7 +12,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, label_smoothing),
      .fallback = "0",
      .max = 1,
-     .help = "s makes labels z (1 - s) + s / 2"},
+     .help = "label smoothing s: a label z becomes z (1 - s) + s / 2"},
     {0},
 };
 

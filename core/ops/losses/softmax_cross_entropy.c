@@ -24,13 +24,14 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, label_smoothing),
      .fallback = "0",
      .max = 1,
-     .help = "s makes the label's share 1 - s + s / classes and that of every other s / classes"},
+     .help = "label smoothing s: the true class gets 1 - s + s / classes, every other class s / "
+             "classes"},
     {.name = "class_weights",
      .type = FIELD_FLOATS,
      .offset = offsetof(struct attributes, class_weights),
      .fallback = "[]",
      .max = 1e9,
-     .help = "what an example of each class counts; none: 1"},
+     .help = "weight of an example by its class; none: 1"},
     {0},
 };
 

@@ -12,8 +12,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, pos_weight),
      .min = 0,
      .max = 1e9,
-     .help =
-         "what a label of 1 counts beside one of 0: above 1 more recall, below 1 more precision"},
+     .help = "weight of positive labels relative to negative ones: above 1 favours recall, below 1 "
+             "precision"},
     {0},
 };
 

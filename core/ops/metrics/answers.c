@@ -78,7 +78,7 @@ const struct field answers_threshold_fields[] = {
      .fallback = "0.5",
      .min = 0,
      .max = 1,
-     .help = "a probability above it is a yes"},
+     .help = "probabilities above this count as positive"},
     {0},
 };
 

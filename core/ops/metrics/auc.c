@@ -40,14 +40,14 @@ static const struct field fields[] = {
      .fallback = "200",
      .min = 2,
      .max = THRESHOLDS_MAX,
-     .help = "points of the curve, at equal distances of the probability"},
+     .help = "number of equally spaced thresholds of the curve"},
     {.name = "summation_method",
      .type = FIELD_ENUM,
      .offset = offsetof(struct attributes, method),
      .fallback = "\"trapezoidal\"",
      .choices = method_names,
-     .help = "how the area between points is found: trapezoidal, careful_interpolation (of PR "
-             "only); or ranking, which has every answer as a point and keeps 24 bytes of each"},
+     .help = "how the area is computed: trapezoidal; careful_interpolation (PR only); ranking: "
+             "exact, uses every example as a threshold and 24 bytes for each"},
     {0},
 };
 

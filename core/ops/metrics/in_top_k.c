@@ -16,7 +16,7 @@ static const struct field fields[] = {
      .fallback = "5",
      .min = 1,
      .max = K_MAX,
-     .help = "how many of the largest logits count"},
+     .help = "number of largest logits that count"},
     {0},
 };
 

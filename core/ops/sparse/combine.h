@@ -16,31 +16,30 @@ struct capacity {
      .offset = (at) + offsetof(struct capacity, kind),                                             \
      .fallback = "\"static\"",                                                                     \
      .choices = capacity_names,                                                                    \
-     .help = "static: a row for each id that the column can have; dynamic: one for each id that "  \
-             "is seen, of a column whose ids are any"},                                            \
+     .help = "static: one row for each possible id of the column; dynamic: rows are created for "  \
+             "ids as they are seen, for columns with unbounded ids"},                              \
         {.name = "admit_after",                                                                    \
          .type = FIELD_INT,                                                                        \
          .offset = (at) + offsetof(struct capacity, growth.admit_after),                           \
          .fallback = "1",                                                                          \
          .min = 1,                                                                                 \
          .max = SIGHTS_MAX,                                                                        \
-         .help = "dynamic: the step that sees an id for so many times (admit_by) makes its row; "  \
-                 "before, it "                                                                     \
-                 "is a row of zeros, and its gradients are dropped; evaluations and predictions "  \
-                 "read zeros for every id without a row"},                                         \
+         .help = "dynamic: an id gets a row once it has been seen this many times (see "           \
+                 "admit_by); until then it reads as zeros and its gradients are dropped, and "     \
+                 "evaluation and prediction read zeros for it"},                                   \
         {.name = "admit_by",                                                                       \
          .type = FIELD_ENUM,                                                                       \
          .offset = (at) + offsetof(struct capacity, growth.admit_by),                              \
          .fallback = "\"steps\"",                                                                  \
          .choices = sights_names,                                                                  \
-         .help = "dynamic: what admit_after counts: steps that name the id, however often; or "    \
-                 "occurrences of it in their batches, of all workers"},                            \
+         .help = "dynamic: what admit_after counts: steps whose batch has the id at least once; "  \
+                 "or every occurrence of it in the batches of all workers"},                       \
     {                                                                                              \
         .name = "evict_after_steps", .type = FIELD_INT,                                            \
         .offset = (at) + offsetof(struct capacity, growth.evict_after_steps), .fallback = "0",     \
         .max = 1e15,                                                                               \
-        .help = "dynamic: a row that no step has named for so many goes, at most 3 % later, and "  \
-                "its id is as if never seen; 0: none goes"                                         \
+        .help = "dynamic: a row not used for this many steps is evicted (up to 3 % later), and "   \
+                "its id counts as never seen; 0: no eviction"                                      \
     }
 extern const char *const capacity_names[];
 /* NULL: static. ERR_INPUT: what is for tables that grow is given for one that does not. */

@@ -23,29 +23,26 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, dimension),
      .min = 1,
      .max = DIMENSION_MAX,
-     .help = "outputs per example, and the width of the table"},
+     .help = "outputs per example; the width of the table"},
     {.name = "combiner",
      .type = FIELD_ENUM,
      .offset = offsetof(struct attributes, combiner),
      .fallback = "\"mean\"",
      .choices = combiner_names,
-     .help =
-         "what the sum of an example's rows is divided by: nothing, the sum of their weights, or "
-         "the root of the sum of the squares of these"},
+     .help = "how the rows of an example are combined: sum; mean (divided by the sum of their "
+             "weights); sqrtn (divided by the root of the sum of squared weights)"},
     {.name = "initializer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct attributes, initializer),
      .fallback = "null",
      .kinds = &initializer_kinds,
-     .help = "the table before the first step; null: truncated_normal of stddev 1 / "
-             "sqrt(dimension)"},
+     .help = "initializer of the table; null: truncated_normal with stddev 1 / sqrt(dimension)"},
     {.name = "table",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, table),
      .fallback = "null",
-     .help =
-         "an earlier embedding whose table this one looks its ids up in, of as many rows and as "
-         "wide (tf.feature_column.shared_embedding_columns); null: one of its own"},
+     .help = "an earlier embedding of the same number of rows and width whose table this one "
+             "shares (tf.feature_column.shared_embedding_columns); null: a table of its own"},
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };

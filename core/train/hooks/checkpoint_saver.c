@@ -102,7 +102,7 @@ static err saved(void *state, const struct run_view *view, const struct occasion
 
 const struct hook hook_checkpoint_saver = {
     .object = {.name = "checkpoint_saver",
-               .summary = "asks for a checkpoint at the start and then by time or by steps",
+               .summary = "saves a checkpoint at the start and then by time or by steps",
                .fields = fields,
                .size = sizeof(struct checkpoint_saver)},
     .state_bytes = sizeof(struct state),

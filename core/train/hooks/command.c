@@ -91,22 +91,22 @@ static const struct field fields[] = {
     {.name = "command",
      .type = FIELD_STRING,
      .offset = offsetof(struct command, command),
-     .help = "what sh -c runs; see DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, DTRAIN_LOSS, "
-             "DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE in its environment"},
+     .help = "command for sh -c; its environment has DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, "
+             "DTRAIN_LOSS, DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE"},
     {.name = "timeout_secs",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct command, timeout_secs),
      .fallback = "60",
      .min = 0.001,
      .max = 86400,
-     .help = "a command that takes longer is killed"},
+     .help = "seconds after which the command is killed"},
     {.name = "on_failure",
      .type = FIELD_ENUM,
      .offset = offsetof(struct command, on_failure),
      .fallback = "\"warn\"",
      .choices = failure_names,
-     .help = "what an exit code other than 0 and a reached limit mean: a warning, or the end of "
-             "the job with an error"},
+     .help = "what a non-zero exit code or a timeout means: a warning, or the end of the job with "
+             "an error"},
     {0},
 };
 
@@ -406,10 +406,12 @@ static void close_command(void *state)
 }
 
 const struct hook hook_command = {
-    .object = {.name = "command",
-               .summary = "runs a shell command at the start, checkpoints, evaluations, the end",
-               .fields = fields,
-               .size = sizeof(struct command)},
+    .object =
+        {.name = "command",
+         .summary =
+             "runs a shell command at the start, at checkpoints, at evaluations or at the end",
+         .fields = fields,
+         .size = sizeof(struct command)},
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,

@@ -45,21 +45,21 @@ static const struct field fields[] = {
      .offset = offsetof(struct early_stopping, mode),
      .fallback = "\"auto\"",
      .choices = mode_names,
-     .help = "what is better; auto: a decrease of the loss and of errors, an increase of most "
-             "metrics, of calibration what is nearer to 1"},
+     .help = "what counts as better; auto: lower for the loss and errors, higher for most metrics, "
+             "closer to 1 for calibration"},
     {.name = "max_steps_without_decrease",
      .type = FIELD_INT,
      .offset = offsetof(struct early_stopping, max_steps),
      .min = 1,
      .max = STEPS_MAX,
-     .help = "global steps without a new best after which training ends, with either mode"},
+     .help = "global steps without a new best after which training ends"},
     {.name = "min_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct early_stopping, min_steps),
      .fallback = "0",
      .min = 0,
      .max = STEPS_MAX,
-     .help = "evaluations of earlier global steps are not looked at"},
+     .help = "evaluations before this global step are ignored"},
     {0},
 };
 
@@ -141,7 +141,7 @@ static err evaluated(void *state, const struct run_view *view, const struct occa
 
 const struct hook hook_early_stopping = {
     .object = {.name = "early_stopping",
-               .summary = "ends training when evaluations no longer get better",
+               .summary = "ends training when evaluations stop improving",
                .fields = fields,
                .size = sizeof(struct early_stopping)},
     .state_bytes = sizeof(struct state),

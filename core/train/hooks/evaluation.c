@@ -121,7 +121,7 @@ static err evaluated(void *state, const struct run_view *view, const struct occa
 
 const struct hook hook_evaluation = {
     .object = {.name = "evaluation",
-               .summary = "evaluates every so many steps or seconds, and records evaluations",
+               .summary = "evaluates every N steps or seconds, and records the results",
                .fields = fields,
                .size = sizeof(struct evaluation_attributes)},
     .state_bytes = sizeof(struct state),

@@ -43,7 +43,7 @@ static uint64_t wait_step(const void *state)
 
 const struct hook hook_global_step_waiter = {
     .object = {.name = "global_step_waiter",
-               .summary = "workers other than the chief begin when the global step is so far",
+               .summary = "delays workers other than the chief until the global step is reached",
                .fields = fields,
                .size = sizeof(struct global_step_waiter)},
     .state_bytes = sizeof(uint64_t),

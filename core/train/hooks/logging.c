@@ -60,7 +60,7 @@ static const struct field fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct logging, at_end),
      .fallback = "false",
-     .help = "a line at the end, with the numbers of this worker's last step"},
+     .help = "log a line at the end, with the values of this worker's last step"},
     {0},
 };
 
@@ -183,7 +183,7 @@ static err end(void *state, const struct run_view *view, const struct occasion *
 
 const struct hook hook_logging = {
     .object = {.name = "logging",
-               .summary = "a line with the numbers of a step, every so many steps or seconds",
+               .summary = "logs the values of a step every N steps or seconds",
                .fields = fields,
                .size = sizeof(struct logging)},
     .state_bytes = sizeof(struct state),

@@ -51,7 +51,7 @@ static err computed(void *state, const struct run_view *view, const struct occas
 
 const struct hook hook_nan = {
     .object = {.name = "nan",
-               .summary = "says whether a loss that is not finite fails the job or stops it",
+               .summary = "decides whether a loss that is not finite fails the job or stops it",
                .fields = fields,
                .size = sizeof(struct nan)},
     .state_bytes = sizeof(struct state),

@@ -50,18 +50,18 @@ static const struct field fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct summary_saver, gradient_norm),
      .fallback = "false",
-     .help = "the norm of all gradients together; it is recorded without this too where clipping "
-             "by global_norm knows it, and is then of those before; else of what clipping leaves"},
+     .help = "record the norm of all gradients together, after clipping; with clipping by "
+             "global_norm it is always recorded, and is the norm before clipping"},
     {.name = "parameters",
      .type = FIELD_BOOL,
      .offset = offsetof(struct summary_saver, parameters),
      .fallback = "false",
-     .help = "a histogram of each variable"},
+     .help = "record a histogram of each variable"},
     {.name = "gradients",
      .type = FIELD_BOOL,
      .offset = offsetof(struct summary_saver, gradients),
      .fallback = "false",
-     .help = "a histogram of each variable's gradient"},
+     .help = "record a histogram of each variable's gradient"},
     {0},
 };
 

@@ -24,8 +24,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct time_limit, secs),
      .min = 0.001,
      .max = 1e9,
-     .help = "seconds from the chief's first step to its last; what is written and evaluated at "
-             "the end comes on top"},
+     .help = "seconds from the chief's first step to its last; saving and evaluating at the end "
+             "come on top"},
     {0},
 };
 
@@ -58,7 +58,7 @@ static err stepped(void *state, const struct run_view *view, const struct occasi
 
 const struct hook hook_time_limit = {
     .object = {.name = "time_limit",
-               .summary = "ends training after a time",
+               .summary = "ends training after a given time",
                .fields = fields,
                .size = sizeof(struct time_limit)},
     .state_bytes = sizeof(struct state),

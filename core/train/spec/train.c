@@ -34,8 +34,8 @@ static const struct field warm_start_fields[] = {
      .offset = offsetof(struct warm_start_spec, map),
      .fallback = "null",
      .help = "pairs [\"old/*\", \"new/*\"]: the variable new/x is read from old/x; the star may "
-             "stand anywhere ([\"layer*/weights\", \"layer*/kernel\"]); of several pairs the first "
-             "whose second name matches"},
+             "stand anywhere ([\"layer*/weights\", \"layer*/kernel\"]); the first pair whose "
+             "second name matches is used"},
     {.name = "skip",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct warm_start_spec, skip),
@@ -46,7 +46,7 @@ static const struct field warm_start_fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct warm_start_spec, slots),
      .fallback = "false",
-     .help = "the optimizer's state is read too"},
+     .help = "read the optimizer's slots, too"},
     {0},
 };
 
@@ -62,7 +62,7 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, mode),
      .fallback = "\"async\"",
      .choices = mode_names,
-     .help = "async: every gradient is applied when it comes; sync: the mean of all workers' "
+     .help = "async: each gradient is applied as it arrives; sync: the mean of all workers' "
              "gradients is applied as one step, in worker order"},
     {.name = "last_step",
      .type = FIELD_INT,
@@ -71,7 +71,7 @@ static const struct field train_fields[] = {
      .min = 0,
      .max = STEPS_MAX,
      .group = "end",
-     .help = "the global step at which training ends; 0: given by epochs or num_steps"},
+     .help = "global step at which training ends; 0: see epochs and num_steps"},
     {.name = "epochs",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct train_spec, epochs),
@@ -79,8 +79,7 @@ static const struct field train_fields[] = {
      .min = 0,
      .max = 1e9,
      .group = "end",
-     .help = "passes over the training data after which training ends; 0: given by last_step or "
-             "num_steps"},
+     .help = "passes over the training data; 0: see last_step and num_steps"},
     {.name = "num_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, num_steps),
@@ -88,67 +87,65 @@ static const struct field train_fields[] = {
      .min = 0,
      .max = STEPS_MAX,
      .group = "end",
-     .help = "global steps from where this run begins, be it a checkpoint; 0: given by last_step "
-             "or epochs"},
+     .help = "global steps to train from where this run starts or resumes; 0: see last_step and "
+             "epochs"},
     {.name = "daily",
      .type = FIELD_BOOL,
      .offset = offsetof(struct train_spec, daily),
      .fallback = "false",
-     .help =
-         "epochs are of these files alone: a run that finds a checkpoint of other files goes on "
-         "from its values, slots and global step, with the first row of these; one that is "
-         "started again in the middle goes on there"},
+     .help = "each set of files is trained on by a run of its own: a run that finds a checkpoint "
+             "of other files keeps its values, slots and global step, and starts with the first "
+             "row of the new files; a run restarted midway resumes where it was"},
     {.name = "replicas_to_aggregate",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, replicas_to_aggregate),
      .fallback = "0",
      .min = 0,
      .max = REPLICAS_MAX,
-     .help = "sync: gradients in one step; 0: one of each worker"},
+     .help = "sync: number of gradients averaged in one step; 0: one from each worker"},
     {.name = "max_staleness",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, max_staleness),
      .fallback = "-1",
      .min = -1,
      .max = STEPS_MAX,
-     .help = "async: how many global steps a gradient's values may be old; -1: any number"},
+     .help = "async: maximum staleness in global steps of the values that a gradient was computed "
+             "from; -1: no limit"},
     {.name = "wire",
      .type = FIELD_ENUM,
      .offset = offsetof(struct train_spec, wire),
      .fallback = "\"float32\"",
      .choices = number_names,
-     .help =
-         "what gradients go from worker to ps as: bf16 and fp16 are half the bytes. A worker "
-         "keeps what rounding leaves out and adds it to its next gradient; a worker that is "
-         "lost, and a run that goes on from a checkpoint, begins without. Of one process nothing "
-         "travels, and nothing is rounded"},
+     .help = "type in which gradients are sent from worker to ps; bf16 and fp16 halve the bytes. A "
+             "worker adds the rounding error to its next gradient (error feedback); a lost "
+             "worker's, and that of a resumed run, is dropped. Within one process nothing is sent, "
+             "and nothing is rounded"},
     {.name = "wire_values",
      .type = FIELD_ENUM,
      .offset = offsetof(struct train_spec, wire_values),
      .fallback = "\"float32\"",
      .choices = number_names,
-     .help =
-         "what values of dense variables go from ps to workers as: bf16 and fp16 are half the "
-         "bytes. A ps keeps float32, in checkpoints too; workers compute with what that is rounded "
-         "to, and so does an evaluation while training. Rows of tables travel as float32. Of one "
-         "process nothing travels, and nothing is rounded"},
+     .help = "type in which values of dense variables are sent from ps to workers; bf16 and fp16 "
+             "halve the bytes. A ps and checkpoints keep float32; workers, and evaluations during "
+             "training, compute with the rounded values. Rows of tables are sent as float32. "
+             "Within one process nothing is sent, and nothing is rounded"},
     {.name = "replication",
      .type = FIELD_ENUM,
      .offset = offsetof(struct train_spec, replication),
      .fallback = "\"between_graph\"",
      .choices = replication_names,
      .help = "between_graph: each worker reads its own share of the data; in_graph: the chief "
-             "reads them for all and sends each worker its batches ahead, as many as "
-             "data.prefetch says, so that no other worker needs the files"},
+             "reads the data for all workers and sends each its batches, data.prefetch of them "
+             "ahead, so that no other worker needs the files"},
     {.name = "towers",
      .type = FIELD_JSON,
      .offset = offsetof(struct train_spec, tower_list),
      .fallback = "null",
      .may_differ = true,
-     .help = "how many replicas compute each batch of a task together, each an even part of its "
-             "rows: on a CPU each has a share of the threads, and with GPUs one of its own each; "
-             "or where they are, [\"gpu:0\", \"gpu:1\"]. Their gradients are averaged in that "
-             "order and pushed as one; null or 1: one replica computes all"},
+     .help =
+         "number of replicas (towers) that split each batch of a task evenly: on a CPU they share "
+         "the threads, with GPUs each has its own; or a list of devices, [\"gpu:0\", \"gpu:1\"]. "
+         "Their gradients are averaged in that order and pushed as one; null or 1: one replica"},
     {.name = "log_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, log_every_steps),
@@ -156,14 +153,14 @@ static const struct field train_fields[] = {
      .min = 1,
      .max = STEPS_MAX,
      .may_differ = true,
-     .help = "global steps between two lines with the loss"},
+     .help = "global steps between two log lines with the loss"},
     {.name = "checkpoint_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct train_spec, checkpoint_dir),
      .fallback = "null",
      .may_differ = true,
-     .help = "the folder of the run's checkpoints, from which it goes on when it is started "
-             "again; null: nothing is saved"},
+     .help = "folder of the run's checkpoints; a restarted run resumes from the newest; null: "
+             "nothing is saved"},
     {.name = "save_checkpoint_secs",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct train_spec, save_checkpoint_secs),
@@ -182,8 +179,8 @@ static const struct field train_fields[] = {
      .max = STEPS_MAX,
      .group = "save_checkpoint",
      .may_differ = true,
-     .help = "global steps between two checkpoints, asynchronously and with several workers a few "
-             "more; 0: none by steps"},
+     .help = "global steps between two checkpoints (a few more in asynchronous mode with several "
+             "workers); 0: none by steps"},
     {.name = "keep_checkpoint_max",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, keep_checkpoint_max),
@@ -191,7 +188,7 @@ static const struct field train_fields[] = {
      .min = 0,
      .max = CHECKPOINTS_MAX,
      .may_differ = true,
-     .help = "how many of the newest checkpoints stay; 0: all"},
+     .help = "number of newest checkpoints to keep; 0: all"},
     {.name = "keep_checkpoint_every_n_hours",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct train_spec, keep_checkpoint_every_n_hours),
@@ -199,43 +196,43 @@ static const struct field train_fields[] = {
      .min = 1e-6,
      .max = 1e9,
      .may_differ = true,
-     .help = "one checkpoint per so many hours stays for good"},
+     .help = "also keep one checkpoint per this many hours for good"},
     {.name = "on_corrupt",
      .type = FIELD_ENUM,
      .offset = offsetof(struct train_spec, on_corrupt),
      .fallback = "\"error\"",
      .choices = corrupt_names,
      .may_differ = true,
-     .help = "what a newest checkpoint that is damaged or not whole means at the start: the end, "
-             "or a look at the one before "
-             "it"},
+     .help = "what to do at the start if the newest checkpoint is damaged or incomplete: fail, or "
+             "try the one before it"},
     {.name = "warm_start",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct train_spec, warm_start),
      .fallback = "null",
      .object = &warm_start_object,
      .may_differ = true,
-     .help = "initial values from another run, where checkpoint_dir holds no checkpoint yet"},
+     .help =
+         "initial values from another run; used only if checkpoint_dir holds no checkpoint yet"},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct train_spec, worker_timeout_ms),
      .fallback = "60",
      .min = 0,
      .max = secs_max,
-     .help = "how long a lost worker is waited for"},
+     .help = "seconds to wait for a lost worker"},
     {.name = "min_workers",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, min_workers),
      .fallback = "1",
      .min = 1,
      .max = WORKERS_MAX,
-     .help = "with fewer workers than this the job ends"},
+     .help = "the job ends if fewer workers than this are left"},
     {.name = "summary_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct train_spec, summary_dir),
      .fallback = "null",
      .may_differ = true,
-     .help = "the folder of TensorBoard's event files; null: checkpoint_dir"},
+     .help = "folder for TensorBoard event files; null: checkpoint_dir"},
     {.name = "save_summaries_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, save_summaries_steps),
@@ -262,8 +259,8 @@ static const struct field train_fields[] = {
      .min = 0,
      .max = STEPS_MAX,
      .may_differ = true,
-     .help = "global steps between two measurements of the speed, where there is a folder for "
-             "summaries; 0: never"},
+     .help =
+         "global steps between two measurements of speed, recorded with the summaries; 0: never"},
     {.name = "evaluate_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, evaluate_every_steps),
@@ -287,7 +284,7 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, log_device_placement),
      .fallback = "false",
      .may_differ = true,
-     .help = "every worker prints where each node and variable lives"},
+     .help = "log where each node and variable is placed"},
     {.name = "hooks",
      .type = FIELD_VARIANTS,
      .offset = offsetof(struct train_spec, hooks),
@@ -295,15 +292,16 @@ static const struct field train_fields[] = {
      .count_max = HOOKS_MAX,
      .kinds = &hook_kinds,
      .may_differ = true,
-     .help = "what else happens beside the steps; one of a type that the keys above make too "
-             "takes its place"},
+     .help = "hooks that run during training; one of a type that the keys above also create "
+             "replaces it"},
     {0},
 };
 
-const struct object train_spec_object = {.name = "train",
-                                         .summary = "how long and in which mode to train",
-                                         .fields = train_fields,
-                                         .size = sizeof(struct train_spec)};
+const struct object train_spec_object = {
+    .name = "train",
+    .summary = "length and mode of training, checkpoints, summaries, hooks",
+    .fields = train_fields,
+    .size = sizeof(struct train_spec)};
 
 /* Null is absent, as it is for the table. */
 static bool is_given(const json_t *train, const char *key)

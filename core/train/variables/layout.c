@@ -31,12 +31,12 @@ static const struct field pin_fields[] = {
      .offset = offsetof(struct pin, ps),
      .min = 0,
      .max = PS_MAX - 1,
-     .help = "index of the ps task that holds the variables that match"},
+     .help = "index of the ps task for the matching variables"},
     {0},
 };
 
 static const struct object pin_object = {.name = "pin",
-                                         .summary = "a variable whose ps is chosen by hand",
+                                         .summary = "pins variables to a ps",
                                          .fields = pin_fields,
                                          .size = sizeof(struct pin)};
 
@@ -46,28 +46,28 @@ static const struct field placement_fields[] = {
      .offset = offsetof(struct placement_spec, strategy),
      .fallback = "\"round_robin\"",
      .choices = strategy_names,
-     .help = "round_robin: each variable, in the order of the model, to the next ps; greedy: to "
-             "the ps with the fewest bytes so far"},
+     .help = "round_robin: variables in model order, each to the next ps; greedy: each to the ps "
+             "with the fewest bytes so far"},
     {.name = "pins",
      .type = FIELD_OBJECTS,
      .offset = offsetof(struct placement_spec, pins),
      .fallback = "[]",
      .object = &pin_object,
-     .help = "variables whose ps is chosen by hand; the first pin that matches counts"},
+     .help = "variables pinned to a ps; the first matching pin is used"},
     {.name = "partitioner",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct placement_spec, partitioner),
      .fallback = "null",
      .kinds = &partitioner_kinds,
-     .help = "cuts variables into parts that are placed one by one; null: balanced where hosts' "
-             "links would carry less then, else none"},
+     .help = "splits variables into parts that are placed separately; null: balanced if that "
+             "lightens the most loaded link between hosts, else none"},
     {.name = "partition_strategy",
      .type = FIELD_ENUM,
      .offset = offsetof(struct placement_spec, partition_strategy),
      .fallback = "\"div\"",
      .choices = partition_strategy_names,
-     .help = "of tables, which of n parts has the row of an id: div: stretches of ids; mod: by "
-             "turns, id i is row i / n of part i mod n"},
+     .help = "how the rows of a table are divided among its n parts: div: contiguous ranges of "
+             "ids; mod: id i is row i / n of part i mod n"},
     {0},
 };
 
@@ -491,6 +491,7 @@ bool layout_is_whole(const struct layout *layout, int variable, const struct sli
 }
 
 const struct object placement_spec_object = {.name = "placement",
-                                             .summary = "which ps task holds which variable",
+                                             .summary =
+                                                 "placement: which ps task holds which variable",
                                              .fields = placement_fields,
                                              .size = sizeof(struct placement_spec)};

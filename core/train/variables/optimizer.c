@@ -26,13 +26,13 @@ static const struct field value_fields[] = {
      .offset = offsetof(struct clip_value, min),
      .min = -1e30,
      .max = 1e30,
-     .help = "smaller numbers become this"},
+     .help = "lower bound"},
     {.name = "max",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct clip_value, max),
      .min = -1e30,
      .max = 1e30,
-     .help = "larger numbers become this"},
+     .help = "upper bound"},
     {0},
 };
 
@@ -42,7 +42,7 @@ static const struct field norm_fields[] = {
      .offset = offsetof(struct clip_norm, norm),
      .min = 1e-30, /* zero would make every gradient zero, or NaN */
      .max = 1e30,
-     .help = "the largest norm that passes unchanged"},
+     .help = "largest norm that passes unchanged"},
     {0},
 };
 
@@ -72,7 +72,7 @@ static struct clip make_global_norm(const void *attributes)
 
 static const struct clip_rule rule_value = {
     .object = {.name = "value",
-               .summary = "every number of a gradient into min .. max",
+               .summary = "clips every element of a gradient to min .. max",
                .fields = value_fields,
                .size = sizeof(struct clip_value)},
     .make = make_value,
@@ -80,7 +80,7 @@ static const struct clip_rule rule_value = {
 
 static const struct clip_rule rule_norm = {
     .object = {.name = "norm",
-               .summary = "each variable's gradient scaled down to the norm where it is longer",
+               .summary = "scales each variable's gradient down to the given norm",
                .fields = norm_fields,
                .size = sizeof(struct clip_norm)},
     .make = make_norm,
@@ -88,7 +88,7 @@ static const struct clip_rule rule_norm = {
 
 static const struct clip_rule rule_global_norm = {
     .object = {.name = "global_norm",
-               .summary = "all gradients together scaled down to the norm where they are longer",
+               .summary = "scales all gradients together down to the given global norm",
                .fields = norm_fields,
                .size = sizeof(struct clip_norm)},
     .make = make_global_norm,
@@ -110,14 +110,14 @@ static const struct field spec_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct optimizer_spec, match),
      .fallback = "\"*\"",
-     .help = "the variables that it updates: a name, or a pattern such as \"wide/*\"; of several "
-             "optimizers the first that matches counts"},
+     .help = "variables it updates: a name, or a pattern such as \"wide/*\"; the first matching "
+             "optimizer is used"},
     {.name = "clip",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct optimizer_spec, clip),
      .fallback = "null",
      .kinds = &clip_kinds,
-     .help = "limit on each worker's gradient, applied before it is pushed; null for none"},
+     .help = "clipping of each worker's gradient, before it is pushed; null: none"},
     {0},
 };
 

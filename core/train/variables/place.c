@@ -29,14 +29,14 @@ static const struct field fixed_size_fields[] = {
      .offset = offsetof(struct fixed_size, num_shards),
      .min = 1,
      .max = SLICES_MAX,
-     .help = "parts of each variable, or one per row where it has fewer rows"},
+     .help = "number of parts per variable, or one per row if it has fewer rows"},
     {.name = "axis",
      .type = FIELD_INT,
      .offset = offsetof(struct fixed_size, axis),
      .fallback = "0",
      .min = 0,
      .max = AXIS_MAX,
-     .help = "the dimension that is cut; variables that do not have it stay whole"},
+     .help = "dimension to split along; variables without it stay whole"},
     {0},
 };
 
@@ -46,21 +46,21 @@ static const struct field variable_axis_size_fields[] = {
      .offset = offsetof(struct variable_axis_size, max_shard_bytes),
      .min = 1,
      .max = 1e15,
-     .help = "no part is larger, but that it has at least one row"},
+     .help = "maximum bytes of a part; a part has at least one row"},
     {.name = "axis",
      .type = FIELD_INT,
      .offset = offsetof(struct variable_axis_size, axis),
      .fallback = "0",
      .min = 0,
      .max = AXIS_MAX,
-     .help = "the dimension that is cut; variables that do not have it stay whole"},
+     .help = "dimension to split along; variables without it stay whole"},
     {.name = "max_shards",
      .type = FIELD_INT,
      .offset = offsetof(struct variable_axis_size, max_shards),
      .fallback = "0",
      .min = 0,
      .max = SLICES_MAX,
-     .help = "no more parts than this, even where they get larger then; 0: any number"},
+     .help = "maximum number of parts, even if they become larger; 0: no limit"},
     {0},
 };
 
@@ -71,21 +71,21 @@ static const struct field min_max_variable_fields[] = {
      .fallback = "1",
      .min = 1,
      .max = SLICES_MAX,
-     .help = "no more parts than this, usually the number of ps tasks"},
+     .help = "maximum number of parts, usually the number of ps tasks"},
     {.name = "axis",
      .type = FIELD_INT,
      .offset = offsetof(struct min_max_variable, axis),
      .fallback = "0",
      .min = 0,
      .max = AXIS_MAX,
-     .help = "the dimension that is cut; variables that do not have it stay whole"},
+     .help = "dimension to split along; variables without it stay whole"},
     {.name = "min_slice_size",
      .type = FIELD_INT,
      .offset = offsetof(struct min_max_variable, min_slice_size),
      .fallback = "262144",
      .min = 1,
      .max = 1e15,
-     .help = "bytes that make another part worth while"},
+     .help = "minimum bytes per part"},
     {0},
 };
 
@@ -211,7 +211,7 @@ void placer_pin(struct placer *placer, int ps, int64_t bytes)
 
 static const struct partitioner fixed_size = {
     .object = {.name = "fixed_size",
-               .summary = "a given number of parts",
+               .summary = "splits variables into a fixed number of parts",
                .fields = fixed_size_fields,
                .size = sizeof(struct fixed_size)},
     .parts = fixed_size_parts,
@@ -219,7 +219,7 @@ static const struct partitioner fixed_size = {
 
 static const struct partitioner variable_axis_size = {
     .object = {.name = "variable_axis_size",
-               .summary = "parts of at most so many bytes",
+               .summary = "splits variables into parts of a maximum size",
                .fields = variable_axis_size_fields,
                .size = sizeof(struct variable_axis_size)},
     .parts = variable_axis_size_parts,
@@ -227,7 +227,7 @@ static const struct partitioner variable_axis_size = {
 
 static const struct partitioner min_max_variable = {
     .object = {.name = "min_max_variable",
-               .summary = "as many parts as are worth while, up to a limit",
+               .summary = "splits variables into parts of a minimum size, up to a maximum number",
                .fields = min_max_variable_fields,
                .size = sizeof(struct min_max_variable)},
     .parts = min_max_variable_parts,
@@ -239,8 +239,8 @@ static const struct partitioner none = {
 
 static const struct partitioner balanced = {
     .object = {.name = "balanced",
-               .summary = "variables of a megabyte or more, over all ps, where one of these would "
-                          "hold more than 1.5 times its share otherwise"},
+               .summary = "splits variables of a megabyte or more over all ps if a ps would "
+                          "otherwise hold more than 1.5 times its share"},
     .balances = true,
 };
 

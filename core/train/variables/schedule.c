@@ -8,7 +8,8 @@ static const struct field fields[] = {
      .fallback = "0",
      .min = 0,
      .max = STEPS_MAX,
-     .help = "so many first steps climb evenly from 0 to the schedule's first rate"},
+     .help = "number of first steps in which the rate climbs linearly from 0 to the schedule's "
+             "first rate"},
     {0},
 };
 

@@ -35,14 +35,14 @@ static const struct field fields[] = {
      .fallback = "0.95",
      .min = 0,
      .max = 1,
-     .help = "share of the mean squares of gradients and steps that is kept from step to step"},
+     .help = "decay of the mean squares of gradients and steps"},
     {.name = "epsilon",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct adadelta, epsilon),
      .fallback = "1e-8",
      .min = 1e-30, /* no step would ever be made from a mean square of zero */
      .max = 1e30,
-     .help = "added to both mean squares under their roots"},
+     .help = "added to both mean squares under the root"},
     {0},
 };
 

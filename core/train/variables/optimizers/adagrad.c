@@ -31,7 +31,7 @@ static const struct field fields[] = {
      .fallback = "0.1",
      .min = 1e-30, /* a sum of zero would divide zero by zero */
      .max = 1e30,
-     .help = "what the sum of squared gradients starts from"},
+     .help = "initial value of the sum of squared gradients"},
     {0},
 };
 
@@ -49,7 +49,7 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_adagrad = {
     .object = {.name = "adagrad",
-               .summary = "each weight's step shrinks with the squares of its past gradients",
+               .summary = "per-weight rates that shrink with the sum of squared gradients",
                .fields = fields,
                .size = sizeof(struct adagrad)},
     .rule = &rule_adagrad,

@@ -33,7 +33,7 @@ static const struct field fields[] = {
      .fallback = "0.1",
      .min = 1e-30, /* a sum of zero would divide zero by zero */
      .max = 1e30,
-     .help = "what the sum of squared gradients starts from"},
+     .help = "initial value of the sum of squared gradients"},
     PENALTIES(struct adagrad_da, penalties),
     {0},
 };
@@ -58,9 +58,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_adagrad_da = {
     .object = {.name = "adagrad_da",
-               .summary =
-                   "adagrad with dual averaging: weights from the sum of all gradients, with "
-                   "l1 exactly zero; initial values have no effect",
+               .summary = "adagrad with dual averaging: weights follow from the sum of all "
+                          "gradients, exact zeros with l1; initial values have no effect",
                .fields = fields,
                .size = sizeof(struct adagrad_da)},
     .rule = &rule_adagrad_da,

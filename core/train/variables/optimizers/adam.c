@@ -20,8 +20,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_adam = {
     .object = {.name = "adam",
-               .summary = "steps of a size of their own for each weight, from running means of the "
-                          "gradient and its square; of a table all rows move at each step",
+               .summary = "per-weight steps from running means of the gradient and its square; "
+                          "every row of a table moves at each step",
                .fields = moments_fields,
                .size = sizeof(struct moments)},
     .rule = &rule_adam,

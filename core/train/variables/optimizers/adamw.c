@@ -54,7 +54,8 @@ static const struct field fields[] = {
      .fallback = "0.004",
      .min = 0,
      .max = 1e6,
-     .help = "share of every weight that is taken from it in a step, times the learning rate"},
+     .help = "decoupled weight decay: each step subtracts this fraction of every weight, times the "
+             "learning rate"},
     {0},
 };
 
@@ -70,8 +71,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_adamw = {
     .object = {.name = "adamw",
-               .summary = "adam with a decay of the weights that is no part of the gradient; of a "
-                          "table all rows move at each step",
+               .summary =
+                   "adam with decoupled weight decay; every row of a table moves at each step",
                .fields = fields,
                .size = sizeof(struct adamw)},
     .rule = &rule_adamw,

@@ -49,14 +49,15 @@ static const struct field fields[] = {
      .fallback = "-0.5",
      .min = -10,
      .max = 0,
-     .help = "how a weight's rate falls with the sum of its squared gradients; 0: not at all"},
+     .help = "exponent by which a weight's rate falls with the sum of its squared gradients; 0: "
+             "constant rate"},
     {.name = "initial_accumulator_value",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct ftrl, initial_accumulator_value),
      .fallback = "0.1",
      .min = 0,
      .max = 1e30,
-     .help = "what the sum of squared gradients starts from"},
+     .help = "initial value of the sum of squared gradients"},
     PENALTIES(struct ftrl, penalties),
     {.name = "l2_shrinkage",
      .type = FIELD_FLOAT,
@@ -64,7 +65,7 @@ static const struct field fields[] = {
      .fallback = "0.0",
      .min = 0,
      .max = 1e30,
-     .help = "l2 of the loss: added to the gradient, where l2 is not"},
+     .help = "l2 of the loss: added to the gradient (l2 is not)"},
     {0},
 };
 
@@ -95,9 +96,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_ftrl = {
     .object = {.name = "ftrl",
-               .summary =
-                   "for sparse linear models: a rate of its own for each weight, and with l1 "
-                   "exact zeros; the first update forgets the initial value",
+               .summary = "for sparse linear models: per-weight rates, exact zeros with l1; the "
+                          "first update discards the initial value",
                .fields = fields,
                .size = sizeof(struct ftrl)},
     .rule = &rule_ftrl,

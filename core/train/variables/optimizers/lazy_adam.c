@@ -23,7 +23,7 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_lazy_adam = {
     .object = {.name = "lazy_adam",
-               .summary = "adam that of a table changes the rows of the batch only",
+               .summary = "adam that updates only the rows of a table that the batch uses",
                .fields = moments_fields,
                .size = sizeof(struct moments)},
     .rule = &rule_lazy_adam,

@@ -21,10 +21,12 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 }
 
 const struct optimizer optimizer_lazy_momentum = {
-    .object = {.name = "lazy_momentum",
-               .summary = "momentum, which of a table changes the rows of the batch only: the same",
-               .fields = momentum_fields,
-               .size = sizeof(struct momentum)},
+    .object =
+        {.name = "lazy_momentum",
+         .summary =
+             "the same as momentum, which updates only the rows of a table that the batch uses",
+         .fields = momentum_fields,
+         .size = sizeof(struct momentum)},
     .rule = &rule_lazy_momentum,
     .slot = {{"Momentum"}}, /* a */
     .derive = derive,

@@ -17,7 +17,7 @@ const struct field momentum_fields[] = {
      .offset = offsetof(struct momentum, momentum),
      .min = 0,
      .max = 1,
-     .help = "share of the accumulated gradient that is kept from step to step, usually 0.9"},
+     .help = "decay of the accumulated gradient, usually 0.9"},
     {.name = "nesterov",
      .type = FIELD_BOOL,
      .offset = offsetof(struct momentum, nesterov),
@@ -39,8 +39,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_momentum = {
     .object = {.name = "momentum",
-               .summary = "gradient descent along a decaying sum of the gradients; of a table, of "
-                          "the rows of the batch only",
+               .summary = "gradient descent along a decaying sum of gradients; updates only the "
+                          "rows of a table that the batch uses",
                .fields = momentum_fields,
                .size = sizeof(struct momentum)},
     .rule = &rule_momentum,

@@ -26,10 +26,10 @@ struct penalties {
      .fallback = "0.0",                                                                            \
      .min = 0,                                                                                     \
      .max = 1e30,                                                                                  \
-     .help = "weights that pull less than this are exactly zero"},                                 \
+     .help = "L1 strength; weights with a smaller pull become exactly zero"},                      \
     {                                                                                              \
         .name = "l2", .type = FIELD_FLOAT, .offset = offsetof(attributes, member.l2),              \
-        .fallback = "0.0", .min = 0, .max = 1e30, .help = "makes all weights smaller"              \
+        .fallback = "0.0", .min = 0, .max = 1e30, .help = "L2 strength; shrinks all weights"       \
     }
 #endif
 

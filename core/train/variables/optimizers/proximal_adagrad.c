@@ -30,7 +30,7 @@ static const struct field fields[] = {
      .fallback = "0.1",
      .min = 1e-30, /* a sum of zero would divide zero by zero */
      .max = 1e30,
-     .help = "what the sum of squared gradients starts from"},
+     .help = "initial value of the sum of squared gradients"},
     PENALTIES(struct proximal_adagrad, penalties),
     {0},
 };

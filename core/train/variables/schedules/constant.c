@@ -23,7 +23,7 @@ static double rate(const void *attributes, int64_t step)
 
 const struct schedule schedule_constant = {
     .object = {.name = "constant",
-               .summary = "the same rate for ever; a bare number says the same",
+               .summary = "a constant rate; a bare number means the same",
                .fields = fields,
                .size = sizeof(struct constant)},
     .rate = rate,

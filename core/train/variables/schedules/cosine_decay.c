@@ -41,7 +41,7 @@ static double rate(const void *attributes, int64_t step)
 
 const struct schedule schedule_cosine_decay = {
     .object = {.name = "cosine_decay",
-               .summary = "down half a cosine in decay_steps",
+               .summary = "falls along half a cosine in decay_steps",
                .fields = fields,
                .size = sizeof(struct cosine)},
     .rate = rate,

@@ -39,7 +39,7 @@ static const struct field fields[] = {
      .fallback = "1.0",
      .min = 0,
      .max = 1,
-     .help = "each cycle climbs so many times as far as the one before"},
+     .help = "factor between the heights of consecutive cycles"},
     {0},
 };
 

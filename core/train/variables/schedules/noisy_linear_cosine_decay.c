@@ -16,7 +16,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct noisy, linear.learning_rate),
      .min = 0,
      .max = RATE_MAX,
-     .help = "the rate that everything is a share of"},
+     .help = "base rate that the schedule scales"},
     {.name = "decay_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct noisy, linear.decay_steps),
@@ -64,7 +64,8 @@ static const struct field fields[] = {
      .fallback = "0",
      .min = 0,
      .max = STEPS_MAX,
-     .help = "which noise: the same seed gives the same rates in every run and on every task"},
+     .help =
+         "seed of the noise: the same seed gives the same rates in every run and on every task"},
     {0},
 };
 

@@ -36,12 +36,12 @@ static const struct field fields[] = {
      .fallback = "1.0",
      .min = 0,
      .max = 1000,
-     .help = "exponent of the curve; 1 is a straight line"},
+     .help = "exponent of the curve; 1: linear"},
     {.name = "cycle",
      .type = FIELD_BOOL,
      .offset = offsetof(struct polynomial, cycle),
      .fallback = "false",
-     .help = "after decay_steps climb again and decay to a later end, over and over"},
+     .help = "restart the decay after decay_steps, each time with a later end"},
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* scale.c - `dtrain scale --workers=N --ps=M`: a living cluster moves to another number of tasks.
+/* scale.c - `dtrain scale --workers=N --ps=M`: changes the number of tasks of a running cluster.
  */
 #include <jansson.h>
 
@@ -123,18 +123,17 @@ int cmd_scale(int argc, char **argv)
 
 void print_scale_help(FILE *out)
 {
-    fputs("A job goes on with more workers or parameter servers, or with fewer, at the next cut:\n"
-          "a checkpoint is made there, and all go on from just that, in the same processes.\n\n"
+    fputs("Resizes a running job to more or fewer workers or parameter servers: the job takes a\n"
+          "checkpoint and continues from exactly there, in the same processes.\n\n"
           "  dtrain scale --workers=4 --ps_hosts=HOST:PORT,...\n"
           "  dtrain scale --workers=4 --coordinator=URL --cluster=NAME\n\n"
-          "The launcher of a local cluster starts and ends tasks as it must, up to 8 of each job,\n"
-          "that of a cluster by ssh up to the slots of its file.\n"
-          "Where tasks are started by hand, their lists name all that there may be, and --ps and\n"
-          "--workers how many take part at first; whoever is listed and takes no part may be\n"
-          "started at any time, and waits for its place. With a coordinator there are as many\n"
-          "places as the job has moved to: more tasks are started by the words of the others,\n"
-          "before this or after it. Where the job cannot move it goes on as it is, and this says\n"
-          "why.\n\n",
+          "The launcher of a local cluster starts and ends tasks as needed, up to 8 of each job;\n"
+          "that of a cluster by ssh, up to the slots of its hostfile.\n"
+          "If tasks are started by hand, their lists name all tasks that there may ever be, and\n"
+          "--ps and --workers how many take part at first; a task that is listed but not yet\n"
+          "needed may be started at any time, and waits. With a coordinator, start the additional\n"
+          "tasks with the same command line as the others, before or after this command. If the\n"
+          "job cannot be resized, it continues unchanged, and this command says why.\n\n",
           out);
     flags_help(out, &scale_flags_object);
 }

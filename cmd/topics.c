@@ -18,34 +18,33 @@ void print_timeouts(FILE *out)
     int count = 0;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
         if (ends_with(flag->name, "_timeout") && count < FLAGS_SHOWN_MAX) limits[count++] = *flag;
-    fputs("Every wait has a limit, and who waits says for whom and until when, every 10 s:\n\n",
+    fputs("Every wait has a timeout, set by a flag; every 10 s a task logs what it is waiting "
+          "for:\n\n",
           out);
     flags_help(out, &(struct object){.name = "timeouts", .fields = limits});
     fputs(
-        "\ntrain.worker_timeout_secs of the spec says how long the others wait for a worker that\n"
-        "was lost. A limit that ends the job is exit code 129: the same command may succeed when\n"
-        "it is started again. SIGUSR1 shows what a task waits for now (dtrain help signals).\n",
+        "\ntrain.worker_timeout_secs of the spec is how long the others wait for a lost worker. A\n"
+        "timeout that ends the job is exit code 129: the same command may succeed when it is run\n"
+        "again. SIGUSR1 shows what a task is waiting for now (dtrain help signals).\n",
         out);
 }
 
 void print_signals(FILE *out)
 {
     fputs(
-        "  SIGTERM          to a worker: it leaves with 143, and the others go on at once; where "
-        "it is\n"
-        "                   the chief another one leads. To a ps or a launcher, to the last "
-        "worker, or\n"
-        "                   with --on_sigterm=stop: as SIGINT, with 143\n"
-        "  SIGINT           the job ends well: the steps that are being computed are the last, "
-        "the\n"
-        "                   chief has a checkpoint made, all tasks end with 130. A second signal "
-        "ends\n"
-        "                   that task at once; --stop_timeout is how long all may take\n"
-        "  SIGHUP           as SIGINT, with 143, unless it is ignored from the start (nohup)\n"
-        "  SIGUSR1          a task says what it does and waits for; the launcher of a local "
-        "cluster\n"
-        "                   passes it on to all\n"
-        "  SIGUSR2          the chief has a checkpoint made now; the launcher passes it on to it\n"
-        "  SIGKILL          the task is lost: started again, it goes on (dtrain help exit-codes)\n",
+        "  SIGTERM          a worker leaves and exits with 143, the others continue at once; if "
+        "it\n"
+        "                   is the chief, another worker takes over. A ps, a launcher, the last\n"
+        "                   worker, or any worker with --on_sigterm=stop: as SIGINT, but with 143\n"
+        "  SIGINT           the job ends cleanly: the steps in progress are finished, the chief\n"
+        "                   takes a checkpoint, all tasks exit with 130, within --stop_timeout. A\n"
+        "                   second signal ends that task at once\n"
+        "  SIGHUP           as SIGINT, but with 143; ignored if it was ignored at the start "
+        "(nohup)\n"
+        "  SIGUSR1          a task prints what it does and waits for; the launcher of a local\n"
+        "                   cluster passes it on to all tasks\n"
+        "  SIGUSR2          the chief takes a checkpoint now; the launcher passes it on\n"
+        "  SIGKILL          the task is lost; when it is started again, it resumes (dtrain help\n"
+        "                   exit-codes)\n",
         out);
 }

@@ -1,4 +1,4 @@
-/* var.c - `dtrain var ls|get|set|add|watch`: variables of a living cluster, seen from outside. */
+/* var.c - `dtrain var ls|get|set|add|watch`: reads and changes variables of a running cluster. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,20 +440,20 @@ int cmd_var(int argc, char **argv)
 
 void print_var(FILE *out)
 {
-    fputs("Variables of a living cluster are seen and changed from outside, from any host:\n\n"
-          "  dtrain var ls                 what there is\n"
+    fputs("Reads and changes variables of a running cluster, from any host:\n\n"
+          "  dtrain var ls                 all variables\n"
           "  dtrain var get NAME           its value; NAME[3,4]: one element\n"
           "  dtrain var set NAME VALUE     a number goes to every element; lists, as in\n"
           "                                [[1, 2], [3, 4]], must have its shape\n"
-          "  dtrain var add NAME VALUE     the same, added; prints what came out\n"
-          "  dtrain var watch NAME         a line whenever the value has changed\n\n"
+          "  dtrain var add NAME VALUE     adds to it; prints the result\n"
+          "  dtrain var watch NAME         prints a line whenever the value has changed\n\n"
           "Trained variables change between two updates, on each ps at once; in synchronous\n"
           "training the command waits for the end of the step. global_step can only be read.\n"
-          "set of a name that nobody has makes a shared variable: doubles, a number or lists,\n"
-          "kept by one ps for as long as it lives. It can do so before any training begins.\n",
+          "set with a new name creates a shared variable: doubles, a number or lists, kept by one\n"
+          "ps for as long as it runs. This works before training has begun, too.\n",
           out);
     fprintf(out,
-            "Of a variable of more than %d elements get prints a summary and the first ones.\n\n",
+            "get prints only a summary and the first elements of a variable of more than %d.\n\n",
             VISIT_ELEMENTS_MAX);
     flags_help(out, &var_flags_object);
 }

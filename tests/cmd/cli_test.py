@@ -235,7 +235,7 @@ RIGHT = [
     (["help", "exit-codes"], "128  another task was lost or refused"),
     (["help", "exit-codes"], "131  a GPU broke while it worked"),
     (["help", "cluster"], "TF_CONFIG"),
-    (["help", "TF_CONFIG"], "cluster: how tasks are started"),
+    (["help", "TF_CONFIG"], "cluster: how the tasks of a cluster are started"),
     (["help", "timeouts"], "--restart_timeout=number"),
     (["help", "signals"], "SIGUSR1"),
     (["help", "environment"], "WORKER_HOSTS          as --worker_hosts"),

@@ -1,0 +1,290 @@
+/* cluster.c - see cluster.h: command lines, lives, and what befalls tasks. */
+#include "tests/world/cluster.h"
+
+#include "tests/world/files.h"
+#include "tests/world/network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORDS_MAX = 32,
+    TEXT_BYTES = 4096,
+    LIMIT_S = 60,  /* of every wait */
+    BOUND_S = 400, /* from when all is calm to the end */
+    FAILURES_MAX = 6,
+    SAID_MAX = 4 << 20,
+    ROWS = 48,
+};
+
+/* ---- the spec ---- */
+
+static const char counts[] =
+    "\"data\": {\"train\": {\"format\": \"csv\", \"file\": \"rows.csv\", \"label\": \"y\", "
+    "\"label_type\": "
+    "\"number\"}, %s \"batch_size\": 4, \"columns\": [{\"column\": \"identity\", \"name\": \"id\", "
+    "\"buckets\": 48}, {\"column\": \"numeric\", \"name\": \"one\"}]}, \"model\": ["
+    "{\"op\": \"embedding\", \"name\": \"rows\", \"inputs\": [\"id\"], \"dimension\": 1, "
+    "\"initializer\": \"zeros\"}, "
+    "{\"op\": \"dense\", \"name\": \"a\", \"inputs\": [\"one\"], \"units\": 1, "
+    "\"kernel_initializer\": \"zeros\"}, "
+    "{\"op\": \"dense\", \"name\": \"b\", \"inputs\": [\"one\"], \"units\": 1, "
+    "\"kernel_initializer\": \"zeros\"}, "
+    "{\"op\": \"add\", \"name\": \"sum\", \"inputs\": [\"rows\", \"a\", \"b\"]}], "
+    "\"loss\": \"huber\", \"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 1}";
+static const char counts_eval[] =
+    "\"eval\": {\"format\": \"csv\", \"file\": \"rows.csv\", \"label\": "
+    "\"y\", \"label_type\": \"number\"},";
+static const char digits[] =
+    "\"data\": {\"train\": {\"format\": \"digits\", \"rows\": 60}, %s \"batch_size\": 5, "
+    "\"scale\": "
+    "0.0039}, \"model\": [{\"op\": \"avg_pool\", \"pool_size\": 4}, {\"op\": \"flatten\"}, "
+    "{\"op\": \"dense\", \"name\": \"hidden\", \"units\": 6, \"activation\": \"relu\"}, "
+    "{\"op\": \"dense\", \"name\": \"logits\", \"units\": 10}], "
+    "\"loss\": \"softmax_cross_entropy\", \"optimizer\": {\"type\": \"momentum\", "
+    "\"learning_rate\": "
+    "0.01, \"momentum\": 0.9}";
+static const char digits_eval[] =
+    "\"eval\": {\"format\": \"digits\", \"rows\": 20, \"split\": \"test\"},";
+
+static void put_spec(const struct job_plan *plan, const char *path, const char *folder)
+{
+    char text[TEXT_BYTES], what[TEXT_BYTES / 2];
+    const bool is_counts = plan->model == MODEL_COUNTS;
+    const char *eval = is_counts ? counts_eval : digits_eval;
+    snprintf(what, sizeof what, is_counts ? counts : digits, plan->evaluates ? eval : "");
+    snprintf(
+        text, sizeof text,
+        "{\"name\": \"job\", \"seed\": 7, %s, \"train\": {\"mode\": \"%s\", \"last_step\": %d, "
+        "\"log_every_steps\": 10, \"checkpoint_dir\": \"%s\", \"save_checkpoint_steps\": %d, "
+        "\"evaluate_every_steps\": %d}}",
+        what, plan->is_sync ? "sync" : "async", plan->last_step, folder, plan->save_steps,
+        plan->evaluates ? 13 : 0);
+    files_put(path, text);
+}
+
+static void put_rows(void)
+{
+    char text[ROWS * 16] = "id,one,y\n";
+    for (int i = 0; i < ROWS; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d,1,1000000\n", i);
+    files_put("/job/rows.csv", text);
+}
+
+/* ---- tasks ---- */
+
+static void add_hosts(const struct cluster *cluster, bool is_ps, char *ret, size_t size)
+{
+    *ret = '\0';
+    for (int i = 0; i < cluster->count; i++)
+        if (cluster->tasks[i].is_ps == is_ps)
+            snprintf(ret + strlen(ret), size - strlen(ret), "%sh%d:2222", *ret ? "," : "",
+                     cluster->tasks[i].host);
+}
+
+static void begin_life(struct cluster *cluster, struct cluster_task *task)
+{
+    char hosts[2][TEXT_BYTES / 8], flags[10][TEXT_BYTES / 4], *words[WORDS_MAX];
+    static const char *const limits[] = {"start", "step", "restart", "end", "save"};
+    int count = 0, flag = 0;
+    add_hosts(cluster, true, hosts[0], sizeof hosts[0]);
+    add_hosts(cluster, false, hosts[1], sizeof hosts[1]);
+    snprintf(flags[flag++], sizeof flags[0], "--job_name=%s", task->is_ps ? "ps" : "worker");
+    snprintf(flags[flag++], sizeof flags[0], "--task_index=%d", task->index);
+    snprintf(flags[flag++], sizeof flags[0], "--ps_hosts=%s", hosts[0]);
+    snprintf(flags[flag++], sizeof flags[0], "--worker_hosts=%s", hosts[1]);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        snprintf(flags[flag++], sizeof flags[0], "--%s_timeout=%d", limits[i], LIMIT_S);
+    snprintf(flags[flag++], sizeof flags[0], "--chief_timeout=%d", cluster->plan->chief_timeout_s);
+    words[count++] = "dtrain";
+    for (int i = 0; i < flag; i++) words[count++] = flags[i];
+    words[count++] = "--threads=1";
+    words[count++] = "--device=cpu";
+    words[count++] = "--transport=tcp";
+    char spec[TEXT_BYTES / 8];
+    snprintf(spec, sizeof spec, "%s.json", cluster->folder);
+    if (!task->is_ps) words[count++] = spec;
+    task->is_due = false;
+    task->lives++;
+    task->life = process_start(task->name, task->host, count, (const char *const *)words);
+}
+
+/* Which of two that run one after the other it is. */
+static struct cluster *cluster_now;
+
+static void begin_again(void *subject, uint64_t number)
+{
+    if (((struct cluster_task *)subject)->is_due) begin_life(cluster_now, subject);
+}
+
+static void begin_later(struct cluster_task *task, uint64_t after_ns)
+{
+    if (task->is_due) return;
+    task->is_due = true;
+    event_at(machine.now_ns + after_ns, begin_again, task, 0);
+}
+
+static bool runs(const struct cluster_task *task)
+{
+    return task->life && task->life->state != PROCESS_ENDED;
+}
+
+/* ---- what befalls them ---- */
+
+static void heal(void *subject, uint64_t number)
+{
+    const struct mishap *mishap = subject;
+    const struct cluster_task *task = &cluster_now->tasks[mishap->task];
+    machine_say("heals");
+    if (mishap->kind == MISHAP_STAND) process_signal((struct process *)number, SIGCONT);
+    for (int i = 0; i < cluster_now->count; i++)
+        if (mishap->kind == MISHAP_ALONE || (mishap->kind == MISHAP_CUT && i == mishap->other))
+            if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, false);
+}
+
+static void lose_power(uint64_t lasts_ns)
+{
+    for (int i = 0; i < cluster_now->count; i++) {
+        struct cluster_task *task = &cluster_now->tasks[i];
+        if (!runs(task)) continue;
+        network_forget_host(task->host);
+        process_signal(task->life, SIGKILL);
+        begin_later(task, lasts_ns + draw_below(SECOND_NS));
+    }
+    files_lose_power();
+}
+
+static void befall(void *subject, uint64_t number)
+{
+    const struct mishap *mishap = subject;
+    struct cluster_task *task = &cluster_now->tasks[mishap->task];
+    const struct cluster_task *other = &cluster_now->tasks[mishap->other];
+    machine_say("mishap %d: %s, %s, %.3f s", (int)mishap->kind, task->name, other->name,
+                (double)mishap->lasts_ns / 1e9);
+    switch (mishap->kind) {
+    case MISHAP_KILL:
+        if (!runs(task)) return;
+        process_signal(task->life, SIGKILL);
+        begin_later(task, mishap->lasts_ns);
+        return;
+    case MISHAP_STAND:
+        if (runs(task)) process_signal(task->life, SIGSTOP);
+        break;
+    case MISHAP_RESET:
+        network_reset_one(task->host, other->host);
+        return;
+    case MISHAP_CUT:
+        network_cut(task->host, other->host, true);
+        break;
+    case MISHAP_ALONE:
+        for (int i = 0; i < cluster_now->count; i++)
+            if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, true);
+        break;
+    default:
+        lose_power(mishap->lasts_ns);
+        return;
+    }
+    event_at(machine.now_ns + mishap->lasts_ns, heal, (void *)mishap, (uint64_t)task->life);
+}
+
+/* ---- the run ---- */
+
+static void name_tasks(struct cluster *cluster)
+{
+    const struct job_plan *plan = cluster->plan;
+    cluster->count = plan->ps + plan->workers;
+    for (int i = 0; i < cluster->count; i++) {
+        struct cluster_task *task = &cluster->tasks[i];
+        task->is_ps = i < plan->ps;
+        task->index = task->is_ps ? i : i - plan->ps;
+        task->host = i;
+        snprintf(task->name, sizeof task->name, "%s/%d", task->is_ps ? "ps" : "worker",
+                 task->index);
+    }
+}
+
+static void plan_mishaps(struct cluster *cluster)
+{
+    const struct job_plan *plan = cluster->plan;
+    cluster->calm_ns = machine.now_ns;
+    for (int i = 0; i < plan->mishap_count && !cluster->is_calm; i++) {
+        const struct mishap *mishap = &plan->mishaps[i];
+        const uint64_t at_ns = machine.now_ns + mishap->at_ns;
+        event_at(at_ns, befall, (void *)mishap, 0);
+        if (at_ns + mishap->lasts_ns > cluster->calm_ns)
+            cluster->calm_ns = at_ns + mishap->lasts_ns;
+    }
+}
+
+static bool is_done(const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->count; i++) {
+        const struct cluster_task *task = &cluster->tasks[i];
+        if (!task->is_ps && (task->is_due || runs(task) || task->life->code != 0)) return false;
+    }
+    return true;
+}
+
+/* Whoever has started a task starts it again where its code says that this may help; a ps that was
+ * killed after the job's end finds nobody. */
+static void look_at_end(const struct cluster *cluster, struct cluster_task *task)
+{
+    const struct process *life = task->life;
+    if (task->is_due || life->state != PROCESS_ENDED || life->code == 0) return;
+    if (life->killed_by == SIGKILL || (task->is_ps && is_done(cluster))) return;
+    if (life->code >= 128 && task->failures < FAILURES_MAX) {
+        task->failures++;
+        begin_later(task, SECOND_NS);
+        return;
+    }
+    machine_fail("%s ended with %d", task->name, life->code);
+}
+
+static bool has_ended(struct cluster *cluster)
+{
+    bool ret = true;
+    for (int i = 0; i < cluster->count; i++) {
+        struct cluster_task *task = &cluster->tasks[i];
+        if (!runs(task)) look_at_end(cluster, task);
+        if (runs(task) || task->is_due) ret = false;
+        if (task->life && task->life->said_bytes > SAID_MAX)
+            machine_fail("%s says more than %d bytes", task->name, SAID_MAX);
+    }
+    return ret;
+}
+
+static void tell_who_waits(const struct cluster *cluster)
+{
+    char who[TEXT_BYTES / 8] = "";
+    for (int i = 0; i < cluster->count; i++)
+        if (runs(&cluster->tasks[i]) || cluster->tasks[i].is_due)
+            snprintf(who + strlen(who), sizeof who - strlen(who), " %s", cluster->tasks[i].name);
+    machine_fail("did not end within %d s of calm:%s", BOUND_S, who);
+}
+
+void cluster_run(struct cluster *cluster)
+{
+    char spec[TEXT_BYTES / 8];
+    snprintf(spec, sizeof spec, "/job/%s.json", cluster->folder);
+    put_spec(cluster->plan, spec, cluster->folder);
+    put_rows();
+    cluster_now = cluster;
+    name_tasks(cluster);
+    cluster->started_ns = machine.now_ns;
+    for (int i = 0; i < cluster->count; i++)
+        begin_later(&cluster->tasks[i], draw_below(50 * MS_NS));
+    plan_mishaps(cluster);
+    while (!machine.failed && !has_ended(cluster)) {
+        if (machine.now_ns > cluster->calm_ns + BOUND_S * SECOND_NS || !machine_turn())
+            tell_who_waits(cluster);
+    }
+}
+
+const char *cluster_ask(int *ret_code, int count, const char *const *words)
+{
+    struct process *process = process_start("reader", HOSTS_MAX - 1, count, words);
+    while (process && process->state != PROCESS_ENDED && machine_turn()) {
+    }
+    *ret_code = process ? process->code : -1;
+    return process && process->said ? process->said : "";
+}

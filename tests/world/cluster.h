@@ -1,0 +1,76 @@
+/* cluster.h - a job on the machine: its tasks, each on a host of its own, their lives, and what
+ * befalls them. */
+#ifndef TESTS_WORLD_CLUSTER_H
+#define TESTS_WORLD_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/world/machine.h"
+
+enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST, MISHAPS_MOST = 8 };
+
+enum model_kind {
+    MODEL_COUNTS, /* a value says how many gradients it had, a row how often it was used */
+    MODEL_DIGITS, /* a net whose bits depend on the order of all sums */
+    MODEL_KINDS
+};
+
+enum mishap_kind {
+    MISHAP_KILL,  /* and another life later */
+    MISHAP_STAND, /* SIGSTOP, and SIGCONT later */
+    MISHAP_RESET, /* connections between two hosts */
+    MISHAP_CUT,   /* the way between two hosts, for a while */
+    MISHAP_ALONE, /* all ways of a host, for a while */
+    MISHAP_DARK,  /* all power is lost, and files that were not synced */
+    MISHAP_KINDS
+};
+
+struct mishap {
+    enum mishap_kind kind;
+    int task, other;
+    uint64_t at_ns, lasts_ns; /* from the start of the job */
+};
+
+struct job_plan {
+    int ps, workers;
+    bool is_sync, evaluates;
+    enum model_kind model;
+    int last_step, save_steps, chief_timeout_s;
+    int mishap_count;
+    struct mishap mishaps[MISHAPS_MOST];
+};
+
+void job_plan_draw(struct job_plan *);
+void job_plan_print(const struct job_plan *, FILE *);
+
+struct cluster_task {
+    char name[NAME_BYTES];
+    int host, index;
+    bool is_ps;
+    struct process *life; /* the latest */
+    bool is_due;          /* another life begins later */
+    int lives, failures;
+};
+
+struct cluster {
+    const struct job_plan *plan;
+    const char *folder; /* of the checkpoints */
+    bool is_calm;       /* nothing of the plan befalls it */
+    struct cluster_task tasks[TASKS_MOST];
+    int count;
+    uint64_t started_ns, calm_ns; /* when all that befalls it is over */
+};
+
+/* Until all have ended, or machine_fail(). */
+void cluster_run(struct cluster *);
+/* Of what is left when it has ended. */
+void cluster_check(const struct cluster *);
+/* Whether two runs are equal, bit for bit. */
+void cluster_compare(const struct cluster *, const struct cluster *);
+
+/* Another command of the program; what it says, until the next one. */
+const char *cluster_ask(int *ret_code, int count, const char *const *words);
+
+#endif

@@ -1,0 +1,55 @@
+/* files.h - one file system for all hosts, and what a loss of power leaves of it.
+ *
+ * As tests/checkpoint/power.h has it: bytes that were not synced are lost, or half of them, or are
+ * there; a name that was made, changed or removed is so for sure once its folder was synced, and
+ * until then each such change is there or not (a rename as a whole).
+ */
+#ifndef TESTS_WORLD_FILES_H
+#define TESTS_WORLD_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FILE_NAME_BYTES = 128, FILE_PATH_BYTES = 1024 };
+
+struct inode;
+
+struct entry {
+    char name[FILE_NAME_BYTES];
+    struct inode *inode;
+};
+
+struct entries {
+    struct entry *at;
+    int count, room;
+};
+
+struct inode {
+    int number, links;
+    bool is_folder, is_changed;
+    uint64_t changed_ns;
+    char *bytes, *sure;
+    size_t count, room, sure_count;
+    struct entries entries, sure_entries;
+    const struct description *locked_by;
+};
+
+void files_start(void);
+/* Without a process: what a test puts there, for sure. */
+void files_put(const char *path, const char *text);
+const char *files_text(const char *path, size_t *ret_count); /* NULL: no such file */
+/* NULL: no such path. ret_folder and ret_name, where they are not NULL: where the last name of it
+ * is, or would be. */
+struct inode *files_find(const char *path, struct inode **ret_folder, const char **ret_name);
+struct inode *entries_find(const struct entries *, const char *name);
+
+struct inode *inode_make(struct inode *folder, const char *name, bool is_folder);
+void inode_resize(struct inode *, size_t count);
+void inode_sync(struct inode *);
+/* NULL: no such name any more. */
+void files_set(struct inode *folder, const char *name, struct inode *);
+void files_move(struct inode *from, const char *name, struct inode *to, const char *new_name);
+void files_lose_power(void);
+
+#endif

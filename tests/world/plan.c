@@ -1,0 +1,57 @@
+/* plan.c - what a seed says of a job. */
+#include "tests/world/cluster.h"
+
+static uint64_t draw_ns(uint64_t most_ms)
+{
+    return draw_below(most_ms * MS_NS);
+}
+
+/* Most happen while it trains, some while it starts or ends, some one soon after another. */
+static void draw_mishap(const struct job_plan *plan, const struct mishap *before,
+                        struct mishap *ret)
+{
+    static const uint64_t within_ms[] = {60, 300, 1000, 3000};
+    const int tasks = plan->ps + plan->workers;
+    ret->kind = (enum mishap_kind)draw_below(MISHAP_KINDS);
+    ret->task = (int)draw_below((uint64_t)tasks);
+    ret->other = (ret->task + 1 + (int)draw_below((uint64_t)tasks - 1)) % tasks;
+    ret->at_ns = draw_ns(within_ms[draw_below(4)]) + 40 * MS_NS;
+    if (before && draw_below(2) == 0) ret->at_ns += before->at_ns + before->lasts_ns;
+    ret->lasts_ns = draw_ns(draw_below(3) == 0 ? 8000 : 400);
+}
+
+void job_plan_draw(struct job_plan *plan)
+{
+    *plan = (struct job_plan){
+        .ps = 1 + (int)draw_below(PS_MOST),
+        .workers = 1 + (int)draw_below(WORKERS_MOST),
+        .is_sync = draw_below(2) == 0,
+        .evaluates = draw_below(3) == 0,
+        .model = (enum model_kind)draw_below(MODEL_KINDS),
+        .last_step = 20 + (int)draw_below(180),
+        .save_steps = 5 + (int)draw_below(40),
+        .chief_timeout_s = draw_below(2) == 0 ? 0 : 2 + (int)draw_below(10),
+        .mishap_count = (int)draw_below(MISHAPS_MOST),
+    };
+    for (int i = 0; i < plan->mishap_count; i++)
+        draw_mishap(plan, i ? &plan->mishaps[i - 1] : NULL, &plan->mishaps[i]);
+}
+
+static const char *name_of_mishap(enum mishap_kind kind)
+{
+    static const char *const names[] = {"kill", "stand", "reset", "cut", "alone", "dark"};
+    return names[kind];
+}
+
+void job_plan_print(const struct job_plan *plan, FILE *to)
+{
+    fprintf(to, "%d ps, %d workers, %s, %s%s, %d steps, saves every %d, chief_timeout %d s\n",
+            plan->ps, plan->workers, plan->is_sync ? "sync" : "async",
+            plan->model == MODEL_COUNTS ? "counts" : "digits", plan->evaluates ? ", evaluates" : "",
+            plan->last_step, plan->save_steps, plan->chief_timeout_s);
+    for (int i = 0; i < plan->mishap_count; i++) {
+        const struct mishap *m = &plan->mishaps[i];
+        fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s\n", (double)m->at_ns / 1e9,
+                name_of_mishap(m->kind), m->task, m->other, (double)m->lasts_ns / 1e9);
+    }
+}

@@ -1,0 +1,50 @@
+/* sockets.h - the ends of connections, and those who wait for them. */
+#ifndef TESTS_WORLD_SOCKETS_H
+#define TESTS_WORLD_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "tests/world/descriptors.h"
+
+enum { BACKLOG_MAX = 64 };
+
+enum socket_state { SOCKET_NEW, SOCKET_LISTENS, SOCKET_CONNECTS, SOCKET_OPEN, SOCKET_OVER };
+enum piece_kind { PIECE_BYTES, PIECE_END, PIECE_RESET };
+
+struct piece {
+    struct piece *next;
+    enum piece_kind kind;
+    uint64_t sent_ns, due_ns;
+    size_t count;
+    char bytes[];
+};
+
+struct socket {
+    struct socket *next; /* of all */
+    struct description *description;
+    int domain, type, host, port, peer_host, peer_port;
+    enum socket_state state;
+    struct socket *peer;
+    int error; /* told once */
+    bool is_bound, is_closed, was_forgotten;
+    bool has_end, has_shut; /* of what comes; of what goes */
+    char *bytes;            /* that have come: from begin to end */
+    size_t begin, end, room;
+    struct piece *first, *last; /* under way from here */
+    bool is_carried;
+    size_t under_way; /* bytes, those that lie at the other side included */
+    uint64_t user_timeout_ms, heard_ns;
+    struct socket *backlog[BACKLOG_MAX];
+    int waiting;
+};
+
+struct socket *socket_new(int domain, int type);
+struct socket *socket_listening(int host, int port);
+int socket_free_port(int host);
+void socket_connect(struct socket *, int host, int port);
+void socket_shut(struct socket *);
+
+#endif

@@ -1,0 +1,189 @@
+/* world.c - runs seeds of whole clusters of the program.
+ *
+ *     world --seeds A..B [--jobs N] [--twice]   says of all that go wrong why; --twice: each is run
+ * two times, which must be the same, call by call world --seed N [--trace]                  one
+ * seed; --trace: what its tasks say, and what befell them
+ *     --calm                                    nothing befalls them
+ */
+#include "tests/world/cluster.h"
+
+#include "tests/world/files.h"
+#include "tests/world/image.h"
+#include "tests/world/network.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { JOBS_MOST = 64, IMAGES = TASKS_MOST + 1, SEED_CPU_S = 60, WHY_BYTES = 1024 };
+
+struct order {
+    uint64_t first, last;
+    int jobs;
+    bool is_traced, is_twice, is_calm;
+};
+
+/* What the process of a seed leaves to the one that started it. */
+struct outcome {
+    uint64_t hash, ns, calls;
+    bool has_ended;
+    char why[WHY_BYTES]; /* "": as it should be */
+};
+
+static void run_clusters(struct outcome *outcome, const struct order *order, uint64_t seed)
+{
+    struct job_plan plan;
+    machine_start(seed);
+    machine.is_traced = order->is_traced;
+    files_start();
+    job_plan_draw(&plan);
+    network_start();
+    if (order->is_traced) job_plan_print(&plan, stderr);
+    struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
+    struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
+    if (plan.is_sync && !machine.failed) cluster_run(&undisturbed);
+    if (!machine.failed) cluster_run(&disturbed);
+    if (!machine.failed) cluster_check(&disturbed);
+    if (plan.is_sync && !machine.failed) cluster_compare(&disturbed, &undisturbed);
+    outcome->hash = machine.hash;
+    outcome->calls = machine.calls;
+    outcome->ns = machine_ns();
+    outcome->has_ended = true;
+    if (machine.failed) snprintf(outcome->why, sizeof outcome->why, "%s", machine.failed);
+}
+
+/* In a process of its own: a seed begins with nothing of another one, and may crash. */
+static void run_apart(struct outcome *outcome, const struct order *order, uint64_t seed)
+{
+    *outcome = (struct outcome){0};
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {SEED_CPU_S, SEED_CPU_S};
+        setrlimit(RLIMIT_CPU, &limit);
+        run_clusters(outcome, order, seed);
+        _exit(0);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        perror("world: cannot start a process");
+        exit(EXIT_FAILURE);
+    }
+    if (!outcome->has_ended)
+        snprintf(outcome->why, sizeof outcome->why, "the process of the seed ended: %s %d",
+                 WIFSIGNALED(status) ? "signal" : "code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static bool run_seed(struct outcome *outcomes, const struct order *order, uint64_t seed,
+                     uint64_t *ns)
+{
+    run_apart(&outcomes[0], order, seed);
+    if (order->is_twice) run_apart(&outcomes[1], order, seed);
+    if (order->is_twice && outcomes[0].hash != outcomes[1].hash)
+        snprintf(outcomes[0].why, WHY_BYTES, "two runs of it are not the same");
+    *ns += outcomes[0].ns;
+    if (order->first == order->last)
+        printf("seed %" PRIu64 ": %.3f s, %" PRIu64 " calls, hash %016" PRIx64 "\n", seed,
+               (double)outcomes[0].ns / 1e9, outcomes[0].calls, outcomes[0].hash);
+    if (!outcomes[0].why[0]) return true;
+    printf("seed %" PRIu64 ": %s\n", seed, outcomes[0].why);
+    fflush(stdout);
+    return false;
+}
+
+static int run_share(const struct order *order, int job)
+{
+    struct outcome *outcomes =
+        mmap(NULL, 2 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint64_t failed = 0, ns = 0, count = 0;
+    for (uint64_t seed = order->first + (uint64_t)job; seed <= order->last;
+         seed += (uint64_t)order->jobs, count++)
+        failed += !run_seed(outcomes, order, seed, &ns);
+    printf("%" PRIu64 " seeds, %.0f s of clusters, %" PRIu64 " wrong\n", count, (double)ns / 1e9,
+           failed);
+    fflush(stdout);
+    return failed > 0;
+}
+
+static int run_jobs(const struct order *order)
+{
+    int failed = 0, status;
+    for (int job = 1; job < order->jobs; job++)
+        if (fork() == 0) _exit(run_share(order, job));
+    failed = run_share(order, 0);
+    for (int job = 1; job < order->jobs; job++)
+        if (wait(&status) < 0 || status != 0) failed = 1;
+    return failed;
+}
+
+/* ---- the command line ---- */
+
+static bool read_order(int count, char **words, struct order *order)
+{
+    static const struct option options[] = {
+        {"seeds", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"trace", no_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},
+        {"calm", no_argument, NULL, 'c'},
+        {0},
+    };
+    *order = (struct order){.first = 1, .last = 1, .jobs = 1};
+    for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
+        char *rest;
+        if (option == 's') {
+            order->first = order->last = strtoull(optarg, &rest, 10);
+            if (strncmp(rest, "..", 2) == 0) order->last = strtoull(rest + 2, &rest, 10);
+            if (*rest || order->last < order->first) return false;
+        } else if (option == 'j') {
+            order->jobs = atoi(optarg);
+        } else {
+            order->is_traced |= option == 't';
+            order->is_twice |= option == '2';
+            order->is_calm |= option == 'c';
+        }
+        if (option == '?') return false;
+    }
+    return optind == count && order->jobs >= 1 && order->jobs <= JOBS_MOST;
+}
+
+/* Once more, with what libraries read before main(): one thread each, no clock of this place, and
+ * memory where it always is. */
+static void prepare(char **words)
+{
+    if (getenv("DTRAIN_ENVIRONMENT_PREPARED")) return;
+    char *const environment[] = {"DTRAIN_ENVIRONMENT_PREPARED=1",
+                                 "OPENBLAS_NUM_THREADS=1",
+                                 "OMP_NUM_THREADS=1",
+                                 "TZ=UTC0",
+                                 "PATH=/usr/bin:/bin",
+                                 NULL};
+    (void)personality(ADDR_NO_RANDOMIZE);
+    execve("/proc/self/exe", words, environment);
+}
+
+int main(int count, char **words)
+{
+    struct order order;
+    char path[4096];
+    prepare(words);
+    if (!read_order(count, words, &order)) {
+        fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm]\n");
+        return 2;
+    }
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
+    if (length < 0) return 1;
+    path[length] = '\0';
+    strcpy(strrchr(path, '/') + 1, "world_program.so");
+    images_load(path, IMAGES);
+    return run_jobs(&order);
+}

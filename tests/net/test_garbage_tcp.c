@@ -151,6 +151,25 @@ static void rows_that_leave_their_window_are_refused(void **state)
                             "bytes 90 to +20 of a window of 100 bytes");
 }
 
+/* Of each kind that there is, and of one that is none: no byte is waited for that has no place. */
+static void no_kind_brings_what_has_no_place(void **state)
+{
+    struct pair *pair = *state;
+    static const uint64_t lengths[] = {101, UINT64_C(1) << 40, UINT64_MAX};
+    pair_open_windows(pair, 100, 100, 100);
+    for (uint32_t type = 1; type <= MESSAGE_TYPES; type++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            const int fd = connect_bare(pair);
+            assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
+            unsigned char bytes[MESSAGE_HEADER_BYTES];
+            wire_pack(&(struct message){.type = type, .length = lengths[i]}, bytes);
+            assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+            pair->server.closed = 0;
+            expect_end(pair, ERR_PROTOCOL, "of a window of 100 bytes");
+            close(fd);
+        }
+}
+
 static void rows_where_none_are_shared_are_refused(void **state)
 {
     struct pair *pair = *state;
@@ -281,6 +300,7 @@ int main(void)
         cmocka_unit_test(only_the_listening_side_shares_windows),
         cmocka_unit_test(stretches_that_leave_the_window_are_refused),
         cmocka_unit_test(rows_that_leave_their_window_are_refused),
+        cmocka_unit_test(no_kind_brings_what_has_no_place),
         cmocka_unit_test(rows_where_none_are_shared_are_refused),
         cmocka_unit_test(half_a_header_and_then_silence_ends_at_the_stall_limit),
         cmocka_unit_test(half_a_body_and_then_silence_ends_at_the_stall_limit),

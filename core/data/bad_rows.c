@@ -1,12 +1,26 @@
 /* bad_rows.c - see bad_rows.h. */
 #include "core/data/bad_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/log.h"
 
 enum { LEFT_OUT_GROW = 64 };
+
+err bad_rows_begin(double given, struct bad_rows *ret)
+{
+    *ret = (struct bad_rows){0};
+    if (given >= 1 && given != floor(given))
+        return fail(ERR_INPUT,
+                    "\"bad_rows\": expected a number of rows, or a share below 1, got %g", given);
+    if (given < 1)
+        ret->share = given;
+    else
+        ret->limit = (int64_t)given;
+    return OK;
+}
 
 int64_t left_out_number(const struct left_out *l, int64_t kept)
 {
@@ -47,7 +61,7 @@ void bad_rows_keep(struct bad_rows *b)
 
 bool bad_rows_are_allowed(const struct bad_rows *b)
 {
-    return b && b->limit > 0;
+    return b && (b->limit > 0 || b->share > 0);
 }
 
 err bad_rows_leave_out(struct bad_rows *b, err e)
@@ -55,17 +69,24 @@ err bad_rows_leave_out(struct bad_rows *b, err e)
     char text[ERROR_TEXT_MAX];
     if (e != ERR_INPUT || !bad_rows_are_allowed(b)) return e;
     b->count++;
-    if (b->count <= BAD_ROWS_SHOWN && b->count <= b->limit && !b->is_quiet)
+    const bool fits = b->share > 0 || b->count <= b->limit;
+    if (b->count <= BAD_ROWS_SHOWN && fits && !b->is_quiet)
         log_line(LOG_WARNING, "row left out: %s", error_text());
-    if (b->count <= b->limit) return left_out_add(&b->left_out);
+    if (fits) return left_out_add(&b->left_out);
     snprintf(text, sizeof text, "%s", error_text());
     return fail(e, "%lld rows are broken, \"bad_rows\" is %lld; the last: %s", (long long)b->count,
                 (long long)b->limit, text);
 }
 
-void bad_rows_report(const struct bad_rows *b, const char *name, int64_t rows)
+err bad_rows_end(const struct bad_rows *b, const char *name, int64_t rows)
 {
-    if (b->count > 0)
-        log_line(LOG_WARNING, "%s: %lld of %lld rows are broken and left out", name,
-                 (long long)b->count, (long long)(rows + b->count));
+    const int64_t all = rows + b->count;
+    if (b->count == 0) return OK;
+    if (b->share > 0 && (double)b->count > b->share * (double)all)
+        return fail(ERR_INPUT,
+                    "%s: %lld of %lld rows are broken, more than the share \"bad_rows\" %g", name,
+                    (long long)b->count, (long long)all, b->share);
+    log_line(LOG_WARNING, "%s: %lld of %lld rows are broken and left out", name,
+             (long long)b->count, (long long)all);
+    return OK;
 }

@@ -46,7 +46,7 @@ struct format_context {
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];
     const char *only_file;     /* of those that the source means; NULL: all */
-    bool has_other_parts;      /* what this one has none of may be in them */
+    bool has_other_parts;      /* what this one has none of may be in them, rows among it */
     struct label_seen *labels; /* of all of them (formats/label.h), which are read one behind the
                                   other; NULL: of none */
     /* Where rows name their cells: those of the files before; none: this is the first. */
@@ -97,7 +97,7 @@ static inline struct feature_scaling feature_scaling_of(const struct format_cont
 struct source_spec {
     struct variant format;
     int64_t skip, take; /* rows; take 0: all that are left */
-    int64_t bad_rows;   /* that may be left out */
+    double bad_rows;    /* that may be left out: how many, or below 1 which share (bad_rows.h) */
 
     /* of rows that are not all in memory: stream/stream.h */
     int stream; /* enum streaming */

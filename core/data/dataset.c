@@ -23,12 +23,12 @@ static const struct field source_fields[] = {
      .max = 0x1p53,
      .help = "rows to use after the skipped ones; 0: all"},
     {.name = "bad_rows",
-     .type = FIELD_INT,
+     .type = FIELD_FLOAT,
      .offset = offsetof(struct source_spec, bad_rows),
      .fallback = "0",
-     .max = 0x1p53,
+     .max = BAD_ROWS_MAX,
      .help = "number of malformed rows or records to skip before one is an error; the log names "
-             "the first five"},
+             "the first five; below 1: a fraction of all rows, as in 0.001"},
     {.name = "stream",
      .type = FIELD_ENUM,
      .offset = offsetof(struct source_spec, stream),
@@ -232,17 +232,19 @@ err dataset_open(const struct source_spec *source, const struct format_context *
 {
     const struct format *format = source->format.kind->descriptor;
     struct dataset d = {0};
-    struct bad_rows bad_rows = {.limit = source->bad_rows};
+    struct bad_rows bad_rows;
     struct format_context own = *context;
     own.bad_rows = &bad_rows;
     const bool has_columns = format_context_has_columns(context);
-    err e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
-    if (!e) bad_rows_report(&bad_rows, d.name, d.rows);
-    if (e) left_out_free(&bad_rows.left_out);
-    if (e) return fail_prefix(e, "%s data", format->object.name);
+    err e = bad_rows_begin(source->bad_rows, &bad_rows);
+    if (!e) e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
+    if (!e) e = bad_rows_end(&bad_rows, d.name ? d.name : "the file", d.rows);
     d.left_out = bad_rows.left_out;
-    e = narrow(&d, source);
-    if (!e && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);
+    if (e) dataset_close(&d);
+    if (e) return fail_prefix(e, "%s data", format->object.name);
+    const bool is_empty = d.rows == 0 && context->has_other_parts;
+    if (!is_empty) e = narrow(&d, source);
+    if (!e && !is_empty && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);
     if (context->without_labels) d.columns[LABELS].at = NULL;
     if (e)
         dataset_close(&d);

@@ -44,23 +44,47 @@ static err joined(const struct found *f, const char *path, const char **ret)
 
 struct fitting {
     struct found *found;
+    const char *pattern;
     size_t before; /* bytes of the directory that were put in front of the pattern */
-    bool is_any;
+    bool is_any, is_any_hidden;
 };
+
+/* Whether any part of the path begins with . or _ where the pattern does not say so: _SUCCESS,
+ * _temporary and the like are no data. Both have as many parts. */
+static bool is_hidden(const char *path, const char *pattern)
+{
+    while (path && pattern) {
+        if (strchr("._", *path) && *path && *path != *pattern) return true;
+        path = strchr(path, '/');
+        pattern = strchr(pattern, '/');
+        if (path) path++;
+        if (pattern) pattern++;
+    }
+    return false;
+}
 
 static err add_fitting(void *context, const char *path)
 {
     struct fitting *f = context;
+    path += f->before;
+    f->is_any_hidden |= is_hidden(path, f->pattern);
+    if (is_hidden(path, f->pattern)) return OK;
     f->is_any = true;
-    return add(f->found, path + f->before);
+    return add(f->found, path);
 }
 
 /* The directory in front of a pattern is no part of it: its own stars mean themselves. */
 static err add_all_fitting(struct found *f, const char *pattern, const char *whole)
 {
-    struct fitting fitting = {.found = f, .before = strlen(whole) - strlen(pattern)};
+    struct fitting fitting = {
+        .found = f, .pattern = pattern, .before = strlen(whole) - strlen(pattern)};
     TRY(files_match(whole, fitting.before, add_fitting, &fitting));
-    return fitting.is_any ? OK : fail(ERR_INPUT, "no file fits \"%s\"", pattern);
+    if (fitting.is_any) return OK;
+    return fail(ERR_INPUT, "no file fits \"%s\"%s", pattern,
+                fitting.is_any_hidden
+                    ? " but those whose names begin with . or _, which are none of "
+                      "data"
+                    : "");
 }
 
 static err add_one(struct found *f, const char *path)

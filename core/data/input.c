@@ -45,12 +45,11 @@ static err start(struct input *in)
     uint8_t head[PACKING_HEAD_BYTES];
     TRY(file_open_or_pipe(in->path, &in->file));
     in->file_bytes = in->file->state.bytes;
-    if (in->file_bytes == 0) return fail(ERR_INPUT, "%s: the file is empty", in->file->name);
     const struct packing *packing = packing_of(head, input_head(in, head, sizeof head));
     return packing ? begin_packed(in, packing) : OK;
 }
 
-err input_open(const struct format_context *context, const char *path, struct input **ret)
+err input_open_any(const struct format_context *context, const char *path, struct input **ret)
 {
     struct input *in = calloc(1, sizeof *in);
     if (!in) return fail(ERR_MEMORY, "no memory to read %s", path);
@@ -66,6 +65,29 @@ err input_open(const struct format_context *context, const char *path, struct in
     }
     *ret = in;
     return OK;
+}
+
+err input_open(const struct format_context *context, const char *path, struct input **ret)
+{
+    struct input *in;
+    TRY(input_open_any(context, path, &in));
+    const err e = in->file_bytes ? OK : fail(ERR_INPUT, "%s: the file is empty", in->file->name);
+    if (e)
+        input_close(in);
+    else
+        *ret = in;
+    return e;
+}
+
+bool input_is_empty(const struct format_context *context, const char *path)
+{
+    struct input *in = NULL;
+    char byte;
+    size_t got = 1;
+    if (input_open_any(context, path, &in)) return false;
+    const bool is_so = in->file_bytes == 0 || (input_some(in, &byte, 1, &got) == OK && got == 0);
+    input_close(in);
+    return is_so;
 }
 
 void input_close(struct input *in)

@@ -23,6 +23,10 @@ enum { PACKED_RATIO = 4 };
 /* path is relative to the context's directory; either may be a URL. ERR_INPUT: missing, not a
  * file, empty. */
 err input_open(const struct format_context *, const char *path, struct input **ret);
+/* The same, of a file that may be empty. */
+err input_open_any(const struct format_context *, const char *path, struct input **ret);
+/* Whether the file is there, can be read, and has no byte, unpacked. */
+bool input_is_empty(const struct format_context *, const char *path);
 void input_close(struct input *); /* NULL is fine */
 
 const char *input_path(const struct input *); /* for messages; lives as long as the input */

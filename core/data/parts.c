@@ -9,6 +9,7 @@
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
 #include "core/base/fingerprint.h"
+#include "core/base/log.h"
 #include "core/data/columns/column.h"
 #include "core/data/files.h"
 #include "core/data/formats/label.h"
@@ -28,8 +29,9 @@ struct parts {
     struct arena arena;
     struct strings files[FILES_OF_PART_MAX];
     int count, opened;
-    struct part *at; /* [count] */
-    bool is_read;    /* a first reader was opened, whose rows were these: */
+    struct part *at;        /* [count] */
+    int empty, first_empty; /* how many have no row; the first of them */
+    bool is_read;           /* a first reader was opened, whose rows were these: */
     struct strings cell_names, feature_names;
     struct column stored[STORED_COLUMNS];
     struct label_seen labels;
@@ -142,7 +144,7 @@ static err add_digest(const struct format_context *context, const char *path, ch
     size_t bytes = 0, got = 1;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     TRY(check_regular(context, path));
-    TRY(input_open(context, path, &in));
+    TRY(input_open_any(context, path, &in));
     const uint64_t size = input_file_bytes(in);
     err e = OK;
     for (; !e && got > 0 && bytes < HEAD_BYTES; bytes += got)
@@ -181,7 +183,7 @@ err parts_digest(const struct source_spec *source, const struct format_context *
 static err add_bytes(const struct format_context *context, const char *path, uint64_t *sum)
 {
     struct input *in = NULL;
-    TRY(input_open(context, path, &in));
+    TRY(input_open_any(context, path, &in));
     *sum += input_file_bytes(in) * (input_is_packed(in) ? PACKED_RATIO : 1);
     input_close(in);
     return OK;
@@ -202,7 +204,7 @@ static struct format_context context_of_part(const struct parts *parts,
                                              const struct format_context *context, int part)
 {
     struct format_context result = *context;
-    result.has_other_parts = parts->count > 1;
+    result.has_other_parts = context->has_other_parts || parts->count > 1;
     for (int i = 0; i < FILES_OF_PART_MAX; i++)
         result.files[i] = parts->files[i].count ? parts->files[i].at[part] : NULL;
     result.cell_names = parts->cell_names;
@@ -224,6 +226,37 @@ static void set_opened(struct parts *parts, const char *name, const char *label_
         .rows_before = rows,
         .left_before = left,
     };
+}
+
+/* ---- files without rows ---- */
+
+void parts_note_empty(struct parts *parts, int part)
+{
+    if (parts->empty++ == 0) parts->first_empty = part;
+}
+
+/* Beside a failure to open it, whose text stays. */
+static bool is_empty(const struct parts *parts, const struct format_context *context, int part)
+{
+    char text[ERROR_TEXT_MAX];
+    if (!context->has_other_parts && parts->count == 1) return false;
+    snprintf(text, sizeof text, "%s", error_text());
+    const bool is_so = input_is_empty(context, parts->files[0].at[part]);
+    return is_so || fail(ERR_INPUT, "%s", text) == OK;
+}
+
+/* Writers of many files leave some without rows; all of them are a mistake. */
+err parts_end(const struct parts *parts, int64_t rows)
+{
+    char shown[PATH_BYTES_MAX];
+    const char *first = path_shown(parts->files[0].at[parts->first_empty], shown);
+    if (rows == 0 && parts->count > 1)
+        return fail(ERR_INPUT, "%s and %d more: no file has a row of data",
+                    path_shown(parts->files[0].at[0], shown), parts->count - 1);
+    if (rows > 0 && parts->empty > 0)
+        log_line(LOG_INFO, "%d of %d files have no row of data: %s%s", parts->empty, parts->count,
+                 first, parts->empty > 1 ? " and others" : "");
+    return OK;
 }
 
 /* Several files are called by the first and how many there are. */
@@ -314,6 +347,13 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
     return append(parts, all, more);
 }
 
+static void pass_part(struct parts *parts, int part, int64_t rows, int64_t left)
+{
+    const char *name = parts->files[0].at[part];
+    parts_note_empty(parts, part);
+    set_opened(parts, name, name, rows, left);
+}
+
 static err open_part(struct parts *parts, const struct source_spec *source,
                      const struct format_context *context, int part, struct dataset *ret)
 {
@@ -350,10 +390,15 @@ static err open_all(struct parts *parts, const struct source_spec *source,
         struct dataset more = {0};
         const int64_t left = count_left(context);
         err e = open_part(parts, source, &in_turn, i, &more);
-        if (!e) e = append_part(parts, all, &more, left);
+        if (e == ERR_INPUT && is_empty(parts, context, i)) e = OK;
+        if (!e && more.rows == 0)
+            pass_part(parts, i, all->rows, left);
+        else if (!e)
+            e = append_part(parts, all, &more, left);
         dataset_close(&more);
         TRY(e);
     }
+    TRY(parts_end(parts, all->rows));
     name_dataset(parts, all);
     return parts->opened == parts->count ? check_labels(parts, source) : OK;
 }
@@ -411,9 +456,17 @@ err parts_read(struct parts *parts, const struct source_spec *source,
     const struct format *format = source->format.kind->descriptor;
     const struct format_context own = context_of_part(parts, context, part);
     struct row_reader *reader = NULL;
-    TRY((is_stored ? format->read_stored : format->read)(source->format.attributes, &own, &reader));
+    *ret = NULL;
+    err e =
+        (is_stored ? format->read_stored : format->read)(source->format.attributes, &own, &reader);
+    if (e == ERR_INPUT && is_empty(parts, context, part)) return OK;
+    TRY(e);
+    if (reader->is_empty && own.has_other_parts) {
+        reader->calls->close(reader);
+        return OK;
+    }
     if (!parts->is_read) keep_first(parts, reader);
-    const err e = check_rows(parts, reader);
+    e = check_rows(parts, reader);
     if (e)
         reader->calls->close(reader);
     else
@@ -429,16 +482,24 @@ struct chain {
     const struct source_spec *source;
     struct format_context context;
     struct row_reader *now;
+    bool has_row; /* of it */
     int64_t rows;
 };
 
+/* The next that has rows; none: now is NULL. */
 static err open_next(struct chain *c)
 {
-    TRY(parts_read(c->parts, c->source, &c->context, c->parts->opened, false, &c->now));
-    const struct bad_rows *bad_rows = c->context.bad_rows;
-    set_opened(c->parts, c->now->name, c->now->name, bad_rows ? bad_rows->left_out.kept : c->rows,
-               count_left(&c->context));
-    c->reader.name = c->parts->at[c->parts->opened - 1].name;
+    struct parts *parts = c->parts;
+    while (!c->now && parts->opened < parts->count) {
+        const int part = parts->opened;
+        TRY(parts_read(parts, c->source, &c->context, part, false, &c->now));
+        const char *name = c->now ? c->now->name : parts->files[0].at[part];
+        const struct bad_rows *bad_rows = c->context.bad_rows;
+        if (!c->now) parts_note_empty(parts, part);
+        set_opened(parts, name, name, bad_rows ? bad_rows->left_out.kept : c->rows,
+                   count_left(&c->context));
+        c->reader.name = parts->at[part].name;
+    }
     return OK;
 }
 
@@ -451,17 +512,20 @@ static void close_now(struct chain *c)
 static err next_reader(struct chain *c)
 {
     close_now(c);
+    c->has_row = false;
     return open_next(c);
 }
 
 /* Of the file that is open */
 static err next_good(struct chain *c, struct row *ret, bool *ret_found)
 {
-    for (;;) {
+    *ret_found = false;
+    while (c->now) {
         const err e = c->now->calls->next(c->now, ret, ret_found);
         if (!e || !c->now->is_row_broken) return e;
         TRY(bad_rows_leave_out(c->context.bad_rows, e));
     }
+    return OK;
 }
 
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
@@ -471,11 +535,15 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     if (has_enough(c->source, c->rows)) return OK;
     TRY(next_good(c, ret, ret_found));
     while (!*ret_found && c->parts->opened < c->parts->count) {
+        if (c->now && !c->has_row) parts_note_empty(c->parts, c->parts->opened - 1);
         TRY(next_reader(c));
         TRY(next_good(c, ret, ret_found));
     }
     c->rows += *ret_found;
-    return *ret_found ? OK : check_labels(c->parts, c->source);
+    c->has_row |= *ret_found;
+    if (*ret_found) return OK;
+    TRY(parts_end(c->parts, c->rows));
+    return check_labels(c->parts, c->source);
 }
 
 /* The dataset may want the parts: they stay. */
@@ -491,8 +559,9 @@ static err open_chain(struct chain *c)
 {
     static const struct row_calls calls = {.next = next_row, .close = close_chain};
     TRY(open_next(c));
+    if (!c->now) TRY(parts_end(c->parts, 0));
     const char *name = c->reader.name;
-    c->reader = *c->now;
+    c->reader = c->now ? *c->now : (struct row_reader){.is_empty = true};
     c->reader.calls = &calls;
     c->reader.name = name;
     c->reader.cell_names = c->parts->cell_names.at;

@@ -36,12 +36,18 @@ err parts_open_rows(const struct source_spec *, const struct format_context *,
                     struct parts **ret_parts, struct row_reader **ret);
 
 /* The same, file by file: which there are, and a reader of the rows of one, of their cells or of
- * what is stored. The reader that is opened first says which cells, or columns, there are;
- * ERR_INPUT: others have other ones. From then on any thread may open more. */
+ * what is stored; NULL: it has none, where there are others. The reader that is opened first says
+ * which cells, or columns, there are; ERR_INPUT: others have other ones. From then on any thread
+ * may open more. */
 err parts_find(const struct source_spec *, const struct format_context *, struct parts **ret);
 int parts_count(const struct parts *);
 err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
                bool is_stored, struct row_reader **ret);
+
+/* The part has no row. When all were read, with so many rows: in the log, how many have none;
+ * ERR_INPUT: all of several. */
+void parts_note_empty(struct parts *, int part);
+err parts_end(const struct parts *, int64_t rows);
 
 /* Of the file that was opened first; they live as long as the parts. */
 struct strings parts_feature_names(const struct parts *);

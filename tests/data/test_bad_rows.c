@@ -89,6 +89,66 @@ static void records_are_left_out(void **state)
     assert_refused(RECORDS(", 'bad_rows': 9"), "checksum of its length", NULL);
 }
 
+/* The writer was killed: what there is of the last row is a broken one. */
+static void a_last_row_that_is_cut_is_left_out(void **state)
+{
+    static uint8_t file[8192];
+    FILE *from = fopen(FIXTURES "/examples.tfrecord", "rb");
+    assert_non_null(from);
+    const size_t bytes = fread(file, 1, sizeof file, from);
+    fclose(from);
+    struct dataset d;
+    for (size_t cut = 1; cut < 30; cut += 7) {
+        file_write("rows", file, bytes - cut);
+        assert_refused(RECORDS(""), "rows", "record 20", NULL);
+        source_open_ok(RECORDS(", 'bad_rows': 1"), &d);
+        assert_int_equal(d.rows, 19);
+        dataset_close(&d);
+        assert_stream_is_memory(RECORDS(", 'bad_rows': 1, 'stream': 'never'"),
+                                RECORDS(", 'bad_rows': 1, 'stream': 'always'"));
+    }
+    file_write("rows", file, 7);
+    assert_refused(RECORDS(", 'bad_rows': 1, 'names': ['dense']"), "no row of data", NULL);
+    file_write_text("rows", "x,y\n1,0\n4,1\n\"5");
+    assert_refused(CSV(""), "rows: line 4: a quote is opened and the file ends", NULL);
+    assert_all(CSV(", 'bad_rows': 1"), 2, FEATURES, (float[]){1, 4});
+    assert_stream_is_memory(CSV(", 'bad_rows': 1, 'stream': 'never'") COLUMNS,
+                            CSV(", 'bad_rows': 1, 'stream': 'always'") COLUMNS);
+    file_write_text("rows", "x,y\n1,0\n\"4,1\n5,0");
+    assert_refused(CSV(", 'bad_rows': 1"), "rows: line 3: a quote is opened", NULL);
+    file_write_text("rows", "x,y\n\"1");
+    assert_refused(CSV(", 'bad_rows': 1"), "no row of data", NULL);
+}
+
+/* In a list, the file of a broken row alone is one without rows. */
+static void a_broken_only_row_of_a_file_is_left_out(void **state)
+{
+    static const char *const broken[] = {"x,y\nno,0\n", "x,y\n7\n", "x,y\n\"1"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        file_write_text("first.csv", broken[i]);
+        file_write_text("second.csv", "x,y\n1,0\n4,1\n");
+        assert_all(BOTH("1"), 2, FEATURES, (float[]){1, 4});
+        assert_all(BOTH("1") COLUMNS, 2, 1, (float[]){1, 4});
+        assert_stream_is_memory(BOTH("1, 'stream': 'never'") COLUMNS,
+                                BOTH("1, 'stream': 'always'") COLUMNS);
+    }
+    file_write_text("first.csv", "x,y\n7,1\n");
+    file_write_text("second.csv", "x,y\n1,0\n4,1\n");
+}
+
+static void a_share_is_of_all_rows(void **state)
+{
+    const float good[] = {1, 4};
+    file_write_text("rows", "x,y\n7\n1,0\n4,1\n");
+    assert_all(CSV(", 'bad_rows': 0.34"), 2, FEATURES, good);
+    assert_all(CSV(", 'bad_rows': 0.34") COLUMNS, 2, 1, good);
+    assert_refused(CSV(", 'bad_rows': 0.33"), "1 of 3 rows are broken", "share", "0.33", NULL);
+    assert_refused(CSV(", 'bad_rows': 0.33, 'stream': 'always'") COLUMNS, "1 of 3 rows", NULL);
+    assert_stream_is_memory(CSV(", 'bad_rows': 0.34, 'stream': 'never'") COLUMNS,
+                            CSV(", 'bad_rows': 0.34, 'stream': 'always'") COLUMNS);
+    assert_refused(CSV(", 'bad_rows': 1.5"), "a number of rows, or a share below 1", "1.5", NULL);
+}
+
 /* What is no row at all is not left out: a line that does not end, a quote that is not closed. */
 static void what_swallows_other_rows_is_an_error_always(void **state)
 {
@@ -138,6 +198,9 @@ int main(void)
         cmocka_unit_test(rows_of_pairs_leave_nothing_behind),
         cmocka_unit_test(lines_of_json_are_left_out),
         cmocka_unit_test(records_are_left_out),
+        cmocka_unit_test(a_last_row_that_is_cut_is_left_out),
+        cmocka_unit_test(a_broken_only_row_of_a_file_is_left_out),
+        cmocka_unit_test(a_share_is_of_all_rows),
         cmocka_unit_test(what_swallows_other_rows_is_an_error_always),
         cmocka_unit_test(a_byte_of_zero_is_no_number),
         cmocka_unit_test(a_file_that_becomes_shorter_is_named),

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/data/parts.h"
+
 #define CSV(file) "{'format': 'csv', 'file': " file ", 'label': 'y'}"
 
 static void write_three(void)
@@ -253,9 +255,108 @@ static void columns_are_made_of_the_cells_of_all_files(void **state)
     assert_refused(WITH_COLUMNS("['b.csv', 'none.csv']"), "none.csv: No such file", NULL);
 }
 
+/* Of every format, in every place, in memory and as a stream: they add nothing. */
+static void files_without_rows_add_none(void **state)
+{
+    static const char *const places[] = {"'none', 'a', 'b'", "'a', 'none', 'b'", "'a', 'b', 'none'",
+                                         "'none', 'none', 'a', 'none', 'b'"};
+    static const struct {
+        const char *a, *b, *none[3], *source;
+    } formats[] = {
+        {"x,y\n1,0\n", "x,y\n2,1\n", {"", "x,y\n", "\n\n"}, "'format': 'csv', 'label': 'y'"},
+        {"1,0\n",
+         "2,1\n",
+         {"", "\n"},
+         "'format': 'csv', 'names': ['x', 'y'], 'header': false, "
+         "'label': 'y'"},
+        {"{\"x\": 1, \"y\": 0}",
+         "{\"x\": 2, \"y\": 1}",
+         {"", " \n"},
+         "'format': 'jsonl', 'label': 'y'"},
+    };
+    static const char *const streams[] = {"never", "always"};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        file_write_text("a", formats[f].a);
+        file_write_text("b", formats[f].b);
+        for (size_t i = 0; i < 4 * 3 * 2 * 2; i++) {
+            char of_memory[512], of_stream[512];
+            const char *none = formats[f].none[i / 4 % 3], *place = places[i % 4];
+            const bool is_packed = i / 24, has_columns = f == 2 || i / 12 % 2;
+            const char *columns =
+                ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1";
+            const char *const form = "{%s, 'file': [%s], 'stream': '%s'}%s";
+            if (!none) continue;
+            if (is_packed)
+                file_write_gzip("none", none, strlen(none));
+            else
+                file_write_text("none", none);
+            snprintf(of_memory, sizeof of_memory, form, formats[f].source, place, streams[0],
+                     has_columns ? columns : "");
+            snprintf(of_stream, sizeof of_stream, form, formats[f].source, place, streams[1],
+                     has_columns ? columns : "");
+            assert_stream_is_memory(of_memory, of_stream);
+            struct dataset d;
+            source_open_ok(of_memory, &d);
+            assert_int_equal(d.rows, 2);
+            assert_string_equal(dataset_row_part(&d, 1).name + strlen(folder_path()), "/b");
+            assert_int_equal(dataset_row_part(&d, 1).row, 0);
+            dataset_close(&d);
+        }
+    }
+}
+
+static void all_files_without_rows_are_a_mistake(void **state)
+{
+    file_write_text("a", "x,y\n");
+    file_write_text("b", "");
+    assert_refused(CSV("['a', 'b']"), "a and 1 more: no file has a row of data", NULL);
+    assert_refused(WITH_COLUMNS("['b', 'a']"), "b and 1 more: no file has a row of data", NULL);
+    assert_refused("{'format': 'csv', 'file': ['a', 'b'], 'label': 'y', 'stream': 'always'}, "
+                   "'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1",
+                   "no file has a row", NULL);
+    assert_refused(CSV("'b'"), "b: the file is empty", NULL);
+    assert_refused(CSV("'a'"), "a: the file has no row of data", NULL);
+}
+
+static void bytes_without_rows_are_passed_over_in_formats_without_text(void **state)
+{
+    struct dataset d;
+    file_write("x0", "", 0);
+    file_write("x1", (uint8_t[]){5, 6}, 2);
+    file_write("y0", "", 0);
+    file_write("y1", (uint8_t[]){7}, 1);
+    source_open_ok(RAW("'y?'"), &d);
+    assert_int_equal(d.rows, 1);
+    dataset_close(&d);
+}
+
+/* What other programs leave beside data: markers, checksums, what is not whole yet */
+static void a_pattern_passes_hidden_names_over(void **state)
+{
+    write_three();
+    file_write_text("_SUCCESS", "");
+    file_write_text("._b.csv", "x");
+    file_write_text("_temporary.csv", "x");
+    assert_features(CSV("'*'"), (float[]){1, 2, 3, 4, 5, 6}, 6);
+    assert_refused(CSV("'?S*'"), "no file fits", "begin with . or _", NULL);
+    file_write_text("_c.csv", "x,y\n7,0\n");
+    assert_features(CSV("'_c*'"), (float[]){7}, 1);
+    assert_features(CSV("'_c.csv'"), (float[]){7}, 1);
+    char path[1200];
+    snprintf(path, sizeof path, "%s/._b.csv", folder_path());
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_without_rows_add_none, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(all_files_without_rows_are_a_mistake, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(bytes_without_rows_are_passed_over_in_formats_without_text,
+                                        folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(a_pattern_passes_hidden_names_over, folder_make,
+                                        folder_remove),
         cmocka_unit_test_setup_teardown(files_are_one_a_list_a_pattern_or_names_in_a_file,
                                         folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_name_that_looks_like_a_pattern_is_a_name, folder_make,

@@ -31,8 +31,9 @@ static void write_rows(const char *name, int first, int rows)
 
 static int begin_empty(void **state)
 {
-    static const char *const names[] = {"a.csv",  "b.csv",    "c.csv",    "d.csv",    "_e.csv",
-                                        ".f.csv", "followed", "_SUCCESS", "g.csv.tmp"};
+    static const char *const names[] = {"a.csv",     "b.csv",  "c.csv",    "d.csv",
+                                        "_e.csv",    ".f.csv", "followed", "_SUCCESS",
+                                        "g.csv.tmp", "e.csv",  "f.csv"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(path_of(names[i]));
     return 0;
 }
@@ -125,7 +126,8 @@ static void test_files_that_wait_come_in_the_order_of_their_names(void **state)
     source_close_batches(&o);
 }
 
-static void test_an_empty_file_is_waited_for(void **state)
+/* It is taken when it has bytes, and holds nobody up until then. */
+static void test_an_empty_file_is_passed_over(void **state)
 {
     struct opened_source o;
     write_rows("a.csv", 0, BATCH);
@@ -133,11 +135,42 @@ static void test_an_empty_file_is_waited_for(void **state)
     write_rows("c.csv", 8, BATCH);
     open_share(&o, 0, 1);
     assert_next(&o, 0);
-    assert_int_equal(o.source->calls->await(o.source, 1, LOOK_MS), ERR_PEER);
+    assert_next(&o, 8);
     write_rows("b.csv", 4, BATCH);
     assert_next(&o, 4);
-    assert_next(&o, 8);
+    file_write_text("d.csv", "");
+    file_write_text("_SUCCESS", "");
+    assert_end(&o);
     source_close_batches(&o);
+}
+
+/* Files with a header alone and packed ones of nothing, the first and the last ones too; the list
+ * has them, and another life reads it. */
+static void test_files_without_rows_are_taken(void **state)
+{
+    struct opened_source o;
+    file_write_text("a.csv", "x,y\n");
+    file_write_gzip("b.csv", "", 0);
+    write_rows("c.csv", 0, BATCH);
+    file_write_text("d.csv", "x,y\n");
+    write_rows("e.csv", 4, BATCH);
+    file_write_text("f.csv", "x,y\n");
+    file_write_text("_SUCCESS", "");
+    for (int life = 0; life < 2; life++) {
+        open_share(&o, 0, 1);
+        assert_next(&o, 0);
+        assert_next(&o, 4);
+        assert_end(&o);
+        source_close_batches(&o);
+    }
+    char text[1024] = "";
+    FILE *list = fopen(path_of("followed"), "r");
+    assert_non_null(list);
+    const size_t bytes = fread(text, 1, sizeof text - 1, list);
+    fclose(list);
+    assert_true(bytes > 0);
+    assert_non_null(strstr(text, "\n0 4 a.csv\n0 "));
+    assert_non_null(strstr(text, "\n0 4 f.csv\n"));
 }
 
 static void test_rows_of_a_file_are_shuffled_and_come_once(void **state)
@@ -427,6 +460,14 @@ static void test_who_only_looks_takes_nothing(void **state)
     assert_int_equal(access(path_of("followed"), F_OK), -1);
 }
 
+static void test_no_row_at_all_is_an_error_at_the_end(void **state)
+{
+    file_write_text("a.csv", "x,y\n");
+    file_write_text("b.csv", "");
+    file_write_text("_SUCCESS", "");
+    assert_not_opened(AT_ONCE, ERR_INPUT, "*.csv: no file has a row of data");
+}
+
 static void test_what_cannot_be_followed_is_refused(void **state)
 {
     assert_not_opened("{'format': 'csv', 'file': 'a.csv', 'label': 'y', 'follow': true}", ERR_INPUT,
@@ -435,7 +476,7 @@ static void test_what_cannot_be_followed_is_refused(void **state)
                       ERR_INPUT, "expected one pattern");
     file_write_text("followed", "something else\n");
     assert_not_opened(AT_ONCE, ERR_INPUT, "is no list of files that were taken");
-    file_write_text("followed", "followed 1 batch 4 workers 2 per_push 1\n0 1 a.csv\n");
+    file_write_text("followed", "followed 1 batch 4 workers 2 per_push 1\n-1 1 a.csv\n");
     assert_not_opened(AT_ONCE, ERR_INPUT, "line 2: expected rows, bytes and a name");
 }
 
@@ -466,7 +507,9 @@ int main(void)
         cmocka_unit_test_setup(test_files_are_taken_once_as_they_come, begin_empty),
         cmocka_unit_test_setup(test_what_is_not_whole_by_its_name_is_not_taken, begin_empty),
         cmocka_unit_test_setup(test_files_that_wait_come_in_the_order_of_their_names, begin_empty),
-        cmocka_unit_test_setup(test_an_empty_file_is_waited_for, begin_empty),
+        cmocka_unit_test_setup(test_an_empty_file_is_passed_over, begin_empty),
+        cmocka_unit_test_setup(test_files_without_rows_are_taken, begin_empty),
+        cmocka_unit_test_setup(test_no_row_at_all_is_an_error_at_the_end, begin_empty),
         cmocka_unit_test_setup(test_rows_of_a_file_are_shuffled_and_come_once, begin_empty),
         cmocka_unit_test_setup(test_workers_share_the_rows_of_one_order, begin_empty),
         cmocka_unit_test_setup(test_large_files_are_read_as_streams, begin_empty),

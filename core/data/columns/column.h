@@ -168,7 +168,8 @@ const struct column *columns_made(const struct columns *, int *ret_count);
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
-/* Reads all rows into memory; takes the reader, also on failure. */
+/* Reads all rows into memory; takes the reader, also on failure. Where there may be other parts,
+ * perhaps none: then without columns, or with columns at NULL. */
 err columns_open(struct row_reader *, const struct format_context *, struct dataset *ret);
 
 #endif

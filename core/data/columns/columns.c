@@ -375,8 +375,7 @@ static err make_rows(struct made *made, struct row_reader *reader, struct bad_ro
         if (!e && found) bad_rows_keep(bad_rows);
         if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
-    if (made->rows > 0) return OK;
-    return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
+    return OK;
 }
 
 /* "9 columns; rows without a value: age 3, occupation 1843", or what the reader says */
@@ -407,6 +406,8 @@ static err make_all(struct made *made, struct row_reader *reader,
     TRY(columns_new(reader, context, &made->columns));
     TRY(check_memory(made->columns, reader));
     TRY(make_rows(made, reader, context->bad_rows));
+    if (made->rows == 0 && !context->has_other_parts)
+        return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
     say_use(made, reader);
     return OK;
 }
@@ -430,6 +431,11 @@ static void give(struct made *made, struct dataset *ret)
 err columns_open(struct row_reader *reader, const struct format_context *context,
                  struct dataset *ret)
 {
+    if (reader->is_empty) {
+        reader->calls->close(reader);
+        *ret = (struct dataset){0};
+        return OK;
+    }
     struct made *made = calloc(1, sizeof *made);
     const err e =
         made ? make_all(made, reader, context) : fail(ERR_MEMORY, "no memory for columns");

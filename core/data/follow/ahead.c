@@ -84,7 +84,7 @@ err ahead_begin(struct opener *a, const struct arrivals_share *share, struct ope
 static err look(struct opener *a)
 {
     if (a->wanted >= a->arrivals.count) TRY(arrivals_look(&a->arrivals));
-    if (a->wanted >= a->arrivals.count) return OK;
+    if (a->wanted >= a->arrivals.count || a->arrivals.at[a->wanted].rows == 0) return OK;
     return opened_read(&a->opened, &a->arrivals, a->wanted, &a->opening);
 }
 

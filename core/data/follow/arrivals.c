@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/files/own.h"
+#include "core/base/log.h"
 #include "core/data/parts.h"
 #include "core/data/stream/stream.h"
 
@@ -94,7 +95,7 @@ static err read_line(struct arrivals *a, char *line)
     line[strlen(line) - 1] = '\0';
     if (sscanf(line, "%lld %llu %n", &rows, &bytes, &at) != 2 || !at || !line[at])
         return bad_line(a);
-    if (rows < 1 || rows > INT64_MAX / 2 - a->rows || is_taken(a, &line[at])) return bad_line(a);
+    if (rows < 0 || rows > INT64_MAX / 2 - a->rows || is_taken(a, &line[at])) return bad_line(a);
     return add(a, &line[at], bytes, rows);
 }
 
@@ -180,25 +181,62 @@ static bool may_be_taken(const char *name)
     return !ends_with(name, ".tmp") && !ends_with(name, ".part");
 }
 
+static bool is_passed(const struct arrivals *a, const char *name)
+{
+    for (int i = 0; i < a->passed_count; i++)
+        if (strcmp(a->passed[i], name) == 0) return true;
+    return false;
+}
+
 struct looking {
     const struct arrivals *arrivals;
+    bool is_for_example;
+    bool is_end; /* the marker is there: what is empty stays so */
     char *first; /* PATH_BYTES_MAX; "" : none yet */
 };
+
+/* A file of no bytes holds up the names behind it only as long as one that is being written: it is
+ * taken when it has some. */
+static err is_void(const struct looking *l, const char *path, bool *ret)
+{
+    struct file_state state;
+    bool is_there = false;
+    *ret = false;
+    TRY(file_find(path, &is_there, &state));
+    const double since_s = clock_unix_s() - (double)state.touched_s;
+    if (is_there && state.bytes == 0)
+        *ret = l->is_end || since_s >= l->arrivals->source->settle_secs + 1;
+    return OK;
+}
 
 static err look_at(void *context, const char *path)
 {
     const struct looking *l = context;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool is_passed_over;
     if (l->first[0] || !may_be_taken(name) || is_taken(l->arrivals, name)) return OK;
+    if (l->is_for_example && is_passed(l->arrivals, name)) return OK;
+    TRY(is_void(l, path, &is_passed_over));
+    if (is_passed_over) return OK;
     snprintf(l->first, PATH_BYTES_MAX, "%s", name);
     return OK;
 }
 
-static err find_first(const struct arrivals *a, char first[PATH_BYTES_MAX])
+static err is_marked(const struct arrivals *a, bool *ret)
 {
-    char *pattern = path_join(a->context.directory, a->pattern);
-    struct looking looking = {a, first};
+    char *path;
+    TRY(whole_path(a, a->source->end_marker, &path));
+    *ret = file_is_there(path);
+    free(path);
+    return OK;
+}
+
+static err find_first(const struct arrivals *a, bool is_for_example, char first[PATH_BYTES_MAX])
+{
+    struct looking looking = {.arrivals = a, .is_for_example = is_for_example, .first = first};
     first[0] = '\0';
+    TRY(is_marked(a, &looking.is_end));
+    char *pattern = path_join(a->context.directory, a->pattern);
     if (!pattern) return fail(ERR_MEMORY, "no memory for names of files");
     const size_t plain = strlen(pattern) - strlen(a->pattern);
     const err e = files_match(pattern, plain, look_at, &looking);
@@ -229,28 +267,19 @@ static bool is_settled(struct arrivals *a, const char *name, const struct file_s
 }
 
 /* The first that is not taken: whether it is whole. Later names wait for it. */
-static err find_whole(struct arrivals *a, char name[PATH_BYTES_MAX], struct file_state *state,
-                      bool *ret_is_whole)
+static err find_whole(struct arrivals *a, bool is_for_example, char name[PATH_BYTES_MAX],
+                      struct file_state *state, bool *ret_is_whole)
 {
     char *path;
     bool is_there;
     *ret_is_whole = false;
-    TRY(find_first(a, name));
+    TRY(find_first(a, is_for_example, name));
     if (!name[0]) return OK;
     TRY(whole_path(a, name, &path));
     const err e = file_find(path, &is_there, state);
     free(path);
     if (!e && is_there) *ret_is_whole = is_settled(a, name, state);
     return e;
-}
-
-static err is_marked(const struct arrivals *a, bool *ret)
-{
-    char *path;
-    TRY(whole_path(a, a->source->end_marker, &path));
-    *ret = file_is_there(path);
-    free(path);
-    return OK;
 }
 
 /* ---- taking ---- */
@@ -262,6 +291,7 @@ err arrivals_rows(const struct arrivals *a, const char *name, struct arrived_row
     struct format_context context = a->context;
     bool is_stream;
     context.only_file = path_of(a, name, path, sizeof path);
+    context.has_other_parts = true;
     context.index_folder = NULL;
     *ret = (struct arrived_rows){0};
     TRY(stream_is_wanted(a->source, &context, &is_stream));
@@ -308,10 +338,11 @@ static err take_next(struct arrivals *a, int list)
     bool is_end, is_whole;
     int64_t rows;
     TRY(is_marked(a, &is_end));
-    TRY(find_whole(a, name, &state, &is_whole));
+    TRY(find_whole(a, false, name, &state, &is_whole));
     a->has_ended = is_end && !name[0];
     if (!is_whole) return OK;
     TRY(count_rows(a, name, &rows));
+    if (rows == 0) log_line(LOG_INFO, "%s%s: no row of data", a->folder, name);
     return write_file(a, list, name, state.bytes, rows);
 }
 
@@ -423,12 +454,27 @@ err arrivals_example(struct arrivals *a, const char **ret_name)
     TRY(read_list(a));
     for (int i = a->count - 1; i >= 0 && !*ret_name; i--) {
         TRY(whole_path(a, a->at[i].name, &path));
-        if (file_is_there(path)) *ret_name = a->at[i].name;
+        if (a->at[i].rows > 0 && file_is_there(path)) *ret_name = a->at[i].name;
         free(path);
     }
     if (*ret_name) return OK;
     char name[PATH_BYTES_MAX];
-    TRY(find_whole(a, name, &state, &is_whole));
+    bool is_end;
+    TRY(is_marked(a, &is_end));
+    TRY(find_whole(a, true, name, &state, &is_whole));
     if (is_whole) *ret_name = arena_string(&a->arena, name);
-    return OK;
+    if (name[0] || !is_end || a->rows > 0) return OK;
+    return fail(ERR_INPUT, "%s: no file has a row of data, and %s%s says that no more will come",
+                a->pattern, a->folder, a->source->end_marker);
+}
+
+void arrivals_pass(struct arrivals *a, const char *name)
+{
+    const int count = a->passed_count;
+    if ((count & (count - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+        const char **more = arena_array(&a->arena, 2 * (size_t)count + 1, sizeof *more);
+        if (count) memcpy(more, a->passed, (size_t)count * sizeof *more);
+        a->passed = more;
+    }
+    a->passed[a->passed_count++] = arena_string(&a->arena, name);
 }

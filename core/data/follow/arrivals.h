@@ -15,7 +15,7 @@ enum { ARRIVALS_MAX = 1 << 20 };
 struct arrived {
     const char *name; /* in its folder */
     uint64_t bytes;
-    int64_t rows, before; /* before: of all files in front of it */
+    int64_t rows, before; /* rows: perhaps none; before: of all files in front of it */
 };
 
 /* What the positions of the list's rows depend on. */
@@ -43,25 +43,30 @@ struct arrivals {
     char watched[PATH_BYTES_MAX];
     struct file_state state;
     uint64_t since_ms;
+
+    const char **passed; /* [passed_count, or a power of two above] names without rows, which are no
+                            example of anything */
+    int passed_count;
 };
 
 /* ERR_INPUT: what is followed is not one pattern of a folder. To be closed also after a failure. */
 err arrivals_open(struct arrivals *, const struct source_spec *, const struct format_context *);
 void arrivals_close(struct arrivals *);
 
-/* Some file whose columns tell of all: NULL: there is none yet. */
+/* Some file whose columns tell of all: NULL: there is none yet. ERR_INPUT: there will be none. */
 err arrivals_example(struct arrivals *, const char **ret_name);
+/* An example turned out to have no rows: the next one is another. */
+void arrivals_pass(struct arrivals *, const char *name);
 /* Once, before the first look. ERR_INPUT: the list is of another share. */
 err arrivals_begin(struct arrivals *, const struct arrivals_share *);
-/* Files that have come since: does not wait for any. ERR_INPUT: a file has no rows, or broken ones.
- */
+/* Files that have come since: does not wait for any. ERR_INPUT: a file has broken rows. */
 err arrivals_look(struct arrivals *);
 
 /* Which file has the row, of `rows` */
 int arrivals_find(const struct arrivals *, int64_t row);
 /* ERR_INPUT: it has another size than when it was taken, or is gone. */
 err arrivals_check(const struct arrivals *, const struct arrived *);
-/* All of its rows. ERR_INPUT: it is not there any more, or broken. */
+/* All of its rows; of none nothing is described. ERR_INPUT: it is not there any more, or broken. */
 struct arrived_rows {
     struct dataset all;
     struct stream *stream; /* of a file that is larger than the source allows in memory: `all` is

@@ -94,6 +94,14 @@ static err open_file(struct followed *f, int file)
     return opened_read(&f->opened, &f->arrivals, file, &f->opening);
 }
 
+/* Or the one that will come next */
+static int next_with_rows(const struct arrivals *a, int file)
+{
+    do file++;
+    while (file < a->count && a->at[file].rows == 0);
+    return file;
+}
+
 err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *rows,
                   int64_t *ret_count, const struct dataset **ret_from)
 {
@@ -102,7 +110,7 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
     const int64_t first = (int64_t)position - file->before, left = file->rows - first;
     const uint64_t key = random_u64(f->options.key, (uint64_t)number);
     TRY(open_file(f, number));
-    ahead_want(&f->ahead, number + 1);
+    ahead_want(&f->ahead, next_with_rows(&f->arrivals, number));
     if (f->opened.rows.stream)
         return stream_rows(f->opened.rows.stream, position, max, rows, ret_count, ret_from);
     *ret_from = &f->opened.rows.all;
@@ -117,25 +125,31 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
 
 /* ---- open and begin ---- */
 
-static err await_example(struct followed *f, const char **ret_name)
+/* The rows of a file that has some */
+static err await_example(struct followed *f, struct arrived_rows *ret)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * NS_IN_MS};
+    const char *name;
     for (;;) { /* ends: a file, the limit, or a signal ends the process */
-        TRY(arrivals_example(&f->arrivals, ret_name));
-        if (*ret_name) return OK;
-        TRY(note_wait(f));
-        nanosleep(&pause, NULL);
+        TRY(arrivals_example(&f->arrivals, &name));
+        if (name) TRY(arrivals_rows(&f->arrivals, name, ret));
+        if (name && ret->all.rows > 0) return OK;
+        if (name) {
+            arrived_rows_close(ret);
+            arrivals_pass(&f->arrivals, name);
+        } else {
+            TRY(note_wait(f));
+            nanosleep(&pause, NULL);
+        }
     }
 }
 
 static err describe(struct followed *f)
 {
     struct arena *arena = &f->arrivals.arena;
-    const char *name;
     struct arrived_rows rows;
-    TRY(await_example(f, &name));
+    TRY(await_example(f, &rows));
     f->since_ms = 0;
-    TRY(arrivals_rows(&f->arrivals, name, &rows));
     const struct dataset d = rows.all;
     f->described = (struct dataset){
         .column_count = d.column_count,

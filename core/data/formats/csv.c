@@ -322,6 +322,7 @@ static err open_table(struct table *t, const struct csv_attributes *a,
 {
     const struct csv_key label = key_of(a->label);
     TRY(csv_table_open(a, &label, context, &t->file));
+    if (t->file.reader.is_empty) return OK;
     TRY(read_missing(t));
     t->scaling = feature_scaling_of(context);
     TRY(choose_columns(t, context));

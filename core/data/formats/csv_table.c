@@ -102,8 +102,10 @@ err csv_table_next(struct csv_table *t, bool *ret_found)
 {
     *ret_found = true;
     t->reader.is_row_broken = false;
-    if (!t->has_row) TRY(delimited_next(&t->text, ret_found));
+    const err e = t->has_row ? OK : delimited_next(&t->text, ret_found);
     t->has_row = false;
+    t->reader.is_row_broken = e && t->text.is_cut;
+    if (e) return e;
     if (!*ret_found) return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
     t->reader.is_row_broken = true;
     return check_width(t);
@@ -141,7 +143,9 @@ static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_
 {
     struct csv_table *t = (struct csv_table *)reader;
     *ret_found = t->has_row;
-    if (!t->has_row) TRY(delimited_skip(&t->text, '\0', ret_found));
+    const err e = t->has_row ? OK : delimited_skip(&t->text, '\0', ret_found);
+    const bool is_left_out = e && t->text.is_cut && bad_rows_are_allowed(t->bad_rows);
+    if (e && !is_left_out) return e;
     t->has_row = false;
     *ret = (struct row_place){t->text.begin, t->text.line};
     return OK;
@@ -171,8 +175,18 @@ static err find_label(struct csv_table *t, const struct csv_key *key)
     return OK;
 }
 
+/* One that is cut may be the only one. */
+static err find_first_row(struct csv_table *t, bool *ret_found)
+{
+    const err e = delimited_next(&t->text, ret_found);
+    if (!e || !t->text.is_cut) return e;
+    *ret_found = false;
+    return bad_rows_leave_out(t->bad_rows, e);
+}
+
 /* Names that are given replace those of a header. */
-static err read_first(struct csv_table *t, const struct csv_key *label)
+static err read_first(struct csv_table *t, const struct csv_key *label,
+                      const struct format_context *context)
 {
     const struct csv_attributes *a = t->attributes;
     bool found = false;
@@ -182,7 +196,11 @@ static err read_first(struct csv_table *t, const struct csv_key *label)
         if (found && !a->names.count) TRY(check_header(t));
         if (found && !a->names.count) TRY(take_names(t, t->text.count));
     }
-    TRY(delimited_next(&t->text, &found));
+    TRY(find_first_row(t, &found));
+    if (!found && context->has_other_parts) {
+        t->reader.is_empty = true;
+        return OK;
+    }
     if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
     if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
     t->has_row = true;
@@ -195,6 +213,7 @@ static void describe(struct csv_table *t)
         .next = next_row, .skip = skip_row, .seek = seek_row, .close = close_reader};
     t->reader = (struct row_reader){
         .calls = &calls,
+        .is_empty = t->reader.is_empty,
         .name = t->path,
         .numbered = "line",
         .cell_names = (const char *const *)t->names,
@@ -209,14 +228,15 @@ static void describe(struct csv_table *t)
 err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
                    const struct format_context *context, struct csv_table *ret)
 {
-    *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
+    *ret = (struct csv_table){
+        .attributes = a, .without_labels = context->without_labels, .bad_rows = context->bad_rows};
     ret->seen = label_seen_begin(context->has_other_parts, context->labels);
     if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
         return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
     TRY(input_open(context, context->files[0], &ret->input));
     ret->path = input_path(ret->input);
     TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
-    TRY(read_first(ret, label));
+    TRY(read_first(ret, label, context));
     describe(ret);
     return OK;
 }

@@ -35,7 +35,8 @@ struct csv_table {
     int label; /* cell; -1: the file has none, and none is needed */
     bool without_labels;
     struct label_seen seen;
-    bool has_row; /* the first row is read and not yet given out */
+    bool has_row;              /* the first row is read and not yet given out */
+    struct bad_rows *bad_rows; /* NULL: none may be */
 };
 
 /* label: which column it is. Up to the first row of data, whose cells are in `text`; the reader is

@@ -140,9 +140,12 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
         TRY(fill(d));
         found = find_end(d, &s);
     }
-    if (s.place == IN_QUOTES)
+    if (s.place == IN_QUOTES) {
+        d->is_cut = s.lines == 0; /* else it may have swallowed rows */
+        d->at = d->is_cut ? d->end : d->at;
         return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
                     input_path(d->input), (long long)d->line);
+    }
     d->next_line += s.lines;
     d->has_quote = s.has_quote;
     *ret_bytes = s.done;
@@ -243,6 +246,7 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
     size_t bytes = 0, taken = 0;
     const char *from;
     do {
+        *ret_found = true;
         TRY(find_record(d, &bytes, &taken));
         from = d->buffer + d->at;
         d->at += taken;
@@ -255,7 +259,7 @@ err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
 {
     d->at = d->end = 0;
     d->mark = d->mark_count = 0;
-    d->is_at_end = false;
+    d->is_at_end = d->is_cut = false;
     d->next_line = line;
     return input_seek(d->input, begin);
 }

@@ -36,6 +36,8 @@ struct delimited {
     int64_t next_line;
     bool has_quote; /* the record may have one */
     bool is_at_end; /* of the file; the buffer may hold more */
+    bool is_cut;    /* beside an ERR_INPUT: the file ends within its last line; the next record is
+                       none */
 };
 
 err delimited_open(struct input *, char delimiter, struct delimited *ret);
@@ -44,7 +46,8 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 /* The cells stay until the next call. *ret_found is false past the last record. */
 err delimited_next(struct delimited *, bool *ret_found);
 
-/* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). */
+/* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). What
+ * is_cut is found. */
 err delimited_skip(struct delimited *, char comment, bool *ret_found);
 /* The next record is the one that begins there: its byte and its line. */
 err delimited_seek(struct delimited *, uint64_t begin, int64_t line);

@@ -94,7 +94,8 @@ static err read_head(struct frames *f, size_t *ret_bytes)
     const uint8_t *head = f->buffer + f->at;
     *ret_bytes = 0;
     if (have(f) == 0) return OK;
-    if (have(f) < HEAD_BYTES)
+    f->is_cut = have(f) < HEAD_BYTES;
+    if (f->is_cut)
         return fail(ERR_INPUT, "expected %d bytes of a record's head, the file ends after %zu",
                     (int)HEAD_BYTES, have(f));
     if (!is_sum(head + 8, head, 8))
@@ -109,9 +110,13 @@ static err read_head(struct frames *f, size_t *ret_bytes)
 
 static err read_frame(struct frames *f, size_t bytes)
 {
-    if (have(f) < bytes) TRY(input_announce(f->input, bytes - have(f), "a record"));
+    if (have(f) < bytes && input_announce(f->input, bytes - have(f), "a record")) {
+        f->is_cut = true;
+        return ERR_INPUT;
+    }
     TRY(fill(f, bytes));
-    if (have(f) >= bytes) return OK;
+    f->is_cut = have(f) < bytes;
+    if (!f->is_cut) return OK;
     return fail(ERR_INPUT, "expected a record of %zu bytes, the file ends after %zu",
                 bytes - HEAD_BYTES - TAIL_BYTES, have(f));
 }
@@ -123,6 +128,7 @@ static err take_frame(struct frames *f, struct view *ret)
     f->number++;
     f->begin = input_offset(f->input) - have(f);
     *ret = (struct view){0};
+    if (f->is_cut) return OK; /* what there is of the last one was read */
     TRY(read_head(f, &bytes));
     if (bytes == 0) return OK;
     TRY(read_frame(f, bytes));
@@ -134,23 +140,26 @@ static err take_frame(struct frames *f, struct view *ret)
 err frames_next(struct frames *f, struct view *ret, bool *ret_found, bool *ret_is_whole)
 {
     err e = take_frame(f, ret);
-    *ret_found = *ret_is_whole = ret->at;
+    *ret_found = ret->at;
+    *ret_is_whole = ret->at || (e && f->is_cut);
     if (!e && ret->at && !is_sum(ret->end, ret->at, view_bytes(*ret)))
         e = fail(ERR_INPUT, "the checksum of its bytes is wrong");
     return e == ERR_INPUT ? frames_fail(f, e) : e;
 }
 
-err frames_skip(struct frames *f, bool *ret_found)
+err frames_skip(struct frames *f, bool takes_cut, bool *ret_found)
 {
     struct view frame;
     const err e = take_frame(f, &frame);
-    *ret_found = frame.at;
+    *ret_found = frame.at || (e && f->is_cut);
+    if (e && f->is_cut && takes_cut) return OK;
     return e == ERR_INPUT ? frames_fail(f, e) : e;
 }
 
 err frames_seek(struct frames *f, uint64_t begin, int64_t number)
 {
     f->at = f->end = 0;
+    f->is_cut = false;
     f->number = number - 1;
     return input_seek(f->input, begin);
 }

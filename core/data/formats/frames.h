@@ -17,17 +17,20 @@ struct frames {
 
     uint8_t *buffer;
     size_t room, at, end; /* at, end: of what is in the buffer and not yet given out */
+    bool is_cut;          /* the file ended within the last record */
 };
 
 err frames_open(const struct format_context *, const char *path, struct frames *ret);
 void frames_close(struct frames *); /* a zeroed one is fine */
 
 /* The record stays until the next call. ERR_INPUT: what is wrong, with file, record and byte; with
- * *ret_is_whole set where only this record's own bytes are, so that the next may be asked for. */
+ * *ret_is_whole set where only this record's own bytes are, or the file ends within it, so that the
+ * next may be asked for. */
 err frames_next(struct frames *, struct view *ret, bool *ret_found, bool *ret_is_whole);
 
-/* Passes over the next record, whose bytes are not looked at. */
-err frames_skip(struct frames *, bool *ret_found);
+/* Passes over the next record, whose bytes are not looked at. takes_cut: within which the file may
+ * end. */
+err frames_skip(struct frames *, bool takes_cut, bool *ret_found);
 /* The next record is this one, which begins there. */
 err frames_seek(struct frames *, uint64_t begin, int64_t number);
 

@@ -318,11 +318,12 @@ static err open_file(struct jsonl *s, const struct format_context *context)
 }
 
 /* Names of the first lines, which are then read again */
-static err look(struct jsonl *s, const struct format_context *context)
+static err look(struct jsonl *s, const struct format_context *context, bool *ret_is_empty)
 {
     bool found = true;
     for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
         const err e = next_line(s, &found);
+        if (i == 0 && !e) *ret_is_empty = !found;
         const bool is_left_out = s->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
         if (e && !is_left_out) return e;
     }
@@ -334,13 +335,15 @@ static err look(struct jsonl *s, const struct format_context *context)
 static err open_reader(struct jsonl *s, const struct format_context *context)
 {
     static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
+    bool is_empty = false;
     TRY(open_file(s, context));
     TRY(named_cells_open(&s->cells, s->attributes, context));
-    if (s->cells.is_looking) TRY(look(s, context));
+    if (s->cells.is_looking) TRY(look(s, context, &is_empty));
     s->reader = (struct row_reader){
         .calls = &calls,
         .name = input_path(s->input),
         .numbered = "line",
+        .is_empty = is_empty,
         .cut = (uint64_t)LINES,
         .input = s->input,
     };

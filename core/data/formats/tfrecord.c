@@ -18,7 +18,7 @@ struct tfrecord {
     const struct named_attributes *attributes;
     struct frames frames;
     struct named_cells cells;
-    bool without_labels;
+    bool without_labels, takes_cut;
 };
 
 /* ---- tf.Example ---- */
@@ -152,8 +152,9 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 
 static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
 {
-    struct frames *frames = &((struct tfrecord *)reader)->frames;
-    TRY(frames_skip(frames, ret_found));
+    struct tfrecord *t = (struct tfrecord *)reader;
+    struct frames *frames = &t->frames;
+    TRY(frames_skip(frames, t->takes_cut, ret_found));
     *ret = (struct row_place){frames->begin, frames->number};
     return OK;
 }
@@ -172,11 +173,12 @@ static void close_reader(struct row_reader *reader)
 }
 
 /* Names of the first records, which are then read again */
-static err look(struct tfrecord *t, const struct format_context *context)
+static err look(struct tfrecord *t, const struct format_context *context, bool *ret_is_empty)
 {
     bool found = true;
     for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
         const err e = next_example(t, &found);
+        if (i == 0 && !e) *ret_is_empty = !found;
         const bool is_left_out = t->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
         if (e && !is_left_out) return e;
     }
@@ -188,13 +190,16 @@ static err look(struct tfrecord *t, const struct format_context *context)
 static err open_reader(struct tfrecord *t, const struct format_context *context)
 {
     static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
+    bool is_empty = false;
+    t->takes_cut = bad_rows_are_allowed(context->bad_rows);
     TRY(frames_open(context, context->files[0], &t->frames));
     TRY(named_cells_open(&t->cells, t->attributes, context));
-    if (t->cells.is_looking) TRY(look(t, context));
+    if (t->cells.is_looking) TRY(look(t, context, &is_empty));
     t->reader = (struct row_reader){
         .calls = &calls,
         .name = input_path(t->frames.input),
         .numbered = "record",
+        .is_empty = is_empty,
         .input = t->frames.input,
     };
     named_cells_describe(&t->cells, t->attributes, &t->reader);

@@ -32,7 +32,7 @@ static err visit_all(const struct source_spec *source, struct row_reader *reader
     TRY(visit_rows(source, reader, bad_rows, visitor, &rows));
     const bool is_one = strcmp(first, reader->name) == 0;
     *ret_name = is_one ? first : arena_format(arena, "%s to %s", first, reader->name);
-    bad_rows_report(bad_rows, *ret_name, rows);
+    TRY(bad_rows_end(bad_rows, *ret_name, rows));
     return rows ? OK : fail(ERR_INPUT, "%s: no row is left to look at", *ret_name);
 }
 
@@ -40,13 +40,14 @@ err each_row(const struct source_spec *source, const struct format_context *cont
              const struct row_visitor *visitor, struct arena *arena, const char **ret_name)
 {
     const struct format *format = source->format.kind->descriptor;
-    struct bad_rows bad_rows = {.limit = source->bad_rows};
+    struct bad_rows bad_rows;
     struct format_context own = *context;
     struct row_reader *reader = NULL;
     struct parts *parts = NULL;
     own.columns = NULL;
     own.bad_rows = &bad_rows;
-    err e = parts_open_rows(source, &own, &parts, &reader);
+    err e = bad_rows_begin(source->bad_rows, &bad_rows);
+    if (!e) e = parts_open_rows(source, &own, &parts, &reader);
     if (!e) {
         e = visit_all(source, reader, &bad_rows, visitor, arena, ret_name);
         reader->calls->close(reader);

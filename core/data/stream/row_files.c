@@ -13,7 +13,7 @@
 static err open_reader(struct row_files *f, int file, struct row_reader **ret)
 {
     TRY(parts_read(f->parts, f->source, &f->context, file, f->is_stored, ret));
-    if ((*ret)->calls->skip) return OK;
+    if (!*ret || (*ret)->calls->skip) return OK;
     (*ret)->calls->close(*ret);
     return fail(ERR_INPUT, "\"stream\": its rows come from no file");
 }
@@ -56,14 +56,15 @@ static err index_rows(struct row_files *f, struct indexed_file *file, struct row
     file->key = index_key(f, reader);
     if (!folder || !row_index_load(folder, file->key, reader, &file->index)) {
         TRY(row_index_make(reader, &file->index));
-        file->is_fresh = folder;
+        file->is_fresh = folder && file->index.rows > 0;
         f->has_fresh |= file->is_fresh;
     }
     return OK;
 }
 
-static err name_files(struct row_files *f, const struct row_reader *first)
+static err name_files(struct row_files *f, const struct row_reader *first, int number)
 {
+    f->first_file = number;
     const int more = parts_count(f->parts) - 1;
     f->name = more ? arena_format(&f->arena, "%s and %d more", first->name, more)
                    : arena_string(&f->arena, first->name);
@@ -76,10 +77,12 @@ static err index_file(struct row_files *f, int number)
     struct indexed_file *file = &f->files[number];
     struct row_reader *reader = NULL;
     TRY(open_reader(f, number, &reader));
-    err e = number == 0 ? name_files(f, reader) : OK;
-    if (!e) e = index_rows(f, file, reader);
     f->file_count++;
-    if (!e && bad_rows_are_allowed(&f->bad_rows)) e = leave_out(f, file, reader);
+    if (!reader) return OK;
+    err e = f->columns ? OK : name_files(f, reader, number);
+    if (!e) e = index_rows(f, file, reader);
+    if (!e && file->index.rows > 0 && bad_rows_are_allowed(&f->bad_rows))
+        e = leave_out(f, file, reader);
     reader->calls->close(reader);
     return e;
 }
@@ -98,10 +101,14 @@ static err index_files(struct row_files *f, int64_t *ret_rows)
     *ret_rows = 0;
     for (int i = 0; i < count && !has_enough(f, *ret_rows); i++) {
         TRY(index_file(f, i));
+        if (f->files[i].index.rows == 0) parts_note_empty(f->parts, i);
         *ret_rows += f->files[i].index.rows;
     }
-    bad_rows_report(&f->bad_rows, f->name, *ret_rows);
-    return *ret_rows ? OK : fail(ERR_INPUT, "%s: the file has no row of data", f->name);
+    TRY(parts_end(f->parts, *ret_rows));
+    if (f->name) TRY(bad_rows_end(&f->bad_rows, f->name, *ret_rows));
+    return *ret_rows || f->context.has_other_parts
+               ? OK
+               : fail(ERR_INPUT, "%s: the file has no row of data", f->name);
 }
 
 void row_files_keep(struct row_files *f)
@@ -111,7 +118,7 @@ void row_files_keep(struct row_files *f)
     f->has_fresh = false;
     for (int i = 0; i < f->file_count; i++) {
         struct indexed_file *file = &f->files[i];
-        if (file->is_fresh && f->bad_rows.limit == 0)
+        if (file->is_fresh && !bad_rows_are_allowed(&f->bad_rows))
             row_index_save(folder, file->key, &file->index);
         file->is_fresh = false;
     }
@@ -161,12 +168,13 @@ err row_files_open(struct row_files *f, const struct source_spec *source,
     int64_t rows;
     *f = (struct row_files){
         .source = source, .context = *context, .is_stored = !format_context_has_columns(context)};
-    f->bad_rows.limit = source->bad_rows;
+    TRY(bad_rows_begin(source->bad_rows, &f->bad_rows));
     f->context.bad_rows = &f->bad_rows;
     TRY(parts_find(source, &f->context, &f->parts));
     f->context.only_file = NULL; /* found, and the caller's */
     TRY(index_files(f, &rows));
     f->context.bad_rows = NULL; /* they are counted */
+    if (rows == 0) return OK;
     TRY(source_narrow(source, f->name, rows, &f->rows));
     make_units(f);
     return OK;
@@ -191,7 +199,9 @@ err row_cursor_open(struct row_cursor *c)
     c->columns = f->columns;
     f->columns = NULL;
     if (c->columns) return OK;
-    TRY(open_reader(f, 0, &reader));
+    TRY(open_reader(f, f->first_file, &reader));
+    if (!reader)
+        return fail(ERR_INPUT, "%s: changed while it is read: has no row any more", f->name);
     const err e = columns_new(reader, &f->context, &c->columns);
     reader->calls->close(reader);
     return e;
@@ -259,6 +269,9 @@ static err open_file(struct row_cursor *c, int file)
     c->file = file;
     c->row = INT64_MAX; /* nowhere yet */
     TRY(open_reader(c->files, file, &c->reader));
+    if (!c->reader)
+        return fail(ERR_INPUT, "%s: a file changed while it is read: has no row any more",
+                    c->files->name);
     return row_index_check(index_of(c), c->reader);
 }
 

@@ -16,7 +16,8 @@ struct row_files {
     bool is_stored;         /* there are no data.columns: the readers make columns by themselves */
     const char *name, *use; /* for messages; use: of readers that do, else "" */
     struct arena arena;
-    struct columns *columns; /* those of the first file, for whoever asks first */
+    struct columns *columns; /* those of the first file with rows, for whoever asks first */
+    int first_file;          /* which it is */
 
     struct indexed_file *files; /* [file_count] those that skip and take leave rows of */
     int file_count;
@@ -31,8 +32,8 @@ struct indexed_file {
     bool is_fresh; /* it is not kept yet */
 };
 
-/* Finds all rows. ERR_INPUT: files that are not as one another, or have too few rows or too many
- * broken ones. To be closed also after a failure. */
+/* Finds all rows; none where there are other parts than these. ERR_INPUT: files that are not as one
+ * another, or have too few rows or too many broken ones. To be closed also after a failure. */
 err row_files_open(struct row_files *, const struct source_spec *, const struct format_context *);
 void row_files_close(struct row_files *);
 /* Keeps indexes that were made now, where the context names a folder and it is there. */

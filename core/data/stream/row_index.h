@@ -29,7 +29,7 @@ struct row_index {
 };
 
 /* The reader is at its first row, and afterwards at its end. ERR_INPUT: a row whose end cannot be
- * found, or none at all. */
+ * found. */
 err row_index_make(struct row_reader *, struct row_index *ret);
 void row_index_free(struct row_index *); /* a zeroed one is fine */
 

@@ -443,6 +443,7 @@ static err open_files(struct stream *s, const struct source_spec *source,
                       const struct format_context *context)
 {
     TRY(row_files_open(&s->files, source, context));
+    if (s->files.rows == 0) return OK;
     const struct column *made = columns_made(s->files.columns, &s->column_count);
     for (int i = 0; i < s->column_count; i++) {
         s->columns[i] = made[i];

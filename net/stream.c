@@ -299,10 +299,23 @@ static void parse_stage(struct stream *stream, int *count)
     set_deadline(stream, *count > before);
 }
 
+/* What another program says may be shorter than the header of a message. */
+static err check_rest(const struct stream *stream)
+{
+    if (stream->in_payload) return OK;
+    return wire_check_begin(stream->stage + stream->stage_from,
+                            stream->stage_to - stream->stage_from);
+}
+
 static void end_lost(struct stream *stream, enum arrival arrival)
 {
     const char *where = is_amid_message(stream) ? " in the middle of a message" : "";
-    if (arrival == FAILED)
+    const int reason = errno;
+    const err e = check_rest(stream);
+    errno = reason;
+    if (e)
+        link_end(&stream->link, e);
+    else if (arrival == FAILED)
         link_end(&stream->link, fail(ERR_PEER, "lost%s: %s", where, strerror(errno)));
     else
         link_end(&stream->link, fail(ERR_PEER, "closed the connection%s", where));

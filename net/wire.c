@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/printable.h"
+
 static void put32(unsigned char *to, uint32_t value)
 {
     value = htole32(value);
@@ -49,12 +51,29 @@ void wire_pack(const struct message *message, unsigned char *ret_header)
     put32(ret_header + 76, 0);
 }
 
+/* What another program says often tells which one it is: "HTTP/1.1 400 Bad Request". */
+static err fail_other(const unsigned char *bytes, size_t count)
+{
+    enum { QUOTED_MAX = 40 };
+    char line[QUOTED_MAX + 1], shown[PRINTABLE_BYTES_MAX * QUOTED_MAX + 1];
+    snprintf(line, sizeof line, "%.*s", (int)count, (const char *)bytes);
+    line[strcspn(line, "\r\n")] = '\0';
+    printable_copy(shown, sizeof shown, line);
+    return fail(ERR_PROTOCOL, "sent something else than a message: \"%s\"", shown);
+}
+
+err wire_check_begin(const unsigned char *bytes, size_t count)
+{
+    unsigned char magic[sizeof(uint32_t)];
+    put32(magic, MESSAGE_MAGIC);
+    const size_t compared = count < sizeof magic ? count : sizeof magic;
+    return memcmp(bytes, magic, compared) ? fail_other(bytes, count) : OK;
+}
+
 static err check(const unsigned char *header)
 {
-    const uint32_t magic = get32(header), version = get32(header + 72);
-    if (magic != MESSAGE_MAGIC)
-        return fail(ERR_PROTOCOL, "sent something else than a message (it begins with 0x%08x)",
-                    magic);
+    const uint32_t version = get32(header + 72);
+    TRY(wire_check_begin(header, MESSAGE_HEADER_BYTES));
     if (version != PROTOCOL_VERSION)
         return fail(ERR_PROTOCOL,
                     "speaks protocol version %u, this program speaks %d: all want the same release",

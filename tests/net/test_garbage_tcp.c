@@ -67,6 +67,30 @@ static void a_web_browser_is_not_a_peer(void **state)
     send_bytes(*state, request, sizeof request - 1, ERR_PROTOCOL, "something else than a message");
 }
 
+/* Before it has said as much as the header of a message has. */
+static void another_program_is_quoted_however_little_it_says(void **state)
+{
+    static const struct {
+        const char *said, *text;
+    } programs[] = {
+        {"HTTP/1.0 400 Bad Request\r\n\r\n", "message: \"HTTP/1.0 400 Bad Request\""},
+        {"SSH-2.0-OpenSSH_9.2p1\r\n", "message: \"SSH-2.0-OpenSSH_9.2p1\""},
+        {"-ERR unknown command\n", "message: \"-ERR unknown command\""},
+        {"\x15\x03\x01", "message: \"\\x15\\x03\\x01\""},
+        {"h", "message: \"h\""},
+    };
+    struct pair *pair = *state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        pair->server.closed = 0;
+        const int fd = connect_bare(pair);
+        const size_t bytes = strlen(programs[i].said);
+        assert_int_equal(send(fd, programs[i].said, bytes, MSG_NOSIGNAL), bytes);
+        shutdown(fd, SHUT_WR);
+        expect_end(pair, ERR_PROTOCOL, programs[i].text);
+        close(fd);
+    }
+}
+
 static void another_protocol_version_is_named(void **state)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
@@ -292,6 +316,7 @@ int main(void)
     struct CMUnitTest tests[] = {
         cmocka_unit_test(random_bytes_are_not_a_message),
         cmocka_unit_test(a_web_browser_is_not_a_peer),
+        cmocka_unit_test(another_program_is_quoted_however_little_it_says),
         cmocka_unit_test(another_protocol_version_is_named),
         cmocka_unit_test(a_damaged_header_is_refused),
         cmocka_unit_test(a_body_beyond_the_limit_is_refused_before_it_comes),

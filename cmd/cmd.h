@@ -51,6 +51,7 @@ struct run_flags { /* one table: run_flags_object */
     int64_t keep_best;       /* evaluator: so many checkpoints */
     const char *best_metric; /* by this number of their evaluations */
     int log_level;           /* enum log_level */
+    double log_every_secs;   /* -1: not said */
     int log_format;          /* enum log_format */
     int on_sigterm;          /* enum on_sigterm */
     int launched;            /* enum launched */
@@ -94,6 +95,8 @@ struct command {
 };
 extern const struct command commands[];
 const struct command *find_command(const char *name); /* NULL: there is none */
+
+const char *version_text(void); /* "0.1.0+git861.b85447dff1a5" */
 
 int cmd_run(int argc, char **argv); /* no name: the flags begin at argv[1] */
 int cmd_help(int argc, char **argv);

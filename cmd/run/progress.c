@@ -159,7 +159,7 @@ static void log_step(struct progress *p, const struct run_view *v)
 {
     double examples_s = p->has_logged ? rate(p, v, p->logged) : 0;
     if (p->metrics) write_metrics(p, v, examples_s);
-    if (!p->draws) {
+    if (!p->draws && log_is_due(&p->pace, p->step_ns)) {
         char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
         describe(p, v, examples_s, text);
         log_line(LOG_INFO, "%s%s", text, left_text(p, v, left));

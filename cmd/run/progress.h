@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cmd/run/task_parts.h"
+#include "core/base/log.h"
 #include "core/cluster/task/worker.h"
 
 struct progress {
@@ -25,6 +26,7 @@ struct progress {
     struct step_time begun; /* the same, at its beginning; of the first: at its end */
     struct step_time first; /* where the speed is measured from */
     bool has_logged;
+    struct log_pace pace;
     uint64_t logged_step, drawn_ns;
     struct step_time logged;
     double first_step_unix; /* when the first step had been taken */

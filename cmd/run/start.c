@@ -41,6 +41,9 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     case FIELD_INT:
         word = arena_format(arena, "--%s=%lld", field->name, (long long)*(const int64_t *)value);
         break;
+    case FIELD_FLOAT:
+        word = arena_format(arena, "--%s=%.17g", field->name, *(const double *)value);
+        break;
     case FIELD_SECONDS:
         word =
             arena_format(arena, "--%s=%.17g", field->name, (double)*(const uint64_t *)value / 1000);

@@ -32,7 +32,8 @@ static struct {
     atomic_bool status_shown;
     enum log_format format;
     bool ends_at_terminal; /* set at start, though standard error is a pipe */
-} state = {.level = LOG_INFO};
+    double pace_s;         /* -1: as without log_set_pace() */
+} state = {.level = LOG_INFO, .pace_s = -1};
 
 struct line {
     char at[LOG_LINE_MAX];
@@ -212,6 +213,22 @@ bool log_is_terminal(void)
 void log_set_terminal(void)
 {
     state.ends_at_terminal = true;
+}
+
+void log_set_pace(double seconds)
+{
+    state.pace_s = seconds;
+}
+
+bool log_is_due(struct log_pace *pace, uint64_t now_ns)
+{
+    const double seconds = state.pace_s >= 0 ? state.pace_s : LOG_PACE_S;
+    const uint64_t free_lines = state.pace_s >= 0 ? 1 : LOG_PACED_FREE;
+    const bool is_soon = (double)(now_ns - pace->said_ns) < seconds * 1e9;
+    if (pace->said >= free_lines && is_soon) return false;
+    pace->said++;
+    pace->said_ns = now_ns;
+    return true;
 }
 
 void log_limited(struct log_limit *limit, uint64_t now_ms, enum log_level level, const char *format,

@@ -21,6 +21,22 @@ bool log_is_json(void);
 void log_set_level(enum log_level);
 void log_set_task(const char *task); /* copied; "" for none */
 void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of a wait that has a limit: a line about one that is long already is a warning. */
+enum { LOG_WAIT_LONG_MS = 30000 };
+static inline enum log_level log_wait_level(uint64_t waited_ms)
+{
+    return waited_ms < LOG_WAIT_LONG_MS ? LOG_INFO : LOG_WARNING;
+}
+/* Lines of one place that say how far something is: the first LOG_PACED_FREE of them come as they
+ * may, then one in LOG_PACE_S seconds; with log_set_pace() one in so many seconds from the first
+ * on, 0: all. */
+enum { LOG_PACED_FREE = 100, LOG_PACE_S = 1 };
+struct log_pace { /* zeroed: nothing has been said */
+    uint64_t said, said_ns;
+};
+void log_set_pace(double seconds);
+bool log_is_due(struct log_pace *, uint64_t now_ns); /* true: it is said */
+
 /* Of what happens over and over, as on a full disk, whether this time (from 1) is told: the first
  * five, then ever more seldom. */
 static inline bool log_again(uint64_t time)

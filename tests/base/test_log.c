@@ -146,6 +146,24 @@ static void of_lines_of_many_kinds_so_many_are_said(void **state)
                    "[0-9:.]+ lost\n$");
 }
 
+static int due_in(struct log_pace *pace, uint64_t from_ms, uint64_t to_ms)
+{
+    int due = 0;
+    for (uint64_t ms = from_ms; ms < to_ms; ms++) due += log_is_due(pace, ms * 1000000);
+    return due;
+}
+
+static void lines_about_steps_come_at_a_pace(void **state)
+{
+    struct log_pace by_itself = {0}, told = {0}, all = {0};
+    assert_int_equal(due_in(&by_itself, 1000, 11000), LOG_PACED_FREE + 9);
+    log_set_pace(2);
+    assert_int_equal(due_in(&told, 5000, 15000), 5);
+    log_set_pace(0);
+    assert_int_equal(due_in(&all, 5000, 15000), 10000);
+    log_set_pace(-1);
+}
+
 static void what_a_limit_leaves_out_is_for_debug(void **state)
 {
     struct capture capture;
@@ -258,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
         cmocka_unit_test_setup(a_limited_line_is_said_now_and_then_with_a_count, reset),
         cmocka_unit_test_setup(of_lines_of_many_kinds_so_many_are_said, reset),
+        cmocka_unit_test_setup(lines_about_steps_come_at_a_pace, reset),
         cmocka_unit_test_setup(what_a_limit_leaves_out_is_for_debug, reset),
         cmocka_unit_test_setup(control_characters_are_spelled_out, reset),
         cmocka_unit_test_setup(long_lines_are_cut_and_still_end, reset),

@@ -25,6 +25,7 @@ struct state {
     uint64_t last_step;            /* of the last own step */
     int standing;                  /* own steps in a row that brought no other number */
     int warnings;
+    struct log_pace pace;
 };
 
 static const struct field fields[] = {
@@ -87,11 +88,11 @@ static void warn_standstill(struct state *s, const struct run_view *view)
 }
 
 /* Tags and the line are TensorFlow's. */
-static err report(const struct run_view *view, double steps_per_s)
+static err report(struct state *s, const struct run_view *view, double steps_per_s)
 {
     const double gradients = (double)spec_replicas(view->spec, view->workers);
     const double examples_per_s = steps_per_s * gradients * (double)view->spec->data.batch_size;
-    log_line(LOG_INFO, "global_step/sec: %g", steps_per_s);
+    if (log_is_due(&s->pace, view->now_ns)) log_line(LOG_INFO, "global_step/sec: %g", steps_per_s);
     if (!view->events) return OK;
     events_begin_step(view->events, view->wall_s, view->global_step);
     events_scalar(view->events, "global_step/sec", steps_per_s);
@@ -119,7 +120,7 @@ static err stepped(void *state, const struct run_view *view, const struct occasi
     if (!s->has_since) return OK;
     const double steps_per_s = steps_per_second(s->since, s->begun);
     s->since = s->begun;
-    return steps_per_s > 0 ? report(view, steps_per_s) : OK;
+    return steps_per_s > 0 ? report(s, view, steps_per_s) : OK;
 }
 
 const struct hook hook_step_counter = {

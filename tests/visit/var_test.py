@@ -235,6 +235,16 @@ class Training(VarCase):
         self.assertGreater(float(self.var(cluster, "get", "hidden/bias[3]")), 1000)
         self.end(cluster)
 
+    def test_a_change_leaves_a_line_that_says_who_and_what(self):
+        cluster = self.start_endless(Plan(ps=1, workers=1))
+        self.var(cluster, "set", "hidden/bias[3]", "0.5")
+        self.var(cluster, "add", "hidden/bias", "0.25")
+        self.var(cluster, "set", "counter", "[1, 2]")
+        log = cluster.tasks["ps/0"].text()
+        for line in (r"set hidden/bias\[3\]: 0\.5", r"added to hidden/bias: 0\.25", "set counter: 2 numbers"):
+            self.assertRegex(log, rf" a visitor \(127\.0\.0\.1:\d+\) {line}\n")
+        self.end(cluster, "worker/0")
+
     def test_a_spoiling_change_is_refused(self):
         cluster = self.start_endless(Plan())
         done = self.run_var(cluster, "set", "logits/bias", "1e39")

@@ -74,6 +74,7 @@ struct ps_task {
     struct connection *connections;
     int strangers;
     struct log_limit refused, silent, wrong, unserved; /* lines about peers */
+    struct log_budget changes;                         /* and about what visitors change */
     uint64_t written;      /* fingerprint of the spec that it was given itself; 0: none */
     char spec[17];         /* fingerprint that all must have; "" until one is known */
     struct data_said data; /* likewise; of a chief, whose name is */
@@ -96,6 +97,7 @@ struct ps_task {
     struct visits *visits;
     struct visit_view shown; /* to visitors */
     bool has_told;           /* them the verdict */
+    uint64_t noted_ms;       /* when it was last told who is not here */
     uint64_t held_ns;        /* since when workers wait for a cut; 0: they do not */
 
     struct ps_trace *trace;  /* NULL until the first timeline */
@@ -134,7 +136,8 @@ void ps_task_refresh(struct ps_task *, int worker);
 err ps_task_apply(struct ps_task *, const struct action_apply *);
 err ps_task_advance(struct ps_task *, const struct action_advance *);
 void ps_task_take_back(struct ps_task *);
-/* Whether values may go ahead of their round: after links or visitors have changed. */
+/* Whether values may go ahead of their round: after links, or what visitors wait for, have changed.
+ */
 void ps_task_consider_advance(struct ps_task *);
 void ps_task_store_close(struct ps_task *);
 

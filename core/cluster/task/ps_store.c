@@ -493,16 +493,10 @@ static bool is_anybody_far(const struct ps_task *p)
     return false;
 }
 
-static bool is_visited(const struct ps_task *p)
-{
-    for (const struct connection *c = p->connections; c; c = c->next)
-        if (c->visitor != NOBODY_KNOWN) return true;
-    return false;
-}
-
 void ps_task_consider_advance(struct ps_task *p)
 {
-    const bool is_wanted = is_anybody_far(p) && !is_visited(p);
+    /* a change is made before the update of its round, to all or none of the values */
+    const bool is_wanted = is_anybody_far(p) && !visits_wait_for_round(p->visits);
     const bool can = !p->cannot_advance && !p->device->is_separate;
     ps_role_let_advance(p->task.role, is_wanted && can, &p->task.outbox);
 }

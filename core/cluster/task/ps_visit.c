@@ -1,4 +1,5 @@
 /* ps_visit.c - visitors of a ps: their links, and what they are shown of its memory. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -30,6 +31,34 @@ static void on_answer(void *context, int visitor, const struct message *answer)
     if (connection) send(connection, &m);
 }
 
+/* "hidden/kernel[3][4]" */
+static void name_changed(const struct ask *ask, char *ret, size_t size)
+{
+    const struct selection *selection = &ask->change.selection;
+    size_t used = (size_t)snprintf(ret, size, "%s", ask->name);
+    for (int i = 0; i < selection->index_count && used < size; i++)
+        used += (size_t)snprintf(ret + used, size - used, "[%lld]", (long long)selection->index[i]);
+}
+
+/* Whoever reaches a ps may do this, and who looks for the reason later finds it here. */
+static void on_changed(void *context, int visitor, const struct ask *ask, const struct shape *shape,
+                       double first)
+{
+    enum { CHANGES_TOLD = 20 /* in LOG_LIMITED_MS */, TEXT_MAX = 512 };
+    struct ps_task *p = context;
+    const struct connection *connection = connection_of(p, visitor);
+    const char *who = connection ? link_peer_name(connection->link) : "who has gone", *how = "set";
+    char text[TEXT_MAX], name[VISIT_NAME_MAX + 64], what[64];
+    name_changed(ask, name, sizeof name);
+    if (ask->verb == VERB_ADD) how = "added to";
+    if (shape->rank)
+        snprintf(what, sizeof what, "%lld numbers", (long long)shape_count(shape));
+    else
+        snprintf(what, sizeof what, "%.9g", first);
+    snprintf(text, sizeof text, "a visitor (%s) %s %s: %s", who, how, name, what);
+    log_budgeted(&p->changes, CHANGES_TOLD, clock_ms(), LOG_INFO, text);
+}
+
 static const char *on_scale(void *context, const int count[JOB_COUNT])
 {
     struct ps_task *p = context;
@@ -44,6 +73,7 @@ err ps_task_visit_open(struct ps_task *p)
         .scale = is_first ? on_scale : NULL,
         .change_limit_ms = p->task.options.limits.step_ms,
         .answer = on_answer,
+        .changed = on_changed,
         .context = p,
     };
     return visits_open(&options, &p->visits);
@@ -95,11 +125,21 @@ err ps_task_visit_greet(struct connection *connection)
     return OK;
 }
 
+/* Nobody sees values some of which are of the next step already. */
+static void settle(struct ps_task *p)
+{
+    ps_role_let_advance(p->task.role, false, &p->task.outbox);
+    task_flush(&p->task);
+}
+
 bool ps_task_visit_message(struct connection *connection, const struct message *m)
 {
     if (m->type != MESSAGE_ASK) return false;
-    visits_ask(connection->ps->visits, connection->visitor, m, clock_ms());
-    task_flush(&connection->ps->task);
+    struct ps_task *p = connection->ps;
+    settle(p);
+    visits_ask(p->visits, connection->visitor, m, clock_ms());
+    ps_task_consider_advance(p);
+    task_flush(&p->task);
     return true;
 }
 
@@ -163,9 +203,12 @@ void ps_task_visit_pump(struct ps_task *p)
     const uint64_t now_ms = clock_ms();
     if (!visits_wait_for_work(p->visits, now_ms) || !loop_begin_guests(loop)) return;
     bool has_more = true;
+    settle(p);
     while (has_more && !loop_guests_had_their_slice(loop))
         has_more = visits_work(p->visits, now_ms);
     loop_end_guests(loop, has_more);
+    ps_task_consider_advance(p);
+    task_flush(&p->task);
 }
 
 void ps_task_visit_applied(struct ps_task *p)

@@ -156,6 +156,9 @@ static err change(struct visits *v, struct ask *ask, const struct target *target
 static void make_change(struct visits *v, int visitor)
 {
     struct ask *ask = &v->visitors[visitor].ask;
+    const struct visits_options *o = &v->options;
+    const struct shape shape = ask->change.value.shape;
+    const double first = ask->change.value.count ? ask->change.value.at[0] : 0;
     struct target target;
     err e = visits_find(v, ask->name, &target);
     bool is_none = !e && target.kind == TARGET_NONE && !makes_anew(ask, target.kind);
@@ -166,6 +169,7 @@ static void make_change(struct visits *v, int visitor)
     } else if (is_none) {
         visits_answer_none(v, visitor);
     } else {
+        if (o->changed) o->changed(o->context, visitor, ask, &shape, first);
         ask->verb = VERB_GET; /* what is left of it */
         ask->since = 0;
         answer_target(v, visitor);

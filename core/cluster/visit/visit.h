@@ -52,6 +52,10 @@ struct visits_options {
     uint64_t change_limit_ms; /* how long a change may wait for its round (--step_timeout) */
     /* Receives every answer; may not call back. */
     void (*answer)(void *context, int visitor, const struct message *);
+    /* Hears of every change that was made, which took the value: its shape, and the first of its
+     * numbers. Optional. */
+    void (*changed)(void *context, int visitor, const struct ask *, const struct shape *,
+                    double first);
     /* Of ps/0: NULL: visits_scaled or visits_refuse_scale comes; or why nothing comes of it. */
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
     void *context;

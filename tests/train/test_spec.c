@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/train/spec/last_spec.h"
 #include "core/train/spec/spec.h"
 
 static const char good[] =
@@ -447,6 +448,57 @@ static void epochs_become_steps_of_all_workers_together(void **state)
     assert_int_equal(steps_of(more, 2, 50000, 1), 1100); /* 1100.0000000000002 in double */
 }
 
+static void assert_changes(const char *before, const char *now, const char *lines)
+{
+    char joined[4096] = "";
+    json_t *was = json_loads(before, 0, NULL), *is = json_loads(now, 0, NULL), *line;
+    json_t *changes = last_spec_changes(was, is);
+    size_t i;
+    assert_non_null(was);
+    assert_non_null(is);
+    json_array_foreach(changes, i, line)
+    {
+        strcat(joined, json_string_value(line));
+        strcat(joined, "\n");
+    }
+    assert_string_equal(joined, lines);
+    json_decref(changes);
+    json_decref(was);
+    json_decref(is);
+}
+
+static void what_has_changed_in_a_spec_is_a_line_a_key(void **state)
+{
+    assert_changes("{}", "{}", "");
+    assert_changes("{\"a\": 1}", "{\"a\": 1.0, \"b\": null}", "");
+    assert_changes("{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.001}}",
+                   "{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.0003}}",
+                   "optimizer.learning_rate: 0.001 -> 0.0003\n");
+    assert_changes("{\"train\": {\"epochs\": 1}}", "{\"train\": {\"last_step\": 7}}",
+                   "train.epochs: 1 -> (default)\ntrain.last_step: (default) -> 7\n");
+    assert_changes("{\"model\": [{\"units\": 1}, {\"units\": 2}]}",
+                   "{\"model\": [{\"units\": 1}, {\"units\": 3}]}", "model[1].units: 2 -> 3\n");
+    assert_changes("{\"m\": [\"auc\"]}", "{\"m\": [\"auc\", \"loss\"]}",
+                   "m: [\"auc\"] -> [\"auc\",\"loss\"]\n");
+}
+
+static void of_many_keys_that_changed_some_are_told(void **state)
+{
+    json_t *before = json_object(), *now = json_object(), *changes;
+    for (int i = 0; i < LAST_SPEC_LINES_MAX + 3; i++) {
+        char key[600];
+        snprintf(key, sizeof key, "%0*d", 500, i);
+        json_object_set_new(now, key, json_string(key));
+    }
+    changes = last_spec_changes(before, now);
+    assert_int_equal(json_array_size(changes), LAST_SPEC_LINES_MAX + 1);
+    assert_string_equal(json_string_value(json_array_get(changes, LAST_SPEC_LINES_MAX)),
+                        "and 3 keys more");
+    json_decref(changes);
+    json_decref(before);
+    json_decref(now);
+}
+
 static void every_field_of_the_spec_is_documented(void **state)
 {
     char *text = NULL;
@@ -482,6 +534,8 @@ int main(void)
         cmocka_unit_test(tasks_that_train_something_else_have_another),
         cmocka_unit_test(a_last_step_is_taken_as_it_is),
         cmocka_unit_test(epochs_become_steps_of_all_workers_together),
+        cmocka_unit_test(what_has_changed_in_a_spec_is_a_line_a_key),
+        cmocka_unit_test(of_many_keys_that_changed_some_are_told),
         cmocka_unit_test(every_field_of_the_spec_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

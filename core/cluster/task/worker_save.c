@@ -11,6 +11,7 @@
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/worker_inside.h"
 #include "core/train/checkpoint/bundle/file.h"
+#include "core/train/spec/last_spec.h"
 
 /* ---- the folder ---- */
 
@@ -55,6 +56,7 @@ static err open_once(struct worker_task *w, struct checkpoints **ret)
     err e = spec_keep_measured(
         w->options.spec, w->session.features ? w->session.features : w->options.spec->features,
         w->directory);
+    if (!e) e = last_spec_keep(w->options.spec, w->directory);
     if (!e) e = checkpoints_own(c, w->token, clock_unix_s());
     if (!e)
         *ret = c;

@@ -14,7 +14,9 @@
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/data/packing/packing.h"
+#include "kernels/device.h"
 #include "kernels/kernels.h"
+#include "net/coordinator/coordinator.h"
 #include "net/web/systems.h"
 
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
@@ -39,19 +41,45 @@ const struct command commands[] = {
     {0},
 };
 
+const char *version_text(void)
+{
+    return DTRAIN_VERSION DTRAIN_REVISION;
+}
+
+static void print_library(const char *name, const char *version)
+{
+    printf("    %-16s %s\n", name,
+           !version   ? "not built in"
+           : *version ? version
+                      : "not installed");
+}
+
+/* A driver that is there says who made it and for what, and what its libraries are. */
+static void print_cuda(void)
+{
+    struct gpus gpus;
+    const bool is_found = gpu_list(&gpus) == OK;
+    const bool is_absent = !is_found && strstr(error_text(), "built without") != NULL;
+    print_library("CUDA", is_absent ? NULL : is_found ? gpus.driver : error_text());
+}
+
 /* What this is made of, and which instructions it uses here. */
 int cmd_version(int argc, char **argv)
 {
     if (argc > 2)
         return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
     cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
-    const char *space = *DTRAIN_REVISION ? " " : "";
-    printf("dtrain %s%s%s\n", DTRAIN_VERSION, space, DTRAIN_REVISION);
+    printf("dtrain %s\n", version_text());
     printf("compiler: %s\n", DTRAIN_COMPILER);
     printf("arithmetic: %s\n", cpu_description());
-    const char *zstd = packing_zstd_version(), *urls = web_systems_version();
-    printf("libraries: jansson %s, zlib %s%s%s%s%s\n", jansson_version_str(), zlibVersion(),
-           zstd ? ", zstd " : "", zstd ? zstd : "", *urls ? ", " : "", urls);
+    printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());
+    printf("optional libraries:\n");
+    print_library("zstd", packing_zstd_version());
+    print_library("libcurl", web_library_version(WEB_CURL));
+    print_library("libcrypto", web_library_version(WEB_CRYPTO));
+    print_library("expat", web_library_version(WEB_EXPAT));
+    print_library("libzookeeper-mt", coordinator_zookeeper_version());
+    print_cuda();
     return EXIT_DONE;
 }
 

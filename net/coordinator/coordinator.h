@@ -40,6 +40,9 @@ err coordinator_open(const char *url, struct coordinator **ret);
 void coordinator_close(struct coordinator *); /* with all claims; NULL is fine */
 /* ERR_INPUT, without asking anybody. */
 err coordinator_check(const char *url);
+/* Of the library that zookeeper:// needs: what it is; "": it is not installed; NULL: not built in.
+ */
+const char *coordinator_zookeeper_version(void);
 /* The host of its first server, into an arena: the way there tells what address others see us by.
  */
 const char *coordinator_server(const char *url, struct arena *);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <zookeeper/zookeeper.h>
+#include <zookeeper/zookeeper_version.h>
 
 #include "core/base/clock.h"
 #include "net/coordinator/kind.h"
@@ -81,6 +82,12 @@ static err open_library(void)
     }
     zoo.set_debug_level(0);
     return OK;
+}
+
+/* The library itself does not say which it is. */
+const char *coordinator_zookeeper_version(void)
+{
+    return open_library() ? "" : "installed (headers of " ZOO_VERSION ")";
 }
 
 /* ---- the session ---- */

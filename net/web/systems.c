@@ -1,6 +1,10 @@
 /* systems.c - see systems.h. */
 #include "net/web/systems.h"
 
+#include <expat.h>
+#include <openssl/crypto.h>
+#include <string.h>
+
 #include "net/web/services.h"
 
 void web_systems_register(void)
@@ -11,7 +15,21 @@ void web_systems_register(void)
         file_system_register(&services[i]->files);
 }
 
-const char *web_systems_version(void)
+static const char *behind(const char *text, const char *begin)
 {
-    return http_version();
+    const size_t bytes = strlen(begin);
+    return strncmp(text, begin, bytes) == 0 ? text + bytes : text;
+}
+
+const char *web_library_version(enum web_library what)
+{
+    switch (what) {
+    case WEB_CURL:
+        return behind(http_version(), "libcurl/");
+    case WEB_CRYPTO:
+        return behind(OpenSSL_version(OPENSSL_VERSION), "OpenSSL ");
+    case WEB_EXPAT:
+        return behind(XML_ExpatVersion(), "expat_");
+    }
+    return NULL;
 }

@@ -6,7 +6,9 @@
  * asked. */
 void web_systems_register(void);
 
-/* "libcurl/7.88.1 ..."; "": this build has none. */
-const char *web_systems_version(void);
+/* Of the libraries that they need, by `what`: "7.88.1"; "": it is not installed; NULL: not built
+ * in. */
+enum web_library { WEB_CURL, WEB_CRYPTO, WEB_EXPAT };
+const char *web_library_version(enum web_library what);
 
 #endif

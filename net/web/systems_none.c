@@ -2,6 +2,8 @@
 #include "core/base/files/file_system.h"
 #include "net/web/systems.h"
 
+#include <stddef.h>
+
 static err open_none(const struct file_system *system, const char *path, struct file **ret)
 {
     char shown[PATH_BYTES_MAX];
@@ -20,7 +22,7 @@ void web_systems_register(void)
     file_system_register(&none);
 }
 
-const char *web_systems_version(void)
+const char *web_library_version(enum web_library what)
 {
-    return "";
+    return NULL;
 }

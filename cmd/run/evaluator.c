@@ -189,8 +189,8 @@ static err watch_ps(struct evaluator *v)
                     flag, trouble);
     if (now_ms - v->noted_ms < NOTE_MS) return OK;
     v->noted_ms = now_ms;
-    log_line(LOG_INFO, "waiting for ps/0 at %s: %s, %.0f s of %.0f s", address, trouble, waited,
-             limit);
+    log_line(log_wait_level(now_ms - v->absent_ms), "waiting for ps/0 at %s: %s, %.0f s of %.0f s",
+             address, trouble, waited, limit);
     return OK;
 }
 
@@ -203,14 +203,10 @@ static err end(struct evaluator *v, int *ret_code)
         log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
                  v->run->spec.train.checkpoint_dir);
     *ret_code = verdict->code;
-    if (verdict->code != EXIT_DONE)
-        log_line(LOG_ERROR, "%s (exit code %d)",
-                 verdict->text[0] ? verdict->text : "the job failed", verdict->code);
-    else if (v->last)
-        return fail(v->last, "%s", v->last_text);
-    else if (v->check)
-        return fail(v->check, "the last evaluation: %s", v->check_text);
-    return OK;
+    report_end(verdict->code, verdict->text);
+    if (verdict->code != EXIT_DONE) return OK;
+    if (v->last) return fail(v->last, "%s", v->last_text);
+    return v->check ? fail(v->check, "the last evaluation: %s", v->check_text) : OK;
 }
 
 /* SIGUSR1: what it does and waits for. */

@@ -473,6 +473,7 @@ static err start_all(struct launch *launch)
     launch->children[0].err.hear = hear_roster;
     launch->children[0].err.context = launch;
     launch->children[0].err.mark = ROSTER_LINE_MARK;
+    report_version(launch->run);
     tell_tasks(launch, "started");
     return OK;
 }

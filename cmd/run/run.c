@@ -171,6 +171,7 @@ err run_open(struct run *run, int argc, char **argv)
                     &paths));
     log_set_format((enum log_format)run->flags.log_format);
     log_set_level((enum log_level)run->flags.log_level);
+    log_set_pace(run->flags.log_every_secs);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
     if (run->flags.ssh)

@@ -60,6 +60,7 @@ err open_device(const struct run *run, struct device *ret)
     const struct device_request request = request_of(run);
     struct device_answer answer;
     TRY(device_request_open(&request, ret, &answer));
+    report_version(run);
     if (!is_ps(&run->cluster)) report_device(&answer, request.spec, request.local_index == 0);
     return OK;
 }
@@ -120,6 +121,7 @@ err open_training_devices(const struct run *run, struct task_devices *ret)
     const struct device_request request = request_of(run);
     struct device_answer answer;
     TRY(task_devices_open(&request, ret, &answer));
+    report_version(run);
     report_device(&answer, request.spec, request.local_index == 0);
     if (!answer.is_gpu) report_quota(run, &request);
     return OK;
@@ -179,10 +181,25 @@ err run_move(struct run *run, struct next_life *next)
     return OK;
 }
 
+void report_version(const struct run *run)
+{
+    static bool is_told;
+    if (!is_told && run->flags.launched == LAUNCHED_NO)
+        log_line(LOG_INFO, "dtrain %s", version_text());
+    is_told = true;
+}
+
+void report_end(int code, const char *text)
+{
+    const bool is_asked_for = code == EXIT_INTERRUPTED || code == EXIT_TERMINATED;
+    if (code == EXIT_DONE) return;
+    log_line(is_asked_for ? LOG_INFO : LOG_ERROR, "%s (exit code %d)",
+             text[0] ? text : "the job failed", code);
+}
+
 int report_verdict(const struct task *t)
 {
-    if (t->code != EXIT_DONE)
-        log_line(LOG_ERROR, "%s (exit code %d)", t->text[0] ? t->text : "the job failed", t->code);
+    report_end(t->code, t->text);
     if (t->code == EXIT_TIMEOUT) log_line(LOG_INFO, "see dtrain help timeouts");
     return t->code;
 }

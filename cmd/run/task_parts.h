@@ -43,6 +43,11 @@ struct next_life {
 /* The cluster as it is from then on; a task that has no place in it says so. ERR_INPUT. */
 err run_move(struct run *, struct next_life *);
 
+/* Which program writes the lines below, for whoever reads them later: once, as soon as it can do
+ * what it is asked to. Tasks of a launcher are the same one. */
+void report_version(const struct run *);
+/* Says why a job ended, unless it is done: an end that somebody asked for is no error. */
+void report_end(int code, const char *text);
 /* Says why the task ended unless it is done; returns its exit code. */
 int report_verdict(const struct task *);
 

@@ -18,6 +18,27 @@ static struct message saying(uint32_t type, uint32_t code, const char *text)
         .type = type, .code = code, .body = text, .body_bytes = (uint32_t)strlen(text)};
 }
 
+/* Every 10 s; from 30 s on as warnings, but of what may well take so long. */
+static void a_wait_is_told_and_becomes_a_warning(void **state)
+{
+    enum { SECOND = 1000, LIMIT_S = 100 };
+    for (int usual = 0; usual < 2; usual++) {
+        struct outbox out = {0};
+        struct patience patience;
+        char text[ACTION_TEXT_MAX];
+        const struct awaited awaited = {"ps/0", LIMIT_S * SECOND, usual};
+        int ms = SECOND;
+        patience_begin(&patience, 0);
+        for (; !patience_is_over(&patience, &awaited, &out, text); ms += SECOND)
+            patience_tick(&patience, (uint64_t)ms);
+        assert_string_equal(text, "waited 100 s for ps/0");
+        assert_int_equal(out.count, LIMIT_S / 10 - 1);
+        for (int i = 0; i < out.count; i++)
+            assert_int_equal(out.at[i].log.is_warning, i >= 2 && !usual);
+        outbox_free(&out);
+    }
+}
+
 static void codes_of_the_table_are_taken_as_they_are(void **state)
 {
     char text[ACTION_TEXT_MAX];
@@ -172,6 +193,7 @@ static void a_ps_awaits_an_answer_of_each_worker_and_tells_it_again(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_is_told_and_becomes_a_warning),
         cmocka_unit_test(codes_of_the_table_are_taken_as_they_are),
         cmocka_unit_test(any_other_code_becomes_that_of_a_lost_peer),
         cmocka_unit_test(roles_end_with_codes_of_the_table_and_pass_on_no_others),

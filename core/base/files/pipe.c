@@ -60,7 +60,7 @@ static err await(const char *path, int descriptor)
             return fail(ERR_TIMEOUT, "%s: nothing came for %d s", path, PIPE_SILENT_MS / 1000);
         if (now_ms - noted_ms < NOTE_MS) continue;
         noted_ms = now_ms;
-        log_line(LOG_INFO, "waiting for what comes from %s, %llu s of %d s", path,
+        log_line(log_wait_level(waited_ms), "waiting for what comes from %s, %llu s of %d s", path,
                  (unsigned long long)waited_ms / 1000, PIPE_SILENT_MS / 1000);
     }
 }

@@ -81,7 +81,17 @@ void outbox_log(struct outbox *out, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    outbox_add_log(out, (struct action_log){outbox_text(out, text)});
+    outbox_add_log(out, (struct action_log){outbox_text(out, text), false});
+}
+
+void outbox_warn(struct outbox *out, const char *format, ...)
+{
+    char text[ACTION_TEXT_MAX];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    outbox_add_log(out, (struct action_log){outbox_text(out, text), true});
 }
 
 void outbox_breach(struct outbox *out, bool is_of_number, const char *format, ...)
@@ -196,18 +206,26 @@ void patience_renew(struct patience *p)
     p->since_ms = p->noted_ms = p->now_ms;
 }
 
-bool patience_is_over(struct patience *p, const char *what, uint64_t limit_ms, struct outbox *out,
+static void note(const struct patience *p, const struct awaited *a, struct outbox *out)
+{
+    const unsigned long long waited_ms = p->now_ms - p->since_ms, limit_s = a->limit_ms / 1000;
+    if (log_wait_level(waited_ms) == LOG_WARNING && !a->is_usual)
+        outbox_warn(out, "waiting for %s, %llu s of %llu s", a->what, waited_ms / 1000, limit_s);
+    else
+        outbox_log(out, "waiting for %s, %llu s of %llu s", a->what, waited_ms / 1000, limit_s);
+}
+
+bool patience_is_over(struct patience *p, const struct awaited *a, struct outbox *out,
                       char ret_text[ACTION_TEXT_MAX])
 {
     unsigned long long waited_ms = p->now_ms - p->since_ms;
-    if (waited_ms >= limit_ms) {
-        snprintf(ret_text, ACTION_TEXT_MAX, "waited %llu s for %s", waited_ms / 1000, what);
+    if (waited_ms >= a->limit_ms) {
+        snprintf(ret_text, ACTION_TEXT_MAX, "waited %llu s for %s", waited_ms / 1000, a->what);
         return true;
     }
     if (p->now_ms - p->noted_ms >= NOTE_MS) {
         p->noted_ms = p->now_ms;
-        outbox_log(out, "waiting for %s, %llu s of %llu s", what, waited_ms / 1000,
-                   (unsigned long long)limit_ms / 1000);
+        note(p, a, out);
     }
     return false;
 }

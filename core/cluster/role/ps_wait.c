@@ -317,11 +317,10 @@ static bool somebody_waits(const struct ps_role *p)
     return false;
 }
 
-static void watch_wait(struct ps_role *p, const char *what, uint64_t limit_ms, struct outbox *out)
+static void watch_wait(struct ps_role *p, const struct awaited *a, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (patience_is_over(&p->patience, what, limit_ms, out, text))
-        ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
+    if (patience_is_over(&p->patience, a, out, text)) ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
 }
 
 void ps_watch(struct ps_role *p, struct outbox *out)
@@ -339,15 +338,14 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     int here;
     if (!name_missing(p, missing, sizeof missing, &here)) {
         snprintf(what, sizeof what, "worker/%d to evaluate (--end_timeout)", ps_chief(p));
-        watch_wait(p, what, p->options.limits.end_ms, out);
+        watch_wait(p, &(struct awaited){what, p->options.limits.end_ms, true}, out);
         return;
     }
     bool is_slow = here > 0; /* else all are gone, and are excused before this limit */
     snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
              is_slow ? "--step_timeout" : "train.worker_timeout_secs");
-    watch_wait(p, what,
-               is_slow ? p->options.limits.step_ms
-                       : p->options.limits.start_ms + p->config.worker_timeout_ms,
+    const uint64_t absent_ms = p->options.limits.start_ms + p->config.worker_timeout_ms;
+    watch_wait(p, &(struct awaited){what, is_slow ? p->options.limits.step_ms : absent_ms, false},
                out);
 }
 

@@ -96,8 +96,9 @@ const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its 
 
 /* The body of a SCALE or a MOVE, in the outbox. */
 void message_say_roster(struct message *, const struct roster *, struct outbox *);
-/* ACTION_LOG, ACTION_BREACH, and ACTION_END with the verdict. */
+/* ACTION_LOG, one that is a warning, ACTION_BREACH, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void outbox_warn(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_breach(struct outbox *, bool is_of_number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void outbox_end(struct outbox *, int code, const char *text);
@@ -111,7 +112,8 @@ void message_say_verdict(struct message *, int code, const char *name, const cha
 void message_text(const struct message *,
                   char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
 
-/* How long a role has been waiting. Says every 10 s for what.
+/* How long a role has been waiting. Says every 10 s for what, after
+ * 30 s as a warning.
  *
  * A role's time, by which it keeps all its limits, is time in which its task runs: while the task
  * stands still (a stopped container, Ctrl-Z) it hears of nobody, and nobody is late for it. */
@@ -123,8 +125,13 @@ enum { STANDSTILL_MS = 1000 }; /* between two ticks: the task was not running */
 void patience_begin(struct patience *, uint64_t clock_ms);
 void patience_tick(struct patience *, uint64_t clock_ms);
 void patience_renew(struct patience *); /* what was waited for has come */
-/* true: limit_ms is over, ret_text says what was waited for */
-bool patience_is_over(struct patience *, const char *what, uint64_t limit_ms, struct outbox *,
+struct awaited {
+    const char *what;
+    uint64_t limit_ms;
+    bool is_usual; /* also where it takes long: that others end, or that it is evaluated */
+};
+/* true: its limit is over, ret_text says what was waited for */
+bool patience_is_over(struct patience *, const struct awaited *, struct outbox *,
                       char ret_text[ACTION_TEXT_MAX]);
 
 struct role;

@@ -90,8 +90,8 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     name_awaited(w, awaited, sizeof awaited);
     if (wait.is_chiefs) snprintf(chief, sizeof chief, "%d", worker_chief(w));
     snprintf(what, sizeof what, "%s %s%s (%s)", awaited, wait.what, chief, wait.flag);
-    if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
-        worker_end(w, EXIT_TIMEOUT, text, out);
+    const struct awaited a = {what, wait.limit_ms, w->phase == FINISHING};
+    if (patience_is_over(&w->patience, &a, out, text)) worker_end(w, EXIT_TIMEOUT, text, out);
 }
 
 /* Who set the limit has told what it missed, and may not see why: a worker that it waits for can be

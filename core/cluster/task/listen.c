@@ -85,7 +85,10 @@ err task_listen(const struct task_options *options, const struct link_events *ev
         const uint64_t left_ms = limit_ms - waited_ms, wanted_ms = task_retry_ms(tries);
         pause_ms(wanted_ms < left_ms ? wanted_ms : left_ms);
     }
-    log_line(noted_ms ? LOG_INFO : LOG_DEBUG, "listens at %s", real);
+    /* Nobody calls a worker, and whoever handed a socket on knows where that is. */
+    const bool is_called = options->cluster->job == JOB_PS &&
+                           !(options->listen && strncmp(options->listen, "fd:", 3) == 0);
+    log_line(noted_ms || is_called ? LOG_INFO : LOG_DEBUG, "listens at %s", real);
     const err e = tell(options, real);
     if (!e) return OK;
     transport_tcp.unlisten(*ret);

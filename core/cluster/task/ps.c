@@ -13,6 +13,7 @@
 #include "core/cluster/role/verdict.h"
 
 enum {
+    NOTE_MS = 10000,        /* between two lines about a chief that is not here */
     START_GRACE_MS = 10000, /* a chief that is here waits for another ps, and names it first */
 };
 
@@ -286,8 +287,6 @@ static void greet(struct connection *connection, const struct message *m)
                                      : fail(ERR_PROTOCOL, "the first message is not HELLO");
     if (!e && is_visitor) {
         e = ps_task_visit_greet(connection);
-        ps_task_consider_advance(connection->ps);
-        task_flush(&connection->ps->task);
     } else if (!e) {
         e = greet_worker(connection, m);
     }
@@ -414,14 +413,54 @@ static const struct link_events events = {
     .closed = on_closed,
 };
 
+/* "; worker/2, worker/3 are not here either", as far as there is room for it */
+static const char *others_text(const struct task *t, int chief, char *text, size_t size)
+{
+    size_t used = 0;
+    int count = 0;
+    char name[TASK_NAME_MAX];
+    text[0] = '\0';
+    for (int w = 0; w < t->peer_count; w++) {
+        if (w == chief || t->peers[w].is_up) continue;
+        if (used + TASK_NAME_MAX + sizeof ", ... are not here either" < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", count ? ", " : "; ",
+                                     task_name(JOB_WORKER, w, name));
+        else if (text[used - 1] != '.')
+            used += (size_t)snprintf(text + used, size - used, ", ...");
+        count++;
+    }
+    if (count) snprintf(text + used, size - used, " %s not here either", count > 1 ? "are" : "is");
+    return text;
+}
+
+static void note_absent(struct ps_task *p, int chief, uint64_t waited_ms, uint64_t limit_ms)
+{
+    const struct task *t = &p->task;
+    char others[ACTION_TEXT_MAX], address[ADDRESS_MAX];
+    cluster_find(t->options.cluster, JOB_WORKER, chief, address);
+    log_line(log_wait_level(waited_ms),
+             "waiting for the chief, worker/%d at %s%s, %llu s of %llu s (--start_timeout)%s",
+             chief, address, t->peers[chief].is_up ? ", to set this ps up" : "",
+             (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000,
+             others_text(t, chief, others, sizeof others));
+}
+
 /* One that is here has begun to wait for the others before it came. */
 static void watch_chief(struct task *t, uint64_t now_ms)
 {
+    struct ps_task *p = (struct ps_task *)t;
     const int chief = ps_role_chief(t->role);
     const struct peer *peer = &t->peers[chief];
     const uint64_t since_ms = peer->is_up ? peer->came_ms : t->started_ms;
     const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
-    if (ps_role_is_set_up(t->role) || now_ms - since_ms < limit_ms) return;
+    if (ps_role_is_set_up(t->role)) return;
+    if (now_ms - since_ms < limit_ms) {
+        const uint64_t told_ms = p->noted_ms > since_ms ? p->noted_ms : since_ms;
+        if (now_ms - told_ms < NOTE_MS) return;
+        p->noted_ms = now_ms;
+        note_absent(p, chief, now_ms - since_ms, limit_ms);
+        return;
+    }
     task_end(t, fail(ERR_TIMEOUT, "the chief (worker/%d at %s) %s within %llu s (--start_timeout)",
                      chief, t->options.cluster->hosts[JOB_WORKER].at[chief],
                      peer->is_up ? "did not set this ps up" : "did not come",

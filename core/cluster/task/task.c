@@ -249,8 +249,8 @@ static void carry_out(struct task *t, const struct action *a)
         send_message(t, &a->send);
         break;
     case ACTION_LOG:
-        log_budgeted(&t->lines, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(), LOG_INFO,
-                     a->log.text);
+        log_budgeted(&t->lines, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(),
+                     a->log.is_warning ? LOG_WARNING : LOG_INFO, a->log.text);
         break;
     case ACTION_BREACH:
         log_limited(&t->breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);

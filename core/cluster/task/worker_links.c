@@ -29,6 +29,15 @@ static void note_trouble(struct worker_task *w, int ps, const char *why)
     snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
 }
 
+/* Of one that has not greeted. */
+static void note_end(struct worker_task *w, int ps, err why)
+{
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s%s", error_text(),
+             why == ERR_PROTOCOL ? ": another program listens there" : "");
+    note_trouble(w, ps, text);
+}
+
 static void plan_retry(struct worker_task *w, int ps)
 {
     struct peer *peer = &w->task.peers[ps];
@@ -327,7 +336,7 @@ static void on_closed(void *context, struct link *link, err why)
         return;
     }
     if (peer->is_up || w->task.has_ended) return;
-    note_trouble(w, attempt->ps, error_text());
+    note_end(w, attempt->ps, why);
     if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
         second_closed(w, attempt, why);
         return;
@@ -343,6 +352,9 @@ static const struct link_events events = {
     .closed = on_closed,
 };
 
+/* A ps answers at once what it is told first. */
+static const char silent[] = "it takes connections and says nothing (is it another program?)";
+
 /* Who is not there yet, every 10 s, and the limit. */
 static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
 {
@@ -353,16 +365,17 @@ static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
     uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;
     char address[ADDRESS_MAX];
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
+    const char *trouble = peer->trouble;
+    if (!*trouble) trouble = w->tcp[ps].link ? silent : "no answer yet";
     if (waited_ms >= limit_ms)
-        task_end(&w->task,
-                 fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
-                      "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
-                      peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
-                      peer->was_up ? "--restart_timeout" : "--start_timeout", peer->trouble));
+        task_end(&w->task, fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
+                                "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
+                                peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
+                                peer->was_up ? "--restart_timeout" : "--start_timeout", trouble));
     else if (now_ms - w->noted_ms >= NOTE_MS)
-        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %llu s", ps, address,
-                 peer->trouble[0] ? peer->trouble : "no answer yet",
-                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
+        log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s", ps,
+                 address, trouble, (unsigned long long)waited_ms / 1000,
+                 (unsigned long long)limit_ms / 1000);
 }
 
 void worker_tick_links(struct task *t, uint64_t now_ms)

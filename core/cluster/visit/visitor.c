@@ -291,7 +291,8 @@ err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
                         host->trouble);
         if (now_ms - noted_ms < NOTE_MS) continue;
         noted_ms = now_ms;
-        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %.3g s (--timeout)", host->index,
+        log_line(log_wait_level(now_ms - started_ms),
+                 "waiting for ps/%d at %s: %s, %llu s of %.3g s (--timeout)", host->index,
                  address_of(host, address), host->trouble,
                  (unsigned long long)(now_ms - started_ms) / 1000, (double)limit_ms / 1000);
     }

@@ -502,7 +502,8 @@ static err check_start(struct fed *f)
                     address_of(f), (unsigned long long)limit_ms / 1000, f->trouble);
     if (now_ms - f->noted_ms < NOTE_MS) return OK;
     f->noted_ms = now_ms;
-    log_line(LOG_INFO, "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
+    log_line(log_wait_level(waited_ms),
+             "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
              address_of(f), f->trouble[0] ? f->trouble : "no answer yet",
              (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
     return OK;
@@ -579,8 +580,9 @@ err fed_note_late(struct fed *f)
         pthread_mutex_lock(&f->lock);
         snprintf(trouble, sizeof trouble, "%s", f->is_here ? "it reads" : f->trouble);
         pthread_mutex_unlock(&f->lock);
-        log_line(LOG_INFO, "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f),
-                 trouble, (unsigned long long)waited_s);
+        log_line(log_wait_level(now_ms - f->waits_ms),
+                 "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f), trouble,
+                 (unsigned long long)waited_s);
     }
     return fail(ERR_PEER, "no batch yet");
 }

@@ -243,7 +243,7 @@ class Training(VarCase):
         log = cluster.tasks["ps/0"].text()
         for line in (r"set hidden/bias\[3\]: 0\.5", r"added to hidden/bias: 0\.25", "set counter: 2 numbers"):
             self.assertRegex(log, rf" a visitor \(127\.0\.0\.1:\d+\) {line}\n")
-        self.end(cluster, "worker/0")
+        self.end(cluster)
 
     def test_a_spoiling_change_is_refused(self):
         cluster = self.start_endless(Plan())

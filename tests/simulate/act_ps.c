@@ -220,11 +220,19 @@ static void check_divisor(struct world *world, const struct actor *ps, const int
               gradients);
 }
 
+/* Where ps/0 decides: it has taken a gradient in a round that this ps was through without it. */
+static bool is_late(struct world *world, const struct actor *ps, const struct action_apply *action)
+{
+    return ps->index && world->profile.drops_gradients && ps->config.is_sync &&
+           action->step < node_of(world, *ps->store)->step;
+}
+
 static void check_round(struct world *world, const struct actor *ps,
                         const struct action_apply *action)
 {
     const struct node *node = node_of(world, *ps->store);
     check_divisor(world, ps, action->workers, action->worker_count, action->gradients);
+    if (is_late(world, ps, action)) return;
     if (ps->config.is_sync && action->step != node->step)
         blame(world, "%s applies round %llu at step %llu", actor_name(ps),
               (unsigned long long)action->step, (unsigned long long)node->step);
@@ -288,7 +296,8 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
         if (ps->config.takes_all && !world->blame[0]) note_hash(world, gradients[i]);
     }
     if (world->blame[0]) return;
-    const struct update update = {gradients, action->worker_count, world->profile.workers};
+    const struct update update = {gradients, action->worker_count, world->profile.workers,
+                                  is_late(world, ps, action)};
     check_pieces(world, ps, action, nodes_hash(&world->nodes, *ps->store, &update));
     *ps->store = nodes_apply(&world->nodes, *ps->store, &update);
     ps->advanced = 0;

@@ -33,10 +33,18 @@ static bool all_linked(struct world *world)
 
 /* ---- checkpoints ---- */
 
-static void check_ledger(struct world *world, const struct shard *shard, int worker)
+static void check_ledger(struct world *world, const struct shard *first, const struct shard *shard,
+                         int worker)
 {
     const struct node *node = node_of(world, shard->node);
     const struct ledger *ledger = &shard->ledger[worker];
+    const uint64_t owed = first->ledger[worker].taken;
+    const bool is_written_off = ledger->taken < owed && ledger->received >= owed;
+    if (world->profile.drops_gradients && is_written_off)
+        blame(world,
+              "the shard of ps/%d lacks push %llu of worker/%d, and its ledger says that it is not "
+              "to come",
+              shard->ps, (unsigned long long)owed, worker);
     if (ledger->taken != node->sequences[worker] || ledger->received < ledger->taken)
         blame(world,
               "the shard of ps/%d has push %llu of worker/%d, and its ledger says %llu taken of "
@@ -180,7 +188,8 @@ void check_publish(struct world *world, const struct checkpoint *checkpoint)
         check_step(world, shard, checkpoint->step);
         if (shard->ps == 0) check_coverage(world, shard);
         check_shards(world, &checkpoint->shards[0], shard, checkpoint->step);
-        for (int w = 0; w < world->profile.workers; w++) check_ledger(world, shard, w);
+        for (int w = 0; w < world->profile.workers; w++)
+            check_ledger(world, &checkpoint->shards[0], shard, w);
     }
     for (int ps = 0; ps < world->profile.ps_count; ps++)
         if (!is_there[ps] && (world->profile.has_variables[ps] || ps == 0))

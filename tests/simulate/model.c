@@ -63,7 +63,7 @@ int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
     struct node node = nodes->at[parent];
     node.hash = updated_hash(node.hash, node.step, update);
     node.parent = parent;
-    node.step++;
+    node.step += !update->is_late;
     node.updates++;
     node.has_everybody = node.has_everybody && update->count == update->workers;
     node.used = update->gradients[0]->data;
@@ -106,7 +106,7 @@ void undisturbed_hashes(const struct undisturbed *u, uint64_t ret_hashes[PS_MAX]
             contents[w] = (struct content){.worker = w, .hash = gradient_hash(w, step, seen)};
             gradients[w] = &contents[w];
         }
-        const struct update update = {gradients, u->workers, u->workers};
+        const struct update update = {gradients, u->workers, u->workers, false};
         for (int i = 0; i < u->ps_count; i++)
             ret_hashes[i] = updated_hash(ret_hashes[i], step, &update);
     }

@@ -84,6 +84,7 @@ int nodes_begin(struct nodes *, int parent, int ps, uint64_t generation);
 struct update {
     const struct content *const *gradients; /* [count], in worker order */
     int count, workers;
+    bool is_late; /* of an earlier step, which stays where it is */
 };
 int nodes_apply(struct nodes *, int parent, const struct update *);
 uint64_t nodes_hash(const struct nodes *, int parent, const struct update *); /* of what comes */

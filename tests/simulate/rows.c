@@ -248,7 +248,8 @@ static void check_age(struct world *world, struct actor *worker, int ps, const s
 {
     const struct node *dense = node_of(world, worker->seen[ps]);
     if (rows->hash == dense->hash) return;
-    if (world->profile.config.is_sync) /* others have gone on: nothing must come of the step */
+    /* others have gone on, and not by what was late alone: nothing must come of the step */
+    if (world->profile.config.is_sync && rows->step != dense->step)
         worker->computed.is_mixed = true;
     else if (rows->updates < dense->updates)
         blame(world, "%s computes from rows of ps/%d that are %d updates older than its values",

@@ -67,6 +67,20 @@ static const uint64_t regressions_of_saves[] = {
     22571, /* of a chief that ps/0, back and empty, did not know as one, and did not answer */
 };
 
+/* The same with workers that come back late and tasks that stand still. */
+static const uint64_t regressions_of_waits[] = {
+    36836, /* ps/0 had gone on without it, and did not say so before the cut was over */
+    28210, /* the same where it had shown that push to others */
+    35330, /* the same at the end of a job with backup workers */
+    44388, /* the same with parts */
+    28970, /* a push that was late at one ps waited for a round of workers whose batch was late */
+    17990, /* the same of another life */
+    49709, /* the same where the job ended */
+    38364, /* ps/0 waited for a worker that brought another ps what that lacked */
+    52938, /* the same of another life */
+    59249, /* the same with more gradients than workers */
+};
+
 /* A worker came back late, and one ps applied its push and another one did not. */
 static const uint64_t regressions_of_returns[] = {
     3139,  /* asynchronous: ps/0 made a cut, had given its ticket away and dropped the push */
@@ -158,6 +172,8 @@ static void what_went_wrong_once_goes_right(void **state)
         .has_no_standstill = true, .has_no_moves = true, .has_no_leaving = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
+    as = (struct run_options){.has_no_moves = true, .has_no_leaving = true};
+    go_right(regressions_of_waits, sizeof regressions_of_waits / sizeof *regressions_of_waits, &as);
     as = (struct run_options){0};
     go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,
              &as);

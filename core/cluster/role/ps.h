@@ -26,7 +26,7 @@
  * once all others have finished another worker gets it. Should the first one then turn out to have
  * shown its push to another ps (JOIN_OWED), ps/0 takes it beyond last_step: what one has, all get.
  * Synchronous, a push that comes after its round is dropped by ps/0 alone, which is shown it first
- * where it may do that; another ps takes it in the round that is open.
+ * where it may do that; another ps applies it beside its rounds, as soon as it comes.
  *
  * Parts: a push may come in parts, in any order. What has come of every worker of a round is summed
  * at once and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that
@@ -50,7 +50,9 @@
  * same step, and it takes its part. The others take theirs when everything that ps/0 took has
  * reached them. RESUME lets ps/0 answer again. So all shards belong to one global step in every
  * mode, and the pause is about one step of the slowest worker. One worker is answered all the same:
- * whose last life died between two ps, as only it can bring the others what they wait for.
+ * whose last life died between two ps, as only it can bring the others what they wait for. And each
+ * that joins hears what has come of it (in asynchronous training not where its push would get ahead
+ * of the others' cuts), so that it can tell those that wait for it in a round which is over here.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_H
 #define CORE_CLUSTER_ROLE_PS_H

@@ -9,11 +9,13 @@
 #include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 
-/* A gradient for an older round, which ended without it, will be dropped. */
+/* A gradient for an older round, which ended without it, will be dropped; and who wants values of a
+ * later step brings nothing for this one. */
 static bool computes(const struct ps_role *p, const struct member *m)
 {
+    const bool is_past = m->wants_values && m->wanted_step > p->step;
     return m->holds_ticket && member_is_here(m) &&
-           (!p->config.is_sync || m->ticket_step == p->step);
+           (!p->config.is_sync || (m->ticket_step == p->step && !is_past));
 }
 
 /* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
@@ -139,10 +141,12 @@ static enum arrival all_arrived(const struct ps_role *p)
     return all;
 }
 
-/* What ps/0 has dropped does not come here any more. */
+/* What ps/0 has dropped does not come here any more; what it has taken does. */
 static void note_dropped(struct ledger *here, const struct ledger *first)
 {
-    if (here->received < first->received) here->received = first->received;
+    const bool lacks = here->received < first->taken;
+    const uint64_t come = lacks ? first->taken - 1 : first->received;
+    if (here->received < come) here->received = come;
 }
 
 /* A push that waits for a later round is not in the values yet: it must come again after a restore.
@@ -219,6 +223,7 @@ void ps_resume(struct ps_role *p, struct outbox *out)
     end_holding(p, out);
     tell_saved(p, out);
     late_joins(p, out);
+    ps_apply_ready_rounds(p, out);
     ps_answer_waiting(p, out);
 }
 

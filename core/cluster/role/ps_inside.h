@@ -67,7 +67,6 @@ struct member {
     bool is_told;      /* held: what became of its gradient, by this link */
     bool has_returned; /* its last ticket, unused: it had no batch */
     bool makes_good;   /* others wait for what its last life showed to some ps only */
-    bool is_late;      /* PUSH_WAITS: its round is over, and the others' is not complete by it */
     bool is_owed;      /* the next ticket is for a push that another ps has */
 
     uint64_t wanted_step; /* wants_values: not before this step */

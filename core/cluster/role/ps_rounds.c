@@ -187,7 +187,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     struct member *member = &p->members[worker];
     if (p->phase != SERVING || member->has_left) return;
     bool comes_again = m->sequence > member->ledger.received;
-    if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
+    if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again && !p->config.is_sync) {
         member->late_join =
             (struct message){.type = MESSAGE_JOIN, /* the push would cross the cut */
                              .code = m->code,
@@ -264,7 +264,6 @@ static bool is_round_full(const struct ps_role *p)
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         const uint32_t gradients = ps_config_gradients(&p->config, p->options.workers, w);
-        if (ps_is_in_round(p, w) && m->is_late) continue;
         if (m->standing == COUNTED_ON || ps_is_in_round(p, w)) left += gradients;
         if (ps_is_in_round(p, w)) come += gradients;
     }
@@ -318,10 +317,12 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     ps_answer_waiting(p, out);
 }
 
-/* At most one round per worker can be full, and as many void. */
+/* At most one round per worker can be full, and as many void. While the others come to its cut,
+ * ps/0 stays there. */
 void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 {
-    if (!p->config.is_sync) return;
+    const bool is_behind_cut = p->options.task == 0 && p->cut.phase == CUT_MADE;
+    if (!p->config.is_sync || is_behind_cut) return;
     begin_round(p);
     for (int i = 0; i < 2 * p->options.workers; i++) {
         if (is_round_full(p))
@@ -352,13 +353,27 @@ static void take(struct member *m, const struct message *push)
     m->ledger.taken_step = push->step;
 }
 
+/* ps/0 has taken it in a round that this ps was through without it. The others need not bring
+ * anything for it, and may be held for a cut meanwhile; each has values of its own. */
+static void apply_late(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    take(&p->members[worker], m);
+    p->applying[0] = worker;
+    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, m->step});
+    p->counters.applied++;
+    answer(p, worker, out);
+}
+
 static void push_sync(struct ps_role *p, int worker, const struct message *m,
                       const struct ledger *before, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    const bool decides = p->options.task == 0;
-    const bool is_late = m->step < p->step;
+    const bool decides = p->options.task == 0, is_late = m->step < p->step;
     const uint64_t round = is_late ? p->step : m->step;
+    if (is_late && !decides && ps_config_drops(&p->config)) {
+        apply_late(p, worker, m, out);
+        return;
+    }
     if ((is_late && decides) || round >= p->config.last_step) {
         drop(p, worker, false, out);
         return;
@@ -367,7 +382,6 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member_set_push(member, PUSH_WAITS);
     member->before = *before;
     member->push_step = round;
-    member->is_late = is_late;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
     if (p->cut.phase == CUT_COMING) ps_answer_waiting(p, out); /* who is needed now */

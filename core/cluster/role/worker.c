@@ -142,6 +142,7 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
     server_set_contact(s, KNOWN);
     s->state = (enum ps_state)m->code;
     s->generation = m->generation;
+    s->last_step = m->version;
     s->is_claimed = s->is_claimed && m->sequence != 1 + w->term;
     if (is_new) worker_say_term(w, ps, out);
     worker_try_lead(w, out);

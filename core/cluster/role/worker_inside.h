@@ -61,8 +61,8 @@ enum shard_phase {
 struct server {
     struct parts block;
     enum contact contact;
-    enum ps_state state; /* as it said last */
-    uint64_t generation;
+    enum ps_state state;            /* as it said last */
+    uint64_t generation, last_step; /* likewise; 0: none was said */
     enum setup_phase setup;
     bool is_claimed; /* in a later term, and has not said its state since: it may be another one */
 

@@ -246,7 +246,8 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
         if (!worker_is_asked(w, ps) || is_told || has_push || is_owed(w, ps)) continue;
         s->has_answered = s->is_pushed = false;
         s->push_step = step; /* if its link is lost meanwhile */
-        join(w, ps, JOIN_PLAIN, step, out);
+        const bool makes_good = owes(w) && s->join_code == JOIN_TAKES_BACK;
+        join(w, ps, makes_good ? JOIN_TAKES_BACK : JOIN_PLAIN, step, out);
         is_behind = true;
     }
     return is_behind;
@@ -264,10 +265,8 @@ static void note_ledgers(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
-    if (w->phase == JOINING && owes(w))
-        take_back(w, out);
-    else if (awaits_values(w))
-        catch_up(w, out);
+    if (w->phase == JOINING && owes(w)) take_back(w, out);
+    if (awaits_values(w)) catch_up(w, out);
 }
 
 /* A push that got lost with its link comes again, and one that found no link comes now. */
@@ -284,8 +283,23 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     note_ledgers(w, out);
 }
 
-/* Synchronous: ps/0 gets what some have had before, in the round of this step. Those hear that they
- * get nothing for it, before ps/0 answers: it may hold this worker for a cut behind the round. */
+/* Where those are that get what others have had before, when they have it in the round of their
+ * step. After the last one there is none, and it changes nothing. */
+static uint64_t step_behind(const struct worker_role *w)
+{
+    uint64_t furthest = 0;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        const bool is_over = s->last_step && s->step >= s->last_step;
+        const uint64_t step = is_over ? s->step : s->step + 1;
+        if (s->is_target && step > furthest) furthest = step;
+    }
+    return furthest;
+}
+
+/* Synchronous: some ps get what others have had before, in the round of this step. Those hear that
+ * they get nothing for it, before the first answer: a cut may wait for the round, or be behind it.
+ */
 static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
@@ -350,15 +364,16 @@ static void resolve_doubt(struct worker_role *w, const struct message *m, struct
 /* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
 void worker_push(struct worker_role *w, struct outbox *out)
 {
-    bool is_new = w->servers[0].is_target, asks = w->options.drops_gradients && is_new;
-    uint64_t taken_step = w->servers[0].ledger.taken_step, next = w->servers[0].step + 1;
+    const bool drops = w->options.drops_gradients;
+    bool is_new = w->servers[0].is_target, asks = drops && is_new;
+    uint64_t taken_step = w->servers[0].ledger.taken_step, next = step_behind(w);
     worker_enter(w, asks ? ASKING : WAITING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (asks && ps > 0) break;
         if (s->is_target)
-            push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step);
-        else if (w->options.is_sync && is_new && worker_is_asked(w, ps) && s->step < next)
+            push_to(w, ps, drops && !is_new ? taken_step : s->step);
+        else if (w->options.is_sync && !drops && worker_is_asked(w, ps) && s->step < next)
             pass_round(w, ps, next, out);
         else
             s->has_answered = s->inquiry != NOT_ASKED;

@@ -6,6 +6,7 @@ import math
 import mmap
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -67,10 +68,10 @@ class Shared:
         return wire.Heard(wire.NAMES.get(values["type"], "?"), values, body)
 
     def has_ended(self):
+        if not select.select([self.socket], [], [], 0)[0]:
+            return False  # recv would wait: a socket with a timeout heeds no MSG_DONTWAIT
         try:
-            return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-        except BlockingIOError:
-            return False
+            return self.socket.recv(1, socket.MSG_PEEK) == b""
         except OSError:
             return True
 

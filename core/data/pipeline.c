@@ -599,6 +599,7 @@ uint64_t batch_source_digest(const struct batch_source *source)
 int64_t batch_source_stretch(const struct batch_source *source, int workers)
 {
     const struct pipeline *p = (const struct pipeline *)source;
+    if (source->calls->begin != begin) return 0;
     return p->from.stream ? stream_stretch(p->from.stream, workers) : 0;
 }
 

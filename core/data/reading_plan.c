@@ -1,6 +1,7 @@
 /* reading_plan.c - see reading_plan.h. */
 #include "core/data/reading_plan.h"
 
+#include <endian.h>
 #include <string.h>
 
 static const uint64_t STREAM_ROWS_MAX = UINT64_C(1) << 62;
@@ -30,6 +31,31 @@ bool reading_plan_find(const struct reading_plan *plan, uint64_t number, uint64_
         left -= batches;
     }
     return false;
+}
+
+uint64_t reading_plan_end(const struct reading_plan *plan)
+{
+    uint64_t end = plan->first;
+    for (int i = 0; i < 2 * plan->count; i += 2) end += plan->ranges[i + 1] - plan->ranges[i];
+    return plan->count ? end : 0;
+}
+
+int reading_plan_pack(const struct reading_plan *plan, uint64_t ret[READING_PLAN_NUMBERS_MAX])
+{
+    ret[0] = htole64(plan->first);
+    for (int i = 0; i < 2 * plan->count; i++) ret[1 + i] = htole64(plan->ranges[i]);
+    return 1 + 2 * plan->count;
+}
+
+err reading_plan_unpack(const void *body, size_t bytes, int64_t batch, struct reading_plan *ret)
+{
+    uint64_t numbers[READING_PLAN_NUMBERS_MAX];
+    const size_t count = bytes / sizeof *numbers;
+    if (bytes % sizeof *numbers || count % 2 == 0 || count > READING_PLAN_NUMBERS_MAX)
+        return fail(ERR_PROTOCOL, "%zu bytes are no plan of batches", bytes);
+    memcpy(numbers, body, bytes);
+    for (size_t i = 0; i < count; i++) numbers[i] = le64toh(numbers[i]);
+    return reading_plan_make(numbers[0], numbers + 1, (int)(count - 1) / 2, batch, ret);
 }
 
 bool reading_plan_keeps(const struct reading_plan *plan, const struct reading_plan *now,

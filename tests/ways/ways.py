@@ -106,9 +106,8 @@ def assert_same(what, one, other):
 
 
 def is_shared_out(case):
-    """Do asynchronous workers have shares of the rows, each at its own pace? Rows in memory come from one queue."""
-    is_read_apart = case["replication"] == "in_graph" or case["follow"]
-    return not is_certain(case) and is_read_apart
+    """Do asynchronous workers have shares of the rows, each at its own pace? Others take them from one queue."""
+    return not is_certain(case) and case["follow"]
 
 
 def assert_counted(case, result):

@@ -67,9 +67,9 @@ static err step(struct worker_task *w, const struct action_compute *a)
 static err await_batches(struct worker_task *w)
 {
     struct fed *const fed = w->options.fed;
-    const int count = (int)w->gradients_per_push;
+    const int count = session_wants_batches(&w->session);
     if (!fed) return follow_await(w);
-    if (fed_await(fed, count, 0)) return OK;
+    if (count == 0 || fed_await(fed, count, 0)) return OK;
     TRY(worker_await_all(w));
     const uint64_t begin_ns = trace_begin(w->session.trace);
     bool has_come = false;

@@ -181,6 +181,8 @@ err session_seek(struct session *, uint64_t batch);
 /* Which batches of the data the numbers from `first` on are: core/data/source.h. ERR_INPUT */
 err session_plan_batches(struct session *, uint64_t first, const uint64_t *ranges, int count);
 
+/* How many batches the next step takes of the source: not one that was taken ahead. */
+int session_wants_batches(const struct session *);
 /* Of data that are followed: how many batches must be awaited before a step need not wait; 0: none.
  */
 int session_lacks_batches(const struct session *);

@@ -241,12 +241,17 @@ void session_clear_gradients(struct session *s)
     replica_clear_gradients(&s->replica);
 }
 
+int session_wants_batches(const struct session *s)
+{
+    const bool is_here =
+        rows_are_used(&s->rows) ? s->rows.batches[s->rows.current].is_there : s->sent_rows > 0;
+    return s->options.batches_per_push - is_here;
+}
+
 int session_lacks_batches(const struct session *s)
 {
     struct batch_source *data = s->train_data;
-    const bool is_here =
-        rows_are_used(&s->rows) ? s->rows.batches[s->rows.current].is_there : s->sent_rows > 0;
-    const int wanted = s->options.batches_per_push - is_here;
+    const int wanted = session_wants_batches(s);
     return data->rows || data->calls->ready(data) >= wanted ? 0 : wanted;
 }
 

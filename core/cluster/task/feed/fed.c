@@ -58,7 +58,8 @@ struct fed {
     atomic_bool is_stopping;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t made_more;
-    uint64_t place;              /* counts seeks, from 1 */
+    uint64_t place;              /* counts seeks, from 1, and plans that change what is asked for */
+    struct reading_plan plan;    /* of batches that are handed out */
     uint64_t first;              /* index of the first batch since the last one */
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
     uint64_t end;                /* what is asked for is below it, */
@@ -282,10 +283,12 @@ static void connect_if_due(struct fed *f)
 
 /* ---- the thread ---- */
 
-/* Holds the lock: below it there is room. */
+/* Holds the lock: below it there is room, and known what comes. */
 static uint64_t end_of_room(const struct fed *f)
 {
-    return f->first + f->freed + (uint64_t)f->slot_count;
+    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
+    const uint64_t planned = reading_plan_end(&f->plan);
+    return f->options.is_handed_out && planned < end ? planned : end;
 }
 
 /* Holds the lock. More is asked for when half of the room is free, or somebody waits for it. */
@@ -299,11 +302,14 @@ static bool is_more_due(const struct fed *f, uint64_t asked_end)
 /* Of what has room; from another place at once. */
 static void ask(struct fed *f)
 {
+    uint64_t numbers[READING_PLAN_NUMBERS_MAX];
     pthread_mutex_lock(&f->lock);
     const uint64_t place = f->place, first = f->first + f->made, end = end_of_room(f);
     const bool is_new = place != f->told_place;
-    const bool is_due = is_new || is_more_due(f, f->told_end);
+    const bool is_known = first >= f->plan.first && end > first;
+    const bool is_due = is_new ? is_known : is_more_due(f, f->told_end);
     if (is_due) f->end = end;
+    const int count = f->options.is_handed_out ? reading_plan_pack(&f->plan, numbers) : 0;
     pthread_mutex_unlock(&f->lock);
     if (!is_due) return;
     const struct message m = {
@@ -313,6 +319,8 @@ static void ask(struct fed *f)
         .sequence = first,
         .version = end,
         .step = place,
+        .body = numbers,
+        .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
     };
     if (link_send(f->link, &m)) return; /* it is closing */
     if (is_new) {
@@ -411,15 +419,18 @@ static bool wait_for_batches(struct fed *f, int count, int timeout_ms)
     return f->made - f->taken >= wanted;
 }
 
+/* Holds the lock. */
 static struct batch batch_of(const struct fed *f, uint64_t number, uint64_t index)
 {
     const struct stream_options *o = &f->options;
+    uint64_t batch = stream_position(o, index) / (uint64_t)o->batch;
+    if (o->is_handed_out) reading_plan_find(&f->plan, index, &batch);
     return (struct batch){
         .rows = o->batch,
         .columns = f->slots[number % (uint64_t)f->slot_count],
         .column_count = f->data.column_count,
         .index = index,
-        .epoch = stream_position(o, index) / (uint64_t)f->data.rows,
+        .epoch = batch * (uint64_t)o->batch / (uint64_t)f->data.rows,
     };
 }
 
@@ -433,11 +444,11 @@ static err next(struct batch_source *source, struct batch *ret)
     const uint64_t number = f->taken, index = f->first + number;
     const err failure = is_there ? OK : f->failure;
     if (is_there) f->taken++;
+    if (is_there) *ret = batch_of(f, number, index);
     pthread_mutex_unlock(&f->lock);
     if (failure) return fail(failure, "%s", f->failed);
     if (!is_there)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
-    *ret = batch_of(f, number, index);
     return OK;
 }
 
@@ -459,7 +470,30 @@ static err seek(struct batch_source *source, uint64_t index)
     f->place++;
     f->first = index;
     f->made = f->taken = f->freed = 0;
-    f->wanted = index;
+    f->wanted = f->end = index;
+    pthread_mutex_unlock(&f->lock);
+    waker_ring(&f->waker);
+    return OK;
+}
+
+/* What was asked for is as good as ever up to the first one that is another now; from there on it
+ * is asked for anew. */
+static err plan(struct batch_source *source, uint64_t first, const uint64_t *ranges, int count,
+                bool *ret_is_void)
+{
+    struct fed *f = (struct fed *)source;
+    struct reading_plan plan;
+    TRY(reading_plan_make(first, ranges, count, f->options.batch, &plan));
+    pthread_mutex_lock(&f->lock);
+    uint64_t n = f->freed;
+    while (f->first + n < f->end && reading_plan_keeps(&f->plan, &plan, f->first + n)) n++;
+    *ret_is_void = n < f->taken;
+    if (f->first + n < f->end) {
+        f->place++;
+        if (!*ret_is_void && n < f->made) f->made = n;
+        f->end = f->first + f->made;
+    }
+    f->plan = plan;
     pthread_mutex_unlock(&f->lock);
     waker_ring(&f->waker);
     return OK;
@@ -486,7 +520,12 @@ static void close_source(struct batch_source *source)
     free(f);
 }
 
-static const struct source_calls calls = {begin, next, ready, seek, close_source};
+static const struct source_calls calls = {.begin = begin,
+                                          .next = next,
+                                          .ready = ready,
+                                          .seek = seek,
+                                          .close = close_source,
+                                          .plan = plan};
 
 /* ---- life ---- */
 

@@ -47,6 +47,7 @@ struct feeder {
     bool is_running;
     atomic_bool is_stopping;
     struct share *shares; /* [workers]; the chief's own is empty */
+    bool is_handed_out;   /* they have none: each asks for what it was given */
     struct feed_layout layout;
     char *description;
     struct caller *callers; /* the newest first */
@@ -151,17 +152,36 @@ static err greet(struct caller *caller, const struct message *m)
     return link_send(caller->link, &data);
 }
 
+/* Which batches they are, where they are handed out: what was asked for before stays as it was. */
+static err take_plan(struct batch_source *source, const struct message *m, bool is_new)
+{
+    struct reading_plan plan;
+    bool is_void = false;
+    TRY(reading_plan_unpack(m->body, m->body_bytes, 1, &plan));
+    if (m->sequence < plan.first || m->version > reading_plan_end(&plan))
+        return fail(ERR_PROTOCOL, "asks for batches beyond what it was given");
+    TRY(source->calls->plan(source, plan.first, plan.ranges, plan.count, &is_void));
+    if (!is_void || is_new) return OK;
+    return fail(ERR_PROTOCOL, "asks for other batches in the place of those that it has");
+}
+
 static err take_asking(struct caller *caller, const struct message *m)
 {
+    const bool is_handed_out = caller->feeder->is_handed_out;
     struct share *share = &caller->feeder->shares[caller->worker];
     struct batch_source *source = share->read.source;
     if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->step == 0)
         return fail(ERR_PROTOCOL, "sent %s, which is no asking for batches", message_name(m->type));
-    const uint64_t from = m->step == share->asking ? share->next : m->sequence;
+    const bool is_new = m->step != share->asking;
+    const uint64_t from = is_new ? m->sequence : share->next;
+    if (is_handed_out != (m->body_bytes > 0))
+        return fail(ERR_PROTOCOL, "asks for batches %s that are handed out",
+                    is_handed_out ? "and names none of those" : "as if they were some");
     if (m->version < from || m->version - from > FEED_AHEAD_MAX)
         return fail(ERR_PROTOCOL, "asks for batches %llu to %llu, at most %d may be",
                     (unsigned long long)from, (unsigned long long)m->version, FEED_AHEAD_MAX);
-    if (m->step != share->asking) {
+    if (is_handed_out) TRY(take_plan(source, m, is_new));
+    if (is_new) {
         TRY(source->calls->seek(source, m->sequence));
         share->asking = m->step;
         share->next = m->sequence;
@@ -319,6 +339,7 @@ err feeder_start(struct feeder *f, const struct session *session)
     const struct batch_source *data = session->train_data;
     const struct spec *spec = session->options.spec;
     f->task.options.fingerprint = spec->fingerprint;
+    f->is_handed_out = spec_hands_out(spec);
     if (f->task.peer_count < 2) return OK;
     TRY(open_shares(f, session));
     TRY(feed_layout_make(data->columns, data->column_count, f->shares[1].read.reads,

@@ -62,9 +62,13 @@ static void check_counts(const struct cluster *cluster)
 
 static bool is_known(const char *name)
 {
-    static const char *const known[] = {"checkpoint",         "measured.json",
-                                        "model.ckpt-*.index", "model.ckpt-*.data-*-of-*",
-                                        "events.out.*",       ".token"};
+    static const char *const known[] = {"checkpoint",
+                                        "measured.json",
+                                        "last_spec.json",
+                                        "model.ckpt-*.index",
+                                        "model.ckpt-*.data-*-of-*",
+                                        "events.out.*",
+                                        ".token"};
     for (int i = 0; i < COUNT(known); i++)
         if (fnmatch(known[i], name, 0) == 0) return true;
     return false;

@@ -324,6 +324,8 @@ static void set_up(struct http_transfer *t)
     char range[64];
     set_address(t);
     set_limits(e, c);
+    /* Of HTTP/2 all ranges of a file would share one connection, and its window. */
+    curl.easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.easy_setopt(e, CURLOPT_BUFFERSIZE, (long)RECEIVED_BYTES);
     curl.easy_setopt(e, CURLOPT_USERAGENT, "dtrain/" DTRAIN_VERSION);

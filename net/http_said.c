@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "net/http.h"
+#include "net/xml.h"
+
 enum { SHOWN_BYTES = HTTP_SAID_SHOWN_BYTES - 8, SECRET_BEGIN_BYTES = 8 };
 
 /* Also where the end of it is cut off */
@@ -19,10 +22,13 @@ void http_hide(char *text, const char *secret)
 /* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
 const char *http_said_in_short(const char *said, char *to, size_t size)
 {
-    const char *from = strstr(said, "<Message>"), *end = NULL;
+    char root[64], text[HTTP_SAID_BYTES];
+    struct xml_text wanted[] = {{"Message", text, sizeof text}, {0}};
+    const char *from = NULL, *end = NULL;
+    xml_read(said, strlen(said), root, sizeof root, wanted);
+    if (text[0]) from = text;
     const char *message = strstr(said, "\"message\"");
     const char *json = message ? message : strstr(said, "\"error_description\"");
-    if (from) end = strchr(from += strlen("<Message>"), '<');
     if (!from && json) {
         json = strchr(json + 1, '"') + 1;
         from = json + strspn(json, " :\t\"");

@@ -1,9 +1,12 @@
 """Data behind URLs: what is read is what lies there, whatever the server does in between, and what is said where it
 cannot be read."""
 import gzip
+import http.server
 import json
 import random
 import re
+import time
+import urllib.parse
 
 import program
 import server
@@ -270,6 +273,98 @@ class S3(UrlCase):
         self.assertEqual(self.count(part, {**nothing, "AWS_SESSION_TOKEN": "of no key here"}), 53)
         self.served.token = "a/token+"
         self.assertEqual(self.count(part, {"AWS_SESSION_TOKEN": "a/token+"}), 53)
+
+    def lend(self, answers):
+        """A server of what `answers` has for "METHOD /path": a text, or what makes one of headers and body."""
+        class Lender(http.server.BaseHTTPRequestHandler):
+            asked = []
+
+            def log_message(self, *_):
+                pass
+
+            def do(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                self.asked.append(f"{self.command} {self.path}")
+                answer = answers.get(self.asked[-1])
+                text = (answer(self.headers, body) if callable(answer) else answer or "").encode()
+                self.send_response(200 if text else 404)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_PUT = do_POST = do
+        lender = server.Server(handler=Lender)
+        self.addCleanup(lender.stop)
+        return lender.url, Lender.asked
+
+    def until(self, seconds):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+    def lent(self, seconds=3600):
+        return json.dumps({"Code": "Success", "AccessKeyId": "AKID", "SecretAccessKey": SECRET, "Token": "a/token+",
+                           "Expiration": self.until(seconds)})
+
+    def test_keys_of_the_role_of_a_machine(self):
+        part, role = "s3://bucket/d/part-3.csv", "/latest/meta-data/iam/security-credentials/"
+        nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        self.served.token = "a/token+"
+
+        def checked(text):
+            return lambda headers, _: text if headers["X-aws-ec2-metadata-token"] == "proof" else ""
+        url, asked = self.lend({"PUT /latest/api/token": lambda headers, _:
+                                "proof" if headers["X-aws-ec2-metadata-token-ttl-seconds"] else "",
+                                f"GET {role}": checked("trainer\n"), f"GET {role}trainer": checked(self.lent())})
+        machine = {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url}
+        self.assertEqual(self.count(part, machine), 53)
+        self.assertEqual(asked, ["PUT /latest/api/token", f"GET {role}", f"GET {role}trainer"])
+        self.assertIn("no proof", self.stats(self.served, data(part), {**machine, "AWS_EC2_METADATA_DISABLED": "true"},
+                                             code=program.BAD_INPUT))
+        self.assertEqual(len(asked), 3)
+        url, asked = self.lend({"PUT /latest/api/token": "proof", f"GET {role}": "trainer",
+                                f"GET {role}trainer": self.lent(310)})  # until it must be asked again
+        self.assertEqual(self.count(part, {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url + "/"}), 53)
+        url, _ = self.lend({})
+        self.assertIn("no proof", self.stats(self.served, data(part), {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
+                                             code=program.BAD_INPUT))
+
+    def test_keys_of_the_role_of_a_container(self):
+        part, nobody = "s3://bucket/d/part-3.csv", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        self.served.token = "a/token+"
+        url, _ = self.lend({"GET /keys": lambda headers, _: self.lent() if headers["Authorization"] == "mine" else ""})
+        container = {**nobody, "AWS_CONTAINER_CREDENTIALS_FULL_URI": url + "/keys"}
+        self.assertEqual(self.count(part, {**container, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "mine"}), 53)
+        (self.folder / "token").write_text("mine\n")
+        filed = {**container, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(self.folder / "token")}
+        self.assertEqual(self.count(part, filed), 53)
+        self.assertIn(f"{url}/keys: GET 404", self.stats(self.served, data(part), container, code=program.BAD_INPUT))
+
+    def test_keys_of_the_role_of_a_pod(self):
+        part = "s3://bucket/d/part-3.csv"
+        self.served.token = "a/token+"
+        (self.folder / "token").write_text("header.claims.signature")
+
+        def assume(_, body):
+            asked = dict(urllib.parse.parse_qsl(body))
+            if asked != {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleSessionName": "dtrain",
+                         "RoleArn": "arn:aws:iam::1:role/a b", "WebIdentityToken": "header.claims.signature"}:
+                return ""
+            return ('<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Result>'
+                    f"<Credentials><AccessKeyId>AKID</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey>"
+                    f"<SessionToken>a/token&#43;</SessionToken><Expiration>{self.until(900)}</Expiration>"
+                    "</Credentials></Result></AssumeRoleWithWebIdentityResponse>")
+        url, asked = self.lend({"POST /": assume})
+        pod = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_ENDPOINT_URL_STS": url + "/",
+               "AWS_ROLE_ARN": "arn:aws:iam::1:role/a b", "AWS_WEB_IDENTITY_TOKEN_FILE": str(self.folder / "token")}
+        self.assertEqual(self.count(part, pod), 53)
+        self.assertEqual(asked, ["POST /"])
+        self.assertEqual(self.count(part, {**pod, "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET,
+                                           "AWS_SESSION_TOKEN": "a/token+"}), 53)
+        self.assertEqual(asked, ["POST /"])  # keys that are said count
+        refused = self.stats(self.served, data(part), {**pod, "AWS_ROLE_ARN": "another"}, code=program.BAD_INPUT)
+        self.assertIn(f"{url}/: POST 404", refused)
+        self.assertNotIn("header.claims", refused)
+        gone = self.stats(self.served, data(part), {**pod, "AWS_WEB_IDENTITY_TOKEN_FILE": "none"}, code=program.BAD_INPUT)
+        self.assertIn("AWS_WEB_IDENTITY_TOKEN_FILE: none: ", gone)
 
     def test_an_endpoint_may_have_a_path(self):
         part = "s3://bucket/d/part-3.csv"

@@ -1,5 +1,6 @@
 /* aws_keys.c - see aws_keys.h. */
 #include "net/web/s3/aws_keys.h"
+#include "net/web/s3/aws_role.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,6 +85,13 @@ static err check(const struct aws_keys *k)
                 k->id[0] ? "first" : "second");
 }
 
+/* The keys of a machine's role are none for a server of one's own, which nobody waits for. */
+static bool may_be_amazons(const struct aws_keys *k)
+{
+    const char *said = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    return !k->endpoint[0] || (said && *said) || strstr(k->endpoint, ".amazonaws.com");
+}
+
 err aws_keys_find(struct aws_keys *ret)
 {
     struct aws_keys k = {0};
@@ -95,10 +103,12 @@ err aws_keys_find(struct aws_keys *ret)
     take("AWS_ENDPOINT_URL", k.endpoint, sizeof k.endpoint);
     const bool has_keys = k.id[0] || k.secret[0]; /* then a token is theirs, and else a file's */
     if (has_keys) take("AWS_SESSION_TOKEN", k.token, sizeof k.token);
+    const bool is_of_pod = !has_keys && aws_role_is_of_pod();
     const struct setting settings[] = {
         {"region", k.region, sizeof k.region},
         {"endpoint_url", k.endpoint, sizeof k.endpoint},
-        {has_keys ? NULL : "aws_access_key_id", k.id, sizeof k.id}, /* a pair is of one place */
+        {has_keys || is_of_pod ? NULL : "aws_access_key_id", k.id,
+         sizeof k.id}, /* a pair is of one place */
         {"aws_secret_access_key", k.secret, sizeof k.secret},
         {"aws_session_token", k.token, sizeof k.token},
         {0},
@@ -111,6 +121,7 @@ err aws_keys_find(struct aws_keys *ret)
         return fail(ERR_INPUT, "AWS_PROFILE: there is no profile \"%s\"", asked);
     if (!k.region[0]) snprintf(k.region, sizeof k.region, "us-east-1");
     TRY(check(&k));
+    if (!k.id[0]) TRY(aws_role_keys(&k, may_be_amazons(&k)));
     *ret = k;
     return OK;
 }

@@ -5,10 +5,12 @@
 
 #include "net/web/s3/s3_inside.h"
 #include "net/web/services.h"
+#include "net/xml.h"
 
 enum {
     UPLOAD_BYTES = 1024,
     ANSWER_BYTES = 16 << 10,
+    ROOT_BYTES = 64,
     FINISH_TRIES =
         4, /* S3 may say in a success that putting parts together failed, and to ask again */
 };
@@ -46,7 +48,10 @@ static err ask(struct web_call *c, char *ret)
     c->http.max = ANSWER_BYTES - 1;
     TRY(web_call_make(c, &s3_service));
     ret[c->http.bytes] = '\0';
-    if (!strstr(ret, "<Error>")) return OK;
+    char root[ROOT_BYTES];
+    struct xml_text none = {0};
+    xml_read(ret, c->http.bytes, root, sizeof root, &none);
+    if (strcmp(root, "Error") != 0) return OK;
     snprintf(c->http.said, sizeof c->http.said, "%s", ret);
     return http_refused(&c->http);
 }
@@ -79,15 +84,13 @@ static err put_whole(const char *path, const void *at, size_t bytes)
 
 /* ---- uploads of parts ---- */
 
-/* The text between <name> and </name>; false: there is none, or it is too long. */
+/* Of the element of that name; false: there is none, or it is too long. */
 static bool find_text(const char *xml, const char *name, char *ret, size_t size)
 {
-    char begin[64];
-    snprintf(begin, sizeof begin, "<%s>", name);
-    const char *from = strstr(xml, begin), *end = from ? strstr(from + 1, "</") : NULL;
-    if (!end) return false;
-    from += strlen(begin);
-    return snprintf(ret, size, "%.*s", (int)(end - from), from) < (int)size;
+    char root[ROOT_BYTES];
+    struct xml_text wanted[] = {{name, ret, size}, {0}};
+    xml_read(xml, strlen(xml), root, sizeof root, wanted);
+    return ret[0] != '\0';
 }
 
 static err begin_upload(struct upload *u)

@@ -32,6 +32,18 @@ static float value_of(const char *prefix)
     return values[0];
 }
 
+/* Nothing was reported yet, and no list is there: what a run finds by searching is whole, or it
+ * begins anew. */
+static void look_at_first(const char *run)
+{
+    struct stat status;
+    if (stat(run, &status)) return;
+    struct checkpoints *c = run_open(run, 2, NOW);
+    const char *newest = checkpoints_newest(c, 0);
+    if (newest) value_of(newest);
+    checkpoints_close(c);
+}
+
 /* By those who only read, and by a run that goes on. */
 static void look(void *context, const char *disk)
 {
@@ -39,7 +51,10 @@ static void look(void *context, const char *disk)
     char run[FOLDER_PATH_MAX + 16], prefix[CHECKPOINT_PATH_MAX];
     snprintf(run, sizeof run, "%s/a/run%s", disk, saved->is_best ? "/best" : "");
     const err e = checkpoint_find(run, prefix);
-    if (e && saved->reported == 0) return;
+    if (e && saved->reported == 0) {
+        if (!saved->is_best) look_at_first(run);
+        return;
+    }
     if (e) fail_msg("%g was saved: %s", saved->reported, error_text());
     const float value = value_of(prefix);
     if (value != saved->reported && value != saved->coming)

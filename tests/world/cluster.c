@@ -136,7 +136,7 @@ static void heal(void *subject, uint64_t number)
     const struct mishap *mishap = subject;
     const struct cluster_task *task = &cluster_now->tasks[mishap->task];
     machine_say("heals");
-    if (mishap->kind == MISHAP_STAND) process_signal((struct process *)number, SIGCONT);
+    if (mishap->kind == MISHAP_STAND && number) process_signal((struct process *)number, SIGCONT);
     for (int i = 0; i < cluster_now->count; i++)
         if (mishap->kind == MISHAP_ALONE || (mishap->kind == MISHAP_CUT && i == mishap->other))
             if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, false);
@@ -216,23 +216,25 @@ static void plan_mishaps(struct cluster *cluster)
     }
 }
 
+/* One has ended well, so all is done. */
 static bool is_done(const struct cluster *cluster)
 {
     for (int i = 0; i < cluster->count; i++) {
-        const struct cluster_task *task = &cluster->tasks[i];
-        if (!task->is_ps && (task->is_due || runs(task) || task->life->code != 0)) return false;
+        const struct process *life = cluster->tasks[i].life;
+        if (life && life->state == PROCESS_ENDED && life->code == 0) return true;
     }
-    return true;
+    return false;
 }
 
-/* Whoever has started a task starts it again where its code says that this may help; a ps that was
- * killed after the job's end finds nobody. */
-static void look_at_end(const struct cluster *cluster, struct cluster_task *task)
+/* Whoever has started a task starts it again where its code says that this may help. One that is
+ * started after the job's end may find nobody. */
+static void look_at_end(struct cluster *cluster, struct cluster_task *task)
 {
     const struct process *life = task->life;
     if (task->is_due || life->state != PROCESS_ENDED || life->code == 0) return;
-    if (life->killed_by == SIGKILL || (task->is_ps && is_done(cluster))) return;
-    if (life->code >= 128 && task->failures < FAILURES_MAX) {
+    if (life->killed_by == SIGKILL) return;
+    if (life->code >= 128 && cluster->done_ns && life->started_ns > cluster->done_ns) return;
+    if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;
         begin_later(task, SECOND_NS);
         return;
@@ -243,6 +245,7 @@ static void look_at_end(const struct cluster *cluster, struct cluster_task *task
 static bool has_ended(struct cluster *cluster)
 {
     bool ret = true;
+    if (!cluster->done_ns && is_done(cluster)) cluster->done_ns = machine.now_ns;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
         if (!runs(task)) look_at_end(cluster, task);

@@ -60,7 +60,8 @@ struct cluster {
     bool is_calm;       /* nothing of the plan befalls it */
     struct cluster_task tasks[TASKS_MOST];
     int count;
-    uint64_t started_ns, calm_ns; /* when all that befalls it is over */
+    uint64_t started_ns, done_ns; /* when the first one has ended well */
+    uint64_t calm_ns;             /* when all that befalls it is over */
 };
 
 /* Until all have ended, or machine_fail(). */

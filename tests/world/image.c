@@ -49,17 +49,21 @@ static int measure(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *search = context;
     uintptr_t first = 0, end = 0, fixed_end = 0;
+    uintptr_t code = UINTPTR_MAX;
     bool is_it = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *at = &info->dlpi_phdr[i];
         const uintptr_t start = info->dlpi_addr + at->p_vaddr;
         if (at->p_type == PT_LOAD && (uintptr_t)search->within - start < at->p_memsz) is_it = true;
+        if (at->p_type == PT_LOAD && start < code) code = start;
         if (at->p_type == PT_LOAD && at->p_flags & PF_W) first = start, end = start + at->p_memsz;
         if (at->p_type == PT_GNU_RELRO) fixed_end = start + at->p_memsz;
         if (at->p_type == PT_TLS) search->image->tls_bytes = at->p_memsz;
     }
     if (!is_it) return 0;
     if (fixed_end > first) first = fixed_end;
+    search->image->code = (const char *)code;
+    search->image->code_end = (const char *)end;
     search->image->data = (char *)first;
     search->image->data_bytes = end - first;
     search->tls_module = info->dlpi_tls_modid;

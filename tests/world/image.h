@@ -10,7 +10,8 @@ struct process;
 
 struct image {
     int (*start)(int argc, char **argv);
-    char *data; /* all that it may change */
+    const char *code, *code_end; /* all of it */
+    char *data;                  /* what it may change */
     size_t data_bytes;
     char *fresh;
     char *tls; /* of the one thread of the system */

@@ -5,6 +5,7 @@
 #include "tests/world/real.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,7 @@ static void act_on_events(void)
 static void begin_fiber(unsigned low, unsigned high)
 {
     struct fiber *fiber = (struct fiber *)((uintptr_t)high << 32 | low);
+    fiber->has_begun = true;
     fiber_end(fiber->run(fiber->argument));
 }
 
@@ -221,10 +223,27 @@ static void forget_fiber(int index)
     machine.fibers[index] = machine.fibers[--machine.fiber_count];
 }
 
+static bool shows_stacks; /* who runs says where it is, and nothing else */
+
+static void show_stack(const struct fiber *fiber)
+{
+    enum { FRAMES_MAX = 40 };
+    void *frames[FRAMES_MAX];
+    char **names = backtrace_symbols(frames, backtrace(frames, FRAMES_MAX));
+    char text[LOG_LINE_MAX];
+    snprintf(text, sizeof text, "thread %d, state %d, until %.6f, waits for %p", fiber->number,
+             (int)fiber->state, (double)fiber->until_ns / 1e9, fiber->waits_for);
+    put_line(fiber->process->name, text);
+    for (int i = 2; names && i < FRAMES_MAX && frames[i]; i++) put_line("", names[i]);
+}
+
 static void leave(void)
 {
     struct fiber *fiber = machine.running;
-    swapcontext(&fiber->context, &machine.home);
+    do {
+        if (shows_stacks) show_stack(fiber);
+        swapcontext(&fiber->context, &machine.home);
+    } while (shows_stacks);
 }
 
 static ssize_t say_error(void *cookie, const char *bytes, size_t count)
@@ -309,6 +328,22 @@ void fibers_wake(const struct process *process, const void *what, int most)
         fiber->state = FIBER_READY;
         if (++woken == most) return;
     }
+}
+
+/* Where each thread is, and what for. */
+void machine_show(void)
+{
+    shows_stacks = true;
+    for (int i = 0; i < machine.fiber_count; i++) {
+        struct fiber *fiber = machine.fibers[i];
+        if (!fiber->has_begun || fiber->process->state == PROCESS_ENDED ||
+            fiber->state == FIBER_ENDED)
+            continue;
+        machine.running = fiber;
+        swapcontext(&machine.home, &fiber->context);
+        machine.running = NULL;
+    }
+    shows_stacks = false;
 }
 
 static bool is_due(const struct fiber *fiber)

@@ -48,7 +48,7 @@ struct fiber {
     bool was_woken, was_interrupted;
     void *(*run)(void *);
     void *argument, *result;
-    bool is_detached;
+    bool has_begun;
     uint64_t blocked; /* signals: bit (number - 1) */
     int kept_errno;
     void *tls;
@@ -134,6 +134,7 @@ void process_says(struct process *, const char *bytes, size_t count);
 
 /* ---- what is told of a run ---- */
 
+void machine_show(void);                              /* what threads wait for */
 void machine_note(const char *what, uint64_t number); /* goes into the hash */
 void machine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void machine_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* where traced */

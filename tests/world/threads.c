@@ -5,6 +5,7 @@
  * of its owner, and who waits is known by the address.
  */
 #include "tests/world/descriptors.h"
+#include "tests/world/image.h"
 #include "tests/world/machine.h"
 #include "tests/world/real.h"
 
@@ -74,6 +75,18 @@ int sigprocmask(int how, const sigset_t *set, sigset_t *ret_before)
 
 /* ---- mutexes and conditions ---- */
 
+/* Libraries are the same ones for all processes: nobody else has a turn amid what they do. */
+static bool is_of_program(const void *caller)
+{
+    const struct image *image = process_now()->image;
+    return (const char *)caller >= image->code && (const char *)caller < image->code_end;
+}
+
+static void lock_may_yield(const void *caller)
+{
+    if (is_of_program(caller)) fiber_may_yield();
+}
+
 static int *owner_of(pthread_mutex_t *mutex)
 {
     return (int *)mutex;
@@ -108,7 +121,7 @@ int pthread_mutex_destroy(pthread_mutex_t *mutex)
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (!process_now()) return REAL(pthread_mutex_lock)(mutex);
-    fiber_may_yield();
+    lock_may_yield(__builtin_return_address(0));
     return lock_until(mutex, NEVER_NS);
 }
 
@@ -125,7 +138,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
         machine_fail("a thread of %s unlocks a mutex that it does not hold", process_now()->name);
     *owner_of(mutex) = 0;
     fibers_wake(process_now(), mutex, 1);
-    fiber_may_yield();
+    lock_may_yield(__builtin_return_address(0));
     return 0;
 }
 

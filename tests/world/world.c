@@ -52,6 +52,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     if (!machine.failed) cluster_run(&disturbed);
     if (!machine.failed) cluster_check(&disturbed);
     if (plan.is_sync && !machine.failed) cluster_compare(&disturbed, &undisturbed);
+    if (machine.failed && order->is_traced) machine_show();
     outcome->hash = machine.hash;
     outcome->calls = machine.calls;
     outcome->ns = machine_ns();

@@ -192,6 +192,7 @@ static err link_all(const char *from, const char *to, int shards)
     for (int i = 0; i < shards; i++) TRY(link_data(from, to, i, shards));
     snprintf(old, sizeof old, "%s" CHECKPOINT_INDEX, from);
     snprintf(new, sizeof new, "%s" CHECKPOINT_INDEX, to);
+    TRY(file_sync_folder(new));
     if (link(old, new) != 0) return fail(ERR_IO, "%s: %s", new, strerror(errno));
     return file_sync_folder(new);
 }

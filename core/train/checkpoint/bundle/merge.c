@@ -122,12 +122,13 @@ static err move_data(const struct merge *m)
 }
 
 /* What was there under the prefix goes first: an index never speaks of data that are not its own.
- */
+ * Nor of data whose names a power cut could still take. */
 static err publish(struct merge *m, struct output *index)
 {
     TRY(bundle_remove(m->prefix));
     TRY(move_data(m));
-    err e = output_publish(index);
+    err e = file_sync_folder(m->index_path);
+    if (!e) e = output_publish(index);
     if (!e) e = file_sync_folder(m->index_path);
     if (!e) return OK;
     (void)bundle_unlink(m->index_path);

@@ -8,6 +8,10 @@
 #include "core/base/files/url.h"
 #include "core/base/printable.h"
 
+enum {
+    WHOLE_TEXT_MAX = 16 << 10, /* of which a message is made */
+    WORD_KEPT_MIN = 160,       /* what is left of a word, such as a path, that is too long */
+};
 static _Thread_local char last_text[ERROR_TEXT_MAX];
 
 /* Marks a text that did not fit by "..." after its last whole character. */
@@ -18,20 +22,55 @@ static void mark_cut(char text[ERROR_TEXT_MAX])
     memcpy(text + kept, "...", 4);
 }
 
+/* The longest word: a path, most often */
+static char *longest_word(char *text, size_t *ret_length)
+{
+    char *longest = text;
+    *ret_length = 0;
+    for (char *at = text; *at;) {
+        const size_t length = strcspn(at, " \n");
+        if (length > *ret_length) longest = at;
+        if (length > *ret_length) *ret_length = length;
+        at += length + strspn(at + length, " \n");
+    }
+    return longest;
+}
+
+/* What is wrong stands behind where: so long words lose bytes in their middle, rather than the text
+ * its end. */
+static void shorten_words(char *text)
+{
+    size_t length = strlen(text), word_length;
+    while (length >= ERROR_TEXT_MAX) {
+        char *word = longest_word(text, &word_length);
+        if (word_length <= WORD_KEPT_MIN) return;
+        const size_t over = length - (ERROR_TEXT_MAX - 1) + 3,
+                     most = word_length - WORD_KEPT_MIN + 3;
+        size_t cut = over < most ? over : most;
+        char *from = word + (word_length - cut) / 3, *to = from + cut;
+        while (from > word && (*from & 0xc0) == 0x80) from--;
+        while ((*to & 0xc0) == 0x80) to++;
+        memcpy(from, "...", 3);
+        memmove(from + 3, to, strlen(to) + 1);
+        length = strlen(text);
+    }
+}
+
 /* The format's text, then ": more" unless more is NULL. A second buffer, so that the arguments may
  * be the text that is replaced. Arguments may be names of files or words of a peer. Of a URL that
  * is cut nobody can say what is secret. */
 __attribute__((format(printf, 2, 0))) static void set_text(const char *more, const char *format,
                                                            va_list arguments)
 {
-    char text[ERROR_TEXT_MAX];
+    char text[WHOLE_TEXT_MAX];
     int wanted = vsnprintf(text, sizeof text, format, arguments);
     if (wanted < 0) wanted = 0, text[0] = '\0';
-    if (more && wanted < ERROR_TEXT_MAX)
+    if (more && wanted < WHOLE_TEXT_MAX)
         wanted += snprintf(text + wanted, sizeof text - (size_t)wanted, ": %s", more);
     char *url = urls_hide(text);
-    if (wanted >= ERROR_TEXT_MAX && url) *url = '\0';
-    if (wanted >= ERROR_TEXT_MAX) mark_cut(text);
+    if (wanted >= WHOLE_TEXT_MAX && url) *url = '\0';
+    shorten_words(text);
+    if (strlen(text) >= ERROR_TEXT_MAX) mark_cut(text);
     if (!printable_copy(last_text, sizeof last_text, text)) mark_cut(last_text);
 }
 

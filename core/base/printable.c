@@ -50,14 +50,33 @@ int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX])
     return PRINTABLE_BYTES_MAX;
 }
 
+/* Neither ink nor a usual blank: marks of byte order, joiners, spaces of other widths, turns of the
+ * direction. What is quoted with one looks like what it is not. */
+static bool is_hidden(const char *at, int bytes)
+{
+    static const struct {
+        uint32_t from, to;
+    } hidden[] = {
+        {0xa0, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160},
+        {0x17b4, 0x17b5}, {0x180b, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f},
+        {0x3164, 0x3164}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+    };
+    uint32_t code = (unsigned char)at[0] & (0xffu >> (bytes + 1));
+    for (int i = 1; i < bytes; i++) code = code << 6 | (at[i] & 0x3f);
+    for (size_t i = 0; bytes > 1 && i < sizeof hidden / sizeof *hidden; i++)
+        if (code >= hidden[i].from && code <= hidden[i].to) return true;
+    return false;
+}
+
 /* One character, or the escaped byte where it is none: its bytes at ret, how many of text in
  * ret_taken. */
 static int next_character(const char *text, size_t count, char ret[PRINTABLE_BYTES_MAX],
                           size_t *ret_taken)
 {
     const int bytes = printable_bytes(text, count);
-    *ret_taken = bytes > 0 ? (size_t)bytes : 1;
-    if (bytes <= 0) return printable_escape(*text, ret);
+    const bool is_shown = bytes > 0 && !is_hidden(text, bytes);
+    *ret_taken = is_shown ? (size_t)bytes : 1;
+    if (!is_shown) return printable_escape(*text, ret);
     memcpy(ret, text, (size_t)bytes);
     return bytes;
 }

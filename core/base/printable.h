@@ -18,8 +18,9 @@ int printable_bytes(const char *at, size_t count);
 /* Writes the first byte as \x1b; returns PRINTABLE_BYTES_MAX. */
 int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX]);
 
-/* Copies text, made safe, to `to` and ends it with a NUL. false: it ends with the last character
- * that fits into size bytes (at least 1). */
+/* Copies text, made safe, and with characters that nobody sees (a byte order mark, a blank of
+ * another width) written as bytes, too, to `to` and ends it with a NUL. false: it ends with the
+ * last character that fits into size bytes (at least 1). */
 bool printable_copy(char *to, size_t size, const char *text);
 
 #endif

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/fields/fields.h"
+#include "core/base/printable.h"
 #include "core/data/columns/decimal.h"
 
 enum { NUMBER_BYTES_MAX = 64 };
@@ -34,17 +36,32 @@ bool cell_number(const struct cell *cell, double *ret)
 
 bool cell_is_missing(const struct cell *cell)
 {
-    static const char *const words[] = {"", "?", "NA", "nan"};
-    for (int i = 0; i < 4; i++)
-        if (cell->length == strlen(words[i]) && !strcasecmp(cell->text, words[i])) return true;
+    static const char *const words[] = {"", "?", "NA", "nan", "NULL", "None", "N/A", "\\N"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (cell->length == strlen(words[i]) && !strncasecmp(cell->text, words[i], cell->length))
+            return true;
+    return false;
+}
+
+bool cell_is_one_of(const char *text, size_t length, const struct strings *words)
+{
+    for (int i = 0; i < words->count; i++)
+        if (!strncmp(words->at[i], text, length) && !words->at[i][length]) return length > 0;
     return false;
 }
 
 const char *cell_text(const struct cell *cell, char text[CELL_TEXT_MAX])
 {
-    size_t length = cell->length < CELL_TEXT_MAX - 4 ? cell->length : CELL_TEXT_MAX - 4;
-    for (size_t i = 0; i < length; i++)
-        text[i] = iscntrl((unsigned char)cell->text[i]) ? '.' : cell->text[i];
-    strcpy(text + length, length < cell->length ? "..." : "");
+    size_t taken = 0, length = 0;
+    for (; taken < cell->length && length + PRINTABLE_BYTES_MAX < CELL_TEXT_MAX - 4; taken++) {
+        const char c = cell->text[taken];
+        if (iscntrl((unsigned char)c))
+            length += (size_t)printable_escape(c, text + length);
+        else
+            text[length++] = c;
+    }
+    while (taken < cell->length && length > 0 && (cell->text[taken] & 0xc0) == 0x80)
+        taken--, length--; /* not inside a character */
+    strcpy(text + length, taken < cell->length ? "..." : "");
     return text;
 }

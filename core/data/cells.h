@@ -80,11 +80,15 @@ int row_reader_cell(const struct row_reader *, const char *name);
 
 /* All of the cell is one finite number in decimal. */
 bool cell_number(const struct cell *, double *ret);
-/* Empty, "?", "NA", "nan" in any case: what people write where they have no value. */
+/* Empty, "?", "NA", "nan", "NULL", "None" in any case, "\N": what people write where they have no
+ * value. */
 bool cell_is_missing(const struct cell *);
+struct strings;
+/* One of these words; empty is none of them. */
+bool cell_is_one_of(const char *text, size_t length, const struct strings *words);
 
 enum { CELL_TEXT_MAX = 44 };
-/* For messages: shortened, control bytes as '.'. Returns text. */
+/* For messages: shortened, control bytes as \x1b. Returns text. */
 const char *cell_text(const struct cell *, char text[CELL_TEXT_MAX]);
 
 #endif

@@ -39,6 +39,7 @@ struct feature_scaling {
 };
 
 struct label_seen;
+enum { MISSING_WORDS_MAX = 64 };
 enum { FILES_OF_PART_MAX = 2 };
 struct format_context {
     const char *directory; /* relative paths are relative to it */
@@ -55,6 +56,9 @@ struct format_context {
      * order: those of the checkpoint, of data.train, of the files before. None: as the file has
      * them. */
     struct strings feature_names;
+    /* Columns that are made of the cells later, and may have a cell that no row has where they have
+     * a default; NULL: `columns` */
+    const struct objects *later_columns;
     struct feature_scaling
         scaling;               /* of features that a format scales as it reads them; zeros: none */
     bool takes_other_features; /* a file without these names is read in its own order */

@@ -137,6 +137,7 @@ static err add_names(struct found *f, const char *path)
     FILE *names;
     TRY(joined(f, path, &whole));
     TRY(file_open_text(whole, NAMES_BYTES_MAX, &names));
+    file_skip_mark(names);
     err e = add_lines(f, names, path_shown(whole, shown));
     fclose(names);
     if (!e && f->files.count == before) e = fail(ERR_INPUT, "%s: it names no file", shown);

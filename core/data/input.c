@@ -120,6 +120,40 @@ err input_is_zlib(struct input *in)
     return in->unpacker ? OK : begin_packed(in, &packing_zlib);
 }
 
+static const struct foreign {
+    const char *head;
+    size_t bytes;
+    const char *is, *wanted;
+} foreigners[] = {
+    {"BZh", 3, "packed by bzip2", "unpack it, or pack it by gzip or zstd"},
+    {"\xfd"
+     "7zXZ",
+     5, "packed by xz", "unpack it, or pack it by gzip or zstd"},
+    {"PK\3\4", 4, "a zip archive, or a spreadsheet", "unpack it; of a spreadsheet save a CSV file"},
+    {"7z\xbc\xaf\x27\x1c", 6, "packed by 7-Zip", "unpack it, or pack it by gzip or zstd"},
+    {"\x04\x22\x4d\x18", 4, "packed by lz4", "unpack it, or pack it by gzip or zstd"},
+    {"\xff\x06\0\0sNaPpY", 10, "packed by snappy", "unpack it, or pack it by gzip or zstd"},
+    {"\x1f\x9d", 2, "packed by compress", "unpack it, or pack it by gzip or zstd"},
+    {"PAR1", 4, "a Parquet file", "write CSV, JSON lines or TFRecord from it"},
+    {"ORC", 3, "an ORC file", "write CSV, JSON lines or TFRecord from it"},
+    {"Obj\1", 4, "an Avro file", "write CSV, JSON lines or TFRecord from it"},
+    {"\xff\xfe", 2, "text in UTF-16", "write it in UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+    {"\xfe\xff", 2, "text in UTF-16", "write it in UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+};
+
+err input_is_known(const struct input *in)
+{
+    char head[16];
+    const size_t got = in->unpacker ? 0 : input_head(in, head, sizeof head);
+    for (size_t i = 0; i < sizeof foreigners / sizeof *foreigners; i++) {
+        const struct foreign *f = &foreigners[i];
+        if (got >= f->bytes && memcmp(head, f->head, f->bytes) == 0)
+            return fail(ERR_INPUT, "%s: is %s, which is not read here: %s", in->file->name, f->is,
+                        f->wanted);
+    }
+    return OK;
+}
+
 uint64_t input_offset(const struct input *in)
 {
     return in->offset;

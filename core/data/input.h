@@ -38,6 +38,9 @@ uint64_t input_file_bytes(const struct input *); /* as stored: packed where it i
  * anything is read, that the file is packed by zlib. */
 size_t input_head(const struct input *, void *to, size_t max);
 err input_is_zlib(struct input *);
+/* ERR_INPUT where the first bytes are those of something else that is neither text nor records: of
+ * a packer, a table or a text that is not read here. */
+err input_is_known(const struct input *);
 
 /* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,
  * or the file has become shorter. */

@@ -36,6 +36,18 @@ static void control_characters_are_spelled_out(void **state)
                  "\\xc2\\x9b2J"); /* the same as ESC [ in one character */
 }
 
+/* They would make "a b" and "a" look like what they are not. */
+static void characters_that_nobody_sees_are_spelled_out(void **state)
+{
+    assert_shown("\xef\xbb\xbfy", "\\xef\\xbb\\xbfy"); /* a byte order mark */
+    assert_shown("a\xc2\xa0", "a\\xc2\\xa0");          /* a blank that does not break */
+    assert_shown("a\xe2\x80\x8b", "a\\xe2\\x80\\x8b"); /* of no width */
+    assert_shown("a\xe2\x80\xae", "a\\xe2\\x80\\xae"); /* what follows runs backwards */
+    assert_shown("\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1");
+    assert_shown("a b \xc2\xa1 \xe2\x82\xac \xf0\x9f\x98\x80",
+                 "a b \xc2\xa1 \xe2\x82\xac \xf0\x9f\x98\x80");
+}
+
 static void bytes_that_are_no_utf8_are_spelled_out(void **state)
 {
     assert_shown("\x9b"
@@ -87,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_stays_as_it_is),
         cmocka_unit_test(control_characters_are_spelled_out),
+        cmocka_unit_test(characters_that_nobody_sees_are_spelled_out),
         cmocka_unit_test(bytes_that_are_no_utf8_are_spelled_out),
         cmocka_unit_test(no_character_is_cut),
         cmocka_unit_test(the_rest_of_a_character_is_asked_for),

@@ -566,9 +566,113 @@ static void no_flipped_byte_crashes(void **state)
     }
 }
 
+/* Of the same rows as a table and as JSON: one rule for both */
+static void words_are_trimmed_and_some_are_missing(void **state)
+{
+#define ONE_RULE                                                                                   \
+    ", 'columns': [{'column': 'vocabulary', 'name': 'u', 'words': ['cat', 'NULL']}, "              \
+    "{'column': 'numeric', 'name': 'x', 'default': -1}], 'batch_size': 1"
+    const int64_t ids[] = {0, 0, NO_ID, NO_ID};
+    const float numbers[] = {1, -1, 3, -1};
+    static const char *const sources[] = {
+        "{'format': 'csv', 'file': 'rows.csv', 'label': 'y', 'positive': 'yes', 'missing': "
+        "['NULL', "
+        "'\\\\N']}" ONE_RULE,
+        "{'format': 'jsonl', 'file': 'rows.jsonl', 'label': 'y', 'positive': 'yes', 'missing': "
+        "['NULL', '\\\\N']}" ONE_RULE,
+    };
+    file_write_text("rows.csv", "u,x,y\n cat ,1,yes\ncat,NULL, yes\nNULL, 3,no\n\\N,\\N,yes\n");
+    file_write_text("rows.jsonl", "{\"u\": \" cat \", \"x\": 1, \"y\": \"yes\"}\n"
+                                  "{\"u\": \"cat\", \"x\": \"NULL\", \"y\": \" yes\"}\n"
+                                  "{\"u\": \"NULL\", \"x\": 3, \"y\": \"no\"}\n"
+                                  "{\"u\": \" \\\\N\", \"x\": \"\\\\N\", \"y\": \"yes\"}\n");
+    for (size_t i = 0; i < 2; i++) {
+        struct dataset d;
+        source_open_ok(sources[i], &d);
+        assert_int_equal(d.rows, 4);
+        assert_memory_equal(d.columns[1].at, ids, sizeof ids);
+        assert_memory_equal(d.columns[2].at, numbers, sizeof numbers);
+        assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){1, 1, 0, 1}), 16);
+        dataset_close(&d);
+    }
+}
+
+static void longer_lists_are_cut_where_that_is_said(void **state)
+{
+#define CUT(how)                                                                                   \
+    "{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'ids', 'name': 'i', " \
+    "'rows': 10, 'max': 3, 'weights': true" how "}, {'column': 'numeric', 'name': 'n', "           \
+    "'separator': ' ', 'max': 2" how "}], 'batch_size': 1"
+    struct dataset d;
+    file_write_text("rows", "i,n,y\n1:1 2:2 3:3 4:4 5:5,1 2 3,0\n6:6,4 5,1\n");
+    assert_refused(CUT(""), "more than 3 values", "truncate", NULL);
+    source_open_ok(CUT(", 'truncate': 'first'"), &d);
+    assert_memory_equal(d.columns[1].at, ((int64_t[]){1, 2, 3, 6, NO_ID, NO_ID}), 48);
+    assert_memory_equal(d.columns[2].at, ((float[]){1, 2, 3, 6, 0, 0}), 24);
+    assert_memory_equal(d.columns[3].at, ((float[]){1, 2, 4, 5}), 16);
+    dataset_close(&d);
+    source_open_ok(CUT(", 'truncate': 'last'"), &d);
+    assert_memory_equal(d.columns[1].at, ((int64_t[]){3, 4, 5, 6, NO_ID, NO_ID}), 48);
+    assert_memory_equal(d.columns[2].at, ((float[]){3, 4, 5, 6, 0, 0}), 24);
+    assert_memory_equal(d.columns[3].at, ((float[]){2, 3, 4, 5}), 16);
+    dataset_close(&d);
+}
+
+/* A default, or words for missing ones, suffice for what neither a file nor its first rows have. */
+static void a_column_may_be_of_a_cell_that_no_row_has(void **state)
+{
+#define OPTIONAL(file, more, column)                                                               \
+    "{'format': 'jsonl', 'file': " file ", 'label': 'y'" more "}, 'columns': [" column             \
+    "], 'batch_size': 1"
+#define X "{'column': 'numeric', 'name': 'x', 'default': -100}"
+#define U "{'column': 'hash', 'name': 'u', 'buckets': 5}"
+    struct dataset d;
+    file_write_text("without", "{\"y\": 0}\n");
+    file_write_text("with", "{\"x\": 7, \"u\": \"a\", \"y\": 1}\n");
+    source_open_ok(OPTIONAL("'without'", "", X), &d);
+    assert_memory_equal(d.columns[1].at, ((float[]){-100}), 4);
+    dataset_close(&d);
+    source_open_ok(OPTIONAL("['without', 'with']", "", X), &d);
+    assert_memory_equal(d.columns[1].at, ((float[]){-100, 7}), 8);
+    dataset_close(&d);
+    source_open_ok(OPTIONAL("['with', 'without']", "", X), &d);
+    assert_memory_equal(d.columns[1].at, ((float[]){7, -100}), 8);
+    dataset_close(&d);
+    assert_refused(OPTIONAL("'without'", "", U), "has no cell \"u\"", NULL);
+    source_open_ok(OPTIONAL("['without', 'with']", ", 'missing': ['NA']", U), &d);
+    assert_int_equal(((int64_t *)d.columns[1].at)[0], NO_ID);
+    assert_int_not_equal(((int64_t *)d.columns[1].at)[1], NO_ID);
+    dataset_close(&d);
+    static char many[64 << 10];
+    size_t used = 0;
+    for (int i = 0; i < 1100; i++) used += (size_t)sprintf(many + used, "{\"y\": 0}\n");
+    sprintf(many + used, "{\"x\": 7, \"y\": 1}\n");
+    file_write_text("late", many);
+    source_open_ok(OPTIONAL("'late'", "", X), &d);
+    assert_true(((float *)d.columns[1].at)[1100] == 7);
+    dataset_close(&d);
+}
+
+static void weights_that_no_value_has_are_refused(void **state)
+{
+#define WEIGHTED                                                                                   \
+    "{'format': 'jsonl', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'ids', 'name': "    \
+    "'i', 'rows': 10, 'max': 3, 'weights': true}], 'batch_size': 1"
+    struct dataset d;
+    file_write_text("rows", "{\"i\": [1, 2], \"y\": 0}\n{\"i\": [], \"y\": 0}\n");
+    assert_refused(WEIGHTED, "column \"i\"", "\"weights\" is true, and no value has one", NULL);
+    file_write_text("rows", "{\"i\": [\"1\", \"2:0.5\"], \"y\": 0}\n");
+    source_open_ok(WEIGHTED, &d);
+    dataset_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_trimmed_and_some_are_missing),
+        cmocka_unit_test(longer_lists_are_cut_where_that_is_said),
+        cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),
+        cmocka_unit_test(weights_that_no_value_has_are_refused),
         cmocka_unit_test(words_hash_as_in_tensorflow),
         cmocka_unit_test(a_bucket_is_the_rest_of_a_division),
         cmocka_unit_test(crosses_are_those_of_tensorflow),

@@ -235,7 +235,7 @@ static void columns_that_do_not_exist_are_refused(void **state)
     assert_refused(SOURCE("'clas'"), "no column \"clas\"", "\"class\"", NULL);
     assert_refused(SOURCE("3"), "column 3", "expected -3 to 2", NULL);
     assert_refused(SOURCE("-4"), "column -4", NULL);
-    assert_refused(SOURCE("1.5"), "a name or an index", NULL);
+    assert_refused(SOURCE("1.5"), "the name or the index", NULL);
     assert_refused(SOURCE("'class', 'columns': ['age', 'weight']"), "no column \"weight\"", NULL);
     assert_refused(SOURCE("'class', 'columns': ['class']"), "the label's column", NULL);
     assert_refused(SOURCE("'class', 'columns': []"), "columns", NULL);

@@ -36,7 +36,7 @@ static void files_are_one_a_list_a_pattern_or_names_in_a_file(void **state)
     assert_features(CSV("'[a]-*'"), all, 3);
     file_write_text("names.txt", "# all\n\na-1.csv\r\n a-2*\nb.csv  ");
     assert_refused(CSV("'@names.txt'"), "names.txt: line 4", "no file fits \" a-2*\"", NULL);
-    file_write_text("names.txt", "# all\n\na-1.csv\r\na-2*\nb.csv  ");
+    file_write_text("names.txt", "\xef\xbb\xbf# all\n\na-1.csv\r\na-2*\nb.csv  ");
     assert_features(CSV("'@names.txt'"), all, 6);
     assert_features(CSV("['b.csv', '@names.txt']"), (float[]){4, 5, 6, 1, 2, 3, 4, 5, 6}, 9);
 }
@@ -330,6 +330,31 @@ static void bytes_without_rows_are_passed_over_in_formats_without_text(void **st
     dataset_close(&d);
 }
 
+static void what_is_packed_by_others_is_named(void **state)
+{
+    static const struct {
+        const char *head, *named;
+        size_t bytes;
+    } files[] = {
+        {"BZh91AY&SY", "packed by bzip2", 10},
+        {"\xfd"
+         "7zXZ\0\0\4",
+         "packed by xz", 8},
+        {"PK\3\4\x14\0", "a zip archive", 6},
+        {"PAR1\x15", "a Parquet file", 5},
+        {"\xff\xfex\0,\0", "text in UTF-16", 6},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        file_write("b.csv", files[i].head, files[i].bytes);
+        assert_refused(CSV("'b.csv'"), "b.csv: is ", files[i].named, "not read here", NULL);
+        assert_refused("{'format': 'tfrecord', 'file': 'b.csv', 'label': 'y'}, 'columns': "
+                       "[{'column': 'numeric', 'name': 'x'}], 'batch_size': 1",
+                       files[i].named, NULL);
+        assert_refused("{'format': 'libsvm', 'file': 'b.csv', 'features': 2}", files[i].named,
+                       NULL);
+    }
+}
+
 /* What other programs leave beside data: markers, checksums, what is not whole yet */
 static void a_pattern_passes_hidden_names_over(void **state)
 {
@@ -355,6 +380,8 @@ int main(void)
                                         folder_remove),
         cmocka_unit_test_setup_teardown(bytes_without_rows_are_passed_over_in_formats_without_text,
                                         folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(what_is_packed_by_others_is_named, folder_make,
+                                        folder_remove),
         cmocka_unit_test_setup_teardown(a_pattern_passes_hidden_names_over, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(files_are_one_a_list_a_pattern_or_names_in_a_file,

@@ -162,6 +162,16 @@ err file_open_text(const char *path, size_t max, FILE **ret)
     return e ? e : fail(ERR_MEMORY, "no memory to read a text");
 }
 
+void file_skip_mark(FILE *file)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    int at = 0, c = 0;
+    while (at < 3 && (c = getc(file)) == (unsigned char)mark[at]) at++;
+    if (at == 3) return;
+    if (c != EOF) ungetc(c, file);
+    while (at > 0) ungetc((unsigned char)mark[--at], file); /* glibc takes back any number */
+}
+
 err file_look(const char *path, struct file_state *ret)
 {
     struct file *file;

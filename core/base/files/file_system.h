@@ -97,6 +97,8 @@ void file_close(struct file *); /* NULL is fine */
 /* To be read as a text, and closed by fclose. What is behind a URL is read now, at most `max` bytes
  * of it. ERR_INPUT. */
 err file_open_text(const char *path, size_t max, FILE **ret);
+/* A byte order mark, which some editors put in front, is passed over. Nothing has been read. */
+void file_skip_mark(FILE *);
 
 /* Whether anything is there; false also where nobody can say. */
 bool file_is_there(const char *path);

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/files/file_system.h"
+
 enum { LINE_MAX_BYTES = 512 };
 
 static const char blanks[] = " \t\r\n";
-static const char slots_word[] = "slots=";
 
 /* How many of the slots so far are of this host. */
 static int slots_of(const struct host_slots *slots, const char *host)
@@ -28,17 +29,34 @@ static err check_login(const char *login)
     return fail(ERR_INPUT, "expected a host or user@host, got \"%.64s\"", login);
 }
 
-static err read_slots(const char *word, int *ret)
+static bool read_count(const char *digits, int *ret)
 {
-    *ret = 1;
-    if (!word) return OK;
-    char *end = NULL;
-    const size_t before = sizeof slots_word - 1;
-    const long count = strncmp(word, slots_word, before) == 0 ? strtol(word + before, &end, 10) : 0;
-    if (!end || *end || count < 1 || count > HOST_SLOTS_MAX)
-        return fail(ERR_INPUT, "expected slots=N with N from 1 to %d, got \"%.64s\"",
-                    (int)HOST_SLOTS_MAX, word);
+    char *end;
+    const long count = strtol(digits, &end, 10);
     *ret = (int)count;
+    return *digits >= '0' && *digits <= '9' && !*end && count >= 1 && count <= HOST_SLOTS_MAX;
+}
+
+/* The number behind "slots=", or as Open MPI has it "max-slots=" and "max_slots="; else not found
+ */
+static bool read_slots(const char *word, int *ret_slots, int *ret_max)
+{
+    static const char *const limits[] = {"max-slots=", "max_slots="};
+    if (strncmp(word, "slots=", 6) == 0) return read_count(word + 6, ret_slots);
+    for (int i = 0; i < 2; i++)
+        if (strncmp(word, limits[i], 10) == 0) return read_count(word + 10, ret_max);
+    return false;
+}
+
+/* MPICH's form: "node1:3" has three; an address of IPv6 has more colons. */
+static err cut_slots(char *login, int *ret)
+{
+    char *colon = strchr(login, ':');
+    if (!colon || strchr(colon + 1, ':')) return OK;
+    if (!read_count(colon + 1, ret))
+        return fail(ERR_INPUT, "expected host:N with N slots, from 1 to %d, got \"%.64s\"",
+                    (int)HOST_SLOTS_MAX, login);
+    *colon = '\0';
     return OK;
 }
 
@@ -57,14 +75,17 @@ static err add(struct host_slots *slots, const char *login, int count, struct ar
 static err read_line(char *line, struct arena *arena, struct host_slots *slots)
 {
     line[strcspn(line, "#")] = '\0';
-    char *state, *login = strtok_r(line, blanks, &state), *word = strtok_r(NULL, blanks, &state);
-    const char *more = word ? strtok_r(NULL, blanks, &state) : NULL;
-    int count;
+    char *state, *login = strtok_r(line, blanks, &state);
+    int count = 1, most = HOST_SLOTS_MAX;
     if (!login) return OK;
+    TRY(cut_slots(login, &count));
     TRY(check_login(login));
-    TRY(read_slots(word, &count));
-    if (more)
-        return fail(ERR_INPUT, "expected no more than a host and slots=N, got \"%.64s\"", more);
+    for (const char *word; (word = strtok_r(NULL, blanks, &state));)
+        if (!read_slots(word, &count, &most))
+            return fail(ERR_INPUT,
+                        "expected slots=N or max-slots=N with N from 1 to %d, got \"%.64s\"",
+                        (int)HOST_SLOTS_MAX, word);
+    if (count > most) return fail(ERR_INPUT, "slots=%d is more than max-slots=%d", count, most);
     return add(slots, login, count, arena);
 }
 
@@ -86,6 +107,7 @@ err host_file_read(const char *path, struct arena *arena, struct host_slots *ret
 {
     FILE *file = fopen(path, "re");
     if (!file) return fail(ERR_INPUT, "--hostfile: %s: %s", path, strerror(errno));
+    file_skip_mark(file);
     struct host_slots slots = {.at = arena_array(arena, HOST_SLOTS_MAX, sizeof *slots.at)};
     const err e = read_lines(file, path, arena, &slots);
     fclose(file);

@@ -2,7 +2,8 @@
  *
  *     # a line a host; one that is named again has more slots
  *     node1 slots=2
- *     me@node2 slots=4
+ *     me@node2 slots=4 max-slots=8
+ *     node3:2
  *     fd00::3
  *
  * A slot is room for one task, and 1 of them is what a line without it means. What stands before an

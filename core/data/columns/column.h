@@ -13,6 +13,8 @@
 #include "core/data/data.h"
 
 enum { IDS_OF_ROW_MAX = 4096 };
+enum truncation { TRUNCATE_NONE, TRUNCATE_FIRST, TRUNCATE_LAST };
+extern const char *const truncations[]; /* ends with NULL */
 static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
 static const int64_t NO_ID = -1;
 
@@ -28,10 +30,15 @@ struct column_source {
     const char *cell;      /* NULL: called as the column is */
     const char *separator; /* NULL: the whole cell is one item */
     int64_t max;           /* items */
+    int truncate;          /* enum truncation: what becomes of more */
 };
 
 struct column_kind;
+struct column_spec;
 bool column_reads_cell(const struct column_kind *);
+/* The cell that a column is made of, where it has a default for rows without it, or any may lack
+ * it; else NULL. */
+const char *column_optional_cell(const struct column_spec *, bool any);
 
 /* Rows of the field table of such a kind */
 #define SOURCE_FIELDS(of_separator, of_max)                                                        \
@@ -45,6 +52,13 @@ bool column_reads_cell(const struct column_kind *);
          .offset = offsetof(struct column_source, separator),                                      \
          .fallback = of_separator,                                                                 \
          .help = "separator between several values in one cell; null: one value per cell"},        \
+        {.name = "truncate",                                                                       \
+         .type = FIELD_ENUM,                                                                       \
+         .offset = offsetof(struct column_source, truncate),                                       \
+         .fallback = "\"none\"",                                                                   \
+         .choices = truncations,                                                                   \
+         .help = "which of more than max values are kept: the first, the last; none: more are an " \
+                 "error"},                                                                         \
     {                                                                                              \
         .name = "max", .type = FIELD_INT, .offset = offsetof(struct column_source, max),           \
         .fallback = of_max, .min = 1, .max = IDS_OF_ROW_MAX,                                       \
@@ -76,7 +90,8 @@ struct column_maker {
     int64_t stand_in;              /* the id of a row without any; NO_ID: none */
     uint64_t inverse;              /* of made.buckets: column_bucket */
     struct column_content content; /* of kinds that have it */
-    int64_t missing; /* rows in which its cell was empty, or a default replaced what it has */
+    int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
+    int64_t weighted; /* values that had a weight */
 };
 
 struct column_context {
@@ -147,6 +162,9 @@ static inline uint64_t column_print(struct prints *p, const struct cell *cells, 
 
 /* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
 err column_check_cell(const struct row_reader *, const char *name, int cell);
+/* Values of a row that were written round and round, of at most 8 bytes each: the first comes
+ * first. */
+void column_turn(void *values, size_t bytes, int64_t count, int64_t first);
 /* The items of the column's cell, of a kind that reads one. */
 struct items column_items(const struct column_maker *, const struct cell *cells);
 

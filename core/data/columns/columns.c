@@ -64,6 +64,28 @@ struct columns {
 };
 
 /* Kinds without id() or a cell of their own say by themselves what they read. */
+const char *const truncations[] = {
+    [TRUNCATE_NONE] = "none", [TRUNCATE_FIRST] = "first", [TRUNCATE_LAST] = "last", NULL};
+
+static bool has_default(const struct column_spec *spec)
+{
+    const struct column_kind *kind = spec->column.kind->descriptor;
+    const struct field *f = kind->object.fields;
+    while (f->name && strcmp(f->name, "default")) f++;
+    if (!f->name) return false;
+    const void *at = (const char *)spec->column.attributes + f->offset;
+    return f->type == FIELD_JSON ? !json_is_null(*(json_t *const *)at) && *(json_t *const *)at
+                                 : *(const int64_t *)at != NO_ID;
+}
+
+const char *column_optional_cell(const struct column_spec *spec, bool any)
+{
+    const struct column_source *source = spec->column.attributes;
+    if (!column_reads_cell(spec->column.kind->descriptor)) return NULL;
+    if (!any && !has_default(spec)) return NULL;
+    return source->cell ? source->cell : spec->name;
+}
+
 bool column_reads_cell(const struct column_kind *kind)
 {
     const struct field *first = kind->object.fields;
@@ -208,22 +230,46 @@ const struct column *columns_made(const struct columns *c, int *ret_count)
 
 /* ---- one row ---- */
 
+void column_turn(void *values, size_t bytes, int64_t count, int64_t first)
+{
+    char copy[IDS_OF_ROW_MAX * sizeof(int64_t)], *at = values;
+    const size_t before = bytes * (size_t)first, all = bytes * (size_t)count;
+    memcpy(copy, at, all);
+    memcpy(at, copy + before, all - before);
+    memcpy(at + all - before, copy, before);
+}
+
+static int64_t keep_last(int64_t max, int64_t count, int64_t *ids, float *weights)
+{
+    if (count <= max) return count;
+    column_turn(ids, sizeof *ids, max, count % max);
+    if (weights) column_turn(weights, sizeof *weights, max, count % max);
+    return max;
+}
+
 /* The ids of all items, then none; weights may be NULL. */
 static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *ids, float *weights)
 {
     const int64_t max = m->made.shape.dim[0];
+    const int truncate = ((const struct column_source *)m->attributes)->truncate;
     struct items items = column_items(m, cells);
     struct item item;
-    int64_t count = 0;
+    int64_t count = 0, id;
     bool is_missing = false;
-    while (items_next(&items, &item)) {
-        if (count == max) return fail(ERR_INPUT, "more than %lld values (\"max\")", (long long)max);
-        TRY(m->kind->id(m, &item, &ids[count]));
-        if (ids[count] == NO_ID) continue;
+    while ((count < max || truncate != TRUNCATE_FIRST) && items_next(&items, &item)) {
+        if (count >= max && truncate == TRUNCATE_NONE)
+            return fail(ERR_INPUT,
+                        "more than %lld values (\"max\"; \"truncate\" keeps the first or the last)",
+                        (long long)max);
+        TRY(m->kind->id(m, &item, &id));
+        if (id == NO_ID) continue;
         is_missing |= item.is_replaced;
-        if (weights) weights[count] = item.weight;
+        m->weighted += item.has_weight;
+        ids[count % max] = id;
+        if (weights) weights[count % max] = item.weight;
         count++;
     }
+    count = keep_last(max, count, ids, weights);
     m->missing += is_missing || count == 0;
     if (count == 0 && m->stand_in != NO_ID) ids[count++] = m->stand_in;
     for (; count < max; count++) {
@@ -259,13 +305,14 @@ static bool is_listed(const struct column_maker *m, const struct cell *cell)
     return fits;
 }
 
-static err make_listed(const struct column_maker *m, const struct cell *cell, int64_t *ids,
+static err make_listed(struct column_maker *m, const struct cell *cell, int64_t *ids,
                        float *weights)
 {
     const int64_t count = cell->count, max = m->made.shape.dim[0];
     for (int64_t i = 0; i < count; i++) ids[i] = cell->ids[i];
     for (int64_t i = count; i < max; i++) ids[i] = NO_ID;
     if (!weights) return OK;
+    m->weighted += cell->numbers ? count : 0;
     for (int64_t i = 0; i < count; i++) weights[i] = cell->numbers ? (float)cell->numbers[i] : 1;
     for (int64_t i = count; i < max; i++) weights[i] = 0;
     return OK;
@@ -398,6 +445,21 @@ static void say_use(struct made *made, const struct row_reader *reader)
     }
 }
 
+/* A table of ids with weights whose cells have none would train as if each were 1. */
+static err check_weights(const struct made *made, const struct row_reader *reader)
+{
+    const struct columns *c = made->columns;
+    for (int i = 0; i < c->maker_count; i++) {
+        const struct column_maker *m = &c->makers[i];
+        if (m->made.is_weighted && m->weighted == 0 && m->missing < made->rows)
+            return fail(ERR_INPUT,
+                        "%s: column \"%s\": \"weights\" is true, and no value has one: expected "
+                        "id:weight, as in 3:0.5, or false",
+                        reader->name, m->name);
+    }
+    return OK;
+}
+
 static err make_all(struct made *made, struct row_reader *reader,
                     const struct format_context *context)
 {
@@ -408,6 +470,7 @@ static err make_all(struct made *made, struct row_reader *reader,
     TRY(make_rows(made, reader, context->bad_rows));
     if (made->rows == 0 && !context->has_other_parts)
         return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
+    if (!context->without_labels && !context->has_other_parts) TRY(check_weights(made, reader));
     say_use(made, reader);
     return OK;
 }

@@ -44,6 +44,7 @@ static bool read_text(struct item *item, int64_t *ret)
     right.length = item->length - left.length - 1;
     if (!item_integer(&left, ret) || !item_number(&right, &weight)) return false;
     item->weight = (float)weight;
+    item->has_weight = true;
     return isfinite(item->weight);
 }
 

@@ -67,6 +67,7 @@ static bool next_of_list(struct items *items, struct item *ret)
     if (is_id) ret->id = cell->ids[i];
     if (cell->numbers) ret->number = cell->numbers[i];
     if (ret->is_pair) ret->weight = (float)cell->numbers[i];
+    ret->has_weight = ret->is_pair;
     return true;
 }
 

@@ -15,6 +15,7 @@ struct item {
     int64_t id;
     double number;
     float weight;     /* of an id; 1 where nobody says */
+    bool has_weight;  /* somebody says */
     bool is_replaced; /* by a default: it is none of what the column takes */
 };
 

@@ -116,21 +116,35 @@ static err stand_in(struct column_maker *m, double *to)
     return OK;
 }
 
+static err refuse(const struct item *item)
+{
+    const struct cell cell = {.text = item->text, .length = item->length};
+    const bool is_missing = item->text && cell_is_missing(&cell);
+    return item_refuse(item, is_missing ? "a number (\"missing\" of the source lists words that "
+                                          "stand for none)"
+                                        : "a number");
+}
+
 err numeric_read(struct column_maker *m, const struct cell *cells, double *to)
 {
     const struct numeric_attributes *a = m->attributes;
+    const int64_t max = a->source.max;
+    const int truncate = a->source.truncate;
     struct items items = column_items(m, cells);
     struct item item;
     double number;
     int64_t count = 0;
-    for (; items_next(&items, &item); count++) {
-        if (!item_number(&item, &number)) return item_refuse(&item, "a number");
-        if (count < a->source.max) TRY(change(a, number, count, &to[count]));
+    for (; (count < max || truncate != TRUNCATE_FIRST) && items_next(&items, &item); count++) {
+        if (!item_number(&item, &number)) return refuse(&item);
+        if (count < max || truncate == TRUNCATE_LAST) to[count % max] = number;
     }
     if (count == 0) return stand_in(m, to);
-    if (count == a->source.max) return OK;
-    return fail(ERR_INPUT, "expected %lld numbers (\"max\"), got %lld", (long long)a->source.max,
-                (long long)count);
+    if (count < max || (count > max && truncate == TRUNCATE_NONE))
+        return fail(ERR_INPUT, "expected %lld numbers (\"max\"), got %lld", (long long)max,
+                    (long long)count);
+    if (count > max) column_turn(to, sizeof *to, max, count % max);
+    for (int64_t i = 0; i < max; i++) TRY(change(a, to[i], i, &to[i]));
+    return OK;
 }
 
 /* Most often a cell is one number in its plainest form: as items would have it */

@@ -120,7 +120,8 @@ static size_t count_lines(const char *text, size_t bytes)
 /* Without the line's end, trimmed as cells are; empty lines are passed over. */
 static err add_lines(struct words *words, const char *text, size_t bytes)
 {
-    for (const char *from = text, *end = text + bytes; from < end;) {
+    const bool has_mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+    for (const char *from = text + (has_mark ? 3 : 0), *end = text + bytes; from < end;) {
         const char *to = memchr(from, '\n', (size_t)(end - from));
         const char *next = to ? to + 1 : end;
         if (!to) to = end;

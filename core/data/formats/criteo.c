@@ -25,11 +25,11 @@ static err read_criteo(const void *attributes, const struct format_context *cont
     static const struct csv_attributes without_label = {.delimiter = "\t",
                                                         .names = {names + 1, ALL - 1}};
     const struct csv_key label = {.name = OF_LABEL};
-    TRY(csv_table_read(&with_label, &label, context, ret));
+    TRY(csv_table_read(&with_label, &label, (struct strings){0}, context, ret));
     const int cells = ((struct csv_table *)*ret)->text.count; /* of the first row */
     if (!context->without_labels || cells != ALL - 1) return OK;
     (*ret)->calls->close(*ret);
-    return csv_table_read(&without_label, &label, context, ret);
+    return csv_table_read(&without_label, &label, (struct strings){0}, context, ret);
 }
 
 static const struct field fields[] = {

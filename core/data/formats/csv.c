@@ -42,6 +42,32 @@ static struct csv_key key_of(const json_t *which)
                             json_integer_value(which)};
 }
 
+static err check_key(const char *name, const json_t *key)
+{
+    if (json_is_string(key) || json_is_integer(key)) return OK;
+    return fail(ERR_INPUT, "%s: expected the name or the index of one column, got %s", name,
+                json_is_array(key)    ? "a list"
+                : json_is_object(key) ? "an object"
+                                      : "neither");
+}
+
+/* Where "missing" is a list of words, beside data.columns; else none */
+static err list_missing(const json_t *list, struct strings *ret)
+{
+    const size_t count = json_array_size(list);
+    *ret = (struct strings){0};
+    if (count > MISSING_WORDS_MAX)
+        return fail(ERR_INPUT, "missing: more than %d words", (int)MISSING_WORDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!json_is_string(json_array_get(list, i)))
+            return fail(ERR_INPUT, "missing[%zu]: expected a word", i);
+    ret->at = calloc(count + 1, sizeof *ret->at);
+    if (!ret->at) return fail(ERR_MEMORY, "no memory for words");
+    for (size_t i = 0; i < count; i++)
+        ret->at[ret->count++] = json_string_value(json_array_get(list, i));
+    return OK;
+}
+
 static bool is_given(const json_t *list)
 {
     return list && !json_is_null(list);
@@ -284,7 +310,10 @@ static err read_missing(struct table *t)
     t->has_missing = missing && !json_is_null(missing);
     if (!t->has_missing) return OK;
     if (!json_is_number(missing) || !(fabs(json_number_value(missing)) <= FLT_MAX))
-        return fail(ERR_INPUT, "%s: \"missing\": expected a number or null", t->file.path);
+        return fail(ERR_INPUT,
+                    "%s: \"missing\": expected a number or null; words that count as empty are "
+                    "for data.columns",
+                    t->file.path);
     t->missing = json_number_value(missing);
     return OK;
 }
@@ -321,7 +350,8 @@ static err open_table(struct table *t, const struct csv_attributes *a,
                       const struct format_context *context)
 {
     const struct csv_key label = key_of(a->label);
-    TRY(csv_table_open(a, &label, context, &t->file));
+    TRY(check_key("label", a->label));
+    TRY(csv_table_open(a, &label, (struct strings){0}, context, &t->file));
     if (t->file.reader.is_empty) return OK;
     TRY(read_missing(t));
     t->scaling = feature_scaling_of(context);
@@ -357,12 +387,20 @@ static err read_csv(const void *attributes, const struct format_context *context
                     struct row_reader **ret)
 {
     const struct csv_attributes *a = attributes;
-    const bool has_list = is_given(a->columns) || is_given(a->except) || is_given(a->missing);
-    if (has_list && context->columns)
-        return fail(ERR_INPUT, "\"columns\", \"except\" and \"missing\" are for a source whose "
-                               "features are all its numbers; here data.columns says what is read");
+    if ((is_given(a->columns) || is_given(a->except)) && context->columns)
+        return fail(ERR_INPUT, "\"columns\" and \"except\" are for a source whose features are all "
+                               "its numbers; here data.columns says what is read");
+    if (is_given(a->missing) && !json_is_array(a->missing) && context->columns)
+        return fail(
+            ERR_INPUT,
+            "\"missing\": beside data.columns expected a list of words that count as empty, "
+            "such as [\"NA\", \"NULL\"]; the number for empty cells is \"default\" of a "
+            "column");
     const struct csv_key label = key_of(a->label);
-    return csv_table_read(a, &label, context, ret);
+    struct strings missing;
+    TRY(check_key("label", a->label));
+    TRY(list_missing(a->missing, &missing));
+    return csv_table_read(a, &label, missing, context, ret);
 }
 
 static const struct field fields[] = {
@@ -407,7 +445,9 @@ static const struct field fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, missing),
      .fallback = "null",
-     .help = "number used for cells that are empty, ?, NA or nan; null: such a cell is an error"},
+     .help = "number used for cells that are empty, ?, NA, nan, NULL, None, N/A or \\N (null: such "
+             "a cell is an error); beside data.columns: list of words that count as empty, such as "
+             "[\"NA\", \"NULL\"]"},
     {0},
 };
 

@@ -108,7 +108,13 @@ err csv_table_next(struct csv_table *t, bool *ret_found)
     if (e) return e;
     if (!*ret_found) return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
     t->reader.is_row_broken = true;
-    return check_width(t);
+    TRY(check_width(t));
+    for (int i = 0; t->missing.count && i < t->width; i++) {
+        struct cell *cell = &t->text.cells[i];
+        if (cell_is_one_of(cell->text, cell->length, &t->missing))
+            *cell = (struct cell){.text = ""};
+    }
+    return OK;
 }
 
 err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected)
@@ -226,10 +232,13 @@ static void describe(struct csv_table *t)
 }
 
 err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
-                   const struct format_context *context, struct csv_table *ret)
+                   struct strings missing, const struct format_context *context,
+                   struct csv_table *ret)
 {
-    *ret = (struct csv_table){
-        .attributes = a, .without_labels = context->without_labels, .bad_rows = context->bad_rows};
+    *ret = (struct csv_table){.attributes = a,
+                              .without_labels = context->without_labels,
+                              .bad_rows = context->bad_rows,
+                              .missing = missing};
     ret->seen = label_seen_begin(context->has_other_parts, context->labels);
     if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
         return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
@@ -245,16 +254,21 @@ void csv_table_close(struct csv_table *t)
 {
     for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
     free(t->names);
+    free(t->missing.at);
     delimited_close(&t->text);
     input_close(t->input);
 }
 
 err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
-                   const struct format_context *context, struct row_reader **ret)
+                   struct strings missing, const struct format_context *context,
+                   struct row_reader **ret)
 {
     struct csv_table *t = calloc(1, sizeof *t);
-    if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
-    const err e = csv_table_open(a, label, context, t);
+    if (!t) {
+        free(missing.at);
+        return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
+    }
+    const err e = csv_table_open(a, label, missing, context, t);
     if (e)
         close_reader(&t->reader);
     else

@@ -37,17 +37,19 @@ struct csv_table {
     struct label_seen seen;
     bool has_row;              /* the first row is read and not yet given out */
     struct bad_rows *bad_rows; /* NULL: none may be */
+    struct strings missing;    /* words that count as empty; the texts are the spec's */
 };
 
-/* label: which column it is. Up to the first row of data, whose cells are in `text`; the reader is
- * described. To be closed also after a failure. */
+/* label: which column it is; missing: words that count as empty, whose list is freed with the
+ * table, also after a failure. Up to the first row of data, whose cells are in `text`; the reader
+ * is described. To be closed also after a failure. */
 err csv_table_open(const struct csv_attributes *, const struct csv_key *label,
-                   const struct format_context *, struct csv_table *);
+                   struct strings missing, const struct format_context *, struct csv_table *);
 void csv_table_close(struct csv_table *); /* a zeroed one is fine */
 
 /* The same as a reader of rows */
 err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
-                   const struct format_context *, struct row_reader **ret);
+                   struct strings missing, const struct format_context *, struct row_reader **ret);
 
 /* The next row. Past the last one, ERR_INPUT where the labels that were read say that the spec is
  * wrong. */

@@ -37,6 +37,7 @@ err frames_open(const struct format_context *context, const char *path, struct f
 {
     *ret = (struct frames){0};
     TRY(input_open(context, path, &ret->input));
+    TRY(input_is_known(ret->input));
     TRY(find_packing(ret));
     ret->room = BUFFER_BYTES_MIN;
     ret->buffer = malloc(ret->room);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/data/columns/items.h"
+#include "core/data/columns/column.h"
 
 enum { NAMES_GROW_MIN = 64, VALUES_GROW_MIN = 4096 };
 
@@ -94,6 +94,20 @@ static err add_names(struct named_cells *c, const struct strings *names)
     return OK;
 }
 
+/* Rows need not have the cell of a column that has something in its place. */
+static err add_optional(struct named_cells *c, const struct named_attributes *a,
+                        const struct format_context *context)
+{
+    const struct objects *columns =
+        context->later_columns ? context->later_columns : context->columns;
+    for (int i = 0; columns && i < columns->count; i++) {
+        const char *name =
+            column_optional_cell((const struct column_spec *)columns->at + i, a->missing.count > 0);
+        if (name && index_of(c, name, strlen(name)) < 0) TRY(add_name(c, name, strlen(name)));
+    }
+    return OK;
+}
+
 /* The label is read whether it is listed or not. */
 err named_cells_open(struct named_cells *c, const struct named_attributes *a,
                      const struct format_context *context)
@@ -101,7 +115,9 @@ err named_cells_open(struct named_cells *c, const struct named_attributes *a,
     const struct strings *given = context->cell_names.count ? &context->cell_names : &a->names;
     *c = (struct named_cells){.is_looking = given->count == 0};
     c->seen = label_seen_begin(context->has_other_parts, context->labels);
+    c->missing = &a->missing;
     TRY(add_names(c, given));
+    TRY(add_optional(c, a, context));
     const size_t length = strlen(a->label);
     if (context->without_labels || index_of(c, a->label, length) >= 0) return OK;
     return add_name(c, a->label, length);
@@ -181,8 +197,10 @@ void named_cells_add_number(struct named_cells *c, struct cell *cell, double num
 
 void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *text, size_t length)
 {
+    const struct item word = item_trimmed(text, text + length);
+    if (cell_is_one_of(word.text, word.length, c->missing)) return;
     if (!cell->words) cell->words = c->words + c->word_count;
-    c->words[c->word_count++] = (struct cell_word){text, length};
+    c->words[c->word_count++] = (struct cell_word){word.text, word.length};
     cell->count++;
 }
 

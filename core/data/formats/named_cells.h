@@ -14,7 +14,7 @@ enum { ROWS_LOOKED_AT = 1000, NAMED_CELLS_MAX = 65536 };
 
 /* What the spec says of such a format. */
 struct named_attributes {
-    struct strings file, names;
+    struct strings file, names, missing;
     const char *label;
     struct label_form label_form;
 };
@@ -31,6 +31,13 @@ struct named_attributes {
          .offset = offsetof(struct named_attributes, label),                                       \
          .help = "name of the label"},                                                             \
         LABEL_FIELDS(named_attributes),                                                            \
+        {.name = "missing",                                                                        \
+         .type = FIELD_STRINGS,                                                                    \
+         .offset = offsetof(struct named_attributes, missing),                                     \
+         .fallback = "[]",                                                                         \
+         .count_max = MISSING_WORDS_MAX,                                                           \
+         .help = "words that count as no value, such as NA and NULL; with any, a column may have " \
+                 "a source that no row has"},                                                      \
     {                                                                                              \
         .name = "names", .type = FIELD_STRINGS,                                                    \
         .offset = offsetof(struct named_attributes, names), .fallback = "[]",                      \
@@ -45,9 +52,10 @@ struct named_cells {
     int count, capacity;
     int *sorted; /* [count] indices, by name */
     struct label_seen seen;
-    int label;       /* -1: the rows have none, and none is needed */
-    int expected;    /* the cell that comes next, if this row is as the last one */
-    bool is_looking; /* unknown names become known */
+    const struct strings *missing; /* words that count as none */
+    int label;                     /* -1: the rows have none, and none is needed */
+    int expected;                  /* the cell that comes next, if this row is as the last one */
+    bool is_looking;               /* unknown names become known */
 
     /* values of the row */
     int64_t *ids;

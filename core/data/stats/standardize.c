@@ -163,8 +163,10 @@ err standardize_measure(const struct source_spec *train, const struct format_con
     struct arena own = {0};
     struct measuring m = {.context = context, .columns = columns, .arena = &own};
     const struct row_visitor visitor = {begin, check_row, add_row, &m};
+    struct format_context later = *context;
     const char *name;
-    const err e = each_row(train, context, &visitor, &own, &name);
+    later.later_columns = columns;
+    const err e = each_row(train, &later, &visitor, &own, &name);
     for (int i = 0; i < m.count; i++) m.at[i].to->mean = m.at[i].to->deviation = (struct floats){0};
     if (!e) give(&m, arena);
     columns_free(m.all);

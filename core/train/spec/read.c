@@ -49,6 +49,7 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
 static err read_file(FILE *file, json_t **ret)
 {
     struct reader reader = {.file = file};
+    file_skip_mark(file);
     json_error_t error = {0};
     json_t *json = json_load_callback(read_some, &reader, JSON_REJECT_DUPLICATES, &error);
     if (!json) return fail_read(&reader, &error);

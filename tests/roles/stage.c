@@ -224,7 +224,7 @@ void stage_flush(struct stage *s)
 
 void stage_leave(struct stage *s, struct actor *actor, int code, const char *why)
 {
-    s->world.is_to_stop = true;
+    world_is_to_stop(&s->world);
     actor->role->ops->leave(actor->role, code, why, false, &actor->outbox);
     stage_flush(s);
 }

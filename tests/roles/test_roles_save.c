@@ -347,6 +347,7 @@ static void a_signal_ends_the_job_in_time_even_where_a_step_does_not_end(void **
         stage_leave(&s, task_of(&s, task), EXIT_INTERRUPTED, "stopped by SIGINT");
         settle(&s);
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
+        for (int ps = 0; ps < 2; ps++) stage_connect(&s, ps, 1); /* it was hung up on */
         end_with(&s, EXIT_INTERRUPTED);
         stage_close(&s);
     }
@@ -367,6 +368,42 @@ static void a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone(
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
         end_with(&s, EXIT_TERMINATED);
         assert_true(newest(&s)->step >= 3);
+        stage_close(&s);
+    }
+}
+
+/* Its link lives, and no push comes on it. */
+static void hang_silently(struct stage *s, int worker, bool has_pushed)
+{
+    do {
+        assert_true(stage_step(s));
+    } while (!actor_is_at(&s->workers[worker], ACTION_COMPUTE) ||
+             (has_pushed && !(ps_role_has_pushed(s->ps[0].role, worker) &&
+                              ps_role_has_pushed(s->ps[1].role, worker))));
+    stage_hang(s, &s->workers[worker]);
+}
+
+static void a_job_that_ends_has_time_for_its_checkpoint_whoever_is_silent(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        const bool has_pushed = seed / 2 % 2;
+        struct stage s;
+        begin(&s, &o);
+        hang_silently(&s, 2, has_pushed);
+        run_until_applied(&s, seed % 2 ? 3 : has_pushed);
+        stage_leave(&s, task_of(&s, (int)(seed % 3)), EXIT_TERMINATED, "stopped by SIGTERM");
+        settle(&s);
+        const uint64_t limit_ms = ps_silence_limit_ms(&s.world.profile.limits, has_pushed);
+        stage_pass_time(&s, limit_ms - 1);
+        nobody_ended(&s);
+        stage_pass_time(&s, 1);
+        settle(&s);
+        stage_kill(&s, &s.workers[2]);
+        end_with(&s, EXIT_TERMINATED);
+        assert_int_equal(newest(&s)->step, ps_role_step(s.ps[0].role));
+        assert_true(newest(&s)->step >= 1);
         stage_close(&s);
     }
 }
@@ -500,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint),
         cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
         cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
+        cmocka_unit_test(a_job_that_ends_has_time_for_its_checkpoint_whoever_is_silent),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
         cmocka_unit_test(a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all),
         cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),

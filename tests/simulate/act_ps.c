@@ -578,7 +578,11 @@ static void note_absent(struct world *world, const struct actor *ps)
         if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
             !ps->links[w] && world->now_us - ps->told_us[w] + TICK_US >= limit_ms * 1000;
-        world->was_left_out[w] |= is_absent && !worker_at(world, w)->is_granted;
+        const uint64_t silence_ms =
+            ps_silence_limit_ms(&p->limits, ps_role_has_pushed(ps->role, w));
+        const bool is_silent = world->is_to_stop && ps->links[w] && w != ps_role_chief(ps->role) &&
+                               world->now_us - world->stop_us + TICK_US >= silence_ms * 1000;
+        world->was_left_out[w] |= (is_absent || is_silent) && !worker_at(world, w)->is_granted;
     }
 }
 

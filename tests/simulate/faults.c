@@ -76,7 +76,7 @@ static void scale(struct world *world, struct actor *ps)
 static void leave(struct world *world, struct actor *actor)
 {
     TRACE(world, "%s gets a signal", actor_name(actor));
-    world->is_to_stop = true;
+    world_is_to_stop(world);
     actor->asked_us = world->now_us;
     actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", false,
                             &actor->outbox);
@@ -98,7 +98,7 @@ static void depart(struct world *world, struct actor *actor, uint64_t down_us)
 static void finish(struct world *world, struct actor *chief)
 {
     TRACE(world, "a hook ends the job");
-    world->is_to_stop = true;
+    world_is_to_stop(world);
     worker_role_finish(chief->role, EXIT_DONE, "", &chief->outbox);
     actor_flush(world, chief);
 }

@@ -400,7 +400,7 @@ void network_send(struct world *world, struct actor *actor, const struct action_
         check_refusal(world, send->peer);
     if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->code == LEAVE_GRANTED)
         worker_at(world, send->peer)->is_granted = true;
-    world->is_to_stop |= actor->job == JOB_WORKER && m->type == MESSAGE_STOP;
+    if (actor->job == JOB_WORKER && m->type == MESSAGE_STOP) world_is_to_stop(world);
     if (m->length && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
     if (actor->job == JOB_WORKER)

@@ -108,6 +108,12 @@ static void leave_out(const struct world *world, struct actor *actor)
     actor->started_us += passed_us;
 }
 
+void world_is_to_stop(struct world *world)
+{
+    if (!world->is_to_stop) world->stop_us = world->now_us;
+    world->is_to_stop = true;
+}
+
 void world_tick(struct world *world, struct actor *actor)
 {
     leave_out(world, actor);

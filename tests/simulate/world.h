@@ -302,6 +302,7 @@ struct world {
     bool was_asked_to_leave; /* a worker; where too few would be left the job ends */
     bool asked[WORKERS_MAX]; /* which */
     bool is_to_stop;         /* somebody was told that the job is to end */
+    uint64_t stop_us;        /* when */
     uint64_t finished_us[PS_MAX][WORKERS_MAX]; /* when a ps heard so last */
     uint64_t concluded_us; /* when a chief had nothing more to save and heard no more of it */
     bool came_too_late[WORKERS_MAX]; /* back after the last round */
@@ -323,6 +324,7 @@ void world_close(struct world *);
 void world_open(struct world *, const struct run_options *, const struct profile *);
 void world_happen(struct world *, const struct event *);
 void world_tick(struct world *, struct actor *);
+void world_is_to_stop(struct world *);  /* from now on */
 void world_check_roles(struct world *); /* each is in a state that can be; after every event */
 
 uint64_t draw(struct world *, uint64_t below); /* below >= 1 */

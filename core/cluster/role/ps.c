@@ -109,6 +109,7 @@ static void forget(struct ps_role *p, struct outbox *out)
             .presence = m->presence,
             .wants_fresh = m->wants_fresh,
             .incarnation = m->incarnation,
+            .has_pushed = m->has_pushed,
             .lost_ms = p->patience.now_ms,
             .claims = m->claims,
             .can_lead = m->can_lead,
@@ -233,6 +234,7 @@ void ps_ask_chief_to_stop(struct ps_role *p, struct outbox *out)
 static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
+    if (!p->is_stopping) p->stopping_ms = p->patience.now_ms;
     p->is_stopping = p->phase == SERVING;
     p->stop_code = code;
     snprintf(p->stop_text, sizeof p->stop_text, "%s", text);
@@ -435,6 +437,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
                    m->incarnation == incarnation ? "" : ", in another life");
     member_set_presence(m, HERE);
     m->is_told = m->has_left = false;
+    m->has_pushed = m->has_pushed && m->incarnation == incarnation;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
     if (worker == ps_chief(p)) ps_renew_lease(p, 0);
@@ -570,6 +573,11 @@ bool ps_role_awaits(const struct role *role, int worker)
     const struct member *m = &p->members[worker];
     const bool is_told = member_is_here(m) || m->standing != EXCUSED; /* or will be */
     return p->phase == ENDED && !ps_has_moved(p) && !m->knows_end && !m->has_left && is_told;
+}
+
+bool ps_role_has_pushed(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].has_pushed;
 }
 
 bool ps_role_is_serving(const struct role *role)

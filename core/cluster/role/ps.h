@@ -86,7 +86,13 @@ struct ps_config { /* from the chief's SETUP */
 uint32_t ps_config_gradients(const struct ps_config *, int workers, int worker);
 bool ps_config_drops(const struct ps_config *); /* ps/0 may drop a gradient */
 
-enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time to the absent */
+/* A job that is to end gives this part of its time to the absent, and another one to its last
+ * checkpoint. */
+enum { PS_STOP_PARTS = 3 };
+/* How long it waits for a push of who is here: most of its time, for a step that is computed;
+ * little where this life of the worker has never brought anything, since nobody knows that it will.
+ */
+uint64_t ps_silence_limit_ms(const struct wait_limits *, bool has_pushed);
 
 struct ps_options {
     int task, workers;
@@ -133,6 +139,7 @@ bool ps_role_is_serving(const struct role *);
 /* It has ended, and the worker has not answered the verdict, which may be lost with its link: on a
  * new one it is told again. */
 bool ps_role_awaits(const struct role *, int worker);
+bool ps_role_has_pushed(const struct role *, int worker); /* in this life of it */
 uint64_t ps_role_term(const struct role *);
 int ps_role_chief(const struct role *);              /* the worker that leads, here or not */
 bool ps_role_obeys(const struct role *, int worker); /* it is here, and leads */

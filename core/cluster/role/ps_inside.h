@@ -51,6 +51,7 @@ struct member {
     bool wants_fresh; /* of the windows, which outlive a link: those that are there are another
                          life's */
     uint64_t incarnation;
+    bool has_pushed;  /* in this life */
     uint64_t lost_ms; /* AWAY: since when */
     /* As it has said on the link that is: */
     bool claims; /* to lead, with the highest term */
@@ -141,11 +142,12 @@ struct ps_role {
     struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
     uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
     struct patience patience;
-    uint64_t term;     /* the highest that was heard of */
-    uint64_t lease_ms; /* ps/0: until when its chief need not be heard */
-    bool goes_on;      /* when this ps came somebody took part in a generation already */
-    bool is_stopping;  /* no steps but those that are being computed */
-    int stop_code;     /* is_stopping: with what the job is to end */
+    uint64_t term;        /* the highest that was heard of */
+    uint64_t lease_ms;    /* ps/0: until when its chief need not be heard */
+    bool goes_on;         /* when this ps came somebody took part in a generation already */
+    bool is_stopping;     /* no steps but those that are being computed */
+    uint64_t stopping_ms; /* is_stopping: since when */
+    int stop_code;        /* and with what the job is to end */
     char stop_text[ACTION_TEXT_MAX];
     int leave_code; /* of the signal that asked this task to end the job; 0: none has */
     uint64_t leave_ms;

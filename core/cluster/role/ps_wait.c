@@ -185,6 +185,33 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
     go_on_without(p, worker, out);
 }
 
+uint64_t ps_silence_limit_ms(const struct wait_limits *limits, bool has_pushed)
+{
+    enum { UNPROVEN_PARTS = 5 * PS_STOP_PARTS };
+    return has_pushed ? limits->stop_ms - limits->stop_ms / PS_STOP_PARTS
+                      : limits->stop_ms / UNPROVEN_PARTS;
+}
+
+/* It is here, and the job that is to end waits for its push. */
+static bool is_too_silent(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    if (!p->is_stopping || worker == ps_chief(p) || !ps_chief_is_here(p)) return false;
+    if (!member_is_here(m) || m->standing != COUNTED_ON || m->push == PUSH_WAITS) return false;
+    return p->patience.now_ms - p->stopping_ms >=
+           ps_silence_limit_ms(&p->options.limits, m->has_pushed);
+}
+
+/* If it lives, it comes back, and brings what others have of its push already. */
+static void end_without_silent(struct ps_role *p, int worker, struct outbox *out)
+{
+    outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while the job ends", worker,
+               (unsigned long long)(p->patience.now_ms - p->stopping_ms) / 1000);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+    excuse(p, worker, out);
+}
+
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
     outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
@@ -196,6 +223,7 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
+        if (is_too_silent(p, w)) end_without_silent(p, w, out);
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
         if (gone_ms >= absence_limit_ms(p, m))

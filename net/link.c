@@ -154,6 +154,23 @@ const struct window *link_incoming(const struct link *link, uint32_t type)
     return link->is_active ? &link->windows.values : &link->windows.gradients;
 }
 
+void *link_place(struct link *link, const struct message *message)
+{
+    const struct window *window = link_incoming(link, message->type);
+    if (window->base || !link->events.place) return window->base;
+    return link->events.place(link->context, link, message);
+}
+
+void link_go_on(struct link *link)
+{
+    if (link->state == LINK_OPEN && link->ops->go_on) link->ops->go_on(link);
+}
+
+uint64_t link_progress(const struct link *link)
+{
+    return link->progress;
+}
+
 /* Written so that no sum can wrap around: both numbers may come from a peer. */
 static bool is_inside(const struct window *window, uint64_t offset, uint64_t length)
 {
@@ -265,7 +282,7 @@ bool link_may_come_amid(const struct message *message)
     return message_is_part(message->type) && !message->body_bytes;
 }
 
-static err check_outgoing(const struct link *link, const struct message *message)
+static err check_outgoing(const struct link *link, const struct message *message, const void *base)
 {
     assert(message->type != MESSAGE_WINDOWS);
     assert(message->body_bytes == 0 || message->length == 0);
@@ -274,17 +291,23 @@ static err check_outgoing(const struct link *link, const struct message *message
         return fail(ERR_MEMORY, "a body of %u bytes is too long, the limit is %d",
                     message->body_bytes, MESSAGE_BODY_MAX);
     const struct window *window = outgoing(link, message->type);
+    const bool has_memory = base || link->ops->shares_memory;
     if (message->length > 0 &&
-        (!link->has_windows || !is_inside(window, message->offset, message->length)))
+        (!link->has_windows || !has_memory || !is_inside(window, message->offset, message->length)))
         return fail(ERR_INPUT, "bytes %llu to +%llu are not in the window that is shared",
                     (unsigned long long)message->offset, (unsigned long long)message->length);
     return OK;
 }
 
-/* What was not sent would be missed: the link ends rather than go on without it. */
 err link_send(struct link *link, const struct message *message)
 {
-    TRY(end_if(link, check_outgoing(link, message)));
+    return link_send_from(link, message, outgoing(link, message->type)->base);
+}
+
+/* What was not sent would be missed: the link ends rather than go on without it. */
+err link_send_from(struct link *link, const struct message *message, const void *base)
+{
+    TRY(end_if(link, check_outgoing(link, message, base)));
     struct parcel parcel = {
         .is_body = message->body_bytes > 0,
         .urgency = message_urgency(message),
@@ -295,7 +318,7 @@ err link_send(struct link *link, const struct message *message)
         parcel.payload = message->body;
         parcel.payload_bytes = message->body_bytes;
     } else if (message->length > 0 && !link->ops->shares_memory) {
-        parcel.payload = (const char *)outgoing(link, message->type)->base + message->offset;
+        parcel.payload = (const char *)base + message->offset;
         parcel.payload_bytes = message->length;
         parcel.offset = message->offset;
         parcel.patches = link_patches(link, message->type);

@@ -46,6 +46,7 @@ struct link_ops {
     err (*send)(struct link *, const struct parcel *);
     err (*share)(struct link *);                          /* tells the peer of the windows */
     const struct queue *(*outgoing)(const struct link *); /* NULL: the peer is gone */
+    void (*go_on)(struct link *);                         /* NULL: it never waits for a place */
     void (*hang_up)(struct link *);    /* sends what it can, gives descriptors back; once */
     void (*drop)(struct link *);       /* frees what the link has beside itself; may be NULL */
     void (*keep_short)(struct link *); /* may be NULL */
@@ -139,6 +140,8 @@ void link_set_deadline(struct link *, bool is_new);
 bool link_may_deliver(const struct link *, int delivered);
 /* Where the stretch of such a message that comes is seen. */
 const struct window *link_incoming(const struct link *, uint32_t type);
+/* Its memory; NULL: it is to wait. */
+void *link_place(struct link *, const struct message *);
 /* Of the window that such a message has a stretch of; NULL: there are none */
 const struct patches *link_patches(const struct link *, uint32_t type);
 

@@ -102,7 +102,7 @@ static void watch_output(const struct stream *stream)
 {
     const bool waits = stream->queue.count > 0 && !stream->is_send_broken;
     const bool is_guest = stream->link.is_guest;
-    const uint32_t in = is_guest && waits ? 0 : EPOLLIN;
+    const uint32_t in = (is_guest && waits) || stream->is_held ? 0 : EPOLLIN;
     const uint32_t out = waits || (is_guest && stream->was_stopped) ? EPOLLOUT : 0;
     loop_change(stream->link.loop, stream->link.watch, in | out);
 }
@@ -190,7 +190,8 @@ static err begin_message(struct stream *stream)
     TRY(reserve_body(stream, message->body_bytes));
     stream->payload = (struct payload){.base = (char *)stream->body, .left = message->body_bytes};
     if (message->length == 0) return OK;
-    stream->payload = (struct payload){.base = link_incoming(&stream->link, message->type)->base,
+    const struct window *window = link_incoming(&stream->link, message->type);
+    stream->payload = (struct payload){.base = window->base ? window->base : stream->place,
                                        .offset = message->offset,
                                        .left = message->length,
                                        .patches = link_patches(&stream->link, message->type)};
@@ -282,6 +283,22 @@ static bool may_go_on(const struct stream *stream, int delivered)
     return link_may_deliver(&stream->link, delivered);
 }
 
+/* The peer has to keep what there is no memory for yet. What is wrong with a header is told when it
+ * is read for good. */
+static bool waits_for_place(struct stream *stream)
+{
+    struct link *link = &stream->link;
+    struct message m;
+    const bool has_memory = link->is_active || !link->has_windows || link->windows.gradients.base;
+    if (has_memory || stream->in_payload) return false;
+    if (wire_unpack(stream->stage + stream->stage_from, &m) || m.type == MESSAGE_WINDOWS ||
+        link_check(link, &m) || !m.length)
+        return false;
+    stream->place = link_place(link, &m);
+    stream->is_held = !stream->place && link->state == LINK_OPEN;
+    return !stream->place || link->state != LINK_OPEN;
+}
+
 /* Delivers the messages that are complete, until this look has had its share: count says how many
  * it has delivered so far. */
 static void parse_stage(struct stream *stream, int *count)
@@ -289,7 +306,7 @@ static void parse_stage(struct stream *stream, int *count)
     const int before = *count;
     stream->was_stopped = false;
     while (has_header(stream) && stream->link.state == LINK_OPEN) {
-        stream->was_stopped = !may_go_on(stream, *count);
+        stream->was_stopped = !may_go_on(stream, *count) || waits_for_place(stream);
         if (stream->was_stopped || !parse_one(stream)) break;
         ++*count;
     }
@@ -358,10 +375,11 @@ static bool stream_look(struct link *link)
     if (link->state != LINK_OPEN) return false;
     const bool had_queue = stream->queue.count > 0;
     if (had_queue) flush(stream);
-    if (link->is_guest && stream->is_send_broken) end_lost(stream, END);
-    const bool delivered = !is_deaf_guest(stream) && stream_read(stream);
+    if ((link->is_guest || stream->is_held) && stream->is_send_broken) end_lost(stream, END);
+    const bool hears = !stream->is_held && !is_deaf_guest(stream);
+    const bool delivered = hears && stream_read(stream);
     if (link->state != LINK_OPEN) return true;
-    link->needs_look = stream->is_send_broken || stream->was_stopped;
+    link->needs_look = stream->is_send_broken || (stream->was_stopped && !stream->is_held);
     watch_output(stream);
     return delivered || (had_queue && stream->queue.count == 0);
 }
@@ -402,6 +420,15 @@ static void stream_drop(struct link *link)
     free(stream->body);
 }
 
+static void go_on(struct link *link)
+{
+    struct stream *stream = (struct stream *)link;
+    if (!stream->is_held) return;
+    stream->is_held = false;
+    link->needs_look = true;
+    watch_output(stream);
+}
+
 static void keep_short(struct link *link)
 {
     const int bytes = SHORT_BYTES;
@@ -412,6 +439,7 @@ static void keep_short(struct link *link)
 
 const struct link_ops stream_ops = {
     .keep_short = keep_short,
+    .go_on = go_on,
     .look = stream_look,
     .send = stream_send,
     .share = stream_share,

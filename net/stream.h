@@ -23,6 +23,8 @@ struct stream {
     struct message message; /* the one that is coming, once its header is there */
     bool in_payload;
     bool was_stopped;       /* messages that have come were not delivered yet */
+    bool is_held;           /* was_stopped: the next one has no place yet */
+    void *place;            /* of the next one, which may come */
     struct payload payload; /* what of it has not come yet: of a window, or of the body */
     unsigned char *body;    /* grown to the largest body, given back beyond BODY_KEEP_BYTES */
     size_t body_capacity;

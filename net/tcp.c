@@ -412,6 +412,7 @@ static bool tcp_ready(void *context, uint32_t events)
 {
     struct stream *stream = context;
     if (stream->link.state == LINK_CONNECTING) return finish_connecting(stream);
+    if (stream->is_held && events & (EPOLLHUP | EPOLLERR)) stream->is_send_broken = true;
     return stream_ops.look(&stream->link);
 }
 

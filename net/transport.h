@@ -73,6 +73,10 @@ struct link_events {
     void (*turned_away)(void *context, struct message *ret_last_words);
     void (*opened)(void *context, struct link *); /* connecting side */
     void (*message)(void *context, struct link *, const struct message *);
+    /* Passive side, where the window of gradients that it has shared has no memory: that of all of
+     * it, for the stretch of this message, of which the header has come. NULL: not now, and nothing
+     * more is read before link_go_on(): the peer waits. */
+    void *(*place)(void *context, struct link *, const struct message *);
     /* active side: the windows that the peer shared, owned by the link */
     void (*shared)(void *context, struct link *, const struct link_windows *);
     void (*closed)(void *context, struct link *, err why); /* error_text() says more */
@@ -98,12 +102,17 @@ struct transport {
 extern const struct transport transport_tcp, transport_shm, transport_inproc;
 
 err link_send(struct link *, const struct message *);
+/* The same; the stretch is of such a window at `base`. */
+err link_send_from(struct link *, const struct message *, const void *base);
 bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
 size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
 /* From now on the system holds no more of what is sent than keeps the connection busy, so that it
  * is idle later and what is said next comes sooner. */
 void link_keep_short(struct link *);
 void link_close(struct link *); /* what is queued is sent if it can be without waiting */
+/* What has come waits for its place (link_events.place): it is asked for again. */
+void link_go_on(struct link *);
+uint64_t link_progress(const struct link *); /* grows when bytes come */
 /* Guests are served in a small share of the loop's time (net/loop/guests.h), and are not heard
  * while answers to them are queued. What a former guest says from now on is not measured. */
 void link_set_guest(struct link *, bool is_guest);
@@ -118,7 +127,9 @@ const char *link_peer_name(const struct link *); /* address text, for messages *
 bool link_is_of_other_version(const struct link *);
 const struct transport *link_transport(const struct link *);
 
-err link_share(struct link *, const struct link_windows *); /* passive; borrowed */
+/* Passive; borrowed. Over tcp base may be NULL: of gradients, whose place is asked for; of values,
+ * which link_send_from() sends. */
+err link_share(struct link *, const struct link_windows *);
 /* Active, before the peer shares; `bytes` alone are read. */
 void link_expect(struct link *, const struct link_windows *);
 /* Where memory is not shared, bytes of the window of rows may lie elsewhere: what is sent of them

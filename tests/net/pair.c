@@ -45,6 +45,13 @@ static void message(void *context, struct link *link, const struct message *mess
     if (end->on_message) end->on_message(end, link, message);
 }
 
+static void *place(void *context, struct link *link, const struct message *message)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    return end->on_place ? end->on_place(end, link, message) : NULL;
+}
+
 static void shared(void *context, struct link *link, const struct link_windows *windows)
 {
     struct end *end = context;
@@ -68,6 +75,7 @@ const struct link_events end_events = {.accepted = accepted,
                                        .turned_away = turned_away,
                                        .opened = opened,
                                        .message = message,
+                                       .place = place,
                                        .shared = shared,
                                        .closed = closed};
 

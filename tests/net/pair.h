@@ -33,6 +33,7 @@ struct end {
     void (*on_open)(struct end *, struct link *); /* accepted and opened */
     void (*on_message)(struct end *, struct link *, const struct message *);
     void (*on_closed)(struct end *, struct link *);
+    void *(*on_place)(struct end *, struct link *, const struct message *);
     void *own; /* the test's */
 };
 

@@ -275,6 +275,72 @@ static void the_last_bytes_of_a_window_are_sent(void **state)
     assert_int_equal(pair->client.closed, 0);
 }
 
+/* ---- windows that have no memory yet ---- */
+
+enum { LENT_BYTES = 32 << 20 }; /* more than the system keeps for a peer that does not read */
+
+struct lending {
+    unsigned char *memory; /* NULL: there is none now */
+    int asked;
+};
+
+static void *lend(struct end *end, struct link *link, const struct message *message)
+{
+    struct lending *lending = end->own;
+    lending->asked++;
+    assert_int_equal(message->length, LENT_BYTES);
+    return lending->memory;
+}
+
+static void share_lent(struct pair *pair, struct lending *lending)
+{
+    const struct window lent = {.bytes = LENT_BYTES, .fd = -1};
+    pair_connect(pair);
+    pair->server.on_place = lend;
+    pair->server.own = lending;
+    assert_int_equal(window_new(64, &pair->windows.values), OK);
+    expect_windows(pair->client.link, 64, LENT_BYTES, 0);
+    const struct link_windows windows = {.values = pair->windows.values, .gradients = lent};
+    assert_int_equal(link_share(pair->server.link, &windows), OK);
+    pair_until(pair, &pair->client.shared, 1);
+}
+
+/* A message with such a stretch, and one behind it */
+static void push_to_lent(struct pair *pair, struct lending *lending)
+{
+    const struct message push = {.type = MESSAGE_PUSH, .length = LENT_BYTES, .sequence = 1};
+    const struct message behind = {.type = MESSAGE_FINISHED, .sequence = 2};
+    memset(pair->client.windows.gradients.base, 7, LENT_BYTES);
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &push), OK);
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &behind), OK);
+    pair_until(pair, &lending->asked, 1);
+}
+
+static void a_stretch_without_memory_waits_and_so_does_its_sender(void **state)
+{
+    struct pair *pair = *state;
+    struct lending lending = {0};
+    if (pair->transport != &transport_tcp) return;
+    share_lent(pair, &lending);
+    push_to_lent(pair, &lending);
+    const uint64_t progress = link_progress(pair->server.link);
+    for (int i = 0; i < 1000; i++) pair_poll(pair);
+    assert_int_equal(lending.asked, 1);
+    assert_int_equal(pair->server.messages, 0);
+    assert_int_equal(link_progress(pair->server.link), progress);
+    assert_false(link_is_idle(pair->client.link));
+    link_go_on(pair->server.link); /* in vain */
+    pair_until(pair, &lending.asked, 2);
+    assert_int_equal(pair->server.messages, 0);
+    lending.memory = calloc(1, LENT_BYTES);
+    link_go_on(pair->server.link);
+    pair_until(pair, &pair->server.messages, 2);
+    assert_int_equal(lending.asked, 3);
+    assert_int_equal(pair->server.last.sequence, 2);
+    assert_true(is_all(lending.memory, LENT_BYTES, 7));
+    free(lending.memory);
+}
+
 /* ---- windows ---- */
 
 static void windows_come_zeroed_before_any_later_message(void **state)
@@ -421,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_stretch_outside_of_the_window_is_not_sent_and_ends_the_link),
         cmocka_unit_test(the_end_of_a_stretch_cannot_wrap_around),
         cmocka_unit_test(the_last_bytes_of_a_window_are_sent),
+        cmocka_unit_test(a_stretch_without_memory_waits_and_so_does_its_sender),
         cmocka_unit_test(windows_come_zeroed_before_any_later_message),
         cmocka_unit_test(windows_of_other_sizes_than_expected_end_the_link),
         cmocka_unit_test(windows_that_nobody_expected_end_the_link),

@@ -433,6 +433,59 @@ static void gradients_of_half_the_bytes_are_what_they_were_rounded_to(void **sta
     }
 }
 
+/* The second of the twins folds `folded` of the gradients, some at a time. */
+static void apply_folded(struct twins *t, float *const from[GRADIENTS_MAX], int folded)
+{
+    const void *const *gradients = (const void *const *)from;
+    const float scale = 1.0f / GRADIENTS_MAX;
+    for (int at = 0; at < folded; at += 2)
+        assert_int_equal(store_fold(&t->store[1], gradients + at, folded - at > 1 ? 2 : 1), OK);
+    assert_int_equal(store_apply(&t->store[0], gradients, GRADIENTS_MAX, scale, 1, NULL), OK);
+    assert_int_equal(
+        store_apply(&t->store[1], gradients + folded, GRADIENTS_MAX - folded, scale, 1, NULL), OK);
+    expect_equal_twins(t);
+}
+
+static void gradients_that_are_folded_end_with_the_same_bits(void **state)
+{
+    for (enum number number = NUMBER_FLOAT32; number <= NUMBER_FP16; number++) {
+        struct world world;
+        open_world(&world, "{\"optimizer\": \"adam\"}");
+        struct twins t = {0};
+        float *sent[GRADIENTS_MAX], *owed = fixture_block(&world.device, FLOATS);
+        make_gradients(&world.device, t.made);
+        for (int g = 0; g < GRADIENTS_MAX; g++) {
+            sent[g] = fixture_block(&world.device, FLOATS);
+            if (number == NUMBER_FLOAT32)
+                memcpy(sent[g], t.made[g], FLOATS * sizeof(float));
+            else
+                world.device.kernels->round_off(&world.device, (uint16_t *)sent[g], owed, t.made[g],
+                                                number, FLOATS);
+        }
+        for (int k = 0; k < 2; k++) {
+            t.values[k] = random_floats(&world.device, 7);
+            assert_int_equal(
+                fixture_store(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+            t.store[k].number = number;
+        }
+        for (int folded = 0; folded <= GRADIENTS_MAX; folded++) apply_folded(&t, sent, folded);
+        const void *spoiled = sent[0];
+        assert_int_equal(store_fold(&t.store[1], &spoiled, 1), OK); /* and is taken out again */
+        store_unfold(&t.store[1]);
+        apply_folded(&t, sent, 1);
+        memset(sent[0], 0xff, 64);
+        assert_int_equal(store_fold(&t.store[1], &spoiled, 1), ERR_NUMBER);
+        for (int k = 0; k < 2; k++) {
+            store_close(&t.store[k]);
+            fixture_release(&world.device, t.values[k]);
+        }
+        fixture_release(&world.device, owed);
+        free_all(&world.device, sent);
+        free_all(&world.device, t.made);
+        close_world(&world);
+    }
+}
+
 /* What the snapshot holds beside what the values are rounded to here */
 static void expect_shown(const struct store *store, const uint16_t *snapshot)
 {
@@ -611,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_gradient_that_is_not_finite_is_refused),
         cmocka_unit_test(what_a_worker_writes_behind_the_look_reaches_no_value),
         cmocka_unit_test(gradients_of_half_the_bytes_are_what_they_were_rounded_to),
+        cmocka_unit_test(gradients_that_are_folded_end_with_the_same_bits),
         cmocka_unit_test(values_are_shown_in_half_the_bytes),
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),
         cmocka_unit_test(a_reset_store_starts_anew_but_keeps_the_values),

@@ -123,6 +123,7 @@ void store_close(struct store *store)
     for (int i = 0; i <= SLOTS_MAX; i++) {
         if (store->kept[i]) store->device->kernels->release(store->device, store->kept[i]);
     }
+    if (store->sum) store->device->kernels->release(store->device, store->sum);
     if (store->scratch) store->device->kernels->release(store->device, store->scratch);
     *store = (struct store){0};
 }
@@ -150,6 +151,7 @@ void store_reset(struct store *store)
             store->powers[by->first_power + k] = by->optimizer->power[k].factor(by->attributes);
     }
     store->version = 0;
+    store->has_sum = false;
 }
 
 /* One update: all tiles have this in common. */
@@ -176,6 +178,46 @@ static void keep(const struct store *store, const struct updater *by, int64_t be
                                      store_array(store, i) + begin, n);
 }
 
+/* The same as kernels sum what is of one kind: `first` is of floats, the others of another number.
+ */
+static void sum_behind(const struct store *store, const float *first, const void *const sources[],
+                       int count, float *ret, int64_t n)
+{
+    struct device *d = store->device;
+    _Alignas(64) float next[TILE_FLOATS];
+    const float *sum = first;
+    for (int i = 0; i < count; i++) {
+        d->kernels->sum_rounded(d, next, (const uint16_t *const *)&sources[i], 1, store->number,
+                                1.0f, n);
+        d->kernels->sum_ordered(d, ret, (const float *[]){sum, next}, 2, 1.0f, n);
+        sum = ret;
+    }
+}
+
+/* scale * (what was folded + sources[0] + ...) of one tile */
+static void sum_tile(const struct store *store, const struct gradients *sum, int64_t begin,
+                     int64_t n, float *ret)
+{
+    struct device *d = store->device;
+    const enum number as = store->number;
+    const bool is_rounded = as != NUMBER_FLOAT32;
+    const float *folded = store->has_sum ? store->sum + begin : NULL;
+    const void *sources[1 + WORKERS_MAX];
+    int count = 0;
+    if (folded && !is_rounded) sources[count++] = folded;
+    for (int i = 0; i < sum->count; i++)
+        sources[count++] = (const char *)sum->at[i] + (size_t)begin * number_bytes(as);
+    if (!is_rounded) {
+        d->kernels->sum_ordered(d, ret, (const float *const *)sources, count, sum->scale, n);
+    } else if (!folded) {
+        d->kernels->sum_rounded(d, ret, (const uint16_t *const *)sources, count, as, sum->scale, n);
+    } else {
+        sum_behind(store, folded, sources, count, ret, n);
+        const float *whole = count ? ret : folded;
+        d->kernels->sum_ordered(d, ret, &whole, 1, sum->scale, n);
+    }
+}
+
 /* The gradient of floats begin .. begin + n - 1, in memory that nobody else writes: what is looked
  * at is what is applied, also where a worker writes to its window now. */
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
@@ -183,18 +225,9 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
 {
     struct device *d = a->store->device;
     const struct gradients *sum = &a->sum;
-    const enum number as = a->store->number;
-    const bool is_one = sum->count == 1 && sum->scale == 1.0f && as == NUMBER_FLOAT32;
+    const bool is_one = sum->count == 1 && sum->scale == 1.0f && a->store->number == NUMBER_FLOAT32;
     if (is_one && d->is_separate) return (const float *)sum->at[0] + begin; /* no window is there */
-    const void *sources[WORKERS_MAX];
-    for (int i = 0; i < sum->count; i++)
-        sources[i] = (const char *)sum->at[i] + (size_t)begin * number_bytes(as);
-    if (as == NUMBER_FLOAT32)
-        d->kernels->sum_ordered(d, scratch, (const float *const *)sources, sum->count, sum->scale,
-                                n);
-    else
-        d->kernels->sum_rounded(d, scratch, (const uint16_t *const *)sources, sum->count, as,
-                                sum->scale, n);
+    sum_tile(a->store, sum, begin, n, scratch);
     return scratch;
 }
 
@@ -301,7 +334,7 @@ static err apply(const struct store *store, struct application *a, int64_t step,
                  struct float_range range)
 {
     atomic_bool is_spoiled = false;
-    assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
+    assert(a->sum.count >= !store->has_sum && a->sum.count <= WORKERS_MAX);
     if (range.begin == range.end) return OK;
     derive(store, step, a);
     a->is_spoiled = &is_spoiled;
@@ -329,8 +362,48 @@ err store_apply(struct store *store, const void *const gradients[], int count, f
     TRY(apply(store, &application, step, (struct float_range){at, store->floats}));
     advance_powers(store);
     store->advanced_count = 0;
+    store->has_sum = false;
     store->version++;
     return OK;
+}
+
+/* Gradients that are summed ahead of an update: all tiles have this in common. */
+struct folding {
+    const struct store *store;
+    struct gradients more;
+    atomic_bool *is_spoiled;
+};
+
+/* In one thread, as apply_part. A window that its worker writes to is read once. */
+static void fold_part(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct folding *f = arguments;
+    struct device *d = f->store->device;
+    const int64_t last = end * LAYOUT_ALIGN;
+    for (int64_t at = begin * LAYOUT_ALIGN; at < last; at += TILE_FLOATS) {
+        const int64_t n = last - at < TILE_FLOATS ? last - at : TILE_FLOATS;
+        float *sum = f->store->sum + at;
+        sum_tile(f->store, &f->more, at, n, sum);
+        if (!d->kernels->all_finite(d, sum, n)) *f->is_spoiled = true;
+    }
+}
+
+err store_fold(struct store *store, const void *const gradients[], int count)
+{
+    struct device *d = store->device;
+    atomic_bool is_spoiled = false;
+    const struct folding f = {store, {gradients, count, 1.0f}, &is_spoiled};
+    assert(!d->is_separate && !store->advanced_count && count >= 1 && count <= WORKERS_MAX);
+    if (!store->sum) TRY(d->kernels->allocate(d, bytes_of(store->floats), (void **)&store->sum));
+    d->kernels->spread(d, store->floats / LAYOUT_ALIGN, THREAD_FLOATS / LAYOUT_ALIGN, fold_part,
+                       &f);
+    store->has_sum = !is_spoiled;
+    return is_spoiled ? fail(ERR_NUMBER, "a gradient is not finite") : OK;
+}
+
+void store_unfold(struct store *store)
+{
+    store->has_sum = false;
 }
 
 static err open_kept(struct store *store)

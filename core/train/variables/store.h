@@ -38,6 +38,8 @@ struct store {
     uint64_t version;                          /* updates applied */
     struct float_range advanced[ADVANCED_MAX]; /* of the next version already; in order, apart */
     int advanced_count;
+    float *sum; /* of gradients that were folded; NULL until the first */
+    bool has_sum;
     float *kept[1 + SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
 };
 
@@ -55,13 +57,21 @@ void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
 
-/* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order. step: the
+/* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order, behind those
+ * that were folded (then there may be none). step: the
  * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` such
  * numbers as are shown, which receives the new values (written tile by tile while they are in
  * cache). ERR_NUMBER: the sum is not finite. No number that is not has gone into values or slots
  * then, but they are of no version any more: some of them have advanced. */
 err store_apply(struct store *store, const void *const gradients[], int count, float scale,
                 int64_t step, void *snapshot);
+
+/* These gradients need not be there any more: store_apply of those that are left does what it would
+ * do with all, these first. Takes as much memory as values the first time; ERR_MEMORY: nothing has
+ * changed; ERR_NUMBER: their sum is not finite, and is none any more. Of a device that has no
+ * memory of its own. */
+err store_fold(struct store *, const void *const gradients[], int count);
+void store_unfold(struct store *); /* there are no such gradients */
 
 /* Of the update that store_apply would do with the same arguments, what concerns these floats, none
  * of which has advanced: store_apply does the rest then, and looks at the rest of the gradients

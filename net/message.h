@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 12,
+    PROTOCOL_VERSION = 13,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -75,6 +75,7 @@ enum values_code {
     VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
     VALUES_STOPS = 32,       /* the job is to end: who lacks its batch for the step brings none */
+    VALUES_WANTS_WHOLE = 64, /* the next gradient is not to come in parts, which would keep room */
 };
 
 enum resume_code {

@@ -21,10 +21,12 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     *ps->store = NOTHING;
     ps->arrays = ps->advanced = 0;
     ps->is_serving = false;
+    memset(ps->is_folded, 0, sizeof ps->is_folded);
     memset(ps->told, 0, sizeof ps->told);
     memset(ps->ids, 0, sizeof ps->ids);
     ps->restored = shard ? shard->node : NOTHING;
     config->block_bytes = world->profile.has_variables[ps->index] ? PIECES * PIECE_BYTES : 0;
+    config->windows = config->block_bytes ? world->profile.windows : 0;
     config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
     if (!config->block_bytes || config->is_restored)
@@ -78,6 +80,7 @@ void ps_forget(struct world *world, struct actor *ps)
     ps->advanced = 0;
     ps->is_serving = false;
     memset(ps->windows, 0, sizeof ps->windows);
+    memset(ps->is_folded, 0, sizeof ps->is_folded);
 }
 
 /* ---- windows ---- */
@@ -95,6 +98,25 @@ static void share(struct world *world, struct actor *ps, const struct action_sha
     struct parcel *parcel = network_post(world, link, TO_WORKER, PARCEL_SHARE);
     parcel->windows = *windows;
     parcel->values = ps->config.takes_all ? ps->store : &(*windows)->copy;
+}
+
+bool ps_finds_window(struct world *world, struct actor *ps, int worker, const struct message *m)
+{
+    const struct link *link = ps->links[worker];
+    ps_role_announce(ps->role, worker, m, &ps->outbox);
+    actor_flush(world, ps);
+    return ps->links[worker] != link || ps_role_has_window(ps->role, worker);
+}
+
+void ps_flushed(struct world *world, struct actor *ps)
+{
+    for (int w = 0; w < world->profile.workers && ps->config.windows; w++) {
+        if (ps->has_ended) network_go_on(world, ps, w);
+        if (!ps->windows[w] || ps_role_has_window(ps->role, w)) continue;
+        for (int i = 0; i < PIECES; i++) ps->windows[w]->gradient[i].kind = CONTENT_NONE;
+    }
+    if (ps->has_ended || !ps->config.windows) return;
+    for (int w; (w = ps_role_grant(ps->role)) != NOBODY;) network_go_on(world, ps, w);
 }
 
 static void refresh(struct world *world, struct actor *ps, int worker)
@@ -253,6 +275,14 @@ static void check_complete(struct world *world, const struct actor *ps)
                   (unsigned long long)(node->missing[w] - node->dropped[w]), w);
 }
 
+/* What a ps has of the worker's gradient. */
+static const struct content *gradient_of(const struct actor *ps, int worker)
+{
+    static const struct content nothing = {.kind = CONTENT_NONE};
+    if (ps->is_folded[worker]) return &ps->folded[worker];
+    return ps->windows[worker] ? &ps->windows[worker]->gradient[0] : &nothing;
+}
+
 static bool has_advanced(const struct actor *ps, int piece)
 {
     return ps->advanced >> piece & 1;
@@ -268,10 +298,12 @@ static void check_pieces(struct world *world, const struct actor *ps,
                   actor_name(ps), i);
     for (int i = 0; i < action->worker_count && ps->config.block_bytes; i++) {
         const struct content *gradient = ps->windows[action->workers[i]]->gradient;
+        const bool is_folded = ps->is_folded[action->workers[i]];
+        const uint64_t of_all = gradient_of(ps, action->workers[i])->hash;
         const int end = world->profile.has_rows ? WINDOW_PIECES : PIECES;
-        for (int piece = 0; piece < end; piece++)
-            if (!has_advanced(ps, piece) && (gradient[piece].kind != CONTENT_GRADIENT ||
-                                             gradient[piece].hash != gradient[0].hash))
+        for (int piece = is_folded ? PIECES : 0; piece < end; piece++)
+            if (!has_advanced(ps, piece) &&
+                (gradient[piece].kind != CONTENT_GRADIENT || gradient[piece].hash != of_all))
                 blame(world, "%s applies a gradient of worker/%d whose piece %d is of another",
                       actor_name(ps), action->workers[i], piece);
     }
@@ -287,9 +319,8 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     check_round(world, ps, action);
     const struct content *gradients[WORKERS_MAX];
     for (int i = 0; i < action->worker_count; i++) {
-        static const struct content nothing = {.kind = CONTENT_NONE};
         int w = action->workers[i];
-        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient[0] : &nothing;
+        gradients[i] = gradient_of(ps, w);
         check_gradient(world, ps, w, gradients[i]);
         rows_check_applied(world, ps, w, gradients[i]);
         check_staleness(world, ps, gradients[i]);
@@ -301,7 +332,52 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     check_pieces(world, ps, action, nodes_hash(&world->nodes, *ps->store, &update));
     *ps->store = nodes_apply(&world->nodes, *ps->store, &update);
     ps->advanced = 0;
+    for (int i = 0; i < action->worker_count; i++) ps->is_folded[action->workers[i]] = false;
+    memset(ps->has_joined, 0, sizeof ps->has_joined);
     check_complete(world, ps);
+}
+
+/* ---- summed before the round is whole ---- */
+
+/* The bits are those of a sum in the order of the workers, but where one of them has asked for
+ * values again amid the round. */
+static void check_order(struct world *world, const struct actor *ps, int worker)
+{
+    bool is_disturbed = !ps->config.takes_all || ps->has_joined[worker];
+    for (int w = 0; w < world->profile.workers; w++)
+        is_disturbed |= worker_may_differ(world, w) || world->was_left_out[w] ||
+                        worker_at(world, w)->departures > 0;
+    for (int w = worker; w < world->profile.workers && !is_disturbed; w++)
+        if (ps->is_folded[w])
+            blame(world, "%s sums the gradient of worker/%d behind that of worker/%d",
+                  actor_name(ps), worker, w);
+}
+
+static void fold(struct world *world, struct actor *ps, const struct action_fold *action)
+{
+    const struct node *node = *ps->store == NOTHING ? NULL : node_of(world, *ps->store);
+    if (!node || !ps->config.is_sync || action->worker_count == 0)
+        blame(world, "%s sums gradients of no round", actor_name(ps));
+    for (int i = 0; i < action->worker_count && !world->blame[0]; i++) {
+        const int w = action->workers[i];
+        const struct content *gradient = ps->windows[w] ? ps->windows[w]->gradient : NULL;
+        check_order(world, ps, w);
+        for (int piece = 0; piece < PIECES && gradient; piece++)
+            if (gradient[piece].hash != gradient[0].hash ||
+                gradient[piece].kind != CONTENT_GRADIENT)
+                blame(world, "%s sums a gradient of worker/%d that is not whole", actor_name(ps),
+                      w);
+        world->counters.folded++;
+        ps->is_folded[w] = true;
+        ps->folded[w] = (struct content){.kind = CONTENT_NONE};
+        if (gradient && !is_broken(world, DEFECT_SUM_LOST)) ps->folded[w] = *gradient;
+    }
+}
+
+static void unfold(struct world *world, struct actor *ps)
+{
+    world->counters.unfolded++;
+    memset(ps->is_folded, 0, sizeof ps->is_folded);
 }
 
 /* ---- ahead of the round ---- */
@@ -464,6 +540,12 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_APPLY:
         apply(world, ps, &action->apply);
         break;
+    case ACTION_FOLD:
+        fold(world, ps, &action->fold);
+        break;
+    case ACTION_UNFOLD:
+        unfold(world, ps);
+        break;
     case ACTION_ADVANCE:
         advance(world, ps, &action->advance);
         break;
@@ -531,11 +613,11 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
 }
 
 /* Synchronous: once all rounds are over there is none to make anything good in. */
-static void note_join(struct world *world, const struct actor *ps, int worker,
-                      const struct message *m)
+static void note_join(struct world *world, struct actor *ps, int worker, const struct message *m)
 {
     const bool is_done = world->is_to_stop || ps_role_step(ps->role) >= ps->config.last_step;
     world->counters.owed += m->code == JOIN_OWED;
+    ps->has_joined[worker] = true;
     if (ps->config.is_sync && is_done && ps_role_is_serving(ps->role))
         world->came_too_late[worker] = true;
 }

@@ -273,6 +273,7 @@ void actor_flush(struct world *world, struct actor *actor)
     if (actor_is_busy(world, actor)) return;
     outbox_empty(&actor->outbox);
     actor->cursor = 0;
+    if (actor->job == JOB_PS && actor->is_alive) ps_flushed(world, actor);
 }
 
 void actor_act_since(struct world *world, struct actor *actor, int before)

@@ -43,6 +43,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_QUEUE_LOST] = "queue_lost",
     [DEFECT_FED_AGAIN] = "fed_again",
     [DEFECT_FENCE_OPEN] = "fence_open",
+    [DEFECT_SUM_LOST] = "sum_lost",
     [DEFECT_RESUME_MISSED] = "resume_missed",
 };
 

@@ -42,6 +42,7 @@ enum defect {
     DEFECT_QUEUE_LOST,    /* and without the batches that are open */
     DEFECT_FED_AGAIN,     /* a chief that is back feeds from the first batch on */
     DEFECT_FENCE_OPEN,    /* a chief publishes though another one has come to lead */
+    DEFECT_SUM_LOST,      /* a gradient's window is another's before it is in the sum */
     DEFECT_RESUME_MISSED, /* now and then ps/0 does not hear that a cut is over */
     DEFECTS
 };

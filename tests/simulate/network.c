@@ -33,6 +33,7 @@ static bool holds(struct world *world, const struct link *link, enum direction e
 static void drop_from(struct queue *queue, int kept)
 {
     struct parcel **at = &queue->first;
+    if (kept == 0) queue->is_held = false;
     queue->last = NULL;
     for (int i = 0; i < kept && *at; i++) {
         queue->last = *at;
@@ -49,7 +50,7 @@ static void drop_from(struct queue *queue, int kept)
 static void schedule(struct world *world, struct link *link, enum direction direction)
 {
     struct queue *queue = &link->queues[direction];
-    if (queue->is_scheduled || !queue->first) return;
+    if (queue->is_scheduled || queue->is_held || !queue->first) return;
     uint64_t at_us = queue->first->at_us;
     if (at_us < queue->stalled_until_us) at_us = queue->stalled_until_us;
     if (at_us < world->now_us) at_us = world->now_us;
@@ -344,6 +345,31 @@ static void be_shared(struct world *world, struct link *link, const struct parce
     worker_is_shared(world, worker, link->ps, parcel);
 }
 
+void network_go_on(struct world *world, struct actor *ps, int worker)
+{
+    struct link *link = ps->links[worker];
+    if (!link || !link->queues[TO_PS].is_held) return;
+    link->queues[TO_PS].is_held = false;
+    schedule(world, link, TO_PS);
+}
+
+/* As a link that is not read: what is behind it waits as well. */
+static bool must_hold(struct world *world, struct link *link, enum direction end)
+{
+    struct actor *ps = ps_at(world, link->ps);
+    struct queue *queue = &link->queues[end];
+    const struct parcel *parcel = queue->first;
+    const struct message *m = &parcel->message;
+    const bool is_gradient =
+        end == TO_PS && parcel->kind == PARCEL_MESSAGE && m->length && message_has_stretch(m->type);
+    if (!is_gradient || ps->has_ended || ps->links[link->worker] != link || !ps->config.windows)
+        return false;
+    if (ps_finds_window(world, ps, link->worker, m)) return queue->first != parcel;
+    world->counters.held++;
+    queue->is_held = true;
+    return true;
+}
+
 void network_deliver(struct world *world, struct link *link, enum direction end)
 {
     struct queue *queue = &link->queues[end];
@@ -354,6 +380,7 @@ void network_deliver(struct world *world, struct link *link, enum direction end)
         schedule(world, link, end);
         return;
     }
+    if (must_hold(world, link, end)) return;
     queue->first = parcel->next;
     if (!queue->first) queue->last = NULL;
     queue->count--;

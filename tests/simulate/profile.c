@@ -460,6 +460,13 @@ void profile_add_lost_verdict(uint64_t seed, struct profile *p)
     p->loses_verdict_of = (int)below(&dice, (uint64_t)p->workers);
 }
 
+void profile_add_windows(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "windows"), .profile = p};
+    if (p->shares_memory || p->workers == 1 || below(&dice, 2)) return;
+    p->windows = (int)between(&dice, 1, (uint64_t)p->workers - 1);
+}
+
 void profile_describe(const struct profile *p, char *ret_text, size_t size)
 {
     const struct ps_config *c = &p->config;
@@ -470,9 +477,10 @@ void profile_describe(const struct profile *p, char *ret_text, size_t size)
         snprintf(mode, sizeof mode, "async, staleness %d", (int)c->max_staleness);
     int empty = 0;
     for (int i = 0; i < p->ps_count; i++) empty += !p->has_variables[i];
-    snprintf(ret_text, size, "%s: %d ps (%d empty), %d workers, %s, %llu steps, %s, %s, %d faults",
-             story_name(p->story), p->ps_count, empty, p->workers, mode,
-             (unsigned long long)c->last_step,
+    snprintf(ret_text, size,
+             "%s: %d ps (%d empty), %d workers, %d windows, %s, %llu steps, %s, %s, %d faults",
+             story_name(p->story), p->ps_count, empty, p->workers,
+             p->windows ? p->windows : p->workers, mode, (unsigned long long)c->last_step,
              !p->saves           ? "saves nothing"
              : p->sees_folder[0] ? "one folder"
                                  : "shards travel",

@@ -68,6 +68,7 @@ struct profile {
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
     int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
+    int windows;         /* for gradients, of each ps; 0: one for each worker */
     bool loses_verdict;
     int loses_verdict_of; /* the worker */
     bool hears_at_work;   /* a worker hears what happens while it computes, publishes, evaluates */
@@ -96,6 +97,8 @@ void profile_add_standstill(uint64_t seed, struct profile *);
 void profile_add_moves(uint64_t seed, struct profile *);
 /* And in half of them workers that leave a job which goes on. */
 void profile_add_leaving(uint64_t seed, struct profile *);
+/* And in half of those over tcp a ps has fewer windows for gradients than there are workers. */
+void profile_add_windows(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -147,7 +147,8 @@ static void what_went_wrong_once_goes_right(void **state)
                              .has_no_returns = true,
                              .has_no_standstill = true,
                              .has_no_moves = true,
-                             .has_no_leaving = true};
+                             .has_no_leaving = true,
+                             .has_no_windows = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -161,20 +162,24 @@ static void what_went_wrong_once_goes_right(void **state)
                               .has_no_returns = true,
                               .has_no_standstill = true,
                               .has_no_moves = true,
-                              .has_no_leaving = true};
+                              .has_no_leaving = true,
+                              .has_no_windows = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
     as = (struct run_options){.has_no_returns = true,
                               .has_no_standstill = true,
                               .has_no_moves = true,
-                              .has_no_leaving = true};
+                              .has_no_leaving = true,
+                              .has_no_windows = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
-    as = (struct run_options){
-        .has_no_standstill = true, .has_no_moves = true, .has_no_leaving = true};
+    as = (struct run_options){.has_no_standstill = true,
+                              .has_no_moves = true,
+                              .has_no_leaving = true,
+                              .has_no_windows = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
-    as = (struct run_options){.has_no_moves = true, .has_no_leaving = true};
+    as = (struct run_options){.has_no_moves = true, .has_no_leaving = true, .has_no_windows = true};
     go_right(regressions_of_waits, sizeof regressions_of_waits / sizeof *regressions_of_waits, &as);
-    as = (struct run_options){0};
+    as = (struct run_options){.has_no_windows = true};
     go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,
              &as);
 }
@@ -199,6 +204,8 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.asked += world.counters.asked > 0;
         sum.revoked += world.counters.revoked > 0;
         sum.departed += world.counters.departed > 0;
+        sum.held += world.counters.held > 0;
+        sum.folded += world.counters.folded > 0;
         sum.moved += world.counters.moved > 0;
     }
     for (int story = 0; story < STORIES; story++) assert_true(stories[story] > 0);
@@ -213,6 +220,8 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.asked > SEEDS / 2);
     assert_true(sum.revoked > 0);
     assert_true(sum.departed > SEEDS / 10);
+    assert_true(sum.held > SEEDS / 10);
+    assert_true(sum.folded > SEEDS / 20);
 }
 
 /* With the defect the seed goes wrong, without it right. */

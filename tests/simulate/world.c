@@ -313,6 +313,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
     if (!options->has_no_moves) profile_add_moves(options->seed, &profile);
     if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
+    if (!options->has_no_windows) profile_add_windows(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

@@ -98,6 +98,7 @@ struct queue {
     struct parcel *first, *last;
     int count;
     bool is_scheduled;
+    bool is_held; /* the first one waits for a window */
     uint64_t last_us, stalled_until_us;
 };
 
@@ -192,6 +193,9 @@ struct actor {
     bool is_serving, is_held;
     uint64_t advanced; /* pieces that are not of the store's node any more, but of these */
     uint64_t advanced_hashes[PIECES];
+    struct content folded[WORKERS_MAX]; /* is_folded: it is in the sum, and in no window */
+    bool is_folded[WORKERS_MAX];
+    bool has_joined[WORKERS_MAX]; /* since the last update */
     int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
     struct cut_write cut;
     /* of a worker */
@@ -259,6 +263,7 @@ struct run_options {
     bool has_no_standstill; /* and before all stood still */
     bool has_no_returns;    /* and before one came back late, or to some ps only */
     bool has_no_leaving;    /* and before workers left a job that goes on */
+    bool has_no_windows;    /* and before workers shared windows */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
@@ -267,9 +272,10 @@ struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
     int moved; /* tasks that go on in another roster */
     int abandoned, evaluated, unfed, elected, fenced, departed;
-    int owed;         /* tickets that were asked for beyond the last step */
-    int named, asked; /* batches whose rows came with values; or were asked for */
-    int revoked;      /* that were named, and others came in their place */
+    int owed;                   /* tickets that were asked for beyond the last step */
+    int named, asked;           /* batches whose rows came with values; or were asked for */
+    int revoked;                /* that were named, and others came in their place */
+    int held, folded, unfolded; /* gradients that waited for a window, that went into a sum, sums */
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */
@@ -374,6 +380,10 @@ bool actor_is_listening(const struct actor *); /* a ps that has ended tells who 
 void actor_act_since(struct world *, struct actor *, int before);
 
 /* act_ps.c, act_worker.c: what differs between the jobs */
+/* What the windows of workers that have none held is others' now. */
+void ps_flushed(struct world *, struct actor *ps);
+/* The message may be read into a window; false: it waits, until network_go_on(). */
+bool ps_finds_window(struct world *, struct actor *ps, int worker, const struct message *);
 void ps_act(struct world *, struct actor *, const struct action *);
 void ps_end_work(struct world *, struct actor *, const struct action *);
 void ps_written(struct world *, struct actor *);
@@ -439,6 +449,7 @@ void network_hang_up(struct world *, struct actor *ps,
                      int worker); /* whose role has forgotten it */
 void network_stall(struct world *, struct link *, uint64_t for_us);
 void network_leave(struct world *, struct actor *, bool is_orderly); /* closes its links */
+void network_go_on(struct world *, struct actor *ps, int worker);
 void network_free(struct world *);
 
 /* disk.c */

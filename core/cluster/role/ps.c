@@ -114,8 +114,12 @@ static void forget(struct ps_role *p, struct outbox *out)
             .claims = m->claims,
             .can_lead = m->can_lead,
             .has_left = m->has_left,
+            .window = m->window,
+            .window_turn = m->window_turn,
+            .window_step = m->window_step,
         };
     }
+    ps_pool_forget(p);
 }
 
 static void setup(struct ps_role *p, const struct message *m, struct outbox *out)
@@ -167,6 +171,8 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     p->block = parts_of(r->config.block_bytes);
+    p->windows = r->config.windows;
+    p->advances = p->advances && !p->windows;
     if (!r->result && !open_queue(p, &r->config)) {
         ps_end(p, EXIT_FAILED, "no memory for the batches that are handed out", NOBODY, out);
         return;
@@ -348,10 +354,9 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
     if (p->phase == SERVING) ps_try_cut(p, out);
 }
 
-static void on_message(struct role *role, enum job job, int worker, const struct message *m,
-                       struct outbox *out)
+static void hear(struct ps_role *p, enum job job, int worker, const struct message *m,
+                 struct outbox *out)
 {
-    struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
     if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
     const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
@@ -380,6 +385,14 @@ static void on_message(struct role *role, enum job job, int worker, const struct
         p->counters.dropped_repeated++; /* of values that are no more */
 }
 
+static void on_message(struct role *role, enum job job, int worker, const struct message *m,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    hear(p, job, worker, m, out);
+    ps_pool_heard(p, worker, m);
+}
+
 static void on_done(struct role *role, enum action_type done, err result, const char *text,
                     struct outbox *out)
 {
@@ -400,6 +413,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     member_set_presence(m, AWAY);
     ps_forget_ahead(p, worker, out);
+    ps_pool_forget_link(p, worker);
     m->wants_values = false;
     m->claims = m->can_lead = false;
     m->lost_ms = p->patience.now_ms;
@@ -518,7 +532,8 @@ struct role *ps_role_new(const struct ps_options *options)
     p->options = *options;
     task_name(JOB_PS, options->task, p->name);
     p->members = calloc(workers, sizeof *p->members);
-    p->applying = calloc(2 * workers, sizeof *p->applying); /* an APPLY each, and one ADVANCE */
+    /* an APPLY and a FOLD each, and one ADVANCE */
+    p->applying = calloc(3 * workers, sizeof *p->applying);
     p->cut.target = calloc(workers, sizeof *p->cut.target);
     p->cut.as_of = calloc(workers, sizeof *p->cut.as_of);
     p->cut.numbers = calloc(workers * LEDGER_NUMBERS, sizeof *p->cut.numbers);

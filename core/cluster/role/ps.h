@@ -32,6 +32,9 @@
  * at once and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that
  * takes all, and no other. They count with the round's VALUES, and can be taken back until then.
  *
+ * Windows: a ps that has many workers far away has fewer windows for gradients than workers
+ * (ps_pool.c). No values go ahead of the round then.
+ *
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
  * that never came: limits.start_ms) is over; then it is excused, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends, and where one
@@ -79,12 +82,16 @@ struct ps_config { /* from the chief's SETUP */
     const int64_t *queue;        /* [queue_numbers] queue.h; where the share is one. Copied */
     int queue_numbers;           /* 0: nothing has been used yet */
     int stretch;                 /* batches of it that are read together; 0: any are */
+    int windows; /* for gradients of workers that share no memory; 0: one for each worker */
 };
 
 /* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than
  * workers the first bring one more where R is no multiple; with fewer some workers are backups. */
 uint32_t ps_config_gradients(const struct ps_config *, int workers, int worker);
 bool ps_config_drops(const struct ps_config *); /* ps/0 may drop a gradient */
+/* So many windows of this size at most has a ps for gradients of workers that share no memory; 0:
+ * as many as there are workers. */
+int ps_config_windows(uint64_t block_bytes, int workers);
 
 /* A job that is to end gives this part of its time to the absent, and another one to its last
  * checkpoint. */
@@ -132,6 +139,15 @@ void ps_role_let_advance(struct role *, bool is_wanted, struct outbox *);
 /* Which parts of the worker's push of that sequence have come ahead of it: it brings the others, or
  * all again. */
 uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
+
+/* Where config.windows is not 0: the header of a gradient has come over a link that shares no
+ * memory. It is read when the worker has a window, which is its own until ps_role_has_window() says
+ * that it is not. ps_role_grant(): one of those who wait has a window now; NOBODY: none. */
+void ps_role_announce(struct role *, int worker, const struct message *, struct outbox *);
+int ps_role_grant(struct role *);
+bool ps_role_has_window(const struct role *, int worker);
+bool ps_role_brings(const struct role *, int worker); /* and its gradient is not whole */
+int ps_role_waiting(const struct role *);             /* how many wait for one */
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */

@@ -132,8 +132,8 @@ void ps_advance(struct ps_role *p, struct outbox *out)
 void ps_role_let_advance(struct role *role, bool is_wanted, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->advances = is_wanted;
-    if (!is_wanted) ps_take_back(p, out);
+    p->advances = is_wanted && !p->windows;
+    if (!p->advances) ps_take_back(p, out);
 }
 
 /* One that comes again is of a gradient that is computed again. */

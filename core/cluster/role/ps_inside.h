@@ -1,9 +1,9 @@
 /* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
  * ps.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are whole;
- * ps_cut.c: cuts; moves/ps.c: moves; ps_cover.c: which rows are in the values; ps_wait.c: who
- * leads, who is waited for, and how long; ps_states.c: which state follows which, and which go
- * together.
+ * ps_pool.c: windows that workers share; ps_cut.c: cuts; moves/ps.c: moves; ps_cover.c: which rows
+ * are in the values; ps_wait.c: who leads, who is waited for, and how long; ps_states.c: which
+ * state follows which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_INSIDE_H
@@ -34,6 +34,13 @@ enum push_fate {
     PUSH_TAKEN, /* it is in the values; or there was none */
     PUSH_WAITS, /* for the others of its round */
     PUSH_DROPPED,
+};
+
+/* What a window of the pool is to a worker. */
+enum window_use {
+    WINDOW_NONE,
+    WINDOW_COMES, /* a message with a stretch of it is being read, or will be */
+    WINDOW_HELD,  /* what has come waits: for the rest, or for the round */
 };
 
 /* What has come of the next push before it; on the link that is. */
@@ -80,6 +87,10 @@ struct member {
 
     struct ahead ahead;
     bool is_in_advance; /* its gradient is in what has advanced */
+    bool is_folded;     /* PUSH_WAITS: it is in the sum */
+    enum window_use window;
+    uint64_t window_turn; /* it waits for a window, behind lower numbers; 0: it does not */
+    uint64_t window_step; /* the step of the values that it wants to push to */
     uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
 
     struct message late_join;         /* that must wait for the end of a cut; of no type: none */
@@ -127,8 +138,11 @@ struct ps_role {
     bool advances;      /* so the runner wants it */
     uint64_t advanced;  /* parts that have the current round's values already */
     uint32_t advanced_gradients;
-    uint64_t step;    /* sync: rounds applied; async: updates applied */
-    uint64_t tickets; /* async, ps/0: given out, those before this generation too */
+    int windows, windows_used; /* of the pool, which outlives a generation; 0: there is none */
+    uint64_t window_turns;     /* given out */
+    int fold_next;             /* the sum has passed the workers before this one */
+    uint64_t step;             /* sync: rounds applied; async: updates applied */
+    uint64_t tickets;          /* async, ps/0: given out, those before this generation too */
     bool was_set_up;
     int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
     int verdict_code;
@@ -195,6 +209,19 @@ void ps_send_parts(struct ps_role *, int worker, uint64_t parts, struct outbox *
 void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
 /* Before the APPLY of these: what has advanced stays, if it is of them. */
 void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
+
+/* ps_pool.c */
+void ps_pool_heard(struct ps_role *, int worker,
+                   const struct message *);         /* when it is dealt with */
+void ps_pool_release(struct ps_role *, int worker); /* what it holds, not what comes just now */
+void ps_pool_forget_link(struct ps_role *, int worker);
+void ps_pool_forget(struct ps_role *);
+/* It waits for a window with a push of a later round than this one. */
+bool ps_brings_later(const struct ps_role *, const struct member *);
+void ps_fold(struct ps_role *, struct outbox *); /* after anything that may let it */
+void ps_begin_sum(struct ps_role *);             /* of another round */
+/* So that a push of this worker, which is in the sum, comes again. false: that cannot be. */
+bool ps_unfold(struct ps_role *, int worker, struct outbox *);
 
 void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
 /* A push of this worker has come, for which it had a ticket. */

@@ -79,6 +79,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
     if (p->is_stopping) values->code |= VALUES_STOPS;
     if (p->advances && p->config.takes_all) values->code |= VALUES_WANTS_PARTS;
+    if (p->windows && !p->config.takes_all) values->code |= VALUES_WANTS_WHOLE;
     values->sequence = m->ledger.received;
     values->offset = front.offset;
     values->length = front.length;
@@ -164,14 +165,19 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 /* ---- joining ---- */
 
 /* The gradient of an earlier life was never applied and comes again. */
-static void give_back(struct ps_role *p, int worker, const struct message *m)
+static void give_back(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
     bool is_earlier = m->sequence < member->ledger.received;
     bool is_decided = ps_config_drops(&p->config) && p->options.task == 0;
     if (member->push != PUSH_WAITS || !is_earlier || is_decided) return;
+    if (member->is_folded) {
+        ps_unfold(p, worker, out);
+        return;
+    }
     member_set_push(member, PUSH_TAKEN);
     member->ledger = member->before;
+    ps_pool_release(p, worker);
 }
 
 /* The values that answer say whether there is still a ticket for a push that got lost. */
@@ -200,7 +206,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member->joins++;
     member->is_owed = m->code == JOIN_OWED && !p->config.is_sync && p->options.task == 0;
     member->makes_good = m->code == JOIN_TAKES_BACK || member->is_owed;
-    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
+    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m, out);
     if (member->is_owed && !member->holds_ticket) ps_reclaim_batch(p, worker);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
@@ -246,7 +252,7 @@ static void begin_round(struct ps_role *p)
 bool ps_is_past_round(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    return m->standing != COUNTED_ON || m->push == PUSH_WAITS ||
+    return m->standing != COUNTED_ON || m->push == PUSH_WAITS || ps_brings_later(p, m) ||
            (m->wants_values && m->wanted_step > p->step);
 }
 
@@ -283,7 +289,8 @@ static bool is_round_void(const struct ps_role *p)
     if (has_cut && p->step < p->cut.step && ps_all_finished(p)) return true;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->push == PUSH_WAITS || (m->wants_values && m->wanted_step > p->step)) return true;
+        const bool is_past = m->wants_values && m->wanted_step > p->step;
+        if (m->push == PUSH_WAITS || is_past || ps_brings_later(p, m)) return true;
     }
     return false;
 }
@@ -294,6 +301,7 @@ static void skip_round(struct ps_role *p, struct outbox *out)
                (unsigned long long)p->step + 1);
     ps_take_back(p, out);
     p->step++;
+    ps_begin_sum(p);
     begin_round(p);
     ps_answer_waiting(p, out);
 }
@@ -308,8 +316,11 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
     p->step++;
     p->counters.applied++;
+    ps_begin_sum(p);
     for (int i = 0; i < count; i++) {
         member_set_push(&p->members[applying[i]], PUSH_TAKEN);
+        p->members[applying[i]].is_folded = false;
+        ps_pool_release(p, applying[i]);
         ps_cover(p, applying[i], out);
     }
     for (int i = 0; i < count; i++) answer(p, applying[i], out);
@@ -330,8 +341,9 @@ void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
         else if (is_round_void(p))
             skip_round(p, out);
         else
-            return;
+            break;
     }
+    ps_fold(p, out);
 }
 
 /* ---- pushes ---- */
@@ -472,6 +484,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     }
     member_set_standing(m, FINISHED);
     m->holds_ticket = m->wants_values = false;
+    ps_forget_ahead(p, worker, out); /* what came ahead is of no push */
     patience_renew(&p->patience);
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;

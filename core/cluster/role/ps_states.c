@@ -69,12 +69,28 @@ static const char *check_push(const struct ps_role *p, const struct member *m)
         return "a worker was told what becomes of its gradient early";
     if (m->ahead.sound & ~m->ahead.parts) return "a part is sound that did not come";
     if (m->is_in_advance && !p->advanced) return "a gradient is in no advance";
+    if (m->is_folded && (m->push != PUSH_WAITS || m->push_step != p->step))
+        return "a gradient is in a sum of no round of its own";
     if (m->push != PUSH_WAITS) return NULL;
     if (m->ahead.parts) return "parts come ahead of a push that waits";
     if (!p->config.is_sync) return "a push waits for a round of asynchronous training";
     if (m->push_step < p->step) return "a push waits for a round that is over";
     if (m->ledger.taken != m->ledger.received) return "a push waits that was not the last";
     return m->gradients ? NULL : "a push without gradients waits";
+}
+
+static const char *check_windows(const struct ps_role *p)
+{
+    int used = 0;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        const bool has_use = m->ahead.parts || (m->push == PUSH_WAITS && !m->is_folded);
+        used += m->window != WINDOW_NONE;
+        if (m->window == WINDOW_HELD && !has_use) return "a window is held for nothing";
+        if (m->window_turn && !member_is_here(m)) return "who is gone waits for a window";
+    }
+    if (used != p->windows_used) return "windows are counted wrong";
+    return used > p->windows ? "more windows are used than there are" : NULL;
 }
 
 static const char *check_member(const struct ps_role *p, const struct member *m)
@@ -130,5 +146,6 @@ const char *ps_role_check(const struct role *role)
         return "advances where it may not";
     for (int w = 0; w < p->options.workers && !wrong; w++) wrong = check_member(p, &p->members[w]);
     if (!wrong) wrong = check_cut(p);
+    if (!wrong) wrong = check_windows(p);
     return wrong ? wrong : check_tickets(p);
 }

@@ -141,7 +141,8 @@ uint64_t worker_role_left(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
     const struct server *s = &w->servers[ps];
-    const bool may_leave = w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED;
+    const bool may_leave =
+        w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED && !s->wants_whole;
     return may_leave ? parts_all(&s->block) & ~s->ahead & ~FIRST_PART : 0;
 }
 
@@ -538,6 +539,7 @@ static void note_answer(struct server *s, const struct message *m)
     s->step = s->round = m->step;
     s->version = m->version;
     s->wants_parts = m->code & VALUES_WANTS_PARTS;
+    s->wants_whole = m->code & VALUES_WANTS_WHOLE;
     if (!s->is_pushed) return;
     s->ledger.received = s->sequence;
     if (m->code & VALUES_DROPPED) return;

@@ -89,6 +89,12 @@ static void act(struct task *t, const struct action *a)
         e = ps_task_apply(p, &a->apply);
         ps_task_visit_applied(p);
         break;
+    case ACTION_FOLD:
+        e = ps_task_fold(p, &a->fold);
+        break;
+    case ACTION_UNFOLD:
+        ps_task_unfold(p);
+        break;
     case ACTION_ADVANCE:
         e = ps_task_advance(p, &a->advance);
         break;
@@ -410,6 +416,7 @@ static const struct link_events events = {
     .accepted = on_accepted,
     .turned_away = on_turned_away,
     .message = on_message,
+    .place = ps_pool_place,
     .closed = on_closed,
 };
 
@@ -478,6 +485,7 @@ static void tick(struct task *t, uint64_t now_ms)
         connection_hang_up(l);
     }
     visits_tick(p->visits, now_ms);
+    ps_pool_tick(p, now_ms);
     ps_task_consider_advance(p);
     watch_chief(t, now_ms);
 }
@@ -499,6 +507,7 @@ static void pump(struct task *t)
 
 static void flushed(struct task *t)
 {
+    ps_pool_flushed((struct ps_task *)t);
     ps_task_visit_flushed((struct ps_task *)t);
 }
 

@@ -1,9 +1,8 @@
 /* ps_inside.h - the inside of a ps on the real loop.
  *
- * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_values.c: how values
- * travel; ps_cut.c:
- * shards of checkpoints; ps_visit.c: visitors; rows/ps.c: tables; trace/ps.c: its part of
- * timelines.
+ * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_pool.c: windows that
+ * workers share; ps_values.c: how values travel; ps_cut.c: shards of checkpoints; ps_visit.c:
+ * visitors; rows/ps.c: tables; trace/ps.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
 #define CORE_CLUSTER_TASK_PS_INSIDE_H
@@ -33,8 +32,18 @@ struct rows_named {
     struct area_counts asked;  /* without */
 };
 
+/* Lent to one worker at a time; opened when it is wanted first. */
+struct pool_window {
+    struct window window;
+    int worker; /* NOBODY: free */
+};
+
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+    struct pool_window *lent;      /* instead of `gradients`; NULL: none */
+    bool is_folded;                /* its gradient is in the store's sum */
+    uint64_t moved, idle_ms;       /* of its link, while it brings what a lent window is for */
+    uint64_t lent_ms;              /* for how long */
     struct window rows;            /* the host's memory (row_area.h) */
     struct rows_named named;
     bool takes_rest; /* the worker has pushed: it computes from values while they come */
@@ -90,6 +99,9 @@ struct ps_task {
     struct windows *windows;  /* [workers] */
     struct ps_tables *tables; /* NULL: none */
     const void **sources;     /* [workers] gradients of one update */
+    struct pool_window *pool; /* [pool_count]; NULL: each worker has a window */
+    int pool_count;
+    uint64_t pool_ms; /* the last tick */
 
     struct folder_look *look; /* whether the folder of a new chief is seen; NULL: none */
     struct cut_job *cut;      /* NULL: nothing is being written */
@@ -129,11 +141,23 @@ err ps_tables_apply(struct ps_task *, const struct action_apply *);
 void ps_tables_answer(struct ps_task *, int worker);
 
 bool ps_task_shares_memory(const struct ps_task *, int worker);
+/* ps_pool.c */
+err ps_pool_open(struct ps_task *, int count); /* 0: none; keeps one that is there */
+void ps_pool_close(struct ps_task *);
+bool ps_pool_serves(const struct ps_task *, const struct link *); /* its gradients come there */
+void *ps_pool_place(void *context, struct link *, const struct message *);
+void ps_pool_flushed(struct ps_task *); /* after everything that happened */
+void ps_pool_tick(struct ps_task *, uint64_t now_ms);
+/* Where this worker's gradient is; NULL: nowhere. */
+const void *ps_gradient(const struct ps_task *, int worker);
+
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);
 /* ERR_NUMBER names the worker and the variable whose gradient is not finite: the values are none
  * any more. */
 err ps_task_apply(struct ps_task *, const struct action_apply *);
+err ps_task_fold(struct ps_task *, const struct action_fold *);
+void ps_task_unfold(struct ps_task *);
 err ps_task_advance(struct ps_task *, const struct action_advance *);
 void ps_task_take_back(struct ps_task *);
 /* Whether values may go ahead of their round: after links, or what visitors wait for, have changed.

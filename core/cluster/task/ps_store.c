@@ -3,7 +3,7 @@
  * Who sees which memory. Where every round takes every worker, all workers look at the store's own
  * values, or at what these are rounded to: nobody computes while they change. Otherwise each worker
  * has a copy of its own, written when it is answered, so that a step sees one version. Gradients
- * always have a window for each worker.
+ * have a window for each worker, but where many are far away (ps_pool.c).
  *
  * Where the device has memory of its own the ps is part of a single process, whose worker computes
  * on the same device: windows are memory of the device then, and nothing of them ever travels.
@@ -46,11 +46,12 @@ static err open_window(const struct ps_task *p, size_t bytes, struct window *ret
 }
 
 /* Of one worker, those that are not there yet */
-static err open_windows(const struct ps_task *p, struct windows *w)
+static err open_windows(const struct ps_task *p, struct windows *w, const struct link *link)
 {
     const size_t bytes = ps_block_bytes(p);
     const size_t rows = ps_tables_window_bytes(p);
-    if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    const bool has_own = !link || !ps_pool_serves(p, link);
+    if (has_own && !w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
     if (w->rows.base && w->rows.bytes != rows) window_free(&w->rows);
     if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
     if (p->share->setup.config.takes_all || w->copy.base) return OK;
@@ -100,9 +101,13 @@ static err open_values(struct ps_task *p, const struct setup *setup)
 
 static err open_store(struct ps_task *p, struct share *s)
 {
+    const bool is_alone = p->task.options.transport == TRANSPORT_INPROC;
+    const size_t bytes = (size_t)s->setup.floats * sizeof(float);
     TRY(open_values(p, &s->setup));
+    TRY(ps_pool_open(p, is_alone ? 0 : ps_config_windows(bytes, s->setup.workers)));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
+    ps_task_unfold(p);
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
                    s->setup.floats, p->values.base, &p->store));
     p->has_store = true;
@@ -315,7 +320,7 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
     if (e) return e;
     const struct setup *setup = &s->setup;
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
-    if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
+    if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0], NULL));
     look_for_folder(p);
     TRY(warm_tables(p));
     if (setup->restore && !p->sees_folder && setup->table_count)
@@ -341,6 +346,7 @@ void ps_task_setup(struct ps_task *p, const struct message *m)
     r.result = set_up(p, m, &r.is_bad_checkpoint);
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
+    r.config.windows = p->pool_count;
     ps_role_set_up(p->task.role, &r, &p->task.outbox);
 }
 
@@ -371,10 +377,11 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
         window_free(&w->rows);
         rows_told_forget(&w->named.told);
     }
-    TRY(open_windows(p, w));
+    TRY(open_windows(p, w, link));
     const bool takes_all = p->share->setup.config.takes_all;
-    const struct link_windows windows = {takes_all ? *shown_window(p) : w->copy, w->gradients,
-                                         w->rows};
+    const struct window lent = {.bytes = ps_block_bytes(p), .fd = -1};
+    const struct link_windows windows = {takes_all ? *shown_window(p) : w->copy,
+                                         ps_pool_serves(p, link) ? lent : w->gradients, w->rows};
     const err e = link_share(link, &windows);
     if (e == ERR_IO)
         log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
@@ -383,7 +390,7 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
 
 void ps_task_initialize(struct ps_task *p, int worker, int array)
 {
-    const float *from = p->windows[worker].gradients.base;
+    const float *from = ps_gradient(p, worker);
     float *to = store_array(&p->store, array);
     if (!ps_block_bytes(p) || !from) return;
     p->device->kernels->copy(p->device, to, from, p->store.floats);
@@ -396,9 +403,13 @@ void ps_task_refresh(struct ps_task *p, int worker)
     if (copy->base) store_show(&p->store, copy->base);
 }
 
-static void list_sources(struct ps_task *p, const int workers[], int count)
+/* Of those that are not in the sum; returns how many. */
+static int list_sources(struct ps_task *p, const int workers[], int count)
 {
-    for (int i = 0; i < count; i++) p->sources[i] = p->windows[workers[i]].gradients.base;
+    int listed = 0;
+    for (int i = 0; i < count; i++)
+        if (!p->windows[workers[i]].is_folded) p->sources[listed++] = ps_gradient(p, workers[i]);
+    return listed;
 }
 
 /* ---- updates ---- */
@@ -423,10 +434,10 @@ static bool are_finite(enum number number, const uint16_t *at, int64_t n)
 static bool is_finite(const struct ps_task *p, int worker, const struct slice *slice,
                       struct float_range range)
 {
-    const void *gradients = p->windows[worker].gradients.base;
+    const void *gradients = ps_gradient(p, worker);
     const int64_t begin = slice->offset > range.begin ? slice->offset : range.begin;
     const int64_t last = slice->offset + slice->count, end = last < range.end ? last : range.end;
-    if (begin >= end) return true;
+    if (begin >= end || p->windows[worker].is_folded) return true; /* it was looked at before */
     if (p->store.number != NUMBER_FLOAT32)
         return are_finite(p->store.number, (const uint16_t *)gradients + begin, end - begin);
     return p->device->kernels->all_finite(p->device, (const float *)gradients + begin, end - begin);
@@ -451,13 +462,34 @@ err ps_task_apply(struct ps_task *p, const struct action_apply *a)
 {
     const struct summed_gradients g = {a->workers, a->worker_count, a->step, {0, p->store.floats}};
     if (!ps_block_bytes(p)) return OK;
-    list_sources(p, a->workers, a->worker_count);
+    const int listed = list_sources(p, a->workers, a->worker_count);
     TRY(ps_tables_apply(p, a));
     const bool is_sync = p->share->setup.config.is_sync;
     void *const shown = is_sync ? p->rounded.base : p->windows[a->workers[0]].copy.base;
-    const err e = store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+    const err e = store_apply(&p->store, p->sources, listed, 1.0f / (float)a->gradients,
                               (int64_t)a->step, shown);
-    return e == ERR_NUMBER ? blame(p, &g) : e;
+    if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
+    for (int i = 0; i < a->worker_count; i++) p->windows[a->workers[i]].is_folded = false;
+    return OK;
+}
+
+err ps_task_fold(struct ps_task *p, const struct action_fold *a)
+{
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, {0, p->store.floats}};
+    const bool is_first = !p->store.sum;
+    if (!ps_block_bytes(p)) return OK;
+    const int listed = list_sources(p, a->workers, a->worker_count);
+    const err e = store_fold(&p->store, p->sources, listed);
+    if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
+    if (is_first) log_line(LOG_DEBUG, "sums gradients as they come: %d windows", p->pool_count);
+    for (int i = 0; i < a->worker_count; i++) p->windows[a->workers[i]].is_folded = true;
+    return OK;
+}
+
+void ps_task_unfold(struct ps_task *p)
+{
+    store_unfold(&p->store);
+    for (int w = 0; w < p->task.peer_count; w++) p->windows[w].is_folded = false;
 }
 
 /* What is said ahead of the round is then what it was, and its VALUES bring all. */
@@ -508,6 +540,7 @@ void ps_task_store_close(struct ps_task *p)
         close_window(p, &p->windows[w].copy);
         window_free(&p->windows[w].rows);
     }
+    ps_pool_close(p);
     if (p->look) task_job_abandon(&p->look->job);
     ps_tables_close(p);
     if (p->has_store) store_close(&p->store);

@@ -1,0 +1,227 @@
+/* ps_pool.c - who may bring a gradient now, where a ps has fewer windows for them than workers.
+ *
+ * The header of a gradient asks for a window (ps_role_announce), and the link of who gets none is
+ * not read: the peer keeps what it has. A window is its worker's until the gradient is applied,
+ * dropped or lost with its link.
+ *
+ * A synchronous round needs them all. So what has come of it is summed into one block when windows
+ * are short, and leaves them (FOLD). Where the round takes everybody that is done in the order of
+ * the workers, as the sum without it would be, and windows are given out so that it can be: one is
+ * left for each worker before this one that has yet to bring something. So the first of them always
+ * finds one, and nobody waits for ever. Where ps/0 may drop gradients, one is left for the step
+ * that is under way. Where a round does not take everybody, gradients come whole: one that comes in
+ * parts would keep its window for as long as its worker computes.
+ */
+#include "core/cluster/role/ps_inside.h"
+
+enum {
+    WINDOWS_LEAST = 8,        /* of a pool: they keep a link busy while some wait for their turn */
+    WINDOWS_BYTES = 64 << 20, /* a pool of small ones has more */
+};
+
+int ps_config_windows(uint64_t block_bytes, int workers)
+{
+    const uint64_t fit = block_bytes ? WINDOWS_BYTES / block_bytes : (uint64_t)workers;
+    const uint64_t most = fit > WINDOWS_LEAST ? fit : WINDOWS_LEAST;
+    return (uint64_t)workers > most ? (int)most : 0;
+}
+
+static void set_window(struct ps_role *p, struct member *m, enum window_use use)
+{
+    p->windows_used += (use != WINDOW_NONE) - (m->window != WINDOW_NONE);
+    m->window = use;
+}
+
+void ps_pool_release(struct ps_role *p, int worker)
+{
+    struct member *m = &p->members[worker];
+    if (m->window == WINDOW_HELD) set_window(p, m, WINDOW_NONE);
+}
+
+static bool keeps(const struct member *m)
+{
+    return (m->push == PUSH_WAITS && !m->is_folded) || m->ahead.parts;
+}
+
+void ps_pool_heard(struct ps_role *p, int worker, const struct message *m)
+{
+    struct member *member = &p->members[worker];
+    const bool has_come = message_has_stretch(m->type) && m->length;
+    if (member->window == WINDOW_NONE || (member->window == WINDOW_COMES && !has_come)) return;
+    set_window(p, member, keeps(member) ? WINDOW_HELD : WINDOW_NONE);
+}
+
+void ps_pool_forget_link(struct ps_role *p, int worker)
+{
+    struct member *m = &p->members[worker];
+    m->window_turn = 0;
+    if (m->window != WINDOW_NONE) set_window(p, m, keeps(m) ? WINDOW_HELD : WINDOW_NONE);
+}
+
+/* What comes now is void, and is read all the same. */
+void ps_pool_forget(struct ps_role *p)
+{
+    p->fold_next = 0;
+    for (int w = 0; w < p->options.workers; w++) ps_pool_release(p, w);
+}
+
+/* ---- whose turn it is ---- */
+
+static bool is_waiting(const struct member *m)
+{
+    return m->window_turn && m->window == WINDOW_NONE;
+}
+
+/* It has yet to bring something for the round, from values that it has. One that joins anew while
+ * workers are held for a cut, which others have to push for, comes last. */
+static bool is_missing(const struct ps_role *p, int worker)
+{
+    const bool is_held = p->members[worker].wants_values && ps_is_holding(p, worker);
+    return !ps_is_past_round(p, worker) && !is_held;
+}
+
+static bool lacks_window(const struct ps_role *p, int worker)
+{
+    return p->members[worker].window == WINDOW_NONE && is_missing(p, worker);
+}
+
+/* Up to whom the sum could go on. When it does, or when others get windows that it will want, who
+ * comes back to the round before that is summed last. */
+static int first_missing(const struct ps_role *p)
+{
+    int first = p->fold_next;
+    while (first < p->options.workers && !is_missing(p, first)) first++;
+    return first;
+}
+
+/* In worker order, those first whose gradients the sum comes to next. The chief's other words are
+ * not to wait behind its gradient. */
+static int next_in_order(const struct ps_role *p, int left)
+{
+    const int workers = p->options.workers, chief = ps_chief(p), first = first_missing(p);
+    for (int i = 0; i < workers; i++) {
+        const int w = (first + i) % workers;
+        const int for_chief = i > 0 && w != chief && (chief + workers - first) % workers > i &&
+                              lacks_window(p, chief);
+        if (is_waiting(&p->members[w]) && left > for_chief) return w;
+        if (lacks_window(p, w)) left--;
+        if (left <= 0) break;
+    }
+    return NOBODY;
+}
+
+bool ps_brings_later(const struct ps_role *p, const struct member *m)
+{
+    return m->window_turn && p->phase == SERVING && ps_config_drops(&p->config) &&
+           m->window_step > p->step;
+}
+
+static int next_that_came(const struct ps_role *p, int left)
+{
+    int next = NOBODY;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (!is_waiting(m) || left < (ps_brings_later(p, m) && p->config.is_sync ? 2 : 1)) continue;
+        if (next == NOBODY || m->window_turn < p->members[next].window_turn) next = w;
+    }
+    return next;
+}
+
+int ps_role_grant(struct role *role)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    const int left = p->windows - p->windows_used;
+    const bool in_order = p->phase == SERVING && p->config.is_sync && p->config.takes_all;
+    const int next = in_order ? next_in_order(p, left) : next_that_came(p, left);
+    if (next == NOBODY) return NOBODY;
+    if (in_order) p->fold_next = first_missing(p);
+    p->members[next].window_turn = 0;
+    set_window(p, &p->members[next], WINDOW_COMES);
+    return next;
+}
+
+/* One that is for a later round says that its worker is past this one. */
+void ps_role_announce(struct role *role, int worker, const struct message *m, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    struct member *member = &p->members[worker];
+    if (member->window != WINDOW_NONE) {
+        set_window(p, member, WINDOW_COMES);
+        return;
+    }
+    if (!member->window_turn) member->window_turn = ++p->window_turns;
+    member->window_step = m->step;
+    p->applying_count = 0;
+    if (ps_brings_later(p, member)) ps_apply_ready_rounds(p, out);
+}
+
+bool ps_role_has_window(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].window != WINDOW_NONE;
+}
+
+bool ps_role_brings(const struct role *role, int worker)
+{
+    const struct member *m = &((const struct ps_role *)role)->members[worker];
+    return m->window == WINDOW_COMES || (m->window == WINDOW_HELD && m->push != PUSH_WAITS);
+}
+
+int ps_role_waiting(const struct role *role)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    int count = 0;
+    for (int w = 0; w < p->options.workers; w++) count += is_waiting(&p->members[w]);
+    return count;
+}
+
+/* ---- sums ---- */
+
+static bool may_fold(const struct ps_role *p, int worker, int end)
+{
+    return ps_is_in_round(p, worker) && !p->members[worker].is_folded &&
+           (!p->config.takes_all || worker < end);
+}
+
+void ps_fold(struct ps_role *p, struct outbox *out)
+{
+    int count = 0, *workers = p->applying + p->applying_count;
+    if (p->windows_used * 2 < p->windows || !p->windows) return;
+    const int end = first_missing(p);
+    for (int w = 0; w < p->options.workers; w++)
+        if (may_fold(p, w, end)) workers[count++] = w;
+    if (!count) return;
+    p->fold_next = end;
+    p->applying_count += count;
+    outbox_add_fold(out, (struct action_fold){workers, count, p->step});
+    for (int i = 0; i < count; i++) {
+        p->members[workers[i]].is_folded = true;
+        ps_pool_release(p, workers[i]);
+    }
+}
+
+void ps_begin_sum(struct ps_role *p)
+{
+    p->fold_next = 0;
+}
+
+/* Nobody's gradient can be taken out of the sum: all others come again as well. */
+bool ps_unfold(struct ps_role *p, int worker, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].is_folded && !member_is_here(&p->members[w])) return false;
+    outbox_add_unfold(out, (struct action_unfold){p->step});
+    p->fold_next = 0;
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        if (!m->is_folded) continue;
+        m->is_folded = false;
+        member_set_push(m, PUSH_TAKEN);
+        m->ledger = m->before;
+        if (w == worker) continue;
+        outbox_log(out, "worker/%d is asked for its gradient of step %llu again", w,
+                   (unsigned long long)p->step + 1);
+        outbox_add_hang_up(out, (struct action_hang_up){w});
+        ps_forget_link(p, w, out);
+    }
+    return true;
+}

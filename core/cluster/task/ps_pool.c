@@ -1,0 +1,153 @@
+/* ps_pool.c - windows for the gradients of workers that share no memory, fewer than workers.
+ *
+ * The role says whose they are (role/ps_pool.c); here is their memory. A link whose worker has none
+ * is not read, so that its peer waits.
+ */
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/cluster/task/ps_inside.h"
+
+enum {
+    POOL_IDLE_MAX_MS = 10000, /* without a byte, of who holds a window that others wait for */
+    POOL_TICK_MAX_MS = 1000,  /* more has passed: this task stood still */
+};
+
+err ps_pool_open(struct ps_task *p, int count)
+{
+    if (p->pool || !count) return OK;
+    p->pool = calloc((size_t)count, sizeof *p->pool);
+    if (!p->pool) return fail(ERR_MEMORY, "no memory for %d windows", count);
+    p->pool_count = count;
+    for (int i = 0; i < count; i++) p->pool[i].worker = NOBODY;
+    return OK;
+}
+
+void ps_pool_close(struct ps_task *p)
+{
+    for (int i = 0; i < p->pool_count; i++) window_free(&p->pool[i].window);
+    free(p->pool);
+}
+
+bool ps_pool_serves(const struct ps_task *p, const struct link *link)
+{
+    return p->pool && !link_shares_memory(link);
+}
+
+const void *ps_gradient(const struct ps_task *p, int worker)
+{
+    const struct windows *w = &p->windows[worker];
+    return w->lent ? w->lent->window.base : w->gradients.base;
+}
+
+static void take_back(struct ps_task *p)
+{
+    for (int i = 0; i < p->pool_count; i++) {
+        const int worker = p->pool[i].worker;
+        if (worker == NOBODY || ps_role_has_window(p->task.role, worker)) continue;
+        p->windows[worker].lent = NULL;
+        p->pool[i].worker = NOBODY;
+    }
+}
+
+static struct pool_window *find_free(struct ps_task *p)
+{
+    for (int i = 0; i < p->pool_count; i++)
+        if (p->pool[i].worker == NOBODY) return &p->pool[i];
+    return NULL;
+}
+
+static err lend(struct ps_task *p, int worker)
+{
+    struct windows *w = &p->windows[worker];
+    if (w->lent) return OK;
+    struct pool_window *found = find_free(p);
+    if (!found) return fail(ERR_MEMORY, "no window is free");
+    if (!found->window.base) TRY(window_new(ps_block_bytes(p), &found->window));
+    found->worker = worker;
+    w->lent = found;
+    w->moved = w->idle_ms = w->lent_ms = 0;
+    return OK;
+}
+
+/* Whoever may go on now, but for the one who is asked about */
+static void grant(struct ps_task *p, int asked)
+{
+    for (int w; (w = ps_role_grant(p->task.role)) != NOBODY;) {
+        struct link *link = p->task.peers[w].link;
+        if (w != asked && link) link_go_on(link);
+    }
+}
+
+/* At the end nothing counts any more, and what comes is read for the word behind it. */
+static void *place_at_end(struct ps_task *p)
+{
+    struct window *any = &p->pool[0].window;
+    if (!any->base && window_new(ps_block_bytes(p), any)) return NULL;
+    return any->base;
+}
+
+void *ps_pool_place(void *context, struct link *link, const struct message *m)
+{
+    struct connection *connection = context;
+    struct ps_task *p = connection->ps;
+    const int worker = connection->worker;
+    if (p->task.has_ended) return place_at_end(p);
+    ps_role_announce(p->task.role, worker, m, &p->task.outbox);
+    task_flush(&p->task); /* which may end the link */
+    if (p->task.peers[worker].link != link) return NULL;
+    grant(p, worker);
+    if (!ps_role_has_window(p->task.role, worker)) return NULL;
+    const err e = lend(p, worker);
+    if (!e) return p->windows[worker].lent->window.base;
+    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "worker/%d: %s", worker, error_text());
+    connection_hang_up(connection);
+    task_peer_lost(&p->task, worker, "there is no memory for its gradient");
+    return NULL;
+}
+
+void ps_pool_flushed(struct ps_task *p)
+{
+    if (!p->pool) return;
+    take_back(p);
+    grant(p, NOBODY);
+}
+
+/* ---- who holds a window and brings nothing ---- */
+
+static const char *what_is_wrong(struct ps_task *p, int worker, uint64_t passed_ms)
+{
+    struct windows *w = &p->windows[worker];
+    const uint64_t moved = link_progress(p->task.peers[worker].link);
+    w->idle_ms = moved == w->moved ? w->idle_ms + passed_ms : 0;
+    w->moved = moved;
+    w->lent_ms += passed_ms;
+    if (w->idle_ms >= POOL_IDLE_MAX_MS) return "nothing came of its gradient, and others wait";
+    if (w->lent_ms >= p->task.options.limits.step_ms)
+        return "its gradient takes longer than --step_timeout, and others wait";
+    return NULL;
+}
+
+/* It comes again, and waits for its turn. */
+static void give_up(struct ps_task *p, int worker, const char *why)
+{
+    struct connection *connection = link_context(p->task.peers[worker].link);
+    connection_hang_up(connection);
+    task_peer_lost(&p->task, worker, why);
+}
+
+void ps_pool_tick(struct ps_task *p, uint64_t now_ms)
+{
+    const uint64_t passed_ms = now_ms - p->pool_ms;
+    p->pool_ms = now_ms;
+    if (!p->pool || p->task.has_ended || !ps_role_waiting(p->task.role)) return;
+    for (int i = 0; i < p->pool_count; i++) {
+        const int worker = p->pool[i].worker;
+        if (worker == NOBODY || !p->task.peers[worker].link ||
+            !ps_role_brings(p->task.role, worker))
+            continue;
+        const char *why =
+            what_is_wrong(p, worker, passed_ms < POOL_TICK_MAX_MS ? passed_ms : POOL_TICK_MAX_MS);
+        if (why) give_up(p, worker, why);
+    }
+}

@@ -274,11 +274,14 @@ static err print_memory(const struct check *check)
     TRY(check_memory(&check->run.spec, &check->session, check->workers, &memory));
     for (int ps = 0; ps < check->ps_count; ps++) {
         const struct ps_memory *m = &memory[ps];
+        char few[64] = "";
+        if (m->gradients_at_once < check->workers)
+            snprintf(few, sizeof few, "; over tcp %d gradients at a time", m->gradients_at_once);
         printf(
-            "ps %d needs: values %lld, slots %lld, windows %lld (%d x %lld), and %lld bytes more "
+            "ps %d needs: values %lld, slots %lld, windows %lld (%d x %lld%s), and %lld bytes more "
             "while it saves\n",
             ps, (long long)m->values, (long long)m->slots, (long long)m->windows, check->workers,
-            (long long)m->windows_each, (long long)m->save);
+            (long long)m->windows_each, few, (long long)m->save);
     }
     free(memory);
     return OK;

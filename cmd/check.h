@@ -16,6 +16,7 @@ struct ps_memory {
     int64_t values, slots;
     int64_t windows_each, windows; /* of one worker, and of all: gradients, rows, and its values
                                       where rounds do not take every worker */
+    int gradients_at_once;         /* of workers on other hosts, which have no window meanwhile */
     int64_t save; /* more while a checkpoint is written: a copy, and what tables change meanwhile */
 };
 /* [ps_count], malloc'ed. ERR_MEMORY. */

@@ -56,9 +56,10 @@ static json_t *memory_json(const struct ps_memory *memory, int count)
     json_t *list = json_array();
     for (int ps = 0; ps < count; ps++)
         json_array_append_new(
-            list, json_pack("{sI sI sI sI sI}", "values", (json_int_t)memory[ps].values, "slots",
+            list, json_pack("{sI sI sI sI si sI}", "values", (json_int_t)memory[ps].values, "slots",
                             (json_int_t)memory[ps].slots, "windows", (json_int_t)memory[ps].windows,
-                            "windows_of_a_worker", (json_int_t)memory[ps].windows_each, "save",
+                            "windows_of_a_worker", (json_int_t)memory[ps].windows_each,
+                            "gradients_at_once", memory[ps].gradients_at_once, "save",
                             (json_int_t)memory[ps].save));
     return list;
 }

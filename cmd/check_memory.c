@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/cluster/role/ps.h"
 #include "core/train/variables/optimizer_list.h"
 
 static int slots_of(const struct spec *spec, const char *variable)
@@ -41,9 +42,12 @@ err check_memory(const struct spec *spec, const struct session *session, int wor
         const int64_t gradients = l->block_floats[ps] * (int64_t)sizeof(float);
         const int64_t copy =
             l->block_floats[ps] * (int64_t)number_bytes((enum number)spec->train.wire_values);
-        (*ret)[ps].windows_each =
-            gradients + (in_place ? 0 : copy) + (int64_t)rows_window_bytes(&session->rows, ps);
-        (*ret)[ps].windows = (*ret)[ps].windows_each * workers;
+        const int64_t own = (in_place ? 0 : copy) + (int64_t)rows_window_bytes(&session->rows, ps);
+        const int pool = ps_config_windows((uint64_t)gradients, workers);
+        const int64_t sum = pool && spec->train.mode == MODE_SYNC ? gradients : 0;
+        (*ret)[ps].windows_each = gradients + own;
+        (*ret)[ps].gradients_at_once = pool ? pool : workers;
+        (*ret)[ps].windows = (*ret)[ps].gradients_at_once * gradients + workers * own + sum;
     }
     return OK;
 }

@@ -23,6 +23,14 @@ SLOTS, LINE = 256, 128
 RING = 3 * LINE + SLOTS * LINE
 PAGES = -(-2 * RING // mmap.PAGESIZE) * mmap.PAGESIZE
 NOT_A_NUMBER = 3  # exit code
+LIVES = 40
+PUSHED, WANTED = [1, 2, 19], [3, 4]
+NOWHERE = 2 ** 62
+FRONTS = [  # of one length, but what is in them
+    garbage_test.front(PUSHED, WANTED), garbage_test.front(PUSHED, WANTED),
+    garbage_test.front([NOWHERE, 2 ** 63 - 1, 0], [NOWHERE, 3]), garbage_test.front([2, 1, 1], [4, 4]),
+    garbage_test.front(PUSHED, WANTED, counts=(2 ** 62, 2 ** 62)), garbage_test.front(PUSHED, WANTED, counts=(2, 3)),
+    garbage_test.front([-2 ** 63, 2, 39], [-2 ** 63, 40])]
 
 
 class Shared:
@@ -95,7 +103,15 @@ def scribble(window, numbers):
             memory[at:at + 4096] = drawn.choice(pages)
 
 
-class Windows(garbage_test.Strangers):
+def alternate(window, fronts):
+    """Likewise: fronts of a window of rows, one over the other."""
+    memory = mmap.mmap(window, 0)
+    while True:
+        for data in fronts:
+            memory[:len(data)] = data
+
+
+class Guests(garbage_test.Strangers):
     def join(self, cluster):
         """As worker/1, at ps/0, in shared memory: the link, STATE, LEDGER and VALUES."""
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
@@ -117,18 +133,29 @@ class Windows(garbage_test.Strangers):
         link.send("JOIN", generation=state["generation"], task=1)
         return link, state, link.hear_kind("LEDGER").values, link.hear_kind("VALUES").values
 
+    def scribble(self, write, *how):
+        """A process that is killed with the test, or by what is returned."""
+        child = os.fork()
+        if child == 0:
+            try:
+                write(*how)
+            finally:
+                os._exit(0)
+
+        def end():
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        return end
+
+
+class Windows(Guests):
     def play(self, numbers):
         """Returns the cluster, which the scribbling guest has left."""
         cluster = self.start(Plan(changes={"train.mode": "async", "train.last_step": 10 ** 9, "train.checkpoint_dir": "run",
                                            "train.save_checkpoint_secs": 1, "train.log_every_steps": 10 ** 8}, absent=["worker/1"]),
                              lambda c: "step 1 of" in c.tasks["worker/0"].text())
         link, state, ledger, values = self.join(cluster)
-        child = os.fork()
-        if child == 0:
-            try:
-                scribble(link.windows[1], numbers)
-            finally:
-                os._exit(0)
+        end = self.scribble(scribble, link.windows[1], numbers)
         window = mmap.mmap(link.windows[1], 0)
         program.wait_until(lambda: any(window[:4096]), cluster.story)
         try:
@@ -137,8 +164,7 @@ class Windows(garbage_test.Strangers):
             heard = link.hear_kind("VALUES")
             self.assertTrue(heard or not all(map(math.isfinite, numbers)), cluster.story())
         finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            end()
         link.close()
         return cluster
 
@@ -154,6 +180,41 @@ class Windows(garbage_test.Strangers):
                                           "is not finite")
         for name, task in cluster.tasks.items():
             self.assertEqual(task.code(), NOT_A_NUMBER, (name, cluster.story()))
+
+
+class WindowsOfRows(Guests):
+    """Ids and numbers of rows that are others whenever the ps looks: sound ones are used, or the link ends."""
+    changes = garbage_test.GarbageOfRows.changes
+
+    def say(self, link, state, ledger, values, number):
+        """Rows that are asked for, or pushed."""
+        front, pushes = garbage_test.front(PUSHED, WANTED), number % 2
+        about = {"generation": state["generation"], "task": 1, "sequence": ledger["sequence"] + 1}
+        link.send("ROWS", code=0 if pushes else wire.CODES["ROWS_ASKED"], length=len(front), **about)
+        if pushes:
+            link.send("PUSH", step=values["step"], version=values["version"], code=1, length=values["length"], **about)
+        return link.hear_kind("VALUES" if pushes else "ROWS")
+
+    def test_ids_and_counts_that_change(self):
+        cluster = self.start(Plan(ps=1, changes={
+            **self.changes, "placement": None, "train.mode": "async", "train.last_step": 10 ** 9, "train.checkpoint_dir": "run",
+            "train.log_every_steps": 10 ** 8}, absent=["worker/1"]), lambda c: "step 1 of" in c.tasks["worker/0"].text())
+        answered = 0
+        for number in range(LIVES):
+            link, state, ledger, values = self.join(cluster)
+            end = self.scribble(alternate, link.windows[2], FRONTS)
+            try:
+                answered += self.say(link, state, ledger, values, number) is not None
+            except OSError:
+                pass  # it has hung up
+            finally:
+                end()
+            link.close()
+            self.assertFalse(any(task.has_ended() for task in cluster.tasks.values()), cluster.story())
+        self.assertGreater(answered, 0)
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, garbage_test.TERMINATED)
+        self.assert_says(cluster, "worker/0", "saved .*ckpt-[1-9]")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ enum {
     LEFT = 256,                                /* of a link that talks, on their way at any time */
     ONE_LOOK = 2 * LINK_MESSAGES_PER_LOOK_MAX, /* by looking, and once more by epoll */
     TURNS = 50,
+    LOOKS_MAX = 2, /* until a word in shared memory is heard; of a socket the system decides */
 };
 
 /* The links of both sides; the first ones talk: what comes over them is followed by as much. */
@@ -62,8 +63,13 @@ static void check_turns(struct pair *pair, struct crowd crowd)
     const int silent = crowd.count - crowd.talking;
     gather(pair, &crowd);
     for (int turn = 1; turn <= TURNS; turn++) {
+        int looks = 0;
         for (int i = crowd.talking; i < crowd.count; i++) say(pair, crowd.near[i]);
-        while (crowd.heard_of_silent < turn * silent) hear_one_look(pair, &crowd);
+        while (crowd.heard_of_silent < turn * silent) {
+            hear_one_look(pair, &crowd);
+            looks++;
+        }
+        if (pair->transport == &transport_shm) assert_true(looks <= LOOKS_MAX);
     }
 }
 

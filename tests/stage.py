@@ -44,12 +44,13 @@ def log_of(build, words):
 
 
 def environment(findings):
-    """Sanitizers stop a program at the first thing that is wrong, and leave it in the folder; of what is undefined
-    meson's own setting decides."""
+    """Sanitizers stop a program at the first thing that is wrong, and leave it in the folder."""
+    stops = "halt_on_error=1:abort_on_error=1:print_summary=1"
     return {**os.environ,
-            "ASAN_OPTIONS": f"halt_on_error=1:abort_on_error=1:print_summary=1:log_path={findings}/asan",
+            "ASAN_OPTIONS": f"{stops}:log_path={findings}/asan",
+            "UBSAN_OPTIONS": f"{stops}:print_stacktrace=1:log_path={findings}/ubsan",
             # a handler runs in a thread that does nothing but wait for signals, and may do what others may not
-            "TSAN_OPTIONS": f"halt_on_error=1:abort_on_error=1:report_signal_unsafe=0:log_path={findings}/tsan"}
+            "TSAN_OPTIONS": f"{stops}:report_signal_unsafe=0:log_path={findings}/tsan"}
 
 
 def meson(build, words, env):

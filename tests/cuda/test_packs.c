@@ -10,12 +10,13 @@
 
 enum { VECTORS = 5, SHIFTS = 4, GUARD = 16 };
 
-/* From one length to the next. A sanitizer takes fifteen times as long and sees as much in some
- * lengths as in all, if they are of every remainder of a pack. */
+/* From one length to the next, of those that are counted and of those in a list. A sanitizer takes
+ * fifteen times as long and sees as much in some lengths as in all, if they are of every remainder
+ * of a pack. */
 #ifdef __SANITIZE_ADDRESS__
-enum { LENGTH_STEP = 7 };
+enum { LENGTH_STEP = 17, LONG_STEP = 3 };
 #else
-enum { LENGTH_STEP = 1 };
+enum { LENGTH_STEP = 1, LONG_STEP = 1 };
 #endif
 static const float untouched = 12345.0f; /* what stands before and behind a vector */
 
@@ -301,7 +302,8 @@ static void vectors_of_any_length_lie_where_they_like(void **state)
     const int64_t around[] = {255, 256, 257, 1023, 1024, 1025, 1027, 4095, 4096, 4099, 20001};
     struct device gpu = open_gpu(), cpu = open_cpu();
     for (int64_t n = 0; n <= 70; n += LENGTH_STEP) check_length(&gpu, &cpu, n);
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++) check_length(&gpu, &cpu, around[i]);
+    for (size_t i = 0; i < sizeof around / sizeof *around; i += LONG_STEP)
+        check_length(&gpu, &cpu, around[i]);
     close_device(&gpu);
     close_device(&cpu);
 }
@@ -346,10 +348,11 @@ static void check_sums(struct device *d, int64_t n)
 
 static void sums_have_the_same_bits_wherever_the_vector_lies(void **state)
 {
-    const int64_t around[] = {1023, 1024, 1025, 4096, 65536, 65541, 300001};
+    const int64_t around[] = {1023, 1024, 1025, 4096, 65536, 300001, 65541};
     struct device gpu = open_gpu();
     for (int64_t n = 0; n <= 70; n += LENGTH_STEP) check_sums(&gpu, n);
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++) check_sums(&gpu, around[i]);
+    for (size_t i = 0; i < sizeof around / sizeof *around; i += LONG_STEP)
+        check_sums(&gpu, around[i]);
     close_device(&gpu);
 }
 
@@ -497,7 +500,7 @@ static void rows_of_any_length_are_read_whole(void **state)
         check_rows(&gpu, &cpu, 37, columns);
         check_ranks(&gpu, &cpu, 37, columns);
     }
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i += LONG_STEP) {
         check_rows(&gpu, &cpu, 3, wide[i]);
         check_ranks(&gpu, &cpu, 3, wide[i]);
     }
@@ -505,8 +508,9 @@ static void rows_of_any_length_are_read_whole(void **state)
     close_device(&cpu);
 }
 
-/* More rows than the blocks of a grid take at once, and more than one slice of a sum */
-static void many_rows_are_walked_through(void **state)
+/* More rows than the blocks of a grid take at once, and more than one slice of a sum; left out as
+ * above */
+[[gnu::unused]] static void many_rows_are_walked_through(void **state)
 {
     struct device gpu = open_gpu(), cpu = open_cpu();
     check_rows_call(&gpu, &cpu, &rows_calls[0], &(struct rows_shape){8192 + 5, 513});
@@ -575,10 +579,10 @@ int main(void)
         cmocka_unit_test(vectors_of_any_length_lie_where_they_like),
 #ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test(long_vectors_give_each_thread_several_packs),
+        cmocka_unit_test(many_rows_are_walked_through),
 #endif
         cmocka_unit_test(sums_have_the_same_bits_wherever_the_vector_lies),
         cmocka_unit_test(rows_of_any_length_are_read_whole),
-        cmocka_unit_test(many_rows_are_walked_through),
         cmocka_unit_test(images_are_pooled_alike_wherever_they_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

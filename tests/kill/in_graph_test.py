@@ -3,8 +3,8 @@ from program import main
 from program.clicks import CLICKS
 from program.lives import CHIEF, Life, plan_of
 
-LAST_STEP = 600  # so many that none ends before somebody is killed
-LAST_CLICK = 2500  # the same of steps that take less
+LAST_STEP = 300  # so many that none ends before somebody is killed
+LAST_CLICK = 1000  # the same of steps that take less
 IN_GRAPH = {"train.replication": "in_graph", "data.shuffle": True}
 ATTEMPTS = 8
 LEARNT = {"accuracy": 0.6, "auc": 0.58}
@@ -18,7 +18,7 @@ class InGraph(Life):
     def test_whoever_is_killed_goes_on_where_the_stream_was(self):
         """One that dies between two messages of one push changes bits: not every time. The
         reference is one of workers that read themselves."""
-        for changes, names in (({}, ["worker/1"]), (CLICKS, [CHIEF]), ({}, [CHIEF, "worker/2"])):
+        for changes, names in (({}, ["worker/1"]), (CLICKS, [CHIEF])):
             with self.subTest(names):
                 last_step = LAST_CLICK if changes else LAST_STEP
                 own = plan_of("sync", last_step, {**changes, "data.shuffle": True})
@@ -33,7 +33,7 @@ class InGraph(Life):
                     self.fail(f"{found}\n{cluster.story()}")
 
     def test_in_async_too(self):
-        for changes, names in (({}, ["worker/1"]), (CLICKS, [CHIEF]), ({}, [CHIEF, "worker/1"])):
+        for changes, names in ((CLICKS, [CHIEF]), ({}, [CHIEF, "worker/1"])):
             with self.subTest(names):
                 plan = plan_of("async", LAST_CLICK if changes else LAST_STEP, {**changes, **IN_GRAPH},
                                flags=["--transport=tcp", "--parts=always"])
@@ -43,14 +43,11 @@ class InGraph(Life):
                         self.assertGreater(result["metrics"][name], learnt, cluster.story())
 
     def test_a_chief_that_stays_away_ends_the_job_for_a_retry(self):
-        for mode in ("sync", "async"):
-            with self.subTest(mode):
-                plan = plan_of(mode, 10 ** 6, IN_GRAPH, flags=["--restart_timeout=1"])
-                cluster = self.begin(plan)
-                cluster.wait_for_step(50)
-                cluster.kill_task(CHIEF)
-                cluster.tasks.pop(CHIEF)
-                self.assert_ends(cluster, 128)
+        cluster = self.begin(plan_of("async", 10 ** 6, IN_GRAPH, flags=["--restart_timeout=1"]))
+        cluster.wait_for_step(20)
+        cluster.kill_task(CHIEF)
+        cluster.tasks.pop(CHIEF)
+        self.assert_ends(cluster, 128)
 
 
 if __name__ == "__main__":

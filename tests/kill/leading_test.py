@@ -4,20 +4,19 @@ import re
 import sys
 from pathlib import Path
 
-from program import SLOWER, main
-from program.lives import CHIEF, LEARNT, Life, plan_of
+from program import main
+from program.lives import CHIEF, LEADS, LEARNT, Life, plan_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "life"))
 import events  # noqa: E402
 
-LAST_STEP = 600
-LAST_OF_ASYNC = 1000
-SILENT_S = max(2, SLOWER)  # so long no chief is silent that is there
+LAST_STEP = 300
+LAST_OF_ASYNC = 500
+SILENT_S = 5  # so long no chief is silent that is there
 SOON = {"train.worker_timeout_secs": 0.5}  # until then nobody saves where one ps alone has the chief's last push
 SUMMARIES = {"train.save_summaries_steps": 10}
 RESULT = "--result=result.json"
 HEIR = "worker/1"
-LEADS = "leads from now on"
 
 
 def plan(mode, changes=None):

@@ -1,10 +1,10 @@
 """A chief that is cut off and lives on, on a host whose link is down for a while: one alone publishes."""
 import unittest
 
-from leading_test import HEIR, LEADS, SOON, LeadingCase, plan
+from leading_test import HEIR, SOON, LeadingCase, plan
 from program import hosts, lives, main
 from program.hosts import Hosts
-from program.lives import CHIEF
+from program.lives import CHIEF, LEADS
 
 FEW = {"train.last_step": 200}  # nobody goes on while the chief is cut off
 PORT = 2221  # of the first task: the hosts are ours, and so are their ports

@@ -4,7 +4,7 @@ import re
 from program import main
 from program.lives import CHIEF, LEARNT, PROGRESS, Life, Over, plan_of
 
-LAST_STEP = 600
+LAST_STEP = 300
 ENDLESS = 10 ** 6
 LOST, TIMEOUT = 128, 129
 BACK = re.compile(r"(ps/\d(?:, ps/\d)*|a ps) came back empty: all go back to step (\d+), "
@@ -46,27 +46,18 @@ class Servers(Life):
         self.assertEqual(self.differences(cluster, reference), [], cluster.story())
 
     def test_a_killed_ps_changes_no_bit_in_sync(self):
-        for name in ("ps/0", "ps/1"):
-            with self.subTest(name):
-                self.restart_with_the_same_bits([name])
-
-    def test_over_tcp_it_changes_no_bit_either(self):
-        self.restart_with_the_same_bits(["ps/1"], flags=["--transport=tcp"])
-
-    def test_values_are_rounded_as_before(self):
-        self.restart_with_the_same_bits(["ps/0"], changes={"train.wire_values": "bf16"})
+        self.restart_with_the_same_bits(["ps/1"])
 
     def test_all_ps_at_once_change_no_bit_in_sync(self):
         self.restart_with_the_same_bits(["ps/0", "ps/1"])
 
-    def test_shuffled_batches_come_again_in_the_same_order(self):
-        self.restart_with_the_same_bits(["ps/0"], changes={"data.shuffle": True})
+    def test_values_are_rounded_as_before_and_shuffled_batches_come_again_in_the_same_order(self):
+        self.restart_with_the_same_bits(["ps/0"], changes={"train.wire_values": "bf16", "data.shuffle": True},
+                                        flags=["--transport=tcp"])
 
     def test_a_killed_ps_is_filled_again_in_async(self):
-        for name in ("ps/0", "ps/1"):
-            with self.subTest(name):
-                cluster = self.restart_servers(plan_of("async", LAST_STEP), [name])
-                self.assertGreater(cluster.result()["metrics"]["accuracy"], LEARNT)
+        cluster = self.restart_servers(plan_of("async", LAST_STEP), ["ps/1"])
+        self.assertGreater(cluster.result()["metrics"]["accuracy"], LEARNT)
 
     def test_before_the_first_checkpoint_all_begin_again(self):
         changes = {"train.save_checkpoint_steps": ENDLESS}
@@ -87,18 +78,14 @@ class Servers(Life):
         self.assert_says(cluster, CHIEF, "ps/1 came back empty|set train.checkpoint_dir")
 
     def test_a_ps_that_stays_away_ends_the_job_for_a_retry(self):
-        for name, mode in (("ps/0", "sync"), ("ps/1", "async")):
-            with self.subTest(name):
-                flags = ["--restart_timeout=1"]
-                cluster = self.begin(plan_of(mode, ENDLESS, flags=flags))
-                cluster.wait_for_step(50)
-                cluster.kill_task(name)
-                cluster.tasks.pop(name)
-                codes = cluster.wait()
-                self.assertLessEqual(set(codes.values()), {LOST, TIMEOUT}, cluster.story())
-                for other in cluster.workers():
-                    self.assert_says(cluster, other, rf"{name} .*did not come back within 1 s "
-                                                     r"\(--restart_timeout\)")
+        cluster = self.begin(plan_of("sync", ENDLESS, flags=["--restart_timeout=1"]))
+        cluster.wait_for_step(20)
+        cluster.kill_task("ps/0")
+        cluster.tasks.pop("ps/0")
+        codes = cluster.wait()
+        self.assertLessEqual(set(codes.values()), {LOST, TIMEOUT}, cluster.story())
+        for other in cluster.workers():
+            self.assert_says(cluster, other, r"ps/0 .*did not come back within 1 s \(--restart_timeout\)")
 
     def held_near_the_end(self, plan):
         """Its chief stands still, without which nobody can end. It may have ended before that."""

@@ -39,8 +39,7 @@ class Signals(Life):
                                              rf"\(exit code {code}\)")
 
     def test_a_job_that_is_terminated_saves_first(self):
-        for name, mode in ((CHIEF, "sync"), (CHIEF, "async"), ("ps/0", "async"), ("ps/1", "sync"),
-                           ("worker/1", "sync"), ("worker/2", "async")):
+        for name, mode in ((CHIEF, "sync"), ("ps/0", "async"), ("worker/2", "async")):
             with self.subTest(f"{name}, {mode}"):
                 flags = STOPS if name.startswith("worker") else []
                 self.end_by(name, mode, signal.SIGTERM, TERMINATED, *flags)
@@ -64,7 +63,7 @@ class Signals(Life):
             self.assertNotIn(line, "".join(map(cluster.text_of, cluster.tasks)), cluster.story())
 
     def test_a_worker_that_is_terminated_leaves_and_the_others_go_on_at_once(self):
-        for name, mode in ((CHIEF, "sync"), (CHIEF, "async"), ("worker/1", "sync"), ("worker/2", "async")):
+        for name, mode in ((CHIEF, "async"), ("worker/1", "sync")):
             with self.subTest(f"{name}, {mode}"):
                 self.leave(name, mode)
 
@@ -80,7 +79,6 @@ class Signals(Life):
         self.end_by(CHIEF, "async", signal.SIGINT, INTERRUPTED)
 
     def test_a_job_whose_terminal_goes_away_saves_first(self):
-        self.end_by(CHIEF, "sync", signal.SIGHUP, TERMINATED)
         self.end_by("ps/1", "async", signal.SIGHUP, TERMINATED)
 
     def test_a_stop_that_cannot_be_had_ends_at_its_limit(self):
@@ -96,16 +94,14 @@ class Signals(Life):
         self.assertGreaterEqual(held_up.code(), 128, cluster.story())
 
     def test_the_chief_saves_when_it_is_told_to(self):
-        for mode in ("sync", "async"):
-            with self.subTest(mode):
-                cluster = self.begin_endless(mode)
-                step = cluster.step()
-                cluster.tasks[CHIEF].process.send_signal(signal.SIGUSR2)
-                said = cluster.wait_for_line(CHIEF, rf"(?s){SAVED}.*{SAVED}")
-                saved = int(said.group(2))
-                self.assertGreaterEqual(saved, step, cluster.story())
-                cluster.wait_for_step(saved + 20)
-                self.assert_checkpoint_while_running(cluster, saved)
+        cluster = self.begin_endless("async")
+        step = cluster.step()
+        cluster.tasks[CHIEF].process.send_signal(signal.SIGUSR2)
+        said = cluster.wait_for_line(CHIEF, rf"(?s){SAVED}.*{SAVED}")
+        saved = int(said.group(2))
+        self.assertGreaterEqual(saved, step, cluster.story())
+        cluster.wait_for_step(saved + 20)
+        self.assert_checkpoint_while_running(cluster, saved)
 
     def assert_checkpoint_while_running(self, cluster, step):
         code, text = lives.dtrain(cluster, "checkpoint", "verify", "run")

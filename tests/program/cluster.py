@@ -18,7 +18,7 @@ import unittest
 import program
 from program import LIMIT_S, SLOWER, wait_until
 
-PROMPT_S = 20 * SLOWER  # from the end of the chief to that of the last task, on a busy machine
+PROMPT_S = 50  # from the end of the chief to that of the last task, on a busy machine; less than any limit of theirs
 START_S = 5 * SLOWER  # for those who are started to be there, where another one is waited for in vain
 LOG_EVERY_S = 10  # the same line is said again
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process

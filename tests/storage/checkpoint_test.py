@@ -119,6 +119,8 @@ class Runs:
 
     bucket = "s3://bucket"
     writes_min = 10
+    tables = ((60, False, 1), (20000, False, 1), (60, True, 1), (20000, True, 1), (60, True, 1000))  # buckets, grows, admit
+    kill_every = 1  # so many writes: what a service alone does is in some of them
 
     @staticmethod
     def is_write(request):
@@ -182,7 +184,7 @@ class Runs:
 
     def test_tables_are_the_same_bytes_as_here_and_are_restored(self):
         """Fixed and growing ones, less than a stretch with their slots and more than one of each, and no row at all."""
-        for buckets, grows, admit in ((60, False, 1), (20000, False, 1), (60, True, 1), (20000, True, 1), (60, True, 1000)):
+        for buckets, grows, admit in self.tables:
             column = {"column": "identity", "name": "c1"} | ({} if grows else {"buckets": buckets})
             table = {"op": "embedding", "name": "c1_embedding", "inputs": ["c1"], "dimension": 16} | (
                 {"capacity": "dynamic", "admit_after": admit} if grows else {})
@@ -243,7 +245,7 @@ class Runs:
         while is_killed:
             self.served.files, self.served.uploads = dict(before), {}
             is_killed = self.run_killed(number)
-            number += 1
+            number += self.kill_every
             if is_killed:  # as the kill left it
                 newest = self.newest()
                 self.assertIn(newest, ("model.ckpt-5", "model.ckpt-10"), number)

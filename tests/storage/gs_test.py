@@ -149,6 +149,7 @@ class Writes(checkpoint_test.Runs, GsCase, checkpoint_test.CheckpointCase):
     """Runs whose folder is in a bucket of Google's: also a kill at every write."""
 
     bucket = "gs://bucket"
+    kill_every, tables = 4, ((20000, True, 1),)
 
     def test_large_shards_are_sent_in_parts(self):
         wide = [{**checkpoint_test.SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500},

@@ -7,6 +7,10 @@ import program
 
 class Steps(hdfs_test.Runs, hdfs_test.HdfsCase, checkpoint_test.CheckpointCase):
     writes_min = 5
+    # What does not depend on how a file is replaced
+    test_tables_are_the_same_bytes_as_here_and_are_restored = None
+    test_training_goes_on_while_the_storage_does_not_answer = None
+    test_a_lease_that_nobody_can_see_holds_its_checkpoint = None
 
     @staticmethod
     def is_write(request):

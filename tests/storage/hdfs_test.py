@@ -204,7 +204,9 @@ class Runs(checkpoint_test.Runs):
 
 
 class Writes(Runs, HdfsCase, checkpoint_test.CheckpointCase):
-    """Runs, also a kill at every write."""
+    """Runs, also a kill at some of the writes."""
+
+    kill_every, tables = 4, ((20000, True, 1),)
 
     def wide(self):
         more = [{**checkpoint_test.SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500},

@@ -98,7 +98,7 @@ class InGraph(Fed):
 
     def test_who_reads_changes_no_bit_in_sync(self):
         for about, changes, workers in (
-                ("digits, one worker", {}, 1), ("digits", SHUFFLED, 2), ("digits of three", {}, 3),
+                ("digits, one worker", {}, 1), ("digits", SHUFFLED, 2),
                 ("a table", TABLE, 3), ("images", IDX, 2), ("clicks", CLICKS, 2),
                 ("tables that grow", {**CLICKS, **GROWING}, 2)):
             with self.subTest(about):
@@ -115,7 +115,7 @@ class InGraph(Fed):
                 self.assert_same(changes, 2, ["--transport=tcp"])
 
     def test_nor_does_it_with_however_few_batches_of_a_push_ready(self):
-        for count, prefetch in ((2, 2), (2, 3), (3, 3), (3, 4), (3, 5), (3, 8), (4, 4), (5, 5), (6, 1)):
+        for count, prefetch in ((2, 2), (3, 5), (6, 1)):
             with self.subTest(count=count, prefetch=prefetch):
                 self.assert_same({"train.replicas_to_aggregate": 2 * count,
                                   "data.prefetch": prefetch}, 2)

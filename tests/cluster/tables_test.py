@@ -32,9 +32,6 @@ def pieces(shards, strategy="div"):
 PLACEMENTS = {
     "greedy": {"placement": {"strategy": "greedy"}},
     "2 pieces": pieces(2),
-    "3 pieces": pieces(3),
-    "2 pieces by turns": pieces(2, "mod"),
-    "3 pieces by turns": pieces(3, "mod"),
     "5 pieces by turns": pieces(5, "mod"),
     "balanced": {"placement": {"partitioner": {"type": "balanced"}}},
     "pinned": {"placement": {"pins": [{"match": "deep/*/embedding_weights", "ps": 1}]}},
@@ -69,7 +66,7 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             "1 ps": self.plan(ps=1),
             **{f"{ps} ps, {strategy}": self.plan(pieces(ps, strategy), ps=ps)
-               for ps in (2, 3, 5) for strategy in ("div", "mod")}})
+               for ps, strategy in ((2, "mod"), (3, "div"), (5, "mod"))}})
 
     def test_placement_changes_no_bit(self):
         self.assert_same_bits({"1 ps": self.plan(ps=1), **{
@@ -82,7 +79,6 @@ class Tables(ClusterCase):
             "tcp": self.plan(flags=[*TCP, "--parts=never"]),
             "mixed": self.plan(flags_of=FAR),
             "in parts": self.plan(flags=PARTS),
-            "in parts, 3 ps, 3 pieces": self.plan(pieces(3), ps=3, flags=PARTS),
             "in parts, 3 ps, by turns": self.plan(pieces(3, "mod"), ps=3, flags=PARTS),
             "mixed, 3 ps, 2 pieces": self.plan(pieces(2), ps=3, flags=PARTS[1:], flags_of=FAR),
         })
@@ -91,7 +87,6 @@ class Tables(ClusterCase):
         often = {"train.evaluate_every_steps": 3}
         self.assert_same_bits({
             "at the end": self.plan(),
-            "often": self.plan(often),
             "often, in parts": self.plan(often, flags=PARTS),
             "often, in large batches": self.plan(often, {"data.eval_batch_size": 512}, ps=3),
         })
@@ -99,7 +94,7 @@ class Tables(ClusterCase):
     def test_a_single_process_that_evaluates_often_has_the_bits_of_a_cluster(self):
         often = {"train.evaluate_every_steps": 3}
         for about, changes in {
-                "sync": [often], "growing": [GROWING, often], "tables only": [TABLES_ONLY, often],
+                "growing": [GROWING, often], "tables only": [TABLES_ONLY, often],
                 "every step, with checkpoints": [{
                     "train.evaluate_every_steps": 1, "train.save_checkpoint_steps": 2,
                     "train.checkpoint_dir": "often"}],
@@ -139,8 +134,7 @@ class Tables(ClusterCase):
     def test_a_table_that_columns_share(self):
         self.assert_same_bits({
             f"{ps} ps {' '.join(flags)}": self.plan(SHARED_TABLE, *changes, ps=ps, flags=flags)
-            for ps, flags, changes in ((1, [], []), (2, [], [pieces(2)]), (3, PARTS, [pieces(3)]),
-                                       (3, [], [pieces(3, "mod")]),
+            for ps, flags, changes in ((1, [], []), (3, PARTS, [pieces(3, "mod")]),
                                        (2, TCP, [{"train.evaluate_every_steps": 3}]))})
 
     def test_every_optimizer_has_the_same_bits_however_tables_lie(self):
@@ -161,7 +155,6 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             "sync": self.plan(ps=1, workers=1),
             "async": self.plan(ps=1, workers=1, mode="async"),
-            "async, 3 ps": self.plan(pieces(2), ps=3, workers=1, mode="async"),
             "async, in parts": self.plan(pieces(2), ps=2, workers=1, mode="async", flags=PARTS),
         })
 
@@ -196,7 +189,7 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             f"{ps} ps {' '.join(flags)}": self.plan(
                 GROWING, self.counted("occurrences", 6), short, ps=ps, flags=flags)
-            for ps, flags in ((1, []), (3, []), (2, TCP), (3, PARTS))})
+            for ps, flags in ((1, []), (3, PARTS))})
         once = {by: self.bits(self.plan(GROWING, self.counted(by, 1), short, ps=2))
                 for by in ("steps", "occurrences")}
         self.assertEqual(once["steps"], once["occurrences"])
@@ -206,7 +199,7 @@ class Tables(ClusterCase):
 
     def test_ids_without_a_row_are_the_same_for_everybody_who_evaluates(self):
         """Few of them were seen often enough; the others are in no checkpoint."""
-        for admit in (1, 2, 4):
+        for admit in (1, 4):
             with self.subTest(admit_after=admit):
                 model = [{**node, "admit_after": admit} if "capacity" in node else node
                          for node in GROWING["model"]]
@@ -223,7 +216,7 @@ class Tables(ClusterCase):
                                 cluster.folder)
                 said = collections.Counter(line.split(",")[2] for line in predicted.stdout.split())
                 self.assertGreater(said.most_common(1)[0][1], 100)  # rows of none but such ids
-                for flags in (["--local_ps=1", "--local_workers=1"], ["--local_ps=2", "--local_workers=2"], []):
+                for flags in (["--local_ps=2", "--local_workers=2"], []):
                     again = run([*flags, "--result=again.json", "spec.json"], cluster.folder)
                     self.assertEqual(again.returncode, 0, again.stderr)
                     self.assert_metrics(cluster, "again.json", expected)
@@ -248,10 +241,8 @@ class Tables(ClusterCase):
                                                 workers=workers))
             return self.mean_losses(cluster) + list(cluster.result()["metrics"].values())
         expected = losses(1)
-        for workers in (2, 4):
-            with self.subTest(workers=workers):
-                for value, wanted in zip(losses(workers), expected, strict=True):
-                    self.assertAlmostEqual(value, wanted, delta=1e-5 * abs(wanted))
+        for value, wanted in zip(losses(4), expected, strict=True):
+            self.assertAlmostEqual(value, wanted, delta=1e-5 * abs(wanted))
 
     def learn(self, *changes, workers=3, **options):
         """Ends at the last step, with what there is to learn."""
@@ -261,20 +252,14 @@ class Tables(ClusterCase):
         self.assertGreater(cluster.result()["metrics"]["auc"], LEARNT, cluster.story())
         return cluster
 
-    def test_synchronous_workers_learn(self):
-        self.learn(workers=2)
-
     def test_asynchronous_workers_end_at_the_last_step_and_learn(self):
         for about, changes, flags in (
-                ("shm", {}, []), ("tcp", {}, PARTS), ("pieces", pieces(2), []),
-                ("stale", {"train.max_staleness": 1}, [])):
+                ("tcp", {}, PARTS), ("stale, pieces", {"train.max_staleness": 1, **pieces(2)}, [])):
             with self.subTest(about):
                 self.learn(changes, mode="async", flags=flags)
 
     def test_backup_workers_end_at_the_last_step_and_learn(self):
-        for flags in ([], PARTS):
-            with self.subTest(flags=flags):
-                self.learn({"train.replicas_to_aggregate": 2}, flags=flags)
+        self.learn({"train.replicas_to_aggregate": 2}, flags=PARTS)
 
     def test_a_push_of_several_batches_is_refused(self):
         """Its rows would be those of all of them, and windows are made for one."""

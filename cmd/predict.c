@@ -6,14 +6,19 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
 #include "core/base/standard_output.h"
 #include "core/data/columns/items.h"
+#include "core/data/files.h"
+#include "core/data/parts.h"
 #include "core/data/stats/beside.h"
 #include "core/data/stats/label_words.h"
 
@@ -33,8 +38,9 @@ static const struct field own_flags[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct predict_flags, data),
      .fallback = "null",
-     .help = "file with features, in the format of data.eval (or of data.train if the spec has no "
-             "data.eval); overrides the file named there"},
+     .help =
+         "file with features, or a quoted pattern of several, in the format of data.eval (or of "
+         "data.train if the spec has no data.eval); overrides the file named there"},
     {.name = "out",
      .type = FIELD_STRING,
      .offset = offsetof(struct predict_flags, out),
@@ -83,7 +89,8 @@ void print_predict_help(FILE *out)
         "softmax_cross_entropy the class and the probabilities of all classes; with\n"
         "a loss of yes and no the probability of yes of each label, and the class where there is\n"
         "one; else the numbers. probability_K is that of class K, and of one label alone there is\n"
-        "probability_1. Classes that are words are named. Labels are not read: of idx and raw "
+        "probability, that of yes. Classes that are words are named. Labels are not read: of idx "
+        "and raw "
         "files only the features are\n"
         "needed, a csv file may lack the label's column where that has a name.\n\n",
         out);
@@ -115,12 +122,18 @@ static const char *name_of(const struct predict *p, int64_t class, char number[N
     return class < p->words->count ? p->words->at[class] : number;
 }
 
+/* There is but one number, the probability of yes, which no word names. */
+static bool is_yes(const struct predict *p, int64_t columns)
+{
+    return p->predicts != PREDICTS_CLASS && has_class(p, columns) && p->words->count == 0;
+}
+
 /* Of a column: what it is the probability of; of yes, which is 1, where there is but one. */
 static const char *column_name(const struct predict *p, int64_t columns, int64_t column,
                                char number[NUMBER_TEXT_MAX])
 {
-    const bool is_yes = p->predicts != PREDICTS_CLASS && has_class(p, columns);
-    return name_of(p, is_yes ? 1 : column, number);
+    const bool is_of_yes = p->predicts != PREDICTS_CLASS && has_class(p, columns);
+    return name_of(p, is_of_yes ? 1 : column, number);
 }
 
 /* ---- cells beside ---- */
@@ -155,7 +168,7 @@ static const char *beside_text(struct predict *p, int i)
 /* Each name is one value's. */
 static err check_with(const struct predict *p)
 {
-    static const char *const others[] = {"row", "class", "values", "probabilities"};
+    static const char *const others[] = {"row", "class", "values", "probability", "probabilities"};
     const struct strings *with = &p->flags.with;
     for (int i = 0; i < with->count; i++) {
         bool is_other =
@@ -203,7 +216,8 @@ static void write_head(const struct predict *p, int64_t columns)
         write_cell(p, "", p->flags.with.at[i]);
     }
     if (has_class(p, columns)) fputs(",class", p->out);
-    for (int64_t i = 0; i < columns; i++) {
+    if (is_yes(p, columns)) fputs(",probability", p->out);
+    for (int64_t i = 0; i < columns && !is_yes(p, columns); i++) {
         fputc(',', p->out);
         write_cell(p, before, column_name(p, columns, i, number));
     }
@@ -270,8 +284,11 @@ static void write_json(struct predict *p, int64_t number, const float *row, int6
         json_object_set_new(json, p->flags.with.at[i], json_beside(p, i));
     if (has_class(p, columns))
         json_object_set_new(json, "class", json_class(p, class_of(p, row, columns)));
-    json_object_set_new(json, p->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
-                        json_row(p, row, columns));
+    if (is_yes(p, columns))
+        json_object_set_new(json, "probability", json_number(row[0]));
+    else
+        json_object_set_new(json, p->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
+                            json_row(p, row, columns));
     json_dumpf(json, p->out, JSON_REAL_PRECISION(9));
     json_decref(json);
     fputc('\n', p->out);
@@ -311,6 +328,16 @@ static const struct field *find_field(const struct format *format)
     return NULL;
 }
 
+/* Of the folder where the command is typed */
+static char *pattern_from_here(const char *pattern)
+{
+    char *here = getcwd(NULL, 0), *whole = NULL;
+    if (here && *pattern != '/' && asprintf(&whole, "%s/%s", here, pattern) < 0) whole = NULL;
+    if (*pattern == '/') whole = strdup(pattern);
+    free(here);
+    return whole;
+}
+
 /* Another file in the form of the spec's: all of its rows. A person means the path as the shell
  * does, not relative to the spec. */
 static err replace_file(struct predict *p, struct source_spec *source)
@@ -321,6 +348,7 @@ static err replace_file(struct predict *p, struct source_spec *source)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
     const bool stays = path_is_url(p->flags.data) || strcmp(p->flags.data, STANDARD_INPUT) == 0;
     char *path = stays ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
+    if (!path && strpbrk(p->flags.data, "*?[")) path = pattern_from_here(p->flags.data);
     if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
     struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
     files->at[0] = arena_string(&p->model.spec.arena, path);
@@ -364,11 +392,34 @@ static err choose_format(struct predict *p)
     return OK;
 }
 
+/* What is read while it is written would be lost. */
+static err check_output(struct predict *p)
+{
+    const struct strings *given = parts_given(&p->model.spec.data.eval);
+    const struct format_context context = {.directory = p->model.spec.directory};
+    struct strings files = {0};
+    struct stat out, in;
+    if (!given || path_is_url(p->flags.out) || stat(p->flags.out, &out) || !S_ISREG(out.st_mode))
+        return OK;
+    TRY(files_find(given, &context, &p->model.spec.arena, &files));
+    for (int i = 0; i < files.count; i++) {
+        char *path = path_join(context.directory, files.at[i]);
+        const bool is_same = path && !path_is_url(path) && stat(path, &in) == 0 &&
+                             in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+        free(path);
+        if (is_same)
+            return fail(ERR_INPUT, "--out=%s: the predictions are of this file: name another one",
+                        p->flags.out);
+    }
+    return OK;
+}
+
 static err open_output(struct predict *p)
 {
     p->out = stdout;
     if (strcmp(p->flags.out, "-") == 0) return OK;
     p->out = NULL;
+    TRY(check_output(p));
     if (file_open_output(p->flags.out, &p->out))
         return fail_prefix(ERR_INPUT, "--out=%s", p->flags.out);
     return OK;

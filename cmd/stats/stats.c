@@ -1,11 +1,19 @@
-/* stats.c - `dtrain stats SPEC.json`: what is in the data of a spec, by one pass over its rows. */
+/* stats.c - `dtrain stats SPEC.json` or FILE...: what is in data, by one pass over their rows. */
+#include <jansson.h>
+#include <string.h>
+
 #include "cmd/cmd.h"
 #include "cmd/stats/report.h"
 
-enum { WORDS_MIN = 1000, WORDS_MAX = 100000000 };
+enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
+
+enum bare_format { BARE_AUTO, BARE_CSV, BARE_JSONL, BARE_TFRECORD, BARE_LIBSVM };
+static const char *const bare_formats[] = {"auto", "csv", "jsonl", "tfrecord", "libsvm", NULL};
 
 struct stats_flags {
-    bool json;
+    bool json, counts, header;
+    int format; /* enum bare_format */
+    const char *delimiter;
     const char *out, *data_dir;
     struct cache_flags cache;
     struct strings set;
@@ -23,6 +31,29 @@ static const struct field fields[] = {
      .offset = offsetof(struct stats_flags, out),
      .fallback = "null",
      .help = "write vocabulary and boundary files to this folder"},
+    {.name = "counts",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct stats_flags, counts),
+     .fallback = "false",
+     .help = "with --out, also NAME.counts.txt: how often each word comes, a tab, and the word"},
+    {.name = "format",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct stats_flags, format),
+     .fallback = "\"auto\"",
+     .choices = bare_formats,
+     .help = "of files without a spec; auto: by their ending .jsonl, .tfrecord, .svm or .libsvm, "
+             "else csv"},
+    {.name = "delimiter",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct stats_flags, delimiter),
+     .fallback = "null",
+     .help = "the character between cells of csv files without a spec; null: a tab where the file "
+             "ends in .tsv, else a comma"},
+    {.name = "header",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct stats_flags, header),
+     .fallback = "true",
+     .help = "the first line of csv files without a spec has the names of their cells"},
     {.name = "words",
      .type = FIELD_INT,
      .offset = offsetof(struct stats_flags, words),
@@ -61,7 +92,11 @@ static const struct object stats_flags_object = {
 
 void print_stats_help(FILE *out)
 {
-    fputs("  dtrain stats [FLAGS] SPEC.json\n\n"
+    fputs("  dtrain stats [FLAGS] SPEC.json\n"
+          "  dtrain stats [FLAGS] FILE...\n\n"
+          "Of files without a spec (names that end in .csv, .tsv, .jsonl, .tfrecord, .svm or\n"
+          ".libsvm, packed or not; patterns; any with --format) all cells are looked at, and NA,\n"
+          "NULL, None, N/A, nan, ? and \\N count as missing.\n\n"
           "Reads data.train once and says of each cell, and of the label, how many rows have\n"
           "it, mean, deviation and quartiles of its numbers, and how often its words come. The\n"
           "files of --out are NAME.words.txt, the most frequent word first, for the \"file\" of\n"
@@ -86,30 +121,133 @@ static err report(const struct stats_flags *flags, const struct stats *stats)
 {
     FILE *out = flags->json ? stderr : stdout;
     TRY(flags->json ? stats_print_json(stats) : stats_print(stats, stdout));
-    return flags->out ? stats_write(stats, flags->out, flags->buckets, out) : OK;
+    return flags->out ? stats_write(stats, flags->out, flags->buckets, flags->counts, out) : OK;
+}
+
+/* ---- files without a spec ---- */
+
+struct bare {
+    struct source_spec source;
+};
+static const struct field bare_fields[] = {
+    {.name = "data",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct bare, source),
+     .object = &source_spec_object,
+     .kinds = &format_kinds,
+     .help = "the files"},
+    {0},
+};
+static const struct object bare_object = {"files", "files without a spec", bare_fields,
+                                          sizeof(struct bare)};
+
+/* What the name ends in, less what packers add */
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    const size_t tail = strlen(end);
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) length -= 3;
+    if (length > 4 && strncmp(path + length - 4, ".zst", 4) == 0) length -= 4;
+    return length > tail && strncmp(path + length - tail, end, tail) == 0;
+}
+
+static int bare_format_of(const char *path)
+{
+    static const struct {
+        const char *end;
+        int format;
+    } known[] = {{".csv", BARE_CSV},
+                 {".tsv", BARE_CSV},
+                 {".txt", BARE_CSV},
+                 {".jsonl", BARE_JSONL},
+                 {".ndjson", BARE_JSONL},
+                 {".tfrecord", BARE_TFRECORD},
+                 {".tfrecords", BARE_TFRECORD},
+                 {".libsvm", BARE_LIBSVM},
+                 {".svm", BARE_LIBSVM}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (ends_in(path, known[i].end)) return known[i].format;
+    return BARE_AUTO;
+}
+
+static bool is_bare(const struct stats_flags *flags, const struct strings *paths)
+{
+    const char *first = paths->at[0];
+    return flags->format != BARE_AUTO || paths->count > 1 || bare_format_of(first) != BARE_AUTO ||
+           strpbrk(first, "*?[") || *first == '@';
+}
+
+/* A label that no file has: each cell is one to look at. */
+static json_t *bare_json(const struct stats_flags *flags, const struct strings *paths)
+{
+    int format = flags->format ? flags->format : bare_format_of(paths->at[0]);
+    if (format == BARE_AUTO) format = BARE_CSV;
+    const char *delimiter = flags->delimiter                ? flags->delimiter
+                            : ends_in(paths->at[0], ".tsv") ? "\t"
+                                                            : ",";
+    json_t *files = json_array(), *told;
+    for (int i = 0; i < paths->count; i++) json_array_append_new(files, json_string(paths->at[i]));
+    told = json_pack("{sssosb}", "format", bare_formats[format], "file", files, "follow", 0);
+    if (format != BARE_LIBSVM) {
+        json_object_set_new(told, "label", json_string("(no label)"));
+        json_object_set_new(told, "missing",
+                            json_pack("[ssssssssss]", "NA", "N/A", "NULL", "null", "None", "none",
+                                      "nan", "NaN", "?", "\\N"));
+    }
+    if (format == BARE_CSV) {
+        json_object_set_new(told, "delimiter", json_string(delimiter));
+        json_object_set_new(told, "header", json_boolean(flags->header));
+    }
+    return json_pack("{so}", "data", told);
+}
+
+static err look_at_files(const struct stats_flags *flags, const struct strings *paths,
+                         struct arena *arena)
+{
+    const struct format_context context = {.directory = flags->data_dir ? flags->data_dir : ".",
+                                           .without_labels = true};
+    const struct objects none = {0};
+    struct stats stats = {0};
+    struct bare bare;
+    json_t *json = bare_json(flags, paths);
+    err e = json ? fields_parse(&bare_object, json, "", arena, &bare)
+                 : fail(ERR_MEMORY, "no memory for names of files");
+    if (!e) e = stats_read(&bare.source, &context, &none, flags->words, &stats);
+    if (!e) e = report(flags, &stats);
+    stats_free(&stats);
+    json_decref(json);
+    return e;
+}
+
+/* ---- the data of a spec ---- */
+
+static err look_at_spec(const struct stats_flags *flags, const char *path)
+{
+    struct stats stats = {0};
+    struct spec spec;
+    const struct spec_options options = {.path = path,
+                                         .overrides = flags->set,
+                                         .data_dir = flags->data_dir,
+                                         .seed = -1,
+                                         .trains_nothing = true};
+    TRY(spec_load(&options, &spec));
+    err e = read_data(flags, &spec, &stats);
+    if (!e) e = report(flags, &stats);
+    stats_free(&stats);
+    spec_free(&spec);
+    return e;
 }
 
 static err look(int argc, char **argv, struct arena *arena)
 {
     struct stats_flags flags;
-    struct stats stats = {0};
-    struct spec spec;
-    const char *path;
-    int paths;
-    TRY(flags_parse(&stats_flags_object, argc, argv, arena, &flags, &path, 1, &paths));
-    if (paths == 0) return fail(ERR_INPUT, "no SPEC.json was named");
-    const struct spec_options options = {.path = path,
-                                         .overrides = flags.set,
-                                         .data_dir = flags.data_dir,
-                                         .seed = -1,
-                                         .trains_nothing = true};
+    struct strings paths = {arena_array(arena, FILES_NAMED_MAX, sizeof *paths.at), 0};
+    TRY(flags_parse(&stats_flags_object, argc, argv, arena, &flags, paths.at, FILES_NAMED_MAX,
+                    &paths.count));
+    if (paths.count == 0) return fail(ERR_INPUT, "no SPEC.json and no file of data was named");
     TRY(cache_flags_begin(&flags.cache));
-    TRY(spec_load(&options, &spec));
-    err e = read_data(&flags, &spec, &stats);
-    if (!e) e = report(&flags, &stats);
-    stats_free(&stats);
-    spec_free(&spec);
-    return e;
+    return is_bare(&flags, &paths) ? look_at_files(&flags, &paths, arena)
+                                   : look_at_spec(&flags, paths.at[0]);
 }
 
 int cmd_stats(int argc, char **argv)

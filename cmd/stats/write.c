@@ -17,12 +17,14 @@ static bool is_writable(const struct word_count *word)
     return !memchr(word->text, '\n', word->length) && !memchr(word->text, '\0', word->length);
 }
 
-static err print_words(const struct cell_stats *c, FILE *out, int64_t *ret_left_out)
+static err print_words(const struct cell_stats *c, bool counts, FILE *out, int64_t *ret_left_out)
 {
     const struct word_count **words;
     TRY(words_list(&c->words, &words));
     for (int64_t i = 0; i < c->words.count; i++) {
-        if (is_writable(words[i]))
+        if (is_writable(words[i]) && counts)
+            fprintf(out, "%lld\t%s\n", (long long)words[i]->count, words[i]->text);
+        else if (is_writable(words[i]))
             fprintf(out, "%s\n", words[i]->text);
         else
             ++*ret_left_out;
@@ -83,6 +85,10 @@ static err name_files(const struct stats *s, file_name **ret)
     return OK;
 }
 
+enum content { BOUNDARIES, WORDS, COUNTS };
+static const char *const content_names[] = {
+    [BOUNDARIES] = "boundaries", [WORDS] = "words", [COUNTS] = "counts"};
+
 struct writing {
     const struct stats *stats;
     file_name *names; /* [cells] */
@@ -91,7 +97,7 @@ struct writing {
     FILE *report;
 };
 
-static err write_cell(const struct writing *w, int cell, bool are_words)
+static err write_cell(const struct writing *w, int cell, enum content content)
 {
     const struct cell_stats *c = &w->stats->cells[cell];
     const char *name = w->names[cell];
@@ -99,10 +105,10 @@ static err write_cell(const struct writing *w, int cell, bool are_words)
     int64_t left_out = 0;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out ||
-        asprintf(&path, "%s/%s.%s.txt", w->folder, name, are_words ? "words" : "boundaries") < 0)
+    if (!out || asprintf(&path, "%s/%s.%s.txt", w->folder, name, content_names[content]) < 0)
         return fail(ERR_MEMORY, "no memory for %s", name);
-    err e = are_words ? print_words(c, out, &left_out) : print_boundaries(c, w->buckets, out);
+    err e = content == BOUNDARIES ? print_boundaries(c, w->buckets, out)
+                                  : print_words(c, content == COUNTS, out, &left_out);
     if (fclose(out) && !e) e = fail(ERR_MEMORY, "no memory for %s", name);
     if (!e && bytes > 0) e = file_replace(path, text, strlen(text));
     if (!e && bytes > 0) fprintf(w->report, "wrote %s\n", path);
@@ -114,15 +120,18 @@ static err write_cell(const struct writing *w, int cell, bool are_words)
     return e;
 }
 
-err stats_write(const struct stats *s, const char *folder, int64_t buckets, FILE *report)
+err stats_write(const struct stats *s, const char *folder, int64_t buckets, bool counts,
+                FILE *report)
 {
     struct writing w = {.stats = s, .folder = folder, .buckets = buckets, .report = report};
     if (mkdir(folder, 0777) && errno != EEXIST)
         return fail(ERR_IO, "--out=%s: %s", folder, strerror(errno));
     err e = name_files(s, &w.names);
     for (int i = 0; !e && i < s->count; i++) {
-        if (stats_has_words(&s->cells[i])) e = write_cell(&w, i, true);
-        if (!e && stats_has_boundaries(&s->cells[i])) e = write_cell(&w, i, false);
+        const bool has_words = stats_has_words(&s->cells[i]);
+        if (has_words) e = write_cell(&w, i, WORDS);
+        if (!e && has_words && counts) e = write_cell(&w, i, COUNTS);
+        if (!e && stats_has_boundaries(&s->cells[i])) e = write_cell(&w, i, BOUNDARIES);
     }
     free(w.names);
     return e;

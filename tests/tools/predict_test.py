@@ -89,11 +89,22 @@ class Other(Predict):
     def test_a_logit_becomes_a_probability(self):
         logits = self.one_unit("sigmoid_cross_entropy")
         for line, logit in zip(self.lines(), logits, strict=True):
-            self.assert_near(line["probabilities"], [1 / (1 + math.exp(-logit))])
+            self.assert_near([line["probability"]], [1 / (1 + math.exp(-logit))])
             self.assertEqual(line["class"], int(logit > 0))
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
         self.assertEqual((self.folder / "out.csv").read_text().splitlines()[0],
-                         "row,class,probability_1")
+                         "row,class,probability")
+
+    def test_files_of_a_pattern_and_never_the_output(self):
+        self.one_unit("mean_squared_error")
+        text = (self.folder / "rows.csv").read_text() if (self.folder / "rows.csv").exists() else "a,b\n1,2\n"
+        for name in ("part-1.csv", "part-2.csv"):
+            (self.folder / name).write_text(text)
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--data=part-*.csv", "--out=out.csv")
+        self.assertEqual(len((self.folder / "out.csv").read_text().splitlines()), 1 + 2 * (len(text.strip().split("\n")) - 1))
+        told = self.run_bad("predict", "spec.json", "--checkpoint=run", "--data=part-*.csv", "--out=part-2.csv")
+        self.assertIn("the predictions are of this file", told)
+        self.assertEqual((self.folder / "part-2.csv").read_text(), text)
 
     def test_numbers_stay_what_they_are(self):
         values = self.one_unit("mean_squared_error")

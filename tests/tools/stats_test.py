@@ -27,6 +27,20 @@ class Stats(tool.ToolCase):
         self.spec({"format": "csv", "file": "rows.csv", "label": "y", "except": ["job"]})
         return [age for age, _, _ in rows]
 
+    def test_files_without_a_spec(self):
+        """All cells of them, words for missing ones by name; counts of words on demand."""
+        (self.folder / "p-1.csv").write_text('key,colour,x\n1,red,NA\n2,"blue, dark",3\n3,red,\\N\n')
+        (self.folder / "p-2.csv").write_text("key,colour,x\n4,red,1\n")
+        told = json.loads(self.run_ok("stats", "--json", "p-*.csv"))
+        self.assertEqual([(cell["name"], cell["missing"], cell["distinct"]) for cell in told["cells"]],
+                         [("key", 0, 4), ("colour", 0, 2), ("x", 2, 2)])
+        self.run_ok("stats", "--out=counted", "--counts", "p-1.csv")
+        self.assertEqual((self.folder / "counted/colour.counts.txt").read_text(), "2\tred\n1\tblue, dark\n")
+        self.assertEqual((self.folder / "counted/colour.words.txt").read_text(), "red\nblue, dark\n")
+        (self.folder / "p.jsonl").write_text('{"a": 1, "b": "u"}\n{"a": 2}\n')
+        told = json.loads(self.run_ok("stats", "--json", "p.jsonl"))
+        self.assertEqual([(cell["name"], cell["missing"]) for cell in told["cells"]], [("a", 0), ("b", 1)])
+
     def test_numbers_words_and_what_is_missing(self):
         ages = self.table()
         rows, cells = self.cells()
@@ -135,7 +149,7 @@ class Stats(tool.ToolCase):
         self.assertIn("rows.csv: 2 rows", ended.stdout)
         self.spec({"format": "random", "rows": 10, "shape": [3]})
         self.assertIn("its rows have no cells with names", self.run_bad("stats", "spec.json"))
-        self.assertEqual(self.run_bad("stats"), "stats: no SPEC.json was named")
+        self.assertEqual(self.run_bad("stats"), "stats: no SPEC.json and no file of data was named")
 
 
 if __name__ == "__main__":

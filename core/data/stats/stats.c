@@ -69,13 +69,14 @@ struct reading {
     struct stats *stats;
     const struct objects *columns;
     int64_t words_max;
+    bool without_labels;
 };
 
 static err begin(void *context, const struct row_reader *reader)
 {
     const struct reading *r = context;
     struct stats *s = r->stats;
-    s->count = reader->cell_count + (reader->label_cell < 0);
+    s->count = reader->cell_count + (reader->label_cell < 0 && !r->without_labels);
     s->cells = arena_array(&s->arena, (size_t)s->count, sizeof *s->cells);
     for (int i = 0; i < s->count; i++) {
         struct cell_stats *c = &s->cells[i];
@@ -114,7 +115,7 @@ err stats_read(const struct source_spec *source, const struct format_context *co
                const struct objects *columns, int64_t words_max, struct stats *ret)
 {
     struct stats s = {0};
-    struct reading reading = {&s, columns, words_max};
+    struct reading reading = {&s, columns, words_max, context->without_labels};
     const struct row_visitor visitor = {begin, NULL, add_row, &reading};
     const err e = each_row(source, context, &visitor, &s.arena, &s.name);
     if (e)

@@ -42,6 +42,11 @@ static err prove_writable(const char *directory)
         return fail(ERR_IO, "cannot write into the folder %s: %s", directory, strerror(errno));
     close(file);
     unlink(path);
+    struct stat list;
+    TRY(folder_join(directory, CHECKPOINT_STATE, path));
+    if (!lstat(path, &list) && S_ISDIR(list.st_mode)) /* all saves would fail */
+        return fail(ERR_IO, "%s: a folder, where the list of checkpoints is to be: move it away",
+                    path);
     return OK;
 }
 

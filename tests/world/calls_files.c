@@ -16,12 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SYNC_NS = 20000000, NAME_NS = 300000, BLOCK = 4096 };
+enum { SYNC_NS = 20000000, NAME_NS = 300000, BLOCK = 4096, SLOWER = 1000 };
 
 /* Disks take their time. */
 static void call_takes(const char *name, uint64_t most_ns)
 {
     call_begins(name, 0);
+    if (files_are_slow()) most_ns *= SLOWER;
     fiber_wait(NULL, machine.now_ns + 1 + draw_below(most_ns));
 }
 

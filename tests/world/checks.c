@@ -20,7 +20,7 @@ static void check_whole(const struct cluster *cluster)
 }
 
 struct range {
-    double least, most, mean;
+    double count, least, most, mean;
 };
 
 static struct range range_of(const struct cluster *cluster, const char *variable)
@@ -29,17 +29,36 @@ static struct range range_of(const struct cluster *cluster, const char *variable
     struct range ret = {0};
     int code;
     const char *said = cluster_ask(&code, COUNT(words), words), *from = strstr(said, "\nfrom ");
-    if (code || !from ||
+    const char *count = strstr(said, " bytes\n");
+    if (code || !from || !count || sscanf(count, " bytes\n%lf elements", &ret.count) != 1 ||
         sscanf(from, "\nfrom %lf to %lf, mean %lf", &ret.least, &ret.most, &ret.mean) != 3)
         machine_fail("cannot read %s: %s", variable, said);
     return ret;
+}
+
+/* A table that grows has a part on each ps. */
+static struct range range_of_rows(const struct cluster *cluster)
+{
+    struct range all = {.least = 1e30, .most = -1e30};
+    char name[64];
+    if (!cluster->plan->grows) return range_of(cluster, "rows/embedding_weights");
+    for (int i = 0; i < cluster->plan->ps; i++) {
+        snprintf(name, sizeof name, "rows/embedding_weights/part_%05d/rows", i);
+        const struct range part = range_of(cluster, name);
+        if (part.least < all.least) all.least = part.least;
+        if (part.most > all.most) all.most = part.most;
+        all.mean += part.mean * part.count;
+        all.count += part.count;
+    }
+    all.mean /= all.count;
+    return all;
 }
 
 /* Each gradient is in each variable once; of the batches that they were of no row was used two
  * times more than another. */
 static void check_counts(const struct cluster *cluster)
 {
-    enum { BATCH = 4, ROWS = 48 };
+    enum { BATCH = 4 };
     static const char *const variables[] = {"a/kernel", "a/bias", "b/kernel", "b/bias"};
     const struct job_plan *plan = cluster->plan;
     for (int i = 0; i < COUNT(variables); i++) {
@@ -49,13 +68,16 @@ static void check_counts(const struct cluster *cluster)
             machine_fail("%s has %g gradients, and the step is %d", variables[i], range.mean,
                          plan->last_step);
     }
-    const struct range rows = range_of(cluster, "rows/embedding_weights");
-    const double off = rows.mean * ROWS - plan->last_step;
+    const struct range rows = range_of_rows(cluster);
+    const double off = rows.mean * rows.count - plan->last_step;
     const double use = 1.0 / (BATCH * (plan->is_sync ? plan->workers : 1));
     if (off > 0.01 || off < -0.01)
-        machine_fail("rows have %g gradients, and the step is %d", rows.mean * ROWS,
+        machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
                      plan->last_step);
-    if (rows.most - rows.least > 2.01 * use)
+    /* others count for more then; what an asynchronous worker did not read of its share is lost */
+    const bool is_uneven = job_plan_has(plan, MISHAP_ASK) ||
+                           (!plan->is_sync && (plan->is_streamed || plan->is_in_graph));
+    if (!is_uneven && rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
                      rows.least / use);
 }
@@ -68,18 +90,12 @@ static bool is_known(const char *name)
                                         "model.ckpt-*.index",
                                         "model.ckpt-*.data-*-of-*",
                                         "events.out.*",
-                                        ".token"};
+                                        ".token",
+                                        "rows-*",
+                                        "eval"};
     for (int i = 0; i < COUNT(known); i++)
         if (fnmatch(known[i], name, 0) == 0) return true;
     return false;
-}
-
-static bool was_dark(const struct cluster *cluster)
-{
-    bool ret = false;
-    for (int i = 0; i < cluster->plan->mishap_count; i++)
-        ret |= cluster->plan->mishaps[i].kind == MISHAP_DARK;
-    return ret;
 }
 
 /* That a name is gone may be lost with the power, and nobody looks again after the end. */
@@ -89,14 +105,26 @@ static void check_leftovers(const struct cluster *cluster)
     snprintf(path, sizeof path, "/job/%s", cluster->folder);
     const struct inode *folder = files_find(path, NULL, NULL);
     for (int i = 0; folder && i < folder->entries.count; i++)
-        if (!is_known(folder->entries.at[i].name) && !was_dark(cluster))
+        if (!is_known(folder->entries.at[i].name) && !job_plan_has(cluster->plan, MISHAP_DARK))
             machine_fail("%s is left in the folder", folder->entries.at[i].name);
+}
+
+/* Who lives and is reached leads on, whatever its disks do. */
+static void check_lead(const struct cluster *cluster)
+{
+    const struct job_plan *plan = cluster->plan;
+    for (int i = 0; i < plan->mishap_count; i++)
+        if (plan->mishaps[i].kind != MISHAP_SLOW && plan->mishaps[i].kind != MISHAP_RESET) return;
+    const char *said = cluster->tasks[0].life->said,
+               *gone = said ? strstr(said, " is gone for ") : NULL;
+    if (gone) machine_fail("the chief was there:%.40s", gone);
 }
 
 void cluster_check(const struct cluster *cluster)
 {
     check_whole(cluster);
     check_leftovers(cluster);
+    check_lead(cluster);
     if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster);
 }
 

@@ -13,89 +13,42 @@ enum {
     LIMIT_S = 60,  /* of every wait */
     BOUND_S = 400, /* from when all is calm to the end */
     FAILURES_MAX = 6,
+    STOP_S = 30,         /* --stop_timeout */
+    STOP_CALM_MS = 7000, /* where nothing else happens: who was lost is answered for so long */
+    ASKED = 143,
     SAID_MAX = 4 << 20,
-    ROWS = 48,
 };
-
-/* ---- the spec ---- */
-
-static const char counts[] =
-    "\"data\": {\"train\": {\"format\": \"csv\", \"file\": \"rows.csv\", \"label\": \"y\", "
-    "\"label_type\": "
-    "\"number\"}, %s \"batch_size\": 4, \"columns\": [{\"column\": \"identity\", \"name\": \"id\", "
-    "\"buckets\": 48}, {\"column\": \"numeric\", \"name\": \"one\"}]}, \"model\": ["
-    "{\"op\": \"embedding\", \"name\": \"rows\", \"inputs\": [\"id\"], \"dimension\": 1, "
-    "\"initializer\": \"zeros\"}, "
-    "{\"op\": \"dense\", \"name\": \"a\", \"inputs\": [\"one\"], \"units\": 1, "
-    "\"kernel_initializer\": \"zeros\"}, "
-    "{\"op\": \"dense\", \"name\": \"b\", \"inputs\": [\"one\"], \"units\": 1, "
-    "\"kernel_initializer\": \"zeros\"}, "
-    "{\"op\": \"add\", \"name\": \"sum\", \"inputs\": [\"rows\", \"a\", \"b\"]}], "
-    "\"loss\": \"huber\", \"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 1}";
-static const char counts_eval[] =
-    "\"eval\": {\"format\": \"csv\", \"file\": \"rows.csv\", \"label\": "
-    "\"y\", \"label_type\": \"number\"},";
-static const char digits[] =
-    "\"data\": {\"train\": {\"format\": \"digits\", \"rows\": 60}, %s \"batch_size\": 5, "
-    "\"scale\": "
-    "0.0039}, \"model\": [{\"op\": \"avg_pool\", \"pool_size\": 4}, {\"op\": \"flatten\"}, "
-    "{\"op\": \"dense\", \"name\": \"hidden\", \"units\": 6, \"activation\": \"relu\"}, "
-    "{\"op\": \"dense\", \"name\": \"logits\", \"units\": 10}], "
-    "\"loss\": \"softmax_cross_entropy\", \"optimizer\": {\"type\": \"momentum\", "
-    "\"learning_rate\": "
-    "0.01, \"momentum\": 0.9}";
-static const char digits_eval[] =
-    "\"eval\": {\"format\": \"digits\", \"rows\": 20, \"split\": \"test\"},";
-
-static void put_spec(const struct job_plan *plan, const char *path, const char *folder)
-{
-    char text[TEXT_BYTES], what[TEXT_BYTES / 2];
-    const bool is_counts = plan->model == MODEL_COUNTS;
-    const char *eval = is_counts ? counts_eval : digits_eval;
-    snprintf(what, sizeof what, is_counts ? counts : digits, plan->evaluates ? eval : "");
-    snprintf(
-        text, sizeof text,
-        "{\"name\": \"job\", \"seed\": 7, %s, \"train\": {\"mode\": \"%s\", \"last_step\": %d, "
-        "\"log_every_steps\": 10, \"checkpoint_dir\": \"%s\", \"save_checkpoint_steps\": %d, "
-        "\"evaluate_every_steps\": %d}}",
-        what, plan->is_sync ? "sync" : "async", plan->last_step, folder, plan->save_steps,
-        plan->evaluates ? 13 : 0);
-    files_put(path, text);
-}
-
-static void put_rows(void)
-{
-    char text[ROWS * 16] = "id,one,y\n";
-    for (int i = 0; i < ROWS; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%d,1,1000000\n", i);
-    files_put("/job/rows.csv", text);
-}
 
 /* ---- tasks ---- */
 
-static void add_hosts(const struct cluster *cluster, bool is_ps, char *ret, size_t size)
+static void add_hosts(const struct cluster *cluster, int job, char *ret, size_t size)
 {
     *ret = '\0';
     for (int i = 0; i < cluster->count; i++)
-        if (cluster->tasks[i].is_ps == is_ps)
+        if ((int)cluster->tasks[i].job == job)
             snprintf(ret + strlen(ret), size - strlen(ret), "%sh%d:2222", *ret ? "," : "",
                      cluster->tasks[i].host);
 }
 
+static const char *const job_names[] = {"ps", "worker", "evaluator"};
+
 static void begin_life(struct cluster *cluster, struct cluster_task *task)
 {
-    char hosts[2][TEXT_BYTES / 8], flags[10][TEXT_BYTES / 4], *words[WORDS_MAX];
+    char hosts[2][TEXT_BYTES / 8], flags[12][TEXT_BYTES / 4], *words[WORDS_MAX];
     static const char *const limits[] = {"start", "step", "restart", "end", "save"};
+    static const char *const parts[] = {"auto", "always", "never"};
     int count = 0, flag = 0;
-    add_hosts(cluster, true, hosts[0], sizeof hosts[0]);
-    add_hosts(cluster, false, hosts[1], sizeof hosts[1]);
-    snprintf(flags[flag++], sizeof flags[0], "--job_name=%s", task->is_ps ? "ps" : "worker");
+    add_hosts(cluster, TASK_PS, hosts[0], sizeof hosts[0]);
+    add_hosts(cluster, TASK_WORKER, hosts[1], sizeof hosts[1]);
+    snprintf(flags[flag++], sizeof flags[0], "--job_name=%s", job_names[task->job]);
     snprintf(flags[flag++], sizeof flags[0], "--task_index=%d", task->index);
     snprintf(flags[flag++], sizeof flags[0], "--ps_hosts=%s", hosts[0]);
     snprintf(flags[flag++], sizeof flags[0], "--worker_hosts=%s", hosts[1]);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         snprintf(flags[flag++], sizeof flags[0], "--%s_timeout=%d", limits[i], LIMIT_S);
     snprintf(flags[flag++], sizeof flags[0], "--chief_timeout=%d", cluster->plan->chief_timeout_s);
+    if (task->job != TASK_EVALUATOR)
+        snprintf(flags[flag++], sizeof flags[0], "--parts=%s", parts[cluster->plan->parts]);
     words[count++] = "dtrain";
     for (int i = 0; i < flag; i++) words[count++] = flags[i];
     words[count++] = "--threads=1";
@@ -103,7 +56,7 @@ static void begin_life(struct cluster *cluster, struct cluster_task *task)
     words[count++] = "--transport=tcp";
     char spec[TEXT_BYTES / 8];
     snprintf(spec, sizeof spec, "%s.json", cluster->folder);
-    if (!task->is_ps) words[count++] = spec;
+    if (task->job != TASK_PS) words[count++] = spec;
     task->is_due = false;
     task->lives++;
     task->life = process_start(task->name, task->host, count, (const char *const *)words);
@@ -170,6 +123,15 @@ static void befall(void *subject, uint64_t number)
     case MISHAP_STAND:
         if (runs(task)) process_signal(task->life, SIGSTOP);
         break;
+    case MISHAP_SLOW:
+        files_be_slow(machine.now_ns + mishap->lasts_ns);
+        return;
+    case MISHAP_ASK:
+        if (!runs(task)) return;
+        task->asked = task->life;
+        task->asked_ns = machine.now_ns;
+        process_signal(task->life, SIGTERM);
+        return;
     case MISHAP_RESET:
         network_reset_one(task->host, other->host);
         return;
@@ -192,14 +154,14 @@ static void befall(void *subject, uint64_t number)
 static void name_tasks(struct cluster *cluster)
 {
     const struct job_plan *plan = cluster->plan;
-    cluster->count = plan->ps + plan->workers;
+    cluster->count = plan->ps + plan->workers + plan->has_evaluator;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
-        task->is_ps = i < plan->ps;
-        task->index = task->is_ps ? i : i - plan->ps;
         task->host = i;
-        snprintf(task->name, sizeof task->name, "%s/%d", task->is_ps ? "ps" : "worker",
-                 task->index);
+        task->index = i < plan->ps ? i : i - plan->ps;
+        task->job = i < plan->ps ? TASK_PS : TASK_WORKER;
+        if (i == plan->ps + plan->workers) task->job = TASK_EVALUATOR, task->index = 0;
+        snprintf(task->name, sizeof task->name, "%s/%d", job_names[task->job], task->index);
     }
 }
 
@@ -233,6 +195,10 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     const struct process *life = task->life;
     if (task->is_due || life->state != PROCESS_ENDED || life->code == 0) return;
     if (life->killed_by == SIGKILL) return;
+    if (life->code == ASKED && job_plan_has(cluster->plan, MISHAP_ASK)) {
+        if (!cluster->done_ns) begin_later(task, SECOND_NS);
+        return;
+    }
     if (life->code >= 128 && cluster->done_ns && life->started_ns > cluster->done_ns) return;
     if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;
@@ -242,6 +208,16 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     machine_fail("%s ended with %d", task->name, life->code);
 }
 
+/* Who is asked to end, and can run, does so in time. */
+static void look_at_asked(const struct cluster *cluster, const struct cluster_task *task)
+{
+    if (!runs(task) || task->asked != task->life || task->life->state == PROCESS_STANDS) return;
+    const bool is_calm = cluster->plan->mishap_count == 1;
+    const uint64_t most_ns = is_calm ? STOP_CALM_MS * MS_NS : (STOP_S + 15) * SECOND_NS;
+    if (machine.now_ns > task->asked_ns + most_ns)
+        machine_fail("%s was asked to end %.1f s ago", task->name, (double)most_ns / 1e9);
+}
+
 static bool has_ended(struct cluster *cluster)
 {
     bool ret = true;
@@ -249,6 +225,7 @@ static bool has_ended(struct cluster *cluster)
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
         if (!runs(task)) look_at_end(cluster, task);
+        look_at_asked(cluster, task);
         if (runs(task) || task->is_due) ret = false;
         if (task->life && task->life->said_bytes > SAID_MAX)
             machine_fail("%s says more than %d bytes", task->name, SAID_MAX);
@@ -267,10 +244,7 @@ static void tell_who_waits(const struct cluster *cluster)
 
 void cluster_run(struct cluster *cluster)
 {
-    char spec[TEXT_BYTES / 8];
-    snprintf(spec, sizeof spec, "/job/%s.json", cluster->folder);
-    put_spec(cluster->plan, spec, cluster->folder);
-    put_rows();
+    job_put(cluster->plan, cluster->folder);
     cluster_now = cluster;
     name_tasks(cluster);
     cluster->started_ns = machine.now_ns;

@@ -9,7 +9,7 @@
 
 #include "tests/world/machine.h"
 
-enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST, MISHAPS_MOST = 8 };
+enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST + 1, MISHAPS_MOST = 8 };
 
 enum model_kind {
     MODEL_COUNTS, /* a value says how many gradients it had, a row how often it was used */
@@ -24,6 +24,8 @@ enum mishap_kind {
     MISHAP_CUT,   /* the way between two hosts, for a while */
     MISHAP_ALONE, /* all ways of a host, for a while */
     MISHAP_DARK,  /* all power is lost, and files that were not synced */
+    MISHAP_SLOW,  /* disks, for a while */
+    MISHAP_ASK,   /* SIGTERM, and another life later */
     MISHAP_KINDS
 };
 
@@ -35,7 +37,9 @@ struct mishap {
 
 struct job_plan {
     int ps, workers;
-    bool is_sync, evaluates;
+    bool is_sync, evaluates, has_evaluator;
+    bool grows, is_streamed, is_in_graph; /* the table; the data, from files or by the chief */
+    int parts;                            /* auto, always, never */
     enum model_kind model;
     int last_step, save_steps, chief_timeout_s;
     int mishap_count;
@@ -43,15 +47,21 @@ struct job_plan {
 };
 
 void job_plan_draw(struct job_plan *);
+bool job_plan_has(const struct job_plan *, enum mishap_kind);
+void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);
+
+enum task_job { TASK_PS, TASK_WORKER, TASK_EVALUATOR };
 
 struct cluster_task {
     char name[NAME_BYTES];
     int host, index;
-    bool is_ps;
+    enum task_job job;
     struct process *life; /* the latest */
     bool is_due;          /* another life begins later */
     int lives, failures;
+    struct process *asked; /* the life that was asked to end */
+    uint64_t asked_ns;
 };
 
 struct cluster {

@@ -230,6 +230,18 @@ void files_lose_power(void)
         if (!all[i]->is_folder) inode_sync(all[i]);
 }
 
+static uint64_t slow_until_ns;
+
+void files_be_slow(uint64_t until_ns)
+{
+    if (until_ns > slow_until_ns) slow_until_ns = until_ns;
+}
+
+bool files_are_slow(void)
+{
+    return machine.now_ns < slow_until_ns;
+}
+
 /* ---- of the test ---- */
 
 void files_start(void)

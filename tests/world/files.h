@@ -51,5 +51,8 @@ void inode_sync(struct inode *);
 void files_set(struct inode *folder, const char *name, struct inode *);
 void files_move(struct inode *from, const char *name, struct inode *to, const char *new_name);
 void files_lose_power(void);
+/* Until then a sync takes seconds. */
+void files_be_slow(uint64_t until_ns);
+bool files_are_slow(void);
 
 #endif

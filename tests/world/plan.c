@@ -30,25 +30,42 @@ void job_plan_draw(struct job_plan *plan)
         .model = (enum model_kind)draw_below(MODEL_KINDS),
         .last_step = 20 + (int)draw_below(180),
         .save_steps = 5 + (int)draw_below(40),
+        .has_evaluator = draw_below(4) == 0,
+        .grows = draw_below(2) == 0,
+        .is_streamed = draw_below(3) == 0,
+        .is_in_graph = draw_below(5) == 0,
+        .parts = (int)draw_below(3),
         .chief_timeout_s = draw_below(2) == 0 ? 0 : 2 + (int)draw_below(10),
         .mishap_count = (int)draw_below(MISHAPS_MOST),
     };
+    plan->evaluates |= plan->has_evaluator;
     for (int i = 0; i < plan->mishap_count; i++)
         draw_mishap(plan, i ? &plan->mishaps[i - 1] : NULL, &plan->mishaps[i]);
 }
 
+bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
+{
+    for (int i = 0; i < plan->mishap_count; i++)
+        if (plan->mishaps[i].kind == kind) return true;
+    return false;
+}
+
 static const char *name_of_mishap(enum mishap_kind kind)
 {
-    static const char *const names[] = {"kill", "stand", "reset", "cut", "alone", "dark"};
+    static const char *const names[] = {"kill",  "stand", "reset", "cut",
+                                        "alone", "dark",  "slow",  "ask"};
     return names[kind];
 }
 
 void job_plan_print(const struct job_plan *plan, FILE *to)
 {
-    fprintf(to, "%d ps, %d workers, %s, %s%s, %d steps, saves every %d, chief_timeout %d s\n",
-            plan->ps, plan->workers, plan->is_sync ? "sync" : "async",
-            plan->model == MODEL_COUNTS ? "counts" : "digits", plan->evaluates ? ", evaluates" : "",
-            plan->last_step, plan->save_steps, plan->chief_timeout_s);
+    fprintf(to, "%d ps, %d workers, %s, %s%s%s%s%s%s, ", plan->ps, plan->workers,
+            plan->is_sync ? "sync" : "async", plan->model == MODEL_COUNTS ? "counts" : "digits",
+            plan->grows ? ", grows" : "", plan->is_streamed ? ", streamed" : "",
+            plan->is_in_graph ? ", in graph" : "", plan->evaluates ? ", evaluates" : "",
+            plan->has_evaluator ? ", evaluator" : "");
+    fprintf(to, "%d steps, saves every %d, chief_timeout %d s, parts %d\n", plan->last_step,
+            plan->save_steps, plan->chief_timeout_s, plan->parts);
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s\n", (double)m->at_ns / 1e9,

@@ -48,10 +48,11 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
     struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
-    if (plan.is_sync && !machine.failed) cluster_run(&undisturbed);
+    const bool is_compared = plan.is_sync && !job_plan_has(&plan, MISHAP_ASK);
+    if (is_compared && !machine.failed) cluster_run(&undisturbed);
     if (!machine.failed) cluster_run(&disturbed);
     if (!machine.failed) cluster_check(&disturbed);
-    if (plan.is_sync && !machine.failed) cluster_compare(&disturbed, &undisturbed);
+    if (is_compared && !machine.failed) cluster_compare(&disturbed, &undisturbed);
     if (machine.failed && order->is_traced) machine_show();
     outcome->hash = machine.hash;
     outcome->calls = machine.calls;

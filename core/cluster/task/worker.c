@@ -99,6 +99,7 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
     w->lacks_values = false;
+    w->saving.is_looked_for = false; /* all have done so: they serve */
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) worker_trace_step(w, a->step);
     if (!e) e = await_batches(w);

@@ -664,6 +664,7 @@ err worker_describe(struct worker_task *w, int ps)
 {
     struct origin *o = &w->origin;
     o->plan.ledger = o->ledgers ? o->ledgers[ps] : NULL;
+    w->saving.is_looked_for = true;
     const struct message m = {
         .type = MESSAGE_SETUP,
         .job = JOB_WORKER,

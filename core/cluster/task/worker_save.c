@@ -161,12 +161,14 @@ static void remove_litter(struct worker_task *w)
         checkpoints_sweep(w->checkpoints, clock_unix_s());
 }
 
-/* A server that did not answer the last time is not waited for. */
+/* A server that did not answer the last time is not waited for. A ps that looks for the token when
+ * the chief is gone would take it for a folder that is not shared, which no other life mends: it
+ * stays, as one of a chief that was killed. */
 static void leave_folder(struct worker_task *w)
 {
     if (!w->checkpoints || (path_is_url(w->directory) && w->saving.is_away)) return;
     if (w->saving.has_litter) remove_litter(w);
-    checkpoints_token_remove(w->checkpoints, w->token);
+    if (!w->saving.is_looked_for) checkpoints_token_remove(w->checkpoints, w->token);
 }
 
 void worker_close_checkpoints(struct worker_task *w)
@@ -181,7 +183,7 @@ void worker_close_checkpoints(struct worker_task *w)
     checkpoints_close(w->checkpoints);
     checkpoints_close(j->opened);
     w->checkpoints = j->opened = NULL;
-    w->saving.has_litter = j->is_void = false;
+    w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
     w->directory[0] = '\0';
 }
 

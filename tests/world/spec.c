@@ -1,0 +1,73 @@
+/* spec.c - what the job of a plan trains. Quotes are written as ' here. */
+#include "tests/world/cluster.h"
+
+#include "tests/world/files.h"
+
+#include <string.h>
+
+enum { TEXT_BYTES = 4096, ROWS = 48 };
+
+/* Every gradient is -1 for each number, and -1 / batch for the row of each example: with a rate of
+ * 1 values count them. */
+static void counts_text(const struct job_plan *plan, char *ret, size_t size)
+{
+    static const char data[] = "'format': 'csv', 'file': 'rows.csv', 'label': 'y', "
+                               "'label_type': 'number'";
+    char eval[TEXT_BYTES / 8] = "";
+    if (plan->evaluates) snprintf(eval, sizeof eval, "'eval': {%s},", data);
+    snprintf(ret, size,
+             "'data': {'train': {%s, 'stream': '%s', 'shuffle_rows': 16}, %s 'batch_size': 4, "
+             "'columns': [{'column': 'identity', 'name': 'id'%s}, {'column': 'numeric', 'name': "
+             "'one'}]}, "
+             "'model': [{'op': 'embedding', 'name': 'rows', 'inputs': ['id'], 'dimension': 1, "
+             "'initializer': 'zeros'%s}, "
+             "{'op': 'dense', 'name': 'a', 'inputs': ['one'], 'units': 1, "
+             "'kernel_initializer': 'zeros'}, "
+             "{'op': 'dense', 'name': 'b', 'inputs': ['one'], 'units': 1, "
+             "'kernel_initializer': 'zeros'}, "
+             "{'op': 'add', 'name': 'sum', 'inputs': ['rows', 'a', 'b']}], "
+             "'loss': 'huber', 'optimizer': {'type': 'gradient_descent', 'learning_rate': 1}",
+             data, plan->is_streamed ? "always" : "never", eval,
+             plan->grows ? "" : ", 'buckets': 48", plan->grows ? ", 'capacity': 'dynamic'" : "");
+}
+
+static void digits_text(const struct job_plan *plan, char *ret, size_t size)
+{
+    snprintf(ret, size,
+             "'data': {'train': {'format': 'digits', 'rows': 60}, %s 'batch_size': 5, 'scale': "
+             "0.0039}, "
+             "'model': [{'op': 'avg_pool', 'pool_size': 4}, {'op': 'flatten'}, "
+             "{'op': 'dense', 'name': 'hidden', 'units': 6, 'activation': 'relu'}, "
+             "{'op': 'dense', 'name': 'logits', 'units': 10}], "
+             "'loss': 'softmax_cross_entropy', "
+             "'optimizer': {'type': 'momentum', 'learning_rate': 0.01, 'momentum': 0.9}",
+             plan->evaluates ? "'eval': {'format': 'digits', 'rows': 20, 'split': 'test'}," : "");
+}
+
+static void put_rows(void)
+{
+    char text[ROWS * 16] = "id,one,y\n";
+    for (int i = 0; i < ROWS; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d,1,1000000\n", i);
+    files_put("/job/rows.csv", text);
+}
+
+void job_put(const struct job_plan *plan, const char *folder)
+{
+    char what[TEXT_BYTES / 2], text[TEXT_BYTES], path[FILE_PATH_BYTES];
+    if (plan->model == MODEL_COUNTS)
+        counts_text(plan, what, sizeof what);
+    else
+        digits_text(plan, what, sizeof what);
+    snprintf(text, sizeof text,
+             "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', 'last_step': %d, "
+             "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
+             "'evaluate_every_steps': %d, 'replication': '%s'}}",
+             what, plan->is_sync ? "sync" : "async", plan->last_step, folder, plan->save_steps,
+             plan->evaluates ? 13 : 0, plan->is_in_graph ? "in_graph" : "between_graph");
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    snprintf(path, sizeof path, "/job/%s.json", folder);
+    files_put(path, text);
+    put_rows();
+}

@@ -503,6 +503,7 @@ static bool plan_thread(struct pipeline *p, const struct reading_plan *plan)
     const uint64_t slots = (uint64_t)p->slot_count;
     pthread_mutex_lock(&p->lock);
     p->plan = *plan;
+    p->is_at_end = false; /* unless what comes next is beyond it, too */
     uint64_t n = p->freed;
     while (n < p->made && is_as_planned(p, p->first + n, p->positions[n % slots])) n++;
     const bool is_void = n < p->taken, reads = !p->reader_waits && p->made - p->freed < slots;

@@ -59,9 +59,12 @@ class Follow(Life):
         return Plan(ps=2, workers=WORKERS, changes=changes, flags=LIMITS,
                     flags_of={CHIEF: ["--result=result.json"]})
 
-    def begin_following(self, mode):
+    def begin_following(self, mode, **changes):
+        """Asynchronously one worker may take all there is."""
         self.add_file()
-        return self.begin(self.plan(mode, follow=True, settle_secs=0.1))
+        plan = self.plan(mode, follow=True, settle_secs=0.1)
+        plan.changes.update(changes)
+        return self.begin(plan, have_stepped=all if mode == "sync" else any)
 
     def train_on_next(self, cluster):
         """A file more; until its last steps are told of. Asynchronously a step is told of by its
@@ -123,6 +126,17 @@ class Follow(Life):
         steps = self.files * STEPS_OF_FILE * WORKERS
         self.assertEqual(cluster.result()["step"], steps, cluster.story())
 
+    def test_what_a_lost_worker_had_is_used_in_async(self):
+        """It is gone for good, and others use what it had not come to."""
+        cluster = self.begin_following("async", **{"train.worker_timeout_secs": 0.5})
+        self.train_on_next(cluster)
+        cluster.kill_task("worker/1")
+        del cluster.tasks["worker/1"]
+        self.add_file()
+        self.end()
+        self.assert_ends(cluster)
+        self.assert_rows_are_told(cluster)
+
     def test_a_checkpoint_by_time_is_made_while_no_file_comes(self):
         for mode in ("sync", "async"):
             with self.subTest(mode):
@@ -131,7 +145,7 @@ class Follow(Life):
                 plan = self.plan(mode, follow=True, settle_secs=0.1)
                 plan.changes.update({"train.save_checkpoint_steps": 0,
                                      "train.save_checkpoint_secs": 0.2})
-                cluster = self.begin(plan)
+                cluster = self.begin(plan, have_stepped=all if mode == "sync" else any)
                 for _ in range(2):
                     self.train_on_next(cluster)
                     steps = self.files * STEPS_OF_FILE * (WORKERS if mode == "async" else 1)

@@ -267,12 +267,12 @@ class Life(ClusterCase):
         cls.addClassCleanup(cls.references.clear)
         cls.shared = folder.name
 
-    def begin(self, plan, folder=None):
-        """A cluster of which every worker has made a step."""
+    def begin(self, plan, folder=None, have_stepped=all):
+        """A cluster of which every worker has made a step, or any."""
         cluster = self.cluster_of(folder or self.folder, plan)
         self.addCleanup(cluster.kill)
         cluster.start_planned()
-        cluster.wait_until(lambda: all(map(cluster.steps_of, cluster.workers())) or
+        cluster.wait_until(lambda: have_stepped(map(cluster.steps_of, cluster.workers())) or
                            any(task.has_ended() for task in cluster.tasks.values()), "first steps")
         return cluster
 

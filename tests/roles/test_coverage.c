@@ -610,6 +610,32 @@ static void what_was_dropped_goes_first(void **state)
     batch_queue_free(&q);
 }
 
+/* Whoever comes to the end says where it is; what others have not come to before it is left. */
+static void data_that_came_have_an_end(void **state)
+{
+    struct batch_queue q;
+    assert_true(batch_queue_open(&q, 2, 4));
+    assert_true(batch_queue_plan(&q, 0, 1000)); /* 0 .. 3 */
+    assert_true(batch_queue_plan(&q, 1, 1000)); /* 4 .. 7 */
+    q.plans[0].is_committed = q.plans[1].is_committed = true;
+    assert_false(batch_queue_has_rest(&q));
+    batch_queue_set_end(&q, 3); /* as who has 4 finds */
+    q.plans[1].is_committed = false;
+    batch_queue_give_back(&q, 1);
+    assert_int_equal(batch_queue_take(&q, 0), 0);
+    q.plans[0].is_committed = false; /* and is gone */
+    for (uint64_t b = 1; b < 3; b++) {
+        assert_true(batch_queue_has_rest(&q));
+        assert_true(batch_queue_plan(&q, 1, 1000));
+        assert_int_equal(batch_queue_take(&q, 1), b);
+    }
+    assert_false(batch_queue_has_rest(&q));
+    assert_false(batch_queue_plan(&q, 1, 1000));
+    assert_int_equal(batch_queue_oldest(&q), 3); /* of which there may be more in the next run */
+    assert_null(batch_queue_check(&q));
+    batch_queue_free(&q);
+}
+
 /* A worker that stands still keeps the one that it computes, and nothing else for long. */
 static void who_stands_still_keeps_one_batch(void **state)
 {
@@ -733,6 +759,7 @@ int main(void)
         cmocka_unit_test(a_plan_begins_with_what_was_pushed_last),
         cmocka_unit_test(who_stands_still_keeps_one_batch),
         cmocka_unit_test(stretches_are_handed_out_whole),
+        cmocka_unit_test(data_that_came_have_an_end),
         cmocka_unit_test(what_was_dropped_goes_first),
         cmocka_unit_test(what_slow_workers_lack_is_handed_out),
         cmocka_unit_test(what_is_open_is_left_out_of_shares),

@@ -89,6 +89,12 @@ static uint64_t data_of(struct world *world, struct actor *worker, uint64_t numb
     return data;
 }
 
+/* Files that are followed have ended before the batch that it was given. */
+static bool has_no_data(const struct world *world, const struct actor *worker)
+{
+    return world->profile.data_end && worker->computed.data > world->profile.data_end;
+}
+
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
 {
     uint64_t seen = 0;
@@ -116,7 +122,8 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
     }
     const int starved_percent = world->profile.starved_percent;
     const bool is_ready = is_fed(world, worker, action->compute.batch);
-    worker->is_starved = (starved_percent && chance(world, starved_percent)) || !is_ready;
+    worker->is_starved = (starved_percent && chance(world, starved_percent)) || !is_ready ||
+                         has_no_data(world, worker);
     worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
     world->counters.starved += worker->is_starved;
     worker->wanted = 0;
@@ -296,7 +303,9 @@ static void hear_coverage(struct world *world, struct actor *worker,
 {
     const struct covered *c = &action->covered;
     const uint64_t generation = worker_role_generation(worker->role);
-    const bool is_later = worker->covered_generation != generation || c->epoch >= worker->covered;
+    const bool is_only = world->profile.data_end > 0; /* which has no end, and is told as it is */
+    const bool is_later =
+        is_only || worker->covered_generation != generation || c->epoch >= worker->covered;
     if (!worker_role_leads(worker->role) || !is_later || c->applied > c->rows)
         blame(world, "%s hears of %llu of %llu rows of epoch %llu", actor_name(worker),
               (unsigned long long)c->applied, (unsigned long long)c->rows,
@@ -394,8 +403,12 @@ void worker_end_work(struct world *world, struct actor *worker, const struct act
         rows_evaluate_later(world, worker, work);
         return;
     }
+    if (work->type == ACTION_COMPUTE && has_no_data(world, worker))
+        worker_role_note_end(worker->role, world->profile.data_end);
     if (work->type == ACTION_COMPUTE && lacks_rows)
         e = ERR_PEER;
+    else if (work->type == ACTION_COMPUTE && has_no_data(world, worker))
+        e = ERR_STOPPED;
     else if (work->type == ACTION_COMPUTE && worker->is_starved) /* at the end none is waited for */
         e = worker_role_is_stopping(worker->role) ? ERR_STOPPED : ERR_PEER;
     else if (work->type == ACTION_COMPUTE)

@@ -387,7 +387,7 @@ static void check_states(struct world *world)
                 blame(world, "at the end ps/%d has push %llu of worker/%d, and ps/0 %llu", ps,
                       (unsigned long long)node->sequences[w], w,
                       (unsigned long long)first->sequences[w]);
-        uint64_t last_step = world->profile.config.last_step;
+        const uint64_t last_step = profile_last_step(&world->profile);
         const uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
         const uint64_t more = steps_more(world, ps_at(world, ps));
         const bool has_moved = world->counters.moved > 0;
@@ -433,7 +433,7 @@ static void check_bits(struct world *world)
 static void check_last_checkpoint(struct world *world)
 {
     const struct node *first = final_state(world, 0);
-    const uint64_t last_step = first ? first->step : world->profile.config.last_step;
+    const uint64_t last_step = first ? first->step : profile_last_step(&world->profile);
     bool must_save = world->profile.saves && is_well(world->profile.story) &&
                      !world->has_failed_to_write && !world->counters.moved;
     if (!must_save) return;
@@ -509,7 +509,7 @@ static void check_tickets(struct world *world)
 {
     const struct profile *profile = &world->profile;
     if (profile->story != STORY_CALM || profile->config.is_sync) return;
-    uint64_t expected = profile->config.last_step + (uint64_t)world->counters.dropped;
+    uint64_t expected = profile_last_step(profile) + (uint64_t)world->counters.dropped;
     if ((uint64_t)world->counters.computed != expected)
         blame(world, "%d steps were computed for %llu", world->counters.computed,
               (unsigned long long)expected);

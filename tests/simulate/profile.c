@@ -277,8 +277,16 @@ static void draw_rows(uint64_t seed, struct profile *p)
         share.workers = 1;
         share.replicas = 0;
         p->config.stretch = below(&dice, 2) ? (int)between(&dice, 1, 30) : 0;
+        p->data_end = below(&dice, 3) ? 0 : between(&dice, 1, p->config.last_step + 5);
+        if (p->data_end) share.rows = DATA_ROWS_ENDLESS;
     }
     coverage_begin(&p->config.coverage, &share, NULL);
+}
+
+uint64_t profile_last_step(const struct profile *p)
+{
+    const uint64_t last = p->config.last_step;
+    return p->data_end && p->data_end < last ? p->data_end : last;
 }
 
 void profile_draw(uint64_t seed, struct profile *ret)

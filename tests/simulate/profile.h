@@ -67,6 +67,7 @@ struct profile {
     bool has_terms;            /* another worker may come to lead */
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
+    uint64_t data_end;   /* batches that come while they are handed out; 0: there are always more */
     int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
     int windows;         /* for gradients, of each ps; 0: one for each worker */
     bool loses_verdict;
@@ -78,6 +79,7 @@ struct profile {
     int fault_count;
 };
 
+uint64_t profile_last_step(const struct profile *); /* unless data end before it */
 void profile_draw(uint64_t seed, struct profile *ret);
 /* And single connections that are reset, often while a checkpoint is made. */
 void profile_add_resets(uint64_t seed, struct profile *);

@@ -105,17 +105,12 @@ def assert_same(what, one, other):
         raise Wrong(f"{what}: other values of {', '.join(differing)}")
 
 
-def is_shared_out(case):
-    """Do asynchronous workers have shares of the rows, each at its own pace? Others take them from one queue."""
-    return not is_certain(case) and case["follow"]
-
-
 def assert_counted(case, result):
-    """Every row of the epoch once; what was too old was dropped, and what a slow worker had not come to is lost, both told."""
+    """Every row of the epoch once; what was too old was dropped, and told."""
     rows = result.get("rows")
     if result["verdict"] != "done" or not rows:
         raise Wrong(f"verdict {result['verdict']}, rows {rows}")
-    may_lose = case["staleness"] == "bounded" and case["mode"] == "async" or is_shared_out(case)
+    may_lose = case["staleness"] == "bounded" and case["mode"] == "async"
     is_whole = case["end"] == "epochs" and not case["follow"] and not may_lose
     if rows["twice"] or rows["lost"] and not may_lose or (is_whole and rows["used"] != made.ROWS):
         raise Wrong(f"rows of the epoch: {rows}")

@@ -151,7 +151,7 @@ static bool open_queue(struct ps_role *p, const struct ps_config *c)
     const struct data_share *s = &c->coverage.share;
     const uint64_t parts = 4 * (uint64_t)p->options.workers, least = 4, most = PLAN_BATCHES_MAX;
     if (p->options.task != 0 || c->is_sync || !data_share_is_queue(s)) return true;
-    const uint64_t ahead = s->rows / s->batch / parts;
+    const uint64_t ahead = s->rows == DATA_ROWS_ENDLESS ? least : s->rows / s->batch / parts;
     if (!batch_queue_open(&p->queue, p->options.workers,
                           (int)(ahead < least  ? least
                                 : ahead > most ? most
@@ -337,6 +337,7 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_part(p, worker, m, out);
         break;
     case MESSAGE_FINISHED:
+        ps_note_data_end(p, m->version);
         ps_finished(p, worker, m->code, out);
         break;
     case MESSAGE_SAVE:

@@ -78,9 +78,9 @@ static bool is_endless(const struct ps_role *p)
 
 static void tell_brought(struct ps_role *p, bool is_end, struct outbox *out)
 {
-    struct covered covered = coverage_of_oldest(&p->coverage, NULL);
-    covered.rows = 0;
-    for (int w = 0; w < p->options.workers; w++)
+    struct covered covered = coverage_of_oldest(&p->coverage, queue_of(p));
+    covered.rows = is_queue(p) ? covered.applied : 0; /* what was dropped comes again */
+    for (int w = 0; w < p->options.workers && !is_queue(p); w++)
         covered.rows += coverage_brought(&p->coverage, w, pushes_of(&p->members[w]));
     tell(p, &covered, is_end, out);
 }
@@ -137,6 +137,17 @@ void ps_reclaim_batch(struct ps_role *p, int worker)
 void ps_leave_batches(struct ps_role *p, int worker)
 {
     if (is_queue(p)) batch_queue_give_back(&p->queue, worker);
+}
+
+/* Of data that came while they were used: whoever finds no more says how many there were. */
+void ps_note_data_end(struct ps_role *p, uint64_t version)
+{
+    if (version && is_queue(p)) batch_queue_set_end(&p->queue, version - 1);
+}
+
+bool ps_has_batches(const struct ps_role *p)
+{
+    return is_queue(p) && batch_queue_has_rest(&p->queue);
 }
 
 void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)

@@ -228,7 +228,9 @@ void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push i
 void ps_take_batch(struct ps_role *, int worker, bool is_dropped);
 /* A ticket for the next one is out, or has come back. */
 void ps_commit_batch(struct ps_role *, int worker, bool is_out);
-void ps_leave_batches(struct ps_role *, int worker); /* it is excused */
+void ps_note_data_end(struct ps_role *, uint64_t version); /* of FINISHED */
+bool ps_has_batches(const struct ps_role *);               /* of data that have ended */
+void ps_leave_batches(struct ps_role *, int worker);       /* it is excused */
 /* A push that it shows to this ps late comes again of the same batch, also where that was given to
  * another one meanwhile. */
 void ps_reclaim_batch(struct ps_role *, int worker);

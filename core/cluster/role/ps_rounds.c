@@ -214,6 +214,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     if (m->code == JOIN_UNUSED && !comes_again) {
         member->has_returned |= member->holds_ticket;
         ps_return_ticket(p, worker);
+        ps_leave_batches(p, worker); /* others may have left some that can be used now */
     }
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
@@ -478,6 +479,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     struct member *m = &p->members[worker];
     if (p->phase != SERVING) return;
     if (code & FINISHED_UNUSED) ps_return_ticket(p, worker);
+    if (code & FINISHED_UNUSED) ps_leave_batches(p, worker);
     if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;
@@ -488,8 +490,9 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     patience_renew(&p->patience);
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;
-    if (code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
     return_lost_tickets(p);
-    ps_tell_coverage(p, out);
+    const bool is_end = !ps_has_batches(p); /* else the chief takes what others have left */
+    if (is_end && code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
+    if (is_end) ps_tell_coverage(p, out);
     answer(p, ps_chief(p), out);
 }

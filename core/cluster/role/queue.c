@@ -171,6 +171,19 @@ static void append(struct batch_plan *plan, struct batch_range r)
         plan->at[plan->count++] = r;
 }
 
+void batch_queue_set_end(struct batch_queue *q, uint64_t end)
+{
+    if (q->has_end) return;
+    q->has_end = true;
+    q->end = end;
+    for (int w = 0; w < q->workers; w++) batch_queue_give_back(q, w);
+}
+
+bool batch_queue_has_rest(const struct batch_queue *q)
+{
+    return q->has_end && batch_queue_oldest(q) < q->end;
+}
+
 /* Of a worker that stands still: others are to come to those soon. */
 static void give_up_old(struct batch_queue *q, int worker)
 {
@@ -190,7 +203,10 @@ static uint64_t most_from(const struct batch_queue *q, uint64_t batch, uint64_t 
 static struct batch_range next_free(struct batch_queue *q, uint64_t left, uint64_t room)
 {
     struct batch_range r = {q->front, q->front};
-    const uint64_t most = most_from(q, q->back_count ? q->back[0].begin : q->front, left);
+    const uint64_t begin = q->back_count ? q->back[0].begin : q->front;
+    uint64_t most = most_from(q, begin, left);
+    if (q->has_end && begin >= q->end) return r;
+    if (q->has_end && most > q->end - begin) most = q->end - begin;
     if (q->back_count) {
         struct batch_range *first = &q->back[0];
         const uint64_t count = size_of(first) < most ? size_of(first) : most;

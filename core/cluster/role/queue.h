@@ -39,7 +39,9 @@ struct batch_queue {
                                  and apart */
     int back_count, back_capacity;
     struct batch_plan *plans; /* [workers] */
-    int workers;              /* 0: it is none */
+    bool has_end; /* of data that came while they were used: no batch from `end` on is whole */
+    uint64_t end;
+    int workers; /* 0: it is none */
     int ahead;   /* batches of a plan, at most; of stretches: a part of a second one more */
     int stretch; /* batches that lie together, from a multiple of it on; 0: any do */
 };
@@ -65,6 +67,12 @@ void batch_queue_put_back(struct batch_queue *, uint64_t batch); /* which was ta
 bool batch_queue_has_next(const struct batch_queue *, int worker);
 /* What is in its plan; but what is committed stays there. */
 void batch_queue_give_back(struct batch_queue *, int worker);
+
+/* No more will come than these; said again it says nothing new. Who has others in its plan leaves
+ * them. */
+void batch_queue_set_end(struct batch_queue *, uint64_t end);
+/* Is there, before that, anything that is not used? */
+bool batch_queue_has_rest(const struct batch_queue *);
 
 /* The same, of a worker whose ticket is another one's. */
 void batch_queue_lose(struct batch_queue *, int worker);

@@ -90,6 +90,10 @@ const char *worker_role_check(const struct role *);
  * will come, or the job is to end and this says so: then it is not waited for. */
 bool worker_role_is_stopping(const struct role *);
 
+/* It does as so many batches are all that there are, and the one that is to be computed is none of
+ * these: before ERR_STOPPED. */
+void worker_role_note_end(struct role *, uint64_t batches);
+
 /* The runner's answer to ACTION_CHOOSE. */
 struct choice {
     err result; /* not OK: there is nothing to start from; text says why */

@@ -145,6 +145,7 @@ struct worker_role {
                           under way: it may be another worker's */
     bool is_last_hour; /* ps/0 has said that the job is to end */
     uint32_t finished_code; /* FINISHING: enum finished_code */
+    uint64_t data_end;      /* 1 + batches of all data that came; 0: more may come */
     enum membership membership;
     bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
     bool is_relaying;     /* the verdict is another task's, which the text names */
@@ -198,6 +199,7 @@ void worker_ledger(struct worker_role *, int ps, const struct message *, struct 
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_push(struct worker_role *, struct outbox *);         /* what was computed */
 void worker_finish_steps(struct worker_role *, struct outbox *); /* FINISHED to all */
+void worker_say_finished(struct worker_role *, int ps, struct outbox *);
 void worker_bring_nothing(struct worker_role *, struct outbox *);
 void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */

@@ -58,8 +58,7 @@ static bool may_lead(const struct worker_role *w)
 /* The final values may have gone to the chief before. */
 static void say_finished(struct worker_role *w, struct outbox *out)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_say_finished(w, ps, out);
 }
 
 void worker_try_lead(struct worker_role *w, struct outbox *out)

@@ -105,7 +105,7 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
     else if (w->phase == DEPARTING)
         return; /* it hears what ps/0 decides */
     else if (w->phase == FINISHING)
-        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
+        worker_say_finished(w, ps, out);
     else if (worker_is_asked(w, ps))
         join(w, ps, JOIN_PLAIN, wanted, out);
     if (worker_stops_job(w)) worker_ask_to_stop(w, ps, out);
@@ -308,11 +308,17 @@ static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outb
     if (s->inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
 }
 
+void worker_say_finished(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct message *m = worker_send(w, ps, MESSAGE_FINISHED, out);
+    m->code = w->finished_code;
+    m->version = w->data_end;
+}
+
 void worker_finish_steps(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, FINISHING);
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_say_finished(w, ps, out);
 }
 
 /* Who is to leave asks for that first. */
@@ -389,6 +395,11 @@ void worker_push(struct worker_role *w, struct outbox *out)
 void worker_bring_nothing(struct worker_role *w, struct outbox *out)
 {
     if (w->phase == COMPUTING) finish(w, FINISHED_UNUSED, out);
+}
+
+void worker_role_note_end(struct role *role, uint64_t batches)
+{
+    ((struct worker_role *)role)->data_end = 1 + batches;
 }
 
 bool worker_role_is_stopping(const struct role *role)

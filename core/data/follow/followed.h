@@ -3,9 +3,10 @@
  * Row p of the stream that workers share (core/data/source.h) is a row of the file that has place p
  * in the list of arrivals; shuffled, it is one of the rows of that file in an order of its own.
  * There is one epoch, which has no end; what is left of the files at their end for less than a push
- * of every worker is not used. Two files are open at most, one that is used and the next one; one
- * that is larger than the source's memory_mb is read as a stream (stream/stream.h), of which each
- * worker has a stretch.
+ * of every worker, or a batch where these are handed out, is not used. Two files are open at most,
+ * one that is used and the next one; one that is larger than the source's memory_mb is read as a
+ * stream (stream/stream.h), of which each worker has a stretch; where batches are handed out it
+ * reads all of it.
  */
 #ifndef CORE_DATA_FOLLOW_FOLLOWED_H
 #define CORE_DATA_FOLLOW_FOLLOWED_H

@@ -217,15 +217,15 @@ static bool leaves_pool(const struct stream *s, uint64_t from, uint64_t end, str
     return false;
 }
 
-/* The one that is wanted behind this one, of which this position is: of batches that are handed out
- * the plan says it. */
+/* The one that is wanted behind this one, of which this position is: where there is a plan it says
+ * so. Of a file that is followed there is none: everybody reads all of it. */
 static bool find_next(const struct stream *s, uint64_t position, struct pool_number n,
                       struct pool_number *ret)
 {
     const struct reading_plan *plan = &s->plan;
     const uint64_t batch = (uint64_t)s->order.batch, at = position / batch;
     bool is_behind = false;
-    if (!s->is_handed_out) return order_next(&s->order, n, ret);
+    if (!plan->count) return order_next(&s->order, n, ret);
     for (int i = 0; i < 2 * plan->count; i += 2) {
         const uint64_t begin = plan->ranges[i], end = plan->ranges[i + 1];
         const bool is_here = begin <= at && at < end;

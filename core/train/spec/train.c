@@ -487,7 +487,7 @@ bool spec_is_in_graph(const struct spec *spec)
 /* Synchronous ones have shares, so that bits do not depend on who is faster. */
 bool spec_hands_out(const struct spec *spec)
 {
-    return spec->train.mode == MODE_ASYNC && !spec->data.train.follow;
+    return spec->train.mode == MODE_ASYNC;
 }
 
 /* What has no end is not read twice, and has none that a step would be given by. */

@@ -15,6 +15,15 @@ static err await(struct worker_task *w, int lacks)
     return is_over ? fail(ERR_STOPPED, "no batch came before the end") : e;
 }
 
+/* Which batches there are none of, where they are handed out. */
+static void note_end(struct worker_task *w)
+{
+    struct batch_source *data = w->session.train_data;
+    int64_t came, used;
+    if (data->calls->has_ended(data, &came, &used))
+        worker_role_note_end(w->task.role, (uint64_t)(used / w->options.spec->data.batch_size));
+}
+
 err follow_await(struct worker_task *w)
 {
     const int lacks = session_lacks_batches(&w->session);
@@ -23,5 +32,6 @@ err follow_await(struct worker_task *w)
     const uint64_t begin_ns = trace_begin(w->session.trace);
     const err e = await(w, lacks);
     trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
+    if (e == ERR_STOPPED) note_end(w);
     return e;
 }

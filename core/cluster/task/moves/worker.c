@@ -35,8 +35,8 @@ static err check(const struct worker_task *w, const struct roster *wanted)
         return fail(ERR_INPUT, "a job moves by a checkpoint: it needs a train.checkpoint_dir");
     if (spec_is_in_graph(spec))
         return fail(ERR_INPUT, "with \"replication\": \"in_graph\" a job has its tasks for good");
-    if (!w->session.train_data->rows)
-        return fail(ERR_INPUT, "data that are followed are shared out for good");
+    if (!w->session.train_data->rows && !spec_hands_out(spec))
+        return fail(ERR_INPUT, "data that synchronous workers follow are shared out for good");
     TRY(cluster_move(&tried, wanted));
     TRY(check_workers(w, wanted->count[JOB_WORKER]));
     return check_ps(w, wanted->count[JOB_PS]);

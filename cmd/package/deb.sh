@@ -1,10 +1,13 @@
 #!/bin/sh
 # deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
 #
+# Of the same build it has the same bytes: its times are SOURCE_DATE_EPOCH, or that of the last commit.
+#
 #   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #
 # dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs; without it they are those of Debian 12.
 set -eu
+maintainer="${DEBFULLNAME:-dtrain} <${DEBEMAIL:-dtrain@example.org}>"
 build=$(cd "${1:-build}" && pwd)
 into=$(cd "${2:-.}" && pwd)
 work=$(mktemp -d)
@@ -20,11 +23,23 @@ binary=$(find "$work/stage" -path '*/bin/dtrain')
 root=$work/root
 mkdir -p "$root/DEBIAN" "$work/debian"
 cp -a "${binary%/bin/dtrain}" "$root/usr"
-mv "$root/usr/share/doc/dtrain/LICENSE" "$root/usr/share/doc/dtrain/copyright"
+doc=$root/usr/share/doc/dtrain
+cat > "$doc/copyright" << 'END'
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: dtrain
+
+Files: *
+Copyright: 2026 the authors of dtrain
+License: Apache-2.0
+ On Debian systems the full text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
+END
+rm "$doc/LICENSE"
 [ ! -d "$root/usr/share/zsh/site-functions" ] || mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 gzip -9n "$root"/usr/share/man/man?/*
-strip "$root/usr/bin/dtrain"
+strip --remove-section=.comment --remove-section=.note "$root/usr/bin/dtrain"
 find "$root/usr" -type d -exec chmod 755 {} +
+find "$root/usr" -type f ! -path '*/bin/*' -exec chmod 644 {} +
+find "$root/usr/share/dtrain" -name '*.sh' -exec chmod 755 {} +
 
 depends='libc6, libdnnl2, libexpat1, libgomp1, libjansson4, libopenblas0, libssl3, libzstd1, zlib1g'
 if command -v dpkg-shlibdeps > /dev/null; then
@@ -34,11 +49,15 @@ if command -v dpkg-shlibdeps > /dev/null; then
 fi
 version=$("$root/usr/bin/dtrain" --version | sed -n '1s/^dtrain \([^ ]*\).*/\1/p')
 architecture=$(dpkg --print-architecture)
+source=$(dirname "$0")
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git -c safe.directory='*' -C "$source" log -1 --format=%ct 2> /dev/null || date +%s)}"
+printf 'dtrain (%s) unstable; urgency=medium\n\n  * Built from its sources.\n\n -- %s  %s\n' "$version" "$maintainer" \
+    "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n > "$doc/changelog.gz"
 cat > "$root/DEBIAN/control" << END
 Package: dtrain
 Version: $version
 Architecture: $architecture
-Maintainer: dtrain <dtrain@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
 Recommends: libcurl4t64 | libcurl4

@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import program
 
@@ -65,7 +66,7 @@ class Install(program.FolderCase):
             self.assertTrue((self.root / path).is_file(), path)
         self.assertFalse((self.root / "share/dtrain/examples/setup.sh").exists())
         binary = self.root / "bin/dtrain"
-        self.assertRegex(self.succeed(binary, "--version"), r"^dtrain \d+\.\d+\.\d+( [0-9a-f]{12}\+?)?\n")
+        self.assertRegex(self.succeed(binary, "--version"), r"^dtrain \d+\.\d+\.\d+(\+git\d+\.[0-9a-f]{12}\+?)?\n")
         self.assertIn("\nok\n", self.succeed(binary, "check", self.root / "share/dtrain/examples/digits.json"))
 
     def test_links_of_the_pages_lead_to_pages_that_are_installed(self):
@@ -113,7 +114,13 @@ class Install(program.FolderCase):
 
     def test_a_debian_package_has_the_same(self):
         self.need("dpkg-deb", "strip")
-        package = self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, self.folder).splitlines()[-1]
+        package, again = (self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder).splitlines()[-1]
+                          for folder in (self.folder, self.folder / "again") if folder.mkdir(exist_ok=True) is None)
+        self.assertEqual(Path(package).read_bytes(), Path(again).read_bytes())
+        version = self.succeed("dpkg-deb", "--field", package, "Version").strip()
+        self.assertTrue(self.succeed(self.root / "bin/dtrain", "--version").startswith(f"dtrain {version}\n"))
+        if shutil.which("lintian"):
+            self.assertEqual(ran(["lintian", "--allow-root", "--fail-on=error,warning", package]).stdout.strip(), "")
         listed = self.succeed("dpkg-deb", "--contents", package)
         for path in ("bin/dtrain", "share/man/man1/dtrain.1.gz", "share/doc/dtrain/copyright"):
             self.assertIn(f"./usr/{path}\n", listed)

@@ -2,10 +2,13 @@
  * what came out of it: nodes, bytes, placement. The flags are those of a run, so a command line can
  * be checked by putting one word into it.
  */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/check.h"
+#include "core/base/files/file_system.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/description/setup.h"
 #include "core/train/session/session.h"
@@ -331,6 +334,17 @@ static err print_memory(const struct check *check)
     return OK;
 }
 
+/* Where a run would save, which does not depend on where the spec lies. */
+static void print_folder(const char *directory)
+{
+    char here[PATH_MAX], shown[PATH_BYTES_MAX];
+    if (!directory) return;
+    if (path_is_relative(directory) && getcwd(here, sizeof here))
+        printf("checkpoints: %s/%s\n", here, directory);
+    else
+        printf("checkpoints: %s\n", path_shown(directory, shown));
+}
+
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->run.spec;
@@ -343,6 +357,7 @@ static void print_steps(const struct check *check)
            (double)rows / (double)(gradients * spec->data.batch_size),
            (long long)spec_last_step(spec, rows, check->workers));
     if (!rows) printf("data: followed, there are no epochs\n");
+    print_folder(spec->train.checkpoint_dir);
     if (spec_is_in_graph(spec) && check->workers > 1)
         printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",
                check->workers, (long long)spec->data.prefetch);

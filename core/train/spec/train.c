@@ -28,7 +28,8 @@ static const struct field warm_start_fields[] = {
     {.name = "checkpoint",
      .type = FIELD_STRING,
      .offset = offsetof(struct warm_start_spec, checkpoint),
-     .help = "the folder of another run, or the prefix of one of its checkpoints"},
+     .help = "the folder of another run, or the prefix of one of its checkpoints, relative to the "
+             "current directory"},
     {.name = "map",
      .type = FIELD_JSON,
      .offset = offsetof(struct warm_start_spec, map),
@@ -159,8 +160,8 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, checkpoint_dir),
      .fallback = "null",
      .may_differ = true,
-     .help = "folder of the run's checkpoints; a restarted run resumes from the newest; null: "
-             "nothing is saved"},
+     .help = "folder of the run's checkpoints, relative to the current directory (not to the spec, "
+             "as data are); a restarted run resumes from the newest; null: nothing is saved"},
     {.name = "save_checkpoint_secs",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct train_spec, save_checkpoint_secs),

@@ -39,7 +39,7 @@ gzip -9n "$root"/usr/share/man/man?/*
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/dtrain"
 find "$root/usr" -type d -exec chmod 755 {} +
 find "$root/usr" -type f ! -path '*/bin/*' -exec chmod 644 {} +
-find "$root/usr/share/dtrain" -name '*.sh' -exec chmod 755 {} +
+find "$root/usr/share/dtrain" \( -name '*.sh' -o -name '*.sbatch' \) -exec chmod 755 {} +
 
 depends='libc6, libdnnl2, libexpat1, libgomp1, libjansson4, libopenblas0, libssl3, libzstd1, zlib1g'
 if command -v dpkg-shlibdeps > /dev/null; then

@@ -13,7 +13,7 @@ from program.cluster import hold_addresses
 
 PAGES = "README.md", "examples/README.md"
 ELSEWHERE = re.compile(r"mnist|\$ dtrain (var|scale)|\$ export")
-OF_THE_MACHINE = re.compile(r"GPU|^(dtrain [\d.]+|compiler:|arithmetic:|libraries:)|^\.\.\.$")
+OF_THE_MACHINE = re.compile(r"GPU|^(\S*:\S* )?dtrain \d[\d.]+|^(compiler:|arithmetic:|libraries:)|^ {4}\S+ +(\d|not |installed)|^\.\.\.$")
 SMALL = {"data.batch_size": 2, "data.train.rows": 2000, "data.eval.rows": 200, "train.last_step": 200}
 DIGITS = "--data_dir=data/mnist examples/mnist_mlp.json", "examples/digits.json"
 FEWER = "last_step=2200", "last_step=220"  # steps of the same

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -24,12 +25,18 @@ static struct kept {
 static int kept_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static atomic_flag is_told = ATOMIC_FLAG_INIT; /* that there is no such folder */
+
 err file_open_nameless(const char *path, int *ret)
 {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = "/tmp";
     *ret = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*ret < 0) *ret = memfd_create("dtrain", MFD_CLOEXEC);
+    if (*ret >= 0) return OK;
+    if (!atomic_flag_test_and_set(&is_told))
+        log_line(LOG_WARNING, "%s (TMPDIR): no file can be made there: %s; it is kept in memory",
+                 folder, strerror(errno));
+    *ret = memfd_create("dtrain", MFD_CLOEXEC);
     return *ret < 0 ? fail(ERR_IO, "%s: no file for what comes: %s", path, strerror(errno)) : OK;
 }
 

@@ -105,7 +105,8 @@ static err choose_folder(struct cut_job *job)
     } else {
         snprintf(job->folder, sizeof job->folder, "%s/dtrain-XXXXXX",
                  temporary && temporary[0] ? temporary : "/tmp");
-        if (!mkdtemp(job->folder)) return fail(ERR_IO, "%s: %s", job->folder, strerror(errno));
+        if (!mkdtemp(job->folder))
+            return fail(ERR_IO, "%s (TMPDIR): %s", job->folder, strerror(errno));
     }
     checkpoint_shard_prefix(job->folder, a->shard, a->shards, job->prefix);
     return OK;

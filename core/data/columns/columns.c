@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/data/formats/label.h"
 #include "core/data/storage.h"
 
@@ -410,12 +412,29 @@ static err make_row(struct made *made, const struct row_reader *reader, const st
     return OK;
 }
 
+/* Many rows take a while, in which nothing else is said. */
+static void note_progress(const struct made *made, const struct row_reader *reader,
+                          uint64_t *due_ms)
+{
+    enum { LOOK_ROWS = 1024, FIRST_MS = 1000, NOTE_MS = 10000 };
+    char of[32] = "";
+    if (made->rows % LOOK_ROWS) return;
+    const uint64_t now_ms = clock_ms();
+    if (!*due_ms) *due_ms = now_ms + FIRST_MS;
+    if (now_ms < *due_ms) return;
+    *due_ms = now_ms + NOTE_MS;
+    if (reader->rows > 0) snprintf(of, sizeof of, " of %lld", (long long)reader->rows);
+    log_line(LOG_INFO, "reading %s: %lld%s rows", reader->name, (long long)made->rows, of);
+}
+
 /* A row that is left out gives its place to the next one. */
 static err make_rows(struct made *made, struct row_reader *reader, struct bad_rows *bad_rows)
 {
     bool found = true;
+    uint64_t due_ms = 0;
     struct row row;
     while (found) {
+        note_progress(made, reader, &due_ms);
         err e = reader->calls->next(reader, &row, &found);
         if (e && !reader->is_row_broken) return e;
         if (!e && found) e = make_row(made, reader, &row);

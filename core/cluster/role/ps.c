@@ -422,7 +422,6 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     ps_watch_scaling(p, out);
     ps_hand_over(p, worker, out);
     if (p->phase != SERVING) return;
-    p->applying_count = 0;
     if (worker == ps_chief(p)) ps_resume(p, out);
     ps_try_cut(p, out);
 }
@@ -438,6 +437,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
     bool is_back = m->presence == AWAY;
+    p->applying_count = 0;
     if (p->phase == ENDED) { /* its link was lost just before */
         (ps_has_moved(p) ? ps_tell_move : tell_verdict)(p, worker, out);
         return;
@@ -465,6 +465,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || !member_is_here(&p->members[worker])) return;
+    p->applying_count = 0;
     outbox_log(out, "lost worker/%d: %s", worker, why);
     ps_forget_link(p, worker, out);
 }

@@ -198,6 +198,7 @@ static bool is_too_silent(const struct ps_role *p, int worker)
     const struct member *m = &p->members[worker];
     if (!p->is_stopping || worker == ps_chief(p) || !ps_chief_is_here(p)) return false;
     if (!member_is_here(m) || m->standing != COUNTED_ON || m->push == PUSH_WAITS) return false;
+    if (m->window_turn) return false; /* its push is here, and is not read yet */
     return p->patience.now_ms - p->stopping_ms >=
            ps_silence_limit_ms(&p->options.limits, m->has_pushed);
 }

@@ -42,12 +42,13 @@ err check_memory(const struct spec *spec, const struct session *session, int wor
         const int64_t gradients = l->block_floats[ps] * (int64_t)sizeof(float);
         const int64_t copy =
             l->block_floats[ps] * (int64_t)number_bytes((enum number)spec->train.wire_values);
-        const int64_t own = (in_place ? 0 : copy) + (int64_t)rows_window_bytes(&session->rows, ps);
+        const int64_t rows = (int64_t)rows_window_bytes(&session->rows, ps);
+        const int64_t moving = gradients + (in_place ? 0 : copy);
         const int pool = ps_config_windows((uint64_t)gradients, workers);
         const int64_t sum = pool && spec->train.mode == MODE_SYNC ? gradients : 0;
-        (*ret)[ps].windows_each = gradients + own;
+        (*ret)[ps].windows_each = moving + rows;
         (*ret)[ps].gradients_at_once = pool ? pool : workers;
-        (*ret)[ps].windows = (*ret)[ps].gradients_at_once * gradients + workers * own + sum;
+        (*ret)[ps].windows = (*ret)[ps].gradients_at_once * moving + workers * rows + sum;
     }
     return OK;
 }

@@ -217,5 +217,41 @@ class WindowsOfRows(Guests):
         self.assert_says(cluster, "worker/0", "saved .*ckpt-[1-9]")
 
 
+class Pool(garbage_test.Strangers):
+    """Ten workers over tcp share eight windows of a ps, and eight of the workers are no good."""
+    WORKERS, WINDOWS = 10, 8
+
+    def start_pool(self):
+        changes = {"train.mode": "async", "train.last_step": 10 ** 9, "model": [
+            {"op": "flatten"}, {"op": "dense", "name": "wide", "units": 3000}, {"op": "dense", "name": "logits", "units": 10}]}
+        absent = [f"worker/{i}" for i in range(1, self.WORKERS)]
+        return self.start(Plan(ps=1, workers=self.WORKERS, changes=changes, absent=absent, flags=["--transport=tcp"]),
+                          lambda c: "step 1 of" in c.tasks["worker/0"].text())
+
+    def join(self, cluster, worker):
+        """The link, and the generation that it has asked for values of."""
+        link = self.call(cluster.address("ps/0"))
+        link.send("HELLO", wire.greeting(cluster.hosts, "worker", worker, incarnation=f"{7 + worker:x}"))
+        generation = link.hear_kind("STATE").values["generation"]
+        link.send("JOIN", generation=generation, task=worker)
+        return link, generation
+
+    def expect_steps(self, cluster):
+        """Who is no good is hung up on, and the one that is goes on."""
+        program.wait_until(lambda: "others wait for memory" in cluster.tasks["ps/0"].text(), cluster.story)
+        lines = cluster.tasks["worker/0"].text().count("loss")
+        program.wait_until(lambda: cluster.tasks["worker/0"].text().count("loss") > lines + 3, cluster.story)
+        self.assertFalse(any(task.has_ended() for task in cluster.tasks.values()), cluster.story())
+
+    def test_gradients_that_are_announced_and_never_come_keep_nobody_waiting(self):
+        cluster = self.start_pool()
+        for worker in range(1, 1 + self.WINDOWS):
+            link, generation = self.join(cluster, worker)
+            ledger, values = link.hear_kind("LEDGER").values, link.hear_kind("VALUES").values
+            link.send("PUSH", generation=generation, sequence=ledger["sequence"] + 1, step=values["step"],
+                      version=values["version"], code=1, task=worker, length=values["length"])  # and not a byte of it
+        self.expect_steps(cluster)
+
+
 if __name__ == "__main__":
     program.main()

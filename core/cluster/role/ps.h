@@ -146,8 +146,9 @@ uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
 void ps_role_announce(struct role *, int worker, const struct message *, struct outbox *);
 int ps_role_grant(struct role *);
 bool ps_role_has_window(const struct role *, int worker);
-bool ps_role_brings(const struct role *, int worker); /* and its gradient is not whole */
-int ps_role_waiting(const struct role *);             /* how many wait for one */
+bool ps_role_brings(const struct role *, int worker);  /* and its gradient is not whole */
+bool ps_role_is_read(const struct role *, int worker); /* some of it is on its way just now */
+int ps_role_waiting(const struct role *);              /* how many wait for one */
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */

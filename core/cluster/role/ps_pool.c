@@ -166,6 +166,11 @@ bool ps_role_brings(const struct role *role, int worker)
     return m->window == WINDOW_COMES || (m->window == WINDOW_HELD && m->push != PUSH_WAITS);
 }
 
+bool ps_role_is_read(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].window == WINDOW_COMES;
+}
+
 int ps_role_waiting(const struct role *role)
 {
     const struct ps_role *p = (const struct ps_role *)role;

@@ -273,6 +273,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
         return OK;
     }
     connection_become_worker(connection, g.task);
+    ps_snapshots_forget(p, g.task);
     peer->link = connection->link;
     if (task_sends_parts(&p->task, connection->link)) link_keep_short(connection->link);
     if (peer->incarnation != g.incarnation) peer->came_ms = clock_ms();
@@ -501,6 +502,7 @@ static void pump(struct task *t)
 {
     struct ps_task *p = (struct ps_task *)t;
     ps_task_cut_pump(p);
+    ps_snapshots_pump(p);
     ps_task_visit_pump(p);
     if (p->trace) ps_task_trace_pump(p);
 }

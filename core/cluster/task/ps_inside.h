@@ -38,13 +38,26 @@ struct pool_window {
     int worker; /* NOBODY: free */
 };
 
+/* Values as they were at some time, for all workers that were sent them then. */
+struct snapshot {
+    struct window window;
+    int users;
+};
+
+/* How long a worker has had something that others wait for. */
+struct holding {
+    uint64_t moved, idle_ms, held_ms; /* moved: of its link */
+};
+
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
     struct pool_window *lent;      /* instead of `gradients`; NULL: none */
     bool is_folded;                /* its gradient is in the store's sum */
-    uint64_t moved, idle_ms;       /* of its link, while it brings what a lent window is for */
-    uint64_t lent_ms;              /* for how long */
-    struct window rows;            /* the host's memory (row_area.h) */
+    struct holding lends, looks;   /* of the lent window, until it is full, and of the snapshot */
+    struct snapshot *seen;         /* instead of `copy`: what is on its way; NULL: nothing */
+    uint64_t turn; /* these VALUES wait for a snapshot, behind lower numbers; 0: none */
+    struct message waits;
+    struct window rows; /* the host's memory (row_area.h) */
     struct rows_named named;
     bool takes_rest; /* the worker has pushed: it computes from values while they come */
 };
@@ -101,7 +114,10 @@ struct ps_task {
     const void **sources;     /* [workers] gradients of one update */
     struct pool_window *pool; /* [pool_count]; NULL: each worker has a window */
     int pool_count;
-    uint64_t pool_ms; /* the last tick */
+    uint64_t pool_ms;           /* the last tick */
+    struct snapshot *snapshots; /* [pool_count]; NULL: each worker has a copy */
+    struct snapshot *current;   /* of the values as they are; NULL: none */
+    uint64_t turns;             /* given out */
 
     struct folder_look *look; /* whether the folder of a new chief is seen; NULL: none */
     struct cut_job *cut;      /* NULL: nothing is being written */
@@ -148,6 +164,19 @@ bool ps_pool_serves(const struct ps_task *, const struct link *); /* its gradien
 void *ps_pool_place(void *context, struct link *, const struct message *);
 void ps_pool_flushed(struct ps_task *); /* after everything that happened */
 void ps_pool_tick(struct ps_task *, uint64_t now_ms);
+/* ps_snapshots.c: of values, where rounds do not take every worker. */
+err ps_snapshots_open(struct ps_task *); /* as many as there are windows in the pool; outdated */
+void ps_snapshots_close(struct ps_task *);
+bool ps_snapshots_serve(const struct ps_task *, const struct link *);
+void ps_snapshots_outdate(struct ps_task *); /* the values are about to change */
+/* The memory of a new one for this worker, which an update fills on the way; NULL: none is free. */
+void *ps_snapshots_begin(struct ps_task *, int worker);
+/* A snapshot of the values for the worker; NULL: it waits for one with what it is to be sent. */
+const void *ps_snapshots_lend(struct ps_task *, int worker, const struct message *values);
+void ps_snapshots_forget(struct ps_task *, int worker); /* its link is another one */
+void ps_snapshots_pump(struct ps_task *);               /* what was sent is given back */
+bool ps_snapshots_are_short(const struct ps_task *);    /* somebody waits */
+
 /* Where this worker's gradient is; NULL: nowhere. */
 const void *ps_gradient(const struct ps_task *, int worker);
 

@@ -66,7 +66,7 @@ static err lend(struct ps_task *p, int worker)
     if (!found->window.base) TRY(window_new(ps_block_bytes(p), &found->window));
     found->worker = worker;
     w->lent = found;
-    w->moved = w->idle_ms = w->lent_ms = 0;
+    w->lends = (struct holding){0};
     return OK;
 }
 
@@ -115,39 +115,48 @@ void ps_pool_flushed(struct ps_task *p)
 
 /* ---- who holds a window and brings nothing ---- */
 
-static const char *what_is_wrong(struct ps_task *p, int worker, uint64_t passed_ms)
+/* It comes again, and waits for its turn. */
+static bool give_up(struct ps_task *p, int worker, const char *why)
 {
-    struct windows *w = &p->windows[worker];
-    const uint64_t moved = link_progress(p->task.peers[worker].link);
-    w->idle_ms = moved == w->moved ? w->idle_ms + passed_ms : 0;
-    w->moved = moved;
-    w->lent_ms += passed_ms;
-    if (w->idle_ms >= POOL_IDLE_MAX_MS) return "nothing came of its gradient, and others wait";
-    if (w->lent_ms >= p->task.options.limits.step_ms)
-        return "its gradient takes longer than --step_timeout, and others wait";
-    return NULL;
+    connection_hang_up(link_context(p->task.peers[worker].link));
+    task_peer_lost(&p->task, worker, why);
+    return true;
 }
 
-/* It comes again, and waits for its turn. */
-static void give_up(struct ps_task *p, int worker, const char *why)
+/* moved: changes when bytes of it come or go; 0: none need to. true: it has been given up. */
+static bool watch(struct ps_task *p, int worker, struct holding *h, uint64_t moved,
+                  uint64_t passed_ms)
 {
-    struct connection *connection = link_context(p->task.peers[worker].link);
-    connection_hang_up(connection);
-    task_peer_lost(&p->task, worker, why);
+    h->idle_ms = moved && moved == h->moved ? h->idle_ms + passed_ms : 0;
+    h->moved = moved;
+    h->held_ms += passed_ms;
+    if (h->idle_ms >= POOL_IDLE_MAX_MS)
+        return give_up(p, worker, "nothing moves on its connection, and others wait for memory");
+    if (h->held_ms >= p->task.options.limits.step_ms)
+        return give_up(p, worker,
+                       "it takes longer than --step_timeout, and others wait for memory");
+    return false;
+}
+
+static void watch_worker(struct ps_task *p, int worker, bool for_windows, bool for_snapshots,
+                         uint64_t passed_ms)
+{
+    struct windows *w = &p->windows[worker];
+    const struct link *link = p->task.peers[worker].link;
+    const bool brings = for_windows && w->lent && ps_role_brings(p->task.role, worker);
+    const uint64_t moved = link && ps_role_is_read(p->task.role, worker) ? link_progress(link) : 0;
+    if (!link || (brings && watch(p, worker, &w->lends, moved, passed_ms))) return;
+    if (for_snapshots && w->seen) watch(p, worker, &w->looks, link_queued_bytes(link), passed_ms);
 }
 
 void ps_pool_tick(struct ps_task *p, uint64_t now_ms)
 {
-    const uint64_t passed_ms = now_ms - p->pool_ms;
+    const uint64_t since_ms = now_ms - p->pool_ms;
+    const uint64_t passed_ms = since_ms < POOL_TICK_MAX_MS ? since_ms : POOL_TICK_MAX_MS;
     p->pool_ms = now_ms;
-    if (!p->pool || p->task.has_ended || !ps_role_waiting(p->task.role)) return;
-    for (int i = 0; i < p->pool_count; i++) {
-        const int worker = p->pool[i].worker;
-        if (worker == NOBODY || !p->task.peers[worker].link ||
-            !ps_role_brings(p->task.role, worker))
-            continue;
-        const char *why =
-            what_is_wrong(p, worker, passed_ms < POOL_TICK_MAX_MS ? passed_ms : POOL_TICK_MAX_MS);
-        if (why) give_up(p, worker, why);
-    }
+    if (!p->pool || p->task.has_ended) return;
+    const bool for_windows = ps_role_waiting(p->task.role) > 0;
+    const bool for_snapshots = ps_snapshots_are_short(p);
+    for (int w = 0; w < p->task.peer_count && (for_windows || for_snapshots); w++)
+        watch_worker(p, w, for_windows, for_snapshots, passed_ms);
 }

@@ -3,7 +3,8 @@
  * Who sees which memory. Where every round takes every worker, all workers look at the store's own
  * values, or at what these are rounded to: nobody computes while they change. Otherwise each worker
  * has a copy of its own, written when it is answered, so that a step sees one version. Gradients
- * have a window for each worker, but where many are far away (ps_pool.c).
+ * have a window for each worker. Many workers that are far away share both (ps_pool.c,
+ * ps_snapshots.c).
  *
  * Where the device has memory of its own the ps is part of a single process, whose worker computes
  * on the same device: windows are memory of the device then, and nothing of them ever travels.
@@ -54,7 +55,8 @@ static err open_windows(const struct ps_task *p, struct windows *w, const struct
     if (has_own && !w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
     if (w->rows.base && w->rows.bytes != rows) window_free(&w->rows);
     if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
-    if (p->share->setup.config.takes_all || w->copy.base) return OK;
+    const bool has_copy = !link || !ps_snapshots_serve(p, link);
+    if (p->share->setup.config.takes_all || !has_copy || w->copy.base) return OK;
     return open_window(p, ps_shown_bytes(p), &w->copy);
 }
 
@@ -118,6 +120,7 @@ static err open_store(struct ps_task *p, struct share *s)
     for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
     share_release(p->share);
     p->share = s;
+    TRY(ps_snapshots_open(p));
     return ps_tables_open(p);
 }
 
@@ -380,7 +383,11 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
     TRY(open_windows(p, w, link));
     const bool takes_all = p->share->setup.config.takes_all;
     const struct window lent = {.bytes = ps_block_bytes(p), .fd = -1};
-    const struct link_windows windows = {takes_all ? *shown_window(p) : w->copy,
+    const struct window seen = {.bytes = ps_shown_bytes(p), .fd = -1};
+    const bool is_served = ps_snapshots_serve(p, link);
+    const struct link_windows windows = {takes_all   ? *shown_window(p)
+                                         : is_served ? seen
+                                                     : w->copy,
                                          ps_pool_serves(p, link) ? lent : w->gradients, w->rows};
     const err e = link_share(link, &windows);
     if (e == ERR_IO)
@@ -394,6 +401,7 @@ void ps_task_initialize(struct ps_task *p, int worker, int array)
     float *to = store_array(&p->store, array);
     if (!ps_block_bytes(p) || !from) return;
     p->device->kernels->copy(p->device, to, from, p->store.floats);
+    ps_snapshots_outdate(p);
     if (array == 0) show_values(p);
 }
 
@@ -465,7 +473,10 @@ err ps_task_apply(struct ps_task *p, const struct action_apply *a)
     const int listed = list_sources(p, a->workers, a->worker_count);
     TRY(ps_tables_apply(p, a));
     const bool is_sync = p->share->setup.config.is_sync;
-    void *const shown = is_sync ? p->rounded.base : p->windows[a->workers[0]].copy.base;
+    ps_snapshots_outdate(p);
+    void *const begun = is_sync ? NULL : ps_snapshots_begin(p, a->workers[0]);
+    void *const copy = begun ? begun : p->windows[a->workers[0]].copy.base;
+    void *const shown = is_sync ? p->rounded.base : copy;
     const err e = store_apply(&p->store, p->sources, listed, 1.0f / (float)a->gradients,
                               (int64_t)a->step, shown);
     if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
@@ -540,6 +551,7 @@ void ps_task_store_close(struct ps_task *p)
         close_window(p, &p->windows[w].copy);
         window_free(&p->windows[w].rows);
     }
+    ps_snapshots_close(p);
     ps_pool_close(p);
     if (p->look) task_job_abandon(&p->look->job);
     ps_tables_close(p);

@@ -11,6 +11,13 @@
 #include "core/cluster/role/parts/parts.h"
 #include "core/cluster/task/ps_inside.h"
 
+static err send_stretch(struct ps_task *p, int worker, const struct message *m)
+{
+    struct link *link = p->task.peers[worker].link;
+    const struct snapshot *seen = p->windows[worker].seen;
+    return seen ? link_send_from(link, m, seen->window.base) : link_send(link, m);
+}
+
 /* Each of these parts by itself, from the last one down: so all others of that type can overtake
  * it.
  */
@@ -26,7 +33,7 @@ static err send_each(struct ps_task *p, int worker, const struct message *like, 
         m.offset = stretch.offset;
         m.length = stretch.length;
         task_shrink_stretch(&p->task, &m);
-        e = link_send(p->task.peers[worker].link, &m);
+        e = send_stretch(p, worker, &m);
     }
     return e;
 }
@@ -74,9 +81,11 @@ static err send_values(struct ps_task *p, int worker, const struct message *valu
 {
     struct link *link = p->task.peers[worker].link;
     if (values->code & VALUES_HELD) return link_send(link, values);
+    const bool is_served = values->length && ps_snapshots_serve(p, link);
+    if (is_served && !ps_snapshots_lend(p, worker, values)) return OK; /* later */
     ps_tables_answer(p, worker);
     const uint64_t all = parts_of_message(p, values);
-    if (!all || !has_rest(p, worker, values)) return link_send(link, values);
+    if (!all || !has_rest(p, worker, values)) return send_stretch(p, worker, values);
     const uint64_t last = parts_last(all);
     const struct message rest = {
         .type = MESSAGE_AHEAD,

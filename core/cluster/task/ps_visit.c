@@ -130,6 +130,7 @@ static void settle(struct ps_task *p)
 {
     ps_role_let_advance(p->task.role, false, &p->task.outbox);
     task_flush(&p->task);
+    ps_snapshots_outdate(p); /* values may be changed */
 }
 
 bool ps_task_visit_message(struct connection *connection, const struct message *m)

@@ -666,9 +666,61 @@ static void weights_that_no_value_has_are_refused(void **state)
     dataset_close(&d);
 }
 
+static void dates_have_parts(void **state)
+{
+#define DATE(part) "{'column': 'date', 'name': '" part "', 'source': 't', 'part': '" part "'}"
+#define DATES                                                                                      \
+    "{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [" DATE("hour") ", " DATE(        \
+        "weekday") ", " DATE("day") ", " DATE("month") ", {'column': 'date', 'name': 's', "        \
+                                                       "'source': 't', 'part': 'seconds', "        \
+                                                       "'offset': -1772323200, 'default': "        \
+                                                       "1772323200}], 'batch_size': 1"
+    static const struct {
+        const char *text;
+        int64_t ids[4];
+        float seconds; /* since 2026-03-01 */
+    } times[] = {
+        {"2026-03-01", {0, 6, 0, 2}, 0},
+        {"2026-03-01 23:59", {23, 6, 0, 2}, 86340},
+        {"2026/03/02T00:00:01Z", {0, 0, 1, 2}, 86401},
+        {"2026-03-02 01:30:00.5+02:00", {23, 6, 0, 2}, 84600.5f},
+        {"1772323200", {0, 6, 0, 2}, 0},
+        {"", {NO_ID, NO_ID, NO_ID, NO_ID}, 0},
+    };
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct dataset d;
+        char text[128];
+        snprintf(text, sizeof text, "t,y\n%s,0\n", times[i].text);
+        file_write_text("rows", text);
+        source_open_ok(DATES, &d);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(*(const int64_t *)d.columns[1 + k].at, times[i].ids[k]);
+        assert_true(*(const float *)d.columns[5].at == times[i].seconds);
+        dataset_close(&d);
+    }
+    static const char *const wrong[] = {"2026-02-30", "yesterday", "2026-03-01 24:00",
+                                        "2026-03-01 10:00 noon", "2026-13-01"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "t,y\n%s,0\n", wrong[i]);
+        file_write_text("rows", text);
+        assert_refused(DATES, "rows: line 2: column \"hour\"", "a time such as 2026-03-31",
+                       wrong[i], NULL);
+    }
+    struct dataset d;
+    file_write_text("rows", "t,y\n01.03.2026 07:30,0\n");
+    source_open_ok(
+        "{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'date', "
+        "'name': 't', 'part': 'hour', 'format': '%d.%m.%Y %H:%M'}], 'batch_size': 1",
+        &d);
+    assert_int_equal(*(const int64_t *)d.columns[1].at, 7);
+    dataset_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dates_have_parts),
         cmocka_unit_test(words_are_trimmed_and_some_are_missing),
         cmocka_unit_test(longer_lists_are_cut_where_that_is_said),
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),

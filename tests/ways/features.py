@@ -19,7 +19,7 @@ FACTORS = {
     "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
     "model": ["dense", "chain", "image", "linear", "embedding", "interaction", "shared", "cross"],
-    "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "ids", "weighted_ids"],
+    "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
     "table": ["static", "dynamic", "admitted", "evicted"],
     "activation": ACTIVATIONS,
     "loss": ["softmax_cross_entropy", *BINARY, *NUMBER],
@@ -64,7 +64,7 @@ OPS = {  # of some model in made.py
     "add", "avg_pool", "concat", "conv2d", "dense", "dropout", "flatten", "max_pool", "multiply", "reshape", "softmax",
     "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "cross_layer", "dot_interaction",
     "factorization_machine", "embedding", "linear"}
-COLUMNS = {"bucketized", "crossed", "hash", "identity", "ids", "numeric", "vocabulary"}
+COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
 
 def never(*conditions):

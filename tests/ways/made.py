@@ -189,7 +189,7 @@ def source(case, files, name, count, seed):
 
 CELL = {  # of a column: where it is found in our rows, in made clicks, in Criteo's
     "hash": ("word", "c1", "C1"), "identity": ("number", "c2", "I1"), "vocabulary": ("word", None, None),
-    "bucketized": ("x2", "n1", "I2"), "crossed": ("word", "c3", "C3"), "ids": ("ids", None, None),
+    "date": ("number", "c2", "I1"), "bucketized": ("x2", "n1", "I2"), "crossed": ("word", "c3", "C3"), "ids": ("ids", None, None),
     "weighted_ids": ("weighted", None, None)}
 
 
@@ -205,6 +205,8 @@ def id_column(case, column, name):
         told |= {"buckets": None if dynamic else 16}
     elif column == "identity":
         told |= {"buckets": 64, "default": 0}
+    elif column == "date":
+        told |= {"part": "hour"}
     elif column == "vocabulary":
         told |= {"words": WORDS[:4], "oov_buckets": 2}
     elif column == "bucketized":

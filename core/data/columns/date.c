@@ -1,0 +1,212 @@
+/* date: a part of a point in time: its hour, weekday and so on as an id, or its seconds as a
+ * number. A time is written as ISO 8601 has it, as "format" says, or as seconds since 1970.
+ */
+#include "core/data/columns/column.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { DATE_TEXT_MAX = 64, SECONDS_OF_DAY = 86400 };
+
+enum part { HOUR, WEEKDAY, DAY, MONTH, SECONDS };
+static const char *const parts[] = {[HOUR] = "hour",   [WEEKDAY] = "weekday", [DAY] = "day",
+                                    [MONTH] = "month", [SECONDS] = "seconds", NULL};
+static const int64_t ids_of_part[] = {[HOUR] = 24, [WEEKDAY] = 7, [DAY] = 31, [MONTH] = 12};
+
+struct attributes {
+    struct column_source source;
+    int part; /* enum part */
+    const char *format;
+    double scale, offset;
+    json_t *fallback; /* borrowed from the spec */
+};
+
+static const struct field fields[] = {
+    SOURCE_FIELDS("null", "1"),
+    {.name = "part",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, part),
+     .choices = parts,
+     .help =
+         "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and month (12) "
+         "are ids from 0; seconds since 1970 are a number"},
+    {.name = "format",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct attributes, format),
+     .fallback = "null",
+     .help = "how it is written, as strptime has it: %d.%m.%Y %H:%M; null: 2026-03-31, with a time "
+             "behind a blank or T, and with Z or an offset such as +02:00 behind that, or a number "
+             "of seconds since 1970"},
+    {.name = "scale",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, scale),
+     .fallback = "1",
+     .min = -1e30,
+     .max = 1e30,
+     .help = "of seconds: x = scale * x + offset, in double"},
+    {.name = "offset",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, offset),
+     .fallback = "0",
+     .min = -1e30,
+     .max = 1e30,
+     .help = "of seconds: x = scale * x + offset, in double"},
+    {.name = "default",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct attributes, fallback),
+     .fallback = "null",
+     .help =
+         "seconds since 1970 for empty cells; null: such a cell has no id, and is an error where "
+         "seconds are wanted"},
+    {0},
+};
+
+static err open(struct column_maker *m, const struct column_context *context)
+{
+    const struct attributes *a = m->attributes;
+    (void)context;
+    if (a->source.max != 1) return fail(ERR_INPUT, "max: expected 1, a row has one time");
+    if (a->fallback && !json_is_null(a->fallback) && !json_is_number(a->fallback))
+        return fail(ERR_INPUT, "default: expected a number or null");
+    if (a->part != SECONDS && (a->scale != 1 || a->offset != 0))
+        return fail(ERR_INPUT, "scale and offset: for seconds only");
+    if (a->part != SECONDS) {
+        column_makes_ids(m, 1, ids_of_part[a->part]);
+        return OK;
+    }
+    m->made.dtype = FLOAT32;
+    m->made.shape = (struct shape){1, {1}};
+    return OK;
+}
+
+/* ---- reading ---- */
+
+/* A day that the month does not have would be one of the next. */
+static bool seconds_of(struct tm *time, double *ret)
+{
+    const struct tm given = *time;
+    if (given.tm_hour > 23 || given.tm_min > 59 || given.tm_sec > 60) return false;
+    *ret = (double)timegm(time);
+    return given.tm_mon < 12 && given.tm_mday >= 1 &&
+           (time->tm_mday == given.tm_mday || given.tm_sec == 60) &&
+           (time->tm_mon == given.tm_mon || given.tm_sec == 60);
+}
+
+/* "Z", "+02:00", "-0530", "+02" or nothing, to the end */
+static bool read_zone(const char *at, double *seconds)
+{
+    int hours = 0, minutes = 0, taken = 0;
+    const char sign = *at;
+    while (*at == ' ') at++;
+    if (*at == 0 || strcmp(at, "Z") == 0 || strcmp(at, "UTC") == 0) return true;
+    if (*at != '+' && *at != '-') return false;
+    if ((sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &taken) != 2 &&
+         sscanf(at + 1, "%2d%2d%n", &hours, &minutes, &taken) != 2 &&
+         sscanf(at + 1, "%2d%n", &hours, &taken) != 1) ||
+        at[1 + taken] || hours < 0 || minutes < 0 || hours > 23 || minutes > 59)
+        return false;
+    *seconds -= (sign == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
+    return true;
+}
+
+/* Of a second */
+static const char *read_fraction(const char *at, double *ret)
+{
+    double digit = 0.1;
+    if (*at != '.' && *at != ',') return at;
+    for (at++; *at >= '0' && *at <= '9'; at++, digit /= 10) *ret += (*at - '0') * digit;
+    return at;
+}
+
+static bool read_iso(const char *text, double *ret)
+{
+    struct tm time = {0};
+    double fraction = 0;
+    const char *at = strptime(text, "%Y-%m-%d", &time);
+    if (!at) at = strptime(text, "%Y/%m/%d", &time);
+    if (!at) return false;
+    if (*at == 'T' || *at == ' ') {
+        const char *minutes = strptime(at + 1, "%H:%M", &time);
+        if (minutes) at = minutes;
+        const char *seconds = minutes ? strptime(minutes, ":%S", &time) : NULL;
+        if (seconds) at = read_fraction(seconds, &fraction);
+    }
+    if (!seconds_of(&time, ret)) return false;
+    *ret += fraction;
+    return read_zone(at, ret);
+}
+
+static bool read_as(const char *format, const char *text, double *ret)
+{
+    struct tm time = {.tm_mday = 1};
+    const char *end = strptime(text, format, &time);
+    const long offset = time.tm_gmtoff; /* of %z */
+    if (!end || *end || !seconds_of(&time, ret)) return false;
+    *ret -= (double)offset;
+    return true;
+}
+
+static err read_time(const struct attributes *a, const struct item *item, double *ret)
+{
+    char text[DATE_TEXT_MAX];
+    const bool fits = item->text && item->length < sizeof text;
+    if (fits) {
+        memcpy(text, item->text, item->length);
+        text[item->length] = '\0';
+    }
+    if (fits && a->format && read_as(a->format, text, ret)) return OK;
+    if (fits && !a->format && read_iso(text, ret)) return OK;
+    if (!a->format && item_number(item, ret) && fabs(*ret) < 0x1p53) return OK;
+    if (a->format) {
+        snprintf(text, sizeof text, "a time as \"%.40s\"", a->format);
+        return item_refuse(item, text);
+    }
+    return item_refuse(item, "a time such as 2026-03-31 or 2026-03-31 23:59:59, or seconds since "
+                             "1970 (\"format\" says how else it is written)");
+}
+
+/* ---- making ---- */
+
+static int64_t id_of(int part, double seconds)
+{
+    const double day = floor(seconds / SECONDS_OF_DAY);
+    const time_t whole = (time_t)floor(seconds);
+    struct tm time;
+    if (part == HOUR) return (int64_t)((seconds - day * SECONDS_OF_DAY) / 3600);
+    if (!gmtime_r(&whole, &time)) return NO_ID;
+    return part == WEEKDAY ? (time.tm_wday + 6) % 7 : part == DAY ? time.tm_mday - 1 : time.tm_mon;
+}
+
+static err make(struct column_maker *m, const struct cell *cells, void *to)
+{
+    const struct attributes *a = m->attributes;
+    struct items items = column_items(m, cells);
+    struct item item;
+    double seconds = 0;
+    const bool is_there = items_next(&items, &item);
+    const bool has_time = is_there || json_is_number(a->fallback);
+    m->missing += !is_there;
+    if (is_there)
+        TRY(read_time(a, &item, &seconds));
+    else if (has_time)
+        seconds = json_number_value(a->fallback);
+    if (a->part != SECONDS) {
+        *(int64_t *)to = has_time ? id_of(a->part, seconds) : NO_ID;
+        return OK;
+    }
+    if (!has_time)
+        return fail(ERR_INPUT, "expected a time (\"default\" says what stands for none), got \"\"");
+    const float number = (float)(a->scale * seconds + a->offset);
+    if (!isfinite(number)) return fail(ERR_INPUT, "%.9g seconds are too large", seconds);
+    *(float *)to = number;
+    return OK;
+}
+
+const struct column_kind column_date = {
+    .object = {"date", "a part of a time: hour, weekday, day, month as ids, or its seconds", fields,
+               sizeof(struct attributes)},
+    .open = open,
+    .make = make,
+};

@@ -49,6 +49,14 @@ class Pipes(ModelCase):
                 with self.subTest(streams, bytes=len(sent)):
                     self.assertEqual(self.result(*about, *self.sets("-"), sent=sent), expected)
 
+    def test_a_folder_for_them_that_cannot_be_written_is_said(self):
+        ended = subprocess.run([program.BINARY, *self.sets("-"), "train.json"], cwd=self.folder, input=self.bytes,
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, timeout=program.LIMIT_S, check=True,
+                               env=program.environment({"TMPDIR": str(self.folder / "none")}))
+        said = [line for line in ended.stderr.decode().splitlines() if "TMPDIR" in line]
+        self.assertEqual(len(said), 1)
+        self.assertRegex(said[0], r"WARNING: \S*/none \(TMPDIR\): no file can be made there: No such file or directory; ")
+
     def test_rows_of_a_named_pipe_are_those_of_a_file(self):
         expected = self.result()
         os.mkfifo(self.folder / "pipe")

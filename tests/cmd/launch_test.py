@@ -83,6 +83,7 @@ class Launch(CommandCase):
         named = [line for line in ended.stderr.splitlines() if TASK.match(line)]
         other = [line for line in ended.stderr.splitlines() if not TASK.match(line)]
         self.assertGreaterEqual(len(named), 4)
+        self.assertRegex(other.pop(0), r"^[0-9:.]+ dtrain \d+\.\d+\.\S+$")
         self.assertRegex(other[0], r"^[0-9:.]+ started 2 ps and 2 workers on this host, --ps_hosts=[0-9.:]+,[0-9.:]+$")
         for line in other[1:]:
             self.assertRegex(line, r"^[0-9:.]+ (ps|worker)/[01] ended with exit code 0: done$")

@@ -46,7 +46,9 @@ struct job_plan {
     struct mishap mishaps[MISHAPS_MOST];
 };
 
-void job_plan_draw(struct job_plan *);
+/* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
+void job_plan_draw(struct job_plan *, enum mishap_kind only);
+enum mishap_kind mishap_find(const char *name); /* MISHAP_KINDS: there is none */
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);

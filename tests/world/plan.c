@@ -1,6 +1,8 @@
 /* plan.c - what a seed says of a job. */
 #include "tests/world/cluster.h"
 
+#include <string.h>
+
 static uint64_t draw_ns(uint64_t most_ms)
 {
     return draw_below(most_ms * MS_NS);
@@ -20,7 +22,7 @@ static void draw_mishap(const struct job_plan *plan, const struct mishap *before
     ret->lasts_ns = draw_ns(draw_below(3) == 0 ? 8000 : 400);
 }
 
-void job_plan_draw(struct job_plan *plan)
+void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
 {
     *plan = (struct job_plan){
         .ps = 1 + (int)draw_below(PS_MOST),
@@ -39,8 +41,10 @@ void job_plan_draw(struct job_plan *plan)
         .mishap_count = (int)draw_below(MISHAPS_MOST),
     };
     plan->evaluates |= plan->has_evaluator;
-    for (int i = 0; i < plan->mishap_count; i++)
+    for (int i = 0; i < plan->mishap_count; i++) {
         draw_mishap(plan, i ? &plan->mishaps[i - 1] : NULL, &plan->mishaps[i]);
+        if (only != MISHAP_KINDS) plan->mishaps[i].kind = only;
+    }
 }
 
 bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
@@ -50,11 +54,14 @@ bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
     return false;
 }
 
-static const char *name_of_mishap(enum mishap_kind kind)
+static const char *const mishap_names[] = {"kill",  "stand", "reset", "cut",
+                                           "alone", "dark",  "slow",  "ask"};
+
+enum mishap_kind mishap_find(const char *name)
 {
-    static const char *const names[] = {"kill",  "stand", "reset", "cut",
-                                        "alone", "dark",  "slow",  "ask"};
-    return names[kind];
+    enum mishap_kind ret = 0;
+    while (ret < MISHAP_KINDS && strcmp(mishap_names[ret], name) != 0) ret++;
+    return ret;
 }
 
 void job_plan_print(const struct job_plan *plan, FILE *to)
@@ -69,6 +76,6 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s\n", (double)m->at_ns / 1e9,
-                name_of_mishap(m->kind), m->task, m->other, (double)m->lasts_ns / 1e9);
+                mishap_names[m->kind], m->task, m->other, (double)m->lasts_ns / 1e9);
     }
 }

@@ -4,6 +4,8 @@
  * two times, which must be the same, call by call world --seed N [--trace]                  one
  * seed; --trace: what its tasks say, and what befell them
  *     --calm                                    nothing befalls them
+ *     --only KIND                               nothing but kill, stand, reset, cut, alone, dark,
+ * slow or ask
  */
 #include "tests/world/cluster.h"
 
@@ -28,6 +30,7 @@ struct order {
     uint64_t first, last;
     int jobs;
     bool is_traced, is_twice, is_calm;
+    enum mishap_kind only;
 };
 
 /* What the process of a seed leaves to the one that started it. */
@@ -43,7 +46,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     machine_start(seed);
     machine.is_traced = order->is_traced;
     files_start();
-    job_plan_draw(&plan);
+    job_plan_draw(&plan, order->only);
     network_start();
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
@@ -131,15 +134,12 @@ static int run_jobs(const struct order *order)
 static bool read_order(int count, char **words, struct order *order)
 {
     static const struct option options[] = {
-        {"seeds", required_argument, NULL, 's'},
-        {"seed", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"trace", no_argument, NULL, 't'},
-        {"twice", no_argument, NULL, '2'},
-        {"calm", no_argument, NULL, 'c'},
-        {0},
+        {"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},  {"trace", no_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},       {"calm", no_argument, NULL, 'c'},
+        {"only", required_argument, NULL, 'o'},  {0},
     };
-    *order = (struct order){.first = 1, .last = 1, .jobs = 1};
+    *order = (struct order){.first = 1, .last = 1, .jobs = 1, .only = MISHAP_KINDS};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
         char *rest;
         if (option == 's') {
@@ -148,6 +148,9 @@ static bool read_order(int count, char **words, struct order *order)
             if (*rest || order->last < order->first) return false;
         } else if (option == 'j') {
             order->jobs = atoi(optarg);
+        } else if (option == 'o') {
+            order->only = mishap_find(optarg);
+            if (order->only == MISHAP_KINDS) return false;
         } else {
             order->is_traced |= option == 't';
             order->is_twice |= option == '2';
@@ -179,7 +182,8 @@ int main(int count, char **words)
     char path[4096];
     prepare(words);
     if (!read_order(count, words, &order)) {
-        fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm]\n");
+        fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
+                        "[--only KIND]\n");
         return 2;
     }
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);

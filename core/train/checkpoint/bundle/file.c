@@ -19,6 +19,7 @@ enum {
     NAME_TRIES_MAX = 16,      /* temporary names that were taken */
     PICKED_BYTES = 32 << 10,
     JOINED_BYTES = 1 << 20,
+    REPLACE_TRIES = 8,
 };
 
 static err system_failed(const char *path)
@@ -263,11 +264,29 @@ err output_finish(struct output *o, const void *bytes, size_t count)
     return e;
 }
 
-err output_replace(const char *path, const void *bytes, size_t count)
+/* ret_is_gone: somebody has removed it while it had no name yet. */
+static err try_to_replace(const char *path, const void *bytes, size_t count, bool *ret_is_gone)
 {
     struct output output = {0};
     TRY(output_open(path, path, &output));
-    return output_finish(&output, bytes, count);
+    errno = 0;
+    err e = write_out(&output, bytes, count);
+    *ret_is_gone = e && errno == ENOENT;
+    if (!e && file_sync_folder(output.path)) log_line(LOG_WARNING, "%s", error_text());
+    output_drop(&output);
+    return e;
+}
+
+/* Where another one has just come to lead it sweeps the folder of what seems left over. */
+err output_replace(const char *path, const void *bytes, size_t count)
+{
+    bool is_gone = true;
+    err e = OK;
+    for (int i = 0; i < REPLACE_TRIES && is_gone; i++) {
+        is_gone = false;
+        e = try_to_replace(path, bytes, count, &is_gone);
+    }
+    return e;
 }
 
 err bundle_unlink(const char *path)

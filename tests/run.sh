@@ -46,7 +46,7 @@ stages() {
     sanitized address,undefined
     stage build-address --num-processes "$at_once" --no-suite law --no-suite bench --no-suite pages --no-suite slow --no-suite ways
     sanitized thread
-    stage build-thread --num-processes "$at_once" --suite data --suite net --suite cluster
+    stage build-thread --num-processes "$at_once" --suite threads
 }
 
 prepare

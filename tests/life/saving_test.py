@@ -2,7 +2,6 @@
 import os
 import signal
 import subprocess
-import time
 
 import life
 import program
@@ -92,13 +91,9 @@ class When(LifeCase):
 
     def wait_for(self, process, count):
         """Until so many checkpoints have been made."""
-        text = ""
-        deadline = time.monotonic() + program.LIMIT_S
-        while text.count(" saved ") < count:
-            self.assertIsNone(process.poll(), text)
-            self.assertLess(time.monotonic(), deadline, text)
-            time.sleep(0.002)
-            text = (self.folder / "log").read_text()
+        text = (self.folder / "log").read_text
+        program.wait_until(lambda: text().count(" saved ") >= count or process.poll() is not None, text)
+        self.assertIsNone(process.poll(), text())
 
     def test_a_folder_that_is_removed_is_made_again(self):
         process = self.start(save_checkpoint_secs=0.05, save_checkpoint_steps=None)

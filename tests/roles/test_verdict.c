@@ -190,6 +190,69 @@ static void a_ps_awaits_an_answer_of_each_worker_and_tells_it_again(void **state
     ps_role_free(role);
 }
 
+static void a_worker_tells_its_verdict_again_until_the_ps_has_said_that_it_knows(void **state)
+{
+    static const uint64_t bytes[2] = {4, 4};
+    const struct worker_options options = {
+        .ps_count = 2, .workers = 1, .incarnation = 1, .block_bytes = bytes};
+    struct role *role = worker_role_new(&options);
+    struct outbox out = {0};
+    const struct message m = saying(MESSAGE_VERDICT, 0, "");
+    role->ops->start(role, 1, &out);
+    for (int ps = 0; ps < 2; ps++) role->ops->peer_up(role, JOB_PS, ps, 7, &out);
+    for (int ps = 0; ps < 2; ps++) assert_false(worker_role_awaits(role, ps));
+    role->ops->stop(role, EXIT_INPUT, "why", &out);
+    for (int ps = 0; ps < 2; ps++) assert_int_equal(count_sent(&out, ps, MESSAGE_VERDICT), 1);
+    for (int ps = 0; ps < 2; ps++) assert_true(worker_role_awaits(role, ps));
+    role->ops->message(role, JOB_PS, 0, &m, &out);
+    assert_false(worker_role_awaits(role, 0));
+    outbox_empty(&out);
+    role->ops->peer_lost(role, JOB_PS, 1, "the link was reset", &out);
+    role->ops->peer_up(role, JOB_PS, 1, 7, &out);
+    assert_int_equal(count_sent(&out, 1, MESSAGE_VERDICT), 1);
+    assert_int_equal(out.at[0].send.message.code, EXIT_INPUT);
+    assert_true(worker_role_awaits(role, 1));
+    role->ops->message(role, JOB_PS, 1, &m, &out);
+    assert_false(worker_role_awaits(role, 1));
+    outbox_free(&out);
+    worker_role_free(role);
+}
+
+static void a_ps_says_that_it_knows_to_who_told_it(void **state)
+{
+    const struct ps_options options = {.workers = 2, .incarnation = 1};
+    struct role *role = ps_role_new(&options);
+    struct outbox out = {0};
+    const struct message m = saying(MESSAGE_VERDICT, 0, "");
+    role->ops->start(role, 1, &out);
+    role->ops->peer_up(role, JOB_WORKER, 0, 7, &out);
+    role->ops->message(role, JOB_WORKER, 0, &m, &out);
+    assert_int_equal(count_sent(&out, 0, MESSAGE_VERDICT), 1);
+    outbox_free(&out);
+    ps_role_free(role);
+}
+
+/* As a task that a signal ends as soon as it has come: it needs no verdict, and is not back. */
+static void a_ps_does_not_await_who_looked_in_and_said_nothing(void **state)
+{
+    const struct ps_options options = {.workers = 3, .incarnation = 1};
+    struct role *role = ps_role_new(&options);
+    struct outbox out = {0};
+    const struct message heard = {.type = MESSAGE_LEADS, .code = LEADS_HEARD};
+    role->ops->start(role, 1, &out);
+    for (int w = 0; w < 3; w++) role->ops->peer_up(role, JOB_WORKER, w, 7, &out);
+    role->ops->message(role, JOB_WORKER, 0, &heard, &out);
+    role->ops->peer_lost(role, JOB_WORKER, 2, "closed the connection", &out);
+    role->ops->leave(role, 130, "stopped by SIGINT", false, &out);
+    for (int w = 0; w < 2; w++)
+        role->ops->peer_lost(role, JOB_WORKER, w, "closed the connection", &out);
+    assert_false(ps_role_awaits(role, 2));
+    assert_true(ps_role_awaits(role, 0));
+    assert_false(ps_role_awaits(role, 1));
+    outbox_free(&out);
+    ps_role_free(role);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +262,9 @@ int main(void)
         cmocka_unit_test(roles_end_with_codes_of_the_table_and_pass_on_no_others),
         cmocka_unit_test(a_worker_answers_the_verdict_on_the_link_that_it_came_on),
         cmocka_unit_test(a_ps_awaits_an_answer_of_each_worker_and_tells_it_again),
+        cmocka_unit_test(a_worker_tells_its_verdict_again_until_the_ps_has_said_that_it_knows),
+        cmocka_unit_test(a_ps_says_that_it_knows_to_who_told_it),
+        cmocka_unit_test(a_ps_does_not_await_who_looked_in_and_said_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,30 +174,39 @@ struct action actor_end_work(struct actor *actor, enum action_type type)
     return work;
 }
 
-/* A ps whose workers have not answered the verdict, and are there or about to be back. */
+bool actor_awaits(const struct actor *actor, int peer)
+{
+    return actor->job == JOB_PS ? ps_role_awaits(actor->role, peer)
+                                : worker_role_awaits(actor->role, peer);
+}
+
+/* Its peers have not answered the verdict, and are there or about to be back. */
 bool actor_lingers(struct world *world, struct actor *actor)
 {
-    const bool is_ps = actor->job == JOB_PS && !is_broken(world, DEFECT_ANSWER_MISSED);
     bool waits = false;
-    for (int w = 0; is_ps && w < world->profile.workers; w++) {
-        const bool is_near = actor->links[w] || world->now_us - actor->lost_us[w] < TELL_US;
-        waits |= actor->met[w] && is_near && ps_role_awaits(actor->role, w);
+    for (int i = 0; i < peer_count(world, actor); i++) {
+        const bool is_near = actor->links[i] || world->now_us - actor->lost_us[i] < TELL_US;
+        waits |= actor->met[i] && is_near && actor_awaits(actor, i);
     }
+    if (actor->job == JOB_PS && is_broken(world, DEFECT_ANSWER_MISSED)) waits = false;
+    if (actor->job == JOB_WORKER && is_broken(world, DEFECT_WORD_MISSED)) waits = false;
     waits = waits && world->now_us - actor->ended_us < TELL_US;
     if (waits) actor_add(world, actor, EVENT_LEAVE, LOOK_US);
     return waits;
 }
 
 /* With all that has not come yet. */
-static void lose_verdict(struct world *world, struct actor *ps)
+static void lose_verdict(struct world *world, struct actor *actor)
 {
-    struct link *link = ps->links[world->profile.loses_verdict_of];
-    if (link) network_reset(world, link, TO_PS);
+    const struct profile *p = &world->profile;
+    const bool is_ps = actor->job == JOB_PS, loses = is_ps ? p->loses_verdict : p->loses_word;
+    struct link *link = actor->links[is_ps ? p->loses_verdict_of : p->loses_word_to];
+    if (loses && link) network_reset(world, link, is_ps ? TO_PS : TO_WORKER);
 }
 
 static void end(struct world *world, struct actor *actor, const struct action_end *action)
 {
-    if (actor->job == JOB_PS && world->profile.loses_verdict) lose_verdict(world, actor);
+    lose_verdict(world, actor);
     actor->has_ended = true;
     actor->ended_us = world->now_us;
     actor->code = action->code;

@@ -325,6 +325,12 @@ static bool has_ended_alone(const struct actor *actor)
     return actor->job == JOB_WORKER && actor->asked_us && actor->ended_us == actor->asked_us;
 }
 
+/* Alone, by what check_departure() looks at. */
+static bool has_departed(const struct actor *actor)
+{
+    return actor->job == JOB_WORKER && actor->role && worker_role_has_left(actor->role);
+}
+
 static void check_verdicts(struct world *world)
 {
     const struct actor *first = &world->actors[world->first_ended];
@@ -332,7 +338,7 @@ static void check_verdicts(struct world *world)
         blame(world, "%s ends with %d: %s", actor_name(first), first->code, first->text);
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
-        if (!actor->has_ended || actor->code == first->code) continue;
+        if (!actor->has_ended || actor->code == first->code || has_departed(actor)) continue;
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
         bool has_own_reason = world->counters.moved || actor->is_severed ||
                               is_crossing(world, actor) || has_ended_alone(first) ||

@@ -28,6 +28,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ARRAYS_MISSING] = "arrays_missing",
     [DEFECT_VERDICT_LOST] = "verdict_lost",
     [DEFECT_ANSWER_MISSED] = "answer_missed",
+    [DEFECT_WORD_MISSED] = "word_missed",
     [DEFECT_SHARD_OF_ANOTHER] = "shard_of_another",
     [DEFECT_NUMBERS_FORGOTTEN] = "numbers_forgotten",
     [DEFECT_ADVANCE_KEPT] = "advance_kept",

@@ -27,6 +27,7 @@ enum defect {
     DEFECT_ARRAYS_MISSING,    /* slots of a restored ps are not filled */
     DEFECT_VERDICT_LOST,      /* a ps does not tell the verdict to one worker */
     DEFECT_ANSWER_MISSED,     /* a ps does not wait for workers to answer the verdict */
+    DEFECT_WORD_MISSED,       /* a worker does not wait for ps to answer the verdict */
     DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the cut */
     DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
     DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */

@@ -29,11 +29,22 @@ static void freeze(struct world *world, struct actor *actor, uint64_t for_us)
     actor_add(world, actor, EVENT_RESUME, actor->busy_until_us - world->now_us);
 }
 
+/* As the runner does where it cannot tick any more. */
+static void put_off_leaving(struct actor *actor, uint64_t for_us)
+{
+    actor->ended_us += for_us;
+    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] += for_us;
+}
+
 static void stand_still(struct world *world, uint64_t for_us)
 {
     world->stands_until_us = world->now_us + for_us;
-    for (int i = 0; i < ACTORS_MAX; i++)
-        if (actor_is_running(&world->actors[i])) freeze(world, &world->actors[i], for_us);
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        struct actor *actor = &world->actors[i];
+        if (!actor->is_alive || actor->has_left) continue;
+        if (actor->has_ended) put_off_leaving(actor, for_us);
+        freeze(world, actor, for_us);
+    }
 }
 
 static struct link *link_between(struct world *world, struct actor *actor, int peer)

@@ -152,6 +152,15 @@ void network_leave(struct world *world, struct actor *actor, bool is_orderly)
     }
 }
 
+/* A worker tries again where the ps may not have heard how the job ended. */
+static void lose_at_end(struct world *world, struct actor *actor, int peer, bool was_up)
+{
+    if (was_up && actor->frozen_until_us > world->now_us)
+        actor->lost_us[peer] = actor->frozen_until_us;
+    if (was_up && actor->job == JOB_WORKER && actor_awaits(actor, peer))
+        plan_retry(world, actor, peer);
+}
+
 /* The role hears that its link has ended, and a worker tries again. */
 static void lose(struct world *world, struct link *link, enum direction end, const char *why)
 {
@@ -165,7 +174,10 @@ static void lose(struct world *world, struct link *link, enum direction end, con
     if (was_up) actor->lost_us[peer] = world->now_us;
     if (was_up) actor->told_us[peer] = actor->ticked_us;
     if (was_up && end == TO_WORKER) worker_loses_windows(world, actor, peer);
-    if (actor->has_ended) return;
+    if (actor->has_ended) {
+        lose_at_end(world, actor, peer, was_up);
+        return;
+    }
     if (end == TO_PS) defects_lose_worker(world, actor, peer);
     if (end == TO_WORKER && (was_attempt || was_up)) plan_retry(world, actor, peer);
     if (!was_up) return;
@@ -213,7 +225,7 @@ void network_notice(struct world *world, struct link *link, enum direction end)
     enum direction away = end == TO_PS ? TO_WORKER : TO_PS;
     uint64_t sent = (uint64_t)link->queues[away].count;
     if (!link->is_cut) {
-        if (!ps_at(world, link->ps)->has_ended) actors_sever(world); /* who has tells again */
+        if (!actor_at(world, link, end)->has_ended) actors_sever(world); /* who has tells again */
         let_go(world, link, end, (int)draw(world, sent + 1));
     }
     lose(world, link, end, link->is_cut ? "the link was cut" : "the link was reset");
@@ -275,7 +287,7 @@ static void greet(struct world *world, struct link *link)
 static void welcome(struct world *world, struct link *link)
 {
     struct actor *worker = worker_at(world, link->worker);
-    if (worker->attempts[link->ps] != link || worker->has_ended) return;
+    if (worker->attempts[link->ps] != link || worker->has_left) return;
     TRACE(world, "%s meets ps/%d, link %d", actor_name(worker), link->ps, link->number);
     worker->attempts[link->ps] = NULL;
     worker->links[link->ps] = link;
@@ -320,7 +332,7 @@ static void hand_over(struct world *world, struct link *link, enum direction end
 {
     struct actor *actor = actor_at(world, link, end);
     int peer = index_of_peer(link, end);
-    const bool is_answer = actor->job == JOB_PS && parcel->message.type == MESSAGE_VERDICT;
+    const bool is_answer = parcel->message.type == MESSAGE_VERDICT;
     if ((actor->has_ended && !is_answer) || actor->links[peer] != link) return;
     struct message m = parcel->message;
     if (m.body_bytes) m.body = parcel->body;

@@ -475,6 +475,13 @@ void profile_add_windows(uint64_t seed, struct profile *p)
     p->windows = (int)between(&dice, 1, (uint64_t)p->workers - 1);
 }
 
+void profile_add_lost_word(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "word"), .profile = p};
+    p->loses_word = p->story != STORY_CALM && below(&dice, 2);
+    p->loses_word_to = (int)below(&dice, (uint64_t)p->ps_count);
+}
+
 void profile_describe(const struct profile *p, char *ret_text, size_t size)
 {
     const struct ps_config *c = &p->config;

@@ -72,7 +72,9 @@ struct profile {
     int windows;         /* for gradients, of each ps; 0: one for each worker */
     bool loses_verdict;
     int loses_verdict_of; /* the worker */
-    bool hears_at_work;   /* a worker hears what happens while it computes, publishes, evaluates */
+    bool loses_word;
+    int loses_word_to;  /* the ps */
+    bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */
     /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
     struct fault faults[FAULTS_MAX];
@@ -85,6 +87,8 @@ void profile_draw(uint64_t seed, struct profile *ret);
 void profile_add_resets(uint64_t seed, struct profile *);
 /* And in half of them each ps loses the link to one worker as it tells the verdict. */
 void profile_add_lost_verdict(uint64_t seed, struct profile *);
+/* And in half of them each worker loses the link to one ps as it tells its own. */
+void profile_add_lost_word(uint64_t seed, struct profile *);
 /* And in half of the runs pushes in parts. */
 void profile_add_parts(uint64_t seed, struct profile *);
 /* And in half of them a chief that feeds the others, in a quarter batches that come late. */

@@ -79,6 +79,8 @@ static const uint64_t regressions_of_waits[] = {
     38364, /* ps/0 waited for a worker that brought another ps what that lacked */
     52938, /* the same of another life */
     59249, /* the same with more gradients than workers */
+    20390, /* all stood still while ps/0 waited for a worker to have heard how the job had ended */
+    35510, /* the same before it had begun */
 };
 
 /* A worker came back late, and one ps applied its push and another one did not. */
@@ -91,8 +93,13 @@ static const uint64_t regressions_of_returns[] = {
     10851, /* what ps/0 got a round later than the others stood still at a cut behind that */
 };
 
-/* A chief that a ps had told to stop the job lost all ps and got a signal. */
-static const uint64_t regressions_of_leaving[] = {40969, 55344};
+static const uint64_t regressions_of_leaving[] = {
+    40969, /* a chief that a ps had told to stop the job lost all ps and got a signal */
+    55344, /* likewise */
+    36,    /* the last word of the only worker was lost with its link */
+    782,   /* the same, and another worker left meanwhile */
+    2116,  /* the same, and all stood still */
+};
 
 static void run_with(struct world *world, const struct run_options *options)
 {

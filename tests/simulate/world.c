@@ -180,6 +180,7 @@ static void happen_to_actor(struct world *world, const struct event *event)
         return;
     }
     if (event->life != actor->life || !actor->is_alive) return;
+    if (event->kind == EVENT_LEAVE && must_wait(world, actor, event)) return;
     if (event->kind == EVENT_LEAVE && actor_lingers(world, actor)) return;
     if (event->kind == EVENT_LEAVE) {
         actor->has_left = true;
@@ -187,7 +188,8 @@ static void happen_to_actor(struct world *world, const struct event *event)
         if (actor->departs) actor_departed(world, actor);
         return;
     }
-    if (actor->has_ended || must_wait(world, actor, event)) return;
+    const bool tells_again = event->kind == EVENT_CONNECT && !actor->has_left;
+    if ((actor->has_ended && !tells_again) || must_wait(world, actor, event)) return;
     if (event->kind == EVENT_TICK) {
         actor_add(world, actor, EVENT_TICK, TICK_US);
         world_tick(world, actor);
@@ -305,6 +307,8 @@ static void open_drawn(struct world *world, const struct run_options *options)
     profile_draw(options->seed, &profile);
     if (!options->has_no_resets) profile_add_resets(options->seed, &profile);
     if (!options->has_no_resets) profile_add_lost_verdict(options->seed, &profile);
+    if (!options->has_no_resets && !options->has_no_leaving)
+        profile_add_lost_word(options->seed, &profile);
     if (!options->has_no_parts) profile_add_parts(options->seed, &profile);
     profile.has_rows = !options->has_no_rows;
     if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);

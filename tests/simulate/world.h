@@ -365,6 +365,7 @@ void actor_start(struct world *, struct actor *);
 void actor_kill(struct world *, struct actor *);
 void actor_departed(struct world *, struct actor *); /* a life that has left the job */
 void actors_sever(struct world *);
+bool actor_awaits(const struct actor *, int peer); /* to answer the verdict */
 bool actor_lingers(struct world *,
                    struct actor *); /* has_ended: as tasks_run() has it; later again */
 void actor_flush(struct world *, struct actor *); /* carries out its outbox, as task_flush() */

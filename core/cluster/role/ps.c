@@ -57,7 +57,7 @@ void ps_end(struct ps_role *p, int code, const char *text, int from, struct outb
     p->verdict_code = code;
     snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
     for (int w = 0; w < p->options.workers; w++)
-        if (member_is_here(&p->members[w]) && w != from) tell_verdict(p, w, out);
+        if (member_is_here(&p->members[w])) tell_verdict(p, w, out); /* `from`: it was heard */
     outbox_end(out, code, text);
 }
 
@@ -113,6 +113,7 @@ static void forget(struct ps_role *p, struct outbox *out)
             .lost_ms = p->patience.now_ms,
             .claims = m->claims,
             .can_lead = m->can_lead,
+            .has_spoken = m->has_spoken,
             .has_left = m->has_left,
             .window = m->window,
             .window_turn = m->window_turn,
@@ -360,6 +361,7 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
 {
     if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
     if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
+    p->members[worker].has_spoken = true;
     const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
     p->applying_count = 0;
@@ -439,6 +441,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     bool is_back = m->presence == AWAY;
     p->applying_count = 0;
     if (p->phase == ENDED) { /* its link was lost just before */
+        if (!member_is_here(m)) member_set_presence(m, HERE);
         (ps_has_moved(p) ? ps_tell_move : tell_verdict)(p, worker, out);
         return;
     }
@@ -453,6 +456,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     member_set_presence(m, HERE);
     m->is_told = m->has_left = false;
     m->has_pushed = m->has_pushed && m->incarnation == incarnation;
+    m->has_spoken = m->has_spoken && m->incarnation == incarnation;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
     if (worker == ps_chief(p)) ps_renew_lease(p, 0);
@@ -464,7 +468,11 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
                          struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    if (p->phase == ENDED || !member_is_here(&p->members[worker])) return;
+    if (!member_is_here(&p->members[worker])) return;
+    if (p->phase == ENDED) {
+        member_set_presence(&p->members[worker], AWAY);
+        return;
+    }
     p->applying_count = 0;
     outbox_log(out, "lost worker/%d: %s", worker, why);
     ps_forget_link(p, worker, out);
@@ -588,7 +596,8 @@ bool ps_role_awaits(const struct role *role, int worker)
 {
     const struct ps_role *p = (const struct ps_role *)role;
     const struct member *m = &p->members[worker];
-    const bool is_told = member_is_here(m) || m->standing != EXCUSED; /* or will be */
+    /* or will be, unless it has looked in and gone again, as one that a signal ends at once */
+    const bool is_told = member_is_here(m) || (m->standing != EXCUSED && m->has_spoken);
     return p->phase == ENDED && !ps_has_moved(p) && !m->knows_end && !m->has_left && is_told;
 }
 

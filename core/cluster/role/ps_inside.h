@@ -63,6 +63,7 @@ struct member {
     /* As it has said on the link that is: */
     bool claims; /* to lead, with the highest term */
     bool can_lead;
+    bool has_spoken;  /* this life has said anything behind its greeting, on any link */
     bool has_left;    /* this life has signed off: nobody waits for it until there is a new link */
     bool knows_end;   /* ENDED: it has said the verdict, or answered it */
     bool was_refused; /* NOT_YET: and has ended by that */

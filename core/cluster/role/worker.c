@@ -32,17 +32,29 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
     return &outbox_add_send(out, (struct action_send){ps, m})->message;
 }
 
+static void tell_verdict(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
+    m->sequence = w->leads ? 1 + w->term : 0;
+    message_say_verdict(m, w->verdict_code, w->is_relaying ? "" : w->name, w->verdict_text, out);
+}
+
 void worker_end(struct worker_role *w, int code, const char *text, struct outbox *out)
 {
     if (w->phase == ENDED) return;
     worker_set_life(w, ENDED);
-    for (int ps = 0; ps < w->options.ps_count; ps++) {
-        if (w->servers[ps].contact == GONE) continue;
-        struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
-        m->sequence = w->leads ? 1 + w->term : 0;
-        message_say_verdict(m, code, w->is_relaying ? "" : w->name, text, out);
-    }
+    w->tells_end = true;
+    w->verdict_code = code;
+    snprintf(w->verdict_text, sizeof w->verdict_text, "%s", text);
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].contact != GONE) tell_verdict(w, ps, out);
     outbox_end(out, code, text);
+}
+
+bool worker_role_awaits(const struct role *role, int ps)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    return w->tells_end && !w->servers[ps].knows_end;
 }
 
 void worker_enter(struct worker_role *w, enum worker_life phase)
@@ -468,6 +480,7 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
                        struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
+    if (job == JOB_PS && m->type == MESSAGE_VERDICT) w->servers[ps].knows_end = true;
     if (w->phase == ENDED || job != JOB_PS || is_breach(w, ps, m, out)) return;
     if (m->type == MESSAGE_LEADS)
         worker_heard_term(w, ps, m, out);
@@ -520,6 +533,10 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
 {
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
+    if (w->phase == ENDED) { /* its link was lost just before */
+        if (w->tells_end) tell_verdict(w, ps, out);
+        return;
+    }
     server_set_contact(s, FOUND);
     server_set_inquiry(s, NOT_ASKED);
     if (ps == 0) worker_doubt(w);

@@ -113,6 +113,9 @@ int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a p
  * hears of that. NULL: nothing. Borrowed until then. */
 void worker_role_refuse_scale(struct role *, const char *why);
 /* It has ended by itself, as a signal said, and the job goes on. */
+/* It has ended, and the ps has not said that it knows the verdict, which may be lost with its link:
+ * on a new one it is told again. */
+bool worker_role_awaits(const struct role *, int ps);
 bool worker_role_has_left(const struct role *);
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);

@@ -83,7 +83,8 @@ struct server {
     uint64_t round;    /* where it was when it said something of its values last */
 
     enum shard_phase shard_phase;
-    bool is_told; /* that this worker is gone, on this link */
+    bool is_told;   /* that this worker is gone, on this link */
+    bool knows_end; /* it has said a verdict: its own, or that it has heard this worker's */
 };
 
 enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
@@ -147,8 +148,11 @@ struct worker_role {
     uint32_t finished_code; /* FINISHING: enum finished_code */
     uint64_t data_end;      /* 1 + batches of all data that came; 0: more may come */
     enum membership membership;
-    bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
-    bool is_relaying;     /* the verdict is another task's, which the text names */
+    bool has_served;  /* chief: SERVE has gone out: there may be steps that can be lost */
+    bool is_relaying; /* the verdict is another task's, which the text names */
+    bool tells_end;   /* ENDED: by a verdict, which all ps are told */
+    int verdict_code;
+    char verdict_text[ACTION_TEXT_MAX];
     uint64_t global_step; /* as ps/0 said last */
     uint64_t first_step, staleness;
     uint64_t computed_step; /* of the values that the gradient in the windows comes from */

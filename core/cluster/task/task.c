@@ -395,6 +395,8 @@ static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
         peer->came_ms = peer->came_ms + stood_ms < now_ms ? peer->came_ms + stood_ms : now_ms;
     }
     t->started_ms += stood_ms;
+    if (t->has_ended)
+        t->ended_ms += stood_ms < now_ms - t->ended_ms ? stood_ms : now_ms - t->ended_ms;
 }
 
 /* It may be one of a cluster whose tasks find each other by its name. */
@@ -407,9 +409,11 @@ static bool has_lost_place(const struct task *t)
 static void tick(struct task *t, uint64_t now_ms)
 {
     const uint64_t passed_ms = now_ms - t->ticked_ms;
-    if (t->has_ended || passed_ms < TASK_TICK_MS) return;
+    if (passed_ms < TASK_TICK_MS) return;
     if (passed_ms > STANDSTILL_MS) leave_out(t, passed_ms - TASK_TICK_MS, now_ms);
     t->ticked_ms = now_ms;
+    if (t->has_ended && t->ops->tick_end && !t->has_left) t->ops->tick_end(t, now_ms);
+    if (t->has_ended) return;
     if (has_lost_place(t)) {
         task_end_alone(t, fail(ERR_PEER, "another task has the place at the coordinator that this "
                                          "one has lost, and goes on in its stead"));

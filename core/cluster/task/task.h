@@ -27,7 +27,7 @@ enum {
     TASK_TICK_MS = 100,
     TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave, */
     TASK_TELL_MS =
-        5000, /* and a ps for workers to answer them, back on a new link where it must be */
+        5000, /* and for who hears a verdict to answer it, back on a new link where it must be */
     TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
     /* accepted links that have not said who they are; what they have sent so far takes at most
      * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
@@ -84,6 +84,7 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
+    void (*tick_end)(struct task *, uint64_t now_ms); /* optional: likewise, once it has_ended */
     /* optional: has_ended: the peer has not answered that */
     bool (*awaits)(const struct task *, int peer);
 };

@@ -304,6 +304,11 @@ static void tick(struct task *t, uint64_t now_ms)
     if (w->trace) worker_trace_tick(w, now_ms);
 }
 
+static bool awaits(const struct task *t, int ps)
+{
+    return worker_role_awaits(t->role, ps);
+}
+
 static const struct task_ops ops = {
     .act = act,
     .flushed = flushed,
@@ -312,7 +317,9 @@ static const struct task_ops ops = {
     .save = save,
     .report = report,
     .tick = tick,
+    .tick_end = worker_tick_end,
     .hang_up = worker_hang_up,
+    .awaits = awaits,
 };
 
 /* ---- life ---- */

@@ -192,6 +192,7 @@ void worker_rows_bind(struct worker_task *, int ps, void *window, bool is_apart)
 
 void worker_connect(struct worker_task *, int ps);
 void worker_tick_links(struct task *, uint64_t now_ms);
+void worker_tick_end(struct task *, uint64_t now_ms);
 void worker_hang_up(struct task *);
 
 /* Of whoever leads first: what is wrong with the folder is told at once. */

@@ -149,6 +149,7 @@ static void welcome(struct attempt *attempt, const struct message *m)
     }
     if (attempt == shm) { /* the ps has hung up on the first connection */
         drop(tcp);
+    } else if (w->task.has_ended) { /* a verdict needs no memory */
     } else if (offers_memory(w, &g)) {
         w->task.peers[attempt->ps].incarnation = g.incarnation;
         begin_attempt(w, shm, &transport_shm, g.shm_name);
@@ -229,13 +230,25 @@ static void hear(struct worker_task *w, int ps, const struct message *m)
     task_message(&w->task, ps, m);
 }
 
+/* Only whether a ps knows the verdict counts yet; one that was lost just before is told again. */
+static void hear_at_end(struct attempt *attempt, const struct link *link, const struct message *m)
+{
+    struct worker_task *w = attempt->worker;
+    const bool is_known = w->task.peers[attempt->ps].link == link;
+    if (is_known && m->type == MESSAGE_VERDICT) task_message(&w->task, attempt->ps, m);
+    if (!is_known && m->type == MESSAGE_WELCOME) welcome(attempt, m);
+}
+
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
     const bool is_part = message_is_part(m->type);
     if (w->trace && is_part) worker_trace_back(w, attempt->ps, m);
-    if (w->task.has_ended) return;
+    if (w->task.has_ended) {
+        hear_at_end(attempt, link, m);
+        return;
+    }
     if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)
@@ -309,6 +322,12 @@ static void second_closed(struct worker_task *w, struct attempt *attempt, err wh
         plan_retry(w, attempt->ps);
 }
 
+/* It has not said that it knows the verdict. */
+static bool awaits(const struct worker_task *w, int ps)
+{
+    return worker_role_awaits(w->task.role, ps);
+}
+
 static void on_closed(void *context, struct link *link, err why)
 {
     struct attempt *attempt = context;
@@ -332,10 +351,10 @@ static void on_closed(void *context, struct link *link, err why)
         if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
         note_trouble(w, attempt->ps, reason);
         task_peer_lost(&w->task, attempt->ps, reason);
-        if (!w->task.has_ended) plan_retry(w, attempt->ps);
+        if (!w->task.has_ended || awaits(w, attempt->ps)) plan_retry(w, attempt->ps);
         return;
     }
-    if (peer->is_up || w->task.has_ended) return;
+    if (peer->is_up || (w->task.has_ended && !awaits(w, attempt->ps))) return;
     note_end(w, attempt->ps, why);
     if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
         second_closed(w, attempt, why);
@@ -378,6 +397,21 @@ static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
                  (unsigned long long)limit_ms / 1000);
 }
 
+static void connect_when_due(struct worker_task *w, int ps, uint64_t now_ms)
+{
+    const bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
+    if (is_idle && now_ms >= w->task.peers[ps].retry_ms) worker_connect(w, ps);
+}
+
+/* A verdict that was lost with its link is told again. */
+void worker_tick_end(struct task *t, uint64_t now_ms)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    for (int ps = 0; ps < t->peer_count; ps++)
+        if (!t->peers[ps].is_up && t->peers[ps].was_up && awaits(w, ps))
+            connect_when_due(w, ps, now_ms);
+}
+
 void worker_tick_links(struct task *t, uint64_t now_ms)
 {
     struct worker_task *w = (struct worker_task *)t;
@@ -385,8 +419,7 @@ void worker_tick_links(struct task *t, uint64_t now_ms)
     for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
         struct peer *peer = &t->peers[ps];
         if (peer->is_up) continue;
-        bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
-        if (is_idle && now_ms >= peer->retry_ms) worker_connect(w, ps);
+        connect_when_due(w, ps, now_ms);
         watch_start(w, ps, now_ms);
     }
     if (is_noting) w->noted_ms = now_ms;

@@ -72,15 +72,17 @@ class Files(CommandCase):
     def test_lines_that_are_wrong_are_named(self):
         self.check_file("# nobody\n", "hosts: there is no host in it")
         self.check_file("a\nb slot=2\n",
-                        'hosts:2: expected slots=N with N from 1 to 4096, got "slot=2"')
+                        'hosts:2: expected slots=N or max-slots=N with N from 1 to 4096, got "slot=2"')
         self.check_file("a slots=0\n",
-                        'hosts:1: expected slots=N with N from 1 to 4096, got "slots=0"')
+                        'hosts:1: expected slots=N or max-slots=N with N from 1 to 4096, got "slots=0"')
         self.check_file("a slots=4000\nb slots=97\n", "hosts:2: more than 4096 slots")
         self.check_file("-oProxyCommand=x\n",
                         'hosts:1: expected a host or user@host, got "-oProxyCommand=x"')
         self.check_file("me@\n", 'hosts:1: expected a host or user@host, got "me@"')
         self.check_file("a slots=2 b\n",
-                        'hosts:1: expected no more than a host and slots=N, got "b"')
+                        'hosts:1: expected slots=N or max-slots=N with N from 1 to 4096, got "b"')
+        self.check_file("a:x\n", 'hosts:1: expected host:N with N slots, from 1 to 4096, got "a:x"')
+        self.check_file("a slots=3 max-slots=2\n", "hosts:1: slots=3 is more than max-slots=2")
         self.check_file("a" * 600, "hosts:1: longer than 510 characters")
         self.check_file("a/b slots=2\n",
                         'hosts: address "a/b:20000": "a/b" is not the name of a host')

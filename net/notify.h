@@ -1,12 +1,12 @@
-/* notify.h - a word to whoever watches over this process: systemd, or a scheduler that does it in
- * the same way, by a datagram to the socket that NOTIFY_SOCKET of the environment names.
+/* notify.h - readiness notification for systemd (sd_notify) and schedulers that follow its
+ * protocol: a datagram to the socket named by the environment variable NOTIFY_SOCKET.
  */
 #ifndef NET_NOTIFY_H
 #define NET_NOTIFY_H
 
 #include "core/base/error.h"
 
-/* "READY=1". Also OK where nobody is named. ERR_IO: the socket is named. */
+/* words: "READY=1", for instance. OK if NOTIFY_SOCKET is not set. ERR_IO names the socket. */
 err notify(const char *words);
 
 #endif

@@ -206,7 +206,8 @@ static err read_warm_tables(struct ps_task *p)
     return e;
 }
 
-/* Of another run: dense values come from the chief, which has read them. */
+/* Checkpoint of a different run: dense values are sent by the chief, which has already read them.
+ */
 static err warm_tables(struct ps_task *p)
 {
     const struct setup *setup = &p->share->setup;

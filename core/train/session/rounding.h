@@ -1,12 +1,12 @@
-/* rounding.h - numbers that travel in half their bytes: gradients that leave a replica, and values
- * that come to it.
+/* rounding.h - 16-bit gradients leaving a replica, and 16-bit values arriving at it, with error
+ * feedback for gradients.
  *
- * The graph writes floats; what leaves is rounded. What a number lacks is owed to the next one at
- * its place, and added before that is rounded, so that only what is owed at the end is missing: of
- * each element half a step of its last rounding at most. It is kept here and nowhere else: it goes
- * with the process. A number that left and was not applied takes with it what had been owed before,
- * and a gradient that is computed again is rounded from what is owed now: either changes each
- * element by a rounding error at most. Of values nothing is owed: who sends them has the floats.
+ * The graph computes floats; gradients are rounded before they are sent. The rounding residual of
+ * an element is added to its next gradient before that is rounded, so that at the end only the last
+ * residual is missing: at most half a unit of the last rounding per element. Residuals exist only
+ * in this process. If a gradient that was sent is not applied, the residual included in it is lost,
+ * and a gradient that is computed again is rounded with the current residual: either changes an
+ * element by one rounding error at most. Values have no residual: their sender keeps the floats.
  */
 #ifndef CORE_TRAIN_SESSION_ROUNDING_H
 #define CORE_TRAIN_SESSION_ROUNDING_H

@@ -168,7 +168,7 @@ static err refused(struct event_file *file, int error)
                 strerror(error), lost);
 }
 
-/* Removed, or another one has its name: what is written reaches nobody. Told once. */
+/* The file was deleted or replaced; later writes are lost. Logged once. */
 static err check_gone(struct event_file *file)
 {
     struct stat named, open_one;

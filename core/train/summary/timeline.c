@@ -18,7 +18,7 @@ enum {
 static const struct {
     const char *category, *name;
     enum { OF_TASK, OF_NODE, OF_PEER } subject;
-    bool has_row; /* of its peer; else it stands with all else that the task does */
+    bool has_row; /* drawn in a row of the peer; otherwise in the task's own row */
 } kinds[SPAN_KINDS] = {
     [SPAN_STEP] = {"step", "step", OF_TASK, false},
     [SPAN_HOOKS] = {"hooks", "hooks", OF_TASK, false},

@@ -12,8 +12,9 @@ void buffer_ordered_unsigned(struct buffer *b, uint64_t value)
     for (int i = count - 1; i >= 0; i--) buffer_byte(b, (int)(value >> (8 * i) & 0xff));
 }
 
-/* As many leading bits as bytes are used are turned over, so that longer numbers sort further out;
- * 6 bits remain in the first byte and 7 more for every byte that follows. */
+/* LevelDB's ordered varint: the number of leading one bits (zero bits of a negative number) is the
+ * number of bytes, so that encodings sort as the numbers do. The first byte carries 6 bits, each
+ * further byte adds 7. */
 void buffer_ordered_signed(struct buffer *b, int64_t value)
 {
     static const uint8_t headers[ORDERED_BYTES_MAX + 1][2] = {

@@ -130,10 +130,8 @@ class FalsePs(ClusterCase):
                 self.assertGreater(said.returncode, 0)
                 self.assertIn("ps/0: a list of variables without an end", said.stderr)
 
-    def test_rows_that_never_come_end_a_step_at_its_limit(self):
-        """All else comes: the step would be begun again for ever."""
-        table = {**CLICKS, **TABLES_ONLY, "train.last_step": 1000}
-        scene = self.begin(["--transport=tcp", "--step_timeout=1"], table)
+    def serve_without_rows(self, scene, has_plan):
+        """All else comes, but for the plan of batches where it is left out. How often rows are asked for."""
         asked = 0
         with scene.accept() as first:
             first.socket.sendall(scene.welcome() + wire.message(
@@ -145,6 +143,8 @@ class FalsePs(ClusterCase):
                 if heard.kind == "JOIN":
                     first.send("LEDGER", struct.pack("<3Q", 0, 0, 0), generation=GENERATION,
                                version=heard.values["version"])
+                    if has_plan:
+                        first.send("PLAN", struct.pack("<2Q", 0, 50), generation=GENERATION, sequence=1)
                     first.send("VALUES", code=wire.CODES["VALUES_TICKET"], generation=GENERATION,
                                length=LINE)
                     first.socket.sendall(bytes(LINE))
@@ -153,11 +153,19 @@ class FalsePs(ClusterCase):
                     first.send("ROWS", code=wire.CODES["ROWS_NONE"], generation=GENERATION,
                                sequence=heard.values["sequence"])
                 heard = first.hear()
-        self.assertGreaterEqual(asked, 100, scene.cluster.story())
-        self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
-        self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
-                                                    r"\(--step_timeout\)")
-        self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
+        return asked
+
+    def test_rows_or_batches_that_never_come_end_a_step_at_its_limit(self):
+        """The step would be begun again for ever."""
+        table = {**CLICKS, **TABLES_ONLY, "train.last_step": 1000}
+        for has_plan in (True, False):
+            scene = self.begin(["--transport=tcp", "--step_timeout=1"], table)
+            asked = self.serve_without_rows(scene, has_plan)
+            self.assertGreaterEqual(asked, 100 if has_plan else 0, scene.cluster.story())
+            self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
+            self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
+                                                        r"\(--step_timeout\)")
+            self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
 
     def test_a_shard_from_afar_has_no_holes(self):
         """A checkpoint that is begun with the first step is given up, and nothing large is written."""

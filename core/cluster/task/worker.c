@@ -90,7 +90,7 @@ static err begin_anew(struct worker_task *w)
     if (!lack->tries++) lack->since_ms = now_ms;
     if (lack->tries < LACKS_MAX || now_ms - lack->since_ms < limit_ms) return worker_await_all(w);
     return fail(ERR_TIMEOUT,
-                "values or rows did not all come, %d times within %llu s (--step_timeout)",
+                "values, batches or rows did not all come, %d times within %llu s (--step_timeout)",
                 lack->tries, (unsigned long long)(now_ms - lack->since_ms) / 1000);
 }
 
@@ -104,11 +104,14 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (w->trace && !e) worker_trace_step(w, a->step);
     if (!e) e = await_batches(w);
     if (e == ERR_PEER) worker_told(w, worker_tell(w, a->step, &(struct occasion){OCCASION_WAITED}));
+    const bool has_waited = e == ERR_PEER; /* for files that come, as long as silent_secs allows */
     if (!e) e = step(w, a);
-    if (w->lacks_values)
-        e = begin_anew(w);
-    else
+    if (w->lacks_values || (e == ERR_PEER && !has_waited)) {
+        const err why = begin_anew(w);
+        if (why) e = why;
+    } else {
         w->lack.tries = 0;
+    }
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();

@@ -120,6 +120,7 @@ static err check_open(struct check *check, int argc, char **argv)
         .balances = !run->is_local && cluster_gains_by_balance(&run->cluster),
         .batches_per_push = (int)setup_gradients_per_push(&run->spec, check->workers, 0),
         .batches_per_round = (int)spec_replicas(&run->spec, check->workers),
+        .is_handed_out = spec_hands_out(&run->spec),
         .binds_device_memory = !run->cluster.is_distributed && !run->is_local,
     };
     TRY(session_open(&options, &check->session));

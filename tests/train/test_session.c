@@ -235,7 +235,7 @@ static void open_table(struct table_fixture *t, bool is_shuffled)
     load_table_spec(is_shuffled, path, &f->spec);
     f->device = fixture_device();
     const struct session_options options = {
-        &f->spec, &f->device, 0, 1, 1, 1, .rows_from = &t->source};
+        &f->spec, &f->device, 0, 1, 1, 1, .is_handed_out = true, .rows_from = &t->source};
     if (session_open(&options, &f->session)) fail_msg("%s", error_text());
     unlink(path);
     f->values = block(f);

@@ -99,7 +99,6 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
     w->lacks_values = false;
-    w->saving.is_looked_for = false; /* all have done so: they serve */
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) worker_trace_step(w, a->step);
     if (!e) e = await_batches(w);
@@ -173,6 +172,7 @@ static err adopted(struct worker_task *w, const struct action_adopted *a)
 {
     if (!w->has_adopted) note_return(w, a->step);
     w->has_adopted = true;
+    w->saving.is_looked_for = false; /* all ps have done so: they serve */
     worker_origin_close(w);
     worker_forget_foreseen(w);
     session_forget_owed(&w->session); /* another life of the values has not lost it */
@@ -372,6 +372,7 @@ static err open_session(struct worker_task *w)
         .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
         .batches_per_round = (int)spec_replicas(w->options.spec, workers),
+        .is_handed_out = spec_hands_out(w->options.spec),
         .exchange = worker_open_exchange(w),
         .rows_from = worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,

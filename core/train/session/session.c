@@ -209,7 +209,7 @@ static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
 static struct stream_options training_stream(const struct session *s, int worker, bool *reads)
 {
     const struct spec *spec = s->options.spec;
-    const bool is_handed_out = spec_hands_out(spec);
+    const bool is_handed_out = s->options.is_handed_out;
     find_columns_read(s, reads);
     return (struct stream_options){
         .transform = transform_for(s, &spec->data.train),

@@ -32,6 +32,7 @@ struct session_options {
     int worker, workers, ps_count;
     int batches_per_push;  /* gradients summed into one push (replicas_to_aggregate > workers) */
     int batches_per_round; /* of all workers; 0: one of each */
+    bool is_handed_out;    /* it trains on what session_plan_batches says; else on its share */
     /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
      * the process, whatever the placement says; values come from session_restore. */
     bool only_evaluates;

@@ -45,7 +45,7 @@ static const struct broken broken[] = {
     {"train.hooks=[{\"type\": \"early_stopping\", \"max_steps_without_decrease\": 5}]",
      "train.hooks[0]: early_stopping: needs evaluations while training"},
     {"train.hooks=[{\"type\": \"final_evaluation\", \"path\": \"\"}]",
-     "train.hooks[0]: final_evaluation: path: expected 1 to 4090 bytes"},
+     "train.hooks[0]: final_evaluation: path: expected 1 to 4091 bytes"},
     {"train.hooks=[{\"type\": \"command\", \"at\": [\"begin\"], \"command\": \"true\"}]",
      "train.hooks[0]: command: at[0]: unknown moment \"begin\"; known are start, checkpoint, "
      "evaluation, end"},

@@ -35,7 +35,7 @@ class Signals(Life):
         self.assert_checkpoint(cluster, saved)
         for other in cluster.tasks:
             whose = "" if other == name == CHIEF else f"{name}: "
-            self.assert_says(cluster, other, rf"ERROR: .*{whose}stopped by {signo.name} "
+            self.assert_says(cluster, other, rf"{whose}stopped by {signo.name} "
                                              rf"\(exit code {code}\)")
 
     def test_a_job_that_is_terminated_saves_first(self):
@@ -82,7 +82,8 @@ class Signals(Life):
         self.end_by("ps/1", "async", signal.SIGHUP, TERMINATED)
 
     def test_a_stop_that_cannot_be_had_ends_at_its_limit(self):
-        cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"], flags_of={CHIEF: STOPS})
+        cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"],
+                                     flags_of={CHIEF: STOPS, "worker/2": ["--restart_timeout=1"]})  # nobody comes again
         cluster.tasks["worker/2"].process.send_signal(signal.SIGSTOP)  # no round is full any more
         since = time.monotonic()
         cluster.tasks[CHIEF].process.send_signal(signal.SIGTERM)

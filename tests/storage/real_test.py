@@ -115,7 +115,7 @@ class Moto(read_test.UrlCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         listed = self.s3.list_objects_v2(Bucket="bucket", Prefix="run/")["Contents"]
         names = [found["Key"] for found in listed if "tfevents" not in found["Key"]]
-        self.assertEqual(names, [f"run/{name}" for name in ("checkpoint", "measured.json",
+        self.assertEqual(names, [f"run/{name}" for name in ("checkpoint", "last_spec.json", "measured.json",
                                                             "model.ckpt-5.data-00000-of-00001", "model.ckpt-5.index")])
         self.assertGreater(max(found["Size"] for found in listed), 16 << 20)
 

@@ -19,5 +19,5 @@ class ToolCase(program.FolderCase):
         """Its one line of complaint."""
         ended = self.dtrain(*words)
         self.assertEqual(ended.returncode, code, ended.stdout + ended.stderr)
-        self.assertRegex(ended.stderr, r"\Adtrain: [^\n]+\n\Z")
-        return ended.stderr[len("dtrain: "):-1]
+        self.assertRegex(ended.stderr, r"\A(?:\S+ dtrain [^\n]+\n)?dtrain: [^\n]+\n\Z")  # a run says its version first
+        return ended.stderr.splitlines()[-1][len("dtrain: "):]

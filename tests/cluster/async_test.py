@@ -64,8 +64,6 @@ class LastStep(ClusterCase):
         """The last worker starts when the others have all but come to the last step."""
         plan = self.plan(3, changes)
         plan.absent = ["worker/2"]
-        for flags in plan.flags_of.values():
-            flags.append("--log_every_secs=0")
         cluster = self.start(plan, lambda c: any(
             t.has_ended() or NEARLY_DONE.search(t.text()) for t in c.tasks.values()))
         cluster.start("worker/2")

@@ -11,7 +11,6 @@ from program.lives import CHIEF, END_S, LIMITS, Life, Plan, dtrain, leftovers
 ROWS = 200  # of a file
 BATCH = 20
 WORKERS = 2
-EACH_STEP = ["--log_every_secs=0"]
 STEPS_OF_FILE = ROWS // BATCH // WORKERS
 ENDLESS = 10 ** 6
 
@@ -58,8 +57,7 @@ class Follow(Life):
             "train.save_checkpoint_steps": 4,
         }
         return Plan(ps=2, workers=WORKERS, changes=changes, flags=LIMITS,
-                    flags_of={CHIEF: ["--result=result.json", *EACH_STEP],
-                              **{f"worker/{i}": EACH_STEP for i in range(1, WORKERS)}})
+                    flags_of={CHIEF: ["--result=result.json"]})
 
     def begin_following(self, mode, **changes):
         """Asynchronously one worker may take all there is."""

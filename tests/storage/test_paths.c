@@ -105,10 +105,13 @@ static void a_message_has_no_secret_where_it_is_cut(void **state)
 {
     char path[ERROR_TEXT_MAX];
     memset(path, 'x', sizeof path);
+    for (size_t i = 9; i < sizeof path; i += 10)
+        path[i] = ' '; /* no word is long enough to lose its middle */
     path[sizeof path - 1] = '\0';
     (void)!fail(ERR_IO, "%.*s http://u:password@h/a", ERROR_TEXT_MAX - 20, path);
     assert_null(strstr(error_text(), "pass"));
-    assert_non_null(strstr(error_text(), "xx ..."));
+    const char *text = error_text();
+    assert_string_equal(text + strlen(text) - 3, "...");
     (void)!fail(ERR_IO, "http://u:password@h/a");
     assert_string_equal(error_text(), "http://h/a");
 }

@@ -188,14 +188,6 @@ static bool read_all(int file, void *to, size_t bytes)
     return done == bytes;
 }
 
-static bool write_all(int file, const void *from, size_t bytes)
-{
-    size_t done = 0;
-    for (ssize_t got = 1; done < bytes && got > 0; done += got > 0 ? (size_t)got : 0)
-        got = write(file, (const uint8_t *)from + done, bytes - done);
-    return done == bytes;
-}
-
 /* false: it is not there, or is not what it should be. */
 static bool load_kept(struct cached_file *f, uint64_t number)
 {
@@ -225,8 +217,8 @@ static void give_up_keeping(const char *path)
 static void write_piece(const struct cached_file *f, const char *path, const char *spare)
 {
     const int file = open(spare, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    const bool is_written = file >= 0 && write_all(file, &f->head, sizeof f->head) &&
-                            write_all(file, f->memory, f->head.bytes);
+    const bool is_written = file >= 0 && own_write(file, &f->head, sizeof f->head) &&
+                            own_write(file, f->memory, f->head.bytes);
     if (file >= 0) close(file);
     if (is_written && rename(spare, path) == 0) {
         count_written(sizeof f->head + f->head.bytes);

@@ -59,6 +59,19 @@ int own_make(const char *path)
     return refuse(-1, EEXIST);
 }
 
+bool own_write(int file, const void *from, size_t bytes)
+{
+    const char *at = from, *const end = at + bytes;
+    while (at < end) { /* ends: each time more is written */
+        const ssize_t done = write(file, at, (size_t)(end - at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done == 0) errno = ENOSPC;
+        if (done <= 0) return false;
+        at += done;
+    }
+    return true;
+}
+
 bool own_folder(const char *path)
 {
     struct stat status;

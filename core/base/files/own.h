@@ -18,6 +18,9 @@ int own_open_or_make(const char *path);
 /* A new file, to be written; whatever had the name before loses it. -1 */
 int own_make(const char *path);
 
+/* All of these bytes, to any file that blocks. */
+bool own_write(int file, const void *, size_t bytes);
+
 /* A folder; made where it is absent, and instead of a link. false: errno says why not. */
 bool own_folder(const char *path);
 /* To be read, of a folder that is none by a link; -1: errno is ENOTDIR or ELOOP of a link. */

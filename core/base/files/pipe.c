@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/own.h"
 #include "core/base/log.h"
 
 enum { NOTE_MS = 10000, READ_BYTES = 1 << 16 };
@@ -38,19 +39,6 @@ err file_open_nameless(const char *path, int *ret)
                  folder, strerror(errno));
     *ret = memfd_create("dtrain", MFD_CLOEXEC);
     return *ret < 0 ? fail(ERR_IO, "%s: no file for what comes: %s", path, strerror(errno)) : OK;
-}
-
-static err write_all(const char *path, int file, const char *from, size_t count)
-{
-    while (count > 0) {
-        const ssize_t written = write(file, from, count);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0)
-            return fail(ERR_IO, "%s: no room for what comes (TMPDIR): %s", path, strerror(errno));
-        from += written;
-        count -= (size_t)written;
-    }
-    return OK;
 }
 
 /* Until there is a byte, or the end. A pipe that nobody has opened for writing has neither. */
@@ -81,7 +69,8 @@ static err copy(const char *path, int descriptor, int file)
         if (got == 0) return OK;
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (got < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
-        TRY(write_all(path, file, bytes, (size_t)got));
+        if (!own_write(file, bytes, (size_t)got))
+            return fail(ERR_IO, "%s: no room for what comes (TMPDIR): %s", path, strerror(errno));
     }
 }
 

@@ -34,19 +34,11 @@ err file_sync_folder(const char *path)
 }
 
 /* A file system over a network may fail only as the file is closed. */
-static err write_whole(int file, const char *path, const char *from, size_t bytes)
+static err write_whole(int file, const char *path, const void *from, size_t bytes)
 {
-    err e = OK;
-    while (!e && bytes > 0) {
-        const ssize_t written = write(file, from, bytes);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) e = system_failed(path);
-        from += e ? 0 : written;
-        bytes -= e ? 0 : (size_t)written;
-    }
-    if (!e && fsync(file)) e = system_failed(path);
-    if (close(file) && !e) e = system_failed(path);
-    return e;
+    const bool is_written = own_write(file, from, bytes) && fsync(file) == 0;
+    const err e = is_written ? OK : system_failed(path);
+    return close(file) && !e ? system_failed(path) : e;
 }
 
 static err replace(const char *path, const char *temporary, const void *from, size_t bytes)

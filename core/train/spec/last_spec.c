@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
@@ -122,16 +121,11 @@ static void tell(const json_t *before, const json_t *now, const char *prefix)
     json_decref(lines);
 }
 
-static bool is_there(const char *path)
-{
-    return path_is_url(path) ? file_is_there(path) : access(path, F_OK) == 0;
-}
-
 /* What was kept; NULL: nothing, or it cannot be read, which is no reason not to train. */
 static json_t *read_last(const char *path)
 {
     json_t *json = NULL;
-    if (!is_there(path)) return NULL;
+    if (!file_is_there(path)) return NULL;
     if (spec_read_kept(path, &json)) log_line(LOG_WARNING, "%s: %s", path, error_text());
     return json;
 }

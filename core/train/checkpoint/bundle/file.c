@@ -163,21 +163,9 @@ err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t
 /* A disk that fills up takes a part first and refuses at the next call. */
 err output_write(struct output *o, const void *from, size_t bytes)
 {
-    const uint8_t *at = from;
-    if (o->writer) {
-        o->bytes += (int64_t)bytes;
-        return file_append(o->writer, from, bytes);
-    }
-    while (bytes > 0) {
-        const ssize_t done = write(o->file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return system_failed(o->path);
-        if (done == 0) return fail(ERR_IO, "%s: the system takes no more bytes", o->path);
-        at += done;
-        o->bytes += done;
-        bytes -= (size_t)done;
-    }
-    return OK;
+    if (!o->writer && !own_write(o->file, from, bytes)) return system_failed(o->path);
+    o->bytes += (int64_t)bytes;
+    return o->writer ? file_append(o->writer, from, bytes) : OK;
 }
 
 static err write_ahead(struct output *o, int64_t offset, const void *from, size_t bytes)
@@ -256,14 +244,6 @@ static err write_out(struct output *o, const void *bytes, size_t count)
     return output_publish(o);
 }
 
-err output_finish(struct output *o, const void *bytes, size_t count)
-{
-    const err e = write_out(o, bytes, count);
-    if (!e && file_sync_folder(o->path)) log_line(LOG_WARNING, "%s", error_text());
-    output_drop(o);
-    return e;
-}
-
 /* ret_is_gone: somebody has removed it while it had no name yet. */
 static err try_to_replace(const char *path, const void *bytes, size_t count, bool *ret_is_gone)
 {
@@ -272,7 +252,8 @@ static err try_to_replace(const char *path, const void *bytes, size_t count, boo
     errno = 0;
     err e = write_out(&output, bytes, count);
     *ret_is_gone = e && errno == ENOENT;
-    if (!e && file_sync_folder(output.path)) log_line(LOG_WARNING, "%s", error_text());
+    /* once renamed it counts */
+    if (!e && file_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
     output_drop(&output);
     return e;
 }

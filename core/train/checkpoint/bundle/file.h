@@ -50,10 +50,9 @@ err output_join(struct output *, int64_t end);
 err output_sync(struct output *); /* what was written is on the disk; closes the file */
 err output_publish(struct output *);
 void output_drop(struct output *); /* and removes what was not published */
-/* Writes, syncs and publishes these bytes, and drops it, also on failure: readers find the old file
- * or the new one. Once renamed it counts: that the folder cannot be synced is only logged. */
-err output_finish(struct output *, const void *, size_t bytes);
-err output_replace(const char *path, const void *, size_t bytes); /* by a new file beside it */
+/* By a new file beside it, which is synced: readers find the old one or the new one. Once renamed
+ * it counts: that the folder cannot be synced is only logged. */
+err output_replace(const char *path, const void *, size_t bytes);
 
 /* A piece of a file that comes in several, each on the disk when this returns; made where it is
  * absent. ERR_INPUT behind a URL. */

@@ -74,24 +74,28 @@ const char *outbox_text(struct outbox *out, const char *text)
     return kept;
 }
 
-void outbox_log(struct outbox *out, const char *format, ...)
+__attribute__((format(printf, 3, 0))) static void add_line(struct outbox *out, bool is_warning,
+                                                           const char *format, va_list list)
 {
     char text[ACTION_TEXT_MAX];
+    vsnprintf(text, sizeof text, format, list);
+    outbox_add_log(out, (struct action_log){outbox_text(out, text), is_warning});
+}
+
+void outbox_log(struct outbox *out, const char *format, ...)
+{
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    add_line(out, false, format, list);
     va_end(list);
-    outbox_add_log(out, (struct action_log){outbox_text(out, text), false});
 }
 
 void outbox_warn(struct outbox *out, const char *format, ...)
 {
-    char text[ACTION_TEXT_MAX];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    add_line(out, true, format, list);
     va_end(list);
-    outbox_add_log(out, (struct action_log){outbox_text(out, text), true});
 }
 
 void outbox_breach(struct outbox *out, bool is_of_number, const char *format, ...)
@@ -209,10 +213,9 @@ void patience_renew(struct patience *p)
 static void note(const struct patience *p, const struct awaited *a, struct outbox *out)
 {
     const unsigned long long waited_ms = p->now_ms - p->since_ms, limit_s = a->limit_ms / 1000;
-    if (log_wait_level(waited_ms) == LOG_WARNING && !a->is_usual)
-        outbox_warn(out, "waiting for %s, %llu s of %llu s", a->what, waited_ms / 1000, limit_s);
-    else
-        outbox_log(out, "waiting for %s, %llu s of %llu s", a->what, waited_ms / 1000, limit_s);
+    const bool is_warning = log_wait_level(waited_ms) == LOG_WARNING && !a->is_usual;
+    (is_warning ? outbox_warn : outbox_log)(out, "waiting for %s, %llu s of %llu s", a->what,
+                                            waited_ms / 1000, limit_s);
 }
 
 bool patience_is_over(struct patience *p, const struct awaited *a, struct outbox *out,

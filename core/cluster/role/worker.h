@@ -112,10 +112,10 @@ int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a p
 /* Chief: what is wrong with the roster that SCALE asks for, as its runner knows; before the role
  * hears of that. NULL: nothing. Borrowed until then. */
 void worker_role_refuse_scale(struct role *, const char *why);
-/* It has ended by itself, as a signal said, and the job goes on. */
 /* It has ended, and the ps has not said that it knows the verdict, which may be lost with its link:
  * on a new one it is told again. */
 bool worker_role_awaits(const struct role *, int ps);
+/* It has ended by itself, as a signal said, and the job goes on. */
 bool worker_role_has_left(const struct role *);
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);

@@ -204,6 +204,7 @@ void worker_values(struct worker_role *, int ps, const struct message *, struct 
 void worker_push(struct worker_role *, struct outbox *);         /* what was computed */
 void worker_finish_steps(struct worker_role *, struct outbox *); /* FINISHED to all */
 void worker_say_finished(struct worker_role *, int ps, struct outbox *);
+void worker_say_finished_to_all(struct worker_role *, struct outbox *);
 void worker_bring_nothing(struct worker_role *, struct outbox *);
 void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */

@@ -55,12 +55,6 @@ static bool may_lead(const struct worker_role *w)
     return worker_chief(w) == w->options.task && (knows_all || is_heard);
 }
 
-/* The final values may have gone to the chief before. */
-static void say_finished(struct worker_role *w, struct outbox *out)
-{
-    for (int ps = 0; ps < w->options.ps_count; ps++) worker_say_finished(w, ps, out);
-}
-
 void worker_try_lead(struct worker_role *w, struct outbox *out)
 {
     if (w->leads || !may_lead(w)) return;
@@ -70,7 +64,8 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
     outbox_add_lead(out, (struct action_lead){w->term});
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].contact == KNOWN) claim(w, ps, out);
-    if (w->phase == FINISHING) say_finished(w, out);
+    if (w->phase == FINISHING) /* the final values may have gone to the chief before */
+        worker_say_finished_to_all(w, out);
 }
 
 /* As a worker like others it waits for what the new chief makes of the job. */
@@ -85,7 +80,7 @@ static void yield(struct worker_role *w, struct outbox *out)
     if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
     if (w->phase == SAVING_LAST || w->phase == EVALUATING) {
         worker_enter(w, FINISHING);
-        say_finished(w, out); /* a ps that it has joined again meanwhile has not heard it */
+        worker_say_finished_to_all(w, out); /* a ps that was joined again has not heard it */
     }
     worker_abandon(w, "another worker leads", out);
     outbox_add_yield(out, (struct action_yield){w->term});

@@ -315,10 +315,15 @@ void worker_say_finished(struct worker_role *w, int ps, struct outbox *out)
     m->version = w->data_end;
 }
 
+void worker_say_finished_to_all(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_say_finished(w, ps, out);
+}
+
 void worker_finish_steps(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, FINISHING);
-    for (int ps = 0; ps < w->options.ps_count; ps++) worker_say_finished(w, ps, out);
+    worker_say_finished_to_all(w, out);
 }
 
 /* Who is to leave asks for that first. */

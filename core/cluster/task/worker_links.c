@@ -322,12 +322,6 @@ static void second_closed(struct worker_task *w, struct attempt *attempt, err wh
         plan_retry(w, attempt->ps);
 }
 
-/* It has not said that it knows the verdict. */
-static bool awaits(const struct worker_task *w, int ps)
-{
-    return worker_role_awaits(w->task.role, ps);
-}
-
 static void on_closed(void *context, struct link *link, err why)
 {
     struct attempt *attempt = context;
@@ -351,10 +345,12 @@ static void on_closed(void *context, struct link *link, err why)
         if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
         note_trouble(w, attempt->ps, reason);
         task_peer_lost(&w->task, attempt->ps, reason);
-        if (!w->task.has_ended || awaits(w, attempt->ps)) plan_retry(w, attempt->ps);
+        if (!w->task.has_ended || worker_role_awaits(w->task.role, attempt->ps))
+            plan_retry(w, attempt->ps);
         return;
     }
-    if (peer->is_up || (w->task.has_ended && !awaits(w, attempt->ps))) return;
+    if (peer->is_up || (w->task.has_ended && !worker_role_awaits(w->task.role, attempt->ps)))
+        return;
     note_end(w, attempt->ps, why);
     if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
         second_closed(w, attempt, why);
@@ -408,7 +404,7 @@ void worker_tick_end(struct task *t, uint64_t now_ms)
 {
     struct worker_task *w = (struct worker_task *)t;
     for (int ps = 0; ps < t->peer_count; ps++)
-        if (!t->peers[ps].is_up && t->peers[ps].was_up && awaits(w, ps))
+        if (!t->peers[ps].is_up && t->peers[ps].was_up && worker_role_awaits(w->task.role, ps))
             connect_when_due(w, ps, now_ms);
 }
 

@@ -339,7 +339,7 @@ err feeder_start(struct feeder *f, const struct session *session)
     const struct batch_source *data = session->train_data;
     const struct spec *spec = session->options.spec;
     f->task.options.fingerprint = spec->fingerprint;
-    f->is_handed_out = spec_hands_out(spec);
+    f->is_handed_out = session->options.is_handed_out;
     if (f->task.peer_count < 2) return OK;
     TRY(open_shares(f, session));
     TRY(feed_layout_make(data->columns, data->column_count, f->shares[1].read.reads,

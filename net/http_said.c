@@ -22,10 +22,10 @@ void http_hide(char *text, const char *secret)
 /* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
 const char *http_said_in_short(const char *said, char *to, size_t size)
 {
-    char root[64], text[HTTP_SAID_BYTES];
+    char text[HTTP_SAID_BYTES];
     struct xml_text wanted[] = {{"Message", text, sizeof text}, {0}};
     const char *from = NULL, *end = NULL;
-    xml_read(said, strlen(said), root, sizeof root, wanted);
+    xml_read(said, strlen(said), NULL, 0, wanted);
     if (text[0]) from = text;
     const char *message = strstr(said, "\"message\"");
     const char *json = message ? message : strstr(said, "\"error_description\"");

@@ -24,7 +24,7 @@ static void begin_element(void *context, const char *name, const char **attribut
 {
     struct reading *r = context;
     (void)attributes;
-    if (r->depth++ == 0) snprintf(r->root, r->root_size, "%s", local_name(name));
+    if (r->depth++ == 0 && r->root) snprintf(r->root, r->root_size, "%s", local_name(name));
     if (r->at) return;
     for (struct xml_text *text = r->wanted; text->element; text++) {
         if (text->to[0] || strcmp(text->element, local_name(name)) != 0) continue;
@@ -62,7 +62,7 @@ void xml_read(const char *xml, size_t bytes, char *root, size_t root_size, struc
 {
     struct reading r = {.root = root, .root_size = root_size, .wanted = wanted};
     XML_Parser parser = XML_ParserCreate(NULL);
-    root[0] = '\0';
+    if (root) root[0] = '\0';
     for (struct xml_text *text = wanted; text->element; text++) text->to[0] = '\0';
     if (!parser) return;
     XML_SetUserData(parser, &r);

@@ -12,7 +12,7 @@ struct xml_text {
 };
 
 /* The first element's name, and these texts, as far as it can be read: an answer may be cut.
- * root: [root_size], "": there is none. */
+ * root: [root_size], "": there is none; or NULL. */
 void xml_read(const char *xml, size_t bytes, char *root, size_t root_size, struct xml_text *wanted);
 
 #endif

@@ -65,7 +65,6 @@ struct columns {
     struct arena arena; /* names of columns, and all that makers have */
 };
 
-/* Kinds without id() or a cell of their own say by themselves what they read. */
 const char *const truncations[] = {
     [TRUNCATE_NONE] = "none", [TRUNCATE_FIRST] = "first", [TRUNCATE_LAST] = "last", NULL};
 
@@ -88,6 +87,7 @@ const char *column_optional_cell(const struct column_spec *spec, bool any)
     return source->cell ? source->cell : spec->name;
 }
 
+/* Kinds without id() or a cell of their own say by themselves what they read. */
 bool column_reads_cell(const struct column_kind *kind)
 {
     const struct field *first = kind->object.fields;

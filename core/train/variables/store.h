@@ -58,11 +58,11 @@ void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order, behind those
- * that were folded (then there may be none). step: the
- * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` such
- * numbers as are shown, which receives the new values (written tile by tile while they are in
- * cache). ERR_NUMBER: the sum is not finite. No number that is not has gone into values or slots
- * then, but they are of no version any more: some of them have advanced. */
+ * that were folded (then there may be none). step: the global step before the increment (for the
+ * schedule). snapshot: NULL, or memory of `floats` such numbers as are shown, which receives the
+ * new values (written tile by tile while they are in cache). ERR_NUMBER: the sum is not finite. No
+ * number that is not has gone into values or slots then, but they are of no version any more: some
+ * of them have advanced. */
 err store_apply(struct store *store, const void *const gradients[], int count, float scale,
                 int64_t step, void *snapshot);
 

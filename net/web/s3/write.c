@@ -87,9 +87,8 @@ static err put_whole(const char *path, const void *at, size_t bytes)
 /* Of the element of that name; false: there is none, or it is too long. */
 static bool find_text(const char *xml, const char *name, char *ret, size_t size)
 {
-    char root[ROOT_BYTES];
     struct xml_text wanted[] = {{name, ret, size}, {0}};
-    xml_read(xml, strlen(xml), root, sizeof root, wanted);
+    xml_read(xml, strlen(xml), NULL, 0, wanted);
     return ret[0] != '\0';
 }
 

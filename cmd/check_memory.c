@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/cluster/role/ps.h"
+#include "core/cluster/role/ps_role.h"
 #include "core/train/variables/optimizer_list.h"
 
 static int slots_of(const struct spec *spec, const char *variable)

@@ -11,7 +11,7 @@
 #include "core/cluster/description/host_file.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/description/cluster_spec.h"
-#include "core/cluster/task/task.h"
+#include "core/cluster/runner/task.h"
 #include "core/cluster/role/verdict.h"
 #include "core/train/spec/spec.h"
 
@@ -39,7 +39,7 @@ struct run_flags { /* one table: run_flags_object */
     int changed_features; /* enum changed_features */
     int64_t seed;         /* -1: the spec's */
     const char *result, *metrics_file;
-    int transport;           /* enum transport_choice (core/cluster/task/task.h) */
+    int transport;           /* enum transport_choice (core/cluster/runner/task.h) */
     int parts;               /* enum parts_choice, there too */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
@@ -82,9 +82,9 @@ struct run {
  * skipped. */
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
-err run_load_spec(struct run *);     /* says as well what of the environment does not count */
-bool run_is_fed(const struct run *); /* a worker whose data the chief reads */
-err run_measure(struct run *);       /* spec_measure, for whoever opens the data */
+err run_load_spec(struct run *); /* says as well what of the environment does not count */
+bool run_has_remote_input(const struct run *); /* a worker whose data the chief reads */
+err run_measure(struct run *);                 /* spec_measure, for whoever opens the data */
 void run_close(struct run *);
 
 /* Every command returns an exit code, having printed its own errors to standard error. */

@@ -82,19 +82,19 @@ static err ask(struct scale *s)
 static err print(const struct scale *s, int *ret_code)
 {
     json_t *answer = visitor_answer(s->visitor, 0);
-    struct roster roster;
+    struct membership membership;
     json_int_t step;
-    char text[ROSTER_TEXT_MAX];
+    char text[MEMBERSHIP_TEXT_MAX];
     const char *error = json_string_value(json_object_get(answer, "error"));
     if (error) {
         *ret_code = (int)json_integer_value(json_object_get(answer, "code"));
         (void)report_error(fail(ERR_PEER, "%s", error));
         return OK;
     }
-    if (json_unpack(answer, "{si si sI}", "ps", &roster.count[JOB_PS], "workers",
-                    &roster.count[JOB_WORKER], "step", &step))
+    if (json_unpack(answer, "{si si sI}", "ps", &membership.count[JOB_PS], "workers",
+                    &membership.count[JOB_WORKER], "step", &step))
         return fail(ERR_PROTOCOL, "ps/0 gave an answer that is none");
-    printf("moves to %s at step %lld\n", roster_text(&roster, text), (long long)step);
+    printf("moves to %s at step %lld\n", membership_text(&membership, text), (long long)step);
     return standard_output_flush();
 }
 

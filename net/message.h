@@ -64,8 +64,8 @@ enum join_code {
     JOIN_TAKES_BACK, /* what an earlier life pushed to some ps only, and no round has taken yet,
                         comes again; others wait for it, so that no cut holds the worker */
     JOIN_UNUSED,     /* nothing came of the last ticket: it is given back */
-    JOIN_OWED,       /* to ps/0: another ps has the push that comes next: there is a ticket for it,
-                        beyond the last step if need be */
+    JOIN_COMPLETES,  /* to ps/0: another ps has the push that comes next: there is a ticket for it,
+                   beyond the last step if need be */
 };
 
 enum values_code {

@@ -1,11 +1,11 @@
 /* verify.c - `dtrain checkpoint verify CKPT`: is it whole, and is it of one moment?
  *
- * All shards belong to one global step (core/cluster/role/ps.h), so what every ps has taken of each
- * worker is the same, but for a worker that was gone and not waited for (asynchronous): its last
- * gradient may be on some ps and not on others, which it makes good when it is back. That is told
- * and is no fault. What was received may differ: ps/0 drops gradients that the others never see. So
- * may the step of the last gradient: in asynchronous mode each ps counts by itself what it has
- * applied. A ps without variables has no ledger.
+ * All shards belong to one global step (core/cluster/role/ps_role.h), so what every ps has taken of
+ * each worker is the same, but for a worker that was gone and not waited for (asynchronous): its
+ * last gradient may be on some ps and not on others, which it makes good when it is back. That is
+ * told and is no fault. What was received may differ: ps/0 drops gradients that the others never
+ * see. So may the step of the last gradient: in asynchronous mode each ps counts by itself what it
+ * has applied. A ps without variables has no ledger.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "cmd/cmd.h"
 #include "core/base/log.h"
-#include "core/cluster/task/task.h"
+#include "core/cluster/runner/task.h"
 
 const char keeper_command[] = "keep-task";
 

@@ -1,4 +1,4 @@
-/* place.c - see place.h: ps/0 tells visitors the roster, and after each move anew. */
+/* place.c - see place.h: ps/0 tells visitors the membership, and after each move anew. */
 #include "cmd/launch/place.h"
 
 #include "core/base/clock.h"
@@ -33,9 +33,9 @@ static err await(struct waiting *w, bool *ret_has_place, int *ret_code)
     const struct visitor_verdict *verdict = visitor_verdict(w->visitor);
     *ret_has_place = false;
     while (!verdict->has_come) {
-        const struct roster roster = visitor_roster(w->visitor);
-        *ret_has_place = roster.count[cluster->job] > cluster->task;
-        if (*ret_has_place) return cluster_move(cluster, &roster);
+        const struct membership membership = visitor_membership(w->visitor);
+        *ret_has_place = membership.count[cluster->job] > cluster->task;
+        if (*ret_has_place) return cluster_resize(cluster, &membership);
         TRY(check_ps(w, w->run->flags.limits.restart_ms));
         visitor_poll(w->visitor, LOOK_MS);
     }
@@ -55,7 +55,7 @@ static err visit(struct waiting *w, bool *ret_has_place, int *ret_code)
     TRY(visitor_open(&options, &w->visitor));
     TRY(visitor_wait_up(w->visitor, w->run->flags.limits.start_ms));
     w->seen_ms = clock_ms();
-    const int count = visitor_roster(w->visitor).count[cluster->job];
+    const int count = visitor_membership(w->visitor).count[cluster->job];
     if (count <= cluster->task)
         log_line(LOG_INFO, "waits for a place: %d of %d %s take part (dtrain help scale)", count,
                  cluster_room(cluster, cluster->job), cluster->job == JOB_PS ? "ps" : "workers");

@@ -8,7 +8,7 @@
 #include "cmd/registry/registry.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/cluster/task/listen.h"
+#include "core/cluster/runner/listen.h"
 #include "net/address.h"
 #include "net/coordinator/coordinator.h"
 
@@ -54,9 +54,9 @@ static err open_address(struct run *run, const char **ret)
 
 static void report(const struct cluster_spec *cluster, const char *address)
 {
-    const struct roster now = cluster_roster(cluster);
-    char moved[ROSTER_TEXT_MAX] = "";
-    if (now.moves) roster_text(&now, moved);
+    const struct membership now = cluster_membership(cluster);
+    char moved[MEMBERSHIP_TEXT_MAX] = "";
+    if (now.moves) membership_text(&now, moved);
     log_line(LOG_INFO, "found all %s of cluster %s%s%s%s%s", now.moves ? "ps" : "tasks",
              cluster->name, now.moves ? ", which has moved to " : "", moved,
              address ? "; listens at " : "", address ? address : "");

@@ -19,7 +19,7 @@ enum {
     NOTE_MS = 10000,
     SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
     FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task writes its place again before */
-    ROSTERS_MAX = 64,                   /* that take a place away again */
+    MEMBERSHIPS_MAX = 64,               /* that take a place away again */
     LACKING_MAX = 3,                    /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
@@ -35,7 +35,7 @@ struct registry {
     int room[JOB_COUNT];          /* places that there may be */
     int wanted;                   /* place; -1: any */
     enum place place;
-    struct roster first; /* as our words have it; of no tasks: there are none */
+    struct membership first; /* as our words have it; of no tasks: there are none */
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */
     uint64_t joined_ms;
@@ -48,14 +48,14 @@ struct registry {
     struct log_limit unanswered;
     uint64_t began_ms, noted_ms; /* of waiting */
     uint64_t looked_ms, found;   /* first, and the moves that were found then */
-    bool has_seen_move;
+    bool has_seen_resize;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wakes;
     bool is_over, is_asked; /* where somebody is, since the thread looked */
     bool is_due;            /* there is something to say */
     bool is_lost;           /* another task has its place */
-    struct roster now;
+    struct membership now;
     char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
 };
 
@@ -117,17 +117,17 @@ void registry_leave_at_once(void)
     if (opened) coordinator_close(opened->coordinator);
 }
 
-static struct roster roster_now(struct registry *r)
+static struct membership membership_now(struct registry *r)
 {
     pthread_mutex_lock(&r->lock);
-    const struct roster now = r->now;
+    const struct membership now = r->now;
     pthread_mutex_unlock(&r->lock);
     return now;
 }
 
 static int count_of(struct registry *r, enum job job)
 {
-    return roster_now(r).count[job];
+    return membership_now(r).count[job];
 }
 
 static const char *key_of(const struct registry *r, enum job job, int task, char ret[KEY_BYTES])
@@ -170,25 +170,26 @@ static void note_address(struct registry *r, enum job job, int task, const char 
 /* Those of no moves that say the same. Who has joined the others outweighs all who have not. */
 enum { VOTES_MAX = 8, JOINED_WEIGHT = 1 << 16 };
 struct vote {
-    struct roster roster;
+    struct membership membership;
     int weight;
     enum job job; /* the first of them */
     int task;
     char address[ADDRESS_MAX];
 };
 
-/* What the values of places say of the roster. */
-struct rosters {
-    struct roster latest;
+/* What the values of places say of the membership. */
+struct memberships {
+    struct membership latest;
     struct vote votes[VOTES_MAX];
     int count;
     bool is_under_way; /* somebody has joined, without whom there are no moves */
 };
 
-static struct vote *vote_of(struct rosters *rosters, const struct roster *roster)
+static struct vote *vote_of(struct memberships *memberships, const struct membership *membership)
 {
-    for (int i = 0; i < rosters->count; i++)
-        if (roster_is_same(&rosters->votes[i].roster, roster)) return &rosters->votes[i];
+    for (int i = 0; i < memberships->count; i++)
+        if (membership_is_same(&memberships->votes[i].membership, membership))
+            return &memberships->votes[i];
     return NULL;
 }
 
@@ -197,13 +198,14 @@ static bool is_before(enum job job, int task, const struct vote *v)
     return job < v->job || (job == v->job && task < v->task);
 }
 
-static void take_vote(struct rosters *rosters, enum job job, int task, const struct named_place *p)
+static void take_vote(struct memberships *memberships, enum job job, int task,
+                      const struct named_place *p)
 {
-    struct vote *v = vote_of(rosters, &p->roster);
+    struct vote *v = vote_of(memberships, &p->membership);
     const bool is_new = !v;
-    if (is_new && rosters->count == VOTES_MAX) return;
-    if (is_new) v = &rosters->votes[rosters->count++];
-    if (is_new) *v = (struct vote){.roster = p->roster};
+    if (is_new && memberships->count == VOTES_MAX) return;
+    if (is_new) v = &memberships->votes[memberships->count++];
+    if (is_new) *v = (struct vote){.membership = p->membership};
     v->weight += p->has_joined ? JOINED_WEIGHT : 1;
     if (!is_new && !is_before(job, task, v)) return;
     v->job = job;
@@ -219,27 +221,30 @@ static bool has_words(const struct registry *r)
 /* What is no place of this cluster is somebody's slip. Who says another number of tasks is none of
  * those that are waited for. */
 static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
-                       struct rosters *rosters)
+                       struct memberships *memberships)
 {
     char *end;
     struct named_place place;
     const long task = strtol(entry->name, &end, 10);
     if (*end || end == entry->name || task < 0 || task >= r->room[job]) return;
     if (!named_place_read(entry->value, &place)) return;
-    const bool is_later = place.roster.moves > rosters->latest.moves;
-    if (is_later || !rosters->latest.count[JOB_PS]) rosters->latest = place.roster;
-    rosters->is_under_way |= place.has_joined || place.roster.moves > 0;
-    if (!place.roster.moves) take_vote(rosters, job, (int)task, &place);
-    const bool is_alike = place.roster.moves || roster_is_same(&place.roster, &r->first);
+    const bool is_later = place.membership.moves > memberships->latest.moves;
+    if (is_later || !memberships->latest.count[JOB_PS]) memberships->latest = place.membership;
+    memberships->is_under_way |= place.has_joined || place.membership.moves > 0;
+    if (!place.membership.moves) take_vote(memberships, job, (int)task, &place);
+    const bool is_alike =
+        place.membership.moves || membership_is_same(&place.membership, &r->first);
     if (is_alike || r->has_joined || !has_words(r)) note_address(r, job, (int)task, place.address);
 }
 
-static const struct vote *heaviest_other(const struct registry *r, const struct rosters *rosters)
+static const struct vote *heaviest_other(const struct registry *r,
+                                         const struct memberships *memberships)
 {
     const struct vote *most = NULL;
-    for (int i = 0; i < rosters->count; i++) {
-        const struct vote *v = &rosters->votes[i];
-        if (!roster_is_same(&v->roster, &r->first) && (!most || v->weight > most->weight)) most = v;
+    for (int i = 0; i < memberships->count; i++) {
+        const struct vote *v = &memberships->votes[i];
+        if (!membership_is_same(&v->membership, &r->first) && (!most || v->weight > most->weight))
+            most = v;
     }
     return most;
 }
@@ -254,13 +259,14 @@ static bool is_undecided(struct registry *r)
 
 /* Words say how a job begins: once it has moved, they may be those of any time. The most are
  * right, and who says something else is refused. */
-static err agree(struct registry *r, struct rosters *rosters)
+static err agree(struct registry *r, struct memberships *memberships)
 {
     char theirs[NAMED_TASKS_BYTES], ours[NAMED_TASKS_BYTES], name[TASK_NAME_MAX];
-    const struct vote *other = heaviest_other(r, rosters), *own = vote_of(rosters, &r->first);
+    const struct vote *other = heaviest_other(r, memberships),
+                      *own = vote_of(memberships, &r->first);
     const bool has_vote = r->options.address && r->place == PLACE_NONE;
     const int weight = (own ? own->weight : 0) + has_vote;
-    const bool is_open = has_words(r) && !rosters->latest.moves && other;
+    const bool is_open = has_words(r) && !memberships->latest.moves && other;
     const bool is_tie = is_open && weight == other->weight;
     r->is_undecided = is_tie && is_undecided(r);
     if (!is_tie) r->differs_ms = 0;
@@ -268,7 +274,7 @@ static err agree(struct registry *r, struct rosters *rosters)
     if (is_tie && own && is_before(own->job, own->task, other)) return OK;
     return fail(ERR_INPUT, "cluster %s: %s at %s says --tasks=%s, this task --tasks=%s",
                 r->cluster->name, task_name(other->job, other->task, name), other->address,
-                named_tasks_text(&other->roster, theirs), named_tasks_text(&r->first, ours));
+                named_tasks_text(&other->membership, theirs), named_tasks_text(&r->first, ours));
 }
 
 /* Before all have been found a place that is free again is empty; later it is where the task was
@@ -288,13 +294,13 @@ static err list(struct registry *r, enum job job, struct arena *arena,
     return ask_for_list(r, folder, arena, ret, ret_count);
 }
 
-static err look_at(struct registry *r, enum job job, struct rosters *rosters)
+static err look_at(struct registry *r, enum job job, struct memberships *memberships)
 {
     struct arena arena = {0};
     struct coordinator_entry *entries;
     int count;
     const err e = list(r, job, &arena, &entries, &count);
-    for (int i = 0; !e && i < count; i++) read_place(r, job, &entries[i], rosters);
+    for (int i = 0; !e && i < count; i++) read_place(r, job, &entries[i], memberships);
     arena_free(&arena);
     return e;
 }
@@ -312,23 +318,23 @@ static void note_free(struct registry *r)
 /* Whoever has joined hears of moves from its peers. */
 static err look(struct registry *r)
 {
-    struct rosters rosters = {.latest = r->first};
+    struct memberships memberships = {.latest = r->first};
     if (!r->has_joined) forget_addresses(r);
-    for (enum job job = 0; job <= r->last_job; job++) TRY(look_at(r, job, &rosters));
+    for (enum job job = 0; job <= r->last_job; job++) TRY(look_at(r, job, &memberships));
     if (r->has_joined) return OK;
     note_free(r);
-    r->is_under_way = rosters.is_under_way;
-    r->now = rosters.latest;
+    r->is_under_way = memberships.is_under_way;
+    r->now = memberships.latest;
     if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.moves;
-    r->has_seen_move |= r->now.moves > r->found;
-    return agree(r, &rosters);
+    r->has_seen_resize |= r->now.moves > r->found;
+    return agree(r, &memberships);
 }
 
 /* What tasks say that were killed stands for a while; all that are started again together begin by
  * their words. */
 static bool lives(const struct registry *r)
 {
-    return !r->now.moves || r->has_seen_move || clock_ms() - r->looked_ms >= SURE_MS;
+    return !r->now.moves || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
 }
 
 /* ---- the place ---- */
@@ -353,7 +359,7 @@ static bool may_claim(const struct registry *r, int task)
  * a moment behind, will have. */
 static err claim_one(struct registry *r, int task, bool *ret_is_ours)
 {
-    struct named_place place = {.roster = r->has_joined ? roster_now(r) : r->first};
+    struct named_place place = {.membership = r->has_joined ? membership_now(r) : r->first};
     char key[KEY_BYTES], value[NAMED_PLACE_BYTES];
     place.has_joined = r->has_joined && clock_ms() - r->joined_ms >= FREE_MS;
     snprintf(place.address, sizeof place.address, "%s", r->options.address);
@@ -426,8 +432,8 @@ static err claim_again(struct registry *r)
     return OK;
 }
 
-/* What stands at our place is written each time: where the job has moved, it is another roster; and
- * somebody may have removed it, though the lease is ours still. */
+/* What stands at our place is written each time: where the job has moved, it is another membership;
+ * and somebody may have removed it, though the lease is ours still. */
 static err renew(struct registry *r)
 {
     bool has_lost = false, is_ours = true;
@@ -556,7 +562,7 @@ static err take_place(struct registry *r)
  * knows by itself which workers it lacks. */
 static bool lacks(struct registry *r, char ret[LACKING_BYTES])
 {
-    const struct roster *now = &r->now;
+    const struct membership *now = &r->now;
     int count = 0;
     size_t used = (size_t)snprintf(ret, LACKING_BYTES, "waits for");
     for (enum job job = 0; job <= (now->moves ? JOB_PS : r->last_job); job++)
@@ -597,15 +603,15 @@ static err find_once(struct registry *r)
     return wait_for_others(r);
 }
 
-/* Again where its place was one of a former run's roster, or was lost meanwhile. */
+/* Again where its place was one of a former run's membership, or was lost meanwhile. */
 static err find_all(struct registry *r)
 {
-    for (int found = 0; found < ROSTERS_MAX; found++) {
+    for (int found = 0; found < MEMBERSHIPS_MAX; found++) {
         TRY(find_once(r));
         if (has_place(r)) return OK;
     }
     return fail(ERR_TIMEOUT, "cluster %s: each place that was taken was lost again, %d times",
-                r->cluster->name, ROSTERS_MAX);
+                r->cluster->name, MEMBERSHIPS_MAX);
 }
 
 static err open_addresses(struct registry *r)
@@ -632,7 +638,7 @@ static bool has_lost(void *registry)
 static err tell_cluster(struct registry *r, struct arena *arena)
 {
     struct cluster_spec *cluster = r->cluster;
-    TRY(cluster_move(cluster, &r->now));
+    TRY(cluster_resize(cluster, &r->now));
     for (enum job job = 0; job < JOB_COUNT; job++)
         for (int task = 0; task < r->now.count[job]; task++) {
             const char *address = r->address[job][task];
@@ -651,7 +657,7 @@ static err join(struct registry *r, struct arena *arena)
     TRY(tell_cluster(r, arena));
     r->has_joined = true;
     r->joined_ms = clock_ms();
-    if (r->now.moves) registry_moved(r);
+    if (r->now.moves) registry_resized(r);
     TRY(thread_start(&r->thread, keep_place, r));
     r->has_thread = true;
     return OK;
@@ -665,7 +671,7 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
     r->cluster = o->cluster;
     r->last_job = o->only_ps ? JOB_PS : JOB_WORKER;
     r->wanted = o->cluster->task;
-    r->first = r->now = cluster_roster(o->cluster);
+    r->first = r->now = cluster_membership(o->cluster);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->wakes, NULL);
     const err e = join(r, arena);
@@ -676,11 +682,11 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
     return e;
 }
 
-void registry_moved(struct registry *r)
+void registry_resized(struct registry *r)
 {
     if (!r) return;
     pthread_mutex_lock(&r->lock);
-    r->now = cluster_roster(r->cluster);
+    r->now = cluster_membership(r->cluster);
     r->is_due = r->is_asked = true;
     pthread_cond_signal(&r->wakes);
     pthread_mutex_unlock(&r->lock);

@@ -2,11 +2,11 @@
  *
  * A task takes a place of its job at the coordinator (CLUSTER/worker/1) by claiming its key, with
  * its address and what it says of the cluster for a value, and waits until all places are taken.
- * The roster (roster.h) says how many places there are. At first it is that of --tasks, which all
- * must say alike: who says something else than those that have joined, or than most, is refused.
- * When the job moves, the value of each task says the new one; whoever comes goes by that of the
- * most moves that it finds, and waits for a place where that has none that is free. It takes but
- * the parameter servers to be found then: the job is under way.
+ * The membership (membership.h) says how many places there are. At first it is that of --tasks,
+ * which all must say alike: who says something else than those that have joined, or than most, is
+ * refused. When the job moves, the value of each task says the new one; whoever comes goes by that
+ * of the most moves that it finds, and waits for a place where that has none that is free. It takes
+ * but the parameter servers to be found then: the job is under way.
  *
  * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
  * later at the latest. So a task that is started again, on whatever host, takes the place of the
@@ -30,12 +30,12 @@ struct registry_options { /* borrowed to the end */
 
 struct registry;
 
-/* Sets task, hosts (in the arena), roster and find of the cluster. ERR_INPUT: the others say
+/* Sets task, hosts (in the arena), membership and find of the cluster. ERR_INPUT: the others say
  * something else of the cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names who did
  * not come. */
 err registry_join(const struct registry_options *, struct arena *, struct registry **ret);
-void registry_moved(struct registry *); /* the cluster has another roster; NULL is fine */
-void registry_leave(struct registry *); /* gives up the place; NULL is fine */
+void registry_resized(struct registry *); /* the cluster has another membership; NULL is fine */
+void registry_leave(struct registry *);   /* gives up the place; NULL is fine */
 /* The same of whichever there is, in a thread of its own, where the process ends right after it
  * whatever the others do (tasks_end_by). */
 void registry_leave_at_once(void);

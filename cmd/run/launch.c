@@ -120,17 +120,17 @@ static uint64_t end_well_limit_ms(const struct launch *launch)
 
 /* ---- who takes part ---- */
 
-void launch_tell_roster(const struct roster *r)
+void launch_tell_membership(const struct membership *r)
 {
-    fprintf(stderr, "%c %llu %d %d\n", ROSTER_LINE_MARK, (unsigned long long)r->moves,
+    fprintf(stderr, "%c %llu %d %d\n", MEMBERSHIP_LINE_MARK, (unsigned long long)r->moves,
             r->count[JOB_PS], r->count[JOB_WORKER]);
 }
 
-static void hear_roster(void *context, const char *line, size_t count)
+static void hear_membership(void *context, const char *line, size_t count)
 {
     struct launch *launch = context;
-    char text[ROSTER_TEXT_MAX];
-    struct roster r;
+    char text[MEMBERSHIP_TEXT_MAX];
+    struct membership r;
     unsigned long long moves;
     snprintf(text, sizeof text, "%.*s", (int)count, line);
     if (sscanf(text + 1, "%llu %d %d", &moves, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3) return;
@@ -142,7 +142,7 @@ static void hear_roster(void *context, const char *line, size_t count)
 
 static bool has_place(const struct launch *launch, const struct child *child)
 {
-    return child->task < launch->roster.count[child->job];
+    return child->task < launch->membership.count[child->job];
 }
 
 /* The address of a task that has ended is to be taken again, that of a worker anywhere. */
@@ -177,7 +177,7 @@ static const char *where_text(const struct launch *launch)
         text = arena_format(&run->arena,
                             "by ssh on %d host%s, ports from %d on, --ps_hosts=", run->slots.hosts,
                             run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
-    for (int i = 0; i < launch->roster.count[JOB_PS]; i++)
+    for (int i = 0; i < launch->membership.count[JOB_PS]; i++)
         text = arena_format(&run->arena, "%s%s%s", text, i ? "," : "", launch->children[i].address);
     return text;
 }
@@ -185,17 +185,17 @@ static const char *where_text(const struct launch *launch)
 /* "started 2 ps and 1 worker on this host, --ps_hosts=..." */
 static void tell_tasks(const struct launch *launch, const char *what)
 {
-    const int *count = launch->roster.count;
+    const int *count = launch->membership.count;
     log_line(LOG_INFO, "%s %d ps and %d worker%s %s", what, count[JOB_PS], count[JOB_WORKER],
              count[JOB_WORKER] == 1 ? "" : "s", where_text(launch));
 }
 
 /* One that is about to leave, and has a place again before it has, is started when it has. */
-static void follow_roster(struct launch *launch)
+static void follow_membership(struct launch *launch)
 {
-    if (launch->wanted.moves <= launch->roster.moves) return;
-    const bool other_ps = launch->wanted.count[JOB_PS] != launch->roster.count[JOB_PS];
-    launch->roster = launch->wanted;
+    if (launch->wanted.moves <= launch->membership.moves) return;
+    const bool other_ps = launch->wanted.count[JOB_PS] != launch->membership.count[JOB_PS];
+    launch->membership = launch->wanted;
     for (int i = 0; i < launch->count; i++) {
         struct child *child = &launch->children[i];
         child->leaves |= is_alive(child) && !has_place(launch, child);
@@ -338,7 +338,7 @@ static void attend(struct launch *launch)
         }
         poll(fds, (nfds_t)count, enforce_limits(launch));
         pass_all(launch);
-        follow_roster(launch);
+        follow_membership(launch);
         read_signals(launch);
     }
     pass_all(launch);
@@ -437,7 +437,7 @@ static err launch_open(struct launch *launch, struct run *run)
     const int count = ps_room + worker_room;
     *launch = (struct launch){.run = run,
                               .room = {ps_room, worker_room},
-                              .roster = {0, {ps, workers}},
+                              .membership = {0, {ps, workers}},
                               .signals = -1,
                               .spec_fd = -1};
     TRY(task_descriptors_check_local(ps, workers));
@@ -470,9 +470,9 @@ static err start_all(struct launch *launch)
 {
     for (int i = 0; i < launch->count; i++)
         if (has_place(launch, &launch->children[i])) TRY(start_one(launch, &launch->children[i]));
-    launch->children[0].err.hear = hear_roster;
+    launch->children[0].err.hear = hear_membership;
     launch->children[0].err.context = launch;
-    launch->children[0].err.mark = ROSTER_LINE_MARK;
+    launch->children[0].err.mark = MEMBERSHIP_LINE_MARK;
     report_version(launch->run);
     tell_tasks(launch, "started");
     return OK;

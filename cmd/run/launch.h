@@ -16,7 +16,7 @@ struct child {
     const char *prefix;
     const struct host_slot *slot; /* where ssh starts it; NULL: here */
     const char *address;          /* in the lists; here with port 0: it takes any when it starts */
-    bool leaves;                  /* the roster has no place for it: it ends by itself */
+    bool leaves;                  /* the membership has no place for it: it ends by itself */
     int control;   /* the writing end of what ssh reads, for letters (cmd/launch/keeper.h), or -1 */
     int listen_fd; /* until the task has it, then -1 */
     pid_t pid;     /* 0: not started, or ended */
@@ -27,25 +27,25 @@ struct launch {
     struct run *run;
     struct child *children; /* [count] with room for tasks to come, parameter servers first */
     int count, alive;
-    int room[JOB_COUNT];          /* of them, by job */
-    struct roster roster, wanted; /* who takes part; as ps/0 said last */
-    const char *hosts[JOB_COUNT]; /* as the flags have them */
-    int signals;                  /* signalfd */
-    sigset_t old_mask;            /* of the tasks */
-    int spec_fd;                  /* a copy of a spec that came on standard input, or -1 */
-    int code;                     /* of the first task that failed */
-    int caught;                   /* the last signal to end, or 0 */
-    uint64_t failed_ms, stop_ms;  /* when the first task failed, when all were asked to end; 0 */
-    uint64_t ask_ms;              /* from failed_ms until the others are asked to end */
-    uint64_t limit_ms;            /* from stop_ms until they are ended */
+    int room[JOB_COUNT];                  /* of them, by job */
+    struct membership membership, wanted; /* who takes part; as ps/0 said last */
+    const char *hosts[JOB_COUNT];         /* as the flags have them */
+    int signals;                          /* signalfd */
+    sigset_t old_mask;                    /* of the tasks */
+    int spec_fd;                          /* a copy of a spec that came on standard input, or -1 */
+    int code;                             /* of the first task that failed */
+    int caught;                           /* the last signal to end, or 0 */
+    uint64_t failed_ms, stop_ms; /* when the first task failed, when all were asked to end; 0 */
+    uint64_t ask_ms;             /* from failed_ms until the others are asked to end */
+    uint64_t limit_ms;           /* from stop_ms until they are ended */
 };
 
 /* A spec from standard input can be read once: keeps a copy for the workers. */
 err launch_keep_spec(struct launch *);
 
-/* A line of ps/0 that is for the launcher, which starts whoever is new in the roster. */
-enum { ROSTER_LINE_MARK = 1 };
-void launch_tell_roster(const struct roster *);
+/* A line of ps/0 that is for the launcher, which starts whoever is new in the membership. */
+enum { MEMBERSHIP_LINE_MARK = 1 };
+void launch_tell_membership(const struct membership *);
 
 /* Starts the task of a child that has its name and its listening socket. */
 err launch_start(struct launch *, struct child *);

@@ -460,11 +460,11 @@ const struct hook hook_progress = {
            [OCCASION_END] = end},
 };
 
-struct worker_task_options worker_options_of(const struct run *run, struct loop *loop,
-                                             struct task_devices *devices,
-                                             struct progress *progress)
+struct runner_worker_options worker_options_of(const struct run *run, struct loop *loop,
+                                               struct task_devices *devices,
+                                               struct progress *progress)
 {
-    return (struct worker_task_options){
+    return (struct runner_worker_options){
         .task = task_options_of(run, loop),
         .spec = &run->spec,
         .device = &devices->device,

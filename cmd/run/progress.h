@@ -13,7 +13,7 @@
 
 #include "cmd/run/task_parts.h"
 #include "core/base/log.h"
-#include "core/cluster/task/worker.h"
+#include "core/cluster/runner/runner_worker.h"
 
 struct progress {
     const struct run *run;
@@ -46,8 +46,8 @@ void progress_close(struct progress *); /* a zeroed one is fine */
 extern const struct hook hook_progress; /* its state is a struct progress */
 
 /* The worker with its devices and its progress; all are borrowed. */
-struct worker_task_options worker_options_of(const struct run *, struct loop *,
-                                             struct task_devices *, struct progress *);
+struct runner_worker_options worker_options_of(const struct run *, struct loop *,
+                                               struct task_devices *, struct progress *);
 
 enum { COUNT_TEXT_MAX = 32 };
 /* 1234567 -> "1,234,567" */

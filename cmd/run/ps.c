@@ -9,7 +9,7 @@
 #include "cmd/run/task_parts.h"
 #include "core/cluster/description/ports.h"
 #include "cmd/run/descriptors.h"
-#include "core/cluster/task/ps.h"
+#include "core/cluster/runner/runner_ps.h"
 
 struct serving {
     struct run *run;
@@ -22,8 +22,8 @@ struct serving {
 static err run_task(struct serving *s, struct task *task)
 {
     TRY(tasks_run(&task, 1));
-    s->next.roster = task->moves_to;
-    if (!task_has_moved(task)) s->code = report_verdict(task);
+    s->next.membership = task->resizes_to;
+    if (!task_has_resized(task)) s->code = report_verdict(task);
     return OK;
 }
 
@@ -31,9 +31,9 @@ static err run_task(struct serving *s, struct task *task)
 static err move(struct serving *s)
 {
     const struct run *run = s->run;
-    TRY(run_move(s->run, &s->next));
+    TRY(run_resize(s->run, &s->next));
     if (s->next.goes_on && run->cluster.task == 0 && run->flags.launched != LAUNCHED_NO)
-        launch_tell_roster(&s->next.roster);
+        launch_tell_membership(&s->next.membership);
     return OK;
 }
 
@@ -58,18 +58,18 @@ static err keep_socket(const char *bind, char ret[ADDRESS_MAX])
     return OK;
 }
 
-static err serve_in_roster(struct serving *s)
+static err serve_in_membership(struct serving *s)
 {
     struct task_options options = task_options_of(s->run, s->loop);
     char socket[ADDRESS_MAX] = "";
-    struct ps_task *ps;
+    struct runner_ps *ps;
     TRY(keep_socket(options.listen, socket));
     if (socket[0]) options.listen = socket;
     options.listens = listens;
     options.listens_context = s;
-    TRY(ps_task_open(&options, &s->device, &ps));
-    const err e = run_task(s, ps_task_task(ps));
-    ps_task_close(ps);
+    TRY(runner_ps_open(&options, &s->device, &ps));
+    const err e = run_task(s, runner_ps_task(ps));
+    runner_ps_close(ps);
     return e ? e : move(s);
 }
 
@@ -77,7 +77,7 @@ static err serve(struct serving *s)
 {
     err e;
     TRY(open_device(s->run, &s->device));
-    do e = serve_in_roster(s); /* ends: a turn more for each time that somebody has it moved */
+    do e = serve_in_membership(s); /* ends: a turn more for each time that somebody has it moved */
     while (!e && s->next.goes_on);
     device_close(&s->device);
     return e;

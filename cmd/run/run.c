@@ -19,7 +19,7 @@
 #include "cmd/run/settings.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
-#include "core/cluster/task/task.h"
+#include "core/cluster/runner/task.h"
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
 #include "net/coordinator/coordinator.h"
@@ -279,7 +279,7 @@ static void prepare(const struct run *run)
     tasks_prepare();
 }
 
-bool run_is_fed(const struct run *run)
+bool run_has_remote_input(const struct run *run)
 {
     return run_kind(run) == RUN_WORKER && spec_is_in_graph(&run->spec);
 }
@@ -288,7 +288,7 @@ bool run_is_fed(const struct run *run)
 static bool opens_data(const struct run *run)
 {
     const enum run_kind kind = run_kind(run);
-    return run->has_spec && kind != RUN_LAUNCHER && kind != RUN_PS && !run_is_fed(run);
+    return run->has_spec && kind != RUN_LAUNCHER && kind != RUN_PS && !run_has_remote_input(run);
 }
 
 int cmd_run(int argc, char **argv)

@@ -2,7 +2,7 @@
  * roles, the same code. */
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
-#include "core/cluster/task/ps.h"
+#include "core/cluster/runner/runner_ps.h"
 
 struct single {
     struct run *run;
@@ -24,25 +24,26 @@ static void name_tasks(struct single *s)
     s->ps_cluster.job = JOB_PS;
 }
 
-static err run_both(struct single *s, struct ps_task *ps, struct worker_task *worker, int *ret_code)
+static err run_both(struct single *s, struct runner_ps *ps, struct runner_worker *worker,
+                    int *ret_code)
 {
-    struct task *tasks[] = {ps_task_task(ps), worker_task_task(worker)};
+    struct task *tasks[] = {runner_ps_task(ps), runner_worker_task(worker)};
     TRY(tasks_run(tasks, 2));
     *ret_code = report_verdict(tasks[1]);
     /* The last update was queued on a GPU, and nobody has heard of it since. */
     if (*ret_code == EXIT_DONE) TRY(s->devices.device.kernels->synchronize(&s->devices.device));
-    return worker_task_end(worker);
+    return runner_worker_end(worker);
 }
 
-static err run_worker_beside(struct single *s, struct ps_task *ps, int *ret_code)
+static err run_worker_beside(struct single *s, struct runner_ps *ps, int *ret_code)
 {
-    struct worker_task_options options =
+    struct runner_worker_options options =
         worker_options_of(s->run, s->loop, &s->devices, &s->progress);
-    struct worker_task *worker;
+    struct runner_worker *worker;
     options.task.transport = TRANSPORT_INPROC;
-    TRY(worker_task_open(&options, &worker));
+    TRY(runner_worker_open(&options, &worker));
     err e = run_both(s, ps, worker, ret_code);
-    worker_task_close(worker);
+    runner_worker_close(worker);
     return e;
 }
 
@@ -52,10 +53,10 @@ static err run_parts(struct single *s, int *ret_code)
     options.cluster = &s->ps_cluster;
     options.transport = TRANSPORT_INPROC;
     options.fingerprint = s->run->spec.as_written; /* as a ps that opens no data knows it */
-    struct ps_task *ps;
-    TRY(ps_task_open(&options, &s->devices.device, &ps));
+    struct runner_ps *ps;
+    TRY(runner_ps_open(&options, &s->devices.device, &ps));
     err e = run_worker_beside(s, ps, ret_code);
-    ps_task_close(ps);
+    runner_ps_close(ps);
     return e;
 }
 

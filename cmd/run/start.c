@@ -11,7 +11,7 @@
 #include "cmd/run/launch.h"
 #include "core/base/files/url.h"
 #include "core/base/log.h"
-#include "core/cluster/task/task.h"
+#include "core/cluster/runner/task.h"
 #include "kernels/kernels.h"
 
 static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
@@ -63,8 +63,8 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     words->at[words->count++] = word;
 }
 
-/* What add_roster says, of now. */
-static bool is_of_roster(const struct field *flag)
+/* What add_membership says, of now. */
+static bool is_of_membership(const struct field *flag)
 {
     return strcmp(flag->name, "ps") == 0 || strcmp(flag->name, "workers") == 0;
 }
@@ -75,19 +75,20 @@ static void add_given(struct words *words, struct run *run, enum run_kind task)
     const unsigned both = RUN_LAUNCHER | task;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++) {
         const bool is_for_both = !flag->takers || (flag->takers & both) == both;
-        if (is_for_both && !is_of_roster(flag) &&
+        if (is_for_both && !is_of_membership(flag) &&
             flags_given(&run_flags_object, run->argc, run->argv, flag->name))
             add_flag(words, &run->arena, flag, &run->flags);
     }
 }
 
-static void add_roster(struct words *words, struct arena *arena, const struct roster *roster)
+static void add_membership(struct words *words, struct arena *arena,
+                           const struct membership *membership)
 {
-    words->at[words->count++] = arena_format(arena, "--ps=%d", roster->count[JOB_PS]);
-    words->at[words->count++] = arena_format(arena, "--workers=%d", roster->count[JOB_WORKER]);
-    if (!roster->moves) return;
+    words->at[words->count++] = arena_format(arena, "--ps=%d", membership->count[JOB_PS]);
+    words->at[words->count++] = arena_format(arena, "--workers=%d", membership->count[JOB_WORKER]);
+    if (!membership->moves) return;
     words->at[words->count++] =
-        arena_format(arena, "--moves=%llu", (unsigned long long)roster->moves);
+        arena_format(arena, "--moves=%llu", (unsigned long long)membership->moves);
 }
 
 /* Those of Hadoop: to others nothing goes that could be used again. */
@@ -118,7 +119,7 @@ static char **command_line(struct launch *launch, const struct child *child)
     words.at[words.count++] = arena_format(arena, "--task_index=%d", child->task);
     words.at[words.count++] = arena_format(arena, "--ps_hosts=%s", launch->hosts[JOB_PS]);
     words.at[words.count++] = arena_format(arena, "--worker_hosts=%s", launch->hosts[JOB_WORKER]);
-    add_roster(&words, arena, &launch->roster);
+    add_membership(&words, arena, &launch->membership);
     if (!child->slot)
         words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);

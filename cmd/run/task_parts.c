@@ -168,16 +168,17 @@ bool job_had_ended(const struct run *run)
     return true;
 }
 
-err run_move(struct run *run, struct next_life *next)
+err run_resize(struct run *run, struct next_life *next)
 {
-    char text[ROSTER_TEXT_MAX];
+    char text[MEMBERSHIP_TEXT_MAX];
     next->goes_on = false;
-    if (!next->roster.count[JOB_PS]) return OK;
-    TRY(cluster_move(&run->cluster, &next->roster));
+    if (!next->membership.count[JOB_PS]) return OK;
+    TRY(cluster_resize(&run->cluster, &next->membership));
     next->goes_on = cluster_has_place(&run->cluster);
-    registry_moved(run->registry);
+    registry_resized(run->registry);
     if (!next->goes_on)
-        log_line(LOG_INFO, "ends: the job goes on with %s", roster_text(&next->roster, text));
+        log_line(LOG_INFO, "ends: the job goes on with %s",
+                 membership_text(&next->membership, text));
     return OK;
 }
 

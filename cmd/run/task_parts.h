@@ -37,11 +37,11 @@ bool job_had_ended(const struct run *);
 
 /* What becomes of this process as a task of it has ended, and is closed. */
 struct next_life {
-    struct roster roster; /* of no tasks: there is none */
-    bool goes_on;         /* another task, in that roster */
+    struct membership membership; /* of no tasks: there is none */
+    bool goes_on;                 /* another task, in that membership */
 };
 /* The cluster as it is from then on; a task that has no place in it says so. ERR_INPUT. */
-err run_move(struct run *, struct next_life *);
+err run_resize(struct run *, struct next_life *);
 
 /* Which program writes the lines below, for whoever reads them later: once, as soon as it can do
  * what it is asked to. Tasks of a launcher are the same one. */

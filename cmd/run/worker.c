@@ -3,9 +3,9 @@
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "cmd/run/descriptors.h"
-#include "core/cluster/task/feed/fed.h"
-#include "core/cluster/task/feed/feeder.h"
-#include "core/cluster/task/listen.h"
+#include "core/cluster/runner/feed/remote_input.h"
+#include "core/cluster/runner/feed/feeder.h"
+#include "core/cluster/runner/listen.h"
 
 static void turn_away(void *context, struct link *link)
 {
@@ -28,13 +28,13 @@ static bool came_too_late(const struct run *run, const struct task *task)
            job_had_ended(run);
 }
 
-static err run_task(const struct run *run, struct worker_task *worker, int *ret_code)
+static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code)
 {
-    struct task *task = worker_task_task(worker);
+    struct task *task = runner_worker_task(worker);
     TRY(tasks_run(&task, 1));
-    if (task_has_moved(task)) return OK;
+    if (task_has_resized(task)) return OK;
     *ret_code = came_too_late(run, task) ? EXIT_DONE : report_verdict(task);
-    return worker_task_end(worker);
+    return runner_worker_end(worker);
 }
 
 /* Where the chief reads for all, it is called at its address, which is its feeder's; the others
@@ -44,7 +44,7 @@ struct work {
     struct loop *loop;
     struct listener *address; /* NULL: the feeder has it */
     struct feeder *feeder;
-    struct fed *fed;
+    struct remote_input *remote_input;
     struct task_devices devices;
     struct progress progress;
     uint64_t last_step;
@@ -66,26 +66,28 @@ static err open_address(struct work *w)
 static err open_feed(struct work *w)
 {
     const struct task_options options = task_options_of(w->run, w->loop);
-    return run_is_fed(w->run) ? fed_open(&options, &w->run->spec, &w->fed) : OK;
+    return run_has_remote_input(w->run)
+               ? remote_input_open(&options, &w->run->spec, &w->remote_input)
+               : OK;
 }
 
 static err train(struct work *w)
 {
-    struct worker_task *worker = NULL;
-    struct worker_task_options options =
+    struct runner_worker *worker = NULL;
+    struct runner_worker_options options =
         worker_options_of(w->run, w->loop, &w->devices, &w->progress);
     options.feeder = w->feeder;
-    options.fed = w->fed;
+    options.remote_input = w->remote_input;
     options.last_step = &w->last_step;
-    err e = worker_task_open(&options, &worker);
+    err e = runner_worker_open(&options, &worker);
     if (!e) e = run_task(w->run, worker, &w->code);
-    w->next.roster = e ? (struct roster){0} : worker_task_task(worker)->moves_to;
-    worker_task_close(worker);
-    return e ? e : run_move(w->run, &w->next);
+    w->next.membership = e ? (struct membership){0} : runner_worker_task(worker)->resizes_to;
+    runner_worker_close(worker);
+    return e ? e : run_resize(w->run, &w->next);
 }
 
-/* As long as the job has one roster; threads are shared anew in each. */
-static err train_in_roster(struct work *w)
+/* As long as the job has one membership; threads are shared anew in each. */
+static err train_in_membership(struct work *w)
 {
     TRY(open_training_devices(w->run, &w->devices));
     const err e = train(w);
@@ -100,7 +102,7 @@ static err work(struct work *w)
     TRY(open_feed(w));
     TRY(progress_open(w->run, &w->progress));
     err e;
-    do e = train_in_roster(w); /* ends: a turn more for each time that somebody has it moved */
+    do e = train_in_membership(w); /* ends: a turn more for each time that somebody has it moved */
     while (!e && w->next.goes_on);
     progress_close(&w->progress);
     return e;
@@ -112,7 +114,7 @@ int run_worker(struct run *run)
     task_descriptors_raise(&run->cluster);
     const err e = work(&w);
     const int code = e ? report_error(e) : w.code;
-    fed_close(w.fed);
+    remote_input_close(w.remote_input);
     feeder_close(w.feeder);
     if (w.address) transport_tcp.unlisten(w.address);
     loop_close(w.loop);

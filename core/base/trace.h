@@ -31,13 +31,13 @@ enum span_kind {
     SPAN_PART, /* subject: ps; a moment: a part of the gradient leaves, before its push */
     SPAN_BACK, /* subject: ps; a moment: a part of the new values has come */
     /* of a ps */
-    SPAN_RECEIVE, /* subject: worker; from the announcement of a push until all of it was there */
-    SPAN_TAKE,    /* subject: worker; a moment: a part of its push has come */
-    SPAN_APPLY,   /* subject: the first of `count` workers */
-    SPAN_ADVANCE, /* an update of what has come of all workers, before their pushes */
-    SPAN_REFRESH, /* subject: worker; a copy of the values for it */
-    SPAN_CUT,     /* the copy for a checkpoint */
-    SPAN_HOLD,    /* workers wait for a cut */
+    SPAN_RECEIVE,  /* subject: worker; from the announcement of a push until all of it was there */
+    SPAN_TAKE,     /* subject: worker; a moment: a part of its push has come */
+    SPAN_APPLY,    /* subject: the first of `count` workers */
+    SPAN_ADVANCE,  /* an update of what has come of all workers, before their pushes */
+    SPAN_REFRESH,  /* subject: worker; a copy of the values for it */
+    SPAN_SNAPSHOT, /* the copy for a checkpoint */
+    SPAN_HOLD,     /* workers wait for a cut */
     SPAN_KINDS
 };
 

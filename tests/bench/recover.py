@@ -48,7 +48,7 @@ LIMITS_S = 60  # of every wait of a task
 BETWEEN_STEPS = 50  # of all workers, between two deaths
 PERCENTILE = 0.99
 STEPS_MIN = 100  # fewer have no such percentile
-CUT = re.compile(rb"workers waited ([0-9.]+) ms for the cut")
+PAUSE = re.compile(rb"workers waited ([0-9.]+) ms for the snapshot")
 
 
 def percentile(values, part):
@@ -122,9 +122,9 @@ def saving(dtrain, workload, mode, seconds, save_secs):
             cluster.wait_until(cluster.points, measure.START_LIMIT_S, "first step")
             limit_s = measure.START_LIMIT_S + 4 * seconds
             if save_secs:
-                cluster.wait_until(lambda: CUT.search(cluster.printed()), limit_s, "checkpoint")
+                cluster.wait_until(lambda: PAUSE.search(cluster.printed()), limit_s, "checkpoint")
             points = cluster.wait_until(lambda: long_enough(cluster.points(), seconds), limit_s, "figures")
-            pauses = [float(ms) / 1e3 for ms in CUT.findall(cluster.printed())]
+            pauses = [float(ms) / 1e3 for ms in PAUSE.findall(cluster.printed())]
     times = step_times(points)
     return {"workload": workload.name, "mode": mode, "save_secs": save_secs, "steps": len(times),
             "median": statistics.median(times), "p99": percentile(times, PERCENTILE),

@@ -24,8 +24,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/cluster/task/ps.h"
-#include "core/cluster/task/worker.h"
+#include "core/cluster/runner/runner_ps.h"
+#include "core/cluster/runner/runner_worker.h"
 #include "core/train/session/session.h"
 #include "core/train/variables/table.h"
 #include "net/address.h"
@@ -339,7 +339,7 @@ static void run_task(enum job job, int index, const struct spec *spec)
     };
     struct device device;
     snprintf(listen, sizeof listen, "fd:%d", bench.listening[index]);
-    struct worker_task_options options = {
+    struct runner_worker_options options = {
         .task = {.cluster = &cluster,
                  .listen = job == JOB_PS ? listen : NULL,
                  .transport = TRANSPORT_TCP,
@@ -351,15 +351,15 @@ static void run_task(enum job job, int index, const struct spec *spec)
     };
     must(device_open_cpu(1, NULL, &device));
     must(loop_open(&options.task.loop));
-    struct ps_task *ps = NULL;
-    struct worker_task *task = NULL;
-    must(job == JOB_PS ? ps_task_open(&options.task, &device, &ps)
-                       : worker_task_open(&options, &task));
-    struct task *tasks[] = {job == JOB_PS ? ps_task_task(ps) : worker_task_task(task)};
+    struct runner_ps *ps = NULL;
+    struct runner_worker *task = NULL;
+    must(job == JOB_PS ? runner_ps_open(&options.task, &device, &ps)
+                       : runner_worker_open(&options, &task));
+    struct task *tasks[] = {job == JOB_PS ? runner_ps_task(ps) : runner_worker_task(task)};
     must(tasks_run(tasks, 1));
     if (tasks[0]->code) fprintf(stderr, "bench_rows: %s\n", tasks[0]->text);
-    ps_task_close(ps);
-    worker_task_close(task);
+    runner_ps_close(ps);
+    runner_worker_close(task);
     loop_close(options.task.loop);
     device_close(&device);
 }

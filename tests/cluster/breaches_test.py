@@ -28,7 +28,7 @@ OTHERS = {"generation": (0, LARGEST), "task": (2 ** 31, 2 ** 32 - 1), "job": (0,
 BODIES = (b"{}", bytes(8), bytes(24), b"\xff" * 24, b"\xff" * 56, b"[" * 5000, bytes(4096))
 # They end a job or a visit by what they mean, whoever says them
 ENDS_OF_WORKER = {"SETUP", "STOP", "VERDICT"}
-ENDS_OF_PS = {"REFUSED", "VERDICT", "WELCOME", "MOVE"}
+ENDS_OF_PS = {"REFUSED", "VERDICT", "WELCOME", "RESIZE"}
 ENDS_OF_GUEST = {"LEAVE"}  # its visit: whoever says it is gone, and answered no more
 
 

@@ -179,7 +179,7 @@ class FalsePs(ClusterCase):
             save = first.hear_kind("SAVE")
             self.assertIsNotNone(save)
             about = {"generation": save.values["generation"], "sequence": save.values["sequence"]}
-            first.send("CUT", bytes(8 * 3 * 2), **about)
+            first.send("SNAPSHOT", bytes(8 * 3 * 2), **about)
             self.assertIsNotNone(first.hear_kind("RESUME"))
             first.send("SHARD", b"x", offset=0, **about)
             first.send("SHARD", b"x", offset=2 ** 40, **about)
@@ -243,7 +243,7 @@ class FalsePs(ClusterCase):
             first.socket.sendall(scene.welcome(**offer))
             kept, _ = memory.accept()
             kept.settimeout(program.LIMIT_S)
-            first.send("MOVE", struct.pack("<3Q", 1, 1, 2))
+            first.send("RESIZE", struct.pack("<3Q", 1, 1, 2))
             with scene.accept():
                 while kept.recv(4096):  # its greeting, and then the end
                     pass

@@ -410,9 +410,9 @@ class Garbage(Strangers):
         for words, answer in (
                 ({"task": 0}, "worker/0 is already here"),
                 ({"spec": "f" * 20000, "boot_id": "b" * 20000}, "the spec differs"),
-                ({"task": 0, "spec": "", "roster": later}, "which has no checkpoint_dir"),
-                ({"spec": "", "roster": later}, "which has no checkpoint_dir"),
-                ({"spec": "f" * 16, "roster": later}, "the spec differs")):
+                ({"task": 0, "spec": "", "membership": later}, "which has no checkpoint_dir"),
+                ({"spec": "", "membership": later}, "which has no checkpoint_dir"),
+                ({"spec": "f" * 16, "membership": later}, "the spec differs")):
             self.assert_answer(cluster.address("ps/0"), hello(cluster.hosts, **words), answer)
         self.finish(cluster)
 
@@ -420,7 +420,7 @@ class Garbage(Strangers):
         self.changes = {**self.changes, "train.checkpoint_dir": "checkpoints"}
         cluster = self.start_half()
         self.assert_answer(cluster.address("ps/1"), hello(
-            cluster.hosts, roster={"moves": 1, "ps": 2, "workers": 1}), "knows nothing")
+            cluster.hosts, membership={"moves": 1, "ps": 2, "workers": 1}), "knows nothing")
         self.finish(cluster)
 
     def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):

@@ -373,7 +373,7 @@ static void what_stands_at_a_place_is_read_back(void **state)
         assert_string_equal(named_place_text(&places[i], text), texts[i]);
         assert_true(named_place_read(text, &found));
         assert_string_equal(found.address, places[i].address);
-        assert_true(roster_is_same(&found.roster, &places[i].roster));
+        assert_true(membership_is_same(&found.membership, &places[i].membership));
         assert_int_equal(found.has_joined, places[i].has_joined);
     }
 }

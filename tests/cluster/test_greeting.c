@@ -1,7 +1,7 @@
 /* test_greeting.c - what two tasks say of themselves first, held against each other. */
 #include "tests/net/pair.h"
 
-#include "core/cluster/task/greeting.h"
+#include "core/cluster/runner/greeting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void agree(int workers)
     heard = greet(&ps, &worker, MESSAGE_WELCOME);
     assert_int_equal(heard.result, OK);
     assert_int_equal(heard.welcome.ps, 1);
-    assert_int_equal(heard.welcome.roster.count[JOB_PS], SHORT);
+    assert_int_equal(heard.welcome.membership.count[JOB_PS], SHORT);
     side_free(&ps);
     side_free(&worker);
 }

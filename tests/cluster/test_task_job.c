@@ -1,6 +1,6 @@
 /* test_task_job.c - work beside the loop: told where it was asked for, once, with its words. */
 #include "core/base/error.h"
-#include "core/cluster/task/job.h"
+#include "core/cluster/runner/job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
-/* test_task_listen.c - where a task listens, and how long it tries to (core/cluster/task/listen.h).
+/* test_task_listen.c - where a task listens, and how long it tries to
+ * (core/cluster/runner/listen.h).
  */
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
-#include "core/cluster/task/listen.h"
+#include "core/cluster/runner/listen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -93,13 +93,13 @@ class Scale(commands.CommandCase):
             result = self.end(running)
             self.assertEqual((result["rows"]["twice"], result["rows"]["used"] % 20), (0, 0))
 
-    def assert_addresses_are_told(self, running, rosters):
+    def assert_addresses_are_told(self, running, memberships):
         """By the launcher, of all ps of each: those that stay keep theirs, and each answers there."""
         told = running.wait_for_match(r"^[\d:.]+ (started|goes on with) (\d+) ps and (\d+) workers? on this host, "
-                                      r"--ps_hosts=(\S+)$", len(rosters))
-        self.assertEqual([(int(found[2]), int(found[3])) for found in told], rosters)
+                                      r"--ps_hosts=(\S+)$", len(memberships))
+        self.assertEqual([(int(found[2]), int(found[3])) for found in told], memberships)
         hosts = [found[4].split(",") for found in told]
-        self.assertEqual([len(each) for each in hosts], [ps for ps, _ in rosters])
+        self.assertEqual([len(each) for each in hosts], [ps for ps, _ in memberships])
         self.assertTrue(all(each == max(hosts, key=len)[:len(each)] for each in hosts), hosts)
         seen = self.run_dtrain("var", "ls", f"--ps_hosts={','.join(hosts[-1])}")
         self.assertEqual(seen.returncode, 0, seen.stderr)

@@ -1,8 +1,8 @@
 /* test_runs.c - whole runs of real tasks: a single process whose variables live on the device, and
  * a worker on the device beside a ps on the CPU. Both end with the CPU's checkpoint. */
-#include "core/cluster/task/ps.h"
+#include "core/cluster/runner/runner_ps.h"
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/task/worker.h"
+#include "core/cluster/runner/runner_worker.h"
 #include "net/transport.h"
 #include "tests/device/rig.h"
 
@@ -29,8 +29,8 @@ struct run {
     char address[JOB_COUNT][ADDRESS_MAX];
     const char *hosts[JOB_COUNT];
     struct loop *loop;
-    struct ps_task *ps;
-    struct worker_task *worker;
+    struct runner_ps *ps;
+    struct runner_worker *worker;
     struct tape *tape;
     int evaluations;
 };
@@ -101,20 +101,20 @@ static void run_tasks(struct run *r, enum transport_choice transport)
     err e = loop_open(&r->loop);
     if (e) fail_msg("%s", error_text());
     const struct task_options ps_options = options_of(r, JOB_PS, transport);
-    const struct worker_task_options worker_options = {
+    const struct runner_worker_options worker_options = {
         .task = options_of(r, JOB_WORKER, transport),
         .spec = &r->spec,
         .device = &r->device,
         .own_hook = {&recorder, r},
     };
-    e = ps_task_open(&ps_options, transport == TRANSPORT_INPROC ? &r->device : &r->host, &r->ps);
-    if (!e) e = worker_task_open(&worker_options, &r->worker);
+    e = runner_ps_open(&ps_options, transport == TRANSPORT_INPROC ? &r->device : &r->host, &r->ps);
+    if (!e) e = runner_worker_open(&worker_options, &r->worker);
     if (e) fail_msg("%s", error_text());
-    struct task *tasks[] = {ps_task_task(r->ps), worker_task_task(r->worker)};
+    struct task *tasks[] = {runner_ps_task(r->ps), runner_worker_task(r->worker)};
     if (tasks_run(tasks, 2)) fail_msg("%s", error_text());
     if (tasks[1]->code != EXIT_DONE) fail_msg("%s", tasks[1]->text);
-    worker_task_close(r->worker);
-    ps_task_close(r->ps);
+    runner_worker_close(r->worker);
+    runner_ps_close(r->ps);
     loop_close(r->loop);
 }
 

@@ -1,6 +1,6 @@
 /* test_clocks.c - how far clocks are apart, and what the messages of a timeline may hold. */
 #include "core/base/random.h"
-#include "core/cluster/task/trace/trace.h"
+#include "core/cluster/runner/trace/trace.h"
 #include "core/train/session/towers.h"
 
 #include <endian.h>

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "core/cluster/role/parts/parts.h"
+#include "core/cluster/role/parts.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 

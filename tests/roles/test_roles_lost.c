@@ -223,22 +223,22 @@ static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
     run_until_applied(&s, 3);
     stage_kill(&s, &s.workers[2]);
     settle(&s);
-    int excused_from = stage_updates(&s, 0);
+    int evicted_from = stage_updates(&s, 0);
     stage_pass_time(&s, WORKER_TIMEOUT_MS);
-    run_until_applied(&s, excused_from + 3);
+    run_until_applied(&s, evicted_from + 3);
     stage_restart(&s, &s.workers[2]);
     end_with(&s, EXIT_DONE);
     assert_int_equal(stage_updates(&s, 0), 40);
-    assert_int_equal(stage_update(&s, 0, excused_from).worker_count, 2);
+    assert_int_equal(stage_update(&s, 0, evicted_from).worker_count, 2);
     assert_int_equal(stage_update(&s, 0, 39).worker_count, 3);
     nothing_twice(&s, 0);
     nothing_twice(&s, 1);
     stage_close(&s);
 }
 
-/* The others bring theirs only when it was excused and another life of it is there, which may hear
+/* The others bring theirs only when it was evicted and another life of it is there, which may hear
  * of the ps before it has joined; what it had pushed is in their round. */
-static void the_push_of_an_excused_worker_does_not_answer_its_next_life(void **state)
+static void the_push_of_an_evicted_worker_does_not_answer_its_next_life(void **state)
 {
     int waiting = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -264,7 +264,7 @@ static void the_push_of_an_excused_worker_does_not_answer_its_next_life(void **s
     assert_true(waiting > 0);
 }
 
-static void a_worker_that_never_comes_is_excused_after_the_time_of_the_start(void **state)
+static void a_worker_that_never_comes_is_evicted_after_the_time_of_the_start(void **state)
 {
     const struct stage_options o = sync_options(1, 2, LAST_STEP, 3);
     struct stage s;
@@ -441,7 +441,7 @@ static void cut_links_cost_no_step_in_asynchronous_mode(void **state)
         o.profile.drops_gradients = seed % 2;
         struct stage s;
         begin(&s, &o);
-        run_until_adopted(&s, 0); /* before that a cut may begin another generation */
+        run_until_adopted(&s, 0); /* before that a snapshot may begin another generation */
         for (int i = 0; i < CUTS; i++) cut_somewhere(&s, 25);
         end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 100);
@@ -512,8 +512,8 @@ int main(void)
         cmocka_unit_test(an_asynchronous_share_ends_where_the_epochs_do),
         cmocka_unit_test(who_was_refused_is_not_waited_for_behind_the_last_step),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
-        cmocka_unit_test(the_push_of_an_excused_worker_does_not_answer_its_next_life),
-        cmocka_unit_test(a_worker_that_never_comes_is_excused_after_the_time_of_the_start),
+        cmocka_unit_test(the_push_of_an_evicted_worker_does_not_answer_its_next_life),
+        cmocka_unit_test(a_worker_that_never_comes_is_evicted_after_the_time_of_the_start),
         cmocka_unit_test(with_too_few_workers_left_the_job_ends_retryably_and_says_so),
         cmocka_unit_test(without_a_chief_others_go_on_and_its_next_life_takes_nothing_back),
         cmocka_unit_test(a_chief_that_stays_away_ends_the_job_retryably),

@@ -92,7 +92,7 @@ static void a_worker_that_dies_between_two_parts_has_changed_nothing(void **stat
     assert_in_range(found, SEEDS / 2, SEEDS);
 }
 
-static void who_is_excused_is_left_out_of_what_has_advanced(void **state)
+static void who_is_evicted_is_left_out_of_what_has_advanced(void **state)
 {
     int found = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -134,8 +134,8 @@ static void a_push_whose_parts_came_over_another_link_comes_whole(void **state)
     assert_in_range(found, SEEDS / 2, SEEDS);
 }
 
-/* It computes for so long that it is excused, and is back before the round is over. */
-static void what_an_excused_worker_computes_from_does_not_change_under_it(void **state)
+/* It computes for so long that it is evicted, and is back before the round is over. */
+static void what_an_evicted_worker_computes_from_does_not_change_under_it(void **state)
 {
     int found = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -309,9 +309,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_go_ahead_and_every_round_is_whole),
         cmocka_unit_test(a_worker_that_dies_between_two_parts_has_changed_nothing),
-        cmocka_unit_test(who_is_excused_is_left_out_of_what_has_advanced),
+        cmocka_unit_test(who_is_evicted_is_left_out_of_what_has_advanced),
         cmocka_unit_test(a_push_whose_parts_came_over_another_link_comes_whole),
-        cmocka_unit_test(what_an_excused_worker_computes_from_does_not_change_under_it),
+        cmocka_unit_test(what_an_evicted_worker_computes_from_does_not_change_under_it),
         cmocka_unit_test(values_are_whole_while_somebody_looks_at_them),
         cmocka_unit_test(where_rounds_do_not_take_all_nothing_advances),
         cmocka_unit_test(a_part_that_is_not_finite_changes_nothing),

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "core/cluster/role/rows/rows.h"
+#include "core/cluster/role/rows.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 

@@ -35,8 +35,8 @@ static void run_until_saved(struct stage *s, int count)
 
 /* ---- what is in a checkpoint ---- */
 
-/* Every ps has the same pushes of every worker before its cut, the ledger says so, and all are of
- * the global step. */
+/* Every ps has the same pushes of every worker before its snapshot, the ledger says so, and all are
+ * of the global step. */
 static void all_shards_are_of_one_moment(const struct stage *s, const struct checkpoint *c)
 {
     const struct shard *first = &c->shards[0];
@@ -292,7 +292,7 @@ static void a_save_that_takes_too_long_is_given_up_and_the_next_one_comes(void *
     begin(&s, &o);
     run_until_applied(&s, 5);
     stage_save(&s);
-    while (!s.ps[1].cut.is_active) assert_true(stage_step(&s));
+    while (!s.ps[1].snapshot.is_active) assert_true(stage_step(&s));
     stage_hang(&s, &s.ps[1]);
     run_until_applied(&s, 20);
     stage_pass_time(&s, STAGE_LIMIT_MS);

@@ -258,7 +258,7 @@ static void refuse_to_save(struct scene *s)
     int at = find_sent(s, 0, MESSAGE_SAVE);
     assert_true(at >= 0);
     say(s, 0,
-        &(struct message){.type = MESSAGE_CUT,
+        &(struct message){.type = MESSAGE_SNAPSHOT,
                           .code = EXIT_FAILED,
                           .generation = GENERATION,
                           .sequence = s->out.at[at].send.message.sequence,
@@ -366,7 +366,7 @@ static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void *
     close_worker(&s);
 }
 
-/* ps/0 may hold it for a cut that ps/1 cannot make without what it brings. */
+/* ps/0 may hold it for a snapshot that ps/1 cannot make without what it brings. */
 static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **state)
 {
     for (int mode = 0; mode < 4; mode++) {
@@ -389,7 +389,7 @@ static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **stat
     }
 }
 
-/* Which may hold it for a cut behind the round that the others would wait for it in. */
+/* Which may hold it for a snapshot behind the round that the others would wait for it in. */
 static void who_brings_the_first_what_others_had_before_tells_them(void **state)
 {
     struct scene s;
@@ -410,7 +410,7 @@ static void who_brings_the_first_what_others_had_before_tells_them(void **state)
     close_worker(&s);
 }
 
-/* That has excused it, and does not answer before the end of a cut. */
+/* That has evicted it, and does not answer before the end of a snapshot. */
 static void who_is_behind_one_ps_tells_the_others_before_that_has_answered(void **state)
 {
     struct scene s;
@@ -502,16 +502,16 @@ static void say_save(struct scene *s)
                           .body_bytes = sizeof shards});
 }
 
-static void an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back(void **state)
+static void an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_back(void **state)
 {
     struct scene s;
     open_serving_as(&s, false);
     for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
     say_save(&s);
     say_join(&s, 0, JOIN_UNUSED);
-    assert_int_equal(find(&s, ACTION_CUT), -1);
+    assert_int_equal(find(&s, ACTION_SNAPSHOT), -1);
     say_join(&s, 1, JOIN_UNUSED);
-    assert_true(find(&s, ACTION_CUT) >= 0);
+    assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
     close_ps(&s);
 }
 
@@ -520,14 +520,14 @@ static void say_resume(struct scene *s, enum resume_code code)
     say(s, 0, &(struct message){.type = MESSAGE_RESUME, .code = code, .generation = GENERATION});
 }
 
-/* Until all have made their cuts; then it waits like others. */
-static void a_cut_does_not_hold_who_brings_the_others_what_they_wait_for(void **state)
+/* Until all have made their snapshots; then it waits like others. */
+static void a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for(void **state)
 {
     for (int is_sync = 0; is_sync < 2; is_sync++) {
         struct scene s;
         open_serving_as(&s, is_sync);
         say_save(&s);
-        assert_true(find(&s, ACTION_CUT) >= 0);
+        assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
         say_join(&s, 1, JOIN_PLAIN);
         assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
         say_join(&s, 1, JOIN_TAKES_BACK);
@@ -542,7 +542,7 @@ static void a_cut_does_not_hold_who_brings_the_others_what_they_wait_for(void **
 }
 
 /* Others compute the same step, and the round is to end. */
-static void a_coming_cut_does_not_hold_another_life_of_who_had_a_ticket(void **state)
+static void a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket(void **state)
 {
     struct scene s;
     open_serving(&s);
@@ -601,7 +601,7 @@ static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_worker
         o.profile.drops_gradients = true;
         struct stage s;
         begin(&s, &o);
-        run_until_adopted(&s, 0); /* before that a cut may begin another generation */
+        run_until_adopted(&s, 0); /* before that a snapshot may begin another generation */
         for (int i = 0; i < 40; i++) cut_somewhere(&s, 25);
         end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 40);
@@ -624,9 +624,9 @@ int main(void)
         cmocka_unit_test(who_brings_the_first_what_others_had_before_tells_them),
         cmocka_unit_test(who_is_behind_one_ps_tells_the_others_before_that_has_answered),
         cmocka_unit_test(a_job_whose_workers_have_no_more_ends_before_its_last_step),
-        cmocka_unit_test(an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back),
-        cmocka_unit_test(a_cut_does_not_hold_who_brings_the_others_what_they_wait_for),
-        cmocka_unit_test(a_coming_cut_does_not_hold_another_life_of_who_had_a_ticket),
+        cmocka_unit_test(an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_back),
+        cmocka_unit_test(a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for),
+        cmocka_unit_test(a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
         cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
         cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),

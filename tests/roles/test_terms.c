@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/cluster/role/ps.h"
+#include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/role/worker.h"
+#include "core/cluster/role/worker_role.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
@@ -161,8 +161,8 @@ static void what_a_chief_of_an_older_term_says_is_void(void **state)
     say_term(&s, 0, 0, LEADS_CLAIMS);
     assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
     say_save(&s, 0);
-    assert_int_equal(find(&s, ACTION_CUT), -1);
-    assert_int_equal(sent(&s, 0, MESSAGE_CUT)->code, EXIT_FAILED);
+    assert_int_equal(find(&s, ACTION_SNAPSHOT), -1);
+    assert_int_equal(sent(&s, 0, MESSAGE_SNAPSHOT)->code, EXIT_FAILED);
     say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
     assert_int_equal(find(&s, ACTION_SETUP), -1);
     say(&s, 0, &(struct message){.type = MESSAGE_STOP, .code = EXIT_TERMINATED, .sequence = 1});
@@ -171,7 +171,7 @@ static void what_a_chief_of_an_older_term_says_is_void(void **state)
     assert_int_equal(s.out.count, 0);
     say_term(&s, 1, 1, LEADS_CLAIMS);
     say_save(&s, 1);
-    assert_true(find(&s, ACTION_CUT) >= 0);
+    assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
     close_ps(&s);
 }
 

@@ -1,9 +1,9 @@
 /* test_verdict.c - the end of a job, as another task says it: whatever that is, every task ends
  * with one of the exit codes that there are. */
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
-#include "core/cluster/role/ps.h"
+#include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/role/worker.h"
+#include "core/cluster/role/worker_role.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

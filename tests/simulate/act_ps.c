@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/role/parts/parts.h"
+#include "core/cluster/role/parts.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
@@ -447,16 +447,16 @@ static void apply(struct world *world, struct actor *ps, const struct action_app
     if (!ps->config.is_sync && !world->blame[0]) refresh(world, ps, action->workers[0]);
 }
 
-/* ---- cuts ---- */
+/* ---- snapshots ---- */
 
-static void cut(struct world *world, struct actor *ps, const struct action_cut *action)
+static void snapshot(struct world *world, struct actor *ps, const struct action_snapshot *action)
 {
-    if (ps->cut.is_active) {
-        blame(world, "%s makes a cut while it writes another", actor_name(ps));
+    if (ps->snapshot.is_active) {
+        blame(world, "%s makes a snapshot while it writes another", actor_name(ps));
         return;
     }
-    check_whole(world, ps, "a cut");
-    ps->cut = (struct cut_write){
+    check_whole(world, ps, "a snapshot");
+    ps->snapshot = (struct snapshot_write){
         .is_active = true,
         .tag = action->tag,
         .step = action->step,
@@ -465,12 +465,13 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
         .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
     };
     for (int w = 0; w < world->profile.workers; w++)
-        ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
-    ps->cut.coverage = *ps_role_coverage(ps->role);
-    const int64_t *queue = ps_role_queue(ps->role, &ps->cut.queue_count);
-    if (ps->cut.queue_count > OPEN_MAX) blame(world, "%d numbers are open", ps->cut.queue_count);
-    if (!world->blame[0] && ps->cut.queue_count)
-        memcpy(ps->cut.queue, queue, (size_t)ps->cut.queue_count * sizeof *queue);
+        ps->snapshot.ledger[w] = *ps_role_ledger(ps->role, w);
+    ps->snapshot.coverage = *ps_role_coverage(ps->role);
+    const int64_t *queue = ps_role_queue(ps->role, &ps->snapshot.queue_count);
+    if (ps->snapshot.queue_count > OPEN_MAX)
+        blame(world, "%d numbers are open", ps->snapshot.queue_count);
+    if (!world->blame[0] && ps->snapshot.queue_count)
+        memcpy(ps->snapshot.queue, queue, (size_t)ps->snapshot.queue_count * sizeof *queue);
     actor_add(world, ps, EVENT_WRITTEN, soon(world, world->profile.write_us));
 }
 
@@ -493,20 +494,22 @@ static err send_shard(struct world *world, struct actor *ps, const struct carrie
 
 void ps_written(struct world *world, struct actor *ps)
 {
-    struct cut_write *cut = &ps->cut;
-    if (is_broken(world, DEFECT_SHARD_OF_ANOTHER) && ps->index == 0) cut->node = *ps->store;
-    struct carried_shard file = {
-        .tag = cut->tag, .step = cut->step, .number = cut->shard, .count = cut->count};
-    file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
-    memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
-    file.shard.coverage = cut->coverage;
-    file.shard.queue_count = cut->queue_count;
-    memcpy(file.shard.queue, cut->queue, sizeof cut->queue);
-    cut->is_active = false;
+    struct snapshot_write *snapshot = &ps->snapshot;
+    if (is_broken(world, DEFECT_SHARD_OF_ANOTHER) && ps->index == 0) snapshot->node = *ps->store;
+    struct carried_shard file = {.tag = snapshot->tag,
+                                 .step = snapshot->step,
+                                 .number = snapshot->shard,
+                                 .count = snapshot->count};
+    file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = snapshot->node};
+    memcpy(file.shard.ledger, snapshot->ledger, sizeof file.shard.ledger);
+    file.shard.coverage = snapshot->coverage;
+    file.shard.queue_count = snapshot->queue_count;
+    memcpy(file.shard.queue, snapshot->queue, sizeof snapshot->queue);
+    snapshot->is_active = false;
     bool is_here = world->profile.sees_folder[ps->index];
     err e = is_here ? disk_write(world, &file) : send_shard(world, ps, &file);
     const char *why = e == ERR_IO ? "no space left" : e ? "the chief is gone" : "";
-    ps->role->ops->done(ps->role, ACTION_CUT, e, why, &ps->outbox);
+    ps->role->ops->done(ps->role, ACTION_SNAPSHOT, e, why, &ps->outbox);
     actor_flush(world, ps);
 }
 
@@ -552,8 +555,8 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_TAKE_BACK:
         take_back(world, ps);
         break;
-    case ACTION_CUT:
-        cut(world, ps, &action->cut);
+    case ACTION_SNAPSHOT:
+        snapshot(world, ps, &action->snapshot);
         break;
     case ACTION_HELD:
         hold(world, ps, action->held.begins);
@@ -616,7 +619,7 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
 static void note_join(struct world *world, struct actor *ps, int worker, const struct message *m)
 {
     const bool is_done = world->is_to_stop || ps_role_step(ps->role) >= ps->config.last_step;
-    world->counters.owed += m->code == JOIN_OWED;
+    world->counters.owed += m->code == JOIN_COMPLETES;
     ps->has_joined[worker] = true;
     if (ps->config.is_sync && is_done && ps_role_is_serving(ps->role))
         world->came_too_late[worker] = true;

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/role/parts/parts.h"
+#include "core/cluster/role/parts.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
@@ -59,12 +59,13 @@ static bool is_fed(struct world *world, struct actor *worker, uint64_t batch)
 {
     const struct actor *chief = worker_at(world, 0);
     if (!world->profile.feed_ahead || worker == chief) return true;
-    if (batch < worker->fed || batch > worker->fed_end) worker->fed_end = batch;
+    if (batch < worker->fed || batch > worker->remote_input_end) worker->remote_input_end = batch;
     worker->fed = batch;
-    if (feeds(world, chief, worker)) worker->fed_end = batch + (uint64_t)world->profile.feed_ahead;
+    if (feeds(world, chief, worker))
+        worker->remote_input_end = batch + (uint64_t)world->profile.feed_ahead;
     if (is_broken(world, DEFECT_FED_AGAIN) && chief->life > 1) worker->computed.batch = 0;
-    world->counters.unfed += batch == worker->fed_end;
-    return batch < worker->fed_end;
+    world->counters.unfed += batch == worker->remote_input_end;
+    return batch < worker->remote_input_end;
 }
 
 uint64_t worker_planned(const struct actor *worker, uint64_t number)

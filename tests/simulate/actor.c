@@ -34,7 +34,7 @@ static struct role *open_ps(const struct world *world, const struct actor *actor
     const struct ps_options options = {
         .task = actor->index,
         .workers = p->workers,
-        .roster = {0, {p->ps_count, p->workers}},
+        .membership = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
         .limits = p->limits,
     };
@@ -51,7 +51,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .task = actor->index,
         .ps_count = p->ps_count,
         .workers = p->workers,
-        .roster = {0, {p->ps_count, p->workers}},
+        .membership = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
         .block_bytes = block_bytes,
         .gradients_per_push = p->gradients_per_push[actor->index],
@@ -219,10 +219,10 @@ static void end(struct world *world, struct actor *actor, const struct action_en
     actor_add(world, actor, EVENT_LEAVE, actor->job == JOB_PS ? LINGER_US : 1);
 }
 
-static void move(struct world *world, struct actor *actor, const struct action_move *action)
+static void move(struct world *world, struct actor *actor, const struct action_resize *action)
 {
-    actor->moves_to = action->roster;
-    if (!world->counters.moved++) check_move(world, actor);
+    actor->resizes_to = action->membership;
+    if (!world->counters.moved++) check_resize(world, actor);
     end(world, actor, &(struct action_end){.text = ""});
 }
 
@@ -250,8 +250,8 @@ static void act(struct world *world, struct actor *actor, const struct action *a
         note_breach(world, actor, &action->breach);
     else if (action->type == ACTION_END)
         end(world, actor, &action->end);
-    else if (action->type == ACTION_MOVE)
-        move(world, actor, &action->move);
+    else if (action->type == ACTION_RESIZE)
+        move(world, actor, &action->resize);
     else if (actor->job == JOB_PS)
         ps_act(world, actor, action);
     else

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
@@ -171,7 +171,7 @@ static void check_step(struct world *world, const struct shard *shard, uint64_t 
     const struct actor *ps = ps_at(world, shard->ps);
     uint64_t step = node_of(world, shard->node)->step, apart = (uint64_t)steps_apart(world, ps);
     if (step > wanted + apart || step + apart < wanted)
-        blame(world, "%s made its cut of step %llu at step %llu", actor_name(ps),
+        blame(world, "%s made its snapshot of step %llu at step %llu", actor_name(ps),
               (unsigned long long)wanted, (unsigned long long)step);
 }
 
@@ -482,12 +482,12 @@ static void check_last_shards(struct world *world)
 static bool is_counted_on(struct world *world, int ps, int worker)
 {
     const struct ps_role *role = (const struct ps_role *)ps_at(world, ps)->role;
-    return role && role->members[worker].standing != EXCUSED;
+    return role && role->members[worker].standing != EVICTED;
 }
 
 /* Whoever moves goes on from a checkpoint that has of all who are counted on what ps/0 has taken. A
  * synchronous worker that is back may be about to make something good. */
-void check_move(struct world *world, const struct actor *chief)
+void check_resize(struct world *world, const struct actor *chief)
 {
     const struct folder *folder = &world->folder;
     const struct shard *first = disk_shard(world, folder->newest, 0);

@@ -18,7 +18,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_RESUME_LOST] = "resume_lost",
     [DEFECT_TICKET_TWICE] = "ticket_twice",
     [DEFECT_PUSH_TWICE] = "push_twice",
-    [DEFECT_CUT_EARLY] = "cut_early",
+    [DEFECT_SNAPSHOT_EARLY] = "snapshot_early",
     [DEFECT_RESTORED_OFF] = "restored_off",
     [DEFECT_FINISHED_LOST] = "finished_lost",
     [DEFECT_DROP_HIDDEN] = "drop_hidden",
@@ -42,7 +42,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ROWS_PLANNED] = "rows_planned",
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
     [DEFECT_QUEUE_LOST] = "queue_lost",
-    [DEFECT_FED_AGAIN] = "fed_again",
+    [DEFECT_FED_AGAIN] = "remote_input_again",
     [DEFECT_FENCE_OPEN] = "fence_open",
     [DEFECT_SUM_LOST] = "sum_lost",
     [DEFECT_RESUME_MISSED] = "resume_missed",
@@ -89,7 +89,7 @@ void defects_touch_parcel(struct world *world, struct link *link, enum direction
 {
     struct message *m = &parcel->message;
     if (m->type == MESSAGE_VALUES) touch_values(world, m);
-    if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_CUT && m->code == 0)
+    if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_SNAPSHOT && m->code == 0)
         repeat(world, link, direction, parcel, MESSAGE_SAVED);
     if (is_broken(world, DEFECT_PUSH_TWICE) && m->type == MESSAGE_PUSH &&
         chance(world, SOMETIMES_PERCENT)) {
@@ -127,7 +127,7 @@ bool defects_touch_message(struct world *world, struct actor *to, struct message
     if (is_broken(world, DEFECT_GENERATION_OPEN))
         m->generation =
             to->job == JOB_PS ? to->config.generation : worker_role_generation(to->role);
-    if (is_broken(world, DEFECT_CUT_EARLY) && m->type == MESSAGE_SAVE && to->index != 0)
+    if (is_broken(world, DEFECT_SNAPSHOT_EARLY) && m->type == MESSAGE_SAVE && to->index != 0)
         forge_save(world, to, m);
     if (is_broken(world, DEFECT_NUMBERS_FORGOTTEN) && m->type == MESSAGE_LEDGER) {
         m->sequence = 0;

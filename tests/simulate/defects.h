@@ -14,10 +14,10 @@ enum defect {
     DEFECT_PUSH_FORGOTTEN,    /* the gradient of a worker that dies is lost though it was taken */
     DEFECT_STEP_WRONG,        /* VALUES say a later step */
     DEFECT_GENERATION_OPEN,   /* what belongs to another generation counts in this one */
-    DEFECT_RESUME_LOST,       /* ps/0 never hears that the cut is over */
+    DEFECT_RESUME_LOST,       /* ps/0 never hears that the snapshot is over */
     DEFECT_TICKET_TWICE,      /* a worker without a ticket gets one all the same */
     DEFECT_PUSH_TWICE,        /* a push counts twice under two numbers */
-    DEFECT_CUT_EARLY,         /* one ps makes its cut before everything is there */
+    DEFECT_SNAPSHOT_EARLY,    /* one ps makes its snapshot before everything is there */
     DEFECT_RESTORED_OFF,      /* a generation begins one step later than its values */
     DEFECT_FINISHED_LOST,     /* a worker's FINISHED does not arrive */
     DEFECT_DROP_HIDDEN,       /* a dropped gradient is answered as if it had been applied */
@@ -28,7 +28,7 @@ enum defect {
     DEFECT_VERDICT_LOST,      /* a ps does not tell the verdict to one worker */
     DEFECT_ANSWER_MISSED,     /* a ps does not wait for workers to answer the verdict */
     DEFECT_WORD_MISSED,       /* a worker does not wait for ps to answer the verdict */
-    DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the cut */
+    DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the snapshot */
     DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
     DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
@@ -44,7 +44,7 @@ enum defect {
     DEFECT_FED_AGAIN,     /* a chief that is back feeds from the first batch on */
     DEFECT_FENCE_OPEN,    /* a chief publishes though another one has come to lead */
     DEFECT_SUM_LOST,      /* a gradient's window is another's before it is in the sum */
-    DEFECT_RESUME_MISSED, /* now and then ps/0 does not hear that a cut is over */
+    DEFECT_RESUME_MISSED, /* now and then ps/0 does not hear that a snapshot is over */
     DEFECTS
 };
 

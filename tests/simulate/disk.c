@@ -27,7 +27,7 @@ static struct checkpoint *find(struct world *world, uint64_t step, uint64_t tag)
     return NULL;
 }
 
-/* A folder for it, which a ps makes too: it writes as soon as it has made its cut. */
+/* A folder for it, which a ps makes too: it writes as soon as it has made its snapshot. */
 static struct checkpoint *make_folder(struct world *world, const struct checkpoint *like)
 {
     struct folder *folder = &world->folder;

@@ -395,7 +395,7 @@ void profile_add_standstill(uint64_t seed, struct profile *p)
         between(&dice, LEAST_MS * MS, MOST_MS * MS);
 }
 
-void profile_add_moves(uint64_t seed, struct profile *p)
+void profile_add_resizes(uint64_t seed, struct profile *p)
 {
     struct dice dice = {.key = random_key(seed, "moves"), .profile = p};
     const bool may = p->story == STORY_DISTURBED || p->story == STORY_SLOW_RETURN;
@@ -426,10 +426,10 @@ static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int ac
     return fault;
 }
 
-/* The SAVE to a ps is late. ps/0, which has made its cut and written it, thinks that the chief is
- * gone and goes on, so that a push of the next round comes to the late ps before the SAVE. The
+/* The SAVE to a ps is late. ps/0, which has made its snapshot and written it, thinks that the chief
+ * is gone and goes on, so that a push of the next round comes to the late ps before the SAVE. The
  * chief hears of its loss when the checkpoint is published, and all begin again from that. */
-static void draw_late_cut(struct dice *dice)
+static void draw_late_snapshot(struct dice *dice)
 {
     const struct profile *p = dice->profile;
     enum { CHECKPOINTS_MAX = 4 };
@@ -453,7 +453,7 @@ void profile_add_resets(uint64_t seed, struct profile *p)
     enum { RESETS_MAX = 6, SAVES_MAX = 12 };
     struct dice dice = {.key = random_key(seed, "resets"), .profile = p};
     if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN || below(&dice, 2)) return;
-    if (below(&dice, 2)) draw_late_cut(&dice);
+    if (below(&dice, 2)) draw_late_snapshot(&dice);
     uint64_t resets = between(&dice, 1, RESETS_MAX);
     for (uint64_t i = 0; i < resets; i++) {
         struct fault *fault = add_fault(&dice, FAULT_RESET, any_actor(&dice));

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIMULATE_PROFILE_H
 #define TESTS_SIMULATE_PROFILE_H
 
-#include "core/cluster/role/ps.h"
+#include "core/cluster/role/ps_role.h"
 #include "tests/simulate/model.h"
 
 enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 26, REPLICAS_EACH_MAX = 3 };
@@ -11,7 +11,7 @@ enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 26, REPLICAS_EACH_MAX = 3
 enum story {
     STORY_CALM,        /* nothing goes wrong: code 0 */
     STORY_DISTURBED,   /* everybody comes back in time: code 0 */
-    STORY_SLOW_RETURN, /* a worker comes back after it was excused: code 0 */
+    STORY_SLOW_RETURN, /* a worker comes back after it was evicted: code 0 */
     STORY_WORKER_GONE, /* a worker never comes back: code 0 */
     STORY_TOO_FEW,     /* so many that the job cannot go on: a code that is worth another try */
     STORY_PS_GONE,     /* the same for a ps that never comes back */
@@ -95,12 +95,12 @@ void profile_add_parts(uint64_t seed, struct profile *);
 void profile_add_feeding(uint64_t seed, struct profile *);
 /* And in three quarters of them chiefs that are away for longer than limits.chief_ms. */
 void profile_add_terms(uint64_t seed, struct profile *);
-/* And in a part of them a worker that is back after it was excused, by some ps or all. */
+/* And in a part of them a worker that is back after it was evicted, by some ps or all. */
 void profile_add_returns(uint64_t seed, struct profile *);
 /* And in some all stand still for longer than every limit. */
 void profile_add_standstill(uint64_t seed, struct profile *);
-/* And in some the job is to move to another roster, and ends there. */
-void profile_add_moves(uint64_t seed, struct profile *);
+/* And in some the job is to move to another membership, and ends there. */
+void profile_add_resizes(uint64_t seed, struct profile *);
 /* And in half of them workers that leave a job which goes on. */
 void profile_add_leaving(uint64_t seed, struct profile *);
 /* And in half of those over tcp a ps has fewer windows for gradients than there are workers. */

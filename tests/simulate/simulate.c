@@ -27,7 +27,7 @@ struct order {
     int jobs;
     enum defect defect;
     bool is_traced, says_all, has_no_resets, has_no_parts, has_no_rows, has_no_feeding,
-        has_no_terms, has_no_returns, has_no_standstill, has_no_moves, has_no_leaving,
+        has_no_terms, has_no_returns, has_no_standstill, has_no_resizes, has_no_leaving,
         has_no_windows;
 };
 
@@ -94,7 +94,7 @@ static bool read_option(int option, const char *text, struct order *order)
         order->has_no_standstill = true;
         return true;
     case 'm':
-        order->has_no_moves = true;
+        order->has_no_resizes = true;
         return true;
     case 'v':
         order->has_no_leaving = true;
@@ -164,7 +164,7 @@ static bool run_seed(uint64_t seed, const struct order *order)
         .has_no_terms = order->has_no_terms,
         .has_no_returns = order->has_no_returns,
         .has_no_standstill = order->has_no_standstill,
-        .has_no_moves = order->has_no_moves,
+        .has_no_resizes = order->has_no_resizes,
         .has_no_leaving = order->has_no_leaving,
         .has_no_windows = order->has_no_windows,
         .defect = order->defect,
@@ -182,7 +182,7 @@ static bool run_seed(uint64_t seed, const struct order *order)
            order->has_no_feeding ? " --no-feeding" : "", order->has_no_terms ? " --no-terms" : "",
            order->has_no_returns ? " --no-returns" : "",
            order->has_no_standstill ? " --no-standstill" : "",
-           order->has_no_moves ? " --no-moves" : "", order->has_no_leaving ? " --no-leaving" : "",
+           order->has_no_resizes ? " --no-moves" : "", order->has_no_leaving ? " --no-leaving" : "",
            order->has_no_windows ? " --no-windows" : "", order->defect ? " --defect " : "",
            order->defect ? defect_name(order->defect) : "");
     fflush(stdout);

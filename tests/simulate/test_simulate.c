@@ -17,7 +17,7 @@ enum { SEEDS_MAX = 2000 }; /* so many find every defect */
 static const uint64_t regressions[] = {
     1,    /* the last checkpoint met one that was still being written */
     141,  /* a ticket that came back was lost on the chief: one step short */
-    477,  /* a push of an excused worker that one ps had spoilt all later checkpoints */
+    477,  /* a push of an evicted worker that one ps had spoilt all later checkpoints */
     187,  /* values said before a push came were taken for its answer */
     1122, /* a worker that had met some ps only was waited for by the others with the wrong limit */
     1966, /* several ledgers of one call were sent from one buffer */
@@ -32,19 +32,20 @@ static const uint64_t regressions[] = {
     8860, /* likewise, until the end of the job */
     499,  /* a ps met a new link of the chief before it saw the end of the old one, and held on */
     790,  /* the only gradient of a round died between ps/0 and the others */
-    4768, /* ps/0 dropped a push of an excused worker that the others applied: no cut any more */
+    4768, /* ps/0 dropped a push of an evicted worker that the others applied: no snapshot any more
+           */
     25600,   /* two workers that died between two ps waited for each other's gradient */
     89498,   /* the same with backup workers */
-    81830,   /* a push that only one ps had, and no ticket left to make it good: no last cut */
-    31932,   /* a cut of the first step came when all others had finished */
-    393895,  /* the last round died between ps/0 and the others: no last cut */
+    81830,   /* a push that only one ps had, and no ticket left to make it good: no last snapshot */
+    31932,   /* a snapshot of the first step came when all others had finished */
+    393895,  /* the last round died between ps/0 and the others: no last snapshot */
     5075634, /* a worker came back when all had finished: the last save was refused */
 };
 
 static const uint64_t regressions_of_resets[] = {
     2,      /* a push left before the windows of its new link were shared */
     893,    /* likewise one that ps/0 had just taken, for another ps whose link was new */
-    188625, /* ps/0 lost the chief and went on before the others made their cuts */
+    188625, /* ps/0 lost the chief and went on before the others made their snapshots */
     227095, /* likewise */
     3583,   /* a first save was left when a ps that holds nothing was lost */
     741380, /* a waiting push was taken out of a ledger that had a gap before it */
@@ -61,7 +62,7 @@ static const uint64_t regressions_of_saves[] = {
     2331,  /* another life, after one that died with the ticket of a step that others computed */
     323,   /* whose last life died between two ps, with backup workers */
     4199,  /* the same, and every round takes all */
-    16836, /* who was excused by one ps, and back before others had gone on */
+    16836, /* who was evicted by one ps, and back before others had gone on */
     18678, /* the same at the last step */
     55051, /* who had made good for ps/0 alone, in a round that the others waited for it in */
     22571, /* of a chief that ps/0, back and empty, did not know as one, and did not answer */
@@ -69,7 +70,7 @@ static const uint64_t regressions_of_saves[] = {
 
 /* The same with workers that come back late and tasks that stand still. */
 static const uint64_t regressions_of_waits[] = {
-    36836, /* ps/0 had gone on without it, and did not say so before the cut was over */
+    36836, /* ps/0 had gone on without it, and did not say so before the snapshot was over */
     28210, /* the same where it had shown that push to others */
     35330, /* the same at the end of a job with backup workers */
     44388, /* the same with parts */
@@ -85,12 +86,12 @@ static const uint64_t regressions_of_waits[] = {
 
 /* A worker came back late, and one ps applied its push and another one did not. */
 static const uint64_t regressions_of_returns[] = {
-    3139,  /* asynchronous: ps/0 made a cut, had given its ticket away and dropped the push */
+    3139,  /* asynchronous: ps/0 made a snapshot, had given its ticket away and dropped the push */
     6259,  /* likewise */
     896,   /* its ticket was given away when all others had finished */
     197,   /* synchronous: ps/0 had gone on without it, and another ps had not */
     745,   /* with backup workers ps/0 took what another ps dropped as late */
-    10851, /* what ps/0 got a round later than the others stood still at a cut behind that */
+    10851, /* what ps/0 got a round later than the others stood still at a snapshot behind that */
 };
 
 static const uint64_t regressions_of_leaving[] = {
@@ -153,7 +154,7 @@ static void what_went_wrong_once_goes_right(void **state)
                              .has_no_terms = true,
                              .has_no_returns = true,
                              .has_no_standstill = true,
-                             .has_no_moves = true,
+                             .has_no_resizes = true,
                              .has_no_leaving = true,
                              .has_no_windows = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
@@ -168,23 +169,24 @@ static void what_went_wrong_once_goes_right(void **state)
                               .has_no_terms = true,
                               .has_no_returns = true,
                               .has_no_standstill = true,
-                              .has_no_moves = true,
+                              .has_no_resizes = true,
                               .has_no_leaving = true,
                               .has_no_windows = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
     as = (struct run_options){.has_no_returns = true,
                               .has_no_standstill = true,
-                              .has_no_moves = true,
+                              .has_no_resizes = true,
                               .has_no_leaving = true,
                               .has_no_windows = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
     as = (struct run_options){.has_no_standstill = true,
-                              .has_no_moves = true,
+                              .has_no_resizes = true,
                               .has_no_leaving = true,
                               .has_no_windows = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
-    as = (struct run_options){.has_no_moves = true, .has_no_leaving = true, .has_no_windows = true};
+    as = (struct run_options){
+        .has_no_resizes = true, .has_no_leaving = true, .has_no_windows = true};
     go_right(regressions_of_waits, sizeof regressions_of_waits / sizeof *regressions_of_waits, &as);
     as = (struct run_options){.has_no_windows = true};
     go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,

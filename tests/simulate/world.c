@@ -315,7 +315,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
     if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
     if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
-    if (!options->has_no_moves) profile_add_moves(options->seed, &profile);
+    if (!options->has_no_resizes) profile_add_resizes(options->seed, &profile);
     if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
     if (!options->has_no_windows) profile_add_windows(options->seed, &profile);
     world_open(world, options, &profile);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "core/cluster/role/queue.h"
-#include "core/cluster/role/rows/rows.h"
-#include "core/cluster/role/worker.h"
+#include "core/cluster/role/rows.h"
+#include "core/cluster/role/worker_role.h"
 #include "tests/simulate/defects.h"
 #include "tests/simulate/model.h"
 #include "tests/simulate/profile.h"
@@ -114,7 +114,7 @@ struct link {
 
 /* ---- tasks ---- */
 
-struct cut_write { /* a shard that is being written */
+struct snapshot_write { /* a shard that is being written */
     bool is_active;
     uint64_t tag, step;
     int shard, count, node;
@@ -164,8 +164,8 @@ struct actor {
     uint64_t frozen_until_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
-    struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
-    int refused;            /* moves that it was asked for, of ps/0 */
+    struct membership resizes_to; /* has_ended: by a move; of no tasks: otherwise */
+    int refused;                  /* moves that it was asked for, of ps/0 */
     char text[ACTION_TEXT_MAX], said[ACTION_TEXT_MAX]; /* said: the last line for people */
     struct role *role;
     struct outbox outbox;
@@ -197,7 +197,7 @@ struct actor {
     bool is_folded[WORKERS_MAX];
     bool has_joined[WORKERS_MAX]; /* since the last update */
     int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
-    struct cut_write cut;
+    struct snapshot_write snapshot;
     /* of a worker */
     struct link *attempts[PS_MAX];
     int tries[PS_MAX];
@@ -209,8 +209,9 @@ struct actor {
     uint64_t named, named_number; /* likewise with its last push, for the push of this number */
     bool is_revoked;              /* that one is another now */
     struct action evaluates;      /* of the chief, once more */
-    uint64_t fed, fed_end;        /* batches that the chief has sent and that lie ready: from, to */
-    int adopted;                  /* generations that it took part in, in this life */
+    uint64_t fed,
+        remote_input_end; /* batches that the chief has sent and that lie ready: from, to */
+    int adopted;          /* generations that it took part in, in this life */
     uint64_t plan_first, plan[PLAN_NUMBERS_MAX]; /* [2 plan_count] batches of the data */
     int plan_count;
     /* of the chief */
@@ -259,7 +260,7 @@ struct run_options {
     bool has_no_rows;       /* and before they came with rows of tables */
     bool has_no_feeding;    /* and before a chief fed the others */
     bool has_no_terms;      /* and before another worker could lead */
-    bool has_no_moves;      /* and before it moved */
+    bool has_no_resizes;    /* and before it moved */
     bool has_no_standstill; /* and before all stood still */
     bool has_no_returns;    /* and before one came back late, or to some ps only */
     bool has_no_leaving;    /* and before workers left a job that goes on */
@@ -270,7 +271,7 @@ struct run_options {
 
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
-    int moved; /* tasks that go on in another roster */
+    int moved; /* tasks that go on in another membership */
     int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;                   /* tickets that were asked for beyond the last step */
     int named, asked;           /* batches whose rows came with values; or were asked for */
@@ -486,7 +487,7 @@ void faults_happen(struct world *, int fault);
 
 /* checks.c */
 void check_end(struct world *);
-void check_move(struct world *, const struct actor *chief);
+void check_resize(struct world *, const struct actor *chief);
 void check_publish(struct world *, const struct checkpoint *);
 void check_save_end(struct world *, const struct actor *chief); /* published, or given up */
 void check_first_end(struct world *, const struct actor *);

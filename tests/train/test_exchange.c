@@ -277,7 +277,7 @@ static void a_step_without_its_values_is_none(void **state)
     close_fixture(&calm);
 }
 
-/* ---- foreseen ---- */
+/* ---- speculated ---- */
 
 /* One more slice, as it will be committed or as it will be taken back */
 static void bring_ahead(struct fixture *f, bool is_right)
@@ -298,15 +298,15 @@ static void await_batch(const struct fixture *f)
 }
 
 /* Each in the order in which the graph wants it. Returns whether that helped. */
-static bool foresee(struct fixture *f, int slices, bool is_right)
+static bool speculate(struct fixture *f, int slices, bool is_right)
 {
     bool has_helped = false;
     f->there = 0;
     await_batch(f);
     while (f->there < slices) {
         bring_ahead(f, is_right);
-        has_helped |= session_foresee(&f->session);
-        assert_false(session_foresee(&f->session)); /* until more is there */
+        has_helped |= session_speculate(&f->session);
+        assert_false(session_speculate(&f->session)); /* until more is there */
     }
     return has_helped;
 }
@@ -336,7 +336,7 @@ static void a_forward_pass_begins_ahead_and_the_step_goes_on_from_there(void **s
     const int slices = f.session.layout->slice_count;
     int before = slices;
     for (int ahead = 0; ahead <= slices; ahead++) {
-        foresee(&f, ahead, true);
+        speculate(&f, ahead, true);
         assert_same_gradients(&plain, &f);
         assert_true(ahead == 0 ? f.awaited == slices : f.awaited <= before);
         before = f.awaited;
@@ -346,7 +346,7 @@ static void a_forward_pass_begins_ahead_and_the_step_goes_on_from_there(void **s
     close_fixture(&plain);
 }
 
-static void what_was_foreseen_from_values_that_are_taken_back_leaves_no_trace(void **state)
+static void speculation_on_values_that_are_taken_back_leaves_no_trace(void **state)
 {
     static struct fixture plain, f;
     open_fixture(&plain, false, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
@@ -354,27 +354,27 @@ static void what_was_foreseen_from_values_that_are_taken_back_leaves_no_trace(vo
     const int slices = f.session.layout->slice_count;
     for (int again = 0; again < STEPS; again++) {
         for (int i = 0; i < again; i++) {
-            assert_true(foresee(&f, slices - i, false));
-            session_forget_foreseen(&f.session);
+            assert_true(speculate(&f, slices - i, false));
+            session_forget_speculation(&f.session);
         }
-        if (again % 2) assert_true(foresee(&f, slices, true));
+        if (again % 2) assert_true(speculate(&f, slices, true));
         assert_same_gradients(&plain, &f);
     }
     close_fixture(&f);
     close_fixture(&plain);
 }
 
-/* Whoever goes to another batch, or binds other memory, has foreseen nothing. */
-static void a_seek_and_a_bind_forget_what_was_foreseen(void **state)
+/* Whoever goes to another batch, or binds other memory, has speculated nothing. */
+static void a_seek_and_a_bind_forget_speculation(void **state)
 {
     static struct fixture plain, f;
     open_fixture(&plain, false, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
     open_fixture(&f, true, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
     for (uint64_t batch = 5; batch > 2; batch--) {
-        foresee(&f, f.session.layout->slice_count, true);
+        speculate(&f, f.session.layout->slice_count, true);
         assert_int_equal(session_seek(&f.session, batch), OK);
         assert_int_equal(session_seek(&plain.session, batch), OK);
-        if (batch == 3) foresee(&f, f.session.layout->slice_count, false);
+        if (batch == 3) speculate(&f, f.session.layout->slice_count, false);
         if (batch == 3) session_bind(&f.session, 0, f.values[0], f.gradients[0]);
         assert_same_gradients(&plain, &f);
         assert_int_equal(f.awaited, f.session.layout->slice_count);
@@ -383,7 +383,7 @@ static void a_seek_and_a_bind_forget_what_was_foreseen(void **state)
     close_fixture(&plain);
 }
 
-/* The last step's numbers are asked for while the next one is foreseen. */
+/* The last step's numbers are asked for while the next one is speculated. */
 static void metrics_are_those_of_the_last_step(void **state)
 {
     static struct fixture plain, f;
@@ -391,21 +391,21 @@ static void metrics_are_those_of_the_last_step(void **state)
     open_fixture(&f, true, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
     for (int i = 0; i < STEPS; i++) {
         assert_same_gradients(&plain, &f);
-        foresee(&f, f.session.layout->slice_count, false);
+        speculate(&f, f.session.layout->slice_count, false);
         const double expected = session_metric(&plain.session, 0);
         const double metric = session_metric(&f.session, 0);
         assert_memory_equal(&metric, &expected, sizeof metric);
-        session_forget_foreseen(&f.session);
+        session_forget_speculation(&f.session);
     }
     close_fixture(&f);
     close_fixture(&plain);
 }
 
-static void a_push_of_several_batches_is_not_foreseen(void **state)
+static void a_push_of_several_batches_is_not_speculated(void **state)
 {
     static struct fixture f;
     open_fixture(&f, true, 3, NUMBER_FLOAT32, NUMBER_FLOAT32);
-    assert_false(foresee(&f, f.session.layout->slice_count, true));
+    assert_false(speculate(&f, f.session.layout->slice_count, true));
     close_fixture(&f);
 }
 
@@ -418,10 +418,10 @@ int main(void)
         cmocka_unit_test(values_of_half_the_bytes_are_computed_with_as_the_floats_that_they_are),
         cmocka_unit_test(a_step_without_its_values_is_none),
         cmocka_unit_test(a_forward_pass_begins_ahead_and_the_step_goes_on_from_there),
-        cmocka_unit_test(what_was_foreseen_from_values_that_are_taken_back_leaves_no_trace),
-        cmocka_unit_test(a_seek_and_a_bind_forget_what_was_foreseen),
+        cmocka_unit_test(speculation_on_values_that_are_taken_back_leaves_no_trace),
+        cmocka_unit_test(a_seek_and_a_bind_forget_speculation),
         cmocka_unit_test(metrics_are_those_of_the_last_step),
-        cmocka_unit_test(a_push_of_several_batches_is_not_foreseen),
+        cmocka_unit_test(a_push_of_several_batches_is_not_speculated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ from program import BINARY, LIMIT_S, SANITIZER, wire
 from program.cluster import lines_max
 from visitors import VISITORS_MAX, VisitCase
 
-STRANGERS_MAX = 1024  # of core/cluster/task/task.h
+STRANGERS_MAX = 1024  # of core/cluster/runner/task.h
 GREETING_MAX = 64 << 10
 ANNOUNCERS = 60
 RESIDENT_MAX = 200 << 20  # a ps alone has 10 MB; 60 who announced 16 MB each once made it 994

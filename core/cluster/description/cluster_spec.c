@@ -321,9 +321,10 @@ static err make_all(const struct cluster_flags *flags, const char *tf_config_tex
 
 /* ---- who takes part ---- */
 
-struct roster cluster_roster(const struct cluster_spec *spec)
+struct membership cluster_membership(const struct cluster_spec *spec)
 {
-    return (struct roster){spec->moves, {spec->hosts[JOB_PS].count, spec->hosts[JOB_WORKER].count}};
+    return (struct membership){spec->moves,
+                               {spec->hosts[JOB_PS].count, spec->hosts[JOB_WORKER].count}};
 }
 
 int cluster_room(const struct cluster_spec *spec, enum job job)
@@ -332,7 +333,7 @@ int cluster_room(const struct cluster_spec *spec, enum job job)
     return spec->room[job] > count ? spec->room[job] : count;
 }
 
-err cluster_move(struct cluster_spec *spec, const struct roster *to)
+err cluster_resize(struct cluster_spec *spec, const struct membership *to)
 {
     for (int job = 0; job < JOB_COUNT; job++) {
         const int room = cluster_room(spec, (enum job)job);
@@ -356,15 +357,15 @@ bool cluster_has_place(const struct cluster_spec *spec)
 
 err cluster_reduce(const struct cluster_flags *flags, struct cluster_spec *spec)
 {
-    struct roster roster = cluster_roster(spec);
+    struct membership membership = cluster_membership(spec);
     if (!flags->ps && !flags->workers) return OK;
-    if (roster.count[JOB_PS] == 0)
+    if (membership.count[JOB_PS] == 0)
         return fail(ERR_INPUT, "--ps and --workers say how many of the tasks that are listed take "
                                "part (did you mean --local_ps and --local_workers?)");
-    if (flags->ps) roster.count[JOB_PS] = (int)flags->ps;
-    if (flags->workers) roster.count[JOB_WORKER] = (int)flags->workers;
-    roster.moves = (uint64_t)flags->moves;
-    const err e = cluster_move(spec, &roster);
+    if (flags->ps) membership.count[JOB_PS] = (int)flags->ps;
+    if (flags->workers) membership.count[JOB_WORKER] = (int)flags->workers;
+    membership.moves = (uint64_t)flags->moves;
+    const err e = cluster_resize(spec, &membership);
     return e ? fail_prefix(e, "--ps, --workers") : OK;
 }
 

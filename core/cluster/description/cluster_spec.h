@@ -16,7 +16,7 @@
 struct cluster_spec {
     struct strings hosts[JOB_COUNT]; /* "host:port" by task index; count: of those that take part */
     int room[JOB_COUNT];             /* as many may; 0: no more than do */
-    uint64_t moves;                  /* that led to these counts (roster.h) */
+    uint64_t moves;                  /* that led to these counts (membership.h) */
     enum job job;                    /* of this task */
     int task;
     bool is_distributed; /* false: no job was named; a single process */
@@ -29,10 +29,10 @@ struct cluster_spec {
     void *registry;
 };
 
-struct roster cluster_roster(const struct cluster_spec *);
+struct membership cluster_membership(const struct cluster_spec *);
 int cluster_room(const struct cluster_spec *, enum job); /* how many tasks the lists name */
 /* Other tasks take part. ERR_INPUT, and nothing has changed: the lists do not name so many. */
-err cluster_move(struct cluster_spec *, const struct roster *);
+err cluster_resize(struct cluster_spec *, const struct membership *);
 bool cluster_has_place(const struct cluster_spec *); /* does this task take part? */
 
 /* Where a task is now. */

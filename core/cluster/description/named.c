@@ -117,33 +117,35 @@ err named_cluster_visit(const struct cluster_flags *flags, struct arena *arena,
 
 /* ---- what is said at a place ---- */
 
-const char *named_tasks_text(const struct roster *r, char ret[NAMED_TASKS_BYTES])
+const char *named_tasks_text(const struct membership *r, char ret[NAMED_TASKS_BYTES])
 {
     snprintf(ret, NAMED_TASKS_BYTES, "ps=%d,worker=%d", r->count[JOB_PS], r->count[JOB_WORKER]);
     return ret;
 }
 
-static const char joined_word[] = " joined", moves_word[] = " moves=";
+static const char joined_word[] = " joined", resizes_word[] = " moves=";
 
 const char *named_place_text(const struct named_place *p, char ret[NAMED_PLACE_BYTES])
 {
     char tasks[NAMED_TASKS_BYTES], moves[NAMED_TASKS_BYTES] = "";
-    if (p->roster.moves)
-        snprintf(moves, sizeof moves, "%s%llu", moves_word, (unsigned long long)p->roster.moves);
-    snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s%s", p->address, named_tasks_text(&p->roster, tasks),
-             moves, p->has_joined ? joined_word : "");
+    if (p->membership.moves)
+        snprintf(moves, sizeof moves, "%s%llu", resizes_word,
+                 (unsigned long long)p->membership.moves);
+    snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s%s", p->address,
+             named_tasks_text(&p->membership, tasks), moves, p->has_joined ? joined_word : "");
     return ret;
 }
 
 /* "" or " moves=1" */
-static bool read_moves(const char *text, size_t bytes, uint64_t *ret)
+static bool read_resizes(const char *text, size_t bytes, uint64_t *ret)
 {
-    const size_t before = strlen(moves_word);
+    const size_t before = strlen(resizes_word);
     char number[NAMED_TASKS_BYTES];
     int64_t moves = 0;
     *ret = 0;
     if (!bytes) return true;
-    if (bytes < before || bytes - before >= sizeof number || strncmp(text, moves_word, before) != 0)
+    if (bytes < before || bytes - before >= sizeof number ||
+        strncmp(text, resizes_word, before) != 0)
         return false;
     snprintf(number, sizeof number, "%.*s", (int)(bytes - before), text + before);
     if (!ranks_number(number, 1, INT64_MAX - 1, &moves)) return false;
@@ -166,8 +168,9 @@ bool named_place_read(const char *text, struct named_place *ret)
     const char *tasks = text + bytes + 1;
     const size_t length = strcspn(tasks, " ");
     const size_t rest = without_joined(tasks + length, &ret->has_joined);
-    return read_tasks(tasks, length, ret->roster.count) &&
-           read_moves(tasks + length, rest, &ret->roster.moves) && !address_check(ret->address);
+    return read_tasks(tasks, length, ret->membership.count) &&
+           read_resizes(tasks + length, rest, &ret->membership.moves) &&
+           !address_check(ret->address);
 }
 
 err named_cluster_check_absent(const struct cluster_flags *flags)

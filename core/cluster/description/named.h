@@ -13,18 +13,19 @@ err named_cluster_make(const struct cluster_flags *, struct arena *, struct clus
 /* The same of a visitor, who needs no number of tasks: nobody takes part until tasks are found. */
 err named_cluster_visit(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
-/* What a task says at its place there: where it is, and the roster (roster.h) that it is in:
- * "10.0.0.5:4021 ps=2,worker=3", after moves "10.0.0.5:4021 ps=2,worker=5 moves=1"; and " joined"
- * where it has found the others. */
+/* What a task says at its place there: where it is, and the membership (membership.h) that it is
+ * in: "10.0.0.5:4021 ps=2,worker=3", after moves "10.0.0.5:4021 ps=2,worker=5 moves=1"; and "
+ * joined" where it has found the others. */
 enum { NAMED_TASKS_BYTES = 32, NAMED_PLACE_BYTES = ADDRESS_MAX + NAMED_TASKS_BYTES + 48 };
 struct named_place {
     char address[ADDRESS_MAX];
-    struct roster roster;
+    struct membership membership;
     bool has_joined;
 };
 const char *named_place_text(const struct named_place *, char ret[NAMED_PLACE_BYTES]);
 bool named_place_read(const char *text, struct named_place *ret);
-const char *named_tasks_text(const struct roster *, char ret[NAMED_TASKS_BYTES]); /* as --tasks */
+const char *named_tasks_text(const struct membership *,
+                             char ret[NAMED_TASKS_BYTES]); /* as --tasks */
 
 /* ERR_INPUT: of flags without a coordinator, one that goes with it. */
 err named_cluster_check_absent(const struct cluster_flags *);

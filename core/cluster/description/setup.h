@@ -3,7 +3,7 @@
 #ifndef CORE_CLUSTER_DESCRIPTION_SETUP_H
 #define CORE_CLUSTER_DESCRIPTION_SETUP_H
 
-#include "core/cluster/role/ps.h"
+#include "core/cluster/role/ps_role.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/variables/layout.h"
 #include "core/train/spec/spec.h"

@@ -120,12 +120,13 @@ void message_say(struct message *m, const char *text, struct outbox *out)
     m->body_bytes = (uint32_t)strlen(m->body);
 }
 
-void message_say_roster(struct message *m, const struct roster *roster, struct outbox *out)
+void message_say_membership(struct message *m, const struct membership *membership,
+                            struct outbox *out)
 {
-    uint64_t *numbers = arena_array(&out->texts, ROSTER_NUMBERS, sizeof *numbers);
-    roster_pack(roster, numbers);
+    uint64_t *numbers = arena_array(&out->texts, MEMBERSHIP_NUMBERS, sizeof *numbers);
+    membership_pack(membership, numbers);
     m->body = numbers;
-    m->body_bytes = ROSTER_NUMBERS * sizeof *numbers;
+    m->body_bytes = MEMBERSHIP_NUMBERS * sizeof *numbers;
 }
 
 void message_say_verdict(struct message *m, int code, const char *name, const char *text,

@@ -10,7 +10,7 @@
  * A worker may see advanced values in the memory that it computes from: it has used those of the
  * parts that it has pushed for the last time.
  */
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 
 static void give_no_more(struct ps_role *p, int worker, struct outbox *out)
 {
@@ -104,11 +104,11 @@ static void advance(struct ps_role *p, const struct party *party, struct outbox 
 
 /* One that nobody counts on may still compute from the values that it was given, and be back before
  * the round is over. */
-static bool is_watched_by_excused(const struct ps_role *p)
+static bool is_watched_by_evicted(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->standing == EXCUSED && m->ticket_step == p->step) return true;
+        if (m->standing == EVICTED && m->ticket_step == p->step) return true;
     }
     return false;
 }
@@ -117,7 +117,7 @@ void ps_advance(struct ps_role *p, struct outbox *out)
 {
     struct party party = {.workers = p->applying + p->applying_count, .parts = UINT64_MAX};
     if (!p->advances || !p->config.takes_all) return;
-    if (is_watched_by_excused(p)) {
+    if (is_watched_by_evicted(p)) {
         ps_take_back(p, out);
         return;
     }

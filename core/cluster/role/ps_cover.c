@@ -3,7 +3,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 
 static bool is_queue(const struct ps_role *p)
 {
@@ -36,7 +36,7 @@ static bool is_over(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->standing != EXCUSED && !coverage_is_past(&p->coverage, w, pushes_of(m)))
+        if (m->standing != EVICTED && !coverage_is_past(&p->coverage, w, pushes_of(m)))
             return false;
     }
     return true;
@@ -106,7 +106,7 @@ void ps_tell_coverage(struct ps_role *p, struct outbox *out)
         tell(p, &open, false, out);
 }
 
-void ps_tell_coverage_at_cut(struct ps_role *p, struct outbox *out)
+void ps_tell_coverage_at_snapshot(struct ps_role *p, struct outbox *out)
 {
     if (is_endless(p)) tell_brought(p, false, out);
 }
@@ -126,7 +126,7 @@ void ps_commit_batch(struct ps_role *p, int worker, bool is_out)
 {
     if (!is_queue(p)) return;
     p->queue.plans[worker].is_committed = is_out;
-    if (p->members[worker].standing == EXCUSED) batch_queue_lose(&p->queue, worker);
+    if (p->members[worker].standing == EVICTED) batch_queue_lose(&p->queue, worker);
 }
 
 void ps_reclaim_batch(struct ps_role *p, int worker)
@@ -180,7 +180,8 @@ static bool is_in_share(const struct ps_role *p, int worker)
     const struct member *m = &p->members[worker];
     const uint64_t workers = (uint64_t)p->options.workers;
     const bool has_end = p->config.needs_everybody && !p->config.is_sync;
-    return !has_end || m->is_owed || m->ledger.received * workers + (uint64_t)worker < p->share_end;
+    return !has_end || m->completes_push ||
+           m->ledger.received * workers + (uint64_t)worker < p->share_end;
 }
 
 bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
@@ -194,15 +195,15 @@ bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 /* One that there is no memory for is not known, where the run goes on from here. */
 void ps_note_queue(struct ps_role *p)
 {
-    struct cut *cut = &p->cut;
+    struct snapshot *snapshot = &p->snapshot;
     const int count = is_queue(p) ? batch_queue_count(&p->queue) : 0;
-    cut->queue_count = 0;
-    if (count > cut->queue_capacity) {
-        free(cut->queue);
-        cut->queue = malloc((size_t)count * sizeof *cut->queue);
-        cut->queue_capacity = cut->queue ? count : 0;
+    snapshot->queue_count = 0;
+    if (count > snapshot->queue_capacity) {
+        free(snapshot->queue);
+        snapshot->queue = malloc((size_t)count * sizeof *snapshot->queue);
+        snapshot->queue_capacity = snapshot->queue ? count : 0;
     }
-    if (count > cut->queue_capacity || !count) return;
-    batch_queue_numbers(&p->queue, cut->queue);
-    cut->queue_count = count;
+    if (count > snapshot->queue_capacity || !count) return;
+    batch_queue_numbers(&p->queue, snapshot->queue);
+    snapshot->queue_count = count;
 }

@@ -12,7 +12,7 @@
  * that is under way. Where a round does not take everybody, gradients come whole: one that comes in
  * parts would keep its window for as long as its worker computes.
  */
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 
 enum {
     WINDOWS_LEAST = 8,        /* of a pool: they keep a link busy while some wait for their turn */
@@ -73,7 +73,7 @@ static bool is_waiting(const struct member *m)
 }
 
 /* It has yet to bring something for the round, from values that it has. One that joins anew while
- * workers are held for a cut, which others have to push for, comes last. */
+ * workers are held for a snapshot, which others have to push for, comes last. */
 static bool is_missing(const struct ps_role *p, int worker)
 {
     const bool is_held = p->members[worker].wants_values && ps_is_holding(p, worker);

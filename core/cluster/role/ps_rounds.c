@@ -1,7 +1,7 @@
 /* ps_rounds.c - gradients in, values out: joining, tickets, rounds. */
 #include <stdio.h>
 
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
 void ps_share(struct ps_role *p, int worker, struct outbox *out)
@@ -23,13 +23,13 @@ static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
     m->has_returned = false;
     if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
-    const bool is_any = p->tickets < p->config.last_step || m->is_owed;
+    const bool is_any = p->tickets < p->config.last_step || m->completes_push;
     if (!m->holds_ticket && has_batch && is_any) {
         p->tickets++;
         m->holds_ticket = true;
         ps_commit_batch(p, worker, true);
     }
-    m->is_owed = false;
+    m->completes_push = false;
     return m->holds_ticket;
 }
 
@@ -37,7 +37,7 @@ static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
 static bool prepare_ticket(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
-    const bool is_any = m->holds_ticket || m->is_owed || p->tickets < p->config.last_step;
+    const bool is_any = m->holds_ticket || m->completes_push || p->tickets < p->config.last_step;
     return is_any && ps_plan(p, worker, out);
 }
 
@@ -85,8 +85,8 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     values->length = front.length;
 }
 
-/* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
- * before they have it, and the worker brings it to them only once it knows. */
+/* The worker waits for the end of a snapshot. Where ps/0 decides what is taken, the other ps cannot
+ * snapshot before they have it, and the worker brings it to them only once it knows. */
 static void hold(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -100,15 +100,15 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->is_told = true;
 }
 
-/* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
- * it waits; but, in asynchronous mode, the cut waits for one that has a ticket and lacks only the
- * values that got lost with its link. One that was excused and is back, whose push of before was
- * in the round, has not joined again: it asks when it does. */
+/* Values as they are now. Where the worker has a copy of its own, that is made first. During a
+ * snapshot it waits; but, in asynchronous mode, the snapshot waits for one that has a ticket and
+ * lacks only the values that got lost with its link. One that was evicted and is back, whose push
+ * of before was in the round, has not joined again: it asks when it does. */
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
-    bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket && !p->config.is_sync;
-    if (m->standing == EXCUSED) return;
+    bool is_awaited = p->snapshot.phase == SNAPSHOT_COMING && m->holds_ticket && !p->config.is_sync;
+    if (m->standing == EVICTED) return;
     if (ps_is_holding(p, worker) && !is_awaited) {
         hold(p, worker, out);
         return;
@@ -145,7 +145,7 @@ void ps_return_ticket(struct ps_role *p, int worker)
 static void return_lost_tickets(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing == EXCUSED) ps_return_ticket(p, w);
+        if (p->members[w].standing == EVICTED) ps_return_ticket(p, w);
 }
 
 /* The steps that are being computed are the last ones. */
@@ -193,9 +193,10 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     struct member *member = &p->members[worker];
     if (p->phase != SERVING || member->has_left) return;
     bool comes_again = m->sequence > member->ledger.received;
-    if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again && !p->config.is_sync) {
+    if (p->options.task == 0 && p->snapshot.phase == SNAPSHOT_MADE && comes_again &&
+        !p->config.is_sync) {
         member->late_join =
-            (struct message){.type = MESSAGE_JOIN, /* the push would cross the cut */
+            (struct message){.type = MESSAGE_JOIN, /* the push would cross the snapshot */
                              .code = m->code,
                              .sequence = m->sequence,
                              .step = m->step,
@@ -204,12 +205,13 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     member->joins++;
-    member->is_owed = m->code == JOIN_OWED && !p->config.is_sync && p->options.task == 0;
-    member->makes_good = m->code == JOIN_TAKES_BACK || member->is_owed;
+    member->completes_push =
+        m->code == JOIN_COMPLETES && !p->config.is_sync && p->options.task == 0;
+    member->makes_good = m->code == JOIN_TAKES_BACK || member->completes_push;
     if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m, out);
-    if (member->is_owed && !member->holds_ticket) ps_reclaim_batch(p, worker);
+    if (member->completes_push && !member->holds_ticket) ps_reclaim_batch(p, worker);
     ps_forget_ahead(p, worker, out);
-    if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
+    if (member->standing == EVICTED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
     if (m->code == JOIN_UNUSED && !comes_again) {
         member->has_returned |= member->holds_ticket;
@@ -233,7 +235,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         member->wanted_step = member->push_step + 1;
     ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
     ps_answer_waiting(p, out);
-    ps_try_cut(p, out); /* which may have waited for a ticket that was given back */
+    ps_try_snapshot(p, out); /* which may have waited for a ticket that was given back */
 }
 
 /* ---- rounds ---- */
@@ -282,12 +284,12 @@ static bool is_round_full(const struct ps_role *p)
 }
 
 /* What this ps should have had for the round died with a worker that showed it to other ps only,
- * and somebody waits for a later one, or the last cut does. */
+ * and somebody waits for a later one, or the last snapshot does. */
 static bool is_round_void(const struct ps_role *p)
 {
     if (p->gradients > 0 || !all_past_round(p)) return false;
-    bool has_cut = p->cut.phase == CUT_COMING && p->options.task != 0;
-    if (has_cut && p->step < p->cut.step && ps_all_finished(p)) return true;
+    bool has_snapshot = p->snapshot.phase == SNAPSHOT_COMING && p->options.task != 0;
+    if (has_snapshot && p->step < p->snapshot.step && ps_all_finished(p)) return true;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         const bool is_past = m->wants_values && m->wanted_step > p->step;
@@ -329,12 +331,12 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     ps_answer_waiting(p, out);
 }
 
-/* At most one round per worker can be full, and as many void. While the others come to its cut,
- * ps/0 stays there. */
+/* At most one round per worker can be full, and as many void. While the others come to its
+ * snapshot, ps/0 stays there. */
 void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 {
-    const bool is_behind_cut = p->options.task == 0 && p->cut.phase == CUT_MADE;
-    if (!p->config.is_sync || is_behind_cut) return;
+    const bool is_behind_snapshot = p->options.task == 0 && p->snapshot.phase == SNAPSHOT_MADE;
+    if (!p->config.is_sync || is_behind_snapshot) return;
     begin_round(p);
     for (int i = 0; i < 2 * p->options.workers; i++) {
         if (is_round_full(p))
@@ -367,7 +369,7 @@ static void take(struct member *m, const struct message *push)
 }
 
 /* ps/0 has taken it in a round that this ps was through without it. The others need not bring
- * anything for it, and may be held for a cut meanwhile; each has values of its own. */
+ * anything for it, and may be held for a snapshot meanwhile; each has values of its own. */
 static void apply_late(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     take(&p->members[worker], m);
@@ -397,7 +399,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member->push_step = round;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
-    if (p->cut.phase == CUT_COMING) ps_answer_waiting(p, out); /* who is needed now */
+    if (p->snapshot.phase == SNAPSHOT_COMING) ps_answer_waiting(p, out); /* who is needed now */
     ps_advance(p, out);
 }
 

@@ -1,9 +1,9 @@
 /* ps_states.c - the states of a ps role: which may follow which, and which go together. */
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 
 /* ---- which may follow which ---- */
 
-void ps_set_life(struct ps_role *p, enum ps_life life)
+void ps_set_phase(struct ps_role *p, enum ps_phase life)
 {
     static const uint16_t follows[] = {
         [EMPTY] = MAY(READY) | MAY(ENDED),
@@ -14,14 +14,14 @@ void ps_set_life(struct ps_role *p, enum ps_life life)
     p->phase = state_after(follows, p->phase, life);
 }
 
-void ps_set_cut(struct ps_role *p, enum cut_phase phase)
+void ps_set_snapshot(struct ps_role *p, enum snapshot_phase phase)
 {
     static const uint16_t follows[] = {
-        [CUT_NONE] = MAY(CUT_COMING),
-        [CUT_COMING] = MAY(CUT_MADE) | MAY(CUT_NONE),
-        [CUT_MADE] = MAY(CUT_NONE),
+        [SNAPSHOT_NONE] = MAY(SNAPSHOT_COMING),
+        [SNAPSHOT_COMING] = MAY(SNAPSHOT_MADE) | MAY(SNAPSHOT_NONE),
+        [SNAPSHOT_MADE] = MAY(SNAPSHOT_NONE),
     };
-    p->cut.phase = state_after(follows, p->cut.phase, phase);
+    p->snapshot.phase = state_after(follows, p->snapshot.phase, phase);
 }
 
 void member_set_presence(struct member *m, enum presence presence)
@@ -38,9 +38,9 @@ void member_set_presence(struct member *m, enum presence presence)
 void member_set_standing(struct member *m, enum standing standing)
 {
     static const uint16_t follows[] = {
-        [COUNTED_ON] = MAY(FINISHED) | MAY(EXCUSED),
-        [FINISHED] = MAY(COUNTED_ON) | MAY(EXCUSED),
-        [EXCUSED] = MAY(COUNTED_ON) | MAY(FINISHED),
+        [COUNTED_ON] = MAY(FINISHED) | MAY(EVICTED),
+        [FINISHED] = MAY(COUNTED_ON) | MAY(EVICTED),
+        [EVICTED] = MAY(COUNTED_ON) | MAY(FINISHED),
     };
     m->standing = state_after(follows, m->standing, standing);
 }
@@ -100,10 +100,11 @@ static const char *check_member(const struct ps_role *p, const struct member *m)
     bool has_another_life = m->presence == AWAY || m->presence == HERE;
     if (m->wants_fresh && !has_another_life) return "fresh windows are wanted by nobody new";
     const bool may_hold =
-        m->standing == COUNTED_ON || (m->standing == EXCUSED && !p->config.is_sync);
+        m->standing == COUNTED_ON || (m->standing == EVICTED && !p->config.is_sync);
     if (m->holds_ticket && !may_hold) return "a ticket is held by who has finished";
     if (m->holds_ticket && !gives_tickets) return "a ticket of a ps that gives none";
-    if (m->late_join.type && p->cut.phase != CUT_MADE) return "a late JOIN waits for no cut";
+    if (m->late_join.type && p->snapshot.phase != SNAPSHOT_MADE)
+        return "a late JOIN waits for no snapshot";
     if (p->phase != SERVING && (!is_idle || m->holds_ticket))
         return "a worker is at work too early";
     return check_push(p, m);
@@ -111,13 +112,15 @@ static const char *check_member(const struct ps_role *p, const struct member *m)
 
 static const char *check_cut(const struct ps_role *p)
 {
-    const struct cut *c = &p->cut;
+    const struct snapshot *c = &p->snapshot;
     bool is_first = p->options.task == 0;
-    if (c->phase == CUT_COMING && p->phase == EMPTY) return "a cut of nothing comes";
-    if (c->phase == CUT_MADE && (!is_first || p->phase != SERVING)) return "a cut is kept open";
-    if (c->phase == CUT_MADE && c->writing && c->writing != c->tag)
-        return "another shard is written than that of the cut";
-    if (c->is_holding && (!is_first || c->phase == CUT_NONE)) return "held, and for no cut";
+    if (c->phase == SNAPSHOT_COMING && p->phase == EMPTY) return "a snapshot of nothing comes";
+    if (c->phase == SNAPSHOT_MADE && (!is_first || p->phase != SERVING))
+        return "a snapshot is kept open";
+    if (c->phase == SNAPSHOT_MADE && c->writing && c->writing != c->tag)
+        return "another shard is written than that of the snapshot";
+    if (c->is_holding && (!is_first || c->phase == SNAPSHOT_NONE))
+        return "held, and for no snapshot";
     return c->written && !is_first ? "another ps than ps/0 waits for RESUME" : NULL;
 }
 

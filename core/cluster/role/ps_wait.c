@@ -1,7 +1,7 @@
 /* ps_wait.c - who is waited for, how long, and what happens then. */
 #include <stdio.h>
 
-#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
 /* ---- who leads ---- */
@@ -102,7 +102,7 @@ static void watch_lease(struct ps_role *p, struct outbox *out)
 static int counted_on(const struct ps_role *p)
 {
     int count = 0;
-    for (int w = 0; w < p->options.workers; w++) count += p->members[w].standing != EXCUSED;
+    for (int w = 0; w < p->options.workers; w++) count += p->members[w].standing != EVICTED;
     return count;
 }
 
@@ -127,7 +127,7 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_leave_batches(p, worker);
     ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
-    ps_try_cut(p, out);
+    ps_try_snapshot(p, out);
 }
 
 /* It was refused and never here, and there is nothing left that it could bring. One that is only
@@ -148,7 +148,7 @@ static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
     return p->config.needs_everybody && !was_there(p, m) && !m->has_left && !p->is_stopping;
 }
 
-static void excuse(struct ps_role *p, int worker, struct outbox *out)
+static void evict(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
@@ -166,7 +166,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
         ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
         return;
     }
-    member_set_standing(m, EXCUSED);
+    member_set_standing(m, EVICTED);
     patience_renew(&p->patience);
     int left = counted_on(p);
     if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
@@ -210,17 +210,17 @@ static void end_without_silent(struct ps_role *p, int worker, struct outbox *out
                (unsigned long long)(p->patience.now_ms - p->stopping_ms) / 1000);
     outbox_add_hang_up(out, (struct action_hang_up){worker});
     ps_forget_link(p, worker, out);
-    excuse(p, worker, out);
+    evict(p, worker, out);
 }
 
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
     outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
-    member_set_standing(&p->members[worker], EXCUSED);
+    member_set_standing(&p->members[worker], EVICTED);
     go_on_without(p, worker, out);
 }
 
-static void excuse_absent(struct ps_role *p, struct outbox *out)
+static void evict_absent(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
@@ -228,7 +228,7 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
         if (gone_ms >= absence_limit_ms(p, m))
-            excuse(p, w, out);
+            evict(p, w, out);
         else if (is_too_late(p, w))
             end_without(p, w, out);
     }
@@ -268,7 +268,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
     p->applying_count = 0;
-    member_set_standing(m, EXCUSED);
+    member_set_standing(m, EVICTED);
     patience_renew(&p->patience);
     go_on_without(p, worker, out);
 }
@@ -357,7 +357,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     watch_lease(p, out);
     if (p->phase == READY || p->phase == SERVING) watch_chief(p, out);
     if (p->phase != SERVING) return;
-    excuse_absent(p, out);
+    evict_absent(p, out);
     if (p->phase != SERVING) return;
     if (!somebody_waits(p)) {
         patience_renew(&p->patience);
@@ -370,7 +370,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
         watch_wait(p, &(struct awaited){what, p->options.limits.end_ms, true}, out);
         return;
     }
-    bool is_slow = here > 0; /* else all are gone, and are excused before this limit */
+    bool is_slow = here > 0; /* else all are gone, and are evicted before this limit */
     snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
              is_slow ? "--step_timeout" : "train.worker_timeout_secs");
     const uint64_t absent_ms = p->options.limits.start_ms + p->config.worker_timeout_ms;
@@ -382,7 +382,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
 
 static const char *member_text(const struct member *m)
 {
-    if (m->standing == EXCUSED) return "gone, not waited for";
+    if (m->standing == EVICTED) return "gone, not waited for";
     if (!member_is_here(m)) return m->presence == AWAY ? "gone" : "not here yet";
     if (m->standing == FINISHED) return "has finished";
     if (m->push == PUSH_WAITS) return "has pushed, waits for the others";
@@ -405,7 +405,7 @@ void ps_report(const struct role *role, struct outbox *out)
                (unsigned long long)p->counters.applied,
                (unsigned long long)p->counters.dropped_stale,
                (unsigned long long)p->counters.dropped_repeated,
-               p->cut.writing ? ", writes a checkpoint" : "");
+               p->snapshot.writing ? ", writes a checkpoint" : "");
     for (int w = 0; w < p->options.workers; w++)
         outbox_log(out, "worker/%d %s, %llu pushes", w, member_text(&p->members[w]),
                    (unsigned long long)p->members[w].ledger.received);

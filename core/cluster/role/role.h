@@ -33,7 +33,7 @@
 #include "core/base/arena.h"
 #include "core/base/error.h"
 #include "core/cluster/role/coverage.h"
-#include "core/cluster/role/moves/roster.h"
+#include "core/cluster/role/membership.h"
 #include "net/message.h"
 
 enum { CHIEF = 0, NOBODY = -1 }; /* of term 0; among the tasks of a job */
@@ -94,8 +94,8 @@ void outbox_empty(struct outbox *);
 void outbox_free(struct outbox *);
 const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its limit */
 
-/* The body of a SCALE or a MOVE, in the outbox. */
-void message_say_roster(struct message *, const struct roster *, struct outbox *);
+/* The body of a SCALE or a RESIZE, in the outbox. */
+void message_say_membership(struct message *, const struct membership *, struct outbox *);
 /* ACTION_LOG, one that is a warning, ACTION_BREACH, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_warn(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -141,14 +141,15 @@ struct role_ops {
     void (*peer_up)(struct role *, enum job, int task, uint64_t incarnation, struct outbox *);
     void (*peer_lost)(struct role *, enum job, int task, const char *why, struct outbox *);
     void (*message)(struct role *, enum job, int task, const struct message *, struct outbox *);
-    /* of CUT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where result
-     * is not OK. COMPUTE, ERR_PEER: what followed VALUES did not come, and the step is none */
+    /* of SNAPSHOT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where
+     * result is not OK. COMPUTE, ERR_PEER: what followed VALUES did not come, and the step is none
+     */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
     /* a signal: the job is to end well, with a last checkpoint, if it can within the limit; of a
      * worker with only_me: it leaves, and the job goes on, where ps/0 grants that */
     void (*leave)(struct role *, int code, const char *why, bool only_me, struct outbox *);
-    /* a peer that was in another roster says so: MOVE, to who is here as well */
-    void (*move)(struct role *, const struct roster *, struct outbox *);
+    /* a peer that was in another membership says so: RESIZE, to who is here as well */
+    void (*resize)(struct role *, const struct membership *, struct outbox *);
     /* something here is broken: the job ends now */
     void (*stop)(struct role *, int code, const char *why, struct outbox *);
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */
@@ -166,7 +167,7 @@ enum { LEDGER_NUMBERS = 3 };
 void ledger_numbers(const struct ledger *, int64_t ret[LEDGER_NUMBERS]);
 struct ledger ledger_of(const int64_t numbers[LEDGER_NUMBERS]);
 
-/* The same as a body in the byte order of the wire: LEDGER, SAVE and CUT. */
+/* The same as a body in the byte order of the wire: LEDGER, SAVE and SNAPSHOT. */
 void ledger_pack(const struct ledger *, int count, uint64_t ret_numbers[]);
 /* false: not `count` ledgers */
 bool ledger_unpack(const struct message *, int count, struct ledger ret[]);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/role/worker_inside.h"
+#include "core/cluster/role/worker_role_inside.h"
 
 /* ---- who leads ---- */
 
@@ -77,9 +77,9 @@ static void yield(struct worker_role *w, struct outbox *out)
         server_set_setup(&w->servers[ps], NOT_READY);
         w->servers[ps].is_claimed = false;
     }
-    if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
+    if (w->phase == DESCRIBING || w->phase == STARTING) worker_begin_phase(w, HOLDING);
     if (w->phase == SAVING_LAST || w->phase == EVALUATING) {
-        worker_enter(w, FINISHING);
+        worker_begin_phase(w, FINISHING);
         worker_say_finished_to_all(w, out); /* a ps that was joined again has not heard it */
     }
     worker_abandon(w, "another worker leads", out);
@@ -130,7 +130,7 @@ void worker_role_hold_lease(struct role *role, struct outbox *out)
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
     const struct action_choose choose = {
-        .generation = w->membership != IN_NONE || w->has_served ? w->generation : 0,
+        .generation = w->participation != IN_NONE || w->has_served ? w->generation : 0,
         .why_again = outbox_text(out, why_again),
     };
     outbox_add_choose(out, choose);
@@ -169,9 +169,9 @@ static void note_choice(const struct worker_role *w, const struct choice *choice
     const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
     name_empty(w, empty, sizeof empty);
     const char *who = empty[0] ? empty : "a ps";
-    if (w->membership == IN_NONE && !some_ps_has_values(w)) return;
+    if (w->participation == IN_NONE && !some_ps_has_values(w)) return;
     const char *why = choice->is_saved ? "" : "; there is no checkpoint";
-    if (w->membership == IN_NONE)
+    if (w->participation == IN_NONE)
         outbox_log(out, "%s came back empty: all go back to step %llu%s", who, step, why);
     else
         outbox_log(out, "%s came back empty: all go back to step %llu, %llu step%s are lost%s", who,
@@ -192,7 +192,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     w->arrays = choice->arrays;
     w->saving.has_saved = choice->is_saved;
     w->saving.saved_step = choice->step;
-    worker_enter(w, DESCRIBING);
+    worker_begin_phase(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         server_set_setup(&w->servers[ps], NOT_READY);
         outbox_add_describe(out, (struct action_describe){ps});
@@ -211,7 +211,7 @@ static void serve_when_ready(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].setup != IS_READY) return;
-    worker_enter(w, STARTING);
+    worker_begin_phase(w, STARTING);
     worker_save_first(w, out);
     w->has_served = true;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
@@ -226,7 +226,7 @@ void worker_ready(struct worker_role *w, int ps, const struct message *m, struct
     if (w->phase != DESCRIBING || w->servers[ps].setup == IS_READY) return;
     if (m->code == READY_FAILED) {
         message_text(m, text);
-        worker_enter(w, HOLDING);
+        worker_begin_phase(w, HOLDING);
         choose(w, text[0] ? text : "cannot be read", out);
         return;
     }

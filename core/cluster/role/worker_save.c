@@ -1,12 +1,12 @@
-/* worker_save.c - the chief has a checkpoint made (worker.h, "Saving"). */
+/* worker_save.c - the chief has a checkpoint made (worker_role.h, "Saving"). */
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/role/worker_inside.h"
+#include "core/cluster/role/worker_role_inside.h"
 
-/* Each goes with a worker that came back when all had finished, or was lost at the cut. */
+/* Each goes with a worker that came back when all had finished, or was lost at the snapshot. */
 enum { REFUSALS_MAX = 20 };
 /* Between two attempts at the last checkpoint */
 enum { AGAIN_MS = 2000 };
@@ -34,7 +34,7 @@ int worker_role_shard(const struct role *role, int ps)
 static bool can_save(const struct worker_role *w)
 {
     if (!worker_is_chief(w) || w->phase < JOINING || w->phase > SAVING_LAST ||
-        w->membership != IN_CURRENT)
+        w->participation != IN_CURRENT)
         return false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (worker_is_asked(w, ps) && w->servers[ps].inquiry == NOT_ASKED) return false;
@@ -81,7 +81,7 @@ bool worker_role_can_save(const struct role *role)
     return can_save((const struct worker_role *)role);
 }
 
-bool worker_save_to_move(struct worker_role *w, struct outbox *out)
+bool worker_save_to_resize(struct worker_role *w, struct outbox *out)
 {
     if (!can_save(w)) return false;
     begin(w, false, out);
@@ -89,7 +89,7 @@ bool worker_save_to_move(struct worker_role *w, struct outbox *out)
     return true;
 }
 
-/* SERVE follows SAVE, so that no worker gets values before the cut. */
+/* SERVE follows SAVE, so that no worker gets values before the snapshot. */
 void worker_save_first(struct worker_role *w, struct outbox *out)
 {
     if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE)
@@ -100,7 +100,7 @@ void worker_save_first(struct worker_role *w, struct outbox *out)
  * finished again. */
 static void finish_again(struct worker_role *w, struct outbox *out)
 {
-    worker_enter(w, FINISHING);
+    worker_begin_phase(w, FINISHING);
     for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
 }
 
@@ -124,7 +124,7 @@ void worker_save_again(struct worker_role *w, struct outbox *out)
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
-    worker_set_life(w, SAVING_LAST);
+    worker_set_phase(w, SAVING_LAST);
     patience_renew(&w->patience);
     if (s->phase != SAVE_IDLE) return;
     const bool is_there = has_saved_these(w);
@@ -138,7 +138,7 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
 
 static void evaluate(struct worker_role *w, struct outbox *out)
 {
-    worker_set_life(w, EVALUATING);
+    worker_set_phase(w, EVALUATING);
     worker_role_hold_lease(&w->role, out);
     outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
 }
@@ -215,7 +215,7 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
     outbox_add_abandon(out, abandon);
     forget_shards(w);
-    if (moves) worker_move_failed(w, kept, out);
+    if (moves) worker_resize_failed(w, kept, out);
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
         conclude_without(w, kept, out);
@@ -249,7 +249,7 @@ static void publish_when_done(struct worker_role *w, struct outbox *out)
     outbox_add_publish(out, (struct action_publish){s->step, s->tag});
 }
 
-/* ps/0 has the global step: that is where the others are to cut. */
+/* ps/0 has the global step: that is where the others are to snapshot. */
 static bool begin_rest(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct saving *s = &w->saving;
@@ -271,7 +271,7 @@ static bool is_of_save(const struct worker_role *w, int ps, const struct message
            w->servers[ps].shard_phase != NO_SHARD;
 }
 
-void worker_cut(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+void worker_snapshot(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
     if (!is_of_save(w, ps, m) || s->shard_phase != SHARD_WANTED) return;
@@ -281,12 +281,12 @@ void worker_cut(struct worker_role *w, int ps, const struct message *m, struct o
         return;
     }
     if (ps == 0 && !begin_rest(w, m, out)) {
-        worker_abandon(w, "ps/0 made a cut that cannot be read", out);
+        worker_abandon(w, "ps/0 made a snapshot that cannot be read", out);
         return;
     }
-    server_set_shard(s, SHARD_CUT);
-    s->cut_version = m->version;
-    if (!all_shards(w, SHARD_CUT)) return;
+    server_set_shard(s, SHARD_COPIED);
+    s->snapshot_version = m->version;
+    if (!all_shards(w, SHARD_COPIED)) return;
     worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.moves ? RESUME_STAY : RESUME_GO;
 }
 
@@ -298,7 +298,7 @@ void worker_saved(struct worker_role *w, int ps, const struct message *m, struct
         abandon_by(w, ps, m, out);
         return;
     }
-    if (s->shard_phase != SHARD_CUT) return;
+    if (s->shard_phase != SHARD_COPIED) return;
     server_set_shard(s, SHARD_SAVED);
     publish_when_done(w, out);
 }
@@ -316,14 +316,15 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        w->servers[ps].saved_version = w->servers[ps].cut_version;
+        w->servers[ps].saved_version = w->servers[ps].snapshot_version;
     const bool moves = w->saving.moves;
     w->saving.moves = false;
-    if (moves && worker_move(w, out)) return;
+    if (moves && worker_resize(w, out)) return;
     if (moves) resume(w, out);
     forget_shards(w);
-    worker_watch_move(w, out);                         /* which is told why nothing comes of it */
-    if (w->phase == SAVING_LAST) finish_again(w, out); /* has anything changed since the cut? */
+    worker_watch_resize(w, out); /* which is told why nothing comes of it */
+    if (w->phase == SAVING_LAST)
+        finish_again(w, out); /* has anything changed since the snapshot? */
 }
 
 void worker_watch_save(struct worker_role *w, struct outbox *out)

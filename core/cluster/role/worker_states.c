@@ -1,9 +1,9 @@
 /* worker_states.c - the states of a worker role: which may follow which, and which go together. */
-#include "core/cluster/role/worker_inside.h"
+#include "core/cluster/role/worker_role_inside.h"
 
 /* ---- which may follow which ---- */
 
-void worker_set_life(struct worker_role *w, enum worker_life life)
+void worker_set_phase(struct worker_role *w, enum worker_phase life)
 {
     enum { ANY = MAY(HOLDING) | MAY(JOINING) | MAY(ENDED) }; /* what a ps' state may make of it */
     static const uint16_t follows[] = {
@@ -23,14 +23,14 @@ void worker_set_life(struct worker_role *w, enum worker_life life)
     w->phase = state_after(follows, w->phase, life);
 }
 
-void worker_set_membership(struct worker_role *w, enum membership membership)
+void worker_set_participation(struct worker_role *w, enum participation participation)
 {
     static const uint16_t follows[] = {
         [IN_NONE] = MAY(IN_CURRENT),
         [IN_EARLIER] = MAY(IN_CURRENT),
         [IN_CURRENT] = MAY(IN_EARLIER),
     };
-    w->membership = state_after(follows, w->membership, membership);
+    w->participation = state_after(follows, w->participation, participation);
 }
 
 void worker_set_ending(struct worker_role *w, enum ending ending)
@@ -89,8 +89,8 @@ void server_set_shard(struct server *s, enum shard_phase phase)
 {
     static const uint16_t follows[] = {
         [NO_SHARD] = MAY(SHARD_WANTED),
-        [SHARD_WANTED] = MAY(SHARD_CUT) | MAY(NO_SHARD),
-        [SHARD_CUT] = MAY(SHARD_SAVED) | MAY(NO_SHARD),
+        [SHARD_WANTED] = MAY(SHARD_COPIED) | MAY(NO_SHARD),
+        [SHARD_COPIED] = MAY(SHARD_SAVED) | MAY(NO_SHARD),
         [SHARD_SAVED] = MAY(NO_SHARD),
     };
     s->shard_phase = state_after(follows, s->shard_phase, phase);
@@ -98,7 +98,7 @@ void server_set_shard(struct server *s, enum shard_phase phase)
 
 /* ---- which go together ---- */
 
-static bool is_chiefs(enum worker_life life)
+static bool is_chiefs(enum worker_phase life)
 {
     return life == DESCRIBING || life == STARTING || life == SAVING_LAST || life == EVALUATING;
 }
@@ -122,10 +122,10 @@ static const char *check_steps(const struct worker_role *w)
 {
     const struct server *first = &w->servers[0];
     bool is_in_step = w->phase == ASKING || w->phase == WAITING || w->phase == COMPUTING;
-    if (is_in_step && (w->membership != IN_CURRENT || !w->computed)) return "a step of nothing";
+    if (is_in_step && (w->participation != IN_CURRENT || !w->computed)) return "a step of nothing";
     if (w->phase == COMPUTING && first->is_target && !w->has_ticket && !w->in_doubt)
         return "no ticket to compute";
-    if ((w->phase == FINISHING || w->phase == DEPARTING) && w->membership != IN_CURRENT)
+    if ((w->phase == FINISHING || w->phase == DEPARTING) && w->participation != IN_CURRENT)
         return "finished what it was not in";
     if (w->phase != ASKING) return NULL;
     if (!w->options.drops_gradients || !first->is_pushed)
@@ -136,11 +136,11 @@ static const char *check_steps(const struct worker_role *w)
 static const char *check_saving(const struct worker_role *w)
 {
     static const struct {
-        enum shard_phase least, most; /* of ps/0, which makes the first cut */
+        enum shard_phase least, most; /* of ps/0, which makes the first snapshot */
     } firsts[] = {
         [SAVE_IDLE] = {NO_SHARD, NO_SHARD},
         [SAVE_FIRST] = {SHARD_WANTED, SHARD_WANTED},
-        [SAVE_REST] = {SHARD_CUT, SHARD_SAVED},
+        [SAVE_REST] = {SHARD_COPIED, SHARD_SAVED},
         [SAVE_PUBLISHING] = {SHARD_SAVED, SHARD_SAVED},
     };
     const enum save_phase phase = w->saving.phase;

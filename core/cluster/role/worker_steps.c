@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/cluster/role/worker_inside.h"
+#include "core/cluster/role/worker_role_inside.h"
 
 static bool all_answered(const struct worker_role *w)
 {
@@ -31,7 +31,7 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
 
 static void join_all_as(struct worker_role *w, enum join_code code, struct outbox *out)
 {
-    worker_enter(w, JOINING);
+    worker_begin_phase(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (worker_is_asked(w, ps))
@@ -53,7 +53,7 @@ static void give_up_step(struct worker_role *w)
 }
 
 /* Does this ps wait for a push that another one has? */
-static bool is_owed(const struct worker_role *w, int ps)
+static bool lacks_push(const struct worker_role *w, int ps)
 {
     const struct server *first = &w->servers[0], *s = &w->servers[ps];
     if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
@@ -63,11 +63,11 @@ static bool is_owed(const struct worker_role *w, int ps)
     return false;
 }
 
-static bool owes(const struct worker_role *w)
+static bool some_lack_push(const struct worker_role *w)
 {
     bool is_any = false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        is_any |= worker_is_asked(w, ps) && is_owed(w, ps);
+        is_any |= worker_is_asked(w, ps) && lacks_push(w, ps);
     return is_any;
 }
 
@@ -75,7 +75,7 @@ static bool owes(const struct worker_role *w)
  * step that one ps has already keeps its ticket: the others cannot go on without it. */
 void worker_ask_again(struct worker_role *w, struct outbox *out)
 {
-    if (w->phase == COMPUTING) join_all_as(w, owes(w) ? JOIN_PLAIN : JOIN_UNUSED, out);
+    if (w->phase == COMPUTING) join_all_as(w, some_lack_push(w) ? JOIN_PLAIN : JOIN_UNUSED, out);
 }
 
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
@@ -83,7 +83,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
     if (w->generation != generation) w->saving.has_saved = false;
     w->generation = generation;
     w->has_ticket = w->is_last_hour = false;
-    if (w->membership == IN_CURRENT) worker_set_membership(w, IN_EARLIER);
+    if (w->participation == IN_CURRENT) worker_set_participation(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         s->sequence = s->push_step = s->step = s->version = s->saved_version = 0;
@@ -221,13 +221,13 @@ static void push_to(struct worker_role *w, int ps, uint64_t step)
 
 /* The last life died between two ps. Where its gradient waits for the round of others, who may wait
  * for this worker elsewhere, it is taken back, and comes again with what is owed; but where ps/0
- * decides what counts, it has decided. And for a cut, which others make when they have what is
+ * decides what counts, it has decided. And for a snapshot, which others make when they have what is
  * owed, ps/0 must not hold who brings it. */
 static void take_back(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < (w->options.is_sync ? w->options.ps_count : 1); ps++) {
         struct server *s = &w->servers[ps];
-        bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !is_owed(w, ps);
+        bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !lacks_push(w, ps);
         if (worker_is_asked(w, ps) && waits) join(w, ps, JOIN_TAKES_BACK, w->first_step, out);
     }
 }
@@ -244,10 +244,10 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
         struct server *s = &w->servers[ps];
         const bool is_told = s->step >= step || s->join_step >= step;
         const bool has_push = s->ledger.taken && s->ledger.taken_step >= s->step;
-        if (!worker_is_asked(w, ps) || is_told || has_push || is_owed(w, ps)) continue;
+        if (!worker_is_asked(w, ps) || is_told || has_push || lacks_push(w, ps)) continue;
         s->has_answered = s->is_pushed = false;
         s->push_step = step; /* if its link is lost meanwhile */
-        const bool makes_good = owes(w) && s->join_code == JOIN_TAKES_BACK;
+        const bool makes_good = some_lack_push(w) && s->join_code == JOIN_TAKES_BACK;
         join(w, ps, makes_good ? JOIN_TAKES_BACK : JOIN_PLAIN, step, out);
         is_behind = true;
     }
@@ -261,12 +261,12 @@ static bool awaits_values(const struct worker_role *w)
 }
 
 /* What all ps have is known. Values may not come before others have heard of this worker: those of
- * ps/0 where it holds it for a cut that they cannot make. */
+ * ps/0 where it holds it for a snapshot that they cannot make. */
 static void note_ledgers(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
-    if (w->phase == JOINING && owes(w)) take_back(w, out);
+    if (w->phase == JOINING && some_lack_push(w)) take_back(w, out);
     if (awaits_values(w)) catch_up(w, out);
 }
 
@@ -299,7 +299,8 @@ static uint64_t step_behind(const struct worker_role *w)
 }
 
 /* Synchronous: some ps get what others have had before, in the round of this step. Those hear that
- * they get nothing for it, before the first answer: a cut may wait for the round, or be behind it.
+ * they get nothing for it, before the first answer: a snapshot may wait for the round, or be behind
+ * it.
  */
 static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
@@ -322,7 +323,7 @@ void worker_say_finished_to_all(struct worker_role *w, struct outbox *out)
 
 void worker_finish_steps(struct worker_role *w, struct outbox *out)
 {
-    worker_enter(w, FINISHING);
+    worker_begin_phase(w, FINISHING);
     worker_say_finished_to_all(w, out);
 }
 
@@ -335,7 +336,7 @@ static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
         return;
     }
     w->finished_code |= FINISHED_UNUSED;
-    worker_enter(w, DEPARTING);
+    worker_begin_phase(w, DEPARTING);
     worker_depart(w, out);
 }
 
@@ -354,7 +355,7 @@ static bool has_been_shown(const struct worker_role *w)
 static void lose_ticket(struct worker_role *w, struct outbox *out)
 {
     if (has_been_shown(w)) {
-        join(w, 0, JOIN_OWED, 0, out);
+        join(w, 0, JOIN_COMPLETES, 0, out);
         return;
     }
     give_up_step(w);
@@ -379,7 +380,7 @@ void worker_push(struct worker_role *w, struct outbox *out)
     const bool drops = w->options.drops_gradients;
     bool is_new = w->servers[0].is_target, asks = drops && is_new;
     uint64_t taken_step = w->servers[0].ledger.taken_step, next = step_behind(w);
-    worker_enter(w, asks ? ASKING : WAITING);
+    worker_begin_phase(w, asks ? ASKING : WAITING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (asks && ps > 0) break;
@@ -410,7 +411,7 @@ void worker_role_note_end(struct role *role, uint64_t batches)
 bool worker_role_is_stopping(const struct role *role)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    const bool is_new = w->servers[0].is_target && !owes(w);
+    const bool is_new = w->servers[0].is_target && !some_lack_push(w);
     return is_new && (w->ending != GOES_ON || w->is_last_hour);
 }
 
@@ -456,10 +457,10 @@ static void plan_next(struct worker_role *w)
 
 static void note_adopted(struct worker_role *w, struct outbox *out)
 {
-    if (w->membership == IN_CURRENT) return;
-    const struct action_adopted adopted = {w->global_step, .is_first = w->membership == IN_NONE};
+    if (w->participation == IN_CURRENT) return;
+    const struct action_adopted adopted = {w->global_step, .is_first = w->participation == IN_NONE};
     outbox_add_adopted(out, adopted);
-    worker_set_membership(w, IN_CURRENT);
+    worker_set_participation(w, IN_CURRENT);
 }
 
 /* Some ps have the push of a life that was lost, or cut off, before it had brought it to all. */
@@ -484,7 +485,7 @@ static void note_making_good(const struct worker_role *w, struct outbox *out)
 static void compute(struct worker_role *w, struct outbox *out)
 {
     note_making_good(w, out);
-    worker_enter(w, COMPUTING);
+    worker_begin_phase(w, COMPUTING);
     w->computed_step = w->global_step;
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].ahead = 0;
     const struct action_compute step = {w->global_step, .batch = w->computed - 1};
@@ -494,10 +495,10 @@ static void compute(struct worker_role *w, struct outbox *out)
 /* For what other ps have and ps/0 has not. */
 static void demand_ticket(struct worker_role *w, struct outbox *out)
 {
-    worker_enter(w, JOINING);
+    worker_begin_phase(w, JOINING);
     for (int ps = 1; ps < w->options.ps_count; ps++)
         w->servers[ps].has_answered = w->servers[ps].inquiry == ANSWERED;
-    join(w, 0, JOIN_OWED, 0, out);
+    join(w, 0, JOIN_COMPLETES, 0, out);
 }
 
 /* All values of a step are there. */
@@ -511,10 +512,10 @@ static void go_on(struct worker_role *w, struct outbox *out)
     if (catch_up(w, out)) return;
     note_adopted(w, out);
     plan_next(w);
-    const bool departs = w->ending == DEPARTS && w->servers[0].is_target && !owes(w);
+    const bool departs = w->ending == DEPARTS && w->servers[0].is_target && !some_lack_push(w);
     if (!departs && (w->has_ticket || !w->servers[0].is_target))
         compute(w, out);
-    else if (!w->options.is_sync && owes(w))
+    else if (!w->options.is_sync && some_lack_push(w))
         demand_ticket(w, out);
     else
         finish(w, 0, out);
@@ -523,7 +524,7 @@ static void go_on(struct worker_role *w, struct outbox *out)
 /* ps/0 has taken the gradient or dropped it: now the others. */
 static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox *out)
 {
-    worker_enter(w, WAITING);
+    worker_begin_phase(w, WAITING);
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         if (!worker_is_asked(w, ps)) continue;
         /* asynchronous: it may never get there, if a worker died between ps/0 and it */
@@ -563,7 +564,7 @@ static void note_answer(struct server *s, const struct message *m)
     s->ledger.taken_step = s->push_step;
 }
 
-/* ps/0 makes a cut, for which the others need what it took. Its values come later. */
+/* ps/0 makes a snapshot, for which the others need what it took. Its values come later. */
 static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
@@ -580,7 +581,7 @@ static bool is_expected(const struct worker_role *w, int ps)
 }
 
 /* Synchronous: ps/0 gets the push in a later round than this one, which has got it, and may hold
- * this worker for a cut behind that: the rounds between bring nothing of it here. */
+ * this worker for a snapshot behind that: the rounds between bring nothing of it here. */
 static bool is_behind_first(const struct worker_role *w, int ps)
 {
     const struct server *first = &w->servers[0];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
-#include "core/cluster/role/worker_inside.h"
+#include "core/cluster/role/worker_role_inside.h"
 
 /* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
 enum { STEP_GRACE_MS = 1000 };
@@ -51,7 +51,7 @@ static struct wait current_wait(const struct worker_role *w)
     const struct worker_options *o = &w->options;
     switch (w->phase) {
     case HOLDING:
-        if (w->membership != IN_NONE)
+        if (w->participation != IN_NONE)
             return (struct wait){"to be restored by the chief, worker/", "--restart_timeout",
                                  o->limits.restart_ms, true};
         return (struct wait){"to be initialised by the chief, worker/", "--start_timeout",

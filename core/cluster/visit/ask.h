@@ -17,7 +17,7 @@
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
 
-#include "core/cluster/role/moves/roster.h"
+#include "core/cluster/role/membership.h"
 #include "core/cluster/visit/target.h"
 
 enum {

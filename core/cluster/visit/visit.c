@@ -194,7 +194,7 @@ static bool is_due(const struct visits *v, const struct visit *visit, uint64_t n
     return !is_early && ask->since != version_of(v, ask->name) && is_filled(v, ask->name);
 }
 
-/* ---- another roster ---- */
+/* ---- another membership ---- */
 
 static void scale(struct visits *v, int visitor)
 {
@@ -212,7 +212,7 @@ static bool waits_for_scale(const struct visit *visit)
     return visit->is_waiting && visit->ask.verb == VERB_SCALE;
 }
 
-void visits_scaled(struct visits *v, const struct roster *r, uint64_t step)
+void visits_scaled(struct visits *v, const struct membership *r, uint64_t step)
 {
     for (int i = 0; i < VISITORS_MAX; i++)
         if (waits_for_scale(&v->visitors[i]))

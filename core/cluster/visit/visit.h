@@ -98,7 +98,7 @@ void visits_changed(struct visits *, uint64_t step);
 bool visits_work(struct visits *, uint64_t now_ms);
 void visits_tick(struct visits *, uint64_t now_ms);
 /* To those who asked for it: the job moves; or it does not. */
-void visits_scaled(struct visits *, const struct roster *, uint64_t step);
+void visits_scaled(struct visits *, const struct membership *, uint64_t step);
 void visits_refuse_scale(struct visits *, int code, const char *why);
 void visits_end(struct visits *); /* the job ends: whoever still waits is told so */
 

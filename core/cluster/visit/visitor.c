@@ -7,7 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/cluster/task/greeting.h"
+#include "core/cluster/runner/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/body.h"
@@ -38,7 +38,7 @@ struct visitor {
     struct host *hosts;
     int room;          /* ps that may take part */
     int count, active; /* active: of them, that take part, as far as is known */
-    struct roster roster;
+    struct membership membership;
     struct visitor_verdict verdict;
     err refusal;
     char refusal_text[ERROR_TEXT_MAX];
@@ -91,18 +91,18 @@ static void on_opened(void *context, struct link *link)
         snprintf(host->trouble, sizeof host->trouble, "%s", error_text());
 }
 
-static void take_roster(struct visitor *v, const struct roster *roster)
+static void take_membership(struct visitor *v, const struct membership *membership)
 {
-    if (v->roster.count[JOB_PS] && roster->moves < v->roster.moves) return;
-    v->roster = *roster;
-    v->active = v->count < roster->count[JOB_PS] ? v->count : roster->count[JOB_PS];
+    if (v->membership.count[JOB_PS] && membership->moves < v->membership.moves) return;
+    v->membership = *membership;
+    v->active = v->count < membership->count[JOB_PS] ? v->count : membership->count[JOB_PS];
 }
 
 /* It names all that take part, or all that may. */
 static bool is_of_list(const struct visitor *v, const struct welcome *w)
 {
     const int named = v->options.ps_hosts->count;
-    return v->options.any_count || named == w->roster.count[JOB_PS] || v->room == w->room;
+    return v->options.any_count || named == w->membership.count[JOB_PS] || v->room == w->room;
 }
 
 /* Of those that take no part nobody is waited for. */
@@ -112,15 +112,15 @@ static void welcome(struct host *host, const struct message *m)
     struct welcome w;
     err e = greeting_read_welcome(m, &w);
     if (!e && !is_of_list(v, &w))
-        e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d", w.roster.count[JOB_PS],
-                 v->options.ps_hosts->count);
+        e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d",
+                 w.membership.count[JOB_PS], v->options.ps_hosts->count);
     if (!e && w.ps != host->index)
         e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
     if (e)
         give_up(host, e);
     else
         host->is_up = true;
-    if (!e) take_roster(v, &w.roster);
+    if (!e) take_membership(v, &w.membership);
 }
 
 static void refused(struct host *host, const struct message *m)
@@ -230,9 +230,9 @@ void visitor_close(struct visitor *v)
     free(v);
 }
 
-struct roster visitor_roster(const struct visitor *v)
+struct membership visitor_membership(const struct visitor *v)
 {
-    return v->roster;
+    return v->membership;
 }
 
 int visitor_ps_count(const struct visitor *v)

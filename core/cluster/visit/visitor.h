@@ -33,7 +33,7 @@ void visitor_poll(struct visitor *, int timeout_ms);
 
 int visitor_ps_count(const struct visitor *); /* that take part, as far as is known */
 /* The latest that a ps has said; of no tasks: none has. It says so anew after each move. */
-struct roster visitor_roster(const struct visitor *);
+struct membership visitor_membership(const struct visitor *);
 bool visitor_is_up(const struct visitor *, int ps);
 const char *visitor_trouble(const struct visitor *, int ps); /* why it is not; never "" */
 /* A ps that will never take this visitor: ERR_INPUT or ERR_PROTOCOL with its text; else OK. One

@@ -4,11 +4,12 @@
  * Names are TensorFlow's: the variable's own, <variable>/Adam and so on for slots, beta1_power for
  * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
- * received, taken, and the step that the last one taken was meant for (core/cluster/role/ps.h).
- * dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the rows of the data
- * (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], which data these are and in which
- * order (core/cluster/description/setup.h), and which of their batches are in no values, where they
- * are handed out (core/cluster/role/queue.h). TensorFlow passes over all of them.
+ * received, taken, and the step that the last one taken was meant for
+ * (core/cluster/role/ps_role.h). dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the
+ * rows of the data (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], which data these
+ * are and in which order (core/cluster/description/setup.h), and which of their batches are in no
+ * values, where they are handed out (core/cluster/role/queue.h). TensorFlow passes over all of
+ * them.
  *
  * Of a table whose ids go to N parts by turns (variables/mod.h) each part is a tensor by itself, as
  * of a list of variables that TensorFlow looks up with partition_strategy "mod":

@@ -14,7 +14,7 @@ struct checkpoint_saver {
 
 struct state {
     struct hook_timer timer;
-    bool is_owed; /* the last one that was asked for was not begun */
+    bool is_due; /* the last one that was asked for was not begun */
 };
 
 static const struct field fields[] = {
@@ -68,7 +68,7 @@ static err save(void *state, const struct run_view *view, const struct occasion 
 {
     struct state *s = state;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
-    s->is_owed = !view->asks->save(view->asker);
+    s->is_due = !view->asks->save(view->asker);
     return OK;
 }
 
@@ -85,7 +85,7 @@ static err computed(void *state, const struct run_view *view, const struct occas
 static err waited(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
-    return s->is_owed ? save(state, view, o) : computed(state, view, o);
+    return s->is_due ? save(state, view, o) : computed(state, view, o);
 }
 
 /* The step is the checkpoint's own: training has gone on since it was cut. */

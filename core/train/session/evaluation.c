@@ -36,7 +36,7 @@ static err begin(struct session *s, struct replica **ret)
 {
     TRY(open_replica(s, ret));
     TRY(s->eval_data->calls->seek(s->eval_data, 0));
-    session_forget_foreseen(s);
+    session_forget_speculation(s);
     replica_gather_values(&s->replica);
     replica_share(*ret, &s->replica);
     return OK;

@@ -320,7 +320,7 @@ static bool values_are_there(void *replica, const struct node *node)
     return true;
 }
 
-int replica_foresee(struct replica *r)
+int replica_speculate(struct replica *r)
 {
     if (r->stepper.ahead == 0) r->penalty = 0;
     return stepper_run_ahead(&r->stepper, values_are_there, r);

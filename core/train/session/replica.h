@@ -84,7 +84,7 @@ void replica_round_gradients(struct replica *);
 
 /* Nodes of the next pass, over the rows that were loaded, as far as values are there; again, it
  * goes on from there. Returns how many have been run by now. Such a pass awaits values. */
-int replica_foresee(struct replica *);
+int replica_speculate(struct replica *);
 
 /* Whether gradients can leave while backward goes on. */
 bool replica_lets_leave(const struct replica *);

@@ -29,9 +29,9 @@ static err open_other(struct device *d, enum number as, int64_t floats, bool is_
 static err open_block(struct rounding *r, int ps)
 {
     const int64_t floats = r->block_floats[ps];
-    void *owed = NULL;
-    TRY(allocate(r->device, floats, sizeof(float), &owed));
-    r->owed[ps] = owed;
+    void *residual = NULL;
+    TRY(allocate(r->device, floats, sizeof(float), &residual));
+    r->residual[ps] = residual;
     return open_other(r->device, r->as, floats, r->is_mirrored, &r->gradients[ps], &r->to[ps]);
 }
 
@@ -45,7 +45,7 @@ err rounding_open(struct device *device, enum number as, const struct layout *la
         .ps_count = layout->ps_count,
         .block_floats = layout->block_floats,
         .gradients = gradients ? gradients : arena_array(arena, ps_count, sizeof *r.gradients),
-        .owed = arena_array(arena, ps_count, sizeof *r.owed),
+        .residual = arena_array(arena, ps_count, sizeof *r.residual),
         .to = arena_array(arena, ps_count, sizeof *r.to),
         .is_mirrored = gradients != NULL,
     };
@@ -62,7 +62,7 @@ err rounding_open(struct device *device, enum number as, const struct layout *la
 void rounding_close(struct rounding *r)
 {
     for (int ps = 0; r->device && ps < r->ps_count; ps++) {
-        release(r->device, r->owed[ps]);
+        release(r->device, r->residual[ps]);
         release(r->device, r->is_mirrored ? (void *)r->to[ps] : r->gradients[ps]);
     }
     *r = (struct rounding){0};
@@ -77,15 +77,15 @@ void rounding_round(const struct rounding *r, int ps, int64_t offset, int64_t fl
 {
     struct device *d = r->device;
     if (!r->to[ps] || !floats) return;
-    d->kernels->round_off(d, r->to[ps] + offset, r->owed[ps] + offset, r->gradients[ps] + offset,
-                          r->as, floats);
+    d->kernels->round_off(d, r->to[ps] + offset, r->residual[ps] + offset,
+                          r->gradients[ps] + offset, r->as, floats);
 }
 
 void rounding_forget(const struct rounding *r)
 {
     struct device *d = r->device;
     for (int ps = 0; d && ps < r->ps_count; ps++)
-        if (r->owed[ps]) d->kernels->fill(d, r->owed[ps], 0.0f, r->block_floats[ps]);
+        if (r->residual[ps]) d->kernels->fill(d, r->residual[ps], 0.0f, r->block_floats[ps]);
 }
 
 /* ---- values ---- */

@@ -20,7 +20,7 @@ struct rounding {
     int ps_count;
     const int64_t *block_floats; /* [ps_count], borrowed */
     float **gradients;           /* [ps_count] of the device, what is rounded */
-    float **owed;                /* [ps_count] of the device */
+    float **residual;            /* [ps_count] of the device */
     uint16_t **to;    /* [ps_count] what the device sees of where they leave; NULL: none */
     bool is_mirrored; /* then `gradients` are borrowed, and not `to` */
 };
@@ -34,7 +34,7 @@ void rounding_close(struct rounding *); /* a zeroed one is fine */
 void rounding_bind(struct rounding *, int ps, void *to); /* NULL: it is gone */
 /* Of a stretch of the block; without a place to leave from nothing happens. */
 void rounding_round(const struct rounding *, int ps, int64_t offset, int64_t floats);
-void rounding_forget(const struct rounding *); /* what is owed */
+void rounding_forget(const struct rounding *); /* what is residual */
 
 struct widening {
     struct device *device; /* borrowed; NULL: values come as floats */

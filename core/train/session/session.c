@@ -53,8 +53,8 @@ static err open_data(struct session *s)
     if (data->columns.count && (data->scale != 1 || data->offset != 0))
         return fail(ERR_INPUT,
                     "data.scale: numeric columns have a scale and an offset of their own");
-    if (s->options.fed) {
-        s->train_data = s->options.fed;
+    if (s->options.remote_input) {
+        s->train_data = s->options.remote_input;
         return OK;
     }
     if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
@@ -92,7 +92,8 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
 static err check_features(struct session *s)
 {
     const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
-    return s->options.fed ? OK : features_check(s->options.spec, data, s->graph, &s->features);
+    return s->options.remote_input ? OK
+                                   : features_check(s->options.spec, data, s->graph, &s->features);
 }
 
 /* What the loss wants of the labels. */
@@ -368,7 +369,7 @@ void session_close(struct session *s)
     free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
     session_close_restored(s);
-    if (!s->options.fed) batch_source_close(s->train_data);
+    if (!s->options.remote_input) batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
     features_free(s->features);
     arena_free(&s->arena);

@@ -46,7 +46,7 @@ struct session_options {
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
      * here. NULL: what the spec names */
-    struct batch_source *fed;
+    struct batch_source *remote_input;
     bool balances; /* "balanced" is the partitioner of a spec that names none (layout.h) */
     struct tower_devices towers; /* none: `device` computes all. With towers nothing is exchanged
                                     during a step */
@@ -85,7 +85,7 @@ struct session {
     uint64_t draw;
     int64_t last_rows; /* of the batch in the plan */
     int64_t sent_rows; /* of the next one, which is on its way to the device, or in the plan as what
-                          is foreseen is of it; 0: it is not */
+                          is speculated is of it; 0: it is not */
 
     /* collected */
     bool clips;
@@ -148,16 +148,16 @@ err session_step(struct session *, double *ret_loss);
  * (exchange.is_there); again, it goes on from there. Nothing can be seen of it before the step,
  * which is the same to the bit. Nothing happens where there is no such exchange, the next batch
  * does not lie ready, or a step is more than a batch on one device. true: something was done. */
-bool session_foresee(struct session *);
-/* Nothing is foreseen any more: the step begins anew, with the same batch. */
-void session_forget_foreseen(struct session *);
+bool session_speculate(struct session *);
+/* Nothing is speculated any more: the step begins anew, with the same batch. */
+void session_forget_speculation(struct session *);
 
 /* After a step: what is to be pushed is where it is bound, and stays as it is until the next one;
  * of tables, in the fronts of the windows of rows, the rows of the next batch are named with it.
  * It may not be pushed before, where it leaves as other numbers than float32. */
 err session_hand_over(struct session *);
 /* A rounding error that later gradients were to make up for is none of theirs any more. */
-void session_forget_owed(struct session *);
+void session_forget_residual(struct session *);
 
 /* What is done in a step goes to the trace from now on; NULL: nowhere. */
 void session_watch(struct session *, struct trace *);

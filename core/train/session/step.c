@@ -114,14 +114,14 @@ static err send_batch(struct session *s)
     return OK;
 }
 
-/* ---- foreseen ---- */
+/* ---- speculated ---- */
 
-static bool can_foresee(const struct session *s)
+static bool can_speculate(const struct session *s)
 {
     const struct exchange *exchange = s->replica.exchange;
     if (!exchange || !exchange->is_there || s->towers.count || s->replica.plan->inlet) return false;
     if (rows_are_used(&s->rows)) return false;
-    return s->options.batches_per_push == 1 && !s->options.fed && s->train_data->rows > 0;
+    return s->options.batches_per_push == 1 && !s->options.remote_input && s->train_data->rows > 0;
 }
 
 /* What is wrong with it the step will hear again. */
@@ -138,13 +138,13 @@ static bool take_next(struct session *s)
     return true;
 }
 
-bool session_foresee(struct session *s)
+bool session_speculate(struct session *s)
 {
     const int before = s->replica.stepper.ahead;
-    return can_foresee(s) && take_next(s) && replica_foresee(&s->replica) > before;
+    return can_speculate(s) && take_next(s) && replica_speculate(&s->replica) > before;
 }
 
-void session_forget_foreseen(struct session *s)
+void session_forget_speculation(struct session *s)
 {
     stepper_forget_ahead(&s->replica.stepper);
 }
@@ -231,7 +231,7 @@ err session_hand_over(struct session *s)
     return device->kernels->synchronize(device);
 }
 
-void session_forget_owed(struct session *s)
+void session_forget_residual(struct session *s)
 {
     rounding_forget(&s->replica.rounding);
 }
@@ -263,7 +263,7 @@ static err seek(struct session *s, uint64_t batch)
     const err e = s->train_data->calls->seek(s->train_data, batch);
     if (e) return fail_prefix(e, "data.train");
     s->sent_rows = 0;
-    session_forget_foreseen(s);
+    session_forget_speculation(s);
     s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
     rows_revoke(&s->rows);
     s->batches = batch;

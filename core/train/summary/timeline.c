@@ -37,7 +37,7 @@ static const struct {
     [SPAN_APPLY] = {"apply", "apply", OF_PEER, false},
     [SPAN_ADVANCE] = {"apply", "advance", OF_TASK, false},
     [SPAN_REFRESH] = {"refresh", "copy values for", OF_PEER, false},
-    [SPAN_CUT] = {"checkpoint", "cut", OF_TASK, false},
+    [SPAN_SNAPSHOT] = {"checkpoint", "cut", OF_TASK, false},
     [SPAN_HOLD] = {"checkpoint", "hold", OF_TASK, false},
 };
 
@@ -313,8 +313,8 @@ static double seconds_of(const struct span *span)
 }
 
 /* What was computed of the next step, in this stretch of the worker's clock */
-static double foreseen_in(const struct timeline_part *part, const struct span *step,
-                          uint64_t begin_ns, uint64_t end_ns)
+static double speculated_in(const struct timeline_part *part, const struct span *step,
+                            uint64_t begin_ns, uint64_t end_ns)
 {
     double seconds = 0;
     for (int k = 0; k < part->span_count; k++) {
@@ -345,11 +345,11 @@ static void add_exchange(const struct timeline_part *part, const struct span *st
     }
     if (begin_ns > first_ns) shares->hidden += (double)(begin_ns - first_ns) * 1e-9;
     if (left_ns <= begin_ns) return;
-    const double pushing = foreseen_in(part, step, begin_ns, left_ns);
+    const double pushing = speculated_in(part, step, begin_ns, left_ns);
     shares->push += (double)(left_ns - begin_ns) * 1e-9 - pushing;
     shares->hidden += pushing;
     if (answered_ns <= left_ns) return;
-    const double waiting = foreseen_in(part, step, left_ns, answered_ns);
+    const double waiting = speculated_in(part, step, left_ns, answered_ns);
     shares->wait += (double)(answered_ns - left_ns) * 1e-9 - waiting;
     shares->hidden += waiting;
 }

@@ -1,0 +1,636 @@
+/* ps_role.c - see ps_role.h: the life of a ps and what it does with each message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/role/ps_role_inside.h"
+#include "core/cluster/role/verdict.h"
+
+struct message *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
+{
+    const struct message m = {
+        .type = type,
+        .task = (uint32_t)p->options.task,
+        .job = JOB_PS,
+        .generation = p->config.generation,
+        .step = p->step,
+        .version = p->counters.applied,
+    };
+    return &outbox_add_send(out, (struct action_send){worker, m})->message;
+}
+
+int ps_chief(const struct ps_role *p)
+{
+    return term_chief(p->term, p->options.workers);
+}
+
+/* Before term 0 nobody has led, whose words could be on their way. */
+bool ps_obeys(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    return worker == ps_chief(p) && member_is_here(m) && (m->claims || p->term == 0);
+}
+
+bool ps_chief_is_here(const struct ps_role *p)
+{
+    return ps_obeys(p, ps_chief(p));
+}
+
+struct message *ps_tell_chief(struct ps_role *p, enum message_type type, struct outbox *out)
+{
+    return ps_send(p, ps_chief(p), type, out);
+}
+
+static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
+{
+    message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
+                        p->verdict_from == NOBODY ? p->name : "", p->verdict_text, out);
+}
+
+void ps_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
+{
+    if (p->phase == ENDED) return;
+    if (from != NOBODY) p->members[from].knows_end = true;
+    ps_take_back(p, out);
+    ps_set_phase(p, ENDED);
+    p->verdict_from = from;
+    p->verdict_code = code;
+    snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
+    for (int w = 0; w < p->options.workers; w++)
+        if (member_is_here(&p->members[w])) tell_verdict(p, w, out); /* `from`: it was heard */
+    outbox_end(out, code, text);
+}
+
+bool ps_config_drops(const struct ps_config *c)
+{
+    return c->is_sync ? !c->takes_all : c->max_staleness >= 0;
+}
+
+uint32_t ps_config_gradients(const struct ps_config *c, int workers, int worker)
+{
+    const struct data_share share = {.workers = (uint64_t)workers,
+                                     .replicas = c->replicas_to_aggregate};
+    return data_share_gradients(&share, worker);
+}
+
+void ps_say_state(struct ps_role *p, int worker, struct outbox *out)
+{
+    static const enum ps_state states[] = {
+        [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
+    struct message *m = ps_send(p, worker, MESSAGE_STATE, out);
+    m->code = states[p->phase];
+    m->sequence = p->members[worker].claims ? 1 + p->term : 0;
+    m->version = p->config.last_step;
+}
+
+static void tell_state(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (member_is_here(&p->members[w])) ps_say_state(p, w, out);
+}
+
+/* ---- from nothing to serving ---- */
+
+/* Nothing of the last generation counts any more; links and lives go on. */
+static void forget(struct ps_role *p, struct outbox *out)
+{
+    ps_snapshot_reset(p, out);
+    ps_set_phase(p, EMPTY);
+    p->config = (struct ps_config){0};
+    p->arrays = 0;
+    p->gradients = 0;
+    p->tickets = p->step = p->counters.applied = p->advanced = 0;
+    p->is_stopping = false;
+    p->coverage = (struct coverage){0};
+    batch_queue_free(&p->queue);
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        *m = (struct member){
+            .presence = m->presence,
+            .wants_fresh = m->wants_fresh,
+            .incarnation = m->incarnation,
+            .has_pushed = m->has_pushed,
+            .lost_ms = p->patience.now_ms,
+            .claims = m->claims,
+            .can_lead = m->can_lead,
+            .has_spoken = m->has_spoken,
+            .has_left = m->has_left,
+            .window = m->window,
+            .window_turn = m->window_turn,
+            .window_step = m->window_step,
+        };
+    }
+    ps_pool_forget(p);
+}
+
+static void setup(struct ps_role *p, const struct message *m, struct outbox *out)
+{
+    forget(p, out);
+    outbox_add_setup(out, (struct action_setup){*m});
+}
+
+static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *out)
+{
+    struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
+    m->code = code;
+    m->sequence = (uint64_t)p->arrays;
+}
+
+/* As many batches as there are steps, shared out evenly, whoever is the fastest. */
+static uint64_t end_of_shares(const struct ps_role *p)
+{
+    const uint64_t last = p->config.last_step, left = last > p->step ? last - p->step : 0;
+    uint64_t batches = left;
+    for (int w = 0; w < p->options.workers; w++) batches += p->members[w].ledger.received;
+    return batches;
+}
+
+/* Plans are no longer than a part of an epoch, so that none is left behind for long; but as long as
+ * it pays to read what lies together. */
+static bool open_queue(struct ps_role *p, const struct ps_config *c)
+{
+    const struct data_share *s = &c->coverage.share;
+    const uint64_t parts = 4 * (uint64_t)p->options.workers, least = 4, most = PLAN_BATCHES_MAX;
+    if (p->options.task != 0 || c->is_sync || !data_share_is_queue(s)) return true;
+    const uint64_t ahead = s->rows == DATA_ROWS_ENDLESS ? least : s->rows / s->batch / parts;
+    if (!batch_queue_open(&p->queue, p->options.workers,
+                          (int)(ahead < least  ? least
+                                : ahead > most ? most
+                                               : ahead)))
+        return false;
+    if (c->stretch) batch_queue_hand_out_stretches(&p->queue, c->stretch);
+    return !c->queue_numbers || batch_queue_read(&p->queue, c->queue, c->queue_numbers);
+}
+
+void ps_role_set_up(struct role *role, const struct setup_result *r, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase != EMPTY) return;
+    if (r->result && !r->is_bad_checkpoint) {
+        ps_end(p, exit_code_of(r->result), r->text, NOBODY, out);
+        return;
+    }
+    p->config = r->config;
+    p->block = parts_of(r->config.block_bytes);
+    p->windows = r->config.windows;
+    p->advances = p->advances && !p->windows;
+    if (!r->result && !open_queue(p, &r->config)) {
+        ps_end(p, EXIT_FAILED, "no memory for the batches that are handed out", NOBODY, out);
+        return;
+    }
+    if (r->result) {
+        struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
+        m->code = READY_FAILED;
+        message_say(m, r->text, out);
+        return;
+    }
+    ps_set_phase(p, READY);
+    p->was_set_up = true;
+    p->step = p->tickets = r->config.step;
+    for (int w = 0; w < p->options.workers && r->config.ledger; w++)
+        p->members[w].ledger = r->config.ledger[w];
+    const struct data_share *share = &r->config.coverage.share;
+    const bool is_ours =
+        data_share_is_queue(share) || share->workers == (uint64_t)p->options.workers;
+    if (p->options.task == 0 && is_ours) p->coverage = r->config.coverage;
+    if (p->config.needs_everybody) p->share_end = end_of_shares(p);
+    p->config.ledger = NULL;
+    p->config.queue = NULL;
+    tell_state(p, out);
+    ps_share(p, ps_chief(p), out);
+    send_ready(p, r->config.is_restored || !r->config.block_bytes ? READY_RESTORED : READY_WANTS,
+               out);
+}
+
+static void initialize(struct ps_role *p, const struct message *m, struct outbox *out)
+{
+    bool is_next = m->code == (uint32_t)p->arrays && p->arrays < p->config.arrays;
+    if (p->phase != READY || !is_next) return;
+    outbox_add_initialize(out, (struct action_initialize){ps_chief(p), p->arrays++});
+    send_ready(p, READY_WANTS, out);
+}
+
+static bool is_filled(const struct ps_role *p)
+{
+    return p->config.is_restored || !p->config.block_bytes || p->arrays == p->config.arrays;
+}
+
+static void serve(struct ps_role *p, struct outbox *out)
+{
+    if (p->phase != READY || !is_filled(p)) return;
+    ps_set_phase(p, SERVING);
+    patience_renew(&p->patience);
+    for (int w = 0; w < p->options.workers; w++) p->members[w].lost_ms = p->patience.now_ms;
+    if (p->step)
+        outbox_log(out, "serving from step %llu on", (unsigned long long)p->step);
+    else
+        outbox_log(out, "serving");
+    tell_state(p, out);
+}
+
+/* ---- the end ---- */
+
+void ps_ask_chief_to_stop(struct ps_role *p, struct outbox *out)
+{
+    struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
+    m->code = (uint32_t)p->stop_code;
+    message_say(m, p->stop_text, out);
+}
+
+/* Somebody wants the job to end well: no more steps, and the chief sees to the rest. */
+static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
+{
+    if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
+    if (!p->is_stopping) p->stopping_ms = p->patience.now_ms;
+    p->is_stopping = p->phase == SERVING;
+    p->stop_code = code;
+    snprintf(p->stop_text, sizeof p->stop_text, "%s", text);
+    if (from != ps_chief(p) && p->phase != ENDED) ps_ask_chief_to_stop(p, out);
+}
+
+/* Of a chief that others have taken the place of. */
+static bool is_outdated(const struct ps_role *p, const struct message *m)
+{
+    return m->sequence && m->sequence <= p->term;
+}
+
+static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    if (is_outdated(p, m)) return;
+    const int code = message_verdict(m, text);
+    ps_end(p, code, text, worker, out);
+}
+
+static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    if (is_outdated(p, m)) return;
+    const int code = message_verdict(m, text);
+    stop_well(p, code, text, worker, out);
+}
+
+/* ---- events ---- */
+
+/* Of a message that it may not send. One that would undo the job's work ends it where nobody but
+ * worker/0 has ever led; later it may come of a chief that has not heard of the next one. A chief
+ * that a ps which came back empty knows nothing of must not wait for its checkpoint. */
+static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
+                   struct outbox *out)
+{
+    if (m->type == MESSAGE_SETUP && p->term == 0)
+        ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
+    else if (m->generation == p->config.generation)
+        outbox_breach(out, false, "worker/%d sent %s (%u), %s", worker, message_name(m->type),
+                      m->type, fault);
+    if (m->type == MESSAGE_SAVE) ps_refuse_save(p, worker, m->sequence, "another one leads", out);
+}
+
+/* What this ps has agreed on with the worker, and given out. A push may be ahead of this ps where
+ * another one decides what is taken, and has: each worker brings one of those before the next. Some
+ * of its pushes it does not bring here: for each it has joined again. */
+static void narrow(const struct ps_role *p, int worker, struct message_ends *ends)
+{
+    const struct member *m = &p->members[worker];
+    const bool follows = ps_config_drops(&p->config) && p->options.task != 0;
+    const uint32_t agreed = ps_config_gradients(&p->config, p->options.workers, worker);
+    const uint64_t ahead = p->config.is_sync ? (uint64_t)p->options.workers : p->config.last_step;
+    ends->at[RANGE_ARRAYS].most = (uint64_t)p->config.arrays;
+    ends->at[RANGE_GRADIENTS] = (struct message_end){agreed, agreed};
+    ends->at[RANGE_PUSHES].most = m->ledger.received + 1 + (follows ? m->joins : 0);
+    ends->at[RANGE_GIVEN].most = p->step + (follows ? ahead : 0);
+    ends->at[RANGE_UPDATES].most = p->counters.applied;
+}
+
+/* Who breaks what was agreed is not counted on: its place may be taken by who keeps to it. */
+static bool is_breach(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct message_ends ends = message_ends_of_all;
+    char text[MESSAGE_BREACH_MAX];
+    const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
+    ends.at[RANGE_TERMS].most = p->term + TERMS_AHEAD_MAX;
+    if (is_of_now) narrow(p, worker, &ends);
+    if (message_is_within(m, &ends, text)) return false;
+    outbox_breach(out, true, "hangs up on worker/%d, which sent %s (%u), %s", worker,
+                  message_name(m->type), m->type, text);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+    return true;
+}
+
+/* What only a task of the same generation may say. */
+static void on_current(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    switch (m->type) {
+    case MESSAGE_INIT:
+        initialize(p, m, out);
+        break;
+    case MESSAGE_SERVE:
+        serve(p, out);
+        break;
+    case MESSAGE_JOIN:
+        ps_join(p, worker, m, out);
+        break;
+    case MESSAGE_PUSH:
+        ps_push(p, worker, m, out);
+        break;
+    case MESSAGE_PART:
+        ps_part(p, worker, m, out);
+        break;
+    case MESSAGE_FINISHED:
+        ps_note_data_end(p, m->version);
+        ps_finished(p, worker, m->code, out);
+        break;
+    case MESSAGE_SAVE:
+        ps_save(p, m, out);
+        break;
+    case MESSAGE_RESUME:
+        (m->code == RESUME_STAY ? ps_stay : ps_resume)(p, out);
+        break;
+    case MESSAGE_SCALED:
+        ps_scaled(p, m, out);
+        break;
+    default:
+        break;
+    }
+    if (p->phase == SERVING) ps_try_snapshot(p, out);
+}
+
+static void hear(struct ps_role *p, enum job job, int worker, const struct message *m,
+                 struct outbox *out)
+{
+    if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
+    if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
+    p->members[worker].has_spoken = true;
+    const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    const char *fault = message_fault(m, sender);
+    p->applying_count = 0;
+    if (ps_obeys(p, worker)) ps_renew_lease(p, 0);
+    if (fault)
+        refuse(p, worker, m, fault, out);
+    else if (is_breach(p, worker, m, out))
+        return;
+    else if (m->type == MESSAGE_LEADS)
+        ps_heard_term(p, worker, m, out);
+    else if (m->type == MESSAGE_SETUP)
+        setup(p, m, out);
+    else if (m->type == MESSAGE_VERDICT)
+        verdict(p, worker, m, out);
+    else if (m->type == MESSAGE_STOP)
+        stop_message(p, worker, m, out);
+    else if (m->type == MESSAGE_LEAVE)
+        ps_leave(p, worker, m, out);
+    else if (m->type == MESSAGE_RESIZE && !is_outdated(p, m))
+        ps_resized(p, m, out);
+    else if (m->generation == p->config.generation && p->phase != EMPTY)
+        on_current(p, worker, m, out);
+    else if (m->type == MESSAGE_PUSH)
+        p->counters.dropped_repeated++; /* of values that are no more */
+}
+
+static void on_message(struct role *role, enum job job, int worker, const struct message *m,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    hear(p, job, worker, m, out);
+    ps_pool_heard(p, worker, m);
+}
+
+static void on_done(struct role *role, enum action_type done, err result, const char *text,
+                    struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (done == ACTION_SNAPSHOT && p->phase != ENDED) ps_snapshot_written(p, result, text, out);
+}
+
+static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    patience_begin(&p->patience, now_ms);
+    ps_renew_lease(p, 0);
+}
+
+/* What was said on the link may be lost, and nothing comes on it any more. */
+void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    member_set_presence(m, AWAY);
+    ps_forget_ahead(p, worker, out);
+    ps_pool_forget_link(p, worker);
+    m->wants_values = false;
+    m->claims = m->can_lead = false;
+    m->lost_ms = p->patience.now_ms;
+    if (worker == ps_chief(p)) p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    ps_watch_scaling(p, out);
+    ps_hand_over(p, worker, out);
+    if (p->phase != SERVING) return;
+    if (worker == ps_chief(p)) ps_resume(p, out);
+    ps_try_snapshot(p, out);
+}
+
+void ps_role_note_refused(struct role *role, int worker)
+{
+    ((struct ps_role *)role)->members[worker].was_refused = true;
+}
+
+static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    struct member *m = &p->members[worker];
+    bool is_back = m->presence == AWAY;
+    p->applying_count = 0;
+    if (p->phase == ENDED) { /* its link was lost just before */
+        if (!member_is_here(m)) member_set_presence(m, HERE);
+        (ps_has_resized(p) ? ps_tell_resize : tell_verdict)(p, worker, out);
+        return;
+    }
+    if (member_is_here(m)) ps_forget_link(p, worker, out); /* it has made a better one */
+    if (m->presence == AWAY && m->incarnation != incarnation) {
+        m->wants_fresh = true;
+        if (p->config.is_sync) m->holds_ticket = false; /* it does not compute */
+    }
+    if (is_back && p->phase == SERVING)
+        outbox_log(out, "worker/%d is back%s", worker,
+                   m->incarnation == incarnation ? "" : ", in another life");
+    member_set_presence(m, HERE);
+    m->is_told = m->has_left = false;
+    m->has_pushed = m->has_pushed && m->incarnation == incarnation;
+    m->has_spoken = m->has_spoken && m->incarnation == incarnation;
+    m->incarnation = incarnation;
+    patience_renew(&p->patience);
+    if (worker == ps_chief(p)) ps_renew_lease(p, 0);
+    ps_say_term(p, worker, out);
+    ps_say_state(p, worker, out);
+}
+
+static void on_peer_lost(struct role *role, enum job job, int worker, const char *why,
+                         struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (!member_is_here(&p->members[worker])) return;
+    if (p->phase == ENDED) {
+        member_set_presence(&p->members[worker], AWAY);
+        return;
+    }
+    p->applying_count = 0;
+    outbox_log(out, "lost worker/%d: %s", worker, why);
+    ps_forget_link(p, worker, out);
+}
+
+static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
+{
+    ps_end((struct ps_role *)role, code, why, NOBODY, out);
+}
+
+static void on_leave(struct role *role, int code, const char *why, bool only_me, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED || p->leave_code) return;
+    if (p->phase != SERVING || !ps_chief_is_here(p)) {
+        ps_end(p, code, why, NOBODY, out);
+        return;
+    }
+    p->leave_ms = p->patience.now_ms;
+    p->leave_code = code;
+    snprintf(p->leave_text, sizeof p->leave_text, "%s", why);
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s: %s", p->name, why);
+    stop_well(p, code, text, NOBODY, out);
+}
+
+static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    patience_tick(&p->patience, now_ms);
+    p->applying_count = 0;
+    if (p->phase == ENDED) return;
+    if (p->leave_code && p->patience.now_ms - p->leave_ms >= p->options.limits.stop_ms) {
+        ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
+        return;
+    }
+    ps_watch_scaling(p, out);
+    ps_watch(p, out);
+}
+
+static void on_resize(struct role *role, const struct membership *membership, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    ps_resize(p, membership, p->step, out);
+}
+
+static const struct role_ops ops = {
+    .name = "ps",
+    .start = on_start,
+    .peer_up = on_peer_up,
+    .peer_lost = on_peer_lost,
+    .message = on_message,
+    .done = on_done,
+    .leave = on_leave,
+    .resize = on_resize,
+    .stop = on_stop,
+    .tick = on_tick,
+    .report = ps_report,
+};
+
+struct role *ps_role_new(const struct ps_options *options)
+{
+    struct ps_role *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    size_t workers = (size_t)options->workers;
+    p->role.ops = &ops;
+    p->options = *options;
+    task_name(JOB_PS, options->task, p->name);
+    p->members = calloc(workers, sizeof *p->members);
+    /* an APPLY and a FOLD each, and one ADVANCE */
+    p->applying = calloc(3 * workers, sizeof *p->applying);
+    p->snapshot.target = calloc(workers, sizeof *p->snapshot.target);
+    p->snapshot.as_of = calloc(workers, sizeof *p->snapshot.as_of);
+    p->snapshot.numbers = calloc(workers * LEDGER_NUMBERS, sizeof *p->snapshot.numbers);
+    if (p->members && p->applying && p->snapshot.target && p->snapshot.as_of && p->snapshot.numbers)
+        return &p->role;
+    ps_role_free(&p->role);
+    return NULL;
+}
+
+void ps_role_free(struct role *role)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (!p) return;
+    free(p->members);
+    free(p->applying);
+    free(p->snapshot.target);
+    free(p->snapshot.as_of);
+    free(p->snapshot.numbers);
+    free(p->snapshot.queue);
+    batch_queue_free(&p->queue);
+    free(p);
+}
+
+struct ps_counters ps_role_counters(const struct role *role)
+{
+    return ((const struct ps_role *)role)->counters;
+}
+
+bool ps_role_is_set_up(const struct role *role)
+{
+    return ((const struct ps_role *)role)->was_set_up;
+}
+
+uint64_t ps_role_term(const struct role *role)
+{
+    return ((const struct ps_role *)role)->term;
+}
+
+int ps_role_chief(const struct role *role)
+{
+    return ps_chief((const struct ps_role *)role);
+}
+
+bool ps_role_obeys(const struct role *role, int worker)
+{
+    return ps_obeys((const struct ps_role *)role, worker);
+}
+
+bool ps_role_awaits(const struct role *role, int worker)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    const struct member *m = &p->members[worker];
+    /* or will be, unless it has looked in and gone again, as one that a signal ends at once */
+    const bool is_told = member_is_here(m) || (m->standing != EVICTED && m->has_spoken);
+    return p->phase == ENDED && !ps_has_resized(p) && !m->knows_end && !m->has_left && is_told;
+}
+
+bool ps_role_has_pushed(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].has_pushed;
+}
+
+bool ps_role_is_serving(const struct role *role)
+{
+    return ((const struct ps_role *)role)->phase == SERVING;
+}
+
+const struct ledger *ps_role_ledger(const struct role *role, int worker)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return p->snapshot.writing ? &p->snapshot.as_of[worker] : &p->members[worker].ledger;
+}
+
+const struct coverage *ps_role_coverage(const struct role *role)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return p->snapshot.writing ? &p->snapshot.covers : &p->coverage;
+}
+
+const int64_t *ps_role_queue(const struct role *role, int *ret_count)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    *ret_count = p->snapshot.queue_count;
+    return p->snapshot.queue;
+}
+
+uint64_t ps_role_step(const struct role *role)
+{
+    return ((const struct ps_role *)role)->step;
+}

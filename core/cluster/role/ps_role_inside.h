@@ -1,0 +1,273 @@
+/* ps_role_inside.h - the inside of the ps role: its state, and what its files do for each other.
+ *
+ * ps_role.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are
+ * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: moves;
+ * ps_cover.c: which rows are in the values; ps_wait.c: who leads, who is waited for, and how long;
+ * ps_states.c: which state follows which, and which go together.
+ */
+#ifndef CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
+#define CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
+
+#include "core/cluster/role/parts.h"
+#include "core/cluster/role/ps_role.h"
+#include "core/cluster/role/queue.h"
+
+enum ps_phase { EMPTY, READY, SERVING, ENDED };
+
+/* Of a worker's link. */
+enum presence {
+    NOT_YET,
+    AWAY,
+    HERE,
+    HAS_WINDOWS, /* HERE, and shared over this link */
+};
+
+/* What rounds, cuts and the end of the job make of a worker. */
+enum standing {
+    COUNTED_ON,
+    FINISHED, /* brings nothing more, unless it is given another ticket */
+    EVICTED,  /* gone for too long: they go on without it */
+};
+
+/* What became of the last push. */
+enum push_fate {
+    PUSH_TAKEN, /* it is in the values; or there was none */
+    PUSH_WAITS, /* for the others of its round */
+    PUSH_DROPPED,
+};
+
+/* What a window of the pool is to a worker. */
+enum window_use {
+    WINDOW_NONE,
+    WINDOW_COMES, /* a message with a stretch of it is being read, or will be */
+    WINDOW_HELD,  /* what has come waits: for the rest, or for the round */
+};
+
+/* What has come of the next push before it; on the link that is. */
+struct ahead {
+    uint64_t sequence, step; /* of that push */
+    uint64_t parts;
+    uint64_t sound; /* of them: all numbers are finite */
+    uint32_t gradients;
+};
+
+/* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
+ * ends with the generation. */
+struct member {
+    enum presence presence;
+    bool wants_fresh; /* of the windows, which outlive a link: those that are there are another
+                         life's */
+    uint64_t incarnation;
+    bool has_pushed;  /* in this life */
+    uint64_t lost_ms; /* AWAY: since when */
+    /* As it has said on the link that is: */
+    bool claims; /* to lead, with the highest term */
+    bool can_lead;
+    bool has_spoken;  /* this life has said anything behind its greeting, on any link */
+    bool has_left;    /* this life has signed off: nobody waits for it until there is a new link */
+    bool knows_end;   /* ENDED: it has said the verdict, or answered it */
+    bool was_refused; /* NOT_YET: and has ended by that */
+
+    enum standing standing;
+    enum push_fate push;
+    /* Each may be so in any standing, and over the loss of a link: */
+    bool wants_values;
+    bool holds_ticket;
+    bool is_told;        /* held: what became of its gradient, by this link */
+    bool has_returned;   /* its last ticket, unused: it had no batch */
+    bool makes_good;     /* others wait for what its last life showed to some ps only */
+    bool completes_push; /* the next ticket is for a push that another ps has */
+
+    uint64_t wanted_step; /* wants_values: not before this step */
+    uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
+    uint64_t push_step;   /* PUSH_WAITS: the round that the push is for, this one or a later one */
+    uint32_t gradients;   /* in it */
+    struct ledger ledger;
+    struct ledger before; /* PUSH_WAITS: the ledger without that push */
+    uint64_t joins;       /* since its last push came */
+
+    struct ahead ahead;
+    bool is_in_advance; /* its gradient is in what has advanced */
+    bool is_folded;     /* PUSH_WAITS: it is in the sum */
+    enum window_use window;
+    uint64_t window_turn; /* it waits for a window, behind lower numbers; 0: it does not */
+    uint64_t window_step; /* the step of the values that it wants to push to */
+    uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
+
+    struct message late_join; /* that must wait for the end of a snapshot; of no type: none */
+    uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
+};
+
+/* ps/0: what was asked of the chief. */
+struct scaling {
+    bool is_asked;
+    uint64_t generation, term; /* in which */
+};
+
+enum snapshot_phase { SNAPSHOT_NONE, SNAPSHOT_COMING, SNAPSHOT_MADE };
+
+struct snapshot {
+    enum snapshot_phase phase;
+    uint64_t tag;
+    uint64_t step;          /* COMING, not ps/0: where to snapshot */
+    struct ledger *target;  /* [workers]; not ps/0: what must be here */
+    struct ledger *as_of;   /* [workers]: the ledger at the snapshot */
+    struct coverage covers; /* ps/0: as of the snapshot */
+    int64_t *queue;         /* [queue_count], of queue_capacity; likewise */
+    int queue_count, queue_capacity;
+    uint64_t *numbers; /* of the message with it */
+    int shard, shards;
+    bool is_kept;     /* ps/0: all have made it, and workers stay held (RESUME_STAY) */
+    bool is_holding;  /* ps/0: somebody waits for the end of the snapshot */
+    uint64_t writing; /* tag of the shard that is being written; 0: none */
+    uint64_t written; /* ps/0: tag of one whose SAVED waits for RESUME; 0: none */
+    uint32_t written_code;
+    char written_text[ACTION_TEXT_MAX];
+};
+
+struct ps_role {
+    struct role role;
+    struct ps_options options;
+    struct ps_config config; /* generation 0: never set up */
+    struct parts block;
+    enum ps_phase phase;
+    int arrays; /* READY: that have come */
+    struct member *members;
+    int *applying; /* workers of the updates of this call, one after the other */
+    int applying_count;
+    uint32_t gradients; /* of the current step, here */
+    bool advances;      /* so the runner wants it */
+    uint64_t advanced;  /* parts that have the current round's values already */
+    uint32_t advanced_gradients;
+    int windows, windows_used; /* of the pool, which outlives a generation; 0: there is none */
+    uint64_t window_turns;     /* given out */
+    int fold_next;             /* the sum has passed the workers before this one */
+    uint64_t step;             /* sync: rounds applied; async: updates applied */
+    uint64_t tickets;          /* async, ps/0: given out, those before this generation too */
+    bool was_set_up;
+    int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
+    int verdict_code;
+    char verdict_text[ACTION_TEXT_MAX];
+    struct membership resizes_to; /* ENDED by a move; of no tasks: otherwise */
+    uint64_t resizes_at;          /* the step of the checkpoint */
+    struct scaling scaling;
+    struct snapshot snapshot;
+    struct ps_counters counters;
+    struct coverage coverage; /* ps/0: of what is applied */
+    struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
+    uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
+    struct patience patience;
+    uint64_t term;        /* the highest that was heard of */
+    uint64_t lease_ms;    /* ps/0: until when its chief need not be heard */
+    bool goes_on;         /* when this ps came somebody took part in a generation already */
+    bool is_stopping;     /* no steps but those that are being computed */
+    uint64_t stopping_ms; /* is_stopping: since when */
+    int stop_code;        /* and with what the job is to end */
+    char stop_text[ACTION_TEXT_MAX];
+    int leave_code; /* of the signal that asked this task to end the job; 0: none has */
+    uint64_t leave_ms;
+    char leave_text[ACTION_TEXT_MAX];
+    char name[TASK_NAME_MAX];
+};
+
+/* ps_states.c: the only places where these change, each to what may follow. */
+void ps_set_phase(struct ps_role *, enum ps_phase);
+void ps_set_snapshot(struct ps_role *, enum snapshot_phase);
+void member_set_presence(struct member *, enum presence);
+void member_set_standing(struct member *, enum standing);
+void member_set_push(struct member *, enum push_fate);
+bool member_is_here(const struct member *);
+
+/* In the outbox: what it says more is added to it. */
+struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
+/* What concerns the job as a whole. */
+int ps_chief(const struct ps_role *);
+bool ps_obeys(const struct ps_role *, int worker); /* it is here, and leads */
+bool ps_chief_is_here(const struct ps_role *);
+struct message *ps_tell_chief(struct ps_role *, enum message_type, struct outbox *);
+void ps_ask_chief_to_stop(struct ps_role *, struct outbox *);
+void ps_forget_link(struct ps_role *, int worker, struct outbox *);
+void ps_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
+
+void ps_share(struct ps_role *, int worker, struct outbox *);
+void ps_join(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_push(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
+void ps_answer_waiting(struct ps_role *, struct outbox *);
+void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
+bool ps_all_finished(const struct ps_role *);
+void ps_return_ticket(struct ps_role *, int worker);
+void ps_stop_tickets(struct ps_role *, struct outbox *);
+
+bool ps_is_in_round(const struct ps_role *, int worker);   /* with a push that is whole */
+bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring nothing more for it */
+
+void ps_part(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_advance(struct ps_role *, struct outbox *); /* after anything that may let it */
+void ps_take_back(struct ps_role *, struct outbox *);
+void ps_send_parts(struct ps_role *, int worker, uint64_t parts, struct outbox *); /* of values */
+/* What came ahead of the worker's push, or went ahead to it, counts no more. */
+void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
+/* Before the APPLY of these: what has advanced stays, if it is of them. */
+void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
+
+/* ps_pool.c */
+void ps_pool_heard(struct ps_role *, int worker,
+                   const struct message *);         /* when it is dealt with */
+void ps_pool_release(struct ps_role *, int worker); /* what it holds, not what comes just now */
+void ps_pool_forget_link(struct ps_role *, int worker);
+void ps_pool_forget(struct ps_role *);
+/* It waits for a window with a push of a later round than this one. */
+bool ps_brings_later(const struct ps_role *, const struct member *);
+void ps_fold(struct ps_role *, struct outbox *); /* after anything that may let it */
+void ps_begin_sum(struct ps_role *);             /* of another round */
+/* So that a push of this worker, which is in the sum, comes again. false: that cannot be. */
+bool ps_unfold(struct ps_role *, int worker, struct outbox *);
+
+void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
+/* A push of this worker has come, for which it had a ticket. */
+void ps_take_batch(struct ps_role *, int worker, bool is_dropped);
+/* A ticket for the next one is out, or has come back. */
+void ps_commit_batch(struct ps_role *, int worker, bool is_out);
+void ps_note_data_end(struct ps_role *, uint64_t version); /* of FINISHED */
+bool ps_has_batches(const struct ps_role *);               /* of data that have ended */
+void ps_leave_batches(struct ps_role *, int worker);       /* it is evicted */
+/* A push that it shows to this ps late comes again of the same batch, also where that was given to
+ * another one meanwhile. */
+void ps_reclaim_batch(struct ps_role *, int worker);
+/* Before it gets one: the batch that it is for, and some of the next ones, are planned, and it is
+ * told. false: there is none. */
+bool ps_plan(struct ps_role *, int worker, struct outbox *);
+void ps_say_plan(struct ps_role *, int worker, struct outbox *);
+void ps_note_queue(struct ps_role *);                                 /* for a snapshot */
+void ps_tell_coverage(struct ps_role *, struct outbox *);             /* so far: the job ends */
+void ps_tell_coverage_at_snapshot(struct ps_role *, struct outbox *); /* of data without end */
+
+void ps_save(struct ps_role *, const struct message *, struct outbox *);
+void ps_refuse_save(struct ps_role *, int worker, uint64_t tag, const char *why, struct outbox *);
+void ps_try_snapshot(struct ps_role *, struct outbox *); /* after anything that may complete it */
+void ps_resume(struct ps_role *, struct outbox *);
+void ps_stay(struct ps_role *, struct outbox *); /* RESUME_STAY */
+void ps_snapshot_written(struct ps_role *, err, const char *text, struct outbox *);
+bool ps_is_holding(const struct ps_role *, int worker); /* it is not answered */
+void ps_note_held(struct ps_role *, struct outbox *);
+void ps_snapshot_reset(struct ps_role *, struct outbox *);
+
+/* ps_resize.c */
+bool ps_has_resized(const struct ps_role *);
+void ps_resize(struct ps_role *, const struct membership *, uint64_t step, struct outbox *);
+void ps_resized(struct ps_role *, const struct message *, struct outbox *); /* the chief's RESIZE */
+void ps_tell_resize(struct ps_role *, int worker, struct outbox *);
+void ps_scaled(struct ps_role *, const struct message *, struct outbox *);
+void ps_watch_scaling(struct ps_role *, struct outbox *);
+
+void ps_say_state(struct ps_role *, int worker, struct outbox *);
+void ps_say_term(struct ps_role *, int worker, struct outbox *);
+void ps_heard_term(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_renew_lease(struct ps_role *, uint64_t for_ms); /* of limits.chief_ms at least */
+void ps_watch(struct ps_role *, struct outbox *);
+void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
+void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_report(const struct role *, struct outbox *);
+
+#endif

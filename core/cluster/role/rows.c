@@ -1,0 +1,58 @@
+/* rows.c - see rows.h. */
+#include "core/cluster/role/rows.h"
+
+/* ---- at a ps ---- */
+
+/* What is said with a push stays as it is until it is answered: the next one comes later. */
+enum rows_turn rows_heard(struct rows_told *told, const struct message *m, bool is_of_this_life)
+{
+    if (m->code & ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
+    if (!is_of_this_life) return ROWS_VOID;
+    const bool was_brought = told->brought && told->brought + 1 == m->sequence;
+    if (m->code & ROWS_BROUGHT && !was_brought) return ROWS_WRONG;
+    *told = (struct rows_told){m->sequence, .wants = m->code & ROWS_AND_NEXT};
+    return ROWS_KEEP;
+}
+
+bool rows_belong(const struct rows_told *told, const struct message *push)
+{
+    return told->sequence == push->sequence;
+}
+
+bool rows_are_due(struct rows_told *told)
+{
+    const bool are_due = told->wants;
+    if (are_due) told->brought = told->sequence;
+    told->wants = false;
+    return are_due;
+}
+
+void rows_told_forget(struct rows_told *told)
+{
+    *told = (struct rows_told){0};
+}
+
+/* ---- at a worker ---- */
+
+uint64_t rows_ask(struct rows_asked *asked)
+{
+    asked->is_answered = asked->is_refused = false;
+    return ++asked->sequence;
+}
+
+/* Of a push: those of the batch that comes after it, which has the push's number. */
+void rows_arrived(struct rows_asked *asked, const struct message *m, bool fit)
+{
+    const bool is_answer = m->code == ROWS_ASKED || m->code == ROWS_NONE;
+    if (!is_answer) asked->came = fit ? m->sequence + 1 : 0;
+    if (!is_answer || m->sequence != asked->sequence) return;
+    asked->is_answered = true;
+    asked->is_refused = m->code == ROWS_NONE || !fit;
+}
+
+uint64_t rows_with_values(struct rows_asked *asked)
+{
+    const uint64_t came = asked->came;
+    asked->came = 0;
+    return came;
+}

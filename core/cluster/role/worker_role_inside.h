@@ -1,0 +1,250 @@
+/* worker_role_inside.h - the inside of the worker role: its state, and what its files do for each
+ * other.
+ *
+ * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
+ * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and moves;
+ * worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
+ * together.
+ */
+#ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
+#define CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
+
+#include "core/cluster/role/parts.h"
+#include "core/cluster/role/worker_role.h"
+
+enum worker_phase {
+    HOLDING,    /* not all ps serve the same generation */
+    DESCRIBING, /* chief: SETUP is out, ps get ready */
+    STARTING,   /* chief: SERVE is out */
+    JOINING,    /* JOIN is out */
+    ASKING,     /* a gradient is shown to ps/0, which may drop it */
+    WAITING,    /* gradients are out, values come */
+    COMPUTING,
+    DEPARTING,   /* between two steps: ps/0 is asked whether the job goes on without this worker */
+    FINISHING,   /* no ticket any more */
+    SAVING_LAST, /* chief */
+    EVALUATING,  /* chief */
+    ENDED
+};
+
+/* Of the link to a ps. */
+enum contact {
+    GONE,  /* or not yet there */
+    FOUND, /* the link is up */
+    KNOWN, /* and the ps has said its state on it */
+};
+
+/* What was asked by JOIN on this link. Only what follows the answer counts, and only with it are
+ * there windows for a push. */
+enum inquiry {
+    NOT_ASKED,
+    ASKED, /* by JOIN; of a ps that has nothing to say, or at the end by FINISHED: no more to ask */
+    ANSWERED,
+};
+
+/* Of the chief, with a ps that is to serve a new generation. */
+enum setup_phase {
+    NOT_READY,
+    IS_READY,
+    WAS_TOLD, /* SERVE went out on this link: it will serve, and say so */
+};
+
+/* Of a ps in the checkpoint that is being made. */
+enum shard_phase {
+    NO_SHARD,
+    SHARD_WANTED,
+    SHARD_COPIED,
+    SHARD_SAVED,
+};
+
+/* A ps as this worker knows it. */
+struct server {
+    struct parts block;
+    enum contact contact;
+    enum ps_state state;            /* as it said last */
+    uint64_t generation, last_step; /* likewise; 0: none was said */
+    enum setup_phase setup;
+    bool is_claimed; /* in a later term, and has not said its state since: it may be another one */
+
+    enum inquiry inquiry;
+    uint64_t joins;           /* JOINs that were sent: the number of the last one */
+    enum join_code join_code; /* of that */
+    uint64_t join_step;       /* values of this step or later are wanted */
+    /* Of the step that is computed; its push may be out and the answer lost with its link. */
+    bool is_target, is_pushed, has_answered;
+    bool has_left;  /* the push, on this link */
+    uint64_t ahead; /* parts of its gradient that left ahead of the push, on this link */
+    bool wants_parts, wants_whole; /* as it said with its last values */
+    struct ledger ledger;          /* what it has of this worker */
+    uint64_t sequence, push_step;  /* of the last push to it in this generation; 0: none */
+    uint64_t step, version;        /* of the values that came last */
+    uint64_t snapshot_version,
+        saved_version; /* of the last snapshot, and of the last one that was published */
+    uint64_t round;    /* where it was when it said something of its values last */
+
+    enum shard_phase shard_phase;
+    bool is_told;   /* that this worker is gone, on this link */
+    bool knows_end; /* it has said a verdict: its own, or that it has heard this worker's */
+};
+
+enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
+
+struct saving {
+    enum save_phase phase;
+    uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
+    bool is_last;                                    /* of the final values */
+    bool moves;                                      /* the job is to move when it is there */
+    bool is_refused;                                 /* by a ps that could not make its snapshot */
+    int refusals;                                    /* of last ones */
+    uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
+                                      to begin; 0: none has, none is */
+    bool has_saved;                /* in this generation: a checkpoint of saved_step */
+    uint64_t saved_step;
+    int shards;
+    uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */
+    uint32_t number_bytes;
+};
+
+/* Chief: to which membership it was asked to move the job, in which generation. */
+struct resizing {
+    bool is_asked;
+    struct membership membership;
+    uint64_t generation, since_ms;
+};
+
+/* In generations. */
+enum participation {
+    IN_NONE,
+    IN_EARLIER, /* values of one have come, and not yet of this one */
+    IN_CURRENT, /* values of the one that it joined last have come */
+};
+
+/* A signal to a worker that is to lead and has heard of no ps yet, which is told as soon as it has.
+ */
+enum unheard { NOTHING_UNHEARD, LEAVE_UNHEARD, STOP_UNHEARD };
+
+/* What is to become of the job. */
+enum ending {
+    GOES_ON,
+    STOPS,   /* it is to end well, with stop_code and stop_text */
+    DEPARTS, /* so says a signal to this worker alone: it leaves, if ps/0 grants that */
+    LEAVES   /* the job is to end, so says a signal: not later than limits.stop_ms after leave_ms */
+};
+
+struct worker_role {
+    struct role role;
+    struct worker_options options;
+    struct server *servers;
+    enum worker_phase phase;
+    uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
+    uint64_t term;       /* the highest that was heard of */
+    bool leads;
+    uint64_t renewed_ms; /* leads: its lease */
+    bool is_lease_long;  /* that was asked for then: this worker may say nothing for a while */
+    bool has_ticket;
+    bool in_doubt;     /* asynchronous: ps/0 was lost since it gave the ticket of the step that is
+                          under way: it may be another worker's */
+    bool is_last_hour; /* ps/0 has said that the job is to end */
+    uint32_t finished_code; /* FINISHING: enum finished_code */
+    uint64_t data_end;      /* 1 + batches of all data that came; 0: more may come */
+    enum participation participation;
+    bool has_served;  /* chief: SERVE has gone out: there may be steps that can be lost */
+    bool is_relaying; /* the verdict is another task's, which the text names */
+    bool tells_end;   /* ENDED: by a verdict, which all ps are told */
+    int verdict_code;
+    char verdict_text[ACTION_TEXT_MAX];
+    uint64_t global_step; /* as ps/0 said last */
+    uint64_t first_step, staleness;
+    uint64_t computed_step; /* of the values that the gradient in the windows comes from */
+    uint64_t computed;      /* its sequence */
+    int arrays;             /* chief: that a ps which wants values is to be brought */
+    enum ending ending;
+    enum unheard unheard;
+    bool is_granted, has_left;
+    bool has_asked; /* ps/0, by LEAVE, on the link that is */
+    uint64_t leave_ms;
+    int stop_code;
+    char stop_text[ACTION_TEXT_MAX];
+    struct saving saving;
+    struct resizing resizing;
+    const char *scale_refusal; /* by the runner, of the next SCALE */
+    struct patience patience;
+    char name[TASK_NAME_MAX];
+};
+
+bool worker_is_chief(const struct worker_role *);
+bool worker_stops_job(const struct worker_role *); /* the job is to end well */
+/* This worker is to leave (DEPARTS): asks ps/0, where it is the time for that. */
+void worker_depart(struct worker_role *, struct outbox *);
+void worker_ask_to_leave(struct worker_role *, struct outbox *);
+/* In the outbox: what it says more is added to it. */
+struct message *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
+/* All ps hear of it; for who has said so itself it is the answer that this has been heard. */
+void worker_end(struct worker_role *, int code, const char *text, struct outbox *);
+void worker_begin_phase(struct worker_role *, enum worker_phase); /* and nobody has answered yet */
+
+/* worker_states.c: the only places where these change, each to what may follow. */
+void worker_set_phase(struct worker_role *, enum worker_phase);
+void worker_set_participation(struct worker_role *, enum participation);
+void worker_set_ending(struct worker_role *, enum ending);
+void worker_set_save(struct worker_role *, enum save_phase);
+void server_set_contact(struct server *, enum contact);
+void server_set_inquiry(struct server *, enum inquiry);
+void server_set_setup(struct server *, enum setup_phase);
+void server_set_shard(struct server *, enum shard_phase);
+
+/* ps/0 owns the global step; a ps without variables has nothing else to say. */
+bool worker_is_asked(const struct worker_role *, int ps);
+void worker_settle(struct worker_role *, struct outbox *); /* after news of a ps' state */
+
+void worker_adopt(struct worker_role *, uint64_t generation, struct outbox *);
+void worker_rejoin(struct worker_role *, int ps, struct outbox *);
+void worker_ledger(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_push(struct worker_role *, struct outbox *);         /* what was computed */
+void worker_finish_steps(struct worker_role *, struct outbox *); /* FINISHED to all */
+void worker_say_finished(struct worker_role *, int ps, struct outbox *);
+void worker_say_finished_to_all(struct worker_role *, struct outbox *);
+void worker_bring_nothing(struct worker_role *, struct outbox *);
+void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
+void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */
+void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
+void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
+
+void worker_heard_term(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_try_lead(struct worker_role *, struct outbox *);         /* after news of a ps */
+void worker_say_term(struct worker_role *, int ps, struct outbox *); /* which is known anew */
+void worker_watch_lease(struct worker_role *, struct outbox *);
+int worker_chief(const struct worker_role *); /* who leads, as far as it has heard */
+
+void worker_recover(struct worker_role *, struct outbox *);
+void worker_ready(struct worker_role *, int ps, const struct message *, struct outbox *);
+
+void worker_save_first(struct worker_role *, struct outbox *); /* before anybody joins */
+void worker_save_last(struct worker_role *, struct outbox *);
+void worker_save_again(struct worker_role *, struct outbox *);
+void worker_snapshot(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_saved(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_published(struct worker_role *, err, const char *text, struct outbox *);
+void worker_abandon(struct worker_role *, const char *why, struct outbox *);
+bool worker_save_to_resize(struct worker_role *, struct outbox *); /* false: not now */
+void worker_watch_save(struct worker_role *, struct outbox *);
+/* after the last checkpoint: the chief evaluates, or ends */
+void worker_conclude(struct worker_role *, struct outbox *);
+
+/* worker_resize.c */
+void worker_scale(struct worker_role *, const struct message *, struct outbox *);
+/* The checkpoint is there: the job moves; false: it goes on, as it is to end meanwhile. */
+bool worker_resize(struct worker_role *, struct outbox *);
+void worker_resize_failed(struct worker_role *, const char *why, struct outbox *);
+void worker_forget_resize(struct worker_role *);
+void worker_watch_resize(struct worker_role *, struct outbox *);
+/* By another task */
+void worker_resized(struct worker_role *, const struct membership *, uint64_t step,
+                    struct outbox *);
+
+void worker_watch(struct worker_role *, struct outbox *);
+void worker_tell_wait(const struct worker_role *, struct outbox *); /* if it waits */
+void worker_report(const struct role *, struct outbox *);
+
+#endif

@@ -1,0 +1,401 @@
+/* feeder.c - see feeder.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/feed/feed.h"
+#include "core/cluster/runner/feed/feeder.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/listen.h"
+#include "core/base/threads/thread.h"
+
+enum {
+    STRANGER = -1,
+    LOOK_MS = 1, /* how often it is looked whether a batch has been read */
+};
+
+/* A link; its context. */
+struct caller {
+    struct feeder *feeder;
+    struct link *link;
+    struct caller *next;
+    uint64_t since_ms;
+    int worker; /* STRANGER until it has greeted */
+};
+
+/* What one worker is given */
+struct share {
+    struct session_share read;
+    struct caller *caller; /* NULL: it is not there */
+    uint64_t incarnation;  /* of that caller */
+    uint64_t asking;       /* its name; 0: none on this link */
+    uint64_t next, end;    /* batches that are still to be sent */
+    struct batch batch;    /* that is being sent */
+    size_t sent;           /* bytes of it */
+    bool has_batch;
+};
+
+struct feeder {
+    struct task task; /* as greetings know it */
+    struct loop *loop;
+    struct listener *listener;
+    struct waker waker;
+    pthread_t thread;
+    bool is_running;
+    atomic_bool is_stopping;
+    struct share *shares; /* [workers]; the chief's own is empty */
+    bool is_handed_out;   /* they have none: each asks for what it was given */
+    struct feed_layout layout;
+    char *description;
+    struct caller *callers; /* the newest first */
+    int strangers;
+    struct log_limit refused;
+    char part[FEED_PART_BYTES];
+};
+
+/* ---- callers ---- */
+
+static void forget(struct caller *caller)
+{
+    struct feeder *f = caller->feeder;
+    struct caller **at = &f->callers;
+    while (*at != caller) at = &(*at)->next;
+    *at = caller->next;
+    if (caller->worker == STRANGER)
+        f->strangers--;
+    else if (f->shares[caller->worker].caller == caller)
+        f->shares[caller->worker].caller = NULL;
+    free(caller);
+}
+
+static void hang_up(struct caller *caller)
+{
+    link_close(caller->link);
+    forget(caller);
+}
+
+/* With the thread's error text */
+static void refuse(struct caller *caller, err why)
+{
+    greeting_refuse(&caller->feeder->task, caller->link, &caller->feeder->refused, why);
+    hang_up(caller);
+}
+
+static void on_accepted(void *context, struct link *link)
+{
+    struct feeder *f = context;
+    struct caller *caller = f->strangers < TASK_STRANGERS_MAX ? calloc(1, sizeof *caller) : NULL;
+    if (!caller) {
+        link_close(link);
+        return;
+    }
+    *caller = (struct caller){f, link, f->callers, clock_ms(), STRANGER};
+    f->callers = caller;
+    f->strangers++;
+    link_set_context(link, caller);
+    link_set_body_max(link, TASK_GREETING_BYTES_MAX);
+}
+
+static err check_greeting(const struct feeder *f, const struct message *m, struct greeting *ret)
+{
+    if (m->type != MESSAGE_HELLO)
+        return fail(ERR_PROTOCOL, "%s before a greeting", message_name(m->type));
+    TRY(greeting_read(&f->task, m, ret));
+    if (ret->task >= f->task.peer_count)
+        return fail(ERR_INPUT, "worker/%d does not take part: there are %d", ret->task,
+                    f->task.peer_count);
+    if (ret->task == f->task.index)
+        return fail(ERR_INPUT, "worker/%d reads the data itself", ret->task);
+    if (ret->membership.moves != f->task.options.cluster->moves)
+        return fail(ERR_PEER,
+                    "worker/%d is of a job that has moved %llu times, this task of one that "
+                    "has %llu times",
+                    ret->task, (unsigned long long)ret->membership.moves,
+                    (unsigned long long)f->task.options.cluster->moves);
+    return OK;
+}
+
+/* The same life of a worker on a new link may have lost the first; another life must wait until
+ * that one is gone. */
+static err make_room(struct share *share, const struct greeting *g)
+{
+    if (!share->caller) return OK;
+    if (share->incarnation != g->incarnation)
+        return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
+                    link_peer_name(share->caller->link));
+    hang_up(share->caller);
+    return OK;
+}
+
+/* What was said on a worker's last link is void. */
+static err greet(struct caller *caller, const struct message *m)
+{
+    struct feeder *f = caller->feeder;
+    struct greeting g;
+    TRY(check_greeting(f, m, &g));
+    struct share *share = &f->shares[g.task];
+    TRY(make_room(share, &g));
+    *share = (struct share){.read = share->read, .caller = caller, .incarnation = g.incarnation};
+    caller->worker = g.task;
+    f->strangers--;
+    TRY(greeting_send(&f->task, caller->link, MESSAGE_WELCOME, NULL));
+    log_line(LOG_DEBUG, "feeds worker/%d (%s)", g.task, link_peer_name(caller->link));
+    const struct message data = {
+        .type = MESSAGE_DATA,
+        .job = JOB_WORKER,
+        .body = f->description,
+        .body_bytes = (uint32_t)strlen(f->description),
+    };
+    return link_send(caller->link, &data);
+}
+
+/* Which batches they are, where they are handed out: what was asked for before stays as it was. */
+static err take_plan(struct batch_source *source, const struct message *m, bool is_new)
+{
+    struct reading_plan plan;
+    bool is_void = false;
+    TRY(reading_plan_unpack(m->body, m->body_bytes, 1, &plan));
+    if (m->sequence < plan.first || m->version > reading_plan_end(&plan))
+        return fail(ERR_PROTOCOL, "asks for batches beyond what it was given");
+    TRY(source->calls->plan(source, plan.first, plan.ranges, plan.count, &is_void));
+    if (!is_void || is_new) return OK;
+    return fail(ERR_PROTOCOL, "asks for other batches in the place of those that it has");
+}
+
+static err take_asking(struct caller *caller, const struct message *m)
+{
+    const bool is_handed_out = caller->feeder->is_handed_out;
+    struct share *share = &caller->feeder->shares[caller->worker];
+    struct batch_source *source = share->read.source;
+    if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->step == 0)
+        return fail(ERR_PROTOCOL, "sent %s, which is no asking for batches", message_name(m->type));
+    const bool is_new = m->step != share->asking;
+    const uint64_t from = is_new ? m->sequence : share->next;
+    if (is_handed_out != (m->body_bytes > 0))
+        return fail(ERR_PROTOCOL, "asks for batches %s that are handed out",
+                    is_handed_out ? "and names none of those" : "as if they were some");
+    if (m->version < from || m->version - from > FEED_AHEAD_MAX)
+        return fail(ERR_PROTOCOL, "asks for batches %llu to %llu, at most %d may be",
+                    (unsigned long long)from, (unsigned long long)m->version, FEED_AHEAD_MAX);
+    if (is_handed_out) TRY(take_plan(source, m, is_new));
+    if (is_new) {
+        TRY(source->calls->seek(source, m->sequence));
+        share->asking = m->step;
+        share->next = m->sequence;
+        share->has_batch = false;
+    }
+    share->end = m->version;
+    return OK;
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct caller *caller = context;
+    const err e = caller->worker == STRANGER ? greet(caller, m) : take_asking(caller, m);
+    if (e) refuse(caller, e);
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct caller *caller = context;
+    if (link_is_of_other_version(link))
+        log_limited(&caller->feeder->refused, clock_ms(), LOG_WARNING, "refused %s: it %s",
+                    link_peer_name(link), error_text());
+    else if (caller->worker != STRANGER)
+        log_line(LOG_DEBUG, "worker/%d has gone: %s", caller->worker, error_text());
+    forget(caller);
+}
+
+static const struct link_events events = {
+    .accepted = on_accepted,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+/* ---- feeding ---- */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What of a batch lies from `first` on; between columns there is nothing that anybody reads. */
+static uint32_t gather(struct feeder *f, const struct batch *batch, size_t first)
+{
+    const struct feed_layout *l = &f->layout;
+    const size_t end = smaller(first + FEED_PART_BYTES, l->bytes);
+    for (int i = 0; i < l->count; i++) {
+        const struct column *c = &batch->columns[l->columns[i]];
+        const size_t bytes = column_row_bytes(c) * (size_t)batch->rows;
+        const size_t from = l->at[i] > first ? l->at[i] : first;
+        const size_t to = smaller(l->at[i] + bytes, end);
+        if (from < to)
+            memcpy(f->part + (from - first), (const char *)c->at + (from - l->at[i]), to - from);
+    }
+    return (uint32_t)(end - first);
+}
+
+static err send_part(struct feeder *f, struct share *share)
+{
+    const struct message m = {
+        .type = MESSAGE_BATCH,
+        .job = JOB_WORKER,
+        .sequence = share->next,
+        .step = share->asking,
+        .offset = share->sent,
+        .body = f->part,
+        .body_bytes = gather(f, &share->batch, share->sent),
+    };
+    TRY(link_send(share->caller->link, &m));
+    share->sent += m.body_bytes;
+    if (share->sent < f->layout.bytes) return OK;
+    share->has_batch = false;
+    share->next++;
+    return OK;
+}
+
+/* false: it is not read yet. */
+static err take_batch(struct share *share, bool *ret_is_there)
+{
+    struct batch_source *source = share->read.source;
+    *ret_is_there = source->calls->ready(source) != 0;
+    if (!*ret_is_there) return OK;
+    TRY(source->calls->next(source, &share->batch));
+    share->has_batch = true;
+    share->sent = 0;
+    return OK;
+}
+
+/* As much as its link takes. */
+static err feed(struct feeder *f, struct share *share, bool *ret_waits)
+{
+    while (share->next < share->end) { /* ends: the link fills */
+        bool is_there = true;
+        if (link_queued_bytes(share->caller->link) >= FEED_QUEUE_BYTES) return OK;
+        if (!share->has_batch) TRY(take_batch(share, &is_there));
+        if (!is_there) {
+            *ret_waits = true;
+            return OK;
+        }
+        TRY(send_part(f, share));
+    }
+    return OK;
+}
+
+/* True: somebody waits for a batch that is being read. */
+static bool feed_all(struct feeder *f)
+{
+    bool waits = false;
+    for (int i = 0; i < f->task.peer_count; i++) {
+        struct share *share = &f->shares[i];
+        if (!share->caller) continue;
+        const err e = feed(f, share, &waits);
+        if (e && e != ERR_PEER) refuse(share->caller, e);
+        if (e == ERR_PEER) hang_up(share->caller);
+    }
+    return waits;
+}
+
+static void drop_silent(struct feeder *f)
+{
+    const uint64_t now_ms = clock_ms();
+    for (struct caller *caller = f->callers, *next; caller; caller = next) {
+        next = caller->next;
+        if (caller->worker == STRANGER && now_ms - caller->since_ms >= TASK_GREET_LIMIT_MS)
+            hang_up(caller);
+    }
+}
+
+static void *run(void *context)
+{
+    struct feeder *f = context;
+    while (!atomic_load(&f->is_stopping)) {
+        const bool waits = feed_all(f);
+        loop_poll(f->loop, waits ? LOOK_MS : TASK_TICK_MS);
+        if (f->strangers) drop_silent(f);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static err open_shares(struct feeder *f, const struct session *session)
+{
+    f->shares = calloc((size_t)f->task.peer_count, sizeof *f->shares);
+    if (!f->shares) return fail(ERR_MEMORY, "no memory to feed workers");
+    for (int i = 0; i < f->task.peer_count; i++) {
+        if (i == f->task.index) continue;
+        const err e = session_open_share(session, i, &f->shares[i].read);
+        if (e) return fail_prefix(e, "to feed worker/%d", i);
+    }
+    return OK;
+}
+
+err feeder_start(struct feeder *f, const struct session *session)
+{
+    const struct batch_source *data = session->train_data;
+    const struct spec *spec = session->options.spec;
+    f->task.options.fingerprint = spec->fingerprint;
+    f->is_handed_out = session->options.is_handed_out;
+    if (f->task.peer_count < 2) return OK;
+    TRY(open_shares(f, session));
+    TRY(feed_layout_make(data->columns, data->column_count, f->shares[1].read.reads,
+                         spec->data.batch_size, &f->layout));
+    TRY(feed_describe(data, spec, &f->description));
+    TRY(thread_start(&f->thread, run, f));
+    f->is_running = true;
+    log_line(LOG_INFO, "reads the data of all %d workers", f->task.peer_count);
+    return OK;
+}
+
+void feeder_stop(struct feeder *f)
+{
+    if (!f) return;
+    if (f->is_running) {
+        atomic_store(&f->is_stopping, true);
+        waker_ring(&f->waker);
+        pthread_join(f->thread, NULL);
+    }
+    f->is_running = false;
+    while (f->callers) hang_up(f->callers);
+    for (int i = 0; f->shares && i < f->task.peer_count; i++)
+        batch_source_close(f->shares[i].read.source);
+    free(f->shares);
+    f->shares = NULL;
+}
+
+static err open_parts(struct feeder *f, const struct task_options *options)
+{
+    feed_open_task(&f->task, options);
+    TRY(loop_open(&f->loop));
+    TRY(waker_open(&f->waker, f->loop));
+    f->task.options.loop = f->loop;
+    return task_listen(&f->task.options, &events, f, &f->listener);
+}
+
+err feeder_open(const struct task_options *options, struct feeder **ret)
+{
+    struct feeder *f = calloc(1, sizeof *f);
+    if (!f) return fail(ERR_MEMORY, "no memory to feed workers");
+    const err e = open_parts(f, options);
+    if (e) {
+        feeder_close(f);
+        return e;
+    }
+    *ret = f;
+    return OK;
+}
+
+void feeder_close(struct feeder *f)
+{
+    if (!f) return;
+    feeder_stop(f);
+    if (f->listener) transport_tcp.unlisten(f->listener);
+    waker_close(&f->waker);
+    if (f->loop) loop_close(f->loop);
+    free(f->description);
+    free(f);
+}

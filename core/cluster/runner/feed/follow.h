@@ -1,0 +1,11 @@
+/* follow.h - a worker whose batches are of files that still come (core/data/follow/followed.h). */
+#ifndef CORE_CLUSTER_RUNNER_FEED_FOLLOW_H
+#define CORE_CLUSTER_RUNNER_FEED_FOLLOW_H
+
+#include "core/cluster/runner/runner_worker_inside.h"
+
+/* Before a step. ERR_PEER: its batches are not there yet, and this worker is to listen again;
+ * ERR_STOPPED: they are not waited for any more. OK at once where nothing is followed. */
+err follow_await(struct runner_worker *);
+
+#endif

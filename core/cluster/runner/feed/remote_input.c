@@ -1,0 +1,628 @@
+/* remote_input.c - see remote_input.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/feed/remote_input.h"
+#include "core/cluster/runner/feed/feed.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/data/convert.h"
+#include "core/data/storage.h"
+#include "core/base/threads/thread.h"
+
+enum {
+    NOTE_MS = 10000,
+    WAIT_MS_MAX = 600000, /* for a batch of a chief that is there */
+    POLL_MS = 100,
+    GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
+};
+static const char source_name[] = "the data that the chief reads";
+
+struct remote_input {
+    struct batch_source source; /* first */
+    struct task task;           /* as greetings know it */
+    struct spec *spec;
+    struct arena arena;
+    struct feed_description data;
+    char *text; /* of it, as it came first; NULL: it has not come */
+    uint32_t text_bytes;
+
+    /* of whoever runs the loop: first the opener, then the thread */
+    struct loop *loop;
+    struct link *link; /* NULL: none */
+    bool is_greeted, is_told;
+    uint64_t retry_ms, lost_ms;
+    uint32_t tries;
+    uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
+    uint64_t coming;               /* number of the batch that comes */
+    size_t came;                   /* bytes of it */
+
+    /* begun */
+    struct stream_options options;
+    struct transform transform;
+    struct conversion conversions[COLUMNS_MAX];
+    struct feed_layout layout;
+    struct dataset arrived; /* the batch that comes, as it is stored */
+    struct block arriving, memory;
+    struct column (*slots)[COLUMNS_MAX];
+    int slot_count;
+
+    struct waker waker;
+    pthread_t thread;
+    bool is_running;
+    atomic_bool is_stopping;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t made_more;
+    uint64_t place;              /* counts seeks, from 1, and plans that change what is asked for */
+    struct reading_plan plan;    /* of batches that are handed out */
+    uint64_t first;              /* index of the first batch since the last one */
+    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
+    uint64_t end;                /* what is asked for is below it, */
+    uint64_t wanted;             /* and what the consumer waits for, or has */
+    bool is_here;                /* the chief is */
+    char trouble[ADDRESS_MAX];   /* why it is not */
+    err failure;                 /* nothing comes any more */
+    char failed[ERROR_TEXT_MAX];
+
+    uint64_t waits_ms, noted_ms; /* of the consumer: since when it waits, 0: it does not */
+};
+
+static const char *address_of(const struct remote_input *f)
+{
+    return f->task.options.cluster->hosts[JOB_WORKER].at[0];
+}
+
+/* ---- the link ---- */
+
+/* With the thread's error text: the first one counts. */
+static void give_up(struct remote_input *f, err why)
+{
+    pthread_mutex_lock(&f->lock);
+    if (!f->failure) {
+        f->failure = why;
+        snprintf(f->failed, sizeof f->failed, "%s", error_text());
+    }
+    pthread_cond_signal(&f->made_more);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void note_state(struct remote_input *f, bool is_here, const char *trouble)
+{
+    pthread_mutex_lock(&f->lock);
+    f->is_here = is_here;
+    snprintf(f->trouble, sizeof f->trouble, "%s", trouble);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* The link is gone: what was asked for on it comes no more. */
+static void lose(struct remote_input *f, const char *why)
+{
+    const uint64_t now_ms = clock_ms();
+    if (f->is_told || !f->lost_ms) f->lost_ms = now_ms;
+    f->link = NULL;
+    f->is_greeted = f->is_told = false;
+    f->told_place = 0;
+    f->retry_ms = now_ms + task_retry_ms(f->tries++);
+    note_state(f, false, why);
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct remote_input *f = context;
+    if (greeting_send(&f->task, link, MESSAGE_HELLO, NULL)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct remote_input *f = context;
+    if (link_is_of_other_version(link))
+        give_up(f, fail_prefix(ERR_INPUT, "worker/0 at %s", address_of(f)));
+    lose(f, error_text());
+}
+
+static err check_welcome(struct remote_input *f, const struct message *m)
+{
+    struct greeting g;
+    char name[TASK_NAME_MAX];
+    if (m->type != MESSAGE_WELCOME)
+        return fail(ERR_PROTOCOL, "sent %s before a greeting", message_name(m->type));
+    TRY(greeting_read(&f->task, m, &g));
+    if (g.task != 0) return fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task);
+    /* what is measured is in the fingerprint, and comes with the data */
+    snprintf(f->task.peers[0].fingerprint, sizeof f->task.peers[0].fingerprint, "%s",
+             g.fingerprint);
+    f->is_greeted = true;
+    if (!f->text) return OK;
+    return greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
+                                  "worker/0", g.fingerprint);
+}
+
+static err read_data(struct remote_input *f, const struct message *m)
+{
+    char name[TASK_NAME_MAX];
+    TRY(feed_read_description(m->body, m->body_bytes, f->spec, &f->arena, &f->data));
+    TRY(greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
+                               "worker/0", f->task.peers[0].fingerprint));
+    f->text = malloc(m->body_bytes);
+    if (!f->text) return fail(ERR_MEMORY, "no memory for a description of data");
+    memcpy(f->text, m->body, m->body_bytes);
+    f->text_bytes = m->body_bytes;
+    return OK;
+}
+
+/* Another life of the chief has the same data. */
+static err take_data(struct remote_input *f, const struct message *m)
+{
+    if (m->type != MESSAGE_DATA || !m->body_bytes)
+        return fail(ERR_PROTOCOL, "sent %s in the place of DATA", message_name(m->type));
+    if (!f->text)
+        TRY(read_data(f, m));
+    else if (m->body_bytes != f->text_bytes || memcmp(m->body, f->text, f->text_bytes) != 0)
+        return fail(ERR_INPUT, "came back with other data");
+    f->is_told = true;
+    f->tries = 0;
+    note_state(f, true, "");
+    return OK;
+}
+
+/* ---- a batch comes ---- */
+
+/* The ids that nobody has checked before a table is asked for their rows. */
+static err check_ids(const struct column *c, int64_t rows)
+{
+    const int64_t *ids = c->at, count = rows * column_width(c);
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) outside |= ids[i] >= c->buckets;
+    return outside ? fail(ERR_PROTOCOL, "column \"%s\": an id that is not below %lld", c->name,
+                          (long long)c->buckets)
+                   : OK;
+}
+
+static err check_arrived(struct remote_input *f)
+{
+    TRY(transform_check(&f->transform, &f->arrived));
+    for (int i = 0; i < f->layout.count; i++) {
+        const struct column *c = &f->arrived.columns[f->layout.columns[i]];
+        if (c->dtype == INT64) TRY(check_ids(c, f->arrived.rows));
+    }
+    return OK;
+}
+
+/* Nobody else looks at the slot until made says so, nor after a seek at all. */
+static err make_batch(struct remote_input *f, struct column *slot)
+{
+    TRY(check_arrived(f));
+    for (int i = 0; i < f->layout.count; i++) {
+        const int c = f->layout.columns[i];
+        convert(&f->conversions[c], &f->arrived.columns[c], 0, f->arrived.rows, (void *)slot[c].at);
+    }
+    return OK;
+}
+
+static err batch_is_there(struct remote_input *f)
+{
+    pthread_mutex_lock(&f->lock);
+    const bool is_wanted = f->place == f->told_place && f->coming == f->first + f->made;
+    struct column *slot = f->slots[f->made % (uint64_t)f->slot_count];
+    pthread_mutex_unlock(&f->lock);
+    if (!is_wanted) return OK;
+    const err e = make_batch(f, slot);
+    if (e) return fail_prefix(ERR_PROTOCOL, "batch %llu", (unsigned long long)f->coming);
+    pthread_mutex_lock(&f->lock);
+    if (f->place == f->told_place) f->made++;
+    pthread_cond_signal(&f->made_more);
+    pthread_mutex_unlock(&f->lock);
+    return OK;
+}
+
+static err take_part(struct remote_input *f, const struct message *m)
+{
+    if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
+        return fail(ERR_PROTOCOL, "sent %s in the place of a batch", message_name(m->type));
+    if (!f->told_place || m->step != f->told_place) return OK; /* from before a seek */
+    if (m->sequence != f->coming || m->sequence >= f->told_end || m->offset != f->came ||
+        !m->body_bytes || m->body_bytes > f->layout.bytes - f->came)
+        return fail(ERR_PROTOCOL, "sent %u bytes of batch %llu at %llu, not what comes next",
+                    m->body_bytes, (unsigned long long)m->sequence, (unsigned long long)m->offset);
+    memcpy((char *)f->arriving.at + f->came, m->body, m->body_bytes);
+    f->came += m->body_bytes;
+    if (f->came < f->layout.bytes) return OK;
+    f->came = 0;
+    TRY(batch_is_there(f));
+    f->coming++;
+    return OK;
+}
+
+/* A chief that is on its way out, or finds another life of this worker there, may be back. */
+static err refused(struct remote_input *f, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    if (exit_code_is_retryable((int)m->code)) {
+        link_close(f->link);
+        lose(f, text);
+        return OK;
+    }
+    return fail(m->code == EXIT_INPUT ? ERR_INPUT : ERR_PROTOCOL, "refuses to feed this worker: %s",
+                text);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct remote_input *f = context;
+    err e;
+    if (m->type == MESSAGE_REFUSED)
+        e = refused(f, m);
+    else if (!f->is_greeted)
+        e = check_welcome(f, m);
+    else if (!f->is_told)
+        e = take_data(f, m);
+    else
+        e = take_part(f, m);
+    if (e) give_up(f, fail_prefix(e, "worker/0 at %s", address_of(f)));
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+static void connect_if_due(struct remote_input *f)
+{
+    char address[ADDRESS_MAX];
+    if (f->link || clock_ms() < f->retry_ms) return;
+    cluster_find(f->task.options.cluster, JOB_WORKER, 0, address);
+    if (transport_tcp.connect(f->loop, address, &events, f, &f->link)) lose(f, error_text());
+}
+
+/* ---- the thread ---- */
+
+/* Holds the lock: below it there is room, and known what comes. */
+static uint64_t end_of_room(const struct remote_input *f)
+{
+    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
+    const uint64_t planned = reading_plan_end(&f->plan);
+    return f->options.is_handed_out && planned < end ? planned : end;
+}
+
+/* Holds the lock. More is asked for when half of the room is free, or somebody waits for it. */
+static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
+{
+    const uint64_t end = end_of_room(f);
+    return end >= asked_end + (uint64_t)(f->slot_count + 1) / 2 ||
+           (f->wanted > asked_end && end > asked_end);
+}
+
+/* Of what has room; from another place at once. */
+static void ask(struct remote_input *f)
+{
+    uint64_t numbers[READING_PLAN_NUMBERS_MAX];
+    pthread_mutex_lock(&f->lock);
+    const uint64_t place = f->place, first = f->first + f->made, end = end_of_room(f);
+    const bool is_new = place != f->told_place;
+    const bool is_known = first >= f->plan.first && end > first;
+    const bool is_due = is_new ? is_known : is_more_due(f, f->told_end);
+    if (is_due) f->end = end;
+    const int count = f->options.is_handed_out ? reading_plan_pack(&f->plan, numbers) : 0;
+    pthread_mutex_unlock(&f->lock);
+    if (!is_due) return;
+    const struct message m = {
+        .type = MESSAGE_FEED,
+        .job = JOB_WORKER,
+        .task = (uint32_t)f->task.index,
+        .sequence = first,
+        .version = end,
+        .step = place,
+        .body = numbers,
+        .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
+    };
+    if (link_send(f->link, &m)) return; /* it is closing */
+    if (is_new) {
+        f->coming = first;
+        f->came = 0;
+    }
+    f->told_place = place;
+    f->told_end = end;
+}
+
+static void watch_chief(struct remote_input *f)
+{
+    const uint64_t limit_ms = f->task.options.limits.restart_ms;
+    if (f->is_told || f->failure || clock_ms() - f->lost_ms < limit_ms + GRACE_MS) return;
+    give_up(f, fail(ERR_TIMEOUT,
+                    "worker/0 at %s, which reads the data, did not come back within %llu s "
+                    "(--restart_timeout): %s",
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble));
+}
+
+static void *run(void *context)
+{
+    struct remote_input *f = context;
+    while (!atomic_load(&f->is_stopping)) {
+        connect_if_due(f);
+        if (f->is_told && !f->failure) ask(f);
+        loop_poll(f->loop, POLL_MS);
+        watch_chief(f);
+    }
+    return NULL;
+}
+
+/* ---- the source ---- */
+
+/* Those of a push are there before its step begins, however few are kept ready beside that: in the
+ * middle of it nothing is heard. */
+static int most_ready(const struct stream_options *o)
+{
+    const int per_push = (int)stream_per_push(o);
+    const int push = per_push < PREFETCH_MAX ? per_push : PREFETCH_MAX;
+    return o->prefetch > push ? o->prefetch : push;
+}
+
+static err open_slots(struct remote_input *f)
+{
+    const struct made_columns made = {source_name,       f->conversions,  f->data.column_count,
+                                      f->layout.columns, f->layout.count, f->options.batch};
+    f->slot_count = most_ready(&f->options) + 1;
+    TRY(conversion_slots(&made, f->slot_count, &f->slots, &f->memory));
+    TRY(block_new(f->layout.bytes, &f->arriving));
+    for (int i = 0; i < f->layout.count; i++)
+        f->arrived.columns[f->layout.columns[i]].at = (char *)f->arriving.at + f->layout.at[i];
+    return OK;
+}
+
+static void describe_arrived(struct remote_input *f)
+{
+    f->arrived = (struct dataset){
+        .rows = f->options.batch,
+        .column_count = f->data.column_count,
+        .name = source_name,
+        .label_name = source_name,
+    };
+    memcpy(f->arrived.columns, f->data.columns, sizeof f->arrived.columns);
+}
+
+static err begin(struct batch_source *source, const struct stream_options *options)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    f->options = *options;
+    f->options.reads = NULL;
+    f->transform = options->transform;
+    describe_arrived(f);
+    conversions_of(&options->transform, &f->arrived, f->conversions);
+    TRY(feed_layout_make(f->data.columns, f->data.column_count, options->reads, options->batch,
+                         &f->layout));
+    TRY(open_slots(f));
+    TRY(waker_open(&f->waker, f->loop));
+    f->place = 1;
+    TRY(thread_start(&f->thread, run, f));
+    f->is_running = true;
+    return OK;
+}
+
+/* Holds the lock. Whoever waits wakes the thread that asks for them. At most as many as can lie
+ * ready. */
+static bool wait_for_batches(struct remote_input *f, int count, int timeout_ms)
+{
+    const struct timespec until = clock_in_ms((uint64_t)timeout_ms);
+    const uint64_t wanted = (uint64_t)(count < f->slot_count ? count : f->slot_count - 1);
+    int status = 0;
+    f->wanted = f->first + f->taken + wanted;
+    if (is_more_due(f, f->end)) waker_ring(&f->waker);
+    while (f->made - f->taken < wanted && !status && !f->failure)
+        status = pthread_cond_clockwait(&f->made_more, &f->lock, CLOCK_MONOTONIC, &until);
+    return f->made - f->taken >= wanted;
+}
+
+/* Holds the lock. */
+static struct batch batch_of(const struct remote_input *f, uint64_t number, uint64_t index)
+{
+    const struct stream_options *o = &f->options;
+    uint64_t batch = stream_position(o, index) / (uint64_t)o->batch;
+    if (o->is_handed_out) reading_plan_find(&f->plan, index, &batch);
+    return (struct batch){
+        .rows = o->batch,
+        .columns = f->slots[number % (uint64_t)f->slot_count],
+        .column_count = f->data.column_count,
+        .index = index,
+        .epoch = batch * (uint64_t)o->batch / (uint64_t)f->data.rows,
+    };
+}
+
+/* Asking for the next one makes room for another. */
+static err next(struct batch_source *source, struct batch *ret)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    pthread_mutex_lock(&f->lock);
+    f->freed = f->taken;
+    const bool is_there = wait_for_batches(f, 1, WAIT_MS_MAX);
+    const uint64_t number = f->taken, index = f->first + number;
+    const err failure = is_there ? OK : f->failure;
+    if (is_there) f->taken++;
+    if (is_there) *ret = batch_of(f, number, index);
+    pthread_mutex_unlock(&f->lock);
+    if (failure) return fail(failure, "%s", f->failed);
+    if (!is_there)
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
+    return OK;
+}
+
+static int ready(struct batch_source *source)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    pthread_mutex_lock(&f->lock);
+    const int count = (int)(f->made - f->taken) + (f->failure != OK);
+    pthread_mutex_unlock(&f->lock);
+    return count;
+}
+
+static err seek(struct batch_source *source, uint64_t index)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    if (!stream_has_batch(&f->options, index))
+        return fail(ERR_INPUT, "batch %llu is beyond the stream", (unsigned long long)index);
+    pthread_mutex_lock(&f->lock);
+    f->place++;
+    f->first = index;
+    f->made = f->taken = f->freed = 0;
+    f->wanted = f->end = index;
+    pthread_mutex_unlock(&f->lock);
+    waker_ring(&f->waker);
+    return OK;
+}
+
+/* What was asked for is as good as ever up to the first one that is another now; from there on it
+ * is asked for anew. */
+static err plan(struct batch_source *source, uint64_t first, const uint64_t *ranges, int count,
+                bool *ret_is_void)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    struct reading_plan plan;
+    TRY(reading_plan_make(first, ranges, count, f->options.batch, &plan));
+    pthread_mutex_lock(&f->lock);
+    uint64_t n = f->freed;
+    while (f->first + n < f->end && reading_plan_keeps(&f->plan, &plan, f->first + n)) n++;
+    *ret_is_void = n < f->taken;
+    if (f->first + n < f->end) {
+        f->place++;
+        if (!*ret_is_void && n < f->made) f->made = n;
+        f->end = f->first + f->made;
+    }
+    f->plan = plan;
+    pthread_mutex_unlock(&f->lock);
+    waker_ring(&f->waker);
+    return OK;
+}
+
+static void close_source(struct batch_source *source)
+{
+    struct remote_input *f = (struct remote_input *)source;
+    if (f->is_running) {
+        atomic_store(&f->is_stopping, true);
+        waker_ring(&f->waker);
+        pthread_join(f->thread, NULL);
+    }
+    waker_close(&f->waker);
+    if (f->loop) loop_close(f->loop);
+    pthread_cond_destroy(&f->made_more);
+    pthread_mutex_destroy(&f->lock);
+    block_drop(&f->memory);
+    block_drop(&f->arriving);
+    arena_free(&f->arena);
+    free(f->task.peers);
+    free(f->slots);
+    free(f->text);
+    free(f);
+}
+
+static const struct source_calls calls = {.begin = begin,
+                                          .next = next,
+                                          .ready = ready,
+                                          .seek = seek,
+                                          .close = close_source,
+                                          .plan = plan};
+
+/* ---- life ---- */
+
+static err check_start(struct remote_input *f)
+{
+    const uint64_t limit_ms = f->task.options.limits.start_ms;
+    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waits_ms;
+    if (f->failure) return fail(f->failure, "%s", f->failed);
+    if (waited_ms >= limit_ms)
+        return fail(ERR_TIMEOUT,
+                    "worker/0 at %s, which reads the data, did not come within %llu s "
+                    "(--start_timeout): %s",
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble);
+    if (now_ms - f->noted_ms < NOTE_MS) return OK;
+    f->noted_ms = now_ms;
+    log_line(log_wait_level(waited_ms),
+             "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
+             address_of(f), f->trouble[0] ? f->trouble : "no answer yet",
+             (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
+    return OK;
+}
+
+static err open_parts(struct remote_input *f, const struct task_options *options)
+{
+    feed_open_task(&f->task, options);
+    f->task.peers = calloc((size_t)f->task.peer_count, sizeof *f->task.peers);
+    if (!f->task.peers) return fail(ERR_MEMORY, "no memory for %d workers", f->task.peer_count);
+    f->task.options.fingerprint = NULL; /* it may be of what the data say, too */
+    TRY(loop_open(&f->loop));
+    f->waits_ms = f->noted_ms = clock_ms();
+    while (!f->is_told) { /* ends: check_start has a limit */
+        connect_if_due(f);
+        loop_poll(f->loop, POLL_MS);
+        TRY(check_start(f));
+    }
+    f->waits_ms = 0;
+    f->source.rows = f->data.rows;
+    f->source.columns = f->data.columns;
+    f->source.column_count = f->data.column_count;
+    return OK;
+}
+
+err remote_input_open(const struct task_options *options, struct spec *spec,
+                      struct remote_input **ret)
+{
+    struct remote_input *f = malloc(sizeof *f);
+    if (!f) return fail(ERR_MEMORY, "no memory for batches");
+    *f = (struct remote_input){
+        .source = {.calls = &calls, .name = source_name, .use = ""},
+        .spec = spec,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .made_more = PTHREAD_COND_INITIALIZER,
+    };
+    const err e = open_parts(f, options);
+    if (e) {
+        close_source(&f->source);
+        return e;
+    }
+    *ret = f;
+    return OK;
+}
+
+void remote_input_close(struct remote_input *f)
+{
+    if (f) close_source(&f->source);
+}
+
+struct batch_source *remote_input_source(struct remote_input *f)
+{
+    return &f->source;
+}
+
+bool remote_input_await(struct remote_input *f, int count, int timeout_ms)
+{
+    pthread_mutex_lock(&f->lock);
+    const bool is_there = wait_for_batches(f, count, timeout_ms) || f->failure;
+    pthread_mutex_unlock(&f->lock);
+    if (is_there) f->waits_ms = 0;
+    return is_there;
+}
+
+err remote_input_note_late(struct remote_input *f)
+{
+    const uint64_t now_ms = clock_ms();
+    char trouble[ADDRESS_MAX];
+    if (!f->waits_ms) f->waits_ms = f->noted_ms = now_ms;
+    const uint64_t waited_s = (now_ms - f->waits_ms) / 1000;
+    if (now_ms - f->waits_ms >= WAIT_MS_MAX)
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
+    if (now_ms - f->noted_ms >= NOTE_MS) {
+        f->noted_ms = now_ms;
+        pthread_mutex_lock(&f->lock);
+        snprintf(trouble, sizeof trouble, "%s", f->is_here ? "it reads" : f->trouble);
+        pthread_mutex_unlock(&f->lock);
+        log_line(log_wait_level(now_ms - f->waits_ms),
+                 "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f), trouble,
+                 (unsigned long long)waited_s);
+    }
+    return fail(ERR_PEER, "no batch yet");
+}

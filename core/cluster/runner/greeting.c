@@ -1,0 +1,354 @@
+/* greeting.c - see greeting.h. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/cluster/description/ports.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/role/verdict.h"
+
+const char *greeting_boot_id(void)
+{
+    static _Thread_local char id[BOOT_ID_MAX]; /* a chief that feeds greets in two threads */
+    if (id[0]) return id;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f) return "";
+    if (fgets(id, sizeof id, f)) id[strcspn(id, "\n")] = '\0';
+    fclose(f);
+    return id;
+}
+
+uint64_t greeting_draw_incarnation(void)
+{
+    uint64_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) drawn = random_mix(clock_ns());
+    return drawn ? drawn : 1;
+}
+
+/* Tasks that find each other by a name may move. "" where a port is open, which others may know. */
+static void digest_hosts(const struct cluster_spec *cluster, enum job job, char ret[17])
+{
+    const struct strings *hosts = &cluster->hosts[job];
+    uint64_t key = cluster->name ? random_key(0, cluster->name) : 0;
+    ret[0] = '\0';
+    for (int i = 0; !cluster->name && i < cluster_room(cluster, job); i++) {
+        if (port_is_open(hosts->at[i])) return;
+        key = random_key(key, hosts->at[i]);
+    }
+    snprintf(ret, 17, "%016" PRIx64, key);
+}
+
+/* The hosts themselves, so that the one that differs can be named, or their number and a digest. */
+static json_t *hosts_json(const struct cluster_spec *cluster, enum job job, bool is_whole)
+{
+    const struct strings *hosts = &cluster->hosts[job];
+    const int count = cluster_room(cluster, job);
+    if (!is_whole || cluster->name) {
+        char digest[17];
+        digest_hosts(cluster, job, digest);
+        return json_pack("{si ss}", "count", count, "digest", digest);
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) json_array_append_new(list, json_string(hosts->at[i]));
+    return list;
+}
+
+static json_t *membership_json(const struct cluster_spec *cluster)
+{
+    const struct membership r = cluster_membership(cluster);
+    return json_pack("{sI si si}", "moves", (json_int_t)r.moves, "ps", r.count[JOB_PS], "workers",
+                     r.count[JOB_WORKER]);
+}
+
+/* Of a worker that reads for itself. */
+static json_t *data_json(const struct data_said *data)
+{
+    char digest[20], spec[20];
+    snprintf(digest, sizeof digest, "%016" PRIx64, data->digest);
+    snprintf(spec, sizeof spec, "%016" PRIx64, data->spec);
+    if (!data->digest) return NULL;
+    return json_pack("{sI ss ss}", "rows", (json_int_t)data->rows, "digest", digest, "spec", spec);
+}
+
+static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
+{
+    const struct cluster_spec *cluster = t->options.cluster;
+    char incarnation[20];
+    snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
+    json_t *me = json_pack("{si ss si ss so so so ss* ss ss* so*}", "protocol", PROTOCOL_VERSION,
+                           "job", job_name(t->job), "task", t->index, "incarnation", incarnation,
+                           "ps_hosts", hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
+                           hosts_json(cluster, JOB_WORKER, is_whole), "membership",
+                           membership_json(cluster), "spec", t->options.fingerprint, "boot_id",
+                           greeting_boot_id(), "shm", shm_name, "data", data_json(&t->data));
+    char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
+    json_decref(me);
+    return text;
+}
+
+err greeting_send(const struct task *t, struct link *link, enum message_type type,
+                  const char *shm_name)
+{
+    char *text = greeting_text(t, shm_name, true);
+    if (text && strlen(text) > TASK_GREETING_BYTES_MAX) {
+        free(text);
+        text = greeting_text(t, shm_name, false);
+    }
+    if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
+    const struct message m = {
+        .type = type,
+        .task = (uint32_t)t->index,
+        .job = t->job,
+        .body = text,
+        .body_bytes = (uint32_t)strlen(text),
+    };
+    err e = link_send(link, &m);
+    free(text);
+    return e;
+}
+
+static err compare_protocols(int theirs)
+{
+    if (theirs == PROTOCOL_VERSION) return OK;
+    return fail(ERR_INPUT, "protocol version differs: the peer has %d, this task %d", theirs,
+                PROTOCOL_VERSION);
+}
+
+static size_t count_hosts(const json_t *hosts)
+{
+    if (json_is_array(hosts)) return json_array_size(hosts);
+    const json_int_t count = json_integer_value(json_object_get(hosts, "count"));
+    return count > 0 && count <= INT_MAX ? (size_t)count : 0;
+}
+
+static err compare_digests(const struct cluster_spec *cluster, enum job job, json_t *theirs,
+                           const char *name)
+{
+    char digest[17];
+    digest_hosts(cluster, job, digest);
+    const char *other = json_string_value(json_object_get(theirs, "digest"));
+    if (other && (!*other || !*digest || strcmp(other, digest) == 0)) return OK;
+    return fail(ERR_INPUT, "%s_hosts differ: %s has %d others, or in another order", job_name(job),
+                name, cluster_room(cluster, job));
+}
+
+static err compare_hosts(const struct cluster_spec *cluster, enum job job, json_t *theirs,
+                         const char *name)
+{
+    const struct strings *mine = &cluster->hosts[job];
+    const int room = cluster_room(cluster, job);
+    if ((size_t)room != count_hosts(theirs))
+        return fail(ERR_INPUT, "%s_hosts differ: %s has %zu, this task has %d", job_name(job), name,
+                    count_hosts(theirs), room);
+    if (json_is_object(theirs)) return compare_digests(cluster, job, theirs, name);
+    for (int i = 0; i < room; i++) {
+        const char *host = json_string_value(json_array_get(theirs, (size_t)i));
+        if (!host || !address_agrees(mine->at[i], host))
+            return fail(ERR_INPUT, "%s_hosts[%d] differs: %s has %.100s, this task has %.100s",
+                        job_name(job), i, name, host ? host : "none", mine->at[i]);
+    }
+    return OK;
+}
+
+err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
+                           const char *other_fingerprint)
+{
+    if (!fingerprint[0] || !other_fingerprint[0] || strcmp(fingerprint, other_fingerprint) == 0)
+        return OK;
+    return fail(
+        ERR_INPUT,
+        "the spec differs: %s has fingerprint %s, %s has %s; all tasks want the same spec and "
+        "the same --set",
+        name, fingerprint, other_name, other_fingerprint);
+}
+
+err greeting_compare_data(const char *name, const struct data_said *data, const char *other_name,
+                          const struct data_said *other)
+{
+    if (!data->digest || !other->digest || data->digest == other->digest) return OK;
+    if (data->rows != other->rows)
+        return fail(ERR_INPUT,
+                    "data.train differs: %s has %llu rows, %s has %llu; all workers want the same "
+                    "files, whole",
+                    name, (unsigned long long)data->rows, other_name,
+                    (unsigned long long)other->rows);
+    return fail(ERR_INPUT,
+                "data.train differs: %s and %s have %llu rows each, but not the same ones, or in "
+                "another order; all workers want the same files",
+                name, other_name, (unsigned long long)data->rows);
+}
+
+static void read_data(json_t *json, struct data_said *ret)
+{
+    json_int_t rows = 0;
+    const char *digest = "0", *spec = "0";
+    json_unpack(json, "{s?{s?I s?s s?s}}", "data", "rows", &rows, "digest", &digest, "spec", &spec);
+    *ret = (struct data_said){(uint64_t)rows, strtoull(digest, NULL, 16), strtoull(spec, NULL, 16)};
+}
+
+/* The text members, cut to their limits. */
+static err read_texts(json_t *json, struct greeting *ret)
+{
+    const char *incarnation = NULL, *fingerprint = "", *boot_id = "", *shm = "";
+    if (json_unpack(json, "{ss s?s s?s s?s}", "incarnation", &incarnation, "spec", &fingerprint,
+                    "boot_id", &boot_id, "shm", &shm) != 0)
+        return fail(ERR_PROTOCOL, "a greeting without an incarnation");
+    ret->incarnation = strtoull(incarnation, NULL, 16);
+    snprintf(ret->fingerprint, sizeof ret->fingerprint, "%s", fingerprint);
+    snprintf(ret->boot_id, sizeof ret->boot_id, "%s", boot_id);
+    snprintf(ret->shm_name, sizeof ret->shm_name, "%s", shm);
+    read_data(json, &ret->data);
+    return OK;
+}
+
+/* Without one all that are listed take part, as ever. */
+static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
+                           struct membership *ret)
+{
+    json_int_t moves = 0;
+    int ps = (int)count_hosts(ps_hosts), workers = (int)count_hosts(worker_hosts);
+    json_unpack(json, "{s?{s?I s?i s?i}}", "membership", "moves", &moves, "ps", &ps, "workers",
+                &workers);
+    if (moves < 0 || ps < 1 || workers < 1) return fail(ERR_PROTOCOL, "a membership that is none");
+    *ret = (struct membership){(uint64_t)moves, {ps, workers}};
+    return OK;
+}
+
+/* Of as many moves it must be the same. */
+static err compare_memberships(const struct task *t, const char *name,
+                               const struct membership *theirs)
+{
+    char said[MEMBERSHIP_TEXT_MAX], here[MEMBERSHIP_TEXT_MAX];
+    const struct membership mine = cluster_membership(t->options.cluster);
+    if (mine.moves != theirs->moves || membership_is_same(&mine, theirs)) return OK;
+    return fail(ERR_INPUT, "--ps or --workers differ: %s has %s, this task has %s", name,
+                membership_text(theirs, said), membership_text(&mine, here));
+}
+
+static err read_json(const struct task *t, json_t *json, struct greeting *ret)
+{
+    int protocol, index;
+    const char *job;
+    json_t *ps_hosts, *worker_hosts;
+    if (json_unpack(json, "{si ss si so so}", "protocol", &protocol, "job", &job, "task", &index,
+                    "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
+        return fail(ERR_PROTOCOL, "a greeting that is not one");
+    TRY(compare_protocols(protocol));
+    const struct cluster_spec *cluster = t->options.cluster;
+    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 ||
+        index >= cluster_room(cluster, t->peer_job))
+        return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
+                    job_name(t->peer_job));
+    ret->job = t->peer_job;
+    ret->task = index;
+    char name[TASK_NAME_MAX];
+    task_name(ret->job, index, name);
+    TRY(compare_hosts(cluster, JOB_PS, ps_hosts, name));
+    TRY(compare_hosts(cluster, JOB_WORKER, worker_hosts, name));
+    TRY(read_membership(json, ps_hosts, worker_hosts, &ret->membership));
+    if (ret->membership.count[JOB_PS] > cluster_room(cluster, JOB_PS) ||
+        ret->membership.count[JOB_WORKER] > cluster_room(cluster, JOB_WORKER))
+        return fail(ERR_PROTOCOL, "%s is of a membership that has no room", name);
+    TRY(compare_memberships(t, name, &ret->membership));
+    if (ret->membership.moves == cluster->moves && index >= t->peer_count)
+        return fail(ERR_INPUT, "%s does not take part: there are %d", name, t->peer_count);
+    return read_texts(json, ret);
+}
+
+static err load(const struct message *m, json_t **ret)
+{
+    if (!m->body || m->body_bytes > TASK_GREETING_BYTES_MAX)
+        return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
+    json_error_t error;
+    *ret = json_loadb(m->body, m->body_bytes, 0, &error);
+    return *ret ? OK : fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+}
+
+err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+{
+    *ret = (struct greeting){0};
+    json_t *json;
+    TRY(load(m, &json));
+    err e = read_json(t, json, ret);
+    json_decref(json);
+    return e;
+}
+
+/* ---- visitors ---- */
+
+static const char visitor_job[] = "visitor";
+
+err greeting_send_visitor(struct link *link)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "{\"protocol\": %d, \"job\": \"%s\"}",
+                          PROTOCOL_VERSION, visitor_job);
+    const struct message m = {
+        .type = MESSAGE_HELLO,
+        .job = JOB_COUNT, /* none that a task has */
+        .body = text,
+        .body_bytes = (uint32_t)length,
+    };
+    return link_send(link, &m);
+}
+
+err greeting_read_visitor(const struct message *m, bool *ret_is_visitor)
+{
+    json_t *json;
+    int protocol = 0;
+    const char *job = "";
+    *ret_is_visitor = false;
+    if (load(m, &json)) return OK;
+    json_unpack(json, "{s?i s?s}", "protocol", &protocol, "job", &job);
+    *ret_is_visitor = strcmp(job, visitor_job) == 0;
+    json_decref(json);
+    return *ret_is_visitor ? compare_protocols(protocol) : OK;
+}
+
+err greeting_read_welcome(const struct message *m, struct welcome *ret)
+{
+    json_t *json, *ps_hosts = NULL;
+    int protocol, ps = 0;
+    const char *job;
+    TRY(load(m, &json));
+    int failed = json_unpack(json, "{si ss si so}", "protocol", &protocol, "job", &job, "task", &ps,
+                             "ps_hosts", &ps_hosts);
+    err e = OK;
+    if (failed)
+        e = fail(ERR_PROTOCOL, "a greeting that is not one");
+    else if (strcmp(job, job_name(JOB_PS)) != 0)
+        e = fail(ERR_INPUT, "it is no ps");
+    else
+        e = compare_protocols(protocol);
+    *ret = (struct welcome){.ps = ps, .room = (int)count_hosts(ps_hosts)};
+    if (!e)
+        e = read_membership(json, ps_hosts, json_object_get(json, "worker_hosts"),
+                            &ret->membership);
+    json_decref(json);
+    return e;
+}
+
+struct message greeting_refusal(const struct task *t, int exit_code)
+{
+    return (struct message){
+        .type = MESSAGE_REFUSED,
+        .code = (uint32_t)exit_code,
+        .job = t->job,
+        .task = (uint32_t)t->index,
+        .body = error_text(),
+        .body_bytes = (uint32_t)strlen(error_text()),
+    };
+}
+
+void greeting_refuse(const struct task *t, struct link *link, struct log_limit *limit, err why)
+{
+    log_limited(limit, clock_ms(), LOG_WARNING, "refused %s: %s", link_peer_name(link),
+                error_text());
+    const struct message m = greeting_refusal(t, exit_code_of(why));
+    if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
+}

@@ -1,0 +1,71 @@
+/* runner_ps_connections.c - who is at the other end of a ps' links. */
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+
+/* A link of a single process is no guest: there are none. */
+struct connection *connection_new(struct runner_ps *p, struct link *link)
+{
+    struct connection *connection = calloc(1, sizeof *connection);
+    if (!connection) return NULL;
+    *connection = (struct connection){.ps = p,
+                                      .link = link,
+                                      .worker = NOBODY_KNOWN,
+                                      .visitor = NOBODY_KNOWN,
+                                      .since_ms = clock_ms()};
+    connection->next = p->connections;
+    if (p->connections) p->connections->previous = connection;
+    p->connections = connection;
+    p->strangers++;
+    link_set_context(link, connection);
+    link_set_body_max(link, TASK_GREETING_BYTES_MAX);
+    return connection;
+}
+
+bool connection_is_stranger(const struct connection *connection)
+{
+    return connection->worker == NOBODY_KNOWN && connection->visitor == NOBODY_KNOWN;
+}
+
+void connection_become_worker(struct connection *connection, int worker)
+{
+    connection->worker = worker;
+    connection->ps->strangers--;
+    link_set_body_max(connection->link, MESSAGE_BODY_MAX);
+    link_set_guest(connection->link, false);
+}
+
+void connection_become_visitor(struct connection *connection, int visitor)
+{
+    connection->visitor = visitor;
+    connection->ps->strangers--;
+    link_set_body_max(connection->link, VISIT_ASK_BYTES_MAX);
+}
+
+struct connection *connection_of_oldest_stranger(const struct runner_ps *p)
+{
+    struct connection *oldest = NULL;
+    for (struct connection *connection = p->connections; connection;
+         connection = connection->next) /* the newest is first */
+        if (connection_is_stranger(connection)) oldest = connection;
+    return oldest;
+}
+
+void connection_drop(struct connection *connection)
+{
+    struct runner_ps *p = connection->ps;
+    if (connection_is_stranger(connection)) p->strangers--;
+    if (connection->visitor != NOBODY_KNOWN) visits_leave(p->visits, connection->visitor);
+    if (connection->previous) connection->previous->next = connection->next;
+    if (connection->next) connection->next->previous = connection->previous;
+    if (p->connections == connection) p->connections = connection->next;
+    free(connection);
+}
+
+void connection_hang_up(struct connection *connection)
+{
+    link_close(connection->link);
+    connection_drop(connection);
+}

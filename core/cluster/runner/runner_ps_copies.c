@@ -1,0 +1,142 @@
+/* runner_ps_copies.c - values on their way to workers that share no memory, fewer than workers.
+ *
+ * Who is answered while the values do not change is sent the same copy. It is given back when
+ * the link has taken all of it. Whoever finds none is answered when one is free, with the values as
+ * they are then.
+ */
+#include <stdlib.h>
+
+#include "core/cluster/runner/runner_ps_inside.h"
+
+static bool are_wanted(const struct runner_ps *p)
+{
+    return p->pool && p->share && !p->share->setup.config.takes_all;
+}
+
+err runner_ps_copies_open(struct runner_ps *p)
+{
+    p->current = NULL;
+    for (int w = 0; w < p->task.peer_count; w++) runner_ps_copies_forget(p, w);
+    if (!are_wanted(p) || p->copies) return OK;
+    p->copies = calloc((size_t)p->pool_count, sizeof *p->copies);
+    return p->copies ? OK : fail(ERR_MEMORY, "no memory for %d copies", p->pool_count);
+}
+
+void runner_ps_copies_close(struct runner_ps *p)
+{
+    for (int i = 0; p->copies && i < p->pool_count; i++) window_free(&p->copies[i].window);
+    free(p->copies);
+}
+
+bool runner_ps_copies_serve(const struct runner_ps *p, const struct link *link)
+{
+    return p->copies && are_wanted(p) && runner_ps_pool_serves(p, link);
+}
+
+void runner_ps_copies_outdate(struct runner_ps *p)
+{
+    p->current = NULL;
+}
+
+static void give_back(struct runner_ps *p, int worker)
+{
+    struct windows *w = &p->windows[worker];
+    if (w->seen) w->seen->users--;
+    w->seen = NULL;
+}
+
+void runner_ps_copies_forget(struct runner_ps *p, int worker)
+{
+    give_back(p, worker);
+    p->windows[worker].turn = 0;
+}
+
+static struct value_copy *find_free(struct runner_ps *p)
+{
+    for (int i = 0; i < p->pool_count; i++) {
+        struct value_copy *s = &p->copies[i];
+        if (s->users || s == p->current) continue;
+        if (s->window.base || !window_new(runner_ps_shown_bytes(p), &s->window)) return s;
+    }
+    return NULL;
+}
+
+/* What another worker waits for longer is its own. */
+void *runner_ps_copies_begin(struct runner_ps *p, int worker)
+{
+    const struct link *link = p->task.peers[worker].link;
+    if (!link || !runner_ps_copies_serve(p, link) || runner_ps_copies_are_short(p)) return NULL;
+    p->current = find_free(p);
+    return p->current ? p->current->window.base : NULL;
+}
+
+static bool take_current(struct runner_ps *p)
+{
+    if (p->current) return true;
+    p->current = find_free(p);
+    if (p->current) store_show(&p->store, p->current->window.base);
+    return p->current;
+}
+
+static const void *lend(struct runner_ps *p, int worker)
+{
+    struct windows *w = &p->windows[worker];
+    give_back(p, worker); /* it asks anew, and nothing comes of what is still on its way */
+    if (!take_current(p)) return NULL;
+    struct value_copy *s = w->seen = p->current;
+    s->users++;
+    w->looks = (struct holding){0};
+    return s->window.base;
+}
+
+const void *runner_ps_copies_lend(struct runner_ps *p, int worker, const struct message *values)
+{
+    struct windows *w = &p->windows[worker];
+    const void *base = p->current || !runner_ps_copies_are_short(p) ? lend(p, worker) : NULL;
+    w->turn = base ? 0 : ++p->turns;
+    w->waits = *values;
+    return base;
+}
+
+bool runner_ps_copies_are_short(const struct runner_ps *p)
+{
+    for (int w = 0; p->copies && w < p->task.peer_count; w++)
+        if (p->windows[w].turn) return true;
+    return false;
+}
+
+static int next_waiting(const struct runner_ps *p)
+{
+    int next = NOBODY;
+    for (int w = 0; w < p->task.peer_count; w++) {
+        const uint64_t turn = p->windows[w].turn;
+        if (turn && (next == NOBODY || turn < p->windows[next].turn)) next = w;
+    }
+    return next;
+}
+
+/* Of values that are newer than those which it was to be sent. */
+static bool send_waiting(struct runner_ps *p, int worker)
+{
+    struct windows *w = &p->windows[worker];
+    if (!take_current(p)) return false;
+    w->turn = 0;
+    w->waits.step = ps_role_step(p->task.role);
+    w->waits.version = ps_role_counters(p->task.role).applied;
+    if (p->task.peers[worker].link && runner_ps_values_send(&p->task, worker, &w->waits))
+        log_line(LOG_DEBUG, "%s", error_text());
+    return !w->turn;
+}
+
+void runner_ps_copies_pump(struct runner_ps *p)
+{
+    if (!p->copies || p->task.has_ended) return;
+    for (int w = 0; w < p->task.peer_count; w++) {
+        const struct link *link = p->task.peers[w].link;
+        if (!link)
+            runner_ps_copies_forget(p, w);
+        else if (p->windows[w].seen && link_is_idle(link))
+            give_back(p, w);
+    }
+    for (int w; (w = next_waiting(p)) != NOBODY && send_waiting(p, w);) continue;
+}

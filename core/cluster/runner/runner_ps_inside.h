@@ -1,0 +1,221 @@
+/* runner_ps_inside.h - the inside of a ps on the real loop.
+ *
+ * runner_ps.c, runner_ps_connections.c: links; runner_ps_store.c: values, windows, updates;
+ * runner_ps_pool.c: windows that workers share; runner_ps_values.c: how values travel;
+ * runner_ps_snapshot.c: shards of checkpoints; runner_ps_visit.c: visitors; runner_ps_rows.c:
+ * tables; trace/trace_ps.c: its part of timelines.
+ */
+#ifndef CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
+#define CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
+
+#include "core/base/log.h"
+#include "core/cluster/role/ps_role.h"
+#include "core/cluster/role/rows.h"
+#include "core/cluster/runner/runner_ps.h"
+#include "core/cluster/description/setup.h"
+#include "core/cluster/visit/visit.h"
+#include "core/train/variables/row_area.h"
+
+/* What the chief described; it outlives its generation while a shard of it is being written. */
+struct share {
+    struct arena arena;
+    struct setup setup;
+    int users;
+};
+void share_release(struct share *); /* NULL is fine */
+
+/* What a worker has last named of rows. */
+struct rows_named {
+    struct rows_told told;
+    struct area_counts counts; /* with a push */
+    int64_t *pushed, *wanted;  /* [area.rows] ids of it, checked */
+    int64_t *brought;          /* [area.count] rows of each slice that were wanted before */
+    struct area_counts asked;  /* without */
+};
+
+/* Lent to one worker at a time; opened when it is wanted first. */
+struct pool_window {
+    struct window window;
+    int worker; /* NOBODY: free */
+};
+
+/* Values as they were at some time, for all workers that were sent them then. */
+struct value_copy {
+    struct window window;
+    int users;
+};
+
+/* How long a worker has had something that others wait for. */
+struct holding {
+    uint64_t moved, idle_ms, held_ms; /* moved: of its link */
+};
+
+struct windows {
+    struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+    struct pool_window *lent;      /* instead of `gradients`; NULL: none */
+    bool is_folded;                /* its gradient is in the store's sum */
+    struct holding lends, looks;   /* of the lent window, until it is full, and of the copy */
+    struct value_copy *seen;       /* instead of `copy`: what is on its way; NULL: nothing */
+    uint64_t turn;                 /* these VALUES wait for a copy, behind lower numbers; 0: none */
+    struct message waits;
+    struct window rows; /* the host's memory (row_area.h) */
+    struct rows_named named;
+    bool takes_rest; /* the worker has pushed: it computes from values while they come */
+};
+
+/* A link, and who is at its other end: nobody known until it has greeted. */
+enum { NOBODY_KNOWN = -1 };
+struct connection {
+    struct runner_ps *ps;
+    struct link *link;
+    int worker, visitor; /* NOBODY_KNOWN: none */
+    uint64_t since_ms;
+    struct connection *previous, *next;
+};
+
+/* A stranger's; NULL: no memory */
+struct connection *connection_new(struct runner_ps *, struct link *);
+bool connection_is_stranger(const struct connection *);
+void connection_become_worker(struct connection *, int worker);
+void connection_become_visitor(struct connection *, int visitor);
+struct connection *connection_of_oldest_stranger(const struct runner_ps *);
+void connection_refuse(struct connection *, err why); /* with error_text(); hangs up */
+/* The link says goodbye and is forgotten; the role is not told. */
+void connection_hang_up(struct connection *);
+void connection_drop(struct connection *); /* whose link has gone */
+
+struct snapshot_job;
+struct folder_look;
+struct runner_ps_trace;
+struct trace;
+
+struct runner_ps {
+    struct task task; /* first */
+    struct device *device;
+    struct listener *tcp, *shm;
+    char shm_name[ADDRESS_MAX];
+    struct connection *connections;
+    int strangers;
+    struct log_limit refused, silent, wrong, unserved; /* lines about peers */
+    struct log_budget changes;                         /* and about what visitors change */
+    uint64_t written;      /* fingerprint of the spec that it was given itself; 0: none */
+    char spec[17];         /* fingerprint that all must have; "" until one is known */
+    struct data_said data; /* likewise; of a chief, whose name is */
+    char data_of[TASK_NAME_MAX];
+    char spec_of[TASK_NAME_MAX];
+
+    struct share *share; /* NULL until the first SETUP */
+    struct store store;
+    bool has_store, sees_folder;
+    bool cannot_advance; /* there is no memory for it */
+    struct window values;
+    struct window rounded;           /* the same for all workers to look at; none: not needed */
+    struct windows *windows;         /* [workers] */
+    struct runner_ps_tables *tables; /* NULL: none */
+    const void **sources;            /* [workers] gradients of one update */
+    struct pool_window *pool;        /* [pool_count]; NULL: each worker has a window */
+    int pool_count;
+    uint64_t pool_ms;           /* the last tick */
+    struct value_copy *copies;  /* [pool_count]; NULL: each worker has a copy */
+    struct value_copy *current; /* of the values as they are; NULL: none */
+    uint64_t turns;             /* given out */
+
+    struct folder_look *look;      /* whether the folder of a new chief is seen; NULL: none */
+    struct snapshot_job *snapshot; /* NULL: nothing is being written */
+    uint64_t failed_snapshots;
+    struct visits *visits;
+    struct visit_view shown; /* to visitors */
+    bool has_told;           /* them the verdict */
+    uint64_t noted_ms;       /* when it was last told who is not here */
+    uint64_t held_ns;        /* since when workers wait for a snapshot; 0: they do not */
+
+    struct runner_ps_trace *trace; /* NULL until the first timeline */
+    struct trace *recording;       /* in it; NULL: nothing is recorded */
+};
+
+size_t runner_ps_block_bytes(const struct runner_ps *);
+size_t runner_ps_shown_bytes(const struct runner_ps *); /* of the values as workers see them */
+
+void runner_ps_setup(struct runner_ps *, const struct message *);               /* tells the role */
+void runner_ps_claimed(struct runner_ps *, int worker, const struct message *); /* LEADS */
+err runner_ps_share(struct runner_ps *, int worker, bool is_fresh);
+/* false: the worker has windows, and they could only be had as plain memory */
+/* runner_ps_rows.c: the slices of tables that the share lists, empty. */
+err runner_ps_tables_open(struct runner_ps *);
+void runner_ps_tables_close(struct runner_ps *);
+/* For a checkpoint: as they are now, whatever happens, until they are released. NULL: none. */
+struct runner_ps_tables *runner_ps_tables_hold(struct runner_ps *);
+void runner_ps_tables_release(struct runner_ps_tables *);
+void runner_ps_tables_describe(const struct runner_ps *, struct shard *);
+size_t runner_ps_tables_window_bytes(const struct runner_ps *); /* 0: there are no tables */
+/* A worker's ROWS. ERR_PROTOCOL: it cannot be. */
+err runner_ps_tables_heard(struct runner_ps *, int worker, const struct message *);
+/* The ROWS that belong to this PUSH have come, if there are tables. */
+bool runner_ps_tables_have(const struct runner_ps *, int worker, const struct message *push);
+/* With the update of the block by the same gradients, and before it; ERR_NUMBER: as there. */
+err runner_ps_tables_apply(struct runner_ps *, const struct action_apply *);
+/* Rows that the worker's push has asked for, before its VALUES leave. */
+void runner_ps_tables_answer(struct runner_ps *, int worker);
+
+bool runner_ps_shares_memory(const struct runner_ps *, int worker);
+/* runner_ps_pool.c */
+err runner_ps_pool_open(struct runner_ps *, int count); /* 0: none; keeps one that is there */
+void runner_ps_pool_close(struct runner_ps *);
+bool runner_ps_pool_serves(const struct runner_ps *,
+                           const struct link *); /* its gradients come there */
+void *runner_ps_pool_place(void *context, struct link *, const struct message *);
+void runner_ps_pool_flushed(struct runner_ps *); /* after everything that happened */
+void runner_ps_pool_tick(struct runner_ps *, uint64_t now_ms);
+/* runner_ps_copies.c: of values, where rounds do not take every worker. */
+err runner_ps_copies_open(
+    struct runner_ps *); /* as many as there are windows in the pool; outdated */
+void runner_ps_copies_close(struct runner_ps *);
+bool runner_ps_copies_serve(const struct runner_ps *, const struct link *);
+void runner_ps_copies_outdate(struct runner_ps *); /* the values are about to change */
+/* The memory of a new one for this worker, which an update fills on the way; NULL: none is free. */
+void *runner_ps_copies_begin(struct runner_ps *, int worker);
+/* A copy of the values for the worker; NULL: it waits for one with what it is to be sent. */
+const void *runner_ps_copies_lend(struct runner_ps *, int worker, const struct message *values);
+void runner_ps_copies_forget(struct runner_ps *, int worker); /* its link is another one */
+void runner_ps_copies_pump(struct runner_ps *);               /* what was sent is given back */
+bool runner_ps_copies_are_short(const struct runner_ps *);    /* somebody waits */
+
+/* Where this worker's gradient is; NULL: nowhere. */
+const void *runner_ps_gradient(const struct runner_ps *, int worker);
+
+void runner_ps_initialize(struct runner_ps *, int worker, int array);
+void runner_ps_refresh(struct runner_ps *, int worker);
+/* ERR_NUMBER names the worker and the variable whose gradient is not finite: the values are none
+ * any more. */
+err runner_ps_apply(struct runner_ps *, const struct action_apply *);
+err runner_ps_fold(struct runner_ps *, const struct action_fold *);
+void runner_ps_unfold(struct runner_ps *);
+err runner_ps_advance(struct runner_ps *, const struct action_advance *);
+void runner_ps_take_back(struct runner_ps *);
+/* Whether values may go ahead of their round: after links, or what visitors wait for, have changed.
+ */
+void runner_ps_consider_advance(struct runner_ps *);
+void runner_ps_store_close(struct runner_ps *);
+
+/* Instead of link_send: values leave in parts. */
+err runner_ps_values_send(struct task *, int worker, const struct message *);
+void runner_ps_values_heard(struct runner_ps *, int worker, const struct message *);
+
+/* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
+void runner_ps_describe_shard(const struct runner_ps *, struct shard *ret);
+err runner_ps_snapshot(struct runner_ps *, const struct action_snapshot *);
+void runner_ps_snapshot_pump(struct runner_ps *); /* sends what the chief's disk is to hold */
+void runner_ps_snapshot_close(struct runner_ps *);
+
+err runner_ps_visit_open(struct runner_ps *);
+err runner_ps_visit_greet(struct connection *); /* its HELLO was a visitor's */
+/* false: no visitor says that */
+bool runner_ps_visit_message(struct connection *, const struct message *);
+void runner_ps_visit_hide(struct runner_ps *);     /* before a SETUP */
+void runner_ps_visit_flushed(struct runner_ps *);  /* after everything that happened */
+void runner_ps_visit_applying(struct runner_ps *); /* before and after an update */
+void runner_ps_visit_applied(struct runner_ps *);
+void runner_ps_visit_pump(
+    struct runner_ps *); /* in the time of guests, after every look at the links */
+
+#endif

@@ -1,0 +1,256 @@
+/* runner_ps_snapshot.c - this ps' shard of a checkpoint: copied at once, written by a thread.
+ *
+ * A ps that sees the chief's folder writes there. Another one writes to a folder of its own for
+ * temporary files and sends the files to the chief, a piece whenever the link is idle.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/files/own.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+#include "core/cluster/runner/job.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+struct snapshot_job {
+    struct runner_ps *ps;
+    struct share *share; /* the slices' names are in it */
+    struct shard shard;  /* of copies */
+    int64_t coverage[COVERAGE_COLUMNS];
+    int64_t *data; /* as shard has it */
+    float *memory;
+    struct runner_ps_tables *tables; /* held */
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    struct action_snapshot action;
+    struct task_job writing;
+
+    bool is_remote;
+    enum shard_file sending; /* remote, after writing */
+    int send_fd;             /* -1: none open */
+    uint64_t sent;
+    char *piece;
+};
+
+/* ---- the copy ---- */
+
+static err copy_arrays(struct snapshot_job *job, const struct runner_ps *p)
+{
+    size_t bytes = runner_ps_block_bytes(p), arrays = 1 + (size_t)p->store.slot_count;
+    runner_ps_describe_shard(p, &job->shard);
+    job->memory = malloc(bytes * arrays + 1);
+    job->shard.ledger =
+        calloc((size_t)job->shard.workers * LEDGER_COLUMNS, sizeof *job->shard.ledger);
+    if (!job->memory || !job->shard.ledger)
+        return fail(ERR_MEMORY, "no memory to copy %zu bytes for a checkpoint", bytes * arrays);
+    struct device *d = p->device;
+    char *at = (char *)job->memory;
+    d->kernels->download(d, at, job->shard.values, bytes);
+    job->shard.values = (float *)at;
+    for (int i = 0; i < job->shard.slot_count; i++) {
+        at += bytes;
+        d->kernels->download(d, at, job->shard.slots[i], bytes);
+        job->shard.slots[i] = (float *)at;
+    }
+    return d->kernels->synchronize(d);
+}
+
+/* Without memory it is not known, as in a checkpoint of others. */
+static void copy_data(struct snapshot_job *job, const struct runner_ps *p)
+{
+    const struct data_identity *data = &job->share->setup.data;
+    int count;
+    const int64_t *queue = ps_role_queue(p->task.role, &count);
+    if (!data->rows && !count) return;
+    int64_t *numbers = malloc((IDENTITY_NUMBERS + (size_t)count) * sizeof *numbers);
+    if (!numbers) return;
+    numbers[0] = data->rows;
+    numbers[1] = data->order;
+    if (count) memcpy(numbers + IDENTITY_NUMBERS, queue, (size_t)count * sizeof *numbers);
+    job->data = numbers;
+    job->shard.data = numbers;
+    job->shard.data_count = IDENTITY_NUMBERS + count;
+}
+
+static void copy_ledger(struct snapshot_job *job, const struct runner_ps *p)
+{
+    static_assert((int)COVERAGE_COLUMNS == (int)COVERAGE_NUMBERS, "of a checkpoint and of a role");
+    const struct coverage *coverage = ps_role_coverage(p->task.role);
+    if (coverage->share.rows) {
+        coverage_numbers(coverage, job->coverage);
+        job->shard.coverage = job->coverage;
+    }
+    copy_data(job, p);
+    static_assert((int)LEDGER_COLUMNS == (int)LEDGER_NUMBERS, "a row of a checkpoint is a ledger");
+    for (int w = 0; w < job->shard.workers; w++)
+        ledger_numbers(ps_role_ledger(p->task.role, w),
+                       job->shard.ledger + (ptrdiff_t)w * LEDGER_COLUMNS);
+}
+
+/* ---- where to ---- */
+
+static err choose_folder(struct snapshot_job *job)
+{
+    const struct action_snapshot *a = &job->action;
+    const char *temporary = getenv("TMPDIR");
+    if (!job->is_remote) {
+        TRY(checkpoint_temporary_folder(job->share->setup.directory, a->step, a->tag, job->folder));
+        TRY(checkpoint_make_folder(job->folder));
+    } else {
+        snprintf(job->folder, sizeof job->folder, "%s/dtrain-XXXXXX",
+                 temporary && temporary[0] ? temporary : "/tmp");
+        if (!mkdtemp(job->folder))
+            return fail(ERR_IO, "%s (TMPDIR): %s", job->folder, strerror(errno));
+    }
+    checkpoint_shard_prefix(job->folder, a->shard, a->shards, job->prefix);
+    return OK;
+}
+
+/* ---- the end of a job ---- */
+
+static void close_job(struct snapshot_job *job)
+{
+    struct runner_ps *p = job->ps;
+    task_job_close(&job->writing);
+    if (job->send_fd >= 0) close(job->send_fd);
+    if (job->is_remote && job->prefix[0]) {
+        if (bundle_remove(job->prefix)) log_line(LOG_WARNING, "%s", error_text());
+        rmdir(job->folder);
+    }
+    runner_ps_tables_release(job->tables);
+    share_release(job->share);
+    free(job->memory);
+    free(job->shard.ledger);
+    free(job->data);
+    free(job->piece);
+    free(job);
+    p->snapshot = NULL;
+}
+
+static void finish(struct snapshot_job *job, err result)
+{
+    struct runner_ps *p = job->ps;
+    if (result && log_again(++p->failed_snapshots))
+        log_line(LOG_WARNING, "checkpoint: %s", error_text());
+    task_done(&p->task, ACTION_SNAPSHOT, result);
+    close_job(job);
+    task_flush(&p->task);
+}
+
+/* The chief removes the files, then the folder, where the shard of another ps could not be written.
+ */
+static err write_shard(void *context)
+{
+    struct snapshot_job *job = context;
+    TRY(choose_folder(job));
+    err e = shard_write(&job->shard, job->prefix);
+    if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
+    return fail(e, "that of step %llu was given up, its folder is removed",
+                (unsigned long long)job->shard.global_step);
+}
+
+static void on_written(void *context, err result)
+{
+    struct snapshot_job *job = context;
+    if (result || !job->is_remote) finish(job, result);
+}
+
+static err start(struct snapshot_job *job, struct runner_ps *p, const struct action_snapshot *a)
+{
+    job->is_remote = !p->sees_folder;
+    job->action = *a;
+    if (!job->share->setup.directory) return fail(ERR_INPUT, "there is no checkpoint_dir");
+    TRY(copy_arrays(job, p));
+    job->shard.global_step = a->step;
+    copy_ledger(job, p);
+    job->tables = runner_ps_tables_hold(p);
+    job->writing = (struct task_job){
+        .run = write_shard,
+        .done = on_written,
+        .context = job,
+        .loop = p->task.options.loop,
+    };
+    return task_job_start(&job->writing);
+}
+
+err runner_ps_snapshot(struct runner_ps *p, const struct action_snapshot *a)
+{
+    struct snapshot_job *job = calloc(1, sizeof *job);
+    if (!job) return fail(ERR_MEMORY, "no memory for a checkpoint");
+    job->ps = p;
+    job->share = p->share;
+    job->share->users++;
+    job->send_fd = -1;
+    err e = start(job, p, a);
+    p->snapshot = job;
+    if (e) close_job(job);
+    return e;
+}
+
+/* ---- to a chief with a folder of its own ---- */
+
+static err open_file(struct snapshot_job *job)
+{
+    char path[CHECKPOINT_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s%s", job->prefix,
+             job->sending == SHARD_DATA ? ".data-00000-of-00001" : ".index");
+    job->send_fd = own_open(path, O_RDONLY);
+    job->sent = 0;
+    return job->send_fd >= 0 ? OK : fail(ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static err send_piece(struct snapshot_job *job, struct link *link, bool *ret_is_sent)
+{
+    if (!job->piece) job->piece = malloc(PIECE_BYTES);
+    if (!job->piece) return fail(ERR_MEMORY, "no memory for a piece of a checkpoint");
+    if (job->send_fd < 0) TRY(open_file(job));
+    ssize_t got = pread(job->send_fd, job->piece, PIECE_BYTES, (off_t)job->sent);
+    if (got < 0) return fail(ERR_IO, "%s: %s", job->prefix, strerror(errno));
+    const struct message m = {
+        .type = MESSAGE_SHARD,
+        .code = job->sending,
+        .task = (uint32_t)job->ps->task.index,
+        .job = JOB_PS,
+        .generation = job->share->setup.config.generation,
+        .sequence = job->action.tag,
+        .offset = job->sent,
+        .body = job->piece,
+        .body_bytes = (uint32_t)got,
+    };
+    if (got) TRY(link_send(link, &m));
+    job->sent += (uint64_t)got;
+    *ret_is_sent = got > 0;
+    return OK;
+}
+
+void runner_ps_snapshot_pump(struct runner_ps *p)
+{
+    struct snapshot_job *job = p->snapshot;
+    struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
+    if (!job || job->writing.is_running || !job->is_remote) return;
+    if (!link) {
+        finish(job, fail(ERR_PEER, "the chief is gone"));
+        return;
+    }
+    if (!link_is_idle(link)) return;
+    bool is_sent = false;
+    err e = send_piece(job, link, &is_sent);
+    if (!e && is_sent) return;
+    if (job->send_fd >= 0) close(job->send_fd);
+    job->send_fd = -1;
+    if (e || job->sending == SHARD_INDEX)
+        finish(job, e);
+    else
+        job->sending = SHARD_INDEX;
+}
+
+void runner_ps_snapshot_close(struct runner_ps *p)
+{
+    if (p->snapshot) close_job(p->snapshot);
+}

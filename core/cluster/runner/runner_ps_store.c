@@ -1,0 +1,568 @@
+/* runner_ps_store.c - the memory of a ps.
+ *
+ * Who sees which memory. Where every round takes every worker, all workers look at the store's own
+ * values, or at what these are rounded to: nobody computes while they change. Otherwise each worker
+ * has a copy of its own, written when it is answered, so that a step sees one version. Gradients
+ * have a window for each worker. Many workers that are far away share both (runner_ps_pool.c,
+ * runner_ps_copies.c).
+ *
+ * Where the device has memory of its own the ps is part of a single process, whose worker computes
+ * on the same device: windows are memory of the device then, and nothing of them ever travels.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/files/url.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/job.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+void share_release(struct share *s)
+{
+    if (!s || --s->users) return;
+    arena_free(&s->arena);
+    free(s);
+}
+
+size_t runner_ps_block_bytes(const struct runner_ps *p)
+{
+    return p->share ? (size_t)p->share->setup.floats * sizeof(float) : 0;
+}
+
+size_t runner_ps_shown_bytes(const struct runner_ps *p)
+{
+    return p->share ? (size_t)p->share->setup.floats * number_bytes(p->task.wire_values) : 0;
+}
+
+static err open_window(const struct runner_ps *p, size_t bytes, struct window *ret)
+{
+    if (!p->device->is_separate) return window_new(bytes, ret);
+    void *memory;
+    TRY(p->device->kernels->allocate(p->device, bytes, &memory));
+    *ret = (struct window){.base = memory, .bytes = bytes, .fd = -1};
+    return OK;
+}
+
+/* Of one worker, those that are not there yet */
+static err open_windows(const struct runner_ps *p, struct windows *w, const struct link *link)
+{
+    const size_t bytes = runner_ps_block_bytes(p);
+    const size_t rows = runner_ps_tables_window_bytes(p);
+    const bool has_own = !link || !runner_ps_pool_serves(p, link);
+    if (has_own && !w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    if (w->rows.base && w->rows.bytes != rows) window_free(&w->rows);
+    if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
+    const bool has_copy = !link || !runner_ps_copies_serve(p, link);
+    if (p->share->setup.config.takes_all || !has_copy || w->copy.base) return OK;
+    return open_window(p, runner_ps_shown_bytes(p), &w->copy);
+}
+
+static void close_window(const struct runner_ps *p, struct window *window)
+{
+    if (!p->device->is_separate) {
+        window_free(window);
+        return;
+    }
+    if (window->base) p->device->kernels->release(p->device, window->base);
+    *window = (struct window){0};
+}
+
+/* ---- SETUP ---- */
+
+static err read_share(const struct runner_ps *p, const struct message *m, struct share **ret)
+{
+    struct share *s = calloc(1, sizeof *s);
+    if (!s) return fail(ERR_MEMORY, "no memory for a setup");
+    s->users = 1;
+    err e = setup_read(m->body, m->body_bytes, &s->arena, &s->setup);
+    const struct setup *old = p->share ? &p->share->setup : NULL;
+    bool is_mine = e || (s->setup.ps == p->task.index && s->setup.workers == p->task.peer_count);
+    bool is_same =
+        e || !old || (old->floats == s->setup.floats && old->wire_values == s->setup.wire_values);
+    if (!is_mine || !is_same)
+        e = fail(ERR_PROTOCOL, "SETUP of another %s", is_mine ? "block" : "task");
+    if (e) {
+        share_release(s);
+        return e;
+    }
+    *ret = s;
+    return OK;
+}
+
+static err open_values(struct runner_ps *p, const struct setup *setup)
+{
+    const size_t floats = (size_t)setup->floats;
+    const bool is_rounded = setup->wire_values != NUMBER_FLOAT32 && setup->config.takes_all;
+    if (!p->values.base) TRY(open_window(p, floats * sizeof(float), &p->values));
+    if (!is_rounded || p->rounded.base) return OK;
+    return open_window(p, floats * number_bytes(setup->wire_values), &p->rounded);
+}
+
+static err open_store(struct runner_ps *p, struct share *s)
+{
+    const bool is_alone = p->task.options.transport == TRANSPORT_INPROC;
+    const size_t bytes = (size_t)s->setup.floats * sizeof(float);
+    TRY(open_values(p, &s->setup));
+    TRY(runner_ps_pool_open(p, is_alone ? 0 : ps_config_windows(bytes, s->setup.workers)));
+    if (p->has_store) store_close(&p->store);
+    p->has_store = false;
+    runner_ps_unfold(p);
+    TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
+                   s->setup.floats, p->values.base, &p->store));
+    p->has_store = true;
+    p->store.number = p->task.wire = s->setup.wire;
+    p->store.shown = p->task.wire_values = s->setup.wire_values;
+    if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
+        return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
+    for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
+    share_release(p->share);
+    p->share = s;
+    TRY(runner_ps_copies_open(p));
+    return runner_ps_tables_open(p);
+}
+
+/* The arrays of this ps as a checkpoint names them. */
+void runner_ps_describe_shard(const struct runner_ps *p, struct shard *ret)
+{
+    const struct setup *s = &p->share->setup;
+    *ret = (struct shard){
+        .ps = s->ps,
+        .ps_count = s->ps_count,
+        .slices = s->slices,
+        .slice_count = s->slice_count,
+        .values = p->store.values,
+        .optimizer_of = s->optimizer_of,
+        .owns_powers = s->owns_powers,
+        .workers = s->workers,
+    };
+    shard_name_state(ret, &s->optimizers);
+    runner_ps_tables_describe(p, ret);
+    for (int i = 0; i < ret->slot_count; i++) ret->slots[i] = p->store.slots[i];
+    memcpy(ret->powers, p->store.powers, sizeof ret->powers);
+}
+
+/* All workers look at the one block, and it has changed. */
+static void show_values(const struct runner_ps *p)
+{
+    if (p->rounded.base) store_show(&p->store, p->rounded.base);
+}
+
+/* Storage that does not answer is waited for: it may be back, and nobody trains meanwhile. */
+enum { STORAGE_PAUSE_MS = 1000 };
+
+static bool waits_for_storage(const struct runner_ps *p, err e, const char *prefix,
+                              uint64_t since_ms)
+{
+    const uint64_t limit_ms = p->task.options.limits.restart_ms;
+    if (e != ERR_IO || !path_is_url(prefix) || clock_ms() - since_ms >= limit_ms) return false;
+    log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
+             (unsigned long long)(clock_ms() - since_ms) / 1000,
+             (unsigned long long)limit_ms / 1000);
+    nanosleep(&(struct timespec){STORAGE_PAUSE_MS / 1000, STORAGE_PAUSE_MS % 1000 * 1000000L},
+              NULL);
+    return true;
+}
+
+/* Values and slots; powers, step and ledger came with SETUP. */
+static err read_checkpoint(struct runner_ps *p)
+{
+    struct shard shard;
+    struct bundle *bundle;
+    runner_ps_describe_shard(p, &shard);
+    shard.ledger = calloc((size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
+    if (!shard.ledger) return fail(ERR_MEMORY, "no memory for %d workers", shard.workers);
+    err e = bundle_open(p->share->setup.restore, &bundle);
+    if (!e) {
+        e = shard_read_on(p->device, p->store.floats, bundle, NULL, &shard);
+        bundle_close(bundle);
+    }
+    free(shard.ledger);
+    if (!e) show_values(p);
+    return e;
+}
+
+static err restore(struct runner_ps *p)
+{
+    const uint64_t since_ms = clock_ms();
+    err e = read_checkpoint(p);
+    while (waits_for_storage(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
+        TRY(runner_ps_tables_open(p));                                   /* empty again */
+        e = read_checkpoint(p);
+    }
+    return e;
+}
+
+static err read_warm_tables(struct runner_ps *p)
+{
+    const struct setup *setup = &p->share->setup;
+    struct shard shard;
+    struct bundle *bundle;
+    runner_ps_describe_shard(p, &shard);
+    TRY(bundle_open(setup->warm_from, &bundle));
+    const err e = shard_read_tables(bundle, &setup->warm, &shard);
+    bundle_close(bundle);
+    return e;
+}
+
+/* Checkpoint of a different run: dense values are sent by the chief, which has already read them.
+ */
+static err warm_tables(struct runner_ps *p)
+{
+    const struct setup *setup = &p->share->setup;
+    const uint64_t since_ms = clock_ms();
+    if (!setup->warm_from || !setup->table_count) return OK;
+    err e = read_warm_tables(p);
+    while (waits_for_storage(p, e, setup->warm_from, since_ms)) { /* ends: it has a limit */
+        TRY(runner_ps_tables_open(p));
+        e = read_warm_tables(p);
+    }
+    return e ? fail_prefix(e, "train.warm_start, of which every ps reads its tables itself") : OK;
+}
+
+/* Rows take memory when they are made. */
+static const char *tables_text(const struct setup *setup, struct arena *arena)
+{
+    double bytes = 0;
+    for (int i = 0; i < setup->table_count; i++) {
+        const struct slice *slice = &setup->tables[i].slice;
+        bytes += (double)slice->length * (double)slice->shape.dim[1] * sizeof(float);
+    }
+    if (!setup->table_count) return "";
+    return arena_format(arena, "%d table%s of up to %.2f MB, ", setup->table_count,
+                        setup->table_count == 1 ? "" : "s", bytes / 1e6);
+}
+
+/* What is behind a URL every ps must reach, and is not asked for: it may be away just now. */
+static bool is_folder_seen(const char *directory, uint64_t token)
+{
+    if (!directory) return false;
+    return path_is_url(directory) || checkpoints_token_is_seen(directory, token);
+}
+
+static void look_for_folder(struct runner_ps *p)
+{
+    const struct setup *setup = &p->share->setup;
+    p->sees_folder = is_folder_seen(setup->directory, setup->token);
+}
+
+/* Beside the loop: where the folder is, and how long its server takes, is the chief's word. */
+struct folder_look {
+    struct task_job job;
+    struct runner_ps *ps;
+    struct share *share; /* held, with the directory */
+    const char *directory;
+    uint64_t token;
+    bool is_seen;
+};
+
+static void begin_look(struct runner_ps *p);
+
+static err look_beside(void *context)
+{
+    struct folder_look *look = context;
+    look->is_seen = is_folder_seen(look->directory, look->token);
+    return OK;
+}
+
+static void end_look(void *context, err result)
+{
+    struct folder_look *look = context;
+    struct runner_ps *p = look->ps;
+    const struct setup *now = p->share == look->share ? &look->share->setup : NULL;
+    const bool is_that = now && now->directory == look->directory && now->token == look->token;
+    if (is_that) p->sees_folder = look->is_seen;
+    share_release(look->share);
+    free(look);
+    p->look = NULL;
+    if (now && !is_that) begin_look(p); /* another one has come to lead meanwhile */
+}
+
+/* Until it is known, shards go by way of the chief. */
+static void begin_look(struct runner_ps *p)
+{
+    const char *directory = p->share->setup.directory;
+    p->sees_folder = directory && path_is_url(directory);
+    if (p->sees_folder || p->look) return;
+    struct folder_look *look = calloc(1, sizeof *look);
+    if (!look) return;
+    *look = (struct folder_look){
+        .job = {.run = look_beside, .done = end_look, .loop = p->task.options.loop},
+        .ps = p,
+        .share = p->share,
+        .directory = p->share->setup.directory,
+        .token = p->share->setup.token,
+    };
+    look->job.context = look;
+    p->share->users++;
+    p->look = look;
+    if (!task_job_start(&look->job)) return;
+    log_line(LOG_WARNING, "%s", error_text());
+    share_release(look->share);
+    free(look);
+    p->look = NULL;
+}
+
+/* A chief that comes to lead writes checkpoints elsewhere, or seen from elsewhere. */
+void runner_ps_claimed(struct runner_ps *p, int worker, const struct message *m)
+{
+    struct share *s = p->share;
+    if (!s || !m->body_bytes || !ps_role_obeys(p->task.role, worker)) return;
+    if (setup_read_folder(m->body, m->body_bytes, &s->arena, &s->setup.directory, &s->setup.token))
+        log_line(LOG_WARNING, "worker/%d: %s", worker, error_text());
+    else
+        begin_look(p);
+}
+
+static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad_checkpoint)
+{
+    struct share *s = NULL;
+    TRY(read_share(p, m, &s));
+    err e = open_store(p, s);
+    if (e && p->share != s) share_release(s);
+    if (e) return e;
+    const struct setup *setup = &s->setup;
+    /* What a device lacks is told in the answer, before its one worker misses its windows. */
+    if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0], NULL));
+    look_for_folder(p);
+    TRY(warm_tables(p));
+    if (setup->restore && !p->sees_folder && setup->table_count)
+        return fail(ERR_INPUT,
+                    "ps/%d does not see the folder of the checkpoint %s, which it has to read its "
+                    "tables from: share checkpoint_dir with every ps",
+                    setup->ps, setup->restore);
+    if (setup->restore && p->sees_folder && setup->floats) {
+        e = restore(p);
+        *ret_is_bad_checkpoint = e == ERR_INPUT || e == ERR_IO;
+        if (e) return e;
+        s->setup.config.is_restored = true;
+    }
+    log_line(LOG_INFO, "holds %d variable%s in %.2f MB, %s%s", setup->slice_count,
+             setup->slice_count == 1 ? "" : "s", (double)runner_ps_block_bytes(p) / 1e6,
+             tables_text(setup, &s->arena), optimizers_text(&setup->optimizers, &s->arena));
+    return OK;
+}
+
+void runner_ps_setup(struct runner_ps *p, const struct message *m)
+{
+    struct setup_result r = {0};
+    r.result = set_up(p, m, &r.is_bad_checkpoint);
+    r.text = r.result ? error_text() : "";
+    if (p->share) r.config = p->share->setup.config;
+    r.config.windows = p->pool_count;
+    ps_role_set_up(p->task.role, &r, &p->task.outbox);
+}
+
+/* ---- windows ---- */
+
+/* What all workers look at, where none has a copy of its own */
+static const struct window *shown_window(const struct runner_ps *p)
+{
+    return p->rounded.base ? &p->rounded : &p->values;
+}
+
+bool runner_ps_shares_memory(const struct runner_ps *p, int worker)
+{
+    const struct windows *w = &p->windows[worker];
+    const struct window *values = w->copy.base ? &w->copy : shown_window(p);
+    const bool has_rows = !w->rows.base || w->rows.fd >= 0;
+    return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0 && has_rows);
+}
+
+err runner_ps_share(struct runner_ps *p, int worker, bool is_fresh)
+{
+    struct windows *w = &p->windows[worker];
+    struct link *link = p->task.peers[worker].link;
+    if (!runner_ps_block_bytes(p) || !link) return OK;
+    if (is_fresh && !p->device->is_separate) { /* another life may still write to the old ones */
+        close_window(p, &w->gradients);
+        close_window(p, &w->copy);
+        window_free(&w->rows);
+        rows_told_forget(&w->named.told);
+    }
+    TRY(open_windows(p, w, link));
+    const bool takes_all = p->share->setup.config.takes_all;
+    const struct window lent = {.bytes = runner_ps_block_bytes(p), .fd = -1};
+    const struct window seen = {.bytes = runner_ps_shown_bytes(p), .fd = -1};
+    const bool is_served = runner_ps_copies_serve(p, link);
+    const struct link_windows windows = {takes_all   ? *shown_window(p)
+                                         : is_served ? seen
+                                                     : w->copy,
+                                         runner_ps_pool_serves(p, link) ? lent : w->gradients,
+                                         w->rows};
+    const err e = link_share(link, &windows);
+    if (e == ERR_IO)
+        log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
+    return e == ERR_INPUT ? e : OK; /* else the link closes, and the role hears of it */
+}
+
+void runner_ps_initialize(struct runner_ps *p, int worker, int array)
+{
+    const float *from = runner_ps_gradient(p, worker);
+    float *to = store_array(&p->store, array);
+    if (!runner_ps_block_bytes(p) || !from) return;
+    p->device->kernels->copy(p->device, to, from, p->store.floats);
+    runner_ps_copies_outdate(p);
+    if (array == 0) show_values(p);
+}
+
+void runner_ps_refresh(struct runner_ps *p, int worker)
+{
+    const struct window *copy = &p->windows[worker].copy;
+    if (copy->base) store_show(&p->store, copy->base);
+}
+
+/* Of those that are not in the sum; returns how many. */
+static int list_sources(struct runner_ps *p, const int workers[], int count)
+{
+    int listed = 0;
+    for (int i = 0; i < count; i++)
+        if (!p->windows[workers[i]].is_folded)
+            p->sources[listed++] = runner_ps_gradient(p, workers[i]);
+    return listed;
+}
+
+/* ---- updates ---- */
+
+/* An update by the gradients of some workers, which are there in this range */
+struct summed_gradients {
+    const int *workers;
+    int count;
+    uint64_t step;
+    struct float_range range;
+};
+
+/* Whose bits of the exponent are all ones is not finite. */
+static bool are_finite(enum number number, const uint16_t *at, int64_t n)
+{
+    const uint16_t exponent = number == NUMBER_BF16 ? 0x7f80 : 0x7c00;
+    for (int64_t i = 0; i < n; i++)
+        if ((at[i] & exponent) == exponent) return false;
+    return true;
+}
+
+static bool is_finite(const struct runner_ps *p, int worker, const struct slice *slice,
+                      struct float_range range)
+{
+    const void *gradients = runner_ps_gradient(p, worker);
+    const int64_t begin = slice->offset > range.begin ? slice->offset : range.begin;
+    const int64_t last = slice->offset + slice->count, end = last < range.end ? last : range.end;
+    if (begin >= end || p->windows[worker].is_folded) return true; /* it was looked at before */
+    if (p->store.number != NUMBER_FLOAT32)
+        return are_finite(p->store.number, (const uint16_t *)gradients + begin, end - begin);
+    return p->device->kernels->all_finite(p->device, (const float *)gradients + begin, end - begin);
+}
+
+/* On a device that has failed nothing looks finite, and no gradient is to blame. */
+static err blame(const struct runner_ps *p, const struct summed_gradients *g)
+{
+    const struct setup *s = &p->share->setup;
+    const unsigned long long step = g->step + 1;
+    TRY(p->device->kernels->synchronize(p->device));
+    for (int w = 0; w < g->count; w++)
+        for (int i = 0; i < s->slice_count; i++)
+            if (!is_finite(p, g->workers[w], &s->slices[i], g->range))
+                return fail(ERR_NUMBER,
+                            "worker/%d pushed a gradient that is not finite at step %llu: %s",
+                            g->workers[w], step, s->slices[i].name);
+    return fail(ERR_NUMBER, "the sum of the gradients at step %llu is not finite", step);
+}
+
+err runner_ps_apply(struct runner_ps *p, const struct action_apply *a)
+{
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, {0, p->store.floats}};
+    if (!runner_ps_block_bytes(p)) return OK;
+    const int listed = list_sources(p, a->workers, a->worker_count);
+    TRY(runner_ps_tables_apply(p, a));
+    const bool is_sync = p->share->setup.config.is_sync;
+    runner_ps_copies_outdate(p);
+    void *const begun = is_sync ? NULL : runner_ps_copies_begin(p, a->workers[0]);
+    void *const copy = begun ? begun : p->windows[a->workers[0]].copy.base;
+    void *const shown = is_sync ? p->rounded.base : copy;
+    const err e = store_apply(&p->store, p->sources, listed, 1.0f / (float)a->gradients,
+                              (int64_t)a->step, shown);
+    if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
+    for (int i = 0; i < a->worker_count; i++) p->windows[a->workers[i]].is_folded = false;
+    return OK;
+}
+
+err runner_ps_fold(struct runner_ps *p, const struct action_fold *a)
+{
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, {0, p->store.floats}};
+    const bool is_first = !p->store.sum;
+    if (!runner_ps_block_bytes(p)) return OK;
+    const int listed = list_sources(p, a->workers, a->worker_count);
+    const err e = store_fold(&p->store, p->sources, listed);
+    if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
+    if (is_first) log_line(LOG_DEBUG, "sums gradients as they come: %d windows", p->pool_count);
+    for (int i = 0; i < a->worker_count; i++) p->windows[a->workers[i]].is_folded = true;
+    return OK;
+}
+
+void runner_ps_unfold(struct runner_ps *p)
+{
+    store_unfold(&p->store);
+    for (int w = 0; w < p->task.peer_count; w++) p->windows[w].is_folded = false;
+}
+
+/* What is said ahead of the round is then what it was, and its VALUES bring all. */
+static void give_up_advance(struct runner_ps *p)
+{
+    log_line(LOG_WARNING, "values go out after each round only: %s", error_text());
+    p->cannot_advance = true;
+    runner_ps_consider_advance(p);
+}
+
+err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
+{
+    const int64_t begin = (int64_t)(a->offset / sizeof(float));
+    const struct float_range range = {begin, begin + (int64_t)(a->length / sizeof(float))};
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, range};
+    list_sources(p, a->workers, a->worker_count);
+    const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                                (int64_t)a->step, range, p->rounded.base);
+    if (e == ERR_NUMBER) return blame(p, &g);
+    if (e) give_up_advance(p);
+    return OK;
+}
+
+void runner_ps_take_back(struct runner_ps *p)
+{
+    store_take_back(&p->store, p->rounded.base);
+}
+
+static bool is_anybody_far(const struct runner_ps *p)
+{
+    for (int w = 0; w < p->task.peer_count; w++)
+        if (p->task.peers[w].link && task_sends_parts(&p->task, p->task.peers[w].link)) return true;
+    return false;
+}
+
+void runner_ps_consider_advance(struct runner_ps *p)
+{
+    /* a change is made before the update of its round, to all or none of the values */
+    const bool is_wanted = is_anybody_far(p) && !visits_wait_for_round(p->visits);
+    const bool can = !p->cannot_advance && !p->device->is_separate;
+    ps_role_let_advance(p->task.role, is_wanted && can, &p->task.outbox);
+}
+
+void runner_ps_store_close(struct runner_ps *p)
+{
+    for (int w = 0; p->windows && w < p->task.peer_count; w++) {
+        close_window(p, &p->windows[w].gradients);
+        close_window(p, &p->windows[w].copy);
+        window_free(&p->windows[w].rows);
+    }
+    runner_ps_copies_close(p);
+    runner_ps_pool_close(p);
+    if (p->look) task_job_abandon(&p->look->job);
+    runner_ps_tables_close(p);
+    if (p->has_store) store_close(&p->store);
+    close_window(p, &p->values);
+    close_window(p, &p->rounded);
+    share_release(p->share);
+    free(p->windows);
+    free(p->sources);
+}

@@ -1,0 +1,106 @@
+/* runner_ps_values.c - how values travel to a worker.
+ *
+ * Between hosts each part of a block leaves as soon as it is of the next step, and is overtaken by
+ * those that the next forward pass wants sooner, from the end of the block down. VALUES overtake
+ * them all: what has not come by then comes while the worker computes.
+ *
+ * Memory that is still queued may change when a worker asks for all values again, or has none to
+ * compute any more, or a generation begins: whole VALUES follow on the same link before anything
+ * comes of it.
+ */
+#include "core/cluster/role/parts.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+
+static err send_stretch(struct runner_ps *p, int worker, const struct message *m)
+{
+    struct link *link = p->task.peers[worker].link;
+    const struct value_copy *seen = p->windows[worker].seen;
+    return seen ? link_send_from(link, m, seen->window.base) : link_send(link, m);
+}
+
+/* Each of these parts by itself, from the last one down: so all others of that type can overtake
+ * it.
+ */
+static err send_each(struct runner_ps *p, int worker, const struct message *like, uint64_t set)
+{
+    const struct parts block = parts_of(runner_ps_block_bytes(p));
+    struct message m = *like;
+    err e = OK;
+    while (set && !e) {
+        uint64_t last = parts_last(set);
+        set &= ~last;
+        const struct stretch stretch = parts_take_last(&block, &last);
+        m.offset = stretch.offset;
+        m.length = stretch.length;
+        task_shrink_stretch(&p->task, &m);
+        e = send_stretch(p, worker, &m);
+    }
+    return e;
+}
+
+static uint64_t parts_of_message(const struct runner_ps *p, const struct message *m)
+{
+    const struct parts block = parts_of(runner_ps_block_bytes(p));
+    return task_parts_of(&p->task, &block, m);
+}
+
+/* A worker that sees the memory itself is only told. */
+static err send_ahead(struct runner_ps *p, int worker, const struct message *m)
+{
+    struct link *link = p->task.peers[worker].link;
+    if (!m->length || link_shares_memory(link)) return link_send(link, m);
+    return send_each(p, worker, m, parts_of_message(p, m));
+}
+
+void runner_ps_values_heard(struct runner_ps *p, int worker, const struct message *m)
+{
+    if (m->type == MESSAGE_PUSH || m->type == MESSAGE_JOIN)
+        p->windows[worker].takes_rest = m->type == MESSAGE_PUSH;
+    if (m->type == MESSAGE_JOIN) rows_told_forget(&p->windows[worker].named.told);
+}
+
+/* Asynchronous, and all workers are on other hosts: values that all of them wait for in pieces
+ * would come to all of them late, where they come to one after another as a whole. */
+static bool would_delay_others(const struct runner_ps *p)
+{
+    if (p->share->setup.config.is_sync) return false;
+    for (int w = 0; w < p->task.peer_count; w++) {
+        const struct link *link = p->task.peers[w].link;
+        if (link && link_is_near(link)) return false;
+    }
+    return true;
+}
+
+static bool has_rest(const struct runner_ps *p, int worker, const struct message *m)
+{
+    return !(m->code & VALUES_FINAL) && p->windows[worker].takes_rest &&
+           task_sends_parts(&p->task, p->task.peers[worker].link) && !would_delay_others(p);
+}
+
+static err send_values(struct runner_ps *p, int worker, const struct message *values)
+{
+    struct link *link = p->task.peers[worker].link;
+    if (values->code & VALUES_HELD) return link_send(link, values);
+    const bool is_served = values->length && runner_ps_copies_serve(p, link);
+    if (is_served && !runner_ps_copies_lend(p, worker, values)) return OK; /* later */
+    runner_ps_tables_answer(p, worker);
+    const uint64_t all = parts_of_message(p, values);
+    if (!all || !has_rest(p, worker, values)) return send_stretch(p, worker, values);
+    const uint64_t last = parts_last(all);
+    const struct message rest = {
+        .type = MESSAGE_AHEAD,
+        .job = JOB_PS,
+        .task = values->task,
+        .generation = values->generation,
+    };
+    const err e = send_each(p, worker, values, last);
+    return e ? e : send_each(p, worker, &rest, all & ~last);
+}
+
+err runner_ps_values_send(struct task *t, int worker, const struct message *m)
+{
+    struct runner_ps *p = (struct runner_ps *)t;
+    if (m->type == MESSAGE_AHEAD) return send_ahead(p, worker, m);
+    if (m->type == MESSAGE_VALUES) return send_values(p, worker, m);
+    return link_send(t->peers[worker].link, m);
+}

@@ -1,0 +1,218 @@
+/* runner_ps_visit.c - visitors of a ps: their links, and what they are shown of its memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+#include "core/cluster/role/verdict.h"
+
+static struct connection *connection_of(const struct runner_ps *p, int visitor)
+{
+    for (struct connection *l = p->connections; l; l = l->next)
+        if (l->visitor == visitor) return l;
+    return NULL;
+}
+
+/* A link that fails closes by itself, and is heard of later. */
+static void send(const struct connection *connection, const struct message *m)
+{
+    if (link_send(connection->link, m)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static void on_answer(void *context, int visitor, const struct message *answer)
+{
+    const struct runner_ps *p = context;
+    const struct connection *connection = connection_of(p, visitor);
+    struct message m = *answer;
+    m.job = JOB_PS;
+    m.task = (uint32_t)p->task.index;
+    if (connection) send(connection, &m);
+}
+
+/* "hidden/kernel[3][4]" */
+static void name_changed(const struct ask *ask, char *ret, size_t size)
+{
+    const struct selection *selection = &ask->change.selection;
+    size_t used = (size_t)snprintf(ret, size, "%s", ask->name);
+    for (int i = 0; i < selection->index_count && used < size; i++)
+        used += (size_t)snprintf(ret + used, size - used, "[%lld]", (long long)selection->index[i]);
+}
+
+/* Whoever reaches a ps may do this, and who looks for the reason later finds it here. */
+static void on_changed(void *context, int visitor, const struct ask *ask, const struct shape *shape,
+                       double first)
+{
+    enum { CHANGES_TOLD = 20 /* in LOG_LIMITED_MS */, TEXT_MAX = 512 };
+    struct runner_ps *p = context;
+    const struct connection *connection = connection_of(p, visitor);
+    const char *who = connection ? link_peer_name(connection->link) : "who has gone", *how = "set";
+    char text[TEXT_MAX], name[VISIT_NAME_MAX + 64], what[64];
+    name_changed(ask, name, sizeof name);
+    if (ask->verb == VERB_ADD) how = "added to";
+    if (shape->rank)
+        snprintf(what, sizeof what, "%lld numbers", (long long)shape_count(shape));
+    else
+        snprintf(what, sizeof what, "%.9g", first);
+    snprintf(text, sizeof text, "a visitor (%s) %s %s: %s", who, how, name, what);
+    log_budgeted(&p->changes, CHANGES_TOLD, clock_ms(), LOG_INFO, text);
+}
+
+static const char *on_scale(void *context, const int count[JOB_COUNT])
+{
+    struct runner_ps *p = context;
+    return ps_role_scale(p->task.role, count, &p->task.outbox);
+}
+
+err runner_ps_visit_open(struct runner_ps *p)
+{
+    const bool is_first = p->task.options.cluster->task == 0;
+    const struct visits_options options = {
+        .has_step = is_first,
+        .scale = is_first ? on_scale : NULL,
+        .change_limit_ms = p->task.options.limits.step_ms,
+        .answer = on_answer,
+        .changed = on_changed,
+        .context = p,
+    };
+    return visits_open(&options, &p->visits);
+}
+
+static void send_verdict(const struct connection *connection)
+{
+    const struct task *t = &connection->ps->task;
+    const struct message m = {
+        .type = MESSAGE_VERDICT,
+        .code = (uint32_t)t->code,
+        .job = JOB_PS,
+        .task = (uint32_t)t->index,
+        .body = t->text,
+        .body_bytes = (uint32_t)strlen(t->text),
+    };
+    send(connection, &m);
+}
+
+/* Places are for those who have something to ask. */
+static void make_room(struct runner_ps *p, uint64_t now_ms)
+{
+    const int silent = visits_silent(p->visits, now_ms);
+    if (silent < 0) return;
+    const err e =
+        fail(ERR_PEER, "all %d places of visitors are taken, and this one said nothing for %d s",
+             VISITORS_MAX, VISIT_SPARED_MS / 1000);
+    connection_refuse(connection_of(p, silent), e);
+}
+
+err runner_ps_visit_greet(struct connection *connection)
+{
+    struct runner_ps *p = connection->ps;
+    const uint64_t now_ms = clock_ms();
+    int visitor = visits_enter(p->visits, now_ms);
+    if (visitor < 0) {
+        make_room(p, now_ms);
+        visitor = visits_enter(p->visits, now_ms);
+    }
+    if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
+    err e = greeting_send(&p->task, connection->link, MESSAGE_WELCOME, NULL);
+    if (e) {
+        visits_leave(p->visits, visitor);
+        return e;
+    }
+    connection_become_visitor(connection, visitor);
+    log_line(LOG_DEBUG, "a visitor is here (%s)", link_peer_name(connection->link));
+    if (p->task.has_ended && !task_has_resized(&p->task)) send_verdict(connection);
+    return OK;
+}
+
+/* Nobody sees values some of which are of the next step already. */
+static void settle(struct runner_ps *p)
+{
+    ps_role_let_advance(p->task.role, false, &p->task.outbox);
+    task_flush(&p->task);
+    runner_ps_copies_outdate(p); /* values may be changed */
+}
+
+bool runner_ps_visit_message(struct connection *connection, const struct message *m)
+{
+    if (m->type != MESSAGE_ASK) return false;
+    struct runner_ps *p = connection->ps;
+    settle(p);
+    visits_ask(p->visits, connection->visitor, m, clock_ms());
+    runner_ps_consider_advance(p);
+    task_flush(&p->task);
+    return true;
+}
+
+/* ---- what they see ---- */
+
+/* SETUP is about to throw away what was shown. */
+void runner_ps_visit_hide(struct runner_ps *p)
+{
+    visits_show(p->visits, NULL);
+    p->shown = (struct visit_view){0};
+}
+
+static void show(struct runner_ps *p)
+{
+    const struct setup *setup = p->share && p->has_store ? &p->share->setup : NULL;
+    bool is_serving = ps_role_is_serving(p->task.role);
+    if (!setup || (p->shown.slices == setup->slices && p->shown.has_values == is_serving)) return;
+    struct shard described = {0};
+    runner_ps_tables_describe(p, &described);
+    p->shown = (struct visit_view){
+        .slices = setup->slices,
+        .slice_count = setup->slice_count,
+        .values = p->values.base,
+        .has_values = is_serving,
+        .is_in_use = setup->config.takes_all,
+        .tables = described.tables,
+        .table_count = described.table_count,
+    };
+    visits_show(p->visits, &p->shown);
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}
+
+/* After a move they find their ps again. */
+static void tell_verdict(struct runner_ps *p)
+{
+    p->has_told = true;
+    if (task_has_resized(&p->task)) return;
+    visits_end(p->visits);
+    for (const struct connection *l = p->connections; l; l = l->next)
+        if (l->visitor != NOBODY_KNOWN) send_verdict(l);
+}
+
+void runner_ps_visit_flushed(struct runner_ps *p)
+{
+    if (p->task.has_ended && !p->has_told) tell_verdict(p);
+    if (!p->task.has_ended) show(p);
+}
+
+void runner_ps_visit_applying(struct runner_ps *p)
+{
+    struct loop *loop = p->task.options.loop;
+    while (p->shown.is_in_use && visits_wait_for_round(p->visits) && loop_begin_guests_here(loop)) {
+        visits_round(p->visits);
+        loop_end_guests_here(loop);
+    }
+}
+
+void runner_ps_visit_pump(struct runner_ps *p)
+{
+    struct loop *loop = p->task.options.loop;
+    const uint64_t now_ms = clock_ms();
+    if (!visits_wait_for_work(p->visits, now_ms) || !loop_begin_guests(loop)) return;
+    bool has_more = true;
+    settle(p);
+    while (has_more && !loop_guests_had_their_slice(loop))
+        has_more = visits_work(p->visits, now_ms);
+    loop_end_guests(loop, has_more);
+    runner_ps_consider_advance(p);
+    task_flush(&p->task);
+}
+
+void runner_ps_visit_applied(struct runner_ps *p)
+{
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}

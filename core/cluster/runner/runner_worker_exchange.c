@@ -1,0 +1,158 @@
+/* runner_worker_exchange.c - values that come and gradients that leave while a step is computed. */
+#include "core/base/log.h"
+#include "core/cluster/role/parts.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+
+/* ---- meanwhile ---- */
+
+bool runner_worker_sends_parts(const struct runner_worker *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (w->task.peers[ps].link && task_sends_parts(&w->task, w->task.peers[ps].link))
+            return true;
+    return false;
+}
+
+void runner_worker_lend_loop(struct runner_worker *w)
+{
+    if (!w->is_computing || w->cannot_lend || !runner_worker_sends_parts(w)) return;
+    w->cannot_lend = loop_lend(w->options.task.loop) != OK;
+    if (w->cannot_lend) log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
+}
+
+void runner_worker_reclaim_loop(struct runner_worker *w)
+{
+    loop_reclaim(w->options.task.loop);
+}
+
+/* ---- values ---- */
+
+struct parts runner_worker_block(const struct runner_worker *w, int ps)
+{
+    return parts_of(runner_worker_block_bytes(w, ps));
+}
+
+struct stretch runner_worker_stretch_of(const struct bucket *b)
+{
+    return (struct stretch){(uint64_t)b->offset * sizeof(float),
+                            (uint64_t)b->floats * sizeof(float)};
+}
+
+void runner_worker_note_values(struct runner_worker *w, int ps, const struct message *m)
+{
+    struct arrival *a = &w->arrivals[ps];
+    const struct parts block = runner_worker_block(w, ps);
+    if (m->code & VALUES_HELD) return;
+    const uint64_t brought = task_parts_of(&w->task, &block, m);
+    runner_worker_doubt_speculation(w, ps, brought | ~a->ahead);
+    const uint64_t missing = parts_all(&block) & ~(a->ahead | brought);
+    *a = (struct arrival){.missing = missing, .is_next = true, .used = a->used};
+}
+
+/* Before it has all of a step a worker brings nothing for the next one, of which values would come.
+ */
+void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct message *m)
+{
+    struct arrival *a = &w->arrivals[ps];
+    const struct parts block = runner_worker_block(w, ps);
+    const uint64_t brought = task_parts_of(&w->task, &block, m);
+    runner_worker_doubt_speculation(w, ps, m->length ? brought : UINT64_MAX);
+    if (!m->length)
+        a->ahead = 0;
+    else if (a->missing)
+        a->missing &= ~brought;
+    else
+        a->ahead |= brought;
+}
+
+static bool is_there(const struct runner_worker *w, int ps, struct stretch stretch)
+{
+    const struct parts block = runner_worker_block(w, ps);
+    return !(w->arrivals[ps].missing & parts_touched(&block, stretch));
+}
+
+void runner_worker_lack_values(struct runner_worker *w, const char *what)
+{
+    const int tries = w->lack.tries + 1;
+    w->lacks_values = true;
+    if (tries & (tries - 1)) return;
+    log_line(LOG_INFO, "%s do not come (%s): asks for all values again%s", what, error_text(),
+             tries > 1 ? ", as before" : "");
+}
+
+static bool is_silent(const struct runner_worker *w, int ps)
+{
+    struct link *const link = w->task.peers[ps].link;
+    if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
+    const err e = loop_await(w->options.task.loop, link, AWAIT_MS);
+    return e && fail_prefix(e, "ps/%d", ps);
+}
+
+/* The step is given up where nothing comes, once: the role asks for all of the values again. */
+static void await_stretch(struct runner_worker *w, int ps, struct stretch stretch)
+{
+    struct trace *const trace = w->session.trace;
+    if (w->lacks_values || is_there(w, ps, stretch)) return;
+    const uint64_t begin_ns = trace_begin(trace);
+    runner_worker_reclaim_loop(w);
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, stretch); i++)
+        if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
+    trace_end(trace, SPAN_AWAIT, ps, begin_ns);
+    w->lacks_values |= !is_there(w, ps, stretch);
+    runner_worker_lend_loop(w);
+}
+
+static bool await(void *context, const struct bucket *values)
+{
+    struct runner_worker *w = context;
+    await_stretch(w, values->ps, runner_worker_stretch_of(values));
+    return !w->lacks_values;
+}
+
+err runner_worker_await_all(struct runner_worker *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        await_stretch(w, ps, (struct stretch){0, runner_worker_block_bytes(w, ps)});
+    return w->lacks_values ? fail(ERR_PEER, "values were lost on their way") : OK;
+}
+
+/* ---- gradients ---- */
+
+/* Within one host a part is work for nothing, unless it helps somebody far away. */
+static void send_parts(struct runner_worker *w, const struct bucket *bucket)
+{
+    const struct link *link = w->task.peers[bucket->ps].link;
+    const bool is_cut = link && task_sends_parts(&w->task, link);
+    const int before = w->task.outbox.count;
+    const struct parts block = runner_worker_block(w, bucket->ps);
+    const uint64_t end = (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
+    uint64_t left = worker_role_left(w->task.role, bucket->ps) & parts_before(&block, end);
+    if (!link || !left || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
+    const err e = runner_worker_await_all(w);
+    runner_worker_reclaim_loop(w); /* waiting lends it again */
+    if (e) return;
+    while (left) { /* one by one they can be overtaken */
+        const uint64_t leaves = is_cut ? parts_last(left) : left;
+        worker_role_part(w->task.role, bucket->ps, leaves, &w->task.outbox);
+        left &= ~leaves;
+    }
+    task_flush_since(&w->task, before);
+}
+
+static void leave(void *context, const struct bucket *bucket)
+{
+    struct runner_worker *w = context;
+    runner_worker_reclaim_loop(w);
+    send_parts(w, bucket);
+    runner_worker_lend_loop(w);
+}
+
+/* Asynchronous, gradients that leave early are in the way of values that another worker waits for:
+ * two workers that were in step get out of it. */
+const struct exchange *runner_worker_open_exchange(struct runner_worker *w)
+{
+    const bool is_sync = w->options.spec->train.mode == MODE_SYNC;
+    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
+    w->exchange = (struct exchange){await, leave, runner_worker_has_come, w, is_sync};
+    return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
+}

@@ -1,0 +1,161 @@
+/* runner_worker_hooks.c - what hooks see of a worker, and what they may ask of it. */
+#include <limits.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/files/file_system.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/trace/trace_worker.h"
+
+/* ---- what they see ---- */
+
+uint64_t runner_worker_last_step(const struct runner_worker *w)
+{
+    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
+    return is_known && w->last_step != (uint64_t)STEPS_MAX ? w->last_step : 0;
+}
+
+static void look(struct runner_worker *w, uint64_t step)
+{
+    struct run_view *v = &w->view;
+    v->wall_s = clock_unix_s();
+    v->now_ns = clock_ns();
+    v->global_step = step;
+    v->last_step = runner_worker_last_step(w);
+}
+
+static void look_at_step(struct runner_worker *w)
+{
+    struct run_view *v = &w->view;
+    const int64_t before = (int64_t)v->global_step - 1;
+    v->loss = w->loss;
+    v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
+    v->gradient_norm = v->session->gradient_norm;
+    v->staleness = worker_role_staleness(w->task.role);
+    v->push_seconds = w->push_seconds;
+}
+
+err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occasion *o)
+{
+    if (!w->view.hooks) return OK; /* they could not be opened */
+    look(w, step);
+    if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->view.first_step = step;
+    if (o->kind == OCCASION_COMPUTED) w->view.own_steps++;
+    if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
+    return hooks_tell(&w->view, o);
+}
+
+/* Where the job ends as no more will come, of all that came; else of those that pushes brought. */
+static void note_rows_that_came(struct batch_source *data, struct rows_seen *seen)
+{
+    int64_t came, used;
+    seen->is_endless = true;
+    if (seen->is_over && data->calls->has_ended(data, &came, &used)) {
+        seen->rows = (uint64_t)used;
+        seen->left = (uint64_t)(came - used);
+    }
+    if (seen->applied < seen->rows)
+        seen->lost += seen->rows - seen->applied;
+    else
+        seen->twice += seen->applied - seen->rows;
+}
+
+err runner_worker_tell_covered(struct runner_worker *w, uint64_t step, const struct covered *c,
+                               bool is_over)
+{
+    struct rows_seen seen = {
+        .epoch = c->epoch,
+        .epochs = c->epochs,
+        .rows = c->rows,
+        .applied = c->applied,
+        .twice = c->twice,
+        .lost = c->lost,
+        .late = c->late,
+        .total = c->total,
+        .is_over = is_over,
+    };
+    if (!w->session.train_data->rows) note_rows_that_came(w->session.train_data, &seen);
+    return runner_worker_tell(w, step, &(struct occasion){OCCASION_COVERED, .covered = &seen});
+}
+
+void runner_worker_told(struct runner_worker *w, err e)
+{
+    struct task *t = &w->task;
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
+err runner_worker_end(struct runner_worker *w)
+{
+    runner_worker_trace_finish(w);
+    runner_worker_report_speculation(w);
+    const struct occasion end = {OCCASION_END, .end = {w->task.code, w->task.text}};
+    return runner_worker_tell(w, w->view.global_step, &end);
+}
+
+/* ---- what they ask ---- */
+
+static bool ask_save(void *asker)
+{
+    return runner_worker_save(asker);
+}
+
+static void ask_stop(void *asker, err kind, const char *why)
+{
+    struct runner_worker *w = asker;
+    worker_role_finish(w->task.role, kind ? exit_code_of(kind) : EXIT_DONE, why, &w->task.outbox);
+}
+
+static err ask_evaluate(void *asker, struct evaluation *ret)
+{
+    struct runner_worker *w = asker;
+    const int before = w->task.outbox.count;
+    TRY(runner_worker_await_all(w));
+    worker_role_hold_lease(w->task.role, &w->task.outbox);
+    task_flush_since(&w->task, before);
+    return session_evaluate(&w->session, ret);
+}
+
+static bool ask_trace(void *asker, uint64_t first_step, int steps)
+{
+    return runner_worker_trace_begin(asker, first_step, steps);
+}
+
+static const struct run_asks asks = {
+    .save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate, .trace = ask_trace};
+
+/* ---- life ---- */
+
+/* The folder may not be there yet. */
+static const char *absolute(struct runner_worker *w, const char *path)
+{
+    char here[PATH_MAX];
+    if (!path || !path_is_relative(path) || !getcwd(here, sizeof here)) return path;
+    return arena_format(&w->arena, "%s/%s", here, path);
+}
+
+void runner_worker_open_view(struct runner_worker *w)
+{
+    const struct cluster_spec *cluster = w->options.task.cluster;
+    const struct train_spec *train = &w->options.spec->train;
+    w->view = (struct run_view){
+        .spec = w->options.spec,
+        .session = &w->session,
+        .worker = cluster->task,
+        .workers = cluster->hosts[JOB_WORKER].count,
+        .ps_count = cluster->hosts[JOB_PS].count,
+        .checkpoint_dir = absolute(w, train->checkpoint_dir),
+        .summary_dir = absolute(w, train->summary_dir ? train->summary_dir : train->checkpoint_dir),
+        .asks = &asks,
+        .asker = w,
+    };
+}
+
+err runner_worker_open_hooks(struct runner_worker *w)
+{
+    hooks_close(&w->view);
+    w->view.is_chief = runner_worker_leads(w);
+    look(w, w->view.global_step);
+    TRY(hooks_open(&w->view, &w->options.own_hook));
+    worker_role_begin_at(w->task.role, hooks_wait_step(w->view.hooks));
+    return OK;
+}

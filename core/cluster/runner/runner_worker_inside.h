@@ -1,0 +1,238 @@
+/* runner_worker_inside.h - the inside of a worker on the real loop.
+ *
+ * runner_worker.c: steps; runner_worker_exchange.c, runner_worker_rows.c: what comes and leaves
+ * meanwhile; runner_worker_speculate.c: between them; runner_worker_hooks.c: who hears of
+ * them; runner_worker_links.c: connecting; runner_worker_chief.c: what the ps begin from;
+ * runner_worker_save.c: checkpoints; trace/trace_worker.c, trace/trace_worker_gather.c: timelines.
+ */
+#ifndef CORE_CLUSTER_RUNNER_RUNNER_WORKER_INSIDE_H
+#define CORE_CLUSTER_RUNNER_RUNNER_WORKER_INSIDE_H
+
+#include "core/base/log.h"
+#include "core/cluster/description/setup.h"
+#include "core/cluster/runner/job.h"
+#include "core/cluster/role/rows.h"
+#include "core/cluster/role/worker_role.h"
+#include "core/cluster/runner/runner_worker.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+struct runner_worker_trace;
+
+/* While a step waits for what a ps is to bring */
+enum {
+    AWAIT_MS = 10000,          /* for a byte */
+    AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
+    LACKS_MAX = 100, /* tries of a step whose values do not all come; and --step_timeout */
+};
+
+/* One attempt at a connection; the link's context. */
+struct attempt {
+    struct runner_worker *worker;
+    struct link *link; /* NULL: none */
+    bool has_windows;  /* that are bound came by it */
+    int ps;
+    uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
+};
+
+/* What a generation begins from. */
+struct origin {
+    struct arena arena;            /* of one recovery */
+    struct setup_plan plan;        /* restore: its prefix, NULL: initial values */
+    const struct ledger **ledgers; /* [ps_count], each [workers]; NULL: none */
+    bool is_counted;               /* of ledgers: plan.coverage is the checkpoint's */
+    const int64_t *data;           /* [data_numbers] of a checkpoint: which, and which are open */
+    int data_numbers;
+    float powers[ALL_POWERS_MAX];
+    struct bundle *bundle;        /* restore, or the warm start's; NULL: none */
+    int bad;                      /* checkpoints, from the newest, that could not be restored */
+    char why_bad[ERROR_TEXT_MAX]; /* of the next of them; or "" */
+    /* of the ps that is filled by INIT */
+    int filling; /* NOBODY's: -1 */
+    float *arrays[1 + SLOTS_MAX];
+};
+
+/* The checkpoint that is being made. */
+struct saving_files {
+    char folder[CHECKPOINT_PATH_MAX];
+    uint64_t step, tag, began_ns;
+    int shards;
+    bool takes; /* what comes from afar: until it is published, by another thread */
+    uint64_t (*came)[SHARD_INDEX + 1]; /* [ps] bytes of that of each file */
+    err result;                        /* of writing it */
+    char why[ACTION_TEXT_MAX];
+    uint64_t failures;  /* since the start */
+    bool has_litter;    /* a ps may have written for a checkpoint that was given up */
+    bool is_away;       /* the last one failed: the storage may not answer */
+    bool is_looked_for; /* its token: by ps that were described and may not have come to that yet */
+};
+
+/* In threads, as the storage may not answer for long. What they are about is theirs meanwhile. */
+struct folder_jobs {
+    struct task_job opening, publishing, removing;
+    struct checkpoints *opened; /* by opening, not w's yet */
+    uint64_t opening_since_ms;
+    _Atomic bool gives_up;                                         /* opening */
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
+    uint64_t step;
+    int shards;
+    bool has_litter, is_void; /* is_void: given up, and nobody waits for it any more */
+    char removed[CHECKPOINT_PATH_MAX];
+};
+
+/* Parts of a ps' values. */
+struct arrival {
+    uint64_t missing; /* of those that VALUES spoke of last, which come */
+    uint64_t ahead;   /* of the next ones, which have come */
+    bool is_next;     /* VALUES have been said since the last step was computed */
+    uint64_t used;    /* of the next step's, by what is speculated of it */
+};
+
+/* Rows of a ps */
+struct rows_there {
+    struct rows_asked asked;
+    char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
+};
+
+/* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
+ * come */
+struct lack {
+    int tries; /* in vain, one after the other */
+    uint64_t since_ms;
+};
+
+struct runner_worker {
+    struct task task; /* first */
+    struct runner_worker_options options;
+    struct session session;
+    struct exchange exchange;
+    struct row_source rows_from;
+    struct rows_there *rows;  /* [ps] */
+    struct arrival *arrivals; /* [ps] */
+    bool lacks_values;        /* the step that is computed has waited for some in vain */
+    struct lack lack;
+    bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does with
+                          it */
+    bool cannot_lend;
+    uint64_t speculated;         /* steps that went on from what was */
+    uint64_t speculated_in_vain; /* how often it was thrown away */
+    uint64_t evaluates_again;    /* 1 + the step, once more has been heard; 0: no */
+    uint64_t evaluates_by_ms;    /* and all windows are there, or not any more then */
+    uint32_t gradients_per_push;
+    uint64_t last_step;
+    bool has_last_step; /* num_steps: once the first generation is chosen */
+    uint64_t noted_ms;
+    bool has_state;     /* ps/0 has said in which state this process found it */
+    bool found_serving; /* which was this one */
+    bool has_past;      /* and it knew pushes of this worker */
+    bool has_chosen;    /* chief: what a generation begins from */
+    bool has_adopted;
+    bool has_stepped; /* a step that hooks have not been told of yet */
+    uint64_t step;
+    double loss;
+    uint64_t pushed_ns; /* when the last gradients left */
+    double push_seconds;
+    struct attempt *tcp, *shm; /* [ps] */
+    struct log_limit wrong;    /* what a ps says that none would */
+    float **kept;              /* [ps] gradients whose link is lost; NULL: none */
+
+    struct checkpoints *checkpoints; /* of a worker that leads; NULL: not open, or no directory */
+    bool is_asked_to_save;           /* by a signal, and has not begun */
+    uint64_t token;
+    struct origin origin;
+    struct saving_files saving;
+    struct folder_jobs jobs;
+    char directory[CHECKPOINT_PATH_MAX]; /* of a worker that leads; "": no checkpoint_dir */
+
+    struct runner_worker_trace *trace; /* NULL until the first timeline */
+
+    struct run_view view; /* of hooks */
+    struct arena arena;   /* of the view */
+};
+
+uint64_t runner_worker_block_bytes(const struct runner_worker *, int ps);
+bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
+
+/* NULL: values come and gradients leave between steps only. */
+const struct exchange *runner_worker_open_exchange(struct runner_worker *);
+/* While a step is computed a thread moves bytes between hosts. Both do nothing where they need not.
+ */
+void runner_worker_lend_loop(struct runner_worker *);
+void runner_worker_reclaim_loop(struct runner_worker *);
+void runner_worker_note_values(struct runner_worker *, int ps,
+                               const struct message *);                                /* VALUES, */
+void runner_worker_note_ahead(struct runner_worker *, int ps, const struct message *); /* AHEAD */
+bool runner_worker_sends_parts(const struct runner_worker *); /* to somebody, or gets them */
+struct parts runner_worker_block(const struct runner_worker *, int ps);
+struct stretch runner_worker_stretch_of(const struct bucket *);
+
+/* After every look at the links. */
+void runner_worker_speculate(struct runner_worker *);
+/* Of struct exchange: is_there. */
+bool runner_worker_has_come(void *worker, const struct bucket *values);
+/* What is speculated is void: if it has used one of these, which come again; in any case. */
+void runner_worker_doubt_speculation(struct runner_worker *, int ps, uint64_t parts);
+void runner_worker_forget_speculation(struct runner_worker *);
+void runner_worker_use_speculation(struct runner_worker *); /* before the step that it is of */
+void runner_worker_report_speculation(const struct runner_worker *);
+
+/* While a step is computed. ERR_PEER: some of its values will not come, so that nothing comes of
+ * it.
+ */
+err runner_worker_await_all(struct runner_worker *);
+
+/* That some do not come, and why: at doublings of how often that is so of one step. */
+void runner_worker_lack_values(struct runner_worker *, const char *what);
+
+/* runner_worker_rows.c: of tables. What they bring is asked for, where it did not come with values.
+ */
+const struct row_source *runner_worker_open_rows(struct runner_worker *);
+void runner_worker_rows_heard(struct runner_worker *, int ps, const struct message *); /* ROWS */
+void runner_worker_rows_values(struct runner_worker *, int ps);                        /* VALUES */
+void runner_worker_rows_push(struct runner_worker *, int ps,
+                             const struct message *);         /* before PUSH */
+void runner_worker_rows_keep(struct runner_worker *, int ps); /* the window is about to go */
+void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool is_apart);
+
+void runner_worker_connect(struct runner_worker *, int ps);
+void runner_worker_tick_links(struct task *, uint64_t now_ms);
+void runner_worker_tick_end(struct task *, uint64_t now_ms);
+void runner_worker_hang_up(struct task *);
+
+/* Of whoever leads first: what is wrong with the folder is told at once. */
+err runner_worker_prove_checkpoints(const struct runner_worker *);
+err runner_worker_open_checkpoints(struct runner_worker *);
+err runner_worker_await_checkpoints(struct runner_worker *); /* until they are open, or cannot be */
+/* Asks the folder, and storage that does not answer again and again, until --restart_timeout: for
+ * what everybody waits for. */
+err runner_worker_ask_storage(struct runner_worker *, err (*ask)(void *worker));
+void runner_worker_check_scale(struct runner_worker *,
+                               const struct message *); /* SCALE: the role is told */
+void runner_worker_lead(struct runner_worker *);
+void runner_worker_claim(struct runner_worker *, const struct action_claim *);
+void runner_worker_yield(struct runner_worker *);
+void runner_worker_choose(struct runner_worker *, const struct action_choose *);
+err runner_worker_describe(struct runner_worker *, int ps);
+err runner_worker_fill(struct runner_worker *, int ps, int array);
+void runner_worker_origin_close(
+    struct runner_worker *); /* what a generation began from is needed no more */
+
+void runner_worker_begin_files(struct runner_worker *, const struct action_begin *);
+void runner_worker_publish_files(struct runner_worker *);
+void runner_worker_abandon_files(struct runner_worker *, const struct action_abandon *);
+void runner_worker_take_shard(struct runner_worker *, int ps, const struct message *);
+void runner_worker_close_checkpoints(struct runner_worker *);
+
+bool runner_worker_save(
+    struct runner_worker *); /* a checkpoint, where there is a folder for it; false: not now */
+
+/* Hooks are told of what happens at a global step. runner_worker_told: an error ends the job. */
+err runner_worker_tell(struct runner_worker *, uint64_t step, const struct occasion *);
+err runner_worker_tell_covered(struct runner_worker *, uint64_t step, const struct covered *,
+                               bool is_over);
+void runner_worker_told(struct runner_worker *, err);
+void runner_worker_open_view(struct runner_worker *);
+err runner_worker_open_hooks(
+    struct runner_worker *); /* those of its part, perhaps in place of others */
+uint64_t runner_worker_last_step(const struct runner_worker *); /* 0: not known yet, or never */
+
+#endif

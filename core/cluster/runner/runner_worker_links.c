@@ -1,0 +1,434 @@
+/* runner_worker_links.c - a worker's links.
+ *
+ * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
+ * id) and listens for shared memory, a second connection is made there; the ps forgets the first
+ * when it is greeted on the second. Where that fails, or memory cannot be taken later for lack of
+ * descriptors or of room to map it, that life of the ps is given up for memory, and the connection
+ * made anew over tcp: what the ps said on the first one meanwhile was not listened to, and it says
+ * it again to who comes anew. What is lost is tried again until a named limit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/trace/trace_worker.h"
+
+enum {
+    NOTE_MS = 10000,
+    STEADY_MS = 1000, /* a link that lasts for less is not made anew at once again and again */
+};
+
+static const struct link_events events;
+
+static void note_trouble(struct runner_worker *w, int ps, const char *why)
+{
+    snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
+}
+
+/* Of one that has not greeted. */
+static void note_end(struct runner_worker *w, int ps, err why)
+{
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s%s", error_text(),
+             why == ERR_PROTOCOL ? ": another program listens there" : "");
+    note_trouble(w, ps, text);
+}
+
+static void plan_retry(struct runner_worker *w, int ps)
+{
+    struct peer *peer = &w->task.peers[ps];
+    peer->retry_ms = clock_ms() + task_retry_ms(peer->tries++);
+}
+
+static void begin_attempt(struct runner_worker *w, struct attempt *attempt,
+                          const struct transport *transport, const char *address)
+{
+    if (transport->connect(w->options.task.loop, address, &events, attempt, &attempt->link)) {
+        attempt->link = NULL;
+        note_trouble(w, attempt->ps, error_text());
+        plan_retry(w, attempt->ps);
+    }
+}
+
+void runner_worker_connect(struct runner_worker *w, int ps)
+{
+    const struct transport *transport =
+        w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
+    char address[ADDRESS_MAX];
+    cluster_find(w->options.task.cluster, JOB_PS, ps, address);
+    begin_attempt(w, &w->tcp[ps], transport, address);
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct attempt *attempt = context;
+    if (greeting_send(&attempt->worker->task, link, MESSAGE_HELLO, NULL))
+        log_line(LOG_WARNING, "%s", error_text());
+}
+
+/* Of the link that is taken, and of no other: windows go with their link, of which the worker hears
+ * when it is this one. */
+static void expect_windows(const struct attempt *attempt)
+{
+    const struct runner_worker *w = attempt->worker;
+    const uint64_t bytes = runner_worker_block_bytes(w, attempt->ps);
+    const struct window values = {.bytes =
+                                      bytes / sizeof(float) * number_bytes(w->task.wire_values)};
+    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
+    link_expect(attempt->link, &(struct link_windows){values, {.bytes = bytes}, rows});
+}
+
+static void accept_peer(struct attempt *attempt, uint64_t incarnation)
+{
+    struct runner_worker *w = attempt->worker;
+    struct peer *peer = &w->task.peers[attempt->ps];
+    expect_windows(attempt);
+    peer->link = attempt->link;
+    peer->incarnation = incarnation;
+    peer->came_ms = clock_ms();
+    runner_worker_forget_speculation(w);
+    w->arrivals[attempt->ps].ahead = 0;
+    w->arrivals[attempt->ps].is_next = false;
+    if (task_sends_parts(&w->task, attempt->link)) link_keep_short(attempt->link);
+    log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", attempt->ps,
+             link_transport(attempt->link)->name, link_peer_name(attempt->link));
+    task_peer_up(&w->task, attempt->ps);
+}
+
+static bool offers_memory(const struct runner_worker *w, const struct greeting *g)
+{
+    enum transport_choice choice = w->options.task.transport;
+    if (w->shm[g->task].given_up == g->incarnation) return false;
+    if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
+    return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
+}
+
+static void drop(struct attempt *attempt)
+{
+    if (attempt->link) link_close(attempt->link);
+    attempt->link = NULL;
+}
+
+/* A ps that is not taken yet says what none would say: it is tried anew, as long as the limit of
+ * the wait for it has it. */
+static void break_off(struct attempt *attempt, const char *what)
+{
+    struct runner_worker *w = attempt->worker;
+    char why[ACTION_TEXT_MAX];
+    snprintf(why, sizeof why, "ps/%d sent %s", attempt->ps, what);
+    log_limited(&w->wrong, clock_ms(), LOG_WARNING, "%s", why);
+    note_trouble(w, attempt->ps, why);
+    drop(&w->tcp[attempt->ps]);
+    drop(&w->shm[attempt->ps]);
+    plan_retry(w, attempt->ps);
+}
+
+static void welcome(struct attempt *attempt, const struct message *m)
+{
+    struct runner_worker *w = attempt->worker;
+    struct greeting g;
+    err e = greeting_read(&w->task, m, &g);
+    if (!e && g.membership.moves > w->options.task.cluster->moves) {
+        task_resize(&w->task, &g.membership);
+        return;
+    }
+    if (!e && g.task != attempt->ps)
+        e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, attempt->ps);
+    if (e) {
+        task_end(&w->task, e);
+        return;
+    }
+    struct attempt *tcp = &w->tcp[attempt->ps], *shm = &w->shm[attempt->ps];
+    if (attempt == tcp && shm->link) {
+        break_off(attempt, "WELCOME again");
+        return;
+    }
+    if (attempt == shm) { /* the ps has hung up on the first connection */
+        drop(tcp);
+    } else if (w->task.has_ended) { /* a verdict needs no memory */
+    } else if (offers_memory(w, &g)) {
+        w->task.peers[attempt->ps].incarnation = g.incarnation;
+        begin_attempt(w, shm, &transport_shm, g.shm_name);
+        if (shm->link) return;
+    } else if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail(ERR_INPUT,
+                                "--transport=shm, but ps/%d shares no memory with this "
+                                "host",
+                                attempt->ps));
+        return;
+    }
+    accept_peer(attempt, g.incarnation);
+}
+
+static void welcome_if(struct attempt *attempt, const struct message *m)
+{
+    struct membership membership;
+    if (m->type == MESSAGE_WELCOME) welcome(attempt, m);
+    if (m->type == MESSAGE_RESIZE && membership_unpack(m, &membership))
+        task_resize(&attempt->worker->task, &membership);
+}
+
+/* Another life of this worker is still there, as the ps thinks. Why is to be told while this one
+ * waits, not that the ps hangs up now. */
+static void put_off(struct attempt *attempt, const char *why)
+{
+    struct runner_worker *w = attempt->worker;
+    note_trouble(w, attempt->ps, why);
+    if (attempt != &w->tcp[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link) return;
+    link_close(attempt->link);
+    attempt->link = NULL;
+    plan_retry(w, attempt->ps);
+}
+
+static void refused(struct attempt *attempt, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    struct task *t = &attempt->worker->task;
+    if (exit_code_is_retryable((int)m->code)) {
+        put_off(attempt, text);
+        return;
+    }
+    err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
+    task_end_alone(t, fail(kind, "ps/%d refused this worker: %s", attempt->ps, text));
+}
+
+/* With num_steps it is so many steps after where the job began, with epochs after those of other
+ * numbers of workers, which only ps/0 knows any more. */
+static void note_last_step(struct runner_worker *w, const struct message *m)
+{
+    const bool is_told = m->type == MESSAGE_STATE && m->code == PS_SERVING;
+    if (!is_told || w->has_last_step) return;
+    w->has_last_step = true;
+    w->last_step = m->version;
+}
+
+/* What ps/0 knew when this process came. */
+static void note_past(struct runner_worker *w, const struct message *m)
+{
+    struct ledger ledger;
+    if (m->type == MESSAGE_STATE && !w->has_state) {
+        w->has_state = true;
+        w->found_serving = m->code == PS_SERVING;
+    }
+    note_last_step(w, m);
+    if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
+        w->has_past |= ledger.received > 0;
+}
+
+static void hear(struct runner_worker *w, int ps, const struct message *m)
+{
+    if (m->type == MESSAGE_SCALE) runner_worker_check_scale(w, m);
+    if (ps == 0 && !w->has_adopted) note_past(w, m);
+    if (m->type == MESSAGE_VALUES) runner_worker_note_values(w, ps, m);
+    if (m->type == MESSAGE_VALUES && !(m->code & VALUES_HELD)) runner_worker_rows_values(w, ps);
+    if (w->trace && m->type == MESSAGE_VALUES) runner_worker_trace_values(w, ps, m);
+    task_message(&w->task, ps, m);
+}
+
+/* Only whether a ps knows the verdict counts yet; one that was lost just before is told again. */
+static void hear_at_end(struct attempt *attempt, const struct link *link, const struct message *m)
+{
+    struct runner_worker *w = attempt->worker;
+    const bool is_known = w->task.peers[attempt->ps].link == link;
+    if (is_known && m->type == MESSAGE_VERDICT) task_message(&w->task, attempt->ps, m);
+    if (!is_known && m->type == MESSAGE_WELCOME) welcome(attempt, m);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct attempt *attempt = context;
+    struct runner_worker *w = attempt->worker;
+    const bool is_part = message_is_part(m->type);
+    if (w->trace && is_part) runner_worker_trace_back(w, attempt->ps, m);
+    if (w->task.has_ended) {
+        hear_at_end(attempt, link, m);
+        return;
+    }
+    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
+        refused(attempt, m);
+    else if (w->task.peers[attempt->ps].link != link)
+        welcome_if(attempt, m);
+    else if (m->type == MESSAGE_ROWS)
+        runner_worker_rows_heard(w, attempt->ps, m);
+    else if (m->type == MESSAGE_AHEAD)
+        runner_worker_note_ahead(w, attempt->ps, m);
+    else if (m->type == MESSAGE_SHARD)
+        runner_worker_take_shard(w, attempt->ps, m);
+    else if (m->type == MESSAGE_TRACE)
+        runner_worker_trace_message(w, attempt->ps, m);
+    else
+        hear(w, attempt->ps, m);
+}
+
+static void on_shared(void *context, struct link *link, const struct link_windows *windows)
+{
+    struct attempt *attempt = context;
+    struct runner_worker *w = attempt->worker;
+    float **kept = &w->kept[attempt->ps];
+    attempt->has_windows = true;
+    session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
+    runner_worker_rows_bind(w, attempt->ps, windows->rows.base, !link_shares_memory(link));
+    if (!*kept) return;
+    session_put_gradients(&w->session, attempt->ps, *kept);
+    free(*kept);
+    *kept = NULL;
+}
+
+/* The windows go with their link. A gradient that was not answered may have to be sent again. */
+static void keep_gradient(struct runner_worker *w, int ps)
+{
+    uint64_t bytes = runner_worker_block_bytes(w, ps);
+    if (!w->session.replica.gradients[ps]) return;
+    free(w->kept[ps]);
+    runner_worker_rows_keep(w, ps);
+    w->kept[ps] = malloc(bytes);
+    if (w->kept[ps])
+        session_get_gradients(&w->session, ps, w->kept[ps]);
+    else
+        task_end(&w->task, fail(ERR_MEMORY, "no memory to keep a gradient of %llu bytes",
+                                (unsigned long long)bytes));
+    session_unbind(&w->session, ps);
+}
+
+/* No memory with this life of the ps, for a reason that would come again. */
+static void give_up_memory(struct runner_worker *w, struct attempt *attempt, err why)
+{
+    if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail_prefix(why, "--transport=shm, but ps/%d", attempt->ps));
+        return;
+    }
+    attempt->given_up = w->task.peers[attempt->ps].incarnation;
+    log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", attempt->ps, error_text());
+}
+
+/* The second connection, while the first one waits for it. Made anew at once only the first time: a
+ * ps that seems to be another one each time is not worth more. */
+static void second_closed(struct runner_worker *w, struct attempt *attempt, err why)
+{
+    struct attempt *first = &w->tcp[attempt->ps];
+    const bool is_first_time = !attempt->given_up;
+    give_up_memory(w, attempt, why);
+    if (w->task.has_ended) return;
+    link_close(first->link);
+    first->link = NULL;
+    if (is_first_time)
+        runner_worker_connect(w, attempt->ps);
+    else
+        plan_retry(w, attempt->ps);
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct attempt *attempt = context;
+    struct runner_worker *w = attempt->worker;
+    struct peer *peer = &w->task.peers[attempt->ps];
+    attempt->link = NULL;
+    if (attempt->has_windows) keep_gradient(w, attempt->ps);
+    attempt->has_windows = false;
+    if (link_is_of_other_version(link)) {
+        char address[ADDRESS_MAX];
+        cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
+        task_end_alone(&w->task, fail_prefix(ERR_INPUT, "ps/%d at %s", attempt->ps, address));
+        return;
+    }
+    if (peer->link == link) {
+        char reason[ACTION_TEXT_MAX], address[ADDRESS_MAX];
+        cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
+        snprintf(reason, sizeof reason, "%s: %s", address, error_text());
+        if (attempt == &w->shm[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
+            give_up_memory(w, attempt, why);
+        if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
+        note_trouble(w, attempt->ps, reason);
+        task_peer_lost(&w->task, attempt->ps, reason);
+        if (!w->task.has_ended || worker_role_awaits(w->task.role, attempt->ps))
+            plan_retry(w, attempt->ps);
+        return;
+    }
+    if (peer->is_up || (w->task.has_ended && !worker_role_awaits(w->task.role, attempt->ps)))
+        return;
+    note_end(w, attempt->ps, why);
+    if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
+        second_closed(w, attempt, why);
+        return;
+    }
+    if (attempt == &w->tcp[attempt->ps] && w->shm[attempt->ps].link) return; /* it moved there */
+    plan_retry(w, attempt->ps);
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .shared = on_shared,
+    .closed = on_closed,
+};
+
+/* A ps answers at once what it is told first. */
+static const char silent[] = "it takes connections and says nothing (is it another program?)";
+
+/* Who is not there yet, every 10 s, and the limit. */
+static void watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
+{
+    const struct peer *peer = &w->task.peers[ps];
+    const struct wait_limits *limits = &w->options.task.limits;
+    uint64_t since_ms = peer->was_up ? peer->lost_ms : w->task.started_ms;
+    uint64_t waited_ms = now_ms > since_ms ? now_ms - since_ms : 0;
+    uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;
+    char address[ADDRESS_MAX];
+    cluster_find(w->options.task.cluster, JOB_PS, ps, address);
+    const char *trouble = peer->trouble;
+    if (!*trouble) trouble = w->tcp[ps].link ? silent : "no answer yet";
+    if (waited_ms >= limit_ms)
+        task_end(&w->task, fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
+                                "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
+                                peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
+                                peer->was_up ? "--restart_timeout" : "--start_timeout", trouble));
+    else if (now_ms - w->noted_ms >= NOTE_MS)
+        log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s", ps,
+                 address, trouble, (unsigned long long)waited_ms / 1000,
+                 (unsigned long long)limit_ms / 1000);
+}
+
+static void connect_when_due(struct runner_worker *w, int ps, uint64_t now_ms)
+{
+    const bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
+    if (is_idle && now_ms >= w->task.peers[ps].retry_ms) runner_worker_connect(w, ps);
+}
+
+/* A verdict that was lost with its link is told again. */
+void runner_worker_tick_end(struct task *t, uint64_t now_ms)
+{
+    struct runner_worker *w = (struct runner_worker *)t;
+    for (int ps = 0; ps < t->peer_count; ps++)
+        if (!t->peers[ps].is_up && t->peers[ps].was_up && worker_role_awaits(w->task.role, ps))
+            connect_when_due(w, ps, now_ms);
+}
+
+void runner_worker_tick_links(struct task *t, uint64_t now_ms)
+{
+    struct runner_worker *w = (struct runner_worker *)t;
+    bool is_noting = now_ms - w->noted_ms >= NOTE_MS;
+    for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
+        struct peer *peer = &t->peers[ps];
+        if (peer->is_up) continue;
+        connect_when_due(w, ps, now_ms);
+        watch_start(w, ps, now_ms);
+    }
+    if (is_noting) w->noted_ms = now_ms;
+}
+
+void runner_worker_hang_up(struct task *t)
+{
+    struct runner_worker *w = (struct runner_worker *)t;
+    for (int ps = 0; ps < t->peer_count; ps++) {
+        if (w->session.replica.gradients && w->session.replica.gradients[ps])
+            session_unbind(&w->session, ps);
+        drop(&w->tcp[ps]);
+        drop(&w->shm[ps]);
+        t->peers[ps].link = NULL;
+    }
+}

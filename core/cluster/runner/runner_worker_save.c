@@ -1,0 +1,359 @@
+/* runner_worker_save.c - the chief's side of a checkpoint: the folder, shards that come from afar,
+ * and publishing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/files/url.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/spec/last_spec.h"
+
+/* ---- the folder ---- */
+
+enum { STORAGE_PAUSE_MS = 1000, STORAGE_LOOK_MS = 100 };
+
+/* A pause before the next attempt, unless it is to be given up. */
+static void pause_for_storage(const struct folder_jobs *j)
+{
+    for (int ms = 0; ms < STORAGE_PAUSE_MS && !j->gives_up; ms += STORAGE_LOOK_MS)
+        nanosleep(&(struct timespec){.tv_nsec = STORAGE_LOOK_MS * 1000000L}, NULL);
+}
+
+/* Whether storage that has failed so, `tries` times since then, is to be asked again. Where not, e
+ * becomes what is told. */
+static bool is_asked_again(err *e, uint64_t since_ms, uint64_t limit_ms, const char *flag,
+                           uint64_t tries)
+{
+    char why[ERROR_TEXT_MAX];
+    const unsigned long long waited_s = (clock_ms() - since_ms) / 1000, limit_s = limit_ms / 1000;
+    if (*e != ERR_IO) return false;
+    snprintf(why, sizeof why, "%s", error_text());
+    if (waited_s >= limit_s) {
+        *e = fail(ERR_TIMEOUT, "%s, for %llu s (%s)", why, limit_s, flag);
+        return false;
+    }
+    if (log_again(tries))
+        log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (%s)", why, waited_s, limit_s,
+                 flag);
+    return true;
+}
+
+/* In either thread */
+static err open_once(struct runner_worker *w, struct checkpoints **ret)
+{
+    const struct train_spec *train = &w->options.spec->train;
+    const struct retention retention = {
+        .keep_max = train->keep_checkpoint_max,
+        .keep_every_hours = train->keep_checkpoint_every_n_hours,
+    };
+    struct checkpoints *c = NULL;
+    TRY(checkpoints_open(w->directory, &retention, clock_unix_s(), &c));
+    err e = spec_keep_measured(
+        w->options.spec, w->session.features ? w->session.features : w->options.spec->features,
+        w->directory);
+    if (!e) e = last_spec_keep(w->options.spec, w->directory);
+    if (!e) e = checkpoints_own(c, w->token, clock_unix_s());
+    if (!e)
+        *ret = c;
+    else
+        checkpoints_close(c);
+    return e;
+}
+
+static err open_in_time(void *context)
+{
+    struct runner_worker *w = context;
+    struct folder_jobs *j = &w->jobs;
+    const uint64_t limit_ms = w->options.task.limits.restart_ms;
+    err e = open_once(w, &j->opened);
+    for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
+        if (!is_asked_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout", tries)) break;
+        pause_for_storage(j);
+        e = open_once(w, &j->opened);
+    }
+    return e;
+}
+
+static err take_opened(struct runner_worker *w, err result)
+{
+    w->checkpoints = w->jobs.opened;
+    w->jobs.opened = NULL;
+    return result ? fail_prefix(result, "train.checkpoint_dir") : OK;
+}
+
+static void on_opened(void *context, err result)
+{
+    struct runner_worker *w = context;
+    runner_worker_told(w, take_opened(w, result));
+    task_flush(&w->task);
+}
+
+err runner_worker_await_checkpoints(struct runner_worker *w)
+{
+    struct task_job *opening = &w->jobs.opening;
+    if (!opening->is_running) return OK;
+    task_job_close(opening);
+    return take_opened(w, opening->result ? fail(opening->result, "%s", opening->text) : OK);
+}
+
+err runner_worker_prove_checkpoints(const struct runner_worker *w)
+{
+    const char *directory = w->options.spec->train.checkpoint_dir;
+    const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.start_ms;
+    if (!directory || w->options.task.cluster->task != CHIEF) return OK;
+    err e = checkpoints_prove(directory);
+    for (uint64_t tries = 1; e && path_is_url(directory); tries++) { /* ends: in time */
+        if (!is_asked_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
+        pause_for_storage(&w->jobs);
+        e = checkpoints_prove(directory);
+    }
+    return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
+}
+
+err runner_worker_ask_storage(struct runner_worker *w, err (*ask)(void *worker))
+{
+    const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.restart_ms;
+    task_job_close(&w->jobs.publishing); /* they are about the same list */
+    task_job_close(&w->jobs.removing);
+    w->jobs.is_void = false;
+    err e = ask(w);
+    for (uint64_t tries = 1; e; tries++) { /* ends: it has a limit in time */
+        if (!is_asked_again(&e, since_ms, limit_ms, "--restart_timeout", tries)) break;
+        pause_for_storage(&w->jobs);
+        e = ask(w);
+    }
+    return e;
+}
+
+/* A server is asked in a thread, and so is a disk that a job which trains already cannot write to:
+ * others train on meanwhile. */
+err runner_worker_open_checkpoints(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->jobs;
+    const char *directory = w->options.spec->train.checkpoint_dir;
+    if (!directory) return OK;
+    err e = checkpoints_place(directory, w->directory);
+    if (!e && !path_is_url(w->directory)) e = open_once(w, &w->checkpoints);
+    if (e && (e != ERR_IO || !w->has_adopted)) return fail_prefix(e, "train.checkpoint_dir");
+    w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
+    if (w->checkpoints) return OK;
+    j->gives_up = false;
+    j->opening_since_ms = clock_ms();
+    j->opening = (struct task_job){
+        .run = open_in_time,
+        .done = on_opened,
+        .context = w,
+        .loop = w->options.task.loop,
+    };
+    return task_job_start(&j->opening);
+}
+
+/* A ps makes the folder too, before the chief or after it heard of a failure. It is done with that
+ * when it has written its shard of a later checkpoint. */
+static void remove_litter(struct runner_worker *w)
+{
+    if (checkpoints_token_is_seen(w->directory, w->token))
+        checkpoints_sweep(w->checkpoints, clock_unix_s());
+}
+
+/* A server that did not answer the last time is not waited for. A ps that looks for the token when
+ * the chief is gone would take it for a folder that is not shared, which no other life mends: it
+ * stays, as one of a chief that was killed. */
+static void leave_folder(struct runner_worker *w)
+{
+    if (!w->checkpoints || (path_is_url(w->directory) && w->saving.is_away)) return;
+    if (w->saving.has_litter) remove_litter(w);
+    if (!w->saving.is_looked_for) checkpoints_token_remove(w->checkpoints, w->token);
+}
+
+void runner_worker_close_checkpoints(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->jobs;
+    j->gives_up = true;
+    task_job_close(&j->opening);
+    task_job_close(&j->publishing);
+    task_job_close(&j->removing);
+    runner_worker_origin_close(w);
+    leave_folder(w);
+    checkpoints_close(w->checkpoints);
+    checkpoints_close(j->opened);
+    w->checkpoints = j->opened = NULL;
+    w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
+    w->directory[0] = '\0';
+}
+
+static void told_saved(struct runner_worker *w, const char *prefix, const char *why)
+{
+    const struct occasion saved = {OCCASION_SAVED, .saved = {prefix, why}};
+    runner_worker_told(w, runner_worker_tell(w, w->saving.step, &saved));
+}
+
+/* One that was given up may still be on its way to a server that does not answer. */
+static err begin_files(struct runner_worker *w, const struct action_begin *a)
+{
+    struct saving_files *s = &w->saving;
+    TRY(checkpoint_temporary_folder(w->directory, a->step, a->tag, s->folder));
+    if (!w->checkpoints) return fail(ERR_IO, "%s could not be opened yet", w->directory);
+    if (w->jobs.publishing.is_running)
+        return fail(ERR_IO, "%s: the checkpoint before is still being written", w->directory);
+    return checkpoint_make_folder(s->folder);
+}
+
+void runner_worker_begin_files(struct runner_worker *w, const struct action_begin *a)
+{
+    struct saving_files *s = &w->saving;
+    s->step = a->step;
+    s->tag = a->tag;
+    s->shards = a->shards;
+    s->result = OK;
+    s->takes = true;
+    memset(s->came, 0, (size_t)w->task.peer_count * sizeof *s->came);
+    s->began_ns = clock_ns();
+    err e = begin_files(w, a);
+    if (e) task_done(&w->task, ACTION_BEGIN, e);
+}
+
+/* ---- shards of ps that do not see the folder ---- */
+
+static err write_piece(const struct runner_worker *w, int ps, const struct message *m)
+{
+    char prefix[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX + 32];
+    const int shard = worker_role_shard(w->task.role, ps);
+    checkpoint_shard_prefix(w->saving.folder, shard, w->saving.shards, prefix);
+    snprintf(path, sizeof path, "%s%s", prefix,
+             m->code == SHARD_DATA ? ".data-00000-of-00001" : ".index");
+    return bundle_file_piece(path, (int64_t)m->offset, m->body, m->body_bytes);
+}
+
+/* A file has no holes, of a size that anybody may name. */
+static err take_piece(const struct runner_worker *w, int ps, const struct message *m)
+{
+    char text[MESSAGE_BREACH_MAX];
+    if (message_fault(m, FROM_PS) || !message_is_within(m, &message_ends_of_all, text))
+        return fail(ERR_PROTOCOL, "ps/%d sent a piece of no file of its shard", ps);
+    uint64_t *came = &w->saving.came[ps][m->code];
+    if (m->offset != *came)
+        return fail(ERR_PROTOCOL, "ps/%d sent bytes from %llu on of its shard, not from %llu on",
+                    ps, (unsigned long long)m->offset, (unsigned long long)*came);
+    TRY(write_piece(w, ps, m));
+    *came += m->body_bytes;
+    return OK;
+}
+
+void runner_worker_take_shard(struct runner_worker *w, int ps, const struct message *m)
+{
+    struct saving_files *s = &w->saving;
+    if (!w->checkpoints || !s->takes || m->sequence != s->tag || !m->body || s->result) return;
+    s->result = take_piece(w, ps, m);
+    if (s->result) snprintf(s->why, sizeof s->why, "%s", error_text());
+}
+
+/* ---- publishing ---- */
+
+/* From a chief that did not know yet of this one; or this one does not know yet of the next. */
+static err take_folder_again(struct runner_worker *w)
+{
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    if (checkpoints_own(w->checkpoints, w->token, clock_unix_s()))
+        log_line(LOG_WARNING, "%s", error_text());
+    return fail(ERR_PEER, "%s", why);
+}
+
+static err publish(void *context)
+{
+    struct runner_worker *w = context;
+    struct folder_jobs *j = &w->jobs;
+    const err e = checkpoints_publish(w->checkpoints, j->folder, j->shards, j->step, clock_unix_s(),
+                                      j->prefix);
+    if (e == ERR_PEER) return take_folder_again(w);
+    if (!e && j->has_litter) remove_litter(w);
+    return e;
+}
+
+static void on_published(void *context, err result)
+{
+    struct runner_worker *w = context;
+    struct folder_jobs *j = &w->jobs;
+    if (!result) {
+        w->saving.has_litter &= !j->has_litter;
+        w->saving.is_away = false;
+        log_line(LOG_INFO, "saved %s in %.2f s", j->prefix,
+                 (double)(clock_ns() - w->saving.began_ns) * 1e-9);
+        told_saved(w, j->prefix, "");
+    }
+    if (!j->is_void) task_done(&w->task, ACTION_PUBLISH, result);
+    j->is_void = false;
+    task_flush(&w->task);
+}
+
+void runner_worker_publish_files(struct runner_worker *w)
+{
+    const struct saving_files *s = &w->saving;
+    struct folder_jobs *j = &w->jobs;
+    snprintf(j->folder, sizeof j->folder, "%s", s->folder);
+    j->shards = s->shards;
+    j->step = s->step;
+    j->has_litter = s->has_litter;
+    w->saving.takes = false;
+    j->publishing = (struct task_job){
+        .run = publish,
+        .done = on_published,
+        .context = w,
+        .loop = w->options.task.loop,
+    };
+    err e = s->result ? fail(s->result, "%s", s->why) : task_job_start(&j->publishing);
+    if (e) task_done(&w->task, ACTION_PUBLISH, e);
+}
+
+static err remove_files(void *context)
+{
+    struct runner_worker *w = context;
+    checkpoints_abandon(w->checkpoints, w->jobs.removed);
+    return OK;
+}
+
+static void on_removed(void *context, err result)
+{
+    (void)context, (void)result;
+}
+
+/* What cannot be begun now is for the next sweep. */
+static void remove_beside(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->jobs;
+    if (j->removing.is_running || !w->checkpoints) return;
+    snprintf(j->removed, sizeof j->removed, "%s", w->saving.folder);
+    j->removing = (struct task_job){
+        .run = remove_files,
+        .done = on_removed,
+        .context = w,
+        .loop = w->options.task.loop,
+    };
+    if (task_job_start(&j->removing)) log_line(LOG_WARNING, "%s", error_text());
+}
+
+/* One that is being published is not waited for: it comes to its end, whatever that is. */
+void runner_worker_abandon_files(struct runner_worker *w, const struct action_abandon *a)
+{
+    struct saving_files *s = &w->saving;
+    s->failures++;
+    s->is_away = true;
+    if (log_again(s->failures))
+        log_line(LOG_WARNING,
+                 "the checkpoint of step %llu failed: %s (%llu failed since the start)",
+                 (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
+    if (w->jobs.publishing.is_running)
+        w->jobs.is_void = true;
+    else if (a->is_begun)
+        remove_beside(w);
+    s->has_litter = true;
+    s->takes = false;
+    s->tag = 0;
+    told_saved(w, NULL, a->why);
+}

@@ -1,0 +1,99 @@
+/* runner_worker_speculate.c - the forward pass of the next step, while the values that it is of
+ * still come.
+ *
+ * Parts that came ahead of VALUES may be taken back until these are there. What was computed from
+ * such a part is thrown away as soon as it comes again, or is void: then the pass begins anew. So
+ * what a step goes on from when COMPUTE comes is of its own values alone, and nobody has seen or
+ * counted any of it before.
+ *
+ * The loop is lent while nodes are run, and served as ever as soon as the next one lacks a value.
+ */
+#include "core/base/log.h"
+#include "core/cluster/role/parts.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+
+enum { SPECULATED_LOOKS = 256 }; /* in a row; the next byte that comes is a reason for more */
+
+/* For this worker or for another one */
+static bool are_values_ahead(const struct runner_worker *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (worker_role_helps(w->task.role, ps)) return true;
+    return runner_worker_sends_parts(w);
+}
+
+static bool may_speculate(const struct runner_worker *w)
+{
+    const uint64_t last = runner_worker_last_step(w);
+    return !w->has_stepped && !w->task.has_ended && (!last || w->step < last) &&
+           worker_role_awaits_next(w->task.role) && are_values_ahead(w);
+}
+
+bool runner_worker_has_come(void *context, const struct bucket *values)
+{
+    struct runner_worker *w = context;
+    struct arrival *a = &w->arrivals[values->ps];
+    const struct parts block = runner_worker_block(w, values->ps);
+    const uint64_t wanted = parts_touched(&block, runner_worker_stretch_of(values));
+    const uint64_t there = a->is_next ? ~a->missing : a->ahead;
+    if (!w->task.peers[values->ps].link || wanted & ~there) return false;
+    a->used |= wanted;
+    if (!w->is_computing) {
+        w->is_computing = true;
+        runner_worker_lend_loop(w);
+    }
+    return true;
+}
+
+/* Its spans are the next step's. */
+static bool run_on(struct runner_worker *w)
+{
+    struct trace *const trace = w->session.trace;
+    if (trace) trace->step++;
+    const bool has_run = session_speculate(&w->session);
+    if (trace) trace->step--;
+    w->is_computing = false;
+    runner_worker_reclaim_loop(w);
+    return has_run;
+}
+
+void runner_worker_speculate(struct runner_worker *w)
+{
+    bool goes_on = may_speculate(w);
+    for (int i = 0; i < SPECULATED_LOOKS && goes_on; i++) goes_on = run_on(w);
+}
+
+static bool are_used(const struct runner_worker *w)
+{
+    uint64_t used = 0;
+    for (int ps = 0; ps < w->task.peer_count; ps++) used |= w->arrivals[ps].used;
+    return used != 0;
+}
+
+void runner_worker_forget_speculation(struct runner_worker *w)
+{
+    w->speculated_in_vain += are_used(w);
+    for (int ps = 0; ps < w->task.peer_count; ps++) w->arrivals[ps].used = 0;
+    session_forget_speculation(&w->session);
+}
+
+void runner_worker_doubt_speculation(struct runner_worker *w, int ps, uint64_t parts)
+{
+    if (w->arrivals[ps].used & parts) runner_worker_forget_speculation(w);
+}
+
+void runner_worker_use_speculation(struct runner_worker *w)
+{
+    w->speculated += are_used(w);
+    for (int ps = 0; ps < w->task.peer_count; ps++) {
+        w->arrivals[ps].used = 0;
+        w->arrivals[ps].is_next = false;
+    }
+}
+
+void runner_worker_report_speculation(const struct runner_worker *w)
+{
+    log_line(LOG_DEBUG,
+             "%llu steps used their speculative forward pass, which was discarded %llu times",
+             (unsigned long long)w->speculated, (unsigned long long)w->speculated_in_vain);
+}

@@ -1,0 +1,532 @@
+/* task.c - see task.h. */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/task.h"
+#include "core/cluster/role/parts.h"
+#include "core/cluster/role/verdict.h"
+
+/* ---- signals: the first asks, the second ends ---- */
+
+static atomic_int caught_signal;
+static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
+static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
+
+/* A terminal that goes away asks for the same as SIGTERM; 128 + SIGHUP means something else. */
+static int code_of_signal(int signo)
+{
+    return 128 + (signo == SIGHUP ? SIGTERM : signo);
+}
+
+static task_last_act *_Atomic last_acts[TASK_LAST_ACTS_MAX];
+
+/* The latest first, and each once: another signal does not wait for the one that is under way. */
+static void end_at_once(int signo)
+{
+    for (int i = TASK_LAST_ACTS_MAX - 1; i >= 0; i--) {
+        task_last_act *const act = atomic_exchange(&last_acts[i], NULL);
+        if (act) act();
+    }
+    _exit(code_of_signal(signo));
+}
+
+void tasks_end_by(task_last_act *act)
+{
+    int i = 0;
+    while (i < TASK_LAST_ACTS_MAX && last_acts[i]) i++;
+    assert(i < TASK_LAST_ACTS_MAX);
+    last_acts[i] = act;
+}
+
+static void on_signal(int signo)
+{
+    if (signo == SIGUSR1)
+        caught_report = true;
+    else if (signo == SIGUSR2)
+        caught_save = true;
+    else if (atomic_exchange(&caught_signal, signo))
+        end_at_once(signo);
+    const uint64_t one = 1;
+    int kept = errno;
+    if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
+    }
+    errno = kept;
+}
+
+/* SIGHUP that is ignored from the start (nohup) stays ignored. */
+static void handle_signals(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    struct sigaction hangup;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, NULL, &hangup);
+    if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+}
+
+static sigset_t ending_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+static void *take_signals(void *unused)
+{
+    while (pause() < 0) { /* always: ends with the process */
+    }
+    return unused;
+}
+
+/* A thread without other work takes them all. oneDNN's matrix products keep the stack pointer in
+ * the heap while they run: a handler called there would write its frame over other people's
+ * memory. Threads that are started from now on hold signals back too. */
+static void divert_signals(void)
+{
+    sigset_t set = ending_signals();
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pthread_t thread;
+    const int failed = pthread_create(&thread, NULL, take_signals, NULL);
+    if (failed) {
+        log_line(LOG_WARNING, "cannot start a thread for signals: %s", strerror(failed));
+        return;
+    }
+    pthread_detach(thread);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+void tasks_hold_signals(void)
+{
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    handle_signals(end_at_once);
+}
+
+void tasks_are_started_here(void)
+{
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void tasks_reset_signals(void)
+{
+    handle_signals(SIG_DFL);
+}
+
+void tasks_prepare(void)
+{
+    handle_signals(end_at_once);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
+    signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
+    signal(SIGUSR2, SIG_IGN);
+    divert_signals();
+}
+
+static void drain_signal(void *context)
+{
+    uint64_t count;
+    if (read(signal_fd, &count, sizeof count) < 0) return; /* nothing there */
+}
+
+static void handle_request(int signo)
+{
+    const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(signo, &asked, NULL);
+}
+
+void task_watch_report(void)
+{
+    handle_request(SIGUSR1);
+}
+
+bool task_report_is_wanted(void)
+{
+    return atomic_exchange(&caught_report, false);
+}
+
+static err watch_signals(struct loop *loop)
+{
+    if (signal_fd < 0) signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
+    handle_signals(on_signal);
+    handle_request(SIGUSR1);
+    handle_request(SIGUSR2);
+    return loop_watch(loop, signal_fd, drain_signal, NULL);
+}
+
+/* ---- actions ---- */
+
+/* Of a role, in LOG_LIMITED_MS: that a peer comes and goes is told, as often as one may that is not
+ * there to make lines. */
+enum { LINES_LEAST = 100, LINES_EACH = 10 };
+
+static enum number number_of(const struct task *t, const struct message *m)
+{
+    switch (m->type) {
+    case MESSAGE_PUSH:
+    case MESSAGE_PART:
+        return t->wire;
+    case MESSAGE_VALUES:
+    case MESSAGE_AHEAD:
+        return t->wire_values;
+    default:
+        return NUMBER_FLOAT32;
+    }
+}
+
+void task_shrink_stretch(const struct task *t, struct message *m)
+{
+    const enum number number = number_of(t, m);
+    if (number == NUMBER_FLOAT32) return;
+    m->offset = m->offset / sizeof(float) * number_bytes(number);
+    m->length = m->length / sizeof(float) * number_bytes(number);
+}
+
+void task_stretch_back(const struct task *t, struct message *m)
+{
+    const enum number number = number_of(t, m);
+    if (number == NUMBER_FLOAT32) return;
+    m->offset = m->offset * sizeof(float) / number_bytes(number);
+    m->length = m->length * sizeof(float) / number_bytes(number);
+}
+
+uint64_t task_parts_of(const struct task *t, const struct parts *block, const struct message *m)
+{
+    struct message counted = *m;
+    task_stretch_back(t, &counted);
+    return parts_in(block, (struct stretch){counted.offset, counted.length});
+}
+
+static void send_message(struct task *t, const struct action_send *a)
+{
+    struct peer *peer = &t->peers[a->peer];
+    if (!peer->link) return;
+    struct message m = a->message;
+    task_shrink_stretch(t, &m);
+    if (t->ops->sending) t->ops->sending(t, a->peer, &m);
+    err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
+}
+
+static void end_task(struct task *t, const struct action_end *a)
+{
+    t->has_ended = true;
+    t->code = a->code;
+    t->ended_ms = clock_ms();
+    snprintf(t->text, sizeof t->text, "%s", a->text);
+}
+
+static void move_task(struct task *t, const struct action_resize *a)
+{
+    char text[MEMBERSHIP_TEXT_MAX];
+    end_task(t, &(struct action_end){.code = EXIT_DONE, .text = ""});
+    t->resizes_to = a->membership;
+    log_line(LOG_INFO, "moves to %s at step %llu", membership_text(&a->membership, text),
+             (unsigned long long)a->step);
+}
+
+static void carry_out(struct task *t, const struct action *a)
+{
+    switch (a->type) {
+    case ACTION_SEND:
+        send_message(t, &a->send);
+        break;
+    case ACTION_LOG:
+        log_budgeted(&t->lines, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(),
+                     a->log.is_warning ? LOG_WARNING : LOG_INFO, a->log.text);
+        break;
+    case ACTION_BREACH:
+        log_limited(&t->breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);
+        break;
+    case ACTION_END:
+        end_task(t, &a->end);
+        break;
+    case ACTION_RESIZE:
+        t->ops->act(t, a);
+        move_task(t, &a->resize);
+        break;
+    default:
+        t->ops->act(t, a);
+    }
+}
+
+void task_flush(struct task *t)
+{
+    do { /* ends: `flushed` asks for something at most once for each step */
+        for (int i = 0; i < t->outbox.count; i++) {
+            const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
+            if (!t->has_ended || a.type == ACTION_SEND) carry_out(t, &a);
+        }
+        outbox_empty(&t->outbox);
+        if (t->ops->flushed) t->ops->flushed(t);
+    } while (t->outbox.count > 0 && !t->has_ended);
+}
+
+bool task_sends_parts(const struct task *t, const struct link *link)
+{
+    if (t->options.parts == PARTS_NEVER || link_shares_memory(link)) return false;
+    return t->options.parts == PARTS_ALWAYS || !link_is_near(link);
+}
+
+void task_flush_since(struct task *t, int before)
+{
+    for (int i = before; i < t->outbox.count; i++) {
+        const struct action a = t->outbox.at[i];
+        carry_out(t, &a);
+    }
+    t->outbox.count = before;
+}
+
+void task_peer_up(struct task *t, int peer)
+{
+    if (t->ends_alone) return;
+    t->peers[peer].is_up = t->peers[peer].was_up = true;
+    t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
+    task_flush(t);
+}
+
+void task_peer_lost(struct task *t, int peer, const char *why)
+{
+    t->peers[peer].is_up = false;
+    t->peers[peer].lost_ms = clock_ms();
+    t->peers[peer].link = NULL;
+    t->role->ops->peer_lost(t->role, t->peer_job, peer, why, &t->outbox);
+    task_flush(t);
+}
+
+void task_message(struct task *t, int peer, const struct message *m)
+{
+    t->role->ops->message(t->role, t->peer_job, peer, m, &t->outbox);
+    task_flush(t);
+}
+
+/* Called while the outbox is being carried out: what the role adds is carried out next. */
+void task_done(struct task *t, enum action_type done, err result)
+{
+    t->role->ops->done(t->role, done, result, result ? error_text() : "", &t->outbox);
+}
+
+void task_resize(struct task *t, const struct membership *membership)
+{
+    if (t->has_ended) return;
+    t->role->ops->resize(t->role, membership, &t->outbox);
+    task_flush(t);
+}
+
+bool task_has_resized(const struct task *t)
+{
+    return t->resizes_to.count[JOB_PS] > 0;
+}
+
+void task_end(struct task *t, err why)
+{
+    if (t->has_ended) return;
+    t->role->ops->stop(t->role, exit_code_of(why), error_text(), &t->outbox);
+    task_flush(t);
+}
+
+void task_end_alone(struct task *t, err why)
+{
+    t->ends_alone = true;
+    for (int i = 0; i < t->peer_count; i++) {
+        t->peers[i].link = NULL;
+        t->peers[i].is_up = t->peers[i].was_up = false;
+    }
+    task_end(t, why);
+}
+
+/* ---- life ---- */
+
+uint64_t task_retry_ms(uint32_t tries)
+{
+    enum { FIRST_MS = 10, MAX_MS = 500, DOUBLINGS_MAX = 6 };
+    const uint64_t pause_ms = (uint64_t)FIRST_MS << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX);
+    return pause_ms < MAX_MS ? pause_ms : MAX_MS;
+}
+
+err task_open(struct task *t, const struct task_options *options, const struct task_ops *ops,
+              struct role *role)
+{
+    const struct cluster_spec *cluster = options->cluster;
+    t->options = *options;
+    t->ops = ops;
+    t->role = role;
+    t->job = cluster->job;
+    t->index = cluster->task;
+    t->peer_job = t->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    t->peer_count = cluster->hosts[t->peer_job].count;
+    t->peers = calloc((size_t)t->peer_count, sizeof *t->peers);
+    if (!role || !t->peers) return fail(ERR_MEMORY, "no memory for %d peers", t->peer_count);
+    t->started_ms = t->ticked_ms = clock_ms();
+    t->role->ops->start(t->role, t->started_ms, &t->outbox);
+    task_flush(t);
+    return OK;
+}
+
+void task_close(struct task *t)
+{
+    free(t->peers);
+    outbox_free(&t->outbox);
+}
+
+/* As in the role's time (role.h, struct patience): what this task waits for has not been late. */
+static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
+{
+    for (int i = 0; i < t->peer_count; i++) {
+        struct peer *peer = &t->peers[i];
+        peer->lost_ms = peer->lost_ms + stood_ms < now_ms ? peer->lost_ms + stood_ms : now_ms;
+        peer->came_ms = peer->came_ms + stood_ms < now_ms ? peer->came_ms + stood_ms : now_ms;
+    }
+    t->started_ms += stood_ms;
+    if (t->has_ended)
+        t->ended_ms += stood_ms < now_ms - t->ended_ms ? stood_ms : now_ms - t->ended_ms;
+}
+
+/* It may be one of a cluster whose tasks find each other by its name. */
+static bool has_lost_place(const struct task *t)
+{
+    const struct cluster_spec *cluster = t->options.cluster;
+    return cluster->has_lost && cluster->has_lost(cluster->registry);
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    const uint64_t passed_ms = now_ms - t->ticked_ms;
+    if (passed_ms < TASK_TICK_MS) return;
+    if (passed_ms > STANDSTILL_MS) leave_out(t, passed_ms - TASK_TICK_MS, now_ms);
+    t->ticked_ms = now_ms;
+    if (t->has_ended && t->ops->tick_end && !t->has_left) t->ops->tick_end(t, now_ms);
+    if (t->has_ended) return;
+    if (has_lost_place(t)) {
+        task_end_alone(t, fail(ERR_PEER, "another task has the place at the coordinator that this "
+                                         "one has lost, and goes on in its stead"));
+        return;
+    }
+    t->ops->tick(t, now_ms);
+    if (t->has_ended) return;
+    t->role->ops->tick(t->role, now_ms, &t->outbox);
+    task_flush(t);
+}
+
+static void stop(struct task *t, int signo)
+{
+    if (t->has_ended) return;
+    char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
+    snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
+    const bool only_me = t->options.leaves_alone && signo == SIGTERM;
+    t->role->ops->leave(t->role, code_of_signal(signo), why, only_me, &t->outbox);
+    task_flush(t);
+}
+
+void task_report_memory(const char *what)
+{
+    char memory[64] = "";
+    FILE *status = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    if (status && fscanf(status, "%*s %lu", &pages) == 1)
+        snprintf(memory, sizeof memory, ", %.1f MiB resident",
+                 (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576);
+    if (status) fclose(status);
+    log_line(LOG_INFO, "%s%s", what, memory);
+}
+
+static void report(struct task *t)
+{
+    char name[TASK_NAME_MAX];
+    task_report_memory(t->role->ops->name);
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct link *link = t->peers[i].is_up ? t->peers[i].link : NULL;
+        task_name(t->peer_job, i, name);
+        if (link)
+            log_line(LOG_INFO, "%s: here over %s, %zu bytes queued", name,
+                     link_transport(link)->name, link_queued_bytes(link));
+        else
+            log_line(LOG_INFO, "%s: not here", name);
+    }
+    if (t->ops->report) t->ops->report(t);
+    t->role->ops->report(t->role, &t->outbox);
+    task_flush(t);
+}
+
+/* It is here, or was just now and is about to be back, and told then. */
+static bool is_due_an_answer(const struct task *t, int i, uint64_t now_ms)
+{
+    const struct peer *peer = &t->peers[i];
+    const bool is_near = peer->is_up || (peer->was_up && now_ms - peer->lost_ms < TASK_TELL_MS);
+    return is_near && t->ops->awaits && t->ops->awaits(t, i);
+}
+
+/* A worker may leave when its last words are out; a ps when its workers have hung up, since what
+ * they still send would otherwise make the system throw its last words away, and
+ * have answered the verdict. */
+static bool may_leave(const struct task *t, uint64_t now_ms)
+{
+    const uint64_t passed_ms = now_ms - t->ended_ms;
+    for (int i = 0; i < t->peer_count && passed_ms < TASK_TELL_MS; i++) {
+        const struct peer *peer = &t->peers[i];
+        const bool is_idle = !peer->link || (t->job != JOB_PS && link_is_idle(peer->link));
+        if (!is_idle && passed_ms < TASK_LINGER_MS) return false;
+        if (is_due_an_answer(t, i, now_ms)) return false;
+    }
+    return true;
+}
+
+static bool all_left(struct task *const tasks[], int count, uint64_t now_ms)
+{
+    bool all = true;
+    for (int i = 0; i < count; i++) {
+        struct task *t = tasks[i];
+        if (!t->has_left && t->has_ended && may_leave(t, now_ms)) {
+            t->has_left = true;
+            t->ops->hang_up(t);
+        }
+        all = all && t->has_left;
+    }
+    return all;
+}
+
+static bool all_ended(struct task *const tasks[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!tasks[i]->has_ended) return false;
+    return true;
+}
+
+err tasks_run(struct task *const tasks[], int count)
+{
+    struct loop *loop = tasks[0]->options.loop;
+    enum { LINGER_LOOK_MS = 5 };
+    TRY(watch_signals(loop));
+    /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
+    for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
+        bool reports = task_report_is_wanted();
+        bool saves = atomic_exchange(&caught_save, false);
+        for (int i = 0; i < count; i++) {
+            if (caught_signal) stop(tasks[i], caught_signal);
+            if (reports) report(tasks[i]);
+            if (saves && tasks[i]->ops->save) tasks[i]->ops->save(tasks[i]);
+            tick(tasks[i], now_ms);
+            if (tasks[i]->ops->pump) tasks[i]->ops->pump(tasks[i]);
+        }
+        loop_poll(loop, all_ended(tasks, count) ? LINGER_LOOK_MS : TASK_TICK_MS);
+    }
+    loop_unwatch(loop, signal_fd);
+    return OK;
+}

@@ -1,0 +1,175 @@
+/* task.h - runs one role on the real loop: links, greetings, time, and the role's actions.
+ *
+ * What a ps and a worker have in common is here; what they do with memory is in runner_ps.c and
+ * runner_worker.c. Several tasks may share one loop: a single process is a ps and a worker with
+ * inproc links.
+ */
+#ifndef CORE_CLUSTER_RUNNER_TASK_H
+#define CORE_CLUSTER_RUNNER_TASK_H
+
+#include "core/base/log.h"
+#include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/role/limits.h"
+#include "core/cluster/role/role.h"
+#include "kernels/kernels.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
+/* When gradients leave before the step's end, and values before the round's */
+enum parts_choice {
+    PARTS_AUTO,   /* over links to other hosts */
+    PARTS_ALWAYS, /* over every link that carries bytes */
+    PARTS_NEVER,
+};
+
+enum {
+    TASK_TICK_MS = 100,
+    TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave, */
+    TASK_TELL_MS =
+        5000, /* and for who hears a verdict to answer it, back on a new link where it must be */
+    TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
+    /* accepted links that have not said who they are; what they have sent so far takes at most
+     * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
+    TASK_STRANGERS_MAX = 1024,
+    TASK_GREETING_BYTES_MAX = 64 << 10,
+};
+
+struct task_options {
+    const struct cluster_spec *cluster;
+    struct loop *loop;
+    enum transport_choice transport;
+    enum parts_choice parts;
+    struct wait_limits limits;
+    const char *fingerprint; /* of the spec, to a ps as written; NULL on one without */
+    const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
+    bool leaves_alone;       /* a worker: SIGTERM is to this task, and not to the job */
+    /* Optional: it listens, and this is how others reach it; an error ends the task. */
+    err (*listens)(void *context, const char *address);
+    void *listens_context;
+};
+
+/* What a worker trains on, as it greets: tasks that share out rows have the same ones. */
+struct data_said {
+    uint64_t rows, digest; /* digest 0: nothing is said */
+    uint64_t spec;         /* fingerprint of the spec without what is measured of them */
+};
+
+/* The other end, by index in its job. */
+struct peer {
+    struct link *link; /* NULL: not there */
+    bool is_up;        /* greeted; the role knows it */
+    bool was_up;       /* at any time */
+    uint64_t lost_ms;  /* !is_up && was_up: since when */
+    uint64_t incarnation;
+    uint64_t came_ms; /* was_up: ps: since when this life of it is known; worker: the link */
+    char fingerprint[17];
+    struct data_said data;
+    /* worker: how connecting goes */
+    uint64_t retry_ms; /* when to try again */
+    uint32_t tries;
+    char trouble[ADDRESS_MAX]; /* why it is not there yet */
+};
+
+struct parts; /* core/cluster/role/parts.h */
+struct task;
+struct task_ops { /* what differs between a ps and a worker */
+    void (*act)(struct task *, const struct action *);
+    void (*flushed)(struct task *); /* optional: everything the role asked for has been done */
+    void (*pump)(struct task *);    /* optional: after every look at the links */
+    /* optional: before a message of the role leaves */
+    void (*sending)(struct task *, int peer, const struct message *);
+    err (*send)(struct task *, int peer, const struct message *); /* else link_send */
+    void (*save)(struct task *);                                  /* optional: SIGUSR2 */
+    void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
+    void (*tick)(struct task *, uint64_t now_ms);
+    void (*hang_up)(struct task *); /* close all links: the task has left the job */
+    void (*tick_end)(struct task *, uint64_t now_ms); /* optional: likewise, once it has_ended */
+    /* optional: has_ended: the peer has not answered that */
+    bool (*awaits)(const struct task *, int peer);
+};
+
+struct task {
+    const struct task_ops *ops;
+    struct task_options options;
+    struct role *role;
+    enum job job, peer_job;
+    int index, peer_count;
+    struct peer *peers;
+    struct outbox outbox;
+    enum number wire, wire_values; /* what gradients travel as, and values */
+    struct data_said data;         /* of a worker that reads for itself; before it greets */
+    uint64_t incarnation, started_ms, ticked_ms, ended_ms;
+    struct log_limit breaches; /* what peers may not say */
+    struct log_budget lines;   /* whatever else roles tell of them */
+    bool has_ended, has_left;
+    bool ends_alone;              /* has_ended, and the others are not told */
+    struct membership resizes_to; /* has_ended: by a move; of no tasks: otherwise */
+    int code;
+    char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
+};
+
+/* The pause before the next attempt at what failed so many times: a connection, an address. */
+uint64_t task_retry_ms(uint32_t tries);
+
+err task_open(struct task *, const struct task_options *, const struct task_ops *, struct role *);
+void task_close(struct task *);
+
+/* Carries out what the role asked for, until it asks for nothing more. */
+void task_flush(struct task *);
+/* In the middle of an action: carries out those that the role has asked for since there were
+ * `before` of them, which ask for nothing themselves. */
+void task_flush_since(struct task *, int before);
+
+/* First of all in a process that will run tasks or start them: SIGINT counts here though a shell
+ * that starts a job in the background has it ignored. What asks the process to end meanwhile is
+ * kept until tasks_prepare or tasks_are_started_here, also where the program starts anew in
+ * between. */
+void tasks_hold_signals(void);
+/* Before tasks are opened, which may wait for others or read data for long: a signal ends the
+ * process at once, also where it is process 1, which the system's own way would spare. */
+void tasks_prepare(void);
+/* The same for a process that starts tasks as others, and watches signals in its own way. */
+void tasks_are_started_here(void);
+/* In a new process that becomes a task: these signals end it from its first moment on. */
+void tasks_reset_signals(void);
+/* What is done as well in a signal's handler where a signal ends the process at once: in a thread
+ * that does nothing else. At most TASK_LAST_ACTS_MAX. */
+typedef void task_last_act(void);
+enum { TASK_LAST_ACTS_MAX = 2 };
+void tasks_end_by(task_last_act *);
+
+/* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)
+ * ask the roles to end the job well, or a worker to leave it; a second one ends the process.
+ * SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a checkpoint. */
+err tasks_run(struct task *const tasks[], int count);
+
+/* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is
+ * heard of before task_watch_report. */
+void task_watch_report(void);
+bool task_report_is_wanted(void);
+void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
+
+/* Whether pushes and values go over the link in parts. */
+bool task_sends_parts(const struct task *, const struct link *);
+
+/* Roles count in bytes of the block, four for a number. Of a message with gradients or values, and
+ * of no other: the stretch that travels, and what that is of the block. */
+void task_shrink_stretch(const struct task *, struct message *);
+void task_stretch_back(const struct task *, struct message *);
+/* The parts of the block (parts.h) that such a message brings. */
+uint64_t task_parts_of(const struct task *, const struct parts *, const struct message *);
+
+/* The role is told, and its answers carried out. */
+void task_peer_up(struct task *, int peer);
+void task_peer_lost(struct task *, int peer, const char *why);
+void task_message(struct task *, int peer, const struct message *);
+void task_done(struct task *, enum action_type, err result);
+/* A peer is of a later membership: this task is to go on in it, or to end. */
+void task_resize(struct task *, const struct membership *);
+bool task_has_resized(const struct task *);
+void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
+/* The job is no business of a task that does not belong to it: no verdict for the others. */
+void task_end_alone(struct task *, err why);
+
+#endif

@@ -1,0 +1,28 @@
+/* runner_worker.h - a worker's part of a timeline (trace.h), and the chief's gathering. */
+#ifndef CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_H
+#define CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_H
+
+#include "core/cluster/runner/runner_worker_inside.h"
+
+/* MESSAGE_TRACE of a ps. */
+void runner_worker_trace_message(struct runner_worker *, int ps, const struct message *);
+
+/* All of these only where a timeline has been planned (worker->trace). */
+void runner_worker_trace_step(struct runner_worker *, uint64_t step); /* before it is computed */
+/* Before a message leaves. */
+void runner_worker_trace_sending(struct runner_worker *, int ps, const struct message *);
+void runner_worker_trace_values(struct runner_worker *, int ps,
+                                const struct message *); /* they came */
+void runner_worker_trace_back(struct runner_worker *, int ps,
+                              const struct message *);                  /* a part of them */
+void runner_worker_trace_pump(struct runner_worker *);                  /* what has left? */
+void runner_worker_trace_tick(struct runner_worker *, uint64_t now_ms); /* patience */
+void runner_worker_trace_abandon(struct runner_worker *);               /* the ps begin again */
+/* Of the chief: `steps` steps from first_step on, of all tasks, told as OCCASION_TRACED. Before a
+ * step of its own. false: another one is being made, or there is no memory. */
+bool runner_worker_trace_begin(struct runner_worker *, uint64_t first_step, int steps);
+void runner_worker_trace_finish(
+    struct runner_worker *); /* after the last step: with what has come */
+void runner_worker_trace_close(struct runner_worker *);
+
+#endif

@@ -303,9 +303,9 @@ static const struct field fields[] = {
      .help = "what SIGTERM does to a worker: leave: it finishes its push, signs off and exits with "
              "143 while the others continue at once (a chief hands over to another worker); if too "
              "few would be left, or with stop: the whole job ends cleanly"},
-    {.name = "moves",
+    {.name = "resizes",
      .type = FIELD_INT,
-     .offset = offsetof(struct run_flags, cluster.moves),
+     .offset = offsetof(struct run_flags, cluster.resizes),
      .fallback = "0",
      .max = INT32_MAX,
      .takers = RUN_TASKS},

@@ -94,7 +94,7 @@ static err print(const struct scale *s, int *ret_code)
     if (json_unpack(answer, "{si si sI}", "ps", &membership.count[JOB_PS], "workers",
                     &membership.count[JOB_WORKER], "step", &step))
         return fail(ERR_PROTOCOL, "ps/0 gave an answer that is none");
-    printf("moves to %s at step %lld\n", membership_text(&membership, text), (long long)step);
+    printf("resized to %s at step %lld\n", membership_text(&membership, text), (long long)step);
     return standard_output_flush();
 }
 

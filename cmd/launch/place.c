@@ -1,4 +1,4 @@
-/* place.c - see place.h: ps/0 tells visitors the membership, and after each move anew. */
+/* place.c - see place.h: ps/0 tells visitors the membership, again after each resize. */
 #include "cmd/launch/place.h"
 
 #include "core/base/clock.h"

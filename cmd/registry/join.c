@@ -55,10 +55,10 @@ static err open_address(struct run *run, const char **ret)
 static void report(const struct cluster_spec *cluster, const char *address)
 {
     const struct membership now = cluster_membership(cluster);
-    char moved[MEMBERSHIP_TEXT_MAX] = "";
-    if (now.moves) membership_text(&now, moved);
-    log_line(LOG_INFO, "found all %s of cluster %s%s%s%s%s", now.moves ? "ps" : "tasks",
-             cluster->name, now.moves ? ", which has moved to " : "", moved,
+    char resized[MEMBERSHIP_TEXT_MAX] = "";
+    if (now.resizes) membership_text(&now, resized);
+    log_line(LOG_INFO, "found all %s of cluster %s%s%s%s%s", now.resizes ? "ps" : "tasks",
+             cluster->name, now.resizes ? ", which was resized to " : "", resized,
              address ? "; listens at " : "", address ? address : "");
 }
 

@@ -47,7 +47,7 @@ struct registry {
     bool has_thread;
     struct log_limit unanswered;
     uint64_t began_ms, noted_ms; /* of waiting */
-    uint64_t looked_ms, found;   /* first, and the moves that were found then */
+    uint64_t looked_ms, found;   /* first, and the resizes that were found then */
     bool has_seen_resize;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -167,7 +167,7 @@ static void note_address(struct registry *r, enum job job, int task, const char 
         log_line(LOG_INFO, "%s is at %s now", task_name(job, task, name), address);
 }
 
-/* Those of no moves that say the same. Who has joined the others outweighs all who have not. */
+/* Those of no resizes that say the same. Who has joined the others outweighs all who have not. */
 enum { VOTES_MAX = 8, JOINED_WEIGHT = 1 << 16 };
 struct vote {
     struct membership membership;
@@ -182,7 +182,7 @@ struct memberships {
     struct membership latest;
     struct vote votes[VOTES_MAX];
     int count;
-    bool is_under_way; /* somebody has joined, without whom there are no moves */
+    bool is_under_way; /* somebody has joined, without whom there are no resizes */
 };
 
 static struct vote *vote_of(struct memberships *memberships, const struct membership *membership)
@@ -228,12 +228,12 @@ static void read_place(struct registry *r, enum job job, const struct coordinato
     const long task = strtol(entry->name, &end, 10);
     if (*end || end == entry->name || task < 0 || task >= r->room[job]) return;
     if (!named_place_read(entry->value, &place)) return;
-    const bool is_later = place.membership.moves > memberships->latest.moves;
+    const bool is_later = place.membership.resizes > memberships->latest.resizes;
     if (is_later || !memberships->latest.count[JOB_PS]) memberships->latest = place.membership;
-    memberships->is_under_way |= place.has_joined || place.membership.moves > 0;
-    if (!place.membership.moves) take_vote(memberships, job, (int)task, &place);
+    memberships->is_under_way |= place.has_joined || place.membership.resizes > 0;
+    if (!place.membership.resizes) take_vote(memberships, job, (int)task, &place);
     const bool is_alike =
-        place.membership.moves || membership_is_same(&place.membership, &r->first);
+        place.membership.resizes || membership_is_same(&place.membership, &r->first);
     if (is_alike || r->has_joined || !has_words(r)) note_address(r, job, (int)task, place.address);
 }
 
@@ -257,7 +257,7 @@ static bool is_undecided(struct registry *r)
     return now_ms - r->differs_ms < SURE_MS;
 }
 
-/* Words say how a job begins: once it has moved, they may be those of any time. The most are
+/* Words say how a job begins: once it was resized, they may be those of any time. The most are
  * right, and who says something else is refused. */
 static err agree(struct registry *r, struct memberships *memberships)
 {
@@ -266,7 +266,7 @@ static err agree(struct registry *r, struct memberships *memberships)
                       *own = vote_of(memberships, &r->first);
     const bool has_vote = r->options.address && r->place == PLACE_NONE;
     const int weight = (own ? own->weight : 0) + has_vote;
-    const bool is_open = has_words(r) && !memberships->latest.moves && other;
+    const bool is_open = has_words(r) && !memberships->latest.resizes && other;
     const bool is_tie = is_open && weight == other->weight;
     r->is_undecided = is_tie && is_undecided(r);
     if (!is_tie) r->differs_ms = 0;
@@ -315,7 +315,7 @@ static void note_free(struct registry *r)
                                                     : now_ms;
 }
 
-/* Whoever has joined hears of moves from its peers. */
+/* Whoever has joined hears of resizes from its peers. */
 static err look(struct registry *r)
 {
     struct memberships memberships = {.latest = r->first};
@@ -325,8 +325,8 @@ static err look(struct registry *r)
     note_free(r);
     r->is_under_way = memberships.is_under_way;
     r->now = memberships.latest;
-    if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.moves;
-    r->has_seen_resize |= r->now.moves > r->found;
+    if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.resizes;
+    r->has_seen_resize |= r->now.resizes > r->found;
     return agree(r, &memberships);
 }
 
@@ -334,7 +334,7 @@ static err look(struct registry *r)
  * their words. */
 static bool lives(const struct registry *r)
 {
-    return !r->now.moves || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
+    return !r->now.resizes || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
 }
 
 /* ---- the place ---- */
@@ -432,8 +432,8 @@ static err claim_again(struct registry *r)
     return OK;
 }
 
-/* What stands at our place is written each time: where the job has moved, it is another membership;
- * and somebody may have removed it, though the lease is ours still. */
+/* What stands at our place is written each time: where the job was resized, it is another
+ * membership; and somebody may have removed it, though the lease is ours still. */
 static err renew(struct registry *r)
 {
     bool has_lost = false, is_ours = true;
@@ -558,14 +558,14 @@ static err take_place(struct registry *r)
     return OK;
 }
 
-/* "waits for ps/1, worker/0 and 7 more"; false: for nobody. A job that has moved is under way, and
- * knows by itself which workers it lacks. */
+/* "waits for ps/1, worker/0 and 7 more"; false: for nobody. A job that was resized is under way,
+ * and knows by itself which workers it lacks. */
 static bool lacks(struct registry *r, char ret[LACKING_BYTES])
 {
     const struct membership *now = &r->now;
     int count = 0;
     size_t used = (size_t)snprintf(ret, LACKING_BYTES, "waits for");
-    for (enum job job = 0; job <= (now->moves ? JOB_PS : r->last_job); job++)
+    for (enum job job = 0; job <= (now->resizes ? JOB_PS : r->last_job); job++)
         for (int task = 0; task < now->count[job]; task++) {
             if (r->address[job][task][0] || count++ >= LACKING_MAX) continue;
             used += (size_t)snprintf(ret + used, LACKING_BYTES - used, "%s %s/%d",
@@ -657,7 +657,7 @@ static err join(struct registry *r, struct arena *arena)
     TRY(tell_cluster(r, arena));
     r->has_joined = true;
     r->joined_ms = clock_ms();
-    if (r->now.moves) registry_resized(r);
+    if (r->now.resizes) registry_resized(r);
     TRY(thread_start(&r->thread, keep_place, r));
     r->has_thread = true;
     return OK;

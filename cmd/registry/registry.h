@@ -4,9 +4,9 @@
  * its address and what it says of the cluster for a value, and waits until all places are taken.
  * The membership (membership.h) says how many places there are. At first it is that of --tasks,
  * which all must say alike: who says something else than those that have joined, or than most, is
- * refused. When the job moves, the value of each task says the new one; whoever comes goes by that
- * of the most moves that it finds, and waits for a place where that has none that is free. It takes
- * but the parameter servers to be found then: the job is under way.
+ * refused. When the job is resized, the value of each task says the new one; whoever comes goes by
+ * that of the most resizes that it finds, and waits for a place where that has none that is free.
+ * It takes but the parameter servers to be found then: the job is under way.
  *
  * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
  * later at the latest. So a task that is started again, on whatever host, takes the place of the

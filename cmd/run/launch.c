@@ -122,7 +122,7 @@ static uint64_t end_well_limit_ms(const struct launch *launch)
 
 void launch_tell_membership(const struct membership *r)
 {
-    fprintf(stderr, "%c %llu %d %d\n", MEMBERSHIP_LINE_MARK, (unsigned long long)r->moves,
+    fprintf(stderr, "%c %llu %d %d\n", MEMBERSHIP_LINE_MARK, (unsigned long long)r->resizes,
             r->count[JOB_PS], r->count[JOB_WORKER]);
 }
 
@@ -131,12 +131,13 @@ static void hear_membership(void *context, const char *line, size_t count)
     struct launch *launch = context;
     char text[MEMBERSHIP_TEXT_MAX];
     struct membership r;
-    unsigned long long moves;
+    unsigned long long resizes;
     snprintf(text, sizeof text, "%.*s", (int)count, line);
-    if (sscanf(text + 1, "%llu %d %d", &moves, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3) return;
+    if (sscanf(text + 1, "%llu %d %d", &resizes, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3)
+        return;
     for (int job = 0; job < JOB_COUNT; job++)
         if (r.count[job] < 1 || r.count[job] > launch->room[job]) return;
-    r.moves = moves;
+    r.resizes = resizes;
     launch->wanted = r;
 }
 
@@ -193,7 +194,7 @@ static void tell_tasks(const struct launch *launch, const char *what)
 /* One that is about to leave, and has a place again before it has, is started when it has. */
 static void follow_membership(struct launch *launch)
 {
-    if (launch->wanted.moves <= launch->membership.moves) return;
+    if (launch->wanted.resizes <= launch->membership.resizes) return;
     const bool other_ps = launch->wanted.count[JOB_PS] != launch->membership.count[JOB_PS];
     launch->membership = launch->wanted;
     for (int i = 0; i < launch->count; i++) {

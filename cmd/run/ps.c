@@ -28,7 +28,7 @@ static err run_task(struct serving *s, struct task *task)
 }
 
 /* Whoever has started the tasks starts those that are new: ps/0 is always there. */
-static err move(struct serving *s)
+static err resize(struct serving *s)
 {
     const struct run *run = s->run;
     TRY(run_resize(s->run, &s->next));
@@ -70,14 +70,14 @@ static err serve_in_membership(struct serving *s)
     TRY(runner_ps_open(&options, &s->device, &ps));
     const err e = run_task(s, runner_ps_task(ps));
     runner_ps_close(ps);
-    return e ? e : move(s);
+    return e ? e : resize(s);
 }
 
 static err serve(struct serving *s)
 {
     err e;
     TRY(open_device(s->run, &s->device));
-    do e = serve_in_membership(s); /* ends: a turn more for each time that somebody has it moved */
+    do e = serve_in_membership(s); /* ends: a turn more for each time that it is resized */
     while (!e && s->next.goes_on);
     device_close(&s->device);
     return e;

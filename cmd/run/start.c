@@ -86,9 +86,9 @@ static void add_membership(struct words *words, struct arena *arena,
 {
     words->at[words->count++] = arena_format(arena, "--ps=%d", membership->count[JOB_PS]);
     words->at[words->count++] = arena_format(arena, "--workers=%d", membership->count[JOB_WORKER]);
-    if (!membership->moves) return;
+    if (!membership->resizes) return;
     words->at[words->count++] =
-        arena_format(arena, "--moves=%llu", (unsigned long long)membership->moves);
+        arena_format(arena, "--resizes=%llu", (unsigned long long)membership->resizes);
 }
 
 /* Those of Hadoop: to others nothing goes that could be used again. */

@@ -102,7 +102,7 @@ static err work(struct work *w)
     TRY(open_feed(w));
     TRY(progress_open(w->run, &w->progress));
     err e;
-    do e = train_in_membership(w); /* ends: a turn more for each time that somebody has it moved */
+    do e = train_in_membership(w); /* ends: a turn more for each time that it is resized */
     while (!e && w->next.goes_on);
     progress_close(&w->progress);
     return e;

@@ -406,7 +406,7 @@ class Garbage(Strangers):
 
     def test_a_hello_that_does_not_fit_is_refused(self):
         cluster = self.start_half()
-        later = {"moves": 2 ** 62, "ps": 1, "workers": 1}
+        later = {"resizes": 2 ** 62, "ps": 1, "workers": 1}
         for words, answer in (
                 ({"task": 0}, "worker/0 is already here"),
                 ({"spec": "f" * 20000, "boot_id": "b" * 20000}, "the spec differs"),
@@ -420,7 +420,7 @@ class Garbage(Strangers):
         self.changes = {**self.changes, "train.checkpoint_dir": "checkpoints"}
         cluster = self.start_half()
         self.assert_answer(cluster.address("ps/1"), hello(
-            cluster.hosts, membership={"moves": 1, "ps": 2, "workers": 1}), "knows nothing")
+            cluster.hosts, membership={"resizes": 1, "ps": 2, "workers": 1}), "knows nothing")
         self.finish(cluster)
 
     def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):

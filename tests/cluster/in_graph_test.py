@@ -227,13 +227,13 @@ class Strangers(Fed):
         for moves in (0, 7, 2 ** 62):
             for task in range(2, listed):
                 caller = self.call(cluster)
-                membership = {"moves": moves, "ps": 2, "workers": listed if moves else 2}
+                membership = {"resizes": moves, "ps": 2, "workers": listed if moves else 2}
                 caller.send("HELLO", greeting(cluster.hosts, "worker", task, membership=membership))
                 self.assert_refused(caller, f"worker/{task} does not take part: there are 2")
         caller = self.call(cluster)
         caller.send("HELLO", greeting(cluster.hosts, "worker", 1,
-                                      membership={"moves": 7, "ps": 2, "workers": 2}))
-        self.assert_refused(caller, "is of a job that has moved 7 times")
+                                      membership={"resizes": 7, "ps": 2, "workers": 2}))
+        self.assert_refused(caller, "is of a job that was resized 7 times")
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
 

@@ -364,9 +364,10 @@ static void what_stands_at_a_place_is_read_back(void **state)
         {"10.0.0.5:4021", {1, {1, 1}}, false},
         {"10.0.0.5:4021", {7, {PS_MAX, WORKERS_MAX}}, true},
     };
-    static const char *const texts[] = {
-        "10.0.0.5:4021 ps=2,worker=3", "10.0.0.5:4021 ps=2,worker=3 joined",
-        "10.0.0.5:4021 ps=1,worker=1 moves=1", "10.0.0.5:4021 ps=1024,worker=4096 moves=7 joined"};
+    static const char *const texts[] = {"10.0.0.5:4021 ps=2,worker=3",
+                                        "10.0.0.5:4021 ps=2,worker=3 joined",
+                                        "10.0.0.5:4021 ps=1,worker=1 resizes=1",
+                                        "10.0.0.5:4021 ps=1024,worker=4096 resizes=7 joined"};
     char text[NAMED_PLACE_BYTES];
     for (int i = 0; i < COUNT(places); i++) {
         struct named_place found;
@@ -391,10 +392,10 @@ static void what_is_no_place_is_left_alone(void **state)
         "a:1 ps=1,worker=4097",
         "a:1 ps=1,worker=1 ",
         "a:1 ps=1,worker=1 moves=",
-        "a:1 ps=1,worker=1 moves=0",
+        "a:1 ps=1,worker=1 resizes=0",
         "a:1 ps=1,worker=1 moves=-1",
-        "a:1 ps=1,worker=1 moves=1 ",
-        "a:1 ps=1,worker=1 moves=9223372036854775807",
+        "a:1 ps=1,worker=1 resizes=1 ",
+        "a:1 ps=1,worker=1 resizes=9223372036854775807",
         "a:1 ps=1,worker=1 joined ",
         "a:1 ps=1,worker=1 joined joined",
         "a:1 ps=1,worker=1 joined moves=1",

@@ -8,7 +8,7 @@ import program
 from program import commands
 
 SAMPLES = 400  # rows of an epoch of the spec, 20 in a batch
-MOVED = r"^moves to (\d+) workers?, (\d+) ps at step (\d+)\n$"
+MOVED = r"^resized to (\d+) workers?, (\d+) ps at step (\d+)\n$"
 
 
 class Scale(commands.CommandCase):
@@ -43,7 +43,7 @@ class Scale(commands.CommandCase):
         self.ps, self.workers = counts.get("ps", self.ps), counts.get("workers", self.workers)
         self.assertEqual((int(moved[1]), int(moved[2]), asked.returncode), (self.workers, self.ps, 0))
         for worker in range(self.workers):
-            self.wait_for_step(running, worker, since, f"moves to [^\n]* at step {moved[3]}\n" if worker in stay else "")
+            self.wait_for_step(running, worker, since, f"resized to [^\n]* at step {moved[3]}\n" if worker in stay else "")
         running.wait_for_match(rf"^ps/0: .* serving from step {moved[3]} on$")
         return int(moved[3])
 
@@ -115,29 +115,29 @@ class Scale(commands.CommandCase):
         self.assertRegex(asked.stderr, rf"^dtrain: {error}\n$")
         step = int(running.wait_for_match(r"step (\d+) of 1000000000, ")[-1].group(1))
         running.wait_for_match(rf"step (?!{step} )\d{{{len(str(step))},}} of 1000000000, ")
-        self.assertFalse(running.matches("moves to"))
+        self.assertFalse(running.matches("resized to"))
 
     def test_a_job_that_cannot_move_goes_on_as_it_is(self):
         running = self.start()
         pids = commands.tasks_of(running.process.pid)
-        no = "the job is not moved: "
+        no = "the job is not resized: "
         self.refused(running, no + "there are so many already", "--workers=2")
         self.refused(running, no + "9 workers: 1 to 8 are possible, so many are listed", "--workers=9")
         self.refused(running, no + "9 ps: 1 to 8 are possible, so many are listed", "--ps=9", "--workers=1")
         shutil.rmtree(self.folder / "run")
         (self.folder / "run").write_text("")
-        self.refused(running, no + "no checkpoint could be made to move with: .*", "--workers=3", code=1)
+        self.refused(running, no + "no checkpoint could be made to resize with: .*", "--workers=3", code=1)
         self.assertEqual(commands.tasks_of(running.process.pid), pids)
         running.process.kill()
         running.end()
 
     def test_what_a_job_must_have_to_move_is_told(self):
         running = self.start(folder=None)
-        self.refused(running, "the job is not moved: a job moves by a checkpoint: it needs a train.checkpoint_dir",
+        self.refused(running, "the job is not resized: a job is resized through a checkpoint: it needs a train.checkpoint_dir",
                      "--workers=3")
         self.end(running)
         running = self.start("train.min_workers=2", folder="few")
-        self.refused(running, r"the job is not moved: .*train.min_workers \(2\).*", "--workers=1")
+        self.refused(running, r"the job is not resized: .*train.min_workers \(2\).*", "--workers=1")
         self.end(running)
 
     def test_words_that_say_nothing_are_told(self):

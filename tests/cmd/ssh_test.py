@@ -266,7 +266,7 @@ class Ssh(CommandCase):
         for words, said in ((["--workers=3"], "3 workers: 1 to 2 are possible, so many are listed"),
                             (["--ps=3"], "3 ps: 1 to 2 are possible, so many are listed")):
             asked = self.scale(running, *words)
-            self.assertEqual((asked.returncode, asked.stderr), (2, f"dtrain: the job is not moved: {said}\n"))
+            self.assertEqual((asked.returncode, asked.stderr), (2, f"dtrain: the job is not resized: {said}\n"))
         running.process.send_signal(signal.SIGTERM)
         self.assertEqual(running.end(), 143, running.lines)
         commands.wait_until_gone(last.values())

@@ -195,7 +195,7 @@ class Lost(named.Etcd, named.NamedCase):
         self.answer(self.ask("scale", "--workers=1"))
         self.assertEqual(self.ended(left), 0, self.log())
         del self.processes[left]
-        program.wait_until(lambda: len([1 for value in self.places().values() if b" moves=1" in base64.b64decode(value)]) == 3,
+        program.wait_until(lambda: len([1 for value in self.places().values() if b" resizes=1" in base64.b64decode(value)]) == 3,
                            self.log)
         before = set(self.places())
         self.ask_etcd("kv/deleterange", **self.all)

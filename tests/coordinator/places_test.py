@@ -1,4 +1,4 @@
-"""A job that moves to more places than it began with, or to fewer, and tasks that come later."""
+"""A job that is resized to more places than it began with, or to fewer, and tasks that come later."""
 import signal
 
 import program
@@ -17,7 +17,7 @@ class Moved(named.NamedCase):
         self.wait_for_steps(self.holder("worker/0"), 1)
 
     def move(self, *words, told):
-        self.assertRegex(self.answer(self.ask("scale", *words)), rf"^moves to {told} at step \d+$")
+        self.assertRegex(self.answer(self.ask("scale", *words)), rf"^resized to {told} at step \d+$")
 
     def wait_for_work(self, task):
         """It takes steps from now on; its process."""
@@ -45,7 +45,7 @@ class Moved(named.NamedCase):
         self.start("early", "worker")
         self.wait_for("early", "all 2 places of a worker are taken (dtrain help scale)")
         self.move("--workers=4", told="4 workers, 2 ps")
-        self.wait_for("early", " worker/2: found all ps of cluster small, which has moved to 4 workers, 2 ps; listens at")
+        self.wait_for("early", " worker/2: found all ps of cluster small, which was resized to 4 workers, 2 ps; listens at")
         self.start("late", "worker")
         self.assertEqual(self.wait_for_work("worker/3"), "late")
         self.wait_for(self.holder("worker/0"), "from here on a step is the mean of 4 gradients of 4 workers")
@@ -63,7 +63,7 @@ class Kinds(Moved):
         lost = ("worker/2", "ps/0", "worker/0")
         self.again(*lost)
         for task in lost:
-            self.wait_for(self.holder(task), "which has moved to 3 workers, 2 ps")
+            self.wait_for(self.holder(task), "which was resized to 3 workers, 2 ps")
         for task in ("worker/0", "worker/1", "worker/2"):
             self.wait_for_work(task)
         self.end()

@@ -126,7 +126,7 @@ class Kinds(named.NamedCase):
         self.wait_for_places()
         self.wait_for_steps(self.holder("worker/0"), 1)
         gone = self.holder("worker/1")
-        self.assertRegex(self.answer(self.ask("scale", "--workers=1")), r"^moves to 1 worker, 2 ps at step \d+$")
+        self.assertRegex(self.answer(self.ask("scale", "--workers=1")), r"^resized to 1 worker, 2 ps at step \d+$")
         self.assertEqual(self.ended(self.holder("worker/1")), 0, self.log())
         self.assertIn("ends: the job goes on with 1 worker, 2 ps", self.text(gone))
 

@@ -54,7 +54,7 @@ class Moves(ClusterCase):
     def move(self, cluster, *words):
         """The step where it goes on."""
         out, error = self.ask(cluster, *words).communicate(timeout=LIMIT_S)
-        self.assertRegex(out, r"^moves to ", error + cluster.story())
+        self.assertRegex(out, r"^resized to ", error + cluster.story())
         return int(out.split()[-1])
 
     def move_at_last(self, cluster, asking):

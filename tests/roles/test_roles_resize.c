@@ -1,4 +1,4 @@
-/* test_roles_resize.c - a job that moves to another membership, or goes on as it is: what ps and
+/* test_roles_resize.c - a job that is resized, or goes on as it is: what ps and
  * chief decide. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static int count_tasks(const struct stage *s)
     return s->world.profile.ps_count + s->world.profile.workers;
 }
 
-/* Every shard of the step that the job moves at. */
+/* Every shard of the step that the job is resized at. */
 static void moves_from_one_moment(const struct stage *s)
 {
     const struct checkpoint *c = &s->world.folder.at[s->world.folder.newest];
@@ -72,8 +72,8 @@ static void all_meet(struct stage *s)
     for (int i = 0; i < s->world.profile.workers; i++) greet_with(s, &s->workers[i], &membership);
 }
 
-/* Or nobody has moved, and the job goes on; where a worker must bring a push again that one ps has
- * and another lacks, when the checkpoint is given up. */
+/* Or nobody was resized, and the job goes on; where a worker must bring a push again that one ps
+ * has and another lacks, when the checkpoint is given up. */
 static void all_move_or_nobody(struct stage *s)
 {
     settle(s);
@@ -111,7 +111,7 @@ static void check_all_move(bool is_sync, uint64_t seed)
     settle(&s);
     assert_int_equal(count_moved(&s), count_tasks(&s));
     for (int w = 0; w < o.profile.workers; w++) {
-        assert_int_equal(s.workers[w].resizes_to.moves, 1);
+        assert_int_equal(s.workers[w].resizes_to.resizes, 1);
         assert_int_equal(s.workers[w].resizes_to.count[JOB_WORKER], o.profile.workers + 2);
         assert_int_equal(s.workers[w].resizes_to.count[JOB_PS], o.profile.ps_count);
     }
@@ -133,7 +133,7 @@ static void check_failed_save(bool is_sync, uint64_t seed)
     run_until_applied(&s, ASKED_AT);
     s.world.disk_fails_until_us = UINT64_MAX;
     assert_null(stage_scale(&s, 1));
-    assert_string_equal(stage_scale(&s, 1), "it is about to be moved already");
+    assert_string_equal(stage_scale(&s, 1), "it is being resized already");
     while (!s.ps[0].refused) assert_true(stage_step(&s));
     s.world.disk_fails_until_us = 0;
     end_with(&s, EXIT_DONE);
@@ -164,7 +164,7 @@ static void check_death(bool is_sync, uint64_t seed)
     struct actor *victim = draw_actor(&s);
     stage_kill(&s, victim);
     stage_pass_time(&s, TICKS_MS);
-    if (s.world.first_ended == NOTHING) stage_restart(&s, victim); /* nobody has moved yet */
+    if (s.world.first_ended == NOTHING) stage_restart(&s, victim); /* nobody was resized yet */
     all_move_or_nobody(&s);
     stage_close(&s);
 }

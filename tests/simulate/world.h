@@ -164,7 +164,7 @@ struct actor {
     uint64_t frozen_until_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
-    struct membership resizes_to; /* has_ended: by a move; of no tasks: otherwise */
+    struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */
     int refused;                  /* moves that it was asked for, of ps/0 */
     char text[ACTION_TEXT_MAX], said[ACTION_TEXT_MAX]; /* said: the last line for people */
     struct role *role;

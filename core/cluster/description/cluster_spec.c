@@ -323,7 +323,7 @@ static err make_all(const struct cluster_flags *flags, const char *tf_config_tex
 
 struct membership cluster_membership(const struct cluster_spec *spec)
 {
-    return (struct membership){spec->moves,
+    return (struct membership){spec->resizes,
                                {spec->hosts[JOB_PS].count, spec->hosts[JOB_WORKER].count}};
 }
 
@@ -346,7 +346,7 @@ err cluster_resize(struct cluster_spec *spec, const struct membership *to)
         spec->room[job] = cluster_room(spec, (enum job)job);
         spec->hosts[job].count = to->count[job];
     }
-    spec->moves = to->moves;
+    spec->resizes = to->resizes;
     return OK;
 }
 
@@ -364,7 +364,7 @@ err cluster_reduce(const struct cluster_flags *flags, struct cluster_spec *spec)
                                "part (did you mean --local_ps and --local_workers?)");
     if (flags->ps) membership.count[JOB_PS] = (int)flags->ps;
     if (flags->workers) membership.count[JOB_WORKER] = (int)flags->workers;
-    membership.moves = (uint64_t)flags->moves;
+    membership.resizes = (uint64_t)flags->resizes;
     const err e = cluster_resize(spec, &membership);
     return e ? fail_prefix(e, "--ps, --workers") : OK;
 }

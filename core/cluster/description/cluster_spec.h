@@ -16,7 +16,7 @@
 struct cluster_spec {
     struct strings hosts[JOB_COUNT]; /* "host:port" by task index; count: of those that take part */
     int room[JOB_COUNT];             /* as many may; 0: no more than do */
-    uint64_t moves;                  /* that led to these counts (membership.h) */
+    uint64_t resizes;                /* that led to these counts (membership.h) */
     enum job job;                    /* of this task */
     int task;
     bool is_distributed; /* false: no job was named; a single process */
@@ -55,10 +55,11 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *hostfile;
     int64_t base_port; /* of these; 0: it depends on the job */
     /* Likewise, from what tasks say to a coordinator; then the index may be left to it. */
-    const char *coordinator;    /* net/coordinator/coordinator.h */
-    const char *cluster;        /* its name there */
-    const char *tasks;          /* "ps=2,worker=3" */
-    int64_t ps, workers, moves; /* so many of the lists take part, after so many moves; 0: all */
+    const char *coordinator; /* net/coordinator/coordinator.h */
+    const char *cluster;     /* its name there */
+    const char *tasks;       /* "ps=2,worker=3" */
+    int64_t ps, workers,
+        resizes; /* so many of the lists take part, after so many resizes; 0: all */
 };
 
 bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);

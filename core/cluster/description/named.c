@@ -123,33 +123,33 @@ const char *named_tasks_text(const struct membership *r, char ret[NAMED_TASKS_BY
     return ret;
 }
 
-static const char joined_word[] = " joined", resizes_word[] = " moves=";
+static const char joined_word[] = " joined", resizes_word[] = " resizes=";
 
 const char *named_place_text(const struct named_place *p, char ret[NAMED_PLACE_BYTES])
 {
-    char tasks[NAMED_TASKS_BYTES], moves[NAMED_TASKS_BYTES] = "";
-    if (p->membership.moves)
-        snprintf(moves, sizeof moves, "%s%llu", resizes_word,
-                 (unsigned long long)p->membership.moves);
+    char tasks[NAMED_TASKS_BYTES], resizes[NAMED_TASKS_BYTES] = "";
+    if (p->membership.resizes)
+        snprintf(resizes, sizeof resizes, "%s%llu", resizes_word,
+                 (unsigned long long)p->membership.resizes);
     snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s%s", p->address,
-             named_tasks_text(&p->membership, tasks), moves, p->has_joined ? joined_word : "");
+             named_tasks_text(&p->membership, tasks), resizes, p->has_joined ? joined_word : "");
     return ret;
 }
 
-/* "" or " moves=1" */
+/* "" or " resizes=1" */
 static bool read_resizes(const char *text, size_t bytes, uint64_t *ret)
 {
     const size_t before = strlen(resizes_word);
     char number[NAMED_TASKS_BYTES];
-    int64_t moves = 0;
+    int64_t resizes = 0;
     *ret = 0;
     if (!bytes) return true;
     if (bytes < before || bytes - before >= sizeof number ||
         strncmp(text, resizes_word, before) != 0)
         return false;
     snprintf(number, sizeof number, "%.*s", (int)(bytes - before), text + before);
-    if (!ranks_number(number, 1, INT64_MAX - 1, &moves)) return false;
-    *ret = (uint64_t)moves;
+    if (!ranks_number(number, 1, INT64_MAX - 1, &resizes)) return false;
+    *ret = (uint64_t)resizes;
     return true;
 }
 
@@ -169,7 +169,7 @@ bool named_place_read(const char *text, struct named_place *ret)
     const size_t length = strcspn(tasks, " ");
     const size_t rest = without_joined(tasks + length, &ret->has_joined);
     return read_tasks(tasks, length, ret->membership.count) &&
-           read_resizes(tasks + length, rest, &ret->membership.moves) &&
+           read_resizes(tasks + length, rest, &ret->membership.resizes) &&
            !address_check(ret->address);
 }
 

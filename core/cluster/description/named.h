@@ -14,7 +14,7 @@ err named_cluster_make(const struct cluster_flags *, struct arena *, struct clus
 err named_cluster_visit(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
 /* What a task says at its place there: where it is, and the membership (membership.h) that it is
- * in: "10.0.0.5:4021 ps=2,worker=3", after moves "10.0.0.5:4021 ps=2,worker=5 moves=1"; and "
+ * in: "10.0.0.5:4021 ps=2,worker=3", after resizes "10.0.0.5:4021 ps=2,worker=5 resizes=1"; and "
  * joined" where it has found the others. */
 enum { NAMED_TASKS_BYTES = 32, NAMED_PLACE_BYTES = ADDRESS_MAX + NAMED_TASKS_BYTES + 48 };
 struct named_place {

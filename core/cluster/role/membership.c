@@ -9,7 +9,7 @@
 
 bool membership_is_same(const struct membership *a, const struct membership *b)
 {
-    return a->moves == b->moves && a->count[JOB_PS] == b->count[JOB_PS] &&
+    return a->resizes == b->resizes && a->count[JOB_PS] == b->count[JOB_PS] &&
            a->count[JOB_WORKER] == b->count[JOB_WORKER];
 }
 
@@ -23,7 +23,7 @@ const char *membership_text(const struct membership *r, char text[MEMBERSHIP_TEX
 
 void membership_pack(const struct membership *r, uint64_t ret_numbers[MEMBERSHIP_NUMBERS])
 {
-    *ret_numbers++ = htole64(r->moves);
+    *ret_numbers++ = htole64(r->resizes);
     for (int job = 0; job < JOB_COUNT; job++) *ret_numbers++ = htole64((uint64_t)r->count[job]);
 }
 
@@ -33,7 +33,7 @@ bool membership_unpack(const struct message *m, struct membership *ret)
     if (!m->body || m->body_bytes != sizeof n) return false;
     memcpy(n, m->body, sizeof n);
     for (int i = 0; i < MEMBERSHIP_NUMBERS; i++) n[i] = le64toh(n[i]);
-    ret->moves = n[0];
+    ret->resizes = n[0];
     for (int job = 0; job < JOB_COUNT; job++) {
         if (n[1 + job] == 0 || n[1 + job] > INT32_MAX) return false;
         ret->count[job] = (int)n[1 + job];

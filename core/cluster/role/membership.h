@@ -1,7 +1,7 @@
 /* membership.h - which tasks of a cluster take part: the first so many of each job.
  *
  * Lists of hosts may name more, and a cluster that has a name has room for as many as there can be.
- * A move makes a membership of the next number: the chief has a checkpoint made at a snapshot, at
+ * A resize makes a membership of the next number: the chief has a checkpoint made at a snapshot, at
  * which everybody is held, and says RESIZE; every task then ends, and begins again in the other
  * membership from just that checkpoint, where it has a place there. Whoever was away, or is started
  * again, hears of the latest membership with the first words of any link (greeting.h).
@@ -17,7 +17,7 @@ struct message;
 enum job { JOB_PS, JOB_WORKER, JOB_COUNT };
 
 struct membership {
-    uint64_t moves; /* that led to it; 0: as the job began */
+    uint64_t resizes; /* that led to it; 0: as the job began */
     int count[JOB_COUNT];
 };
 

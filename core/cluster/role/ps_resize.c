@@ -1,4 +1,4 @@
-/* ps_role.c - a ps asks the chief for another membership, and moves to it (membership.h). */
+/* ps_resize.c - a ps asks the chief for another membership, and goes on in it (membership.h). */
 #include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
@@ -6,7 +6,7 @@
 
 static const char *why_not(const struct ps_role *p)
 {
-    if (p->scaling.is_asked) return "it is about to be moved already";
+    if (p->scaling.is_asked) return "it is being resized already";
     if (p->is_stopping) return "it is to end";
     if (p->phase != SERVING) return "it has not begun to train, or begins again";
     return ps_chief_is_here(p) ? NULL : "its chief is not here";
@@ -45,10 +45,10 @@ void ps_watch_scaling(struct ps_role *p, struct outbox *out)
     const struct scaling *s = &p->scaling;
     const bool is_same = s->generation == p->config.generation && s->term == p->term;
     if (is_same && ps_chief_is_here(p)) return;
-    answer(p, EXIT_LOST_PEER, "the chief was lost, or all began again, before the move", out);
+    answer(p, EXIT_LOST_PEER, "the chief was lost, or all began again, before the resize", out);
 }
 
-/* ---- moving ---- */
+/* ---- resizing ---- */
 
 bool ps_has_resized(const struct ps_role *p)
 {
@@ -66,7 +66,7 @@ void ps_tell_resize(struct ps_role *p, int worker, struct outbox *out)
 void ps_resize(struct ps_role *p, const struct membership *membership, uint64_t step,
                struct outbox *out)
 {
-    if (p->phase == ENDED || membership->moves <= p->options.membership.moves) return;
+    if (p->phase == ENDED || membership->resizes <= p->options.membership.resizes) return;
     ps_take_back(p, out);
     ps_set_phase(p, ENDED);
     p->resizes_to = *membership;

@@ -1,7 +1,7 @@
 /* ps_role_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
  * ps_role.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are
- * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: moves;
+ * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: resizes;
  * ps_cover.c: which rows are in the values; ps_wait.c: who leads, who is waited for, and how long;
  * ps_states.c: which state follows which, and which go together.
  */
@@ -148,7 +148,7 @@ struct ps_role {
     int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
     int verdict_code;
     char verdict_text[ACTION_TEXT_MAX];
-    struct membership resizes_to; /* ENDED by a move; of no tasks: otherwise */
+    struct membership resizes_to; /* ENDED by a resize; of no tasks: otherwise */
     uint64_t resizes_at;          /* the step of the checkpoint */
     struct scaling scaling;
     struct snapshot snapshot;

@@ -1,4 +1,4 @@
-/* worker_role.c - the chief moves the job to another membership (worker_role.h, "Moving"). */
+/* worker_resize.c - the chief resizes the job to another membership (worker_role.h, "Resizing"). */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
@@ -28,7 +28,7 @@ static const char *why_not(const struct worker_role *w, const struct membership 
 {
     const int *now = w->options.membership.count;
     if (w->scale_refusal) return w->scale_refusal;
-    if (w->saving.moves) return "it is about to be moved already";
+    if (w->saving.resizes) return "it is being resized already";
     if (wanted->count[JOB_PS] == now[JOB_PS] && wanted->count[JOB_WORKER] == now[JOB_WORKER])
         return "there are so many already";
     return NULL;
@@ -50,7 +50,7 @@ void worker_scale(struct worker_role *w, const struct message *m, struct outbox 
         refuse(w, m->generation, EXIT_INPUT, why, out);
         return;
     }
-    wanted.moves = w->options.membership.moves + 1;
+    wanted.resizes = w->options.membership.resizes + 1;
     w->resizing = (struct resizing){true, wanted, m->generation, w->patience.now_ms};
     worker_watch_resize(w, out);
 }
@@ -65,7 +65,7 @@ void worker_resize_failed(struct worker_role *w, const char *why, struct outbox 
     char text[ACTION_TEXT_MAX];
     if (!w->resizing.is_asked) return;
     worker_forget_resize(w);
-    snprintf(text, sizeof text, "no checkpoint could be made to move with: %.200s", why);
+    snprintf(text, sizeof text, "no checkpoint could be made to resize with: %.200s", why);
     refuse(w, w->resizing.generation, EXIT_FAILED, text, out);
 }
 
@@ -73,7 +73,7 @@ void worker_resize_failed(struct worker_role *w, const char *why, struct outbox 
 void worker_watch_resize(struct worker_role *w, struct outbox *out)
 {
     struct resizing *m = &w->resizing;
-    if (!m->is_asked || w->saving.moves) return;
+    if (!m->is_asked || w->saving.resizes) return;
     const bool has_joined = w->phase >= JOINING;
     const bool is_old = has_joined && m->generation != w->generation;
     if (is_old || !is_to_lead(w)) {
@@ -113,6 +113,6 @@ bool worker_resize(struct worker_role *w, struct outbox *out)
 void worker_resized(struct worker_role *w, const struct membership *membership, uint64_t step,
                     struct outbox *out)
 {
-    if (w->phase == ENDED || membership->moves <= w->options.membership.moves) return;
+    if (w->phase == ENDED || membership->resizes <= w->options.membership.resizes) return;
     end(w, membership, step, out);
 }

@@ -450,7 +450,7 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
     }
 }
 
-static void move(struct worker_role *w, const struct message *m, struct outbox *out)
+static void resize(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct membership membership;
     if (membership_unpack(m, &membership)) worker_resized(w, &membership, m->step, out);
@@ -491,7 +491,7 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
     else if (m->type == MESSAGE_STOP)
         stop_message(w, ps, m, out);
     else if (m->type == MESSAGE_RESIZE)
-        move(w, m, out);
+        resize(w, m, out);
     else if (m->type == MESSAGE_SCALE && ps == 0)
         worker_scale(w, m, out);
     else if (m->type == MESSAGE_LEAVE && ps == 0)

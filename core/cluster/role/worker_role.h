@@ -34,7 +34,7 @@
  * checkpoint and nothing else. After the last one all ps are asked for their final values once
  * more: a worker that has come back since may have changed them, and then it is made again.
  *
- * Moving (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
+ * Resizing (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then RESIZE to every ps. Where it fails, RESUME, and the job
  * goes on.
  */

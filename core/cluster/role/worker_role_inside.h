@@ -2,8 +2,8 @@
  * other.
  *
  * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
- * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and moves;
- * worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
+ * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and resizes the
+ * job; worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
  * together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
@@ -93,7 +93,7 @@ struct saving {
     enum save_phase phase;
     uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
     bool is_last;                                    /* of the final values */
-    bool moves;                                      /* the job is to move when it is there */
+    bool resizes;                                    /* the job is to be resized when it is there */
     bool is_refused;                                 /* by a ps that could not make its snapshot */
     int refusals;                                    /* of last ones */
     uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
@@ -105,7 +105,7 @@ struct saving {
     uint32_t number_bytes;
 };
 
-/* Chief: to which membership it was asked to move the job, in which generation. */
+/* Chief: to which membership it was asked to resize the job, in which generation. */
 struct resizing {
     bool is_asked;
     struct membership membership;
@@ -234,7 +234,7 @@ void worker_conclude(struct worker_role *, struct outbox *);
 
 /* worker_resize.c */
 void worker_scale(struct worker_role *, const struct message *, struct outbox *);
-/* The checkpoint is there: the job moves; false: it goes on, as it is to end meanwhile. */
+/* The checkpoint is there: the job is resized; false: it goes on, as it is to end meanwhile. */
 bool worker_resize(struct worker_role *, struct outbox *);
 void worker_resize_failed(struct worker_role *, const char *why, struct outbox *);
 void worker_forget_resize(struct worker_role *);

@@ -56,7 +56,7 @@ static void begin(struct worker_role *w, bool is_last, struct outbox *out)
 {
     struct saving *s = &w->saving;
     s->is_last = is_last;
-    s->moves = false;
+    s->resizes = false;
     s->is_refused = false;
     s->shards = choose_savers(w);
     worker_set_save(w, SAVE_FIRST);
@@ -85,7 +85,7 @@ bool worker_save_to_resize(struct worker_role *w, struct outbox *out)
 {
     if (!can_save(w)) return false;
     begin(w, false, out);
-    w->saving.moves = true;
+    w->saving.resizes = true;
     return true;
 }
 
@@ -207,15 +207,15 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
 {
     struct saving *s = &w->saving;
     if (s->phase == SAVE_IDLE) return;
-    const bool is_begun = s->phase != SAVE_FIRST, moves = s->moves;
-    s->moves = false;
+    const bool is_begun = s->phase != SAVE_FIRST, resizes = s->resizes;
+    s->resizes = false;
     worker_set_save(w, SAVE_IDLE);
     resume(w, out);
     const char *kept = outbox_text(out, why);
     const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
     outbox_add_abandon(out, abandon);
     forget_shards(w);
-    if (moves) worker_resize_failed(w, kept, out);
+    if (resizes) worker_resize_failed(w, kept, out);
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
         conclude_without(w, kept, out);
@@ -287,7 +287,7 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
     server_set_shard(s, SHARD_COPIED);
     s->snapshot_version = m->version;
     if (!all_shards(w, SHARD_COPIED)) return;
-    worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.moves ? RESUME_STAY : RESUME_GO;
+    worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.resizes ? RESUME_STAY : RESUME_GO;
 }
 
 void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -317,10 +317,10 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     w->saving.saved_step = w->saving.step;
     for (int ps = 0; ps < w->options.ps_count; ps++)
         w->servers[ps].saved_version = w->servers[ps].snapshot_version;
-    const bool moves = w->saving.moves;
-    w->saving.moves = false;
-    if (moves && worker_resize(w, out)) return;
-    if (moves) resume(w, out);
+    const bool resizes = w->saving.resizes;
+    w->saving.resizes = false;
+    if (resizes && worker_resize(w, out)) return;
+    if (resizes) resume(w, out);
     forget_shards(w);
     worker_watch_resize(w, out); /* which is told why nothing comes of it */
     if (w->phase == SAVING_LAST)

@@ -30,7 +30,8 @@ uint64_t greeting_draw_incarnation(void)
     return drawn ? drawn : 1;
 }
 
-/* Tasks that find each other by a name may move. "" where a port is open, which others may know. */
+/* Tasks that find each other by a name may be elsewhere later. "" where a port is open, which
+ * others may know. */
 static void digest_hosts(const struct cluster_spec *cluster, enum job job, char ret[17])
 {
     const struct strings *hosts = &cluster->hosts[job];
@@ -61,8 +62,8 @@ static json_t *hosts_json(const struct cluster_spec *cluster, enum job job, bool
 static json_t *membership_json(const struct cluster_spec *cluster)
 {
     const struct membership r = cluster_membership(cluster);
-    return json_pack("{sI si si}", "moves", (json_int_t)r.moves, "ps", r.count[JOB_PS], "workers",
-                     r.count[JOB_WORKER]);
+    return json_pack("{sI si si}", "resizes", (json_int_t)r.resizes, "ps", r.count[JOB_PS],
+                     "workers", r.count[JOB_WORKER]);
 }
 
 /* Of a worker that reads for itself. */
@@ -210,22 +211,23 @@ static err read_texts(json_t *json, struct greeting *ret)
 static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
                            struct membership *ret)
 {
-    json_int_t moves = 0;
+    json_int_t resizes = 0;
     int ps = (int)count_hosts(ps_hosts), workers = (int)count_hosts(worker_hosts);
-    json_unpack(json, "{s?{s?I s?i s?i}}", "membership", "moves", &moves, "ps", &ps, "workers",
+    json_unpack(json, "{s?{s?I s?i s?i}}", "membership", "resizes", &resizes, "ps", &ps, "workers",
                 &workers);
-    if (moves < 0 || ps < 1 || workers < 1) return fail(ERR_PROTOCOL, "a membership that is none");
-    *ret = (struct membership){(uint64_t)moves, {ps, workers}};
+    if (resizes < 0 || ps < 1 || workers < 1)
+        return fail(ERR_PROTOCOL, "a membership that is none");
+    *ret = (struct membership){(uint64_t)resizes, {ps, workers}};
     return OK;
 }
 
-/* Of as many moves it must be the same. */
+/* Of as many resizes it must be the same. */
 static err compare_memberships(const struct task *t, const char *name,
                                const struct membership *theirs)
 {
     char said[MEMBERSHIP_TEXT_MAX], here[MEMBERSHIP_TEXT_MAX];
     const struct membership mine = cluster_membership(t->options.cluster);
-    if (mine.moves != theirs->moves || membership_is_same(&mine, theirs)) return OK;
+    if (mine.resizes != theirs->resizes || membership_is_same(&mine, theirs)) return OK;
     return fail(ERR_INPUT, "--ps or --workers differ: %s has %s, this task has %s", name,
                 membership_text(theirs, said), membership_text(&mine, here));
 }
@@ -255,7 +257,7 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
         ret->membership.count[JOB_WORKER] > cluster_room(cluster, JOB_WORKER))
         return fail(ERR_PROTOCOL, "%s is of a membership that has no room", name);
     TRY(compare_memberships(t, name, &ret->membership));
-    if (ret->membership.moves == cluster->moves && index >= t->peer_count)
+    if (ret->membership.resizes == cluster->resizes && index >= t->peer_count)
         return fail(ERR_INPUT, "%s does not take part: there are %d", name, t->peer_count);
     return read_texts(json, ret);
 }

@@ -33,7 +33,7 @@ struct greeting {
 err greeting_send(const struct task *, struct link *, enum message_type, const char *shm_name);
 
 /* Reads a greeting and holds it against this task; where its membership is another one, of another
- * number of moves, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not
+ * number of resizes, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not
  * belong here, the text says what differs. */
 err greeting_read(const struct task *, const struct message *, struct greeting *ret);
 

@@ -215,7 +215,7 @@ static err make_room(struct runner_ps *p, const struct greeting *g)
 }
 
 /* One that is of a later membership has had a RESIZE that this ps has not, as it was away: the
- * chief says it to all that are there, and no job moves without a checkpoint. */
+ * chief says it to all that are there, and no job is resized without a checkpoint. */
 static err check_later(const struct runner_ps *p, const struct greeting *g)
 {
     char name[TASK_NAME_MAX];
@@ -223,11 +223,12 @@ static err check_later(const struct runner_ps *p, const struct greeting *g)
     task_name(g->job, g->task, name);
     TRY(greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec));
     if (p->share && !p->share->setup.directory)
-        return fail(ERR_INPUT, "%s says that the job has moved, which has no checkpoint_dir", name);
+        return fail(ERR_INPUT, "%s says that the job was resized, which has no checkpoint_dir",
+                    name);
     const int chief = ps_role_chief(t->role);
     if (ps_role_obeys(t->role, chief))
         return fail(ERR_PEER,
-                    "%s says that the job has moved, of which worker/%d, the chief, knows "
+                    "%s says that the job was resized, of which worker/%d, the chief, knows "
                     "nothing",
                     name, chief);
     return g->task < t->peer_count ? check_room(p, g) : OK;
@@ -245,10 +246,10 @@ static void bring_together(struct connection *connection, const struct membershi
                               .task = (uint32_t)t->index,
                               .body = numbers,
                               .body_bytes = sizeof numbers};
-    if (theirs->moves < mine.moves && link_send(connection->link, &m))
+    if (theirs->resizes < mine.resizes && link_send(connection->link, &m))
         log_line(LOG_DEBUG, "%s", error_text());
     connection_hang_up(connection);
-    if (theirs->moves > mine.moves) task_resize(t, theirs);
+    if (theirs->resizes > mine.resizes) task_resize(t, theirs);
 }
 
 static err greet_worker(struct connection *connection, const struct message *m)
@@ -256,9 +257,9 @@ static err greet_worker(struct connection *connection, const struct message *m)
     struct runner_ps *p = connection->ps;
     struct greeting g;
     TRY(greeting_read(&p->task, m, &g));
-    const uint64_t moves = p->task.options.cluster->moves;
-    if (g.membership.moves > moves) TRY(check_later(p, &g));
-    if (g.membership.moves != moves) {
+    const uint64_t resizes = p->task.options.cluster->resizes;
+    if (g.membership.resizes > resizes) TRY(check_later(p, &g));
+    if (g.membership.resizes != resizes) {
         bring_together(connection, &g.membership);
         return OK;
     }

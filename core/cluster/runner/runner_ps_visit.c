@@ -173,7 +173,7 @@ static void show(struct runner_ps *p)
     visits_changed(p->visits, ps_role_step(p->task.role));
 }
 
-/* After a move they find their ps again. */
+/* After a resize they find their ps again. */
 static void tell_verdict(struct runner_ps *p)
 {
     p->has_told = true;

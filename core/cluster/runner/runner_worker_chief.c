@@ -571,12 +571,12 @@ static err open_warm_start(struct runner_worker *w)
 
 /* ---- the choice ---- */
 
-/* Of a job that has moved. */
+/* Of a job that was resized. */
 static void note_mean(const struct runner_worker *w)
 {
     const struct spec *spec = w->options.spec;
     const long long gradients = spec_replicas(spec, workers_of(w));
-    if (!w->options.task.cluster->moves || spec->train.mode != MODE_SYNC) return;
+    if (!w->options.task.cluster->resizes || spec->train.mode != MODE_SYNC) return;
     log_line(LOG_INFO, "from here on a step is the mean of %lld gradient%s of %d worker%s",
              gradients, gradients == 1 ? "" : "s", workers_of(w), workers_of(w) == 1 ? "" : "s");
 }

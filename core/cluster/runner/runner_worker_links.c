@@ -132,7 +132,7 @@ static void welcome(struct attempt *attempt, const struct message *m)
     struct runner_worker *w = attempt->worker;
     struct greeting g;
     err e = greeting_read(&w->task, m, &g);
-    if (!e && g.membership.moves > w->options.task.cluster->moves) {
+    if (!e && g.membership.resizes > w->options.task.cluster->resizes) {
         task_resize(&w->task, &g.membership);
         return;
     }

@@ -1,5 +1,5 @@
-/* runner_worker.c - what the chief must know of another membership before it has the job moved to
- * it. */
+/* runner_worker_resize.c - what the chief must know of another membership before it resizes the job
+ * to it. */
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/train/session/rows.h"
 
@@ -33,7 +33,8 @@ static err check(const struct runner_worker *w, const struct membership *wanted)
     const struct spec *spec = w->options.spec;
     struct cluster_spec tried = *w->options.task.cluster;
     if (!spec->train.checkpoint_dir)
-        return fail(ERR_INPUT, "a job moves by a checkpoint: it needs a train.checkpoint_dir");
+        return fail(ERR_INPUT,
+                    "a job is resized through a checkpoint: it needs a train.checkpoint_dir");
     if (spec_is_in_graph(spec))
         return fail(ERR_INPUT, "with \"replication\": \"in_graph\" a job has its tasks for good");
     if (!w->session.train_data->rows && !spec_hands_out(spec))

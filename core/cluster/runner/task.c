@@ -233,12 +233,12 @@ static void end_task(struct task *t, const struct action_end *a)
     snprintf(t->text, sizeof t->text, "%s", a->text);
 }
 
-static void move_task(struct task *t, const struct action_resize *a)
+static void resize_task(struct task *t, const struct action_resize *a)
 {
     char text[MEMBERSHIP_TEXT_MAX];
     end_task(t, &(struct action_end){.code = EXIT_DONE, .text = ""});
     t->resizes_to = a->membership;
-    log_line(LOG_INFO, "moves to %s at step %llu", membership_text(&a->membership, text),
+    log_line(LOG_INFO, "resized to %s at step %llu", membership_text(&a->membership, text),
              (unsigned long long)a->step);
 }
 
@@ -260,7 +260,7 @@ static void carry_out(struct task *t, const struct action *a)
         break;
     case ACTION_RESIZE:
         t->ops->act(t, a);
-        move_task(t, &a->resize);
+        resize_task(t, &a->resize);
         break;
     default:
         t->ops->act(t, a);

@@ -104,7 +104,7 @@ struct task {
     struct log_budget lines;   /* whatever else roles tell of them */
     bool has_ended, has_left;
     bool ends_alone;              /* has_ended, and the others are not told */
-    struct membership resizes_to; /* has_ended: by a move; of no tasks: otherwise */
+    struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
 };

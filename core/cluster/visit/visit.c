@@ -202,7 +202,7 @@ static void scale(struct visits *v, int visitor)
     const char *why = "ps/0 is to be asked for that";
     if (o->scale) why = o->scale(o->context, v->visitors[visitor].ask.count);
     if (why)
-        answer_error(v, visitor, fail(ERR_PEER, "the job is not moved: %s", why));
+        answer_error(v, visitor, fail(ERR_PEER, "the job is not resized: %s", why));
     else
         wait_on(v, visitor);
 }
@@ -217,7 +217,7 @@ void visits_scaled(struct visits *v, const struct membership *r, uint64_t step)
     for (int i = 0; i < VISITORS_MAX; i++)
         if (waits_for_scale(&v->visitors[i]))
             visits_answer(v, i,
-                          json_pack("{sI si si sI}", "moves", (json_int_t)r->moves, "ps",
+                          json_pack("{sI si si sI}", "resizes", (json_int_t)r->resizes, "ps",
                                     r->count[JOB_PS], "workers", r->count[JOB_WORKER], "step",
                                     (json_int_t)step));
 }
@@ -228,7 +228,7 @@ void visits_refuse_scale(struct visits *v, int code, const char *why)
         if (waits_for_scale(&v->visitors[i]))
             visits_answer(v, i,
                           json_pack("{so si}", "error",
-                                    json_sprintf("the job is not moved: %s", why), "code", code));
+                                    json_sprintf("the job is not resized: %s", why), "code", code));
 }
 
 /* ---- all that is asked ---- */

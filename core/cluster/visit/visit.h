@@ -20,8 +20,8 @@
  *                                                               those rows of it that are here
  *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was
  * all; shape [1, 16] and "grows": true
- *     {"moves": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job moves, at that
- * step
+ *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job is resized, at
+ * that step
  *
  * The rows of a table that grows are named by ids; its shape, and its parts, are those of what was
  * asked for: "shape": [2, 16], "first_row": 0, "rows": 2, and a part for each id.
@@ -97,7 +97,7 @@ void visits_changed(struct visits *, uint64_t step);
  */
 bool visits_work(struct visits *, uint64_t now_ms);
 void visits_tick(struct visits *, uint64_t now_ms);
-/* To those who asked for it: the job moves; or it does not. */
+/* To those who asked for it: the job is resized; or it does not. */
 void visits_scaled(struct visits *, const struct membership *, uint64_t step);
 void visits_refuse_scale(struct visits *, int code, const char *why);
 void visits_end(struct visits *); /* the job ends: whoever still waits is told so */

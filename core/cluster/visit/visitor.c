@@ -93,7 +93,7 @@ static void on_opened(void *context, struct link *link)
 
 static void take_membership(struct visitor *v, const struct membership *membership)
 {
-    if (v->membership.count[JOB_PS] && membership->moves < v->membership.moves) return;
+    if (v->membership.count[JOB_PS] && membership->resizes < v->membership.resizes) return;
     v->membership = *membership;
     v->active = v->count < membership->count[JOB_PS] ? v->count : membership->count[JOB_PS];
 }

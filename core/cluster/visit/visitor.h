@@ -32,7 +32,7 @@ void visitor_close(struct visitor *); /* NULL is fine */
 void visitor_poll(struct visitor *, int timeout_ms);
 
 int visitor_ps_count(const struct visitor *); /* that take part, as far as is known */
-/* The latest that a ps has said; of no tasks: none has. It says so anew after each move. */
+/* The latest that a ps has said; of no tasks: none has. It says so again after each resize. */
 struct membership visitor_membership(const struct visitor *);
 bool visitor_is_up(const struct visitor *, int ps);
 const char *visitor_trouble(const struct visitor *, int ps); /* why it is not; never "" */

@@ -109,12 +109,12 @@ static err check_greeting(const struct feeder *f, const struct message *m, struc
                     f->task.peer_count);
     if (ret->task == f->task.index)
         return fail(ERR_INPUT, "worker/%d reads the data itself", ret->task);
-    if (ret->membership.moves != f->task.options.cluster->moves)
+    if (ret->membership.resizes != f->task.options.cluster->resizes)
         return fail(ERR_PEER,
-                    "worker/%d is of a job that has moved %llu times, this task of one that "
+                    "worker/%d is of a job that was resized %llu times, this task of one that "
                     "has %llu times",
-                    ret->task, (unsigned long long)ret->membership.moves,
-                    (unsigned long long)f->task.options.cluster->moves);
+                    ret->task, (unsigned long long)ret->membership.resizes,
+                    (unsigned long long)f->task.options.cluster->resizes);
     return OK;
 }
 

@@ -181,6 +181,72 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     stage_close(&s);
 }
 
+/* ---- a guest in the place of a worker that is gone ---- */
+
+enum { GUEST = 2 };
+
+static struct actor *ps_of(struct stage *s)
+{
+    return &s->ps[0];
+}
+
+static void guest_goes(struct stage *s)
+{
+    struct actor *ps = ps_of(s);
+    ps->role->ops->peer_lost(ps->role, JOB_WORKER, GUEST, "the guest goes", &ps->outbox);
+    stage_flush(s);
+}
+
+static void guest_comes(struct stage *s, uint64_t incarnation)
+{
+    struct actor *ps = ps_of(s);
+    ps->role->ops->peer_up(ps->role, JOB_WORKER, GUEST, incarnation, &ps->outbox);
+    stage_flush(s);
+}
+
+/* Nothing of it is a breach, and none of it brings anything. */
+static void guest_says_something(struct stage *s, uint64_t kinds)
+{
+    const struct message said[] = {
+        {.type = MESSAGE_JOIN},
+        {.type = MESSAGE_JOIN, .code = (uint32_t)stage_draw(s, JOIN_COMPLETES + 1)},
+        {.type = MESSAGE_LEADS, .code = LEADS_HEARD},
+        {.type = MESSAGE_FINISHED, .code = FINISHED_UNUSED},
+    };
+    struct message m = said[stage_draw(s, kinds)];
+    m.job = JOB_WORKER;
+    m.task = GUEST;
+    m.generation = worker_role_generation(s->workers[0].role);
+    stage_lie(s, ps_of(s), GUEST, &m);
+}
+
+static void whoever_comes_and_goes_a_step_is_waited_for_only_so_long(void **state)
+{
+    enum { ACTS = 200, PAUSE_MS = STAGE_LIMIT_MS / 8, MOST_MS = 2 * STAGE_LIMIT_MS + PAUSE_MS };
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o =
+            seed % 2 ? sync_options(1, 3, 1000, seed) : async_options(1, 3, 20, seed);
+        const uint64_t kinds = 1 + seed / 2 % 4; /* the last one says that it brings no more */
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 3);
+        stage_kill(&s, &s.workers[GUEST]);
+        uint64_t step = 0, since_us = 0;
+        for (int i = 0; i < ACTS && !ps_of(&s)->has_ended; i++) {
+            stage_run(&s, (int)stage_draw(&s, 50));
+            if (ps_role_step(ps_of(&s)->role) != step) since_us = s.world.now_us;
+            step = ps_role_step(ps_of(&s)->role);
+            assert_true(s.world.now_us - since_us <= (uint64_t)MOST_MS * 1000);
+            guest_comes(&s, 1000 + stage_draw(&s, 2));
+            for (uint64_t n = stage_draw(&s, 4); n > 0; n--) guest_says_something(&s, kinds);
+            if (stage_draw(&s, 3)) stage_pass_time(&s, stage_draw(&s, PAUSE_MS));
+            guest_goes(&s);
+        }
+        if (kinds < 4) assert_non_null(strstr(ps_of(&s)->text, "for worker/2 at step"));
+        stage_close(&s);
+    }
+}
+
 static void what_is_broken_here_ends_the_job_at_once(void **state)
 {
     const struct stage_options o = async_options(2, 3, 1000, 9);
@@ -243,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_failed_step_is_the_verdict_of_all_with_the_name_of_its_worker),
         cmocka_unit_test(
             a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit),
+        cmocka_unit_test(whoever_comes_and_goes_a_step_is_waited_for_only_so_long),
         cmocka_unit_test(what_is_broken_here_ends_the_job_at_once),
         cmocka_unit_test(ledgers_travel_and_what_is_not_so_many_of_them_is_refused),
         cmocka_unit_test(ledgers_have_the_byte_order_of_the_wire),

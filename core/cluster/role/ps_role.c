@@ -458,7 +458,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     m->has_pushed = m->has_pushed && m->incarnation == incarnation;
     m->has_spoken = m->has_spoken && m->incarnation == incarnation;
     m->incarnation = incarnation;
-    patience_renew(&p->patience);
+    ps_renew_wait(p, worker);
     if (worker == ps_chief(p)) ps_renew_lease(p, 0);
     ps_say_term(p, worker, out);
     ps_say_state(p, worker, out);

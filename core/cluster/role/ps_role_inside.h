@@ -85,6 +85,7 @@ struct member {
     struct ledger ledger;
     struct ledger before; /* PUSH_WAITS: the ledger without that push */
     uint64_t joins;       /* since its last push came */
+    bool has_renewed;     /* the wait for this step (ps_renew_wait) */
 
     struct ahead ahead;
     bool is_in_advance; /* its gradient is in what has advanced */
@@ -196,6 +197,7 @@ void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
 void ps_answer_waiting(struct ps_role *, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
+void ps_begin_step(struct ps_role *); /* the last one is over */
 void ps_return_ticket(struct ps_role *, int worker);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
 
@@ -266,6 +268,9 @@ void ps_say_term(struct ps_role *, int worker, struct outbox *);
 void ps_heard_term(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_renew_lease(struct ps_role *, uint64_t for_ms); /* of limits.chief_ms at least */
 void ps_watch(struct ps_role *, struct outbox *);
+/* The worker has come, brought something or gone: whoever is missing is waited for anew. Once in a
+ * step for each worker, so that a wait ends whoever comes and goes. */
+void ps_renew_wait(struct ps_role *, int worker);
 void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
 void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_report(const struct role *, struct outbox *);

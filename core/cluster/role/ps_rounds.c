@@ -298,12 +298,19 @@ static bool is_round_void(const struct ps_role *p)
     return false;
 }
 
+void ps_begin_step(struct ps_role *p)
+{
+    p->step++;
+    for (int w = 0; w < p->options.workers; w++) p->members[w].has_renewed = false;
+    patience_renew(&p->patience);
+}
+
 static void skip_round(struct ps_role *p, struct outbox *out)
 {
     outbox_log(out, "step %llu changes nothing here: the gradients were lost with a worker",
                (unsigned long long)p->step + 1);
     ps_take_back(p, out);
-    p->step++;
+    ps_begin_step(p);
     ps_begin_sum(p);
     begin_round(p);
     ps_answer_waiting(p, out);
@@ -317,7 +324,7 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     p->applying_count += count;
     ps_keep_advance(p, applying, count, out);
     outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
-    p->step++;
+    ps_begin_step(p);
     p->counters.applied++;
     ps_begin_sum(p);
     for (int i = 0; i < count; i++) {
@@ -418,7 +425,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     ps_take_batch(p, worker, false);
     p->applying[0] = worker;
     outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, p->step});
-    p->step++;
+    ps_begin_step(p);
     p->counters.applied++;
     ps_cover(p, worker, out);
     if (ps_is_holding(p, worker))
@@ -466,7 +473,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
     member->is_told = member->makes_good = false;
-    patience_renew(&p->patience);
+    ps_renew_wait(p, worker);
     if (p->config.is_sync) {
         member->holds_ticket = false;
         push_sync(p, worker, m, &before, out);
@@ -489,7 +496,7 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     member_set_standing(m, FINISHED);
     m->holds_ticket = m->wants_values = false;
     ps_forget_ahead(p, worker, out); /* what came ahead is of no push */
-    patience_renew(&p->patience);
+    ps_renew_wait(p, worker);
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;
     return_lost_tickets(p);

@@ -167,7 +167,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
         return;
     }
     member_set_standing(m, EVICTED);
-    patience_renew(&p->patience);
+    ps_renew_wait(p, worker);
     int left = counted_on(p);
     if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
         char text[ACTION_TEXT_MAX];
@@ -269,7 +269,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
     p->applying_count = 0;
     member_set_standing(m, EVICTED);
-    patience_renew(&p->patience);
+    ps_renew_wait(p, worker);
     go_on_without(p, worker, out);
 }
 
@@ -311,6 +311,13 @@ static void watch_chief(struct ps_role *p, struct outbox *out)
 }
 
 /* ---- somebody is here and waits for somebody else ---- */
+
+void ps_renew_wait(struct ps_role *p, int worker)
+{
+    struct member *m = &p->members[worker];
+    if (!m->has_renewed) patience_renew(&p->patience);
+    m->has_renewed = true;
+}
 
 static bool is_done(const struct member *m)
 {

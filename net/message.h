@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 13,
+    PROTOCOL_VERSION = 14,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264

@@ -43,7 +43,7 @@ TAIL = 3  # lines of a test that failed
 AREAS = {
     "roles": (("core/cluster/role/*.c",),
               ("roles", "cluster", "simulate", "visit", "kill")),
-    "tasks": (("core/cluster/task/*.c", "core/cluster/task/trace/*.c", "core/cluster/description/*.c"),
+    "tasks": (("core/cluster/runner/*.c", "core/cluster/runner/trace/*.c", "core/cluster/description/*.c"),
               ("cluster", "visit", "profiler", "life", "kill")),
     "checkpoints": (("core/train/checkpoint/*.c", "core/train/checkpoint/bundle/*.c"), ("checkpoint", "tools", "life", "kill")),
     "data": (("core/data/*.c", "core/data/formats/*.c"), ("data", "train", "cmd", "cluster")),

@@ -46,8 +46,8 @@ class Law(unittest.TestCase):
                            ("core/train", "core/data/data.h"), ("core/ops", "core/ops/pool.h"),
                            ("core/cluster/role", "net/message.h"), ("cmd", "net/transport.h"),
                            ("core/cluster/role", "core/cluster/role/role.h"),
-                           ("core/cluster/task", "core/cluster/role/role.h"),
-                           ("core/cluster/task", "net/loop.h"),
+                           ("core/cluster/runner", "core/cluster/role/role.h"),
+                           ("core/cluster/runner", "net/loop.h"),
                            ("tests/net", "core/cluster/role/role.h")):
             self.assert_holds(f"{room}/a.c", f'#include "{name}"\n')
 
@@ -75,7 +75,7 @@ class Law(unittest.TestCase):
 
     def test_libraries_have_one_place(self):
         for place, elsewhere, header in (("net/a.c", "cmd/a.c", "sys/socket.h"),
-                                         ("net/a.c", "core/cluster/task/a.c", "sys/epoll.h"),
+                                         ("net/a.c", "core/cluster/runner/a.c", "sys/epoll.h"),
                                          ("kernels/cpu/a.c", "kernels/a.c", "cblas.h"),
                                          ("kernels/cpu/a.c", "core/ops/a.c", "oneapi/dnnl/dnnl.h"),
                                          ("kernels/cuda/a.cu", "kernels/a.c", "cuda_runtime.h"),

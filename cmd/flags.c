@@ -1,6 +1,6 @@
 /* flags.c - the flags of `dtrain [flags] SPEC.json`. */
-#include "cmd/run/best_checkpoints.h"
 #include "cmd/cmd.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };
 

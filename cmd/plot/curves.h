@@ -31,6 +31,7 @@ struct curves {
     const char *runs[CURVE_RUNS_MAX];
     int run_count, panel_count;
     struct panel *panels[PANELS_MAX];
+    const char *folder; /* put in front of names that are read: "eval/"; NULL: nothing */
 };
 
 /* A number of the newest run. Not kept: what is not finite, and names that nobody wants. ERR_INPUT:

@@ -76,7 +76,9 @@ static err add_value(struct curves *c, double step, struct view value)
             is_number = true;
         }
     }
-    return is_number && *tag ? curves_add(c, tag, step, number) : OK;
+    if (!is_number || !*tag) return OK;
+    return curves_add(c, c->folder ? arena_format(&c->arena, "%s%s", c->folder, tag) : tag, step,
+                      number);
 }
 
 static err add_summary(struct curves *c, double step, struct view summary)
@@ -181,6 +183,19 @@ static err read_folder(struct curves *c, const char *path)
     return e;
 }
 
+/* Evaluations of the run, or of an evaluator beside it, have a folder of their own there. */
+static err read_run(struct curves *c, const char *path)
+{
+    const char *folder = arena_format(&c->arena, "%s/eval", path);
+    struct stat status;
+    TRY(read_folder(c, path));
+    if (stat(folder, &status) || !S_ISDIR(status.st_mode)) return OK;
+    c->folder = "eval/";
+    const err e = read_folder(c, folder);
+    c->folder = NULL;
+    return e;
+}
+
 static bool has_points(const struct curves *c, int run)
 {
     for (int i = 0; i < c->panel_count; i++)
@@ -195,7 +210,7 @@ err curves_read(struct curves *c, const char *path)
         return fail(ERR_INPUT, "more than %d runs", (int)CURVE_RUNS_MAX);
     if (stat(path, &status)) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
     c->runs[c->run_count++] = path;
-    TRY(S_ISDIR(status.st_mode) ? read_folder(c, path) : read_file(c, path));
+    TRY(S_ISDIR(status.st_mode) ? read_run(c, path) : read_file(c, path));
     if (has_points(c, c->run_count - 1)) return OK;
     return fail(
         ERR_INPUT,

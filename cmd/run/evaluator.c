@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/run/best_checkpoints.h"
 #include "cmd/run/evaluated_checkpoints.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/cluster/visit/visitor.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/hooks/values.h"
 #include "core/train/session/session.h"
 #include "core/train/summary/events.h"
@@ -78,7 +78,7 @@ static err keep_best(struct evaluator *v, struct bundle *bundle,
                      const struct best_checkpoint *entry)
 {
     if (!v->best.keep) return OK;
-    TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), bundle_shards(bundle), entry));
+    TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), entry));
     return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint_dir, v->best.folder)
                          : OK;
 }
@@ -280,6 +280,9 @@ static err open_session(struct evaluator *v)
     if (!run->spec.train.checkpoint_dir)
         return fail(ERR_INPUT, "an evaluator needs train.checkpoint_dir");
     if (!run->spec.data.eval.format.kind) return fail(ERR_INPUT, "an evaluator needs data.eval");
+    if (run->flags.keep_best && run->spec.train.keep_best)
+        return fail(ERR_INPUT, "--keep_best: the run itself keeps the best (train.keep_best); use "
+                               "one of the two");
     TRY(session_open(&options, &v->session));
     TRY(find_metric(v));
     return open_files(v);

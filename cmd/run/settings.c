@@ -76,7 +76,10 @@ static err check_flag(const struct field *flag, enum run_kind kind, bool is_by_s
 {
     if (!flag->takers || flag->takers & kind) return OK;
     if (flag->takers == RUN_EVALUATOR)
-        return fail(ERR_INPUT, "--%s goes with --job_name=evaluator only", flag->name);
+        return fail(ERR_INPUT,
+                    "--%s goes with --job_name=evaluator only; a run itself keeps the best by "
+                    "train.keep_best and train.best_metric of the spec",
+                    flag->name);
     if (kind == RUN_LAUNCHER)
         return fail(ERR_INPUT, "%s: --%s does not go with %s",
                     is_by_ssh ? "--ssh starts tasks of its own"
@@ -111,6 +114,9 @@ static err check_saving(const struct run *run)
     const struct train_spec *train = &run->spec.train;
     const bool saves = run_kind(run) & (RUN_ALONE | RUN_LAUNCHER | RUN_CHIEF);
     if (train->checkpoint_dir || !saves) return OK; /* others need not know the folder */
+    if (train->keep_best)
+        return fail(ERR_INPUT, "train.%s: needs train.checkpoint_dir",
+                    train->restore_best ? "restore_best" : "keep_best");
     const bool is_by_steps = train->save_checkpoint_steps > 0;
     const bool is_by_time =
         train->save_checkpoint_secs > 0 && is_given(&run->spec, "save_checkpoint_secs");

@@ -76,6 +76,65 @@ static void what_is_published_is_the_newest_and_the_state_file_names_it(void **s
     checkpoints_close(c);
 }
 
+/* One shard with a variable, and what counts how far the run is. */
+static void publish_counted(struct checkpoints *c, int64_t step, double now_s,
+                            char ret_prefix[CHECKPOINT_PATH_MAX])
+{
+    static const char *const counts[] = {"global_step", "dtrain/ledger/ps_00000"};
+    const struct bundle_piece w = {"w", BUNDLE_FLOAT, {1, {1}}, NULL};
+    const float value = (float)step;
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    struct bundle_writer *writer;
+    assert_int_equal(checkpoints_begin(c, (uint64_t)step, (uint64_t)step + 1, folder), OK);
+    checkpoint_shard_prefix(folder, 0, 1, prefix);
+    assert_int_equal(bundle_create(prefix, &writer), OK);
+    assert_int_equal(bundle_add(writer, &w, &value), OK);
+    for (int i = 0; i < 2; i++) {
+        const struct bundle_piece count = {counts[i], BUNDLE_INT64, {0, {0}}, NULL};
+        assert_int_equal(bundle_add(writer, &count, &step), OK);
+    }
+    assert_int_equal(bundle_finish(writer), OK);
+    assert_int_equal(checkpoints_publish(c, folder, 1, (uint64_t)step, now_s, ret_prefix), OK);
+}
+
+static void expect_counted(const char *prefix, float value, int64_t step)
+{
+    struct bundle *b;
+    float w;
+    int64_t count;
+    assert_int_equal(bundle_open(prefix, &b), OK);
+    assert_int_equal(bundle_verify(b), OK);
+    assert_int_equal(bundle_read(b, bundle_find(b, "w"), NULL, &w, sizeof w), OK);
+    assert_true(w == value);
+    assert_int_equal(bundle_read(b, bundle_find(b, "global_step"), NULL, &count, sizeof count), OK);
+    assert_int_equal(count, step);
+    assert_int_equal(
+        bundle_read(b, bundle_find(b, "dtrain/ledger/ps_00000"), NULL, &count, sizeof count), OK);
+    assert_int_equal(count, step);
+    bundle_close(b);
+}
+
+static void the_newest_may_get_the_values_of_another_and_keeps_its_counts(void **state)
+{
+    char best[CHECKPOINT_PATH_MAX], last[CHECKPOINT_PATH_MAX], got[CHECKPOINT_PATH_MAX];
+    struct checkpoints *c = run_open(*state, 5, NOW);
+    assert_int_equal(checkpoints_take_values(c, *state, 1, NOW, got), ERR_INPUT); /* none yet */
+    publish_counted(c, 3, NOW + 1, best);
+    publish_counted(c, 7, NOW + 2, last);
+    for (uint64_t again = 0; again < 2; again++) {
+        assert_int_equal(checkpoints_take_values(c, best, 90 + again, NOW + 3, got), OK);
+        assert_string_equal(got, last);
+        expect_counted(last, 3, 7);
+        expect_counted(best, 3, 3);
+        assert_string_equal(run_list(*state), "model.ckpt-3 model.ckpt-7");
+        assert_int_equal(folder_count(*state, "*_temp_*"), 0);
+    }
+    assert_int_equal(checkpoints_take_values(c, "nowhere", 92, NOW + 4, got), ERR_INPUT);
+    expect_counted(last, 3, 7);
+    assert_int_equal(folder_count(*state, "*_temp_*"), 0);
+    checkpoints_close(c);
+}
+
 static void the_oldest_go_and_a_restart_goes_on_with_the_list(void **state)
 {
     struct checkpoints *c = run_open(*state, 2, NOW);
@@ -491,6 +550,7 @@ int main(void)
         IN_FOLDER(the_folder_is_made_with_its_parents_and_named_absolutely),
         IN_FOLDER(a_folder_that_cannot_be_made_or_written_is_an_error_with_its_path),
         IN_FOLDER(what_is_published_is_the_newest_and_the_state_file_names_it),
+        IN_FOLDER(the_newest_may_get_the_values_of_another_and_keeps_its_counts),
         IN_FOLDER(the_oldest_go_and_a_restart_goes_on_with_the_list),
         IN_FOLDER(one_per_so_many_hours_stays_for_good_over_restarts),
         IN_FOLDER(after_a_long_pause_not_every_checkpoint_stays_for_good),

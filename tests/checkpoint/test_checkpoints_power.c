@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/run/best_checkpoints.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "tests/checkpoint/power.h"
@@ -132,7 +132,7 @@ static void the_best_one_outlives_it_too(void **state)
         const char *prefix = run_publish(c, (uint64_t)step, NOW);
         saved.coming = (float)step;
         power_forget();
-        if (best_checkpoints_offer(&best, prefix, RUN_SHARDS, &entry)) fail_msg("%s", error_text());
+        if (best_checkpoints_offer(&best, prefix, &entry)) fail_msg("%s", error_text());
         saved.reported = saved.coming;
         power_forget();
     }

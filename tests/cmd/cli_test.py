@@ -102,9 +102,9 @@ WRONG = [
     (["--local_ps=2", "--local_workers", "0", "spec.json"], {},
      "--local_workers=0: a cluster has at least 1 of them"),
     # settings without an effect
-    (["--keep_best=1", "spec.json"], {}, "--keep_best goes with --job_name=evaluator only"),
+    (["--keep_best=1", "spec.json"], {}, "--keep_best goes with --job_name=evaluator only; a run itself keeps the best by train.keep_best and train.best_metric of the spec"),
     (["--local_ps=1", "--best_metric=loss", "spec.json"], {},
-     "--best_metric goes with --job_name=evaluator only"),
+     "--best_metric goes with --job_name=evaluator only; a run itself keeps the best by train.keep_best and train.best_metric of the spec"),
     (["--set=train.save_checkpoint_steps=5", "spec.json"], {},
      "spec.json: train.save_checkpoint_steps: needs train.checkpoint_dir"),
     (["check", "--set=train.save_checkpoint_secs=5", "spec.json"], {},

@@ -92,7 +92,15 @@ static err evaluate(void *asker, struct evaluation *ret)
     return OK;
 }
 
-static const struct run_asks asks = {save, stop, evaluate};
+static err restore(void *asker, const char *prefix)
+{
+    struct rig *rig = asker;
+    snprintf(rig->restored, sizeof rig->restored, "%s", prefix);
+    return OK;
+}
+
+static const struct run_asks asks = {
+    .save = save, .stop = stop, .evaluate = evaluate, .restore = restore};
 
 /* ---- life ---- */
 

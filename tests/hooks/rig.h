@@ -25,7 +25,8 @@ struct rig {
 
     /* what hooks asked for */
     int saves, stops, evaluations;
-    bool is_saving; /* saves are refused */
+    bool is_saving;     /* saves are refused */
+    char restored[256]; /* the checkpoint whose values the last one got; "": none */
     err stop_kind;
     char stop_why[ERROR_TEXT_MAX];
     struct evaluation answer; /* to the next evaluation */

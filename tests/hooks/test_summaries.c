@@ -94,6 +94,14 @@ static void start(struct rig *rig, const char *set, const char *other)
     rig_start(rig, (const char *const[]){directory, set, other, NULL});
 }
 
+/* What evaluations have written, after end(). */
+static struct story evaluations(struct rig *rig)
+{
+    char run[128];
+    snprintf(run, sizeof run, "%s/run/eval", rig->folder);
+    return read_story(run);
+}
+
 static struct story end(struct rig *rig)
 {
     char run[128];
@@ -124,9 +132,10 @@ static void a_run_is_told_from_start_to_stop(void **state)
              "3 loss 0.333333\n3 accuracy %s\n3 learning_rate 0.5\n"
              "3 staleness of 2\n3 push_seconds of 2\n"
              "4 global_step/sec 2\n4 examples/sec 8\n"
-             "4 eval/loss 0.75\n4 eval/accuracy 0.5\n4 STOP\n",
+             "4 STOP\n",
              accuracy, accuracy);
     assert_string_equal(story.text, wanted);
+    assert_string_equal(evaluations(rig).text, "4 START\n4 loss 0.75\n4 accuracy 0.5\n");
 }
 
 static void the_spec_is_there_as_a_block_of_code(void **state)

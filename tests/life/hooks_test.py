@@ -11,8 +11,7 @@ COMMAND = {"type": "command", "at": ["start", "checkpoint", "evaluation", "end"]
            "command": "echo $DTRAIN_EVENT,$DTRAIN_STEP,$DTRAIN_CHECKPOINT,$DTRAIN_CODE >> told"}
 SUMMARIES = {"train__save_summaries_steps": 10, "train__log_step_count_steps": 20,
              "train__evaluate_every_steps": 20}
-TAGS = {"loss", "accuracy", "learning_rate", "eval/loss", "eval/accuracy", "global_step/sec",
-        "examples/sec"}
+TAGS = {"loss", "accuracy", "learning_rate", "global_step/sec", "examples/sec"}
 
 
 class Hooks(LifeCase):
@@ -56,6 +55,23 @@ class Hooks(LifeCase):
         self.assertEqual((final["step"], final["rows"]), (60, result["evaluation_examples"]))
         self.assertEqual({"loss": final["loss"], **final["metrics"]}, result["metrics"])
 
+    def test_the_end_restores_the_best(self):
+        """Growing rates: the last values are far from the best."""
+        rate = {"type": "piecewise_constant", "boundaries": [100], "values": [0.3, 500.0]}
+        for ps in (2, 0):
+            best = {"optimizer": {"type": "gradient_descent", "learning_rate": rate},
+                    "train__restore_best": True, "train__evaluate_every_steps": 10,
+                    "train__mode": "sync", "train__checkpoint_dir": f"run-{ps}"}
+            self.train(100, ps=ps, **best)
+            text = self.train(200, ps=ps, **best)
+            kept = json.loads((self.folder / f"run-{ps}/best/best.json").read_text())["best"][0]
+            self.assertLessEqual(kept["step"], 100, kept)
+            self.assertRegex(text, r"the last checkpoint, of step 200, has the values of the best")
+            self.verify(f"run-{ps}")
+            again = self.train(200, ps=ps, **best)
+            self.assertIn("step 200 of 200 is there already", again)
+            self.assertAlmostEqual(self.result()["metrics"]["loss"], kept["value"], 6)
+
     def test_placement_is_logged_as_tensorflow_does_it(self):
         text = self.train(3, train__log_device_placement=True)
         for line in ("hidden/kernel: (variable): /job:ps/task:1/device:CPU:0",
@@ -80,10 +96,11 @@ class Summaries(LifeCase):
         for last_step in (60, 120, 180):
             self.train(last_step, ps=last_step // 60, **SUMMARIES)
             self.check(events.curves(self.folder / "run"), last_step)
-        curve = events.curves(self.folder / "run")
-        self.assertEqual(curve["eval/loss"][-1][0], 180)
-        self.assertAlmostEqual(curve["eval/loss"][-1][1], self.result()["metrics"]["loss"], 5)
-        self.assertLess(curve["eval/loss"][-1][1], curve["eval/loss"][0][1])
+        curve = events.curves(self.folder / "run" / "eval")
+        self.assertEqual(set(curve), {"loss", "accuracy"})
+        self.assertEqual(curve["loss"][-1][0], 180)
+        self.assertAlmostEqual(curve["loss"][-1][1], self.result()["metrics"]["loss"], 5)
+        self.assertLess(curve["loss"][-1][1], curve["loss"][0][1])
 
     def test_a_run_that_goes_back_takes_its_later_points_back(self):
         for last_step in (40, 100):

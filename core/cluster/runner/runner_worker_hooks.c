@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
 /* ---- what they see ---- */
@@ -120,8 +121,23 @@ static bool ask_trace(void *asker, uint64_t first_step, int steps)
     return runner_worker_trace_begin(asker, first_step, steps);
 }
 
-static const struct run_asks asks = {
-    .save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate, .trace = ask_trace};
+/* All ps have saved, and wait for the verdict. */
+static err ask_restore(void *asker, const char *prefix)
+{
+    struct runner_worker *w = asker;
+    char published[CHECKPOINT_PATH_MAX];
+    if (!w->checkpoints) return fail(ERR_IO, "the folder of the checkpoints is not open");
+    task_job_close(&w->jobs.publishing); /* it is about the same list */
+    task_job_close(&w->jobs.removing);
+    return checkpoints_take_values(w->checkpoints, prefix, greeting_draw_incarnation(),
+                                   clock_unix_s(), published);
+}
+
+static const struct run_asks asks = {.save = ask_save,
+                                     .stop = ask_stop,
+                                     .evaluate = ask_evaluate,
+                                     .restore = ask_restore,
+                                     .trace = ask_trace};
 
 /* ---- life ---- */
 

@@ -68,6 +68,10 @@ void checkpoint_shard_prefix(const char *folder, int shard, int shards,
  */
 err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* The newest gets variables, slots and powers of another checkpoint, `from`, and keeps its step and
+ * what counts pushes and rows; it is published as another one of its step. Files of this host. */
+err checkpoints_take_values(struct checkpoints *, const char *from, uint64_t tag, double now_s,
+                            char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,
                          const char *folder); /* removes the temporary folder */
 /* What dead or abandoned attempts left, whoever made it; while none is going on. At open, too. */

@@ -5,9 +5,10 @@
 #include "core/train/checkpoint/shard.h"
 
 #define SHARD_GLOBAL_STEP "global_step"
-#define SHARD_LEDGER "dtrain/ledger/ps_%05d"
-#define SHARD_COVERAGE "dtrain/ledger/rows"
-#define SHARD_DATA_ORDER "dtrain/ledger/data"
+#define SHARD_LEDGERS "dtrain/ledger/"
+#define SHARD_LEDGER SHARD_LEDGERS "ps_%05d"
+#define SHARD_COVERAGE SHARD_LEDGERS "rows"
+#define SHARD_DATA_ORDER SHARD_LEDGERS "data"
 
 struct bundle_shape shard_shape(const struct shape *);
 /* Of the slice within the whole variable. */

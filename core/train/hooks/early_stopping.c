@@ -4,6 +4,8 @@
  * Looked at are evaluations; steps are global steps. Stopping is an end like any other: the last
  * checkpoint is written and the exit code is 0.
  */
+#include "core/train/hooks/early_stopping.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,6 +21,8 @@ struct early_stopping {
     int64_t max_steps;
     int64_t min_steps;
 };
+
+extern const struct hook hook_early_stopping;
 
 struct state {
     const struct early_stopping *attributes;
@@ -63,15 +67,20 @@ static const struct field fields[] = {
     {0},
 };
 
+const char *early_stopping_metric(const struct spec *spec)
+{
+    const struct variant *list = spec->train.hooks.at;
+    for (int i = 0; i < spec->train.hooks.count; i++) {
+        const struct early_stopping *a = list[i].attributes;
+        if (list[i].kind->descriptor == &hook_early_stopping) return a->metric;
+    }
+    return NULL;
+}
+
 /* Without evaluations it would wait for ever and nobody would notice. */
 static err check(const void *attributes, const struct spec *spec)
 {
-    const struct train_spec *train = &spec->train;
-    const struct variant *list = train->hooks.at;
-    bool evaluates = train->evaluate_every_steps > 0 || train->evaluate_every_secs > 0;
-    for (int i = 0; i < train->hooks.count; i++)
-        evaluates |= strcmp(list[i].kind->object->name, "evaluation") == 0;
-    if (evaluates) return OK;
+    if (hooks_evaluate_while_training(spec)) return OK;
     return fail(ERR_INPUT, "needs evaluations while training: set train.evaluate_every_steps or "
                            "train.evaluate_every_secs");
 }

@@ -2,9 +2,15 @@
  *
  * The chief evaluates between two of its own steps, at the values that it is about to use, while
  * the others go on (async) or wait for it (sync). What training starts with is not evaluated. Every
- * evaluation, also that of the end, is recorded as eval/loss and eval/<metric>.
+ * evaluation, also that of the end, is recorded under the names of the training's own numbers in
+ * the folder eval below that of the summaries, as TensorFlow's Estimator does, so that TensorBoard
+ * draws both into one chart.
+ *
+ * Where the best checkpoints are kept, it evaluates what is saved (core/train/hooks/best.h).
  */
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/train/hooks/best.h"
 #include "core/train/hooks/values.h"
 
 struct evaluation_attributes {
@@ -12,12 +18,22 @@ struct evaluation_attributes {
     double every_n_secs;
 };
 
-struct state {
-    struct hook_timer timer;
-    bool is_asking; /* the evaluation that is told is this hook's own */
+/* Of the checkpoint whose values are to be evaluated, where the best are kept. */
+enum saving {
+    NOT_SAVING,
+    SAVING_OWED,  /* to be asked for at the end of this step */
+    SAVING_BEGUN, /* the values that come are being saved */
+    SAVING_BUSY,  /* another one is being written: they are not */
 };
 
-enum { TAG_MAX = 128 };
+struct state {
+    struct hook_timer timer;
+    bool is_asking;    /* the evaluation that is told is this hook's own */
+    struct best *best; /* NULL: none are kept */
+    enum saving saving;
+    struct events *events; /* of the folder eval; NULL: not opened yet */
+    uint64_t recorded;     /* the newest step there; 0: none */
+};
 
 static const struct field fields[] = {
     {.name = "every_n_steps",
@@ -61,16 +77,49 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     struct state *s = state;
     s->timer.every_steps = a->every_n_steps;
     s->timer.every_secs = a->every_n_secs;
-    return OK;
+    return best_open(view, &s->best);
+}
+
+static void close(void *state)
+{
+    struct state *s = state;
+    events_close(s->events);
+    best_close(s->best);
 }
 
 /* The clock starts with the run, and anew where a recovery went back. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    s->saving = NOT_SAVING;
+    if (s->best && o->adopted.is_first) TRY(best_begin(s->best, view));
     if (!s->timer.has_fired || view->global_step < s->timer.fired_step)
         hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     return OK;
+}
+
+static bool is_due(const struct state *s, const struct run_view *view)
+{
+    return hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
+}
+
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
+{
+    struct state *s = state;
+    const bool is_wanted = s->saving == SAVING_OWED || (s->saving == NOT_SAVING && is_due(s, view));
+    if (s->best && is_wanted)
+        s->saving = view->asks->save(view->asker) ? SAVING_BEGUN : SAVING_BUSY;
+    return OK;
+}
+
+/* What could not be saved is evaluated when it is due, and is owed a checkpoint. */
+static bool evaluates_now(struct state *s, const struct run_view *view)
+{
+    const bool is_due_now = is_due(s, view);
+    if (!s->best || s->saving == SAVING_BEGUN) return is_due_now || s->saving == SAVING_BEGUN;
+    if (s->saving == SAVING_BUSY && is_due_now) return true;
+    if (s->saving == SAVING_BUSY || is_due_now) s->saving = SAVING_OWED;
+    return false;
 }
 
 /* Marked as done before it is: an evaluation that fails is not tried with every step. */
@@ -79,12 +128,18 @@ static err before(void *state, const struct run_view *view, const struct occasio
     struct state *s = state;
     struct evaluation evaluation;
     const struct hook_timer timer = s->timer;
-    if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
+    if (!evaluates_now(s, view)) return OK;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     s->is_asking = true;
     const err e = hooks_evaluate(view, &evaluation);
     s->is_asking = false;
-    if (e == ERR_PEER) s->timer = timer; /* the step begins anew, and so does this */
+    if (e == ERR_PEER) {
+        s->timer = timer; /* the step begins anew, and so does this */
+        return e;
+    }
+    const bool is_owed =
+        s->best && s->saving == SAVING_BUSY && best_missed(s->best, view, &evaluation);
+    s->saving = is_owed ? SAVING_OWED : NOT_SAVING;
     return e;
 }
 
@@ -96,27 +151,51 @@ static void write_line(const struct run_view *view, const struct evaluation *eva
              evaluation_text(view->session, evaluation, view->global_step, "test", text));
 }
 
-static err record(const struct run_view *view, const struct evaluation *evaluation)
+/* Nobody makes the folder of a run that is never evaluated. */
+static err open_events(struct state *s, const struct run_view *view)
+{
+    char folder[PATH_BYTES_MAX];
+    if (s->events) return OK;
+    if (snprintf(folder, sizeof folder, "%s/eval", view->summary_dir) >= (int)sizeof folder)
+        return fail(ERR_IO, "%.64s...: too long a path", view->summary_dir);
+    TRY(events_open(folder, view->wall_s, "", &s->events));
+    return events_write_beside(s->events);
+}
+
+/* What an earlier life has recorded from this step on is not true any more. */
+static err record(struct state *s, const struct run_view *view, const struct evaluation *evaluation)
 {
     const char *names[HOOK_VALUES_MAX];
     const int count = evaluation_names(view->session, names);
-    events_begin_step(view->events, view->wall_s, view->global_step);
-    for (int i = 0; i < count; i++) {
-        char tag[TAG_MAX];
-        snprintf(tag, sizeof tag, "eval/%.100s", names[i]);
-        events_scalar(view->events, tag, evaluation_value(evaluation, i));
-    }
-    TRY(events_end_step(view->events));
-    return events_flush(view->events);
+    const bool begins = !s->events || view->global_step <= s->recorded;
+    TRY(open_events(s, view));
+    if (begins)
+        TRY(events_session(s->events, view->wall_s, view->global_step, SESSION_START, NULL));
+    events_begin_step(s->events, view->wall_s, view->global_step);
+    for (int i = 0; i < count; i++)
+        events_scalar(s->events, names[i], evaluation_value(evaluation, i));
+    s->recorded = view->global_step;
+    TRY(events_end_step(s->events));
+    return events_flush(s->events);
 }
 
+/* The best first: it is worth more than a line. What is not being saved must not take the place of
+ * what is. */
 static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
-    const struct state *s = state;
+    struct state *s = state;
     const struct evaluation *evaluation = o->evaluated.evaluation;
     if (evaluation->rows == 0) return OK;
     if (s->is_asking) write_line(view, evaluation);
-    return view->events ? record(view, evaluation) : OK;
+    if (s->best && (s->saving == SAVING_BEGUN || o->evaluated.is_last))
+        TRY(best_evaluated(s->best, view, evaluation, o->evaluated.is_last));
+    return view->events ? record(s, view, evaluation) : OK;
+}
+
+static err saved(void *state, const struct run_view *view, const struct occasion *o)
+{
+    const struct state *s = state;
+    return s->best ? best_saved(s->best, view, o->saved.prefix) : OK;
 }
 
 const struct hook hook_evaluation = {
@@ -130,5 +209,8 @@ const struct hook hook_evaluation = {
     .begin = begin,
     .on = {[OCCASION_ADOPTED] = adopted,
            [OCCASION_BEFORE] = before,
+           [OCCASION_COMPUTED] = computed,
+           [OCCASION_SAVED] = saved,
            [OCCASION_EVALUATED] = evaluated},
+    .close = close,
 };

@@ -141,6 +141,16 @@ static err add_standard(struct hooks *hooks, const struct kind *kind, const stru
     return OK;
 }
 
+bool hooks_evaluate_while_training(const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    const struct variant *list = train->hooks.at;
+    bool evaluates = train->evaluate_every_steps > 0 || train->evaluate_every_secs > 0;
+    for (int i = 0; i < train->hooks.count; i++)
+        evaluates |= strcmp(list[i].kind->object->name, "evaluation") == 0;
+    return evaluates;
+}
+
 static int count_kinds(void)
 {
     int count = 0;

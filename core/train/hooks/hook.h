@@ -76,6 +76,8 @@ struct run_asks {
     bool (*save)(void *asker); /* a checkpoint, soon; false: not while one is being written */
     void (*stop)(void *asker, err kind, const char *why); /* OK: steps end, the rest is as usual */
     err (*evaluate)(void *asker, struct evaluation *ret); /* hooks say hooks_evaluate() */
+    /* The last checkpoint gets the values of another one. Of the last evaluation; optional. */
+    err (*restore)(void *asker, const char *prefix);
     /* A timeline of all tasks, of so many steps from `first_step` on. false: one is being made, or
      * there is nobody who can make one. Optional. */
     bool (*trace)(void *asker, uint64_t first_step, int steps);
@@ -154,6 +156,8 @@ void hooks_close(struct run_view *); /* without hooks is fine */
 err hooks_tell(const struct run_view *, const struct occasion *);
 /* From a hook, in BEFORE only: asks for an evaluation, of which all hooks are told. */
 err hooks_evaluate(const struct run_view *, struct evaluation *ret);
+/* Not only at the end, by its keys or by a hook of its list. */
+bool hooks_evaluate_while_training(const struct spec *);
 uint64_t hooks_wait_step(const struct hooks *); /* of global_step_waiter: 0 none */
 
 #endif

@@ -56,6 +56,9 @@ struct train_spec {
     int64_t log_step_count_steps; /* 100; 0: never */
     int64_t evaluate_every_steps; /* 0: only at the end */
     double evaluate_every_secs;
+    int64_t keep_best;       /* 0: none; the run itself keeps so many, by its own evaluations */
+    const char *best_metric; /* NULL: best_metric_of() */
+    bool restore_best;       /* keep_best is 1 or more then */
     bool log_device_placement;
     struct objects hooks; /* of struct variant */
 };

@@ -6,7 +6,8 @@
  */
 #include <string.h>
 
-#include "core/train/checkpoint/checkpoints.h"
+#include "core/base/files/url.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/hooks/hook.h"
 #include "core/train/session/device_choice.h"
@@ -280,6 +281,30 @@ static const struct field train_fields[] = {
      .group = "evaluate_every",
      .may_differ = true,
      .help = "seconds between two evaluations; 0: only at the end, or by steps"},
+    {.name = "keep_best",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, keep_best),
+     .fallback = "0",
+     .min = 0,
+     .max = BEST_MAX,
+     .may_differ = true,
+     .help = "number of best checkpoints to keep in checkpoint_dir/best, by the evaluations of the "
+             "run (evaluate_every_steps or evaluate_every_secs), each of which then begins with a "
+             "checkpoint; 0: none (an evaluator task keeps them by its flag --keep_best)"},
+    {.name = "best_metric",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct train_spec, best_metric),
+     .fallback = "null",
+     .may_differ = true,
+     .help = "loss or a metric, which decides which checkpoint is best; the direction follows from "
+             "it; null: the metric of the early_stopping hook if there is one, or else loss"},
+    {.name = "restore_best",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct train_spec, restore_best),
+     .fallback = "false",
+     .may_differ = true,
+     .help = "at the end, by last_step as by early_stopping, the last checkpoint gets the values "
+             "of the best one (its step stays the last); implies keep_best 1"},
     {.name = "log_device_placement",
      .type = FIELD_BOOL,
      .offset = offsetof(struct train_spec, log_device_placement),
@@ -376,6 +401,22 @@ static err check_evaluation(const struct spec *spec)
     if (!is_wanted || spec->data.eval.format.kind) return OK;
     return fail(ERR_INPUT, "train.%s: needs data.eval, which is not given",
                 train->evaluate_every_secs > 0 ? "evaluate_every_secs" : "evaluate_every_steps");
+}
+
+/* The last evaluation alone has no others to be compared with. */
+static err check_best(const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    const char *key = train->restore_best ? "restore_best" : "keep_best";
+    if (!train->keep_best && !train->restore_best) return OK;
+    if (!hooks_evaluate_while_training(spec))
+        return fail(ERR_INPUT,
+                    "train.%s: needs evaluations while training: set "
+                    "train.evaluate_every_steps or train.evaluate_every_secs",
+                    key);
+    if (train->checkpoint_dir && path_is_url(train->checkpoint_dir))
+        return fail(ERR_INPUT, "train.%s: not where train.checkpoint_dir is a URL", key);
+    return OK;
 }
 
 /* ---- warm_start.map: pairs, which no table can express ---- */
@@ -530,6 +571,8 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     TRY(check_daily(spec));
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
+    TRY(check_best(spec));
+    if (spec->train.restore_best && !spec->train.keep_best) spec->train.keep_best = 1;
     TRY(parse_map(&spec->train.warm_start, arena));
     TRY(parse_towers(spec->train.tower_list, arena, &spec->train.towers));
     return check_hooks(spec);

@@ -5,8 +5,8 @@
  * copies), a state file `checkpoint` as TensorFlow reads it, whose last one is the best, and
  * best.json, which says how good each of them is.
  */
-#ifndef CMD_RUN_BEST_CHECKPOINTS_H
-#define CMD_RUN_BEST_CHECKPOINTS_H
+#ifndef CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H
+#define CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +37,14 @@ err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir,
 
 /* Keeps the checkpoint if it is good enough, and lets the worst one go. The same step again takes
  * the place of the one before. ERR_IO. */
-err best_checkpoints_offer(struct best_checkpoints *, const char *prefix, int shards,
+err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
+
+/* One with this value would be kept. */
+bool best_checkpoints_wants(const struct best_checkpoints *, double value);
+
+/* Where the one of this step is kept. ERR_INPUT: the path is too long. */
+err best_checkpoints_prefix(const struct best_checkpoints *, int64_t step,
+                            char ret[CHECKPOINT_PATH_MAX]);
 
 #endif

@@ -1,5 +1,5 @@
 /* best_checkpoints.c - see best_checkpoints.h. */
-#include "cmd/run/best_checkpoints.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "core/base/files/replace.h"
 #include "core/train/checkpoint/bundle/file.h"
 
-static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
+static const char json_name[] = "best.json", state_name[] = "checkpoint";
 
-enum { COPY_BYTES = 1 << 18, SUFFIX_MAX = 32, JSON_BYTES_MAX = 1 << 20 };
+enum { JSON_BYTES_MAX = 1 << 20 };
 
 /* ---- files ---- */
 
@@ -29,61 +29,12 @@ static err path_of(const struct best_checkpoints *b, const char *name,
     return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", b->folder);
 }
 
-static err prefix_of(const struct best_checkpoints *b, int64_t step, char ret[CHECKPOINT_PATH_MAX])
+err best_checkpoints_prefix(const struct best_checkpoints *b, int64_t step,
+                            char ret[CHECKPOINT_PATH_MAX])
 {
     char name[64];
     snprintf(name, sizeof name, "model.ckpt-%lld", (long long)step);
     return path_of(b, name, ret);
-}
-
-static err copy_bytes(int from, int to, const char *path)
-{
-    static char buffer[COPY_BYTES];
-    for (ssize_t got; (got = read(from, buffer, sizeof buffer)) != 0;) {
-        if (got < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
-        for (ssize_t done = 0, n; done < got; done += n) {
-            n = write(to, buffer + done, (size_t)(got - done));
-            if (n < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
-        }
-    }
-    return fsync(to) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
-}
-
-static err copy_file(const char *from, const char *to)
-{
-    int in = own_open(from, O_RDONLY);
-    if (in < 0) return fail(ERR_IO, "%s: %s", from, strerror(errno));
-    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    err e = out < 0 ? fail(ERR_IO, "%s: %s", to, strerror(errno)) : copy_bytes(in, out, to);
-    close(in);
-    if (out >= 0) close(out);
-    return e;
-}
-
-/* What lies there is of another life of this step. */
-static err keep_file(const char *from_prefix, const char *to_prefix, const char *suffix)
-{
-    char from[CHECKPOINT_PATH_MAX + SUFFIX_MAX], to[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
-    snprintf(from, sizeof from, "%s%s", from_prefix, suffix);
-    snprintf(to, sizeof to, "%s%s", to_prefix, suffix);
-    if (unlink(to) && errno != ENOENT) return fail(ERR_IO, "%s: %s", to, strerror(errno));
-    return link(from, to) == 0 ? OK : copy_file(from, to);
-}
-
-/* The index last: without it the others are no checkpoint. All names are on the disk before any
- * list has them. */
-static err keep_files(const struct best_checkpoints *b, const char *prefix, int shards,
-                      int64_t step)
-{
-    char kept[CHECKPOINT_PATH_MAX], suffix[SUFFIX_MAX];
-    TRY(prefix_of(b, step, kept));
-    TRY(bundle_remove(kept));
-    for (int i = 0; i < shards; i++) {
-        snprintf(suffix, sizeof suffix, ".data-%05d-of-%05d", i, shards);
-        TRY(keep_file(prefix, kept, suffix));
-    }
-    TRY(keep_file(prefix, kept, index_suffix));
-    return file_sync_folder(kept);
 }
 
 static err write_text(const struct best_checkpoints *b, const char *name, const char *text)
@@ -181,7 +132,7 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
     if (length >= (int)sizeof b->folder)
         return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
     if (keep && path_is_url(b->folder))
-        return fail(ERR_INPUT, "--keep_best: not where checkpoint_dir is a URL");
+        return fail(ERR_INPUT, "keep_best: not where checkpoint_dir is a URL");
     return keep ? load(b) : OK;
 }
 
@@ -199,10 +150,15 @@ static int place_of(const struct best_checkpoints *b, double value)
     return place;
 }
 
+bool best_checkpoints_wants(const struct best_checkpoints *b, double value)
+{
+    return isfinite(value) && place_of(b, value) < b->keep;
+}
+
 static err remove_files(const struct best_checkpoints *b, int64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    TRY(prefix_of(b, step, prefix));
+    TRY(best_checkpoints_prefix(b, step, prefix));
     return bundle_remove(prefix);
 }
 
@@ -216,15 +172,17 @@ static err make_folder(const struct best_checkpoints *b)
                 strerror(errno));
 }
 
-err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix, int shards,
+err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
                            const struct best_checkpoint *entry)
 {
+    char kept[CHECKPOINT_PATH_MAX];
     for (int i = b->count - 1; i >= 0; i--)
         if (b->at[i].step == entry->step) forget(b, i);
-    int place = place_of(b, entry->value);
-    if (!isfinite(entry->value) || place >= b->keep) return OK;
+    if (!best_checkpoints_wants(b, entry->value)) return OK;
+    const int place = place_of(b, entry->value);
     TRY(make_folder(b));
-    TRY(keep_files(b, prefix, shards, entry->step));
+    TRY(best_checkpoints_prefix(b, entry->step, kept));
+    TRY(bundle_link(prefix, kept, NULL));
     memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
     b->at[place] = *entry;
     b->count++;

@@ -1,0 +1,106 @@
+/* link.c - a bundle once more, under another name: its data files are linked where the file system
+ * can, else copied.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/files/own.h"
+#include "core/base/files/replace.h"
+#include "core/train/checkpoint/bundle/bundle_inside.h"
+
+enum { COPY_BYTES = 1 << 18 };
+
+static err copy_bytes(int from, int to, const char *path)
+{
+    char *buffer = malloc(COPY_BYTES);
+    if (!buffer) return fail(ERR_MEMORY, "no memory to copy %s", path);
+    err e = OK;
+    for (ssize_t got; !e && (got = read(from, buffer, COPY_BYTES)) != 0;)
+        if (got < 0 || !own_write(to, buffer, (size_t)got))
+            e = fail(ERR_IO, "%s: %s", path, strerror(errno));
+    free(buffer);
+    if (!e && fsync(to)) e = fail(ERR_IO, "%s: %s", path, strerror(errno));
+    return e;
+}
+
+static err copy_file(const char *from, const char *to)
+{
+    const int in = own_open(from, O_RDONLY);
+    if (in < 0) return fail(ERR_IO, "%s: %s", from, strerror(errno));
+    const int out = own_make(to);
+    const err e = out < 0 ? fail(ERR_IO, "%s: %s", to, strerror(errno)) : copy_bytes(in, out, to);
+    close(in);
+    if (out >= 0) close(out);
+    return e;
+}
+
+/* What lies there is of another life of this name. */
+static err link_file(const char *from, const char *to)
+{
+    if (unlink(to) && errno != ENOENT) return fail(ERR_IO, "%s: %s", to, strerror(errno));
+    return link(from, to) == 0 ? OK : copy_file(from, to);
+}
+
+static err link_data(const struct bundle *bundle, const char *to)
+{
+    const int shards = bundle->index.shards;
+    for (int i = 0; i < shards; i++) {
+        char *old = NULL, *new = NULL;
+        err e = bundle_data_path(bundle->prefix, i, shards, &old);
+        if (!e) e = bundle_data_path(to, i, shards, &new);
+        if (!e) e = link_file(old, new);
+        free(old);
+        free(new);
+        TRY(e);
+    }
+    return OK;
+}
+
+static err add_records(const struct index *from, bool (*is_wanted)(const char *name),
+                       struct index *to)
+{
+    to->shards = from->shards;
+    for (int i = 0; i < from->count; i++) {
+        const struct record *r = &from->records[i];
+        const uint8_t *key = (const uint8_t *)index_key(from, r);
+        const struct bundle_box *slices = r->slice_count ? from->slices + r->first_slice : NULL;
+        if (is_wanted && !index_is_slice(from, r) && !is_wanted((const char *)key)) continue;
+        TRY(index_add(to, (struct view){key, key + r->key_bytes}, r, slices));
+    }
+    return OK;
+}
+
+/* The index last: without it the others are no checkpoint. All names are on the disk before any
+ * list has them. */
+static err publish(const struct index *index, const char *to)
+{
+    struct output output = {0};
+    char *path = NULL;
+    TRY(bundle_index_path(to, &path));
+    err e = index_save(index, path, to, &output);
+    if (!e) e = file_sync_folder(path);
+    if (!e) e = output_publish(&output);
+    if (!e) e = file_sync_folder(path);
+    output_drop(&output);
+    free(path);
+    return e;
+}
+
+err bundle_link(const char *from, const char *to, bool (*is_wanted)(const char *name))
+{
+    struct bundle *bundle = NULL;
+    struct index index = {0};
+    TRY(bundle_open(from, &bundle));
+    err e = bundle_remove(to);
+    if (!e) e = add_records(&bundle->index, is_wanted, &index);
+    if (!e) e = index_join(&index, to);
+    if (!e) e = link_data(bundle, to);
+    if (!e) e = publish(&index, to);
+    index_drop(&index);
+    bundle_close(bundle);
+    return e;
+}

@@ -1,0 +1,10 @@
+/* early_stopping.h - what the hook of this name looks at, for whoever keeps the best by it. */
+#ifndef CORE_TRAIN_HOOKS_EARLY_STOPPING_H
+#define CORE_TRAIN_HOOKS_EARLY_STOPPING_H
+
+#include "core/train/spec/spec.h"
+
+/* "loss" or a metric; NULL: the spec has no such hook. */
+const char *early_stopping_metric(const struct spec *);
+
+#endif

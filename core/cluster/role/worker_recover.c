@@ -22,9 +22,9 @@ static struct message *say_term(struct worker_role *w, int ps, enum leads_code c
     return m;
 }
 
-static void claim(struct worker_role *w, int ps, struct outbox *out)
+static struct message claim_of(const struct worker_role *w)
 {
-    const struct message m = {
+    return (struct message){
         .type = MESSAGE_LEADS,
         .code = LEADS_CLAIMS,
         .task = (uint32_t)w->options.task,
@@ -33,8 +33,25 @@ static void claim(struct worker_role *w, int ps, struct outbox *out)
         .sequence = w->term,
         .version = w->options.limits.chief_ms,
     };
-    outbox_add_claim(out, (struct action_claim){ps, m});
+}
+
+static void claim(struct worker_role *w, int ps, struct outbox *out)
+{
+    outbox_add_claim(out, (struct action_claim){ps, claim_of(w)});
     w->servers[ps].is_claimed = w->term > 0;
+}
+
+/* The ps hear where it is, and what waited for it goes on. */
+void worker_role_folder_is_open(struct role *role, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    const bool sets_up = w->phase < JOINING;
+    for (int ps = 0; ps < w->options.ps_count && w->leads; ps++) {
+        struct message m = claim_of(w);
+        if (sets_up && w->options.limits.chief_ms) m.version = w->options.limits.start_ms;
+        if (w->servers[ps].contact == KNOWN) outbox_add_claim(out, (struct action_claim){ps, m});
+    }
+    worker_settle(w, out);
 }
 
 /* A ps that came back empty knows of no term, nor that the job goes on. */

@@ -54,10 +54,12 @@ static err send_text(struct runner_worker *w, int ps, struct message m, char *te
     return e == ERR_PEER ? OK : e; /* the link closes, and the role hears of it */
 }
 
+/* A ps looks for the folder when it is told of it: it is told when that is open. */
 void runner_worker_claim(struct runner_worker *w, const struct action_claim *a)
 {
     const char *directory = w->directory[0] ? w->directory : NULL;
-    runner_worker_told(w, send_text(w, a->ps, a->message, setup_write_folder(directory, w->token)));
+    char *text = w->jobs.opening.is_running ? strdup("") : setup_write_folder(directory, w->token);
+    runner_worker_told(w, send_text(w, a->ps, a->message, text));
 }
 
 static const struct optimizers *optimizers_of(const struct runner_worker *w)
@@ -589,7 +591,6 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
     o->bad = bad;
     o->plan.arrays = 1;
     snprintf(o->why_bad, sizeof o->why_bad, "%s", a->why_again);
-    TRY(runner_worker_await_checkpoints(w));
     if (w->checkpoints) TRY(runner_worker_ask_storage(w, look_into_folder));
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
@@ -635,8 +636,10 @@ static err tell_origin(struct runner_worker *w)
                                        : OK;
 }
 
+/* Of a folder that is still being opened the role hears when it is, and asks again. */
 void runner_worker_choose(struct runner_worker *w, const struct action_choose *a)
 {
+    if (w->jobs.opening.is_running) return;
     err e = choose(w, a);
     if (!e) e = count_rows(w);
     if (!e) e = tell_origin(w);

@@ -71,7 +71,8 @@ struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */
     uint64_t opening_since_ms;
-    _Atomic bool gives_up;                                         /* opening */
+    bool is_repeated;                                              /* opening, where it fails */
+    _Atomic bool gives_up;                                         /* likewise */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
     uint64_t step;
     int shards;
@@ -201,7 +202,6 @@ void runner_worker_hang_up(struct task *);
 /* Of whoever leads first: what is wrong with the folder is told at once. */
 err runner_worker_prove_checkpoints(const struct runner_worker *);
 err runner_worker_open_checkpoints(struct runner_worker *);
-err runner_worker_await_checkpoints(struct runner_worker *); /* until they are open, or cannot be */
 /* Asks the folder, and storage that does not answer again and again, until --restart_timeout: for
  * what everybody waits for. */
 err runner_worker_ask_storage(struct runner_worker *, err (*ask)(void *worker));

@@ -71,7 +71,7 @@ static err open_in_time(void *context)
     struct folder_jobs *j = &w->jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     err e = open_once(w, &j->opened);
-    for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
+    for (uint64_t tries = 1; j->is_repeated && !j->gives_up; tries++) { /* ends: in time */
         if (!is_asked_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout", tries)) break;
         pause_for_storage(j);
         e = open_once(w, &j->opened);
@@ -89,16 +89,10 @@ static err take_opened(struct runner_worker *w, err result)
 static void on_opened(void *context, err result)
 {
     struct runner_worker *w = context;
-    runner_worker_told(w, take_opened(w, result));
+    const err e = take_opened(w, result);
+    runner_worker_told(w, e);
+    if (!e) worker_role_folder_is_open(w->task.role, &w->task.outbox);
     task_flush(&w->task);
-}
-
-err runner_worker_await_checkpoints(struct runner_worker *w)
-{
-    struct task_job *opening = &w->jobs.opening;
-    if (!opening->is_running) return OK;
-    task_job_close(opening);
-    return take_opened(w, opening->result ? fail(opening->result, "%s", opening->text) : OK);
 }
 
 err runner_worker_prove_checkpoints(const struct runner_worker *w)
@@ -130,19 +124,18 @@ err runner_worker_ask_storage(struct runner_worker *w, err (*ask)(void *worker))
     return e;
 }
 
-/* A server is asked in a thread, and so is a disk that a job which trains already cannot write to:
- * others train on meanwhile. */
+/* In a thread: a slow disk or server must not keep the chief from saying that it is there. Where
+ * the job trains already, or on a server, it is tried again. */
 err runner_worker_open_checkpoints(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->jobs;
     const char *directory = w->options.spec->train.checkpoint_dir;
     if (!directory) return OK;
     err e = checkpoints_place(directory, w->directory);
-    if (!e && !path_is_url(w->directory)) e = open_once(w, &w->checkpoints);
-    if (e && (e != ERR_IO || !w->has_adopted)) return fail_prefix(e, "train.checkpoint_dir");
+    if (e) return fail_prefix(e, "train.checkpoint_dir");
     w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
-    if (w->checkpoints) return OK;
     j->gives_up = false;
+    j->is_repeated = path_is_url(w->directory) || w->has_adopted;
     j->opening_since_ms = clock_ms();
     j->opening = (struct task_job){
         .run = open_in_time,

@@ -37,8 +37,8 @@ struct evaluator {
     struct evaluated_checkpoints evaluated;
     uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
-    bool came_too_late; /* nobody came, and the job had ended before */
-    err last;           /* of the newest checkpoint */
+    bool missed_end; /* nobody is here any more, and the job is done */
+    err last;        /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
     err check; /* of the newest evaluation: whether it says something */
     char check_text[ERROR_TEXT_MAX];
@@ -182,8 +182,8 @@ static err watch_ps(struct evaluator *v)
     char address[ADDRESS_MAX];
     cluster_find(&v->run->cluster, JOB_PS, 0, address);
     const char *trouble = visitor_trouble(v->visitor, 0);
-    v->came_too_late = waited >= limit && !v->was_up && job_had_ended(v->run);
-    if (v->came_too_late) return OK;
+    v->missed_end = waited >= limit && job_had_ended(v->run);
+    if (v->missed_end) return OK;
     if (waited >= limit)
         return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,
                     flag, trouble);
@@ -232,7 +232,7 @@ static err follow(struct evaluator *v, int *ret_code)
         if (task_report_is_wanted()) report_state(v);
         TRY(visitor_refusal(v->visitor));
         TRY(watch_ps(v));
-        if (v->came_too_late) break;
+        if (v->missed_end) break;
         if (clock_ms() - v->looked_ms >= LOOK_MS) TRY(look(v));
         visitor_poll(v->visitor, LOOK_MS);
     }

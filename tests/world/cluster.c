@@ -14,7 +14,7 @@ enum {
     BOUND_S = 400, /* from when all is calm to the end */
     FAILURES_MAX = 6,
     STOP_S = 30,         /* --stop_timeout */
-    STOP_CALM_MS = 7000, /* where nothing else happens: who was lost is answered for so long */
+    STOP_CALM_MS = 1000, /* where nothing else happens */
     ASKED = 143,
     SAID_MAX = 4 << 20,
 };

@@ -64,14 +64,9 @@ static err open_events(struct evaluator *v)
 
 static err write_events(struct evaluator *v, int64_t step, const struct evaluation *e)
 {
-    const char *names[HOOK_VALUES_MAX];
     TRY(open_events(v));
-    if (!v->events) return OK;
-    int count = evaluation_names(&v->session, names);
-    events_begin_step(v->events, clock_unix_s(), (uint64_t)step);
-    for (int i = 0; i < count; i++) events_scalar(v->events, names[i], evaluation_value(e, i));
-    TRY(events_end_step(v->events));
-    return events_flush(v->events);
+    return v->events ? evaluation_record(&v->session, e, v->events, clock_unix_s(), (uint64_t)step)
+                     : OK;
 }
 
 static err keep_best(struct evaluator *v, struct bundle *bundle,

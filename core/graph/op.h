@@ -257,6 +257,22 @@ struct metric {
     void (*update)(const struct metric_node *, struct device *, int64_t rows, double *state);
     /* It may spoil the state. NULL: the first over the second, or 0 where that is 0. */
     double (*result)(const struct metric_node *, double *state);
+    /* Optional: how many thresholds its curve has, 0: none; and for each of them, before result(),
+     * rows of enum pr_row. */
+    int (*thresholds)(const struct metric_node *);
+    void (*curve)(const struct metric_node *, const double *state, float *ret);
+};
+
+/* A curve of precision and recall by thresholds, as TensorBoard's page of them has it:
+ * [PR_ROWS, thresholds] */
+enum pr_row {
+    PR_YES_ABOVE,
+    PR_NO_ABOVE,
+    PR_NO_BELOW,
+    PR_YES_BELOW,
+    PR_PRECISION,
+    PR_RECALL,
+    PR_ROWS
 };
 
 /* A metric may have no result, whatever the model says. That is a NaN which tells why, and no other

@@ -113,6 +113,26 @@ static void a_column_says_what_each_row_counts(void **state)
     device_close(&device);
 }
 
+/* By weights: at 0.5 the yes of weight 2 is above, that of weight 1 below. */
+static void expect_curve(const struct metric_node *metric, const double *states)
+{
+    enum { N = 11, HALF = 5 };
+    float curve[PR_ROWS * N];
+    assert_int_equal(metric->metric->thresholds(metric), N);
+    metric->metric->curve(metric, states, curve);
+    const double no = curve[PR_NO_ABOVE * N];
+    assert_near(curve[PR_YES_ABOVE * N], 3, 0); /* all are above the first */
+    assert_near(curve[PR_RECALL * N], 1, 0);
+    assert_near(curve[PR_YES_ABOVE * N + N - 1], 0, 0); /* and none above the last */
+    assert_near(curve[PR_PRECISION * N + N - 1], 0, 0);
+    assert_near(curve[PR_YES_ABOVE * N + HALF], 2, 0);
+    assert_near(curve[PR_YES_BELOW * N + HALF], 1, 0);
+    assert_near(curve[PR_NO_ABOVE * N + HALF], no, 0);
+    assert_near(curve[PR_NO_BELOW * N + HALF], 0, 0);
+    assert_near(curve[PR_PRECISION * N + HALF], 2 / (2 + no), 1e-6);
+    assert_near(curve[PR_RECALL * N + HALF], 2 / 3.0, 1e-6);
+}
+
 /* Of the same answers as tf.metrics with weights, by hand */
 static void metrics_count_rows_by_their_weights(void **state)
 {
@@ -133,7 +153,8 @@ static void metrics_count_rows_by_their_weights(void **state)
         &m, &device,
         "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"said\"], \"units\": 1}], \"loss\": "
         "\"log_loss\", \"metrics\": [\"accuracy\", \"precision\", \"recall\", {\"op\": \"auc\", "
-        "\"summation_method\": \"ranking\"}, \"calibration\"]}",
+        "\"summation_method\": \"ranking\"}, \"calibration\", {\"op\": \"auc\", "
+        "\"num_thresholds\": 11}]}",
         &setting);
     memcpy(m.graph->params[0]->value, (float[]){1}, sizeof(float));
     memset(m.graph->params[1]->value, 0, sizeof(float));
@@ -143,8 +164,10 @@ static void metrics_count_rows_by_their_weights(void **state)
         const struct metric_node *metric = &m.graph->metrics[i];
         double states[32] = {0};
         metric->metric->update(metric, &device, 4, states);
+        if (i == 5) expect_curve(metric, states);
         /* of auc: the yes of weight 2 is above the no, that of weight 1 below */
-        assert_near(metric_result(metric, states), i == 3 ? 2 / 3.0 : results[i], 1e-6);
+        const double wanted_result = i == 3 || i == 5 ? 2 / 3.0 : results[i];
+        assert_near(metric_result(metric, states), wanted_result, 1e-5);
     }
     model_close(&m);
     device_close(&device);

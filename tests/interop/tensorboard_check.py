@@ -82,11 +82,21 @@ def check_histograms(run, accumulator):
             yield from check_histogram(run, tag, event)
 
 
+def check_curve(run, tag, curve):
+    """True and false positives, true and false negatives, precision, recall, by threshold."""
+    print(f"  pr_curve {tag}: {curve.shape[1]} thresholds, recall {curve[5][0]:.6g} to {curve[5][-1]:.6g}")
+    if curve.shape[0] != 6 or any(curve[5][1:] > curve[5][:-1]):
+        yield f"{run}: {tag} is no curve: shape {curve.shape}"
+
+
 def check_texts(run, accumulator):
     for tag in accumulator.Tags()["tensors"]:
         plugin = accumulator.SummaryMetadata(tag).plugin_data.plugin_name
         events = accumulator.Tensors(tag)
         yield from check_steps(run, tag, events)
+        if plugin == "pr_curves":
+            yield from check_curve(run, tag, tensor_util.make_ndarray(events[-1].tensor_proto))
+            continue
         if plugin != "text":
             yield f"{run}: {tag} is a tensor of plugin \"{plugin}\""
             continue

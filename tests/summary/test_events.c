@@ -1,5 +1,6 @@
 /* test_events.c - files of events byte for byte, and read back. */
 #include "core/train/summary/events.h"
+#include "core/graph/op.h"
 #include "tests/summary/reader.h"
 
 #include <float.h>
@@ -27,6 +28,7 @@ enum {
     VALUE_METADATA = 9,
     TENSOR_DTYPE = 1,
     TENSOR_SHAPE = 2,
+    TENSOR_CONTENT = 4,
     TENSOR_STRINGS = 8,
     SESSION_PATH = 2,
 };
@@ -217,6 +219,32 @@ static void only_the_first_text_of_a_tag_says_what_it_is(void **state)
     free((void *)file.at);
 }
 
+static void a_curve_is_a_tensor_for_its_page(void **state)
+{
+    static const float values[PR_ROWS * 2] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    struct place p = open_at(5);
+    for (uint64_t step = 1; step <= 2; step++) {
+        events_begin_step(p.events, 6, step);
+        events_pr_curve(p.events, "auc/pr_curve", values, 2);
+        assert_int_equal(events_end_step(p.events), OK);
+    }
+    const struct bytes file = close_and_load(&p);
+    for (int i = 0; i < 2; i++) {
+        const struct bytes summary = part_of(record_at(file, 1 + i), EVENT_SUMMARY).content;
+        const struct bytes value = part_of(summary, SUMMARY_VALUE).content;
+        const struct bytes tensor = part_of(value, VALUE_TENSOR).content;
+        assert_int_equal(part_of(tensor, TENSOR_DTYPE).integer, 1);
+        expect_hex(part_of(tensor, TENSOR_SHAPE).content, "12 02 08 06 12 02 08 02");
+        const struct bytes content = part_of(tensor, TENSOR_CONTENT).content;
+        assert_true(bytes_equal(content, (struct bytes){(const uint8_t *)values, sizeof values}));
+        assert_int_equal(part_count(value, VALUE_METADATA), i == 0);
+        if (i == 0)
+            expect_hex(part_of(value, VALUE_METADATA).content,
+                       "0a 0f 0a 09 70 72 5f 63 75 72 76 65 73 12 02 10 02");
+    }
+    free((void *)file.at);
+}
+
 /* A name of a file is any bytes, but a message with a string that is not UTF-8 cannot be read. */
 static void what_is_not_utf8_becomes_question_marks(void **state)
 {
@@ -370,6 +398,7 @@ int main(void)
         cmocka_unit_test(steps_and_times_are_as_given),
         cmocka_unit_test(tags_are_cleaned_as_tensorflow_does_it),
         cmocka_unit_test(only_the_first_text_of_a_tag_says_what_it_is),
+        cmocka_unit_test(a_curve_is_a_tensor_for_its_page),
         cmocka_unit_test(what_is_not_utf8_becomes_question_marks),
         cmocka_unit_test(files_of_the_same_second_have_different_names),
         cmocka_unit_test(the_search_for_a_name_ends),

@@ -155,6 +155,36 @@ static double area_by_thresholds(const struct attributes *a, const double *state
     return area_of(area, all.yes, all.no);
 }
 
+/* More are not drawn. */
+enum { CURVE_THRESHOLDS_MAX = 10000 };
+
+static int thresholds(const struct metric_node *node)
+{
+    const struct attributes *a = node->attributes;
+    const bool is_drawn = a->method != RANKING && a->num_thresholds <= CURVE_THRESHOLDS_MAX;
+    return is_drawn ? (int)a->num_thresholds : 0;
+}
+
+static void curve(const struct metric_node *node, const double *state, float *ret)
+{
+    const int64_t n = thresholds(node);
+    struct point all = {0}, above = {0};
+    for (int64_t i = 0; i <= n; i++) {
+        all.no += state[2 * i];
+        all.yes += state[2 * i + 1];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) { /* who is above threshold i is above i + 1 of them */
+        above.no += state[2 * (i + 1)];
+        above.yes += state[2 * (i + 1) + 1];
+        ret[PR_YES_ABOVE * n + i] = (float)above.yes;
+        ret[PR_NO_ABOVE * n + i] = (float)above.no;
+        ret[PR_NO_BELOW * n + i] = (float)(all.no - above.no);
+        ret[PR_YES_BELOW * n + i] = (float)(all.yes - above.yes);
+        ret[PR_PRECISION * n + i] = (float)quotient(above.yes, above.yes + above.no);
+        ret[PR_RECALL * n + i] = (float)quotient(above.yes, all.yes);
+    }
+}
+
 /* ---- by ranking ---- */
 
 struct ranked {
@@ -237,4 +267,6 @@ const struct metric metric_auc = {
     .state_count = state_count,
     .update = update,
     .result = result,
+    .thresholds = thresholds,
+    .curve = curve,
 };

@@ -165,18 +165,12 @@ static err open_events(struct state *s, const struct run_view *view)
 /* What an earlier life has recorded from this step on is not true any more. */
 static err record(struct state *s, const struct run_view *view, const struct evaluation *evaluation)
 {
-    const char *names[HOOK_VALUES_MAX];
-    const int count = evaluation_names(view->session, names);
     const bool begins = !s->events || view->global_step <= s->recorded;
     TRY(open_events(s, view));
     if (begins)
         TRY(events_session(s->events, view->wall_s, view->global_step, SESSION_START, NULL));
-    events_begin_step(s->events, view->wall_s, view->global_step);
-    for (int i = 0; i < count; i++)
-        events_scalar(s->events, names[i], evaluation_value(evaluation, i));
     s->recorded = view->global_step;
-    TRY(events_end_step(s->events));
-    return events_flush(s->events);
+    return evaluation_record(view->session, evaluation, s->events, view->wall_s, s->recorded);
 }
 
 /* The best first: it is worth more than a line. What is not being saved must not take the place of

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+enum { TAG_MAX = 128 };
 enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
 
 /* Sorted, as they are shown where nobody chose. */
@@ -72,6 +73,29 @@ double evaluation_value(const struct evaluation *evaluation, int index)
 enum better evaluation_better(const struct session *session, int index)
 {
     return index == 0 ? BETTER_LESS : session->graph->metrics[index - 1].metric->better;
+}
+
+static void record_curve(const struct metric_node *m, const float *curve, struct events *events)
+{
+    char tag[TAG_MAX];
+    snprintf(tag, sizeof tag, "%.100s/pr_curve", m->name);
+    events_pr_curve(events, tag, curve, m->metric->thresholds(m));
+}
+
+err evaluation_record(const struct session *session, const struct evaluation *e,
+                      struct events *events, double wall_s, uint64_t step)
+{
+    const struct graph *graph = session->graph;
+    const char *names[HOOK_VALUES_MAX];
+    const int count = evaluation_names(session, names);
+    events_begin_step(events, wall_s, step);
+    for (int i = 0; i < count; i++) events_scalar(events, names[i], evaluation_value(e, i));
+    int curve = 0; /* that of the first metric which has one: others say the same */
+    while (e->curves && curve < graph->metric_count && !e->curves[curve]) curve++;
+    if (e->curves && curve < graph->metric_count)
+        record_curve(&graph->metrics[curve], e->curves[curve], events);
+    TRY(events_end_step(events));
+    return events_flush(events);
 }
 
 /* Four places behind the point say enough of what lies around 1, and six digits of anything else.

@@ -20,6 +20,10 @@ int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_M
 double evaluation_value(const struct evaluation *, int index);
 enum better evaluation_better(const struct session *, int index);
 
+/* As scalars, and the curve of the first metric that has one as "auc/pr_curve"; flushes. */
+err evaluation_record(const struct session *, const struct evaluation *, struct events *,
+                      double wall_s, uint64_t step);
+
 /* ERR_NUMBER: its loss is NaN or infinite; so a run ends badly whose last one it is. */
 err evaluation_check(const struct evaluation *);
 

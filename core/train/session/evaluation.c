@@ -68,6 +68,19 @@ static size_t states_bytes(const struct session *s, int64_t rows)
     return (size_t)count * sizeof(double);
 }
 
+static void open_curves(struct session *s)
+{
+    const int count = s->graph->metric_count;
+    s->eval_curves = arena_array(&s->arena, (size_t)count + 1, sizeof *s->eval_curves);
+    for (int i = 0; s->eval_data && i < count; i++) {
+        const struct metric_node *m = &s->graph->metrics[i];
+        const int thresholds = m->metric->thresholds ? m->metric->thresholds(m) : 0;
+        if (thresholds)
+            s->eval_curves[i] =
+                arena_array(&s->arena, (size_t)thresholds * PR_ROWS, sizeof **s->eval_curves);
+    }
+}
+
 err session_open_metrics(struct session *s)
 {
     const int64_t batch = s->graph->batch;
@@ -76,6 +89,7 @@ err session_open_metrics(struct session *s)
         arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->eval_metrics);
     s->last_metrics =
         arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->last_metrics);
+    open_curves(s);
     s->metric_states = malloc(states_bytes(s, rows) + sizeof(double));
     return s->metric_states ? OK : fail(ERR_MEMORY, "no memory for the metrics' states");
 }
@@ -135,6 +149,7 @@ static void take_results(struct session *s, int64_t rows)
     double *state = s->metric_states;
     for (int i = 0; i < s->graph->metric_count; i++) {
         const struct metric_node *m = &s->graph->metrics[i];
+        if (s->eval_curves[i]) m->metric->curve(m, state, s->eval_curves[i]);
         s->eval_metrics[i] = metric_result(m, state);
         state += metric_state_count(m, rows);
     }
@@ -151,7 +166,8 @@ err session_evaluate(struct session *s, struct evaluation *ret)
     memset(s->metric_states, 0, states_bytes(s, rows));
     TRY(evaluate_all(s, r, &t));
     take_results(s, rows);
-    *ret = (struct evaluation){rows, t.weight > 0 ? t.loss / t.weight : 0, s->eval_metrics};
+    *ret = (struct evaluation){rows, t.weight > 0 ? t.loss / t.weight : 0, s->eval_metrics,
+                               s->eval_curves};
     return OK;
 }
 

@@ -103,6 +103,7 @@ struct session {
                               gone */
     bool has_last_metrics;
     double *eval_metrics; /* [metrics] of the last evaluation */
+    float **eval_curves;  /* [metrics] the same */
 
     /* of session_restore */
     float *own_values; /* a block; NULL: none */
@@ -193,8 +194,9 @@ double session_metric(struct session *, int metric);
 
 struct evaluation {
     int64_t rows;
-    double loss;     /* mean, without regularization */
-    double *metrics; /* [graph->metric_count], in the arena of the session */
+    double loss;          /* mean, without regularization */
+    double *metrics;      /* [graph->metric_count], in the arena of the session */
+    float *const *curves; /* the same; of a metric that has none, NULL (core/graph/op.h) */
 };
 /* The evaluation set at the bound values; rows 0 when the spec has none. */
 err session_evaluate(struct session *, struct evaluation *ret);

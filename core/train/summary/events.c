@@ -36,15 +36,18 @@ enum histogram_field {
     HISTOGRAM_PAIR_LIMITS = 6,
     HISTOGRAM_PAIR_COUNTS = 7,
 };
-enum tensor_field { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRINGS = 8 };
+enum tensor_field { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRINGS = 8 };
+enum shape_field { SHAPE_DIM = 2, DIM_SIZE = 1 };
 enum metadata_field { METADATA_PLUGIN = 1 };
-enum plugin_field { PLUGIN_NAME = 1 };
+enum plugin_field { PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
+enum pr_curves_field { PR_CURVES_THRESHOLDS = 2 };
 enum session_field { SESSION_STATUS = 1, SESSION_PATH = 2 };
 
 enum {
+    DTYPE_FLOAT = 1,
     DTYPE_STRING = 7,
     EVENT_BYTES_MAX = 1 << 28, /* readers refuse messages of 2^31 bytes */
-    TEXT_TAGS_MAX = 256,       /* of more the metadata is written each time, which does no harm */
+    PLUGIN_TAGS_MAX = 256,     /* of more the metadata is written each time, which does no harm */
 };
 
 static const char FILE_VERSION[] = "brain.Event:2";
@@ -52,12 +55,12 @@ static const double WALL_MAX_S = 1e12; /* year 33658 */
 
 struct events {
     struct event_file file;
-    struct buffer event;            /* being put together */
-    bool is_open;                   /* between begin_step and end_step */
-    size_t summary;                 /* where the open step's summary begins in it */
-    int value_count;                /* of the open step */
-    char *text_tags[TEXT_TAGS_MAX]; /* those whose metadata are in the file */
-    int text_tag_count;
+    struct buffer event;                /* being put together */
+    bool is_open;                       /* between begin_step and end_step */
+    size_t summary;                     /* where the open step's summary begins in it */
+    int value_count;                    /* of the open step */
+    char *plugin_tags[PLUGIN_TAGS_MAX]; /* those whose metadata are in the file */
+    int plugin_tag_count;
     double pair_limits[HISTOGRAM_BUCKETS + 1], pair_counts[HISTOGRAM_BUCKETS + 1];
 };
 
@@ -70,16 +73,16 @@ static void begin_event(struct events *events, double wall_s, uint64_t step)
     if (step) proto_varint(&events->event, EVENT_STEP, step);
 }
 
-static void forget_text_tags(struct events *events)
+static void forget_plugin_tags(struct events *events)
 {
-    for (int i = 0; i < events->text_tag_count; i++) free(events->text_tags[i]);
-    events->text_tag_count = 0;
+    for (int i = 0; i < events->plugin_tag_count; i++) free(events->plugin_tags[i]);
+    events->plugin_tag_count = 0;
 }
 
-/* Where events may be lost, so may be the metadata of texts: they come again with the next. */
+/* Where events may be lost, so may be the metadata of plugins: they come again with the next. */
 static err checked(struct events *events, err e)
 {
-    if (e) forget_text_tags(events);
+    if (e) forget_plugin_tags(events);
     return e;
 }
 
@@ -142,7 +145,7 @@ void events_close(struct events *events)
     event_file_write_here(&events->file);
     if (events_flush(events) && was_beside) log_line(LOG_WARNING, "%s", error_text());
     event_file_close(&events->file);
-    forget_text_tags(events);
+    forget_plugin_tags(events);
     buffer_drop(&events->event);
     free(events);
 }
@@ -219,14 +222,25 @@ void events_histogram(struct events *events, const char *tag, const struct histo
     proto_close(event, value);
 }
 
-/* Is this the tag's first text? It is not any more. */
-static bool is_first_text(struct events *events, const char *tag)
+/* Is this the tag's first value for a plugin? It is not any more. */
+static bool is_first_of_tag(struct events *events, const char *tag)
 {
-    for (int i = 0; i < events->text_tag_count; i++)
-        if (strcmp(events->text_tags[i], tag) == 0) return false;
-    char *copy = events->text_tag_count < TEXT_TAGS_MAX ? strdup(tag) : NULL;
-    if (copy) events->text_tags[events->text_tag_count++] = copy;
+    for (int i = 0; i < events->plugin_tag_count; i++)
+        if (strcmp(events->plugin_tags[i], tag) == 0) return false;
+    char *copy = events->plugin_tag_count < PLUGIN_TAGS_MAX ? strdup(tag) : NULL;
+    if (copy) events->plugin_tags[events->plugin_tag_count++] = copy;
     return true;
+}
+
+/* content: NULL: empty */
+static void add_plugin(struct buffer *event, const char *name, const struct buffer *content)
+{
+    const size_t metadata = proto_open(event, VALUE_METADATA);
+    const size_t plugin = proto_open(event, METADATA_PLUGIN);
+    proto_string(event, PLUGIN_NAME, name);
+    if (content) proto_bytes(event, PLUGIN_CONTENT, content->at, content->used);
+    proto_close(event, plugin);
+    proto_close(event, metadata);
 }
 
 /* A scalar of strings; the plugin's name says that it is for the page of texts. */
@@ -239,13 +253,33 @@ void events_text(struct events *events, const char *tag, const char *markdown)
     proto_bytes(event, TENSOR_SHAPE, NULL, 0);
     proto_string(event, TENSOR_STRINGS, markdown);
     proto_close(event, tensor);
-    if (is_first_text(events, tag)) {
-        const size_t metadata = proto_open(event, VALUE_METADATA);
-        const size_t plugin = proto_open(event, METADATA_PLUGIN);
-        proto_string(event, PLUGIN_NAME, "text");
-        proto_close(event, plugin);
-        proto_close(event, metadata);
-    }
+    if (is_first_of_tag(events, tag)) add_plugin(event, "text", NULL);
+    proto_close(event, value);
+}
+
+static void add_dimension(struct buffer *event, int64_t size)
+{
+    const size_t dimension = proto_open(event, SHAPE_DIM);
+    proto_varint(event, DIM_SIZE, (uint64_t)size);
+    proto_close(event, dimension);
+}
+
+void events_pr_curve(struct events *events, const char *tag, const float *values, int thresholds)
+{
+    struct buffer *event = &events->event, content = {0};
+    const size_t value = begin_value(events, tag);
+    const size_t tensor = proto_open(event, VALUE_TENSOR);
+    proto_varint(event, TENSOR_DTYPE, DTYPE_FLOAT);
+    const size_t shape = proto_open(event, TENSOR_SHAPE);
+    add_dimension(event, PR_ROWS);
+    add_dimension(event, thresholds);
+    proto_close(event, shape);
+    proto_bytes(event, TENSOR_CONTENT, values, PR_ROWS * (size_t)thresholds * sizeof *values);
+    proto_close(event, tensor);
+    proto_varint(&content, PR_CURVES_THRESHOLDS, (uint64_t)thresholds);
+    if (is_first_of_tag(events, tag)) add_plugin(event, "pr_curves", &content);
+    event->is_short |= content.is_short;
+    buffer_drop(&content);
     proto_close(event, value);
 }
 

@@ -35,6 +35,8 @@ void events_begin_step(struct events *, double wall_s, uint64_t step);
 void events_scalar(struct events *, const char *tag, double value);
 void events_histogram(struct events *, const char *tag, const struct histogram *);
 void events_text(struct events *, const char *tag, const char *markdown);
+/* values: as metrics have it (core/graph/op.h) */
+void events_pr_curve(struct events *, const char *tag, const float *values, int thresholds);
 err events_end_step(struct events *); /* writes nothing where nothing was added */
 
 err events_graph(struct events *, double wall_s, const struct graph_def *);

@@ -58,9 +58,9 @@ static void print_library(const char *name, const char *version)
 static void print_cuda(void)
 {
     struct gpus gpus;
-    const bool is_found = gpu_list(&gpus) == OK;
-    const bool is_absent = !is_found && strstr(error_text(), "built without") != NULL;
-    print_library("CUDA", is_absent ? NULL : is_found ? gpus.driver : error_text());
+    const char *version = NULL;
+    if (gpus_are_built_in) version = gpu_list(&gpus) ? error_text() : gpus.driver;
+    print_library("CUDA", version);
 }
 
 /* What this is made of, and which instructions it uses here. */
@@ -150,16 +150,10 @@ static int report_unknown(const char *word)
     int count = 0;
     for (const struct command *c = commands; c->name && count < COMMANDS_MAX; c++)
         names[count++] = c->name;
-    const char *near = nearest_name(word, names, count);
-    if (near)
-        return report_error(fail(ERR_INPUT,
-                                 "\"%.64s\" is neither a command nor a file (did you "
-                                 "mean \"%s\"?)",
-                                 word, near));
-    return report_error(fail(ERR_INPUT,
-                             "\"%.64s\" is neither a command nor a file; see `dtrain "
-                             "help` (to train: dtrain SPEC.json)",
-                             word));
+    const struct suggestion near = suggest(word, names, count);
+    return report_error(
+        fail(ERR_INPUT, "\"%.64s\" is neither a command nor a file%s", word,
+             *near.text ? near.text : "; see `dtrain help` (to train: dtrain SPEC.json)"));
 }
 
 /* A ps may be described by its environment alone. */

@@ -158,11 +158,9 @@ static err fail_none(const struct var *var)
         const char *name = json_string_value(json_object_get(answer, "near"));
         if (name) near[count++] = name;
     }
-    const char *nearest = nearest_name(var->name, near, count);
-    if (nearest)
-        return fail(ERR_INPUT, "no variable \"%s\" (did you mean \"%s\"?)", var->name, nearest);
-    return fail(ERR_INPUT, "no variable \"%s\"; dtrain var ls lists them, and var set makes one",
-                var->name);
+    const struct suggestion nearest = suggest(var->name, near, count);
+    return fail(ERR_INPUT, "no variable \"%s\"%s", var->name,
+                *nearest.text ? nearest.text : "; dtrain var ls lists them, and var set makes one");
 }
 
 static err print_line(const char *text)
@@ -342,9 +340,9 @@ static err find_verb(const char *name, int words, const struct var_verb **ret)
         *ret = &verbs[i];
         return OK;
     }
-    const char *near = nearest_name(name, names, VERB_COUNT_HERE);
-    if (near) return fail(ERR_INPUT, "var: unknown \"%.64s\" (did you mean \"%s\"?)", name, near);
-    return fail(ERR_INPUT, "%s", usage);
+    const struct suggestion near = suggest(name, names, VERB_COUNT_HERE);
+    return *near.text ? fail(ERR_INPUT, "var: unknown \"%.64s\"%s", name, near.text)
+                      : fail(ERR_INPUT, "%s", usage);
 }
 
 /* "[7:9]": rows 7 and 8 of a table. false: it is no range. */

@@ -26,13 +26,9 @@ static int find_type(const char *name)
 
 static err fail_type(const char *where, const char *name)
 {
-    const char *near = nearest_name(name, type_names, TYPE_COUNT);
-    if (near)
-        return fail(ERR_INPUT, "%s: unknown job \"%.64s\" (did you mean \"%s\"?)", where, name,
-                    near);
-    return fail(ERR_INPUT,
-                "%s: unknown job \"%.64s\"; known are chief, worker, ps, master, evaluator", where,
-                name);
+    const struct suggestion near = suggest(name, type_names, TYPE_COUNT);
+    return fail(ERR_INPUT, "%s: unknown job \"%.64s\"%s", where, name,
+                *near.text ? near.text : "; known are chief, worker, ps, master, evaluator");
 }
 
 static int count_tasks(json_t *cluster, enum type type)

@@ -40,6 +40,8 @@ struct gpus {
     struct gpu at[GPUS_MAX];
 };
 
+extern const bool gpus_are_built_in; /* false: all below says ERR_DEVICE */
+
 /* Those that CUDA_VISIBLE_DEVICES leaves, at least one. ERR_DEVICE: "libcuda.so.1 not found",
  * "driver too old: ...", "built without CUDA": why there is none. ERR_LOST: there is a driver that
  * fits, and it cannot get at its GPUs. */

@@ -4,6 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/stats/report.h"
+#include "core/data/cells.h"
 
 enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
 
@@ -190,9 +191,10 @@ static json_t *bare_json(const struct stats_flags *flags, const struct strings *
     told = json_pack("{sssosb}", "format", bare_formats[format], "file", files, "follow", 0);
     if (format != BARE_LIBSVM) {
         json_object_set_new(told, "label", json_string("(no label)"));
-        json_object_set_new(told, "missing",
-                            json_pack("[ssssssssss]", "NA", "N/A", "NULL", "null", "None", "none",
-                                      "nan", "NaN", "?", "\\N"));
+        json_t *missing = json_array();
+        for (const char *const *word = cell_missing_words; *word; word++)
+            json_array_append_new(missing, json_string(*word));
+        json_object_set_new(told, "missing", missing);
     }
     if (format == BARE_CSV) {
         json_object_set_new(told, "delimiter", json_string(delimiter));

@@ -34,13 +34,15 @@ bool cell_number(const struct cell *cell, double *ret)
     return true;
 }
 
+const char *const cell_missing_words[] = {"NA",  "N/A", "NULL", "null", "None", "none",
+                                          "nan", "NaN", "?",    "\\N",  NULL};
+
 bool cell_is_missing(const struct cell *cell)
 {
-    static const char *const words[] = {"", "?", "NA", "nan", "NULL", "None", "N/A", "\\N"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (cell->length == strlen(words[i]) && !strncasecmp(cell->text, words[i], cell->length))
-            return true;
-    return false;
+    bool is_missing = cell->length == 0;
+    for (const char *const *word = cell_missing_words; *word && !is_missing; word++)
+        is_missing = cell->length == strlen(*word) && !strncasecmp(cell->text, *word, cell->length);
+    return is_missing;
 }
 
 bool cell_is_one_of(const char *text, size_t length, const struct strings *words)

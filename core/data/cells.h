@@ -80,8 +80,9 @@ int row_reader_cell(const struct row_reader *, const char *name);
 
 /* All of the cell is one finite number in decimal. */
 bool cell_number(const struct cell *, double *ret);
-/* Empty, "?", "NA", "nan", "NULL", "None" in any case, "\N": what people write where they have no
- * value. */
+/* What people write where they have no value, as it is most often spelled; NULL at the end. */
+extern const char *const cell_missing_words[];
+/* Empty, or one of them, in any case. */
 bool cell_is_missing(const struct cell *);
 struct strings;
 /* One of these words; empty is none of them. */

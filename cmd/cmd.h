@@ -92,6 +92,8 @@ struct command {
     const char *name; /* NULL ends the table */
     const char *arguments, *summary;
     int (*run)(int argc, char **argv); /* argv[1] is the command's name */
+    const char *(*verb)(int index);    /* NULL: there are no more; optional */
+    bool takes_run_flags;
 };
 extern const struct command commands[];
 const struct command *find_command(const char *name); /* NULL: there is none */
@@ -115,6 +117,9 @@ int cmd_scale(int argc, char **argv);
 /* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
 int help_command(const struct command *);
 bool help_knows(const char *word); /* `dtrain help WORD` has something to say */
+
+const char *checkpoint_verb(int index);
+const char *var_verb(int index);
 
 /* For `dtrain help`. */
 void print_checkpoint_help(FILE *);

@@ -1,5 +1,6 @@
-/* help.c - what the field tables say: `dtrain help [TOPIC [NAME]]` as text, `dtrain schema` as a
- * JSON Schema of the spec. */
+/* help.c - what the field tables say: `dtrain help [TOPIC [NAME]]` as text, `dtrain help --json`
+ * all of it for whoever makes pages and completions, `dtrain schema` as a JSON Schema of the spec.
+ */
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -371,6 +372,68 @@ int help_command(const struct command *command)
     return EXIT_DONE;
 }
 
+/* ---- as JSON ---- */
+
+static json_t *kind_json(const struct kind *kind)
+{
+    const struct object *own = kind->object;
+    return json_pack("{s:s, s:s, s:o}", "name", own->name, "summary",
+                     own->summary ? own->summary : "", "fields", fields_json(own));
+}
+
+static json_t *text_parts(void (*print)(FILE *))
+{
+    FILE *out = help_document_open();
+    if (out) print(out);
+    return help_document_close();
+}
+
+static json_t *topic_json(const struct topic *topic)
+{
+    const struct kind *kind;
+    json_t *kinds = json_array();
+    json_t *json = json_pack("{s:s, s:s}", "name", topic->name, "summary", topic->summary);
+    for (int i = 0; topic->kinds && (kind = topic->kinds->at(i)); i++)
+        json_array_append_new(kinds, kind_json(kind));
+    if (topic->print) json_object_set_new(json, "parts", text_parts(topic->print));
+    if (topic->object) json_object_set_new(json, "fields", fields_json(topic->object));
+    if (topic->kinds) json_object_set(json, "kinds", kinds);
+    json_decref(kinds);
+    return json;
+}
+
+static json_t *command_json(const struct command *command)
+{
+    const char *verb;
+    json_t *verbs = json_array();
+    for (int i = 0; command->verb && (verb = command->verb(i)); i++)
+        json_array_append_new(verbs, json_string(verb));
+    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", command->name, "arguments",
+                     command->arguments, "summary", command->summary, "takes_run_flags",
+                     command->takes_run_flags, "verbs", verbs);
+}
+
+/* Of the flags of a run those of the topic. */
+static json_t *document(void)
+{
+    json_t *list = json_array(), *all = json_array();
+    for (const struct command *c = commands; c->name; c++)
+        json_array_append_new(list, command_json(c));
+    for (int i = 0; i < TOPIC_COUNT; i++) json_array_append_new(all, topic_json(&topics[i]));
+    return json_pack("{s:s, s:o, s:o, s:o}", "version", version_text(), "usage",
+                     text_parts(print_usage), "commands", list, "topics", all);
+}
+
+static int help_json(void)
+{
+    json_t *json = document();
+    const bool is_printed = json && !json_dumpf(json, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    json_decref(json);
+    if (!is_printed) return report_error(fail(ERR_MEMORY, "help: no memory for its JSON"));
+    putchar('\n');
+    return EXIT_DONE;
+}
+
 /* The words are put together again, since "data format" is two of them. */
 int cmd_help(int argc, char **argv)
 {
@@ -380,6 +443,7 @@ int cmd_help(int argc, char **argv)
         used +=
             (size_t)snprintf(words + used, sizeof words - used, "%s%s", i > 2 ? " " : "", argv[i]);
     if (!*words) return help_command(NULL);
+    if (strcmp(words, "--json") == 0) return help_json();
     const char *name;
     const struct topic *topic = find_topic(words, &name);
     const struct command *command = find_command(words);

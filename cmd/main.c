@@ -22,14 +22,15 @@
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
 
 const struct command commands[] = {
-    {"help", "[TOPIC [NAME]]", "explain a topic, from the tables that parse the spec", cmd_help},
+    {"help", "[TOPIC [NAME]]", "explain a topic (--json: all topics, for programs)", cmd_help},
     {"check", "[FLAGS] SPEC.json", "validate and print the plan of a run without running it",
-     cmd_check},
+     cmd_check, .takes_run_flags = true},
     {"eval", "[FLAGS] SPEC.json", "evaluate the values of a checkpoint", cmd_eval},
     {"predict", "[FLAGS] SPEC.json", "write a model's predictions for rows of data", cmd_predict},
     {"checkpoint", "VERB ...", "ls, show, verify, diff, reshard and export checkpoints",
-     cmd_checkpoint},
-    {"var", "VERB ...", "read and change variables of a running cluster", cmd_var},
+     cmd_checkpoint, .verb = checkpoint_verb},
+    {"var", "VERB ...", "read and change variables of a running cluster", cmd_var,
+     .verb = var_verb},
     {"scale", "[FLAGS]", "change the number of workers or ps of a running cluster", cmd_scale},
     {"plot", "[FLAGS] RUN...", "draw loss and metrics of runs, in the terminal or as SVG",
      cmd_plot},

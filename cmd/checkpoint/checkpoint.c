@@ -47,6 +47,11 @@ static const struct verb verbs[] = {
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
+const char *checkpoint_verb(int index)
+{
+    return index < VERBS ? verbs[index].name : NULL;
+}
+
 void print_checkpoint_help(FILE *out)
 {
     for (int i = 0; i < VERBS; i++)

@@ -52,20 +52,18 @@ def said(flag):
 
 def verbs(dtrain):
     """Of each command that has some."""
-    found = {command.name: dtrain.verbs(command.name) for command in dtrain.commands
-             if command.type and command.type.startswith("VERB")}
-    return {command: names for command, names in found.items() if names}
+    return {command.name: command.verbs for command in dtrain.commands if command.verbs}
 
 
 def topics(dtrain):
     """And the kinds, which have help by their names alone."""
     names = [topic.name for topic in dtrain.topics]
-    kinds = [kind.name for name in names for kind in dtrain.kinds(name)[0]]
+    kinds = [kind.name for topic in dtrain.topics for kind in topic.kinds]
     return [word for word in dict.fromkeys(names + kinds) if " " not in word]
 
 
 def bash(dtrain):
-    choices = {flag.name: flag.choices() for command in (None, *dtrain.commands) for flag in dtrain.flags(command)}
+    choices = {flag.name: flag.choices for command in (None, *dtrain.commands) for flag in dtrain.flags(command)}
     rows = [f'    {flag}) COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$current")); return ;;'
             for flag, words in choices.items() if words]
     names = [command.name for command in dtrain.commands]
@@ -88,7 +86,7 @@ def summary(text):
 
 def zsh_flag(flag):
     text = re.sub(r"([\[\]:\\])", r"\\\1", summary(flag.text))
-    value = f"({' '.join(flag.choices())})" if flag.choices() else "_files"
+    value = f"({' '.join(flag.choices)})" if flag.choices else "_files"
     often = "*" if flag.type == "strings" else ""
     return quoted(f"{often}{said(flag)}[{text}]" + (f":{flag.type}:{value}" if flag.type else ""))
 
@@ -110,7 +108,7 @@ def zsh(dtrain):
 
 
 def fish_flag(flag, condition):
-    words = f" -x -a {quoted(' '.join(flag.choices()))}" if flag.choices() else " -r" if flag.type else ""
+    words = f" -x -a {quoted(' '.join(flag.choices))}" if flag.choices else " -r" if flag.type else ""
     return f"complete -c dtrain -n {condition} -l {flag.name[2:]}{words} -d {quoted(summary(flag.text))}"
 
 

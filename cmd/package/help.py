@@ -1,90 +1,55 @@
-"""What `dtrain help` says, read back: the pages that are installed are made of it, and so of the tables that parse
-flags and spec."""
-import re
+"""What `dtrain help --json` says: the pages that are installed are made of it, and so of the tables that parse flags and
+spec."""
+import json
 import subprocess
-
-ROW_INDENT = 2
 
 
 class Row:
-    """Of a table: name, type (of fields and flags, else None) and text."""
+    """A field of the spec, a flag, or another thing with a name and a text. type: None where no value follows."""
 
-    def __init__(self, indent, cells, column):
-        self.indent, self.name, self.text, self.column = indent, cells[0], cells[-1], column
-        self.type = cells[1] if len(cells) == 3 else None
-        if self.name.startswith("--"):
-            self.name, _, self.type = self.name.partition("=")
+    def __init__(self, found, is_flag=False):
+        self.name = "--" + found["name"] if is_flag else found["name"]
+        self.type = None if is_flag and found.get("type") == "boolean" else found.get("type")
+        self.text = found.get("text", found.get("summary", ""))
+        self.choices = found.get("choices", [])
+        self.rows = fields(found)
 
-    def choices(self):
-        found = re.search(r"one of: ([^;)]*)", self.text)
-        return found.group(1).split(", ") if found else []
+
+def fields(found):
+    """Of a kind, of a topic, or within a field."""
+    return [Row(field) for field in found.get("fields", [])]
+
+
+class Topic(Row):
+    def __init__(self, found):
+        super().__init__(found)
+        # A text as it stands, or rows
+        self.parts = [part.get("text") or [Row(flag, True) for flag in part["flags"]] for part in found.get("parts", [])]
+        self.kinds = [Row(kind) for kind in found.get("kinds", [])]
+        self.has_kinds = "kinds" in found
+        self.flags = [row for part in self.parts if not isinstance(part, str) for row in part]
+
+
+class Command(Row):
+    def __init__(self, found):
+        super().__init__(found)
+        self.type, self.verbs = found["arguments"] or None, found["verbs"]
+        self.takes_run_flags = found["takes_run_flags"]
 
 
 class Help:
     def __init__(self, binary):
-        self.binary = binary
-        overview = self.text()
-        self.usage = overview.split("\n\n")[0]
-        self.topics = rows(overview.split("\n\n")[1])
-        self.commands = [Row(0, found, 0) for found in
-                         re.findall(r"^ {7}dtrain ([a-z]+)(?: (\S.*?))? {2,}(\S.*)$", self.usage, re.MULTILINE)]
+        done = subprocess.run([binary, "help", "--json"], check=True, text=True, capture_output=True)
+        found = json.loads(done.stdout)
+        self.usage = "".join(part["text"] for part in found["usage"])
+        self.topics = [Topic(topic) for topic in found["topics"]]
+        self.commands = [Command(command) for command in found["commands"]]
 
-    def text(self, *words):
-        """Without the first line of a topic, which its row in the list says, too."""
-        done = subprocess.run([self.binary, "help", *words], check=True, text=True, capture_output=True)
-        return done.stdout.partition("\n\n")[2] if words else done.stdout
-
-    def flags_of(self, topic):
-        return [row for row in rows(self.text(topic)) if row.name.startswith("--")]
+    def flags_of(self, name):
+        return [flag for topic in self.topics if topic.name == name for flag in topic.flags]
 
     def flags(self, command=None):
         """Of a run, or of a command: those of its topic, and a run's where it takes these."""
         if command is None:
             return self.flags_of("flags")
-        is_topic = command.name in [topic.name for topic in self.topics]
-        own = self.flags_of(command.name) if is_topic else []
-        is_run = "(dtrain help flags)" in self.text(command.name).replace("\n", " ") if is_topic else \
-            command.type == "[FLAGS] SPEC.json"
-        return (self.flags() if is_run else []) + own
-
-    def verbs(self, command):
-        """Of a command that has some."""
-        found = re.findall(rf"^ +dtrain {command} ([a-z]+)\b", self.text(command), re.MULTILINE)
-        return list(dict.fromkeys(found))
-
-    def kinds(self, topic):
-        """What `dtrain help TOPIC NAME` explains, and the text on what all of them have."""
-        text, more, _ = self.text(*topic.split()).partition("\nMore: dtrain help")
-        own, common = split_common(text)
-        return (rows(own), common) if more else ([], "")
-
-
-def split_common(text):
-    """A kind's own fields, and those that every kind has."""
-    found = re.search(r"^Every .* has also:$", text, re.MULTILINE)
-    return (text[:found.start()], text[found.start():]) if found else (text, "")
-
-
-def parts(text):
-    """Rows, and between them lines as they are."""
-    row = None
-    for line in text.split("\n"):
-        indent = len(line) - len(line.lstrip())
-        cells = re.split(r" {2,}", line.strip())
-        if row and line and indent == row.column:
-            row.text += " " + line.strip()
-        elif indent >= ROW_INDENT and 2 <= len(cells) <= 3:
-            if row:
-                yield row
-            row = Row(indent, cells, line.rindex(cells[-1]))
-        else:
-            if row:
-                yield row
-            row = None
-            yield line
-    if row:
-        yield row
-
-
-def rows(text):
-    return [part for part in parts(text) if isinstance(part, Row)]
+        return (self.flags() if command.takes_run_flags else []) + self.flags_of(command.name)

@@ -1,7 +1,4 @@
 """Man pages: dtrain(1), of commands and flags, and dtrain-spec(5), of all that a spec may say."""
-from help import ROW_INDENT, Row, parts, split_common
-
-NEST = 2  # columns of the help, by which a table stands below a field
 WHAT_IT_IS = ("The same binary is started on every machine: ps tasks hold the variables, worker tasks compute "
               "gradients, worker 0 is the chief. Flags say which task a process is; a JSON file, the spec, says what "
               "to train, see dtrain-spec(5).")
@@ -24,27 +21,18 @@ class Page:
     def __init__(self, title, section, version, summary):
         self.lines = [f'.TH {title.upper()} {section} "" "{version}"', ".SH NAME",
                       f"{escaped(title)} \\- {escaped(summary)}"]
-        self.open, self.indent = None, ROW_INDENT
+        self.open = None
 
     def enter(self, what):
         if self.open == what:
             return
         if self.open == "literal":
             self.lines.append(".fi")
-        self.nest(ROW_INDENT)
         if what in ("text", "literal") and not self.lines[-1].startswith((".SH", ".SS")):
             self.lines.append(".PP")
         if what == "literal":
             self.lines.append(".nf")
         self.open = what
-
-    def nest(self, indent):
-        while self.indent < indent:
-            self.lines.append(".RS")
-            self.indent += NEST
-        while self.indent > indent:
-            self.lines.append(".RE")
-            self.indent -= NEST
 
     def section(self, name, level="SH"):
         self.enter(None)
@@ -54,41 +42,52 @@ class Page:
         self.enter(what)
         self.lines.append(escaped(text))
 
-    def row(self, row):
-        self.enter("rows")
-        self.nest(row.indent)
-        self.lines += [".TP", head(row), escaped(row.text)]
+    def rows(self, rows):
+        """And the rows of a row, set in below it."""
+        for row in rows:
+            self.enter("rows")
+            self.lines += [".TP", head(row), escaped(row.text)]
+            if row.rows:
+                self.lines.append(".RS")
+                self.rows(row.rows)
+                self.lines.append(".RE")
 
-    def help(self, text):
-        """What is indented and no row stands as it is."""
-        for part in parts(text):
-            if isinstance(part, Row):
-                self.row(part)
-            elif part:
-                self.line("literal" if part.startswith(" ") else "text", part)
+    def text_of_help(self, text):
+        """Paragraphs; of these what is indented stands as it is."""
+        for paragraph in text.strip("\n").split("\n\n"):
+            self.enter(None)
+            is_literal = any(line.startswith(" ") for line in paragraph.split("\n"))
+            for line in paragraph.split("\n"):
+                self.line("literal" if is_literal else "text", line)
+        self.enter(None)
+
+    def topic(self, topic):
+        for part in topic.parts:
+            if isinstance(part, str):
+                self.text_of_help(part)
             else:
-                self.enter(None)
+                self.rows(part)
 
     def text(self):
         self.enter(None)
         return "\n".join(self.lines) + "\n"
 
 
-def is_of_the_spec(dtrain, topic):
-    return bool(dtrain.kinds(topic.name)[0]) or topic.name in ("spec", "regularizer")
+def is_of_the_spec(topic):
+    return topic.has_kinds or bool(topic.rows)
 
 
 def commands_page(dtrain, version):
     page = Page("dtrain", 1, version, "trains neural networks over parameter servers")
     page.section("SYNOPSIS")
-    for line in dtrain.usage.split("\n"):
+    for line in dtrain.usage.rstrip("\n").split("\n"):
         page.line("literal", line[len("usage: "):])
     page.section("DESCRIPTION")
     page.line("text", WHAT_IT_IS)
     for topic in dtrain.topics:
-        if not is_of_the_spec(dtrain, topic):
+        if not is_of_the_spec(topic):
             page.section(topic.name.upper().replace("-", " "))
-            page.help(dtrain.text(topic.name))
+            page.topic(topic)
     return page.text()
 
 
@@ -97,16 +96,17 @@ def spec_page(dtrain, version):
     page.section("DESCRIPTION")
     page.line("text", "A JSON object. dtrain check says what is wrong with one, dtrain schema prints a JSON Schema.")
     for topic in dtrain.topics:
-        if not is_of_the_spec(dtrain, topic):
+        if not is_of_the_spec(topic):
             continue
-        kinds, common = dtrain.kinds(topic.name)
         page.section(topic.name.upper())
         page.line("text", topic.text)
-        page.help(common if kinds else dtrain.text(topic.name))
-        for kind in kinds:
+        if topic.has_kinds and topic.rows:
+            page.line("text", f"Every {topic.name} has:")
+        page.rows(topic.rows)
+        for kind in topic.kinds:
             page.section(kind.name, "SS")
             page.line("text", kind.text)
-            page.help(split_common(dtrain.text(*topic.name.split(), kind.name))[0])
+            page.rows(kind.rows)
     page.section("SEE ALSO")
     page.line("text", "dtrain(1)")
     return page.text()

@@ -330,6 +330,11 @@ static const struct var_verb {
 
 enum { VERB_COUNT_HERE = sizeof verbs / sizeof *verbs };
 
+const char *var_verb(int index)
+{
+    return index < VERB_COUNT_HERE ? verbs[index].name : NULL;
+}
+
 static err find_verb(const char *name, int words, const struct var_verb **ret)
 {
     const char *names[VERB_COUNT_HERE];

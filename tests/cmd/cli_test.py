@@ -294,6 +294,29 @@ class CommandLine(CommandCase):
                 self.assertIn(words, ended.stdout)
                 self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
+    def test_help_as_json_has_all_that_help_says(self):
+        """Every row of every table, of kinds and of what is nested, too."""
+        def rows(part):
+            for row in part.get("flags", []) + part.get("fields", []) + part.get("kinds", []):
+                yield row
+                yield from rows(row)
+
+        found = json.loads(self.run_dtrain("help", "--json").stdout)
+        overview = self.run_dtrain("help").stdout
+        self.assertIn("".join(part["text"] for part in found["usage"]), overview)
+        for command in found["commands"]:
+            self.assertIn(f"dtrain {command['name']} ", overview)
+        for topic in found["topics"]:
+            self.assertIn(f"  {topic['name']} ", overview)
+            said = " ".join(self.run_dtrain("help", *topic["name"].split()).stdout.split())
+            for part in [topic, *topic.get("parts", [])]:
+                for kind in part.get("kinds", []):
+                    said += " ".join(self.run_dtrain("help", *topic["name"].split(), kind["name"]).stdout.split())
+                for row in rows(part):
+                    self.assertIn(row["name"], said)
+                    self.assertIn(" ".join(row.get("text", row.get("summary")).split()), said)
+                self.assertIn(" ".join(part.get("text", "").split()), said)
+
     def test_without_arguments_there_is_a_short_usage(self):
         for env in ({}, {"JOB_NAME": "build-42"}):
             ended = self.run_dtrain(env=env)

@@ -180,6 +180,12 @@ bool flags_take_value(const struct object *, const char *word);
 /* Documentation from the same tables. */
 void fields_help(FILE *, const struct object *, int indent); /* a table of fields */
 void flags_help(FILE *, const struct object *);
+json_t *fields_json(const struct object *); /* [{"name", "type", "text"}]; new reference */
+/* A stream whose text, and the tables of flags that flags_help prints to it, are the parts of a
+ * document: [{"text": ...}, {"flags": [...]}]. One at a time; NULL: no memory. Closing gives a new
+ * reference, or NULL. */
+FILE *help_document_open(void);
+json_t *help_document_close(void);
 void kinds_help(FILE *, const struct kinds *);                         /* a line per kind */
 const struct kind *kinds_find(const struct kinds *, const char *name); /* NULL if none */
 json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new reference */

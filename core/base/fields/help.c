@@ -1,6 +1,9 @@
-/* help.c - the tables as text for a terminal, 100 columns wide. */
+/* help.c - the tables as text for a terminal, 100 columns wide, and as JSON for whoever makes pages
+ * of them.
+ */
 #include "core/base/fields/fields_inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HELP_COLUMNS = 100, HELP_TEXT_COLUMN_MAX = 48, HELP_GAP = 2, HELP_NEST = 2 };
@@ -89,7 +92,7 @@ static void add_default(struct text *text, const struct field *field)
         text_add(text, "required");
     } else if (field_is_null_by_default(field)) {
         text_add(text, "optional");
-    } else if (*fallback == '"') {
+    } else if (*fallback == '"' && !strchr(fallback, ' ')) {
         json_t *json = field_fallback(field); /* a word, without its quotes */
         text_add(text, "default %s", json_is_string(json) ? json_string_value(json) : fallback);
         json_decref(json);
@@ -197,8 +200,92 @@ void fields_help(FILE *out, const struct object *object, int indent)
     print_fields(out, object, &heads);
 }
 
+/* ---- as JSON ---- */
+
+static json_t *list_fields(const struct object *object, const struct heads *heads, int depth);
+
+/* "text" is what stands in the help, with all details. */
+static json_t *field_json(const struct field *field, const struct heads *heads, int depth)
+{
+    struct text text = {.length = 0};
+    describe(&text, field);
+    json_t *json = json_pack("{s:s, s:s, s:s}", "name", field->name, "type", type_word(field),
+                             "text", text.at);
+    if (field->choices) {
+        json_t *choices = json_array();
+        for (int i = 0; field->choices[i]; i++)
+            json_array_append_new(choices, json_string(field->choices[i]));
+        json_object_set_new(json, "choices", choices);
+    }
+    if (field->object && depth < FIELD_DEPTH_MAX)
+        json_object_set_new(json, "fields", list_fields(field->object, heads, depth + 1));
+    return json;
+}
+
+static json_t *list_fields(const struct object *object, const struct heads *heads, int depth)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < fields_count(object); i++)
+        if (!is_hidden(&object->fields[i], heads))
+            json_array_append_new(list, field_json(&object->fields[i], heads, depth));
+    return list;
+}
+
+json_t *fields_json(const struct object *object)
+{
+    return list_fields(object, &(struct heads){.name_width = 1}, 0);
+}
+
+/* Tables that are printed to its stream become its parts. */
+static struct {
+    FILE *out; /* NULL: none is open */
+    char *text;
+    size_t bytes, taken; /* of the text: those that are parts already */
+    json_t *parts;
+} document;
+
+FILE *help_document_open(void)
+{
+    document.out = open_memstream(&document.text, &document.bytes);
+    document.taken = 0;
+    document.parts = json_array();
+    return document.out;
+}
+
+static void take_text(void)
+{
+    fflush(document.out);
+    const size_t bytes = document.bytes - document.taken;
+    if (bytes > 0)
+        json_array_append_new(document.parts,
+                              json_pack("{s:s%}", "text", document.text + document.taken, bytes));
+    document.taken = document.bytes;
+}
+
+json_t *help_document_close(void)
+{
+    take_text();
+    fclose(document.out);
+    free(document.text);
+    document.out = NULL;
+    return document.parts;
+}
+
+/* false: it is for a terminal. */
+static bool take_flags(FILE *out, const struct object *object)
+{
+    if (!document.out || out != document.out) return false;
+    take_text();
+    json_t *flags = list_fields(object, &(struct heads){.name_width = 0}, 0);
+    json_array_append_new(document.parts, json_pack("{s:o}", "flags", flags));
+    return true;
+}
+
+/* ---- lists of flags and kinds ---- */
+
 void flags_help(FILE *out, const struct object *object)
 {
+    if (take_flags(out, object)) return;
     print_fields(out, object, &(struct heads){.indent = HELP_NEST, .name_width = 0});
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VALUES_MAX = 4096 };
 
@@ -356,6 +357,19 @@ static void damage_is_found_at_the_end_of_its_slice(void **folder)
     bundle_close(b);
 }
 
+/* Found by the thread that reads ahead, told by who takes the rows. */
+static void what_cannot_be_read_any_more_is_told_behind_what_came_before(void **folder)
+{
+    struct bundle *b = cut_table(*folder, 1);
+    struct counted c = {0};
+    const struct bundle_taker taker = {&c, count_rows};
+    assert_int_equal(truncate(folder_path(*folder, "t.data-00000-of-00001"), LONG / 2 * WIDTH * 4),
+                     0);
+    assert_refused(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), ERR_INPUT, "cut off");
+    assert_in_range(c.next, 1, LONG / 2);
+    bundle_close(b);
+}
+
 static void a_scalar_is_one_row(void **folder)
 {
     const double value = element(0, 0);
@@ -523,6 +537,7 @@ int main(void)
         IN_FOLDER(rows_of_one_cut_are_read_in_stretches_by_another),
         IN_FOLDER(what_the_taker_refuses_ends_the_reading),
         IN_FOLDER(damage_is_found_at_the_end_of_its_slice),
+        IN_FOLDER(what_cannot_be_read_any_more_is_told_behind_what_came_before),
         IN_FOLDER(a_scalar_is_one_row),
         IN_FOLDER(rows_are_picked_from_any_cut),
         IN_FOLDER(rows_are_picked_from_slices_that_hold_parts_of_them),

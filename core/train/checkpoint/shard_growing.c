@@ -248,19 +248,35 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
 }
 
+/* That a part has, if it is as it should be: that is checked where they are read. */
+static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
+                        const struct slice *slice, int part, int64_t *ret)
+{
+    char stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
+    TRY(shard_map(warm, slice->name, NULL, stored));
+    TRY(part_name(stored, NULL, part, "rows", name));
+    const struct bundle_entry *entry = bundle_find(bundle, name);
+    *ret = entry && entry->shape.rank == 2 ? entry->shape.dim[0] : 0;
+    return OK;
+}
+
 /* Keys are spread evenly: of all there are this table has as large a part as of their range. */
-static err expected_keys(struct bundle *bundle, const struct warm_start *warm,
-                         const struct slice *slice, int64_t *ret)
+static err expected(struct bundle *bundle, const struct warm_start *warm, const struct slice *slice,
+                    int64_t *ret_keys, int64_t *ret_rows)
 {
     const struct bundle_entry *entry;
-    double keys = 0;
+    const double share = (double)slice->length / (double)KEYS;
+    int64_t keys = 0, rows = 0, more;
     for (int k = 0; k < PS_MAX; k++) {
         TRY(find_part(bundle, warm, slice->name, k, &entry));
         if (!entry) break;
         TRY(shard_check_keys(bundle, entry));
-        keys += (double)entry->shape.dim[0];
+        TRY(rows_of_part(bundle, warm, slice, k, &more));
+        keys += entry->shape.dim[0];
+        rows += more;
     }
-    *ret = (int64_t)(keys * ((double)slice->length / (double)KEYS));
+    *ret_keys = (int64_t)((double)keys * share);
+    *ret_rows = (int64_t)((double)rows * share);
     return OK;
 }
 
@@ -277,6 +293,20 @@ static err initial_arrays(const struct warm_start *warm, const struct slice *sli
     return OK;
 }
 
+static err read_all_parts(struct bundle *bundle, const struct warm_start *warm,
+                          const struct slice *slice, const struct slot_names *names, int slots,
+                          struct part *part)
+{
+    for (int k = 0; k < PS_MAX; k++) {
+        TRY(find_part(bundle, warm, slice->name, k, &part->entry));
+        if (!part->entry) return OK;
+        part->rows = part->count = 0;
+        TRY(read_keys(bundle, part));
+        TRY(read_arrays(bundle, warm, slice, names, slots, k, part));
+    }
+    return OK;
+}
+
 err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
                        const struct shard_table *table, const struct slot_names *names, int slots,
                        int64_t step)
@@ -284,19 +314,14 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
     const struct slice *slice = table->slice;
     struct part part = {
         .growing = table_growing(table->rows), .table = table->rows, .bundle = bundle, .last = -1};
-    int64_t keys;
+    int64_t keys, rows;
     int initial;
-    TRY(expected_keys(bundle, warm, slice, &keys));
+    TRY(expected(bundle, warm, slice, &keys, &rows));
     TRY(initial_arrays(warm, slice, names, slots, &initial));
-    TRY(growing_restore_begin(part.growing, step, keys, initial));
-    for (int k = 0; k < PS_MAX; k++) {
-        TRY(find_part(bundle, warm, slice->name, k, &part.entry));
-        if (!part.entry) return OK;
-        part.rows = part.count = 0;
-        TRY(read_keys(bundle, &part));
-        TRY(read_arrays(bundle, warm, slice, names, slots, k, &part));
-    }
-    return OK;
+    err e = growing_restore_begin(part.growing, step, keys, rows, initial);
+    if (!e) e = read_all_parts(bundle, warm, slice, names, slots, &part);
+    growing_restore_end(part.growing);
+    return e;
 }
 
 bool shard_grows_there(const struct bundle *bundle, const char *variable)

@@ -369,7 +369,7 @@ static void restore(struct table *const *tables, int parts, const struct picture
     for (int part = 0; part < parts; part++) {
         struct growing *g = table_growing(tables[part]);
         int64_t row = 0, number;
-        assert_int_equal(growing_restore_begin(g, step, from->key_count, 0), OK);
+        assert_int_equal(growing_restore_begin(g, step, from->key_count, from->key_count, 0), OK);
         for (int64_t i = 0; i < from->key_count; i++) {
             const bool is_here = table_has(tables[part], &from->keys[i].key, 1);
             if (is_here) assert_int_equal(growing_restore(g, &from->keys[i], &number), OK);
@@ -377,6 +377,7 @@ static void restore(struct table *const *tables, int parts, const struct picture
                 growing_write(g, k, number, 1, from->rows[k] + row * WIDTH);
             row += from->keys[i].sights == 0;
         }
+        growing_restore_end(g);
     }
 }
 
@@ -406,6 +407,37 @@ static void what_was_restored_goes_on_as_if_nothing_had_been(void **state)
     close_world(&world);
     open_world(&world, adagrad, 2, 350); /* periods of several steps */
     for (int64_t from = 0; from <= STEPS; from++) go_on(&world, from, 1 + (int)from % 3);
+    close_world(&world);
+    (void)state;
+}
+
+enum { TOUCHED = 6 << 20 }; /* rows: enough that their memory is touched ahead */
+
+/* Whatever of it was touched ahead, and wherever restoring stops */
+static void rows_that_were_touched_ahead_are_as_others(void **state)
+{
+    struct world world;
+    static float values[IDS * WIDTH];
+    int64_t number;
+    open_world(&world, adagrad, 1, 0);
+    for (int ends = 0; ends < 2; ends++) {
+        struct table *table = open_part(&world, 0, 1);
+        struct growing *g = table_growing(table);
+        assert_int_equal(growing_restore_begin(g, 1, IDS, TOUCHED, 1 << 1), OK);
+        for (int64_t i = 0; i < IDS; i++) {
+            const float row[WIDTH] = {(float)i, 1, 2};
+            assert_int_equal(growing_restore(g, &(struct key_state){.key = i}, &number), OK);
+            assert_int_equal(number, i);
+            growing_write(g, 0, number, 1, row);
+        }
+        if (ends) growing_restore_end(g);
+        for (int64_t i = 0; ends && i < IDS; i++) {
+            table_gather(table, &i, 1, values);
+            assert_true(values[0] == (float)i && values[1] == 1 && values[2] == 2);
+        }
+        assert_int_equal(growing_rows(g), IDS);
+        table_close(table);
+    }
     close_world(&world);
     (void)state;
 }
@@ -453,6 +485,7 @@ int main(void)
         cmocka_unit_test(what_is_unused_is_given_up_and_its_memory_used_again),
         cmocka_unit_test(a_save_has_what_was_there_when_it_began),
         cmocka_unit_test(what_was_restored_goes_on_as_if_nothing_had_been),
+        cmocka_unit_test(rows_that_were_touched_ahead_are_as_others),
         cmocka_unit_test(what_sweeps_cannot_update_it),
         cmocka_unit_test(a_gradient_that_is_not_finite_names_the_id),
     };

@@ -45,7 +45,8 @@ static void add_key(struct key_index *x, int64_t key)
     struct entry entry;
     assert_false(key_index_find(x, key, &place, &entry));
     if (key_index_is_full(x)) assert_int_equal(key_index_make_room(x, false), OK);
-    assert_int_equal(key_index_add(x, key, &place, &entry), OK);
+    entry = (struct entry){.key = key, .state = ENTRY_SEEN};
+    assert_int_equal(key_index_add(x, &entry, &place), OK);
     entry.state = (uint32_t)(key & 0xffff);
     entry.period = (uint8_t)key;
     assert_int_equal(key_index_set(x, &place, &entry), OK);

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "core/base/crc32c.h"
+#include "core/train/checkpoint/bundle/chunks.h"
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
 /* The checksum is taken of so much while it is in the cache. */
 enum { READ_BYTES = 256 << 10 };
+_Static_assert((int)READ_BYTES <= (int)BUNDLE_STRETCH_BYTES, "a chunk is given as one stretch");
 
 /* Where a box lies in two others that hold it: in stretches that are contiguous in both, one for
  * each position along the outer axes. All in bytes. */
@@ -94,6 +96,7 @@ struct reading {
     struct stretches stretches;
     struct rows *rows;               /* NULL: all is one stretch */
     const struct bundle_box *stored; /* with rows */
+    bool has_whole_rows;             /* it has the rows of the box as they are to be given */
 };
 
 /* ---- windows of rows ---- */
@@ -155,36 +158,58 @@ static err read_straight(const struct reading *r, uint8_t *to, uint32_t *ret_crc
     return OK;
 }
 
-/* As much memory as one chunk, however large the slice. */
-static err read_parts(struct reading *r, uint8_t *chunk, uint8_t *ret, uint32_t *ret_crc)
+/* A chunk of whole rows, of which those in the box are given where they are. */
+static err give_chunk(const struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
 {
-    uint32_t crc = 0;
-    for (int64_t at = 0; at < r->record->bytes; at += READ_BYTES) {
-        const int64_t left = r->record->bytes - at;
-        const size_t bytes = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        TRY(file_reader_read(r->source, r->record->offset + at, chunk, bytes));
-        crc = crc32c_extend(crc, chunk, bytes);
-        if (r->rows)
-            TRY(take_rows(r, chunk, at, (int64_t)bytes));
-        else
-            take(&r->stretches, chunk, at, (int64_t)bytes, ret);
-    }
-    *ret_crc = crc;
+    const struct rows *w = r->rows;
+    const int64_t first = r->stored->start[0] + begin / w->row_bytes;
+    const int64_t end = first + bytes / w->row_bytes, box_end = w->box.start[0] + w->box.length[0];
+    const int64_t low = first > w->box.start[0] ? first : w->box.start[0];
+    const int64_t high = end < box_end ? end : box_end;
+    if (low >= high) return OK;
+    return w->taker->take(w->taker->context, low, high - low, chunk + (low - first) * w->row_bytes);
+}
+
+static err take_chunk(struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes,
+                      uint8_t *ret)
+{
+    if (r->has_whole_rows) return give_chunk(r, chunk, begin, bytes);
+    if (r->rows) return take_rows(r, chunk, begin, bytes);
+    take(&r->stretches, chunk, begin, bytes, ret);
     return OK;
+}
+
+static err take_chunks(struct reading *r, struct chunks *chunks, uint8_t *ret, uint32_t *crc)
+{
+    const uint8_t *chunk = NULL;
+    int64_t at = 0, bytes;
+    for (;; at += bytes) {
+        TRY(chunks_next(chunks, &chunk, &bytes));
+        if (bytes == 0) return OK;
+        *crc = crc32c_extend(*crc, chunk, (size_t)bytes);
+        TRY(take_chunk(r, chunk, at, bytes, ret));
+    }
+}
+
+/* As much memory as some chunks, however large the slice. */
+static err read_parts(struct reading *r, uint8_t *ret, uint32_t *crc)
+{
+    struct chunks *chunks;
+    const int64_t row = r->has_whole_rows ? r->rows->row_bytes : 1;
+    TRY(chunks_open(r->source, r->record->offset, r->record->bytes, READ_BYTES / row * row,
+                    &chunks));
+    const err e = take_chunks(r, chunks, ret, crc);
+    chunks_close(chunks);
+    return e;
 }
 
 static err read_record(struct reading *r, uint8_t *ret)
 {
     uint32_t crc = 0;
-    if (!r->rows && r->stretches.axes == 0 && r->stretches.bytes == r->record->bytes) {
+    if (!r->rows && r->stretches.axes == 0 && r->stretches.bytes == r->record->bytes)
         TRY(read_straight(r, ret + r->stretches.to, &crc));
-    } else {
-        uint8_t *chunk = malloc(READ_BYTES);
-        if (!chunk) return fail(ERR_MEMORY, "%s: no memory to read it", r->source->path);
-        const err e = read_parts(r, chunk, ret, &crc);
-        free(chunk);
-        if (e) return e;
-    }
+    else
+        TRY(read_parts(r, ret, &crc));
     return crc32c_mask(crc) == r->record->crc ? OK : bundle_crc_differs(r->source->path);
 }
 
@@ -215,6 +240,15 @@ static err read_part(const struct bundle *b, const struct bundle_entry *entry,
     return read_stored(b, &reading, ret);
 }
 
+/* In chunks of which they are a part */
+static bool has_whole_rows(const struct rows *w, const struct bundle_box *stored)
+{
+    if (w->entry->shape.rank == 0 || w->row_bytes > READ_BYTES) return false;
+    for (int i = 1; i < w->entry->shape.rank; i++)
+        if (stored->length[i] != w->box.length[i]) return false;
+    return true;
+}
+
 /* What the box has of it, given as rows. */
 static err read_part_rows(struct rows *w, const struct stored *stored)
 {
@@ -227,6 +261,7 @@ static err read_part_rows(struct rows *w, const struct stored *stored)
         .stretches = stretches_of_window(w, &stored->box),
         .rows = w,
         .stored = &stored->box,
+        .has_whole_rows = has_whole_rows(w, &stored->box),
     };
     return read_stored(w->bundle, &reading, NULL);
 }

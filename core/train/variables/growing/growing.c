@@ -68,10 +68,10 @@ static err map(struct growing *t)
 }
 
 /* Small pages for a small table. */
-static void grow_pages(struct growing *t)
+void growing_grow_pages(struct growing *t, int64_t used_before, int64_t used)
 {
     const int64_t row = t->width * (int64_t)sizeof(float);
-    if (t->used * row < HUGE_BYTES || (t->used - 1) * row >= HUGE_BYTES) return;
+    if (used * row < HUGE_BYTES || used_before * row >= HUGE_BYTES) return;
     for (int i = 0; i < t->array_count; i++) madvise(t->arrays[i], t->array_bytes, MADV_HUGEPAGE);
 }
 
@@ -119,6 +119,7 @@ err growing_open(const struct table_description *is, const struct updater *by,
 void growing_close(struct growing *t)
 {
     if (!t) return;
+    growing_restore_end(t);
     unmap(t);
     key_index_close(&t->index);
     found_close(&t->found);
@@ -167,7 +168,7 @@ static err take_number(struct growing *t, int64_t *ret)
         return fail(ERR_MEMORY, "no memory for more than %lld rows", (long long)t->used);
     *ret = t->given_back == NO_ROW ? t->used++ : t->given_back;
     if (t->given_back == NO_ROW) {
-        grow_pages(t);
+        growing_grow_pages(t, t->used - 1, t->used);
         return OK;
     }
     uint32_t next;
@@ -198,10 +199,11 @@ err growing_make_row(struct growing *t, int64_t key, int arrays, int64_t *ret_nu
     return OK;
 }
 
-err growing_add(struct growing *t, int64_t key, struct key_place *ret_place, struct entry *ret)
+static err add(struct growing *t, int64_t key, struct key_place *ret_place, struct entry *ret)
 {
     if (key_index_is_full(&t->index)) TRY(key_index_make_room(&t->index, !aside_is_on(&t->aside)));
-    return key_index_add(&t->index, key, ret_place, ret);
+    *ret = (struct entry){.key = key, .state = ENTRY_SEEN};
+    return key_index_add(&t->index, ret, ret_place);
 }
 
 /* ---- before a key changes ---- */
@@ -288,7 +290,7 @@ static err see(struct growing *t, int64_t key, int64_t times, int64_t *ret_numbe
     struct entry entry;
     const bool is_known = key_index_find(&t->index, key, &place, &entry);
     set_aside(t, key, is_known ? &entry : NULL);
-    if (!is_known) TRY(growing_add(t, key, &place, &entry));
+    if (!is_known) TRY(add(t, key, &place, &entry));
     const bool is_new = entry.period != (uint8_t)t->period || !entry_has_row(&entry);
     entry.period = (uint8_t)t->period;
     *ret_number = entry.state;

@@ -67,13 +67,14 @@ struct saved_keys {
  * no more. There is memory for `count` keys and rows. */
 err growing_save_read(struct growing *, int64_t *from, int64_t count, struct saved_keys *ret);
 
-/* Into an empty table, which then stands before the update of that step. keys: about how many are
- * to come. arrays: values (bit 0) and slots (bits 1, ...) that nobody is going to write. ERR_MEMORY
- */
-err growing_restore_begin(struct growing *, int64_t step, int64_t keys, int arrays);
+/* Into an empty table, which then stands before the update of that step. keys, rows: about how many
+ * are to come. arrays: values (bit 0) and slots (bits 1, ...) that nobody is going to write.
+ * ERR_MEMORY. growing_restore_end also where what follows fails. */
+err growing_restore_begin(struct growing *, int64_t step, int64_t keys, int64_t rows, int arrays);
 /* A key that is not there yet. ret_number: of its row, one more than that of the row restored
  * before; what nobody is going to write of it is initial. -1: it has none. */
 err growing_restore(struct growing *, const struct key_state *, int64_t *ret_number);
 void growing_write(struct growing *, int array, int64_t number, int64_t count, const float *);
+void growing_restore_end(struct growing *);
 
 #endif

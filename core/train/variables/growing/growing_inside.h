@@ -2,10 +2,22 @@
 #ifndef CORE_TRAIN_VARIABLES_GROWING_GROWING_INSIDE_H
 #define CORE_TRAIN_VARIABLES_GROWING_GROWING_INSIDE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "core/train/variables/aside.h"
 #include "core/train/variables/growing/found.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
+
+/* The system clears a page when it is first touched, which takes as long as reading what comes
+ * there: a thread does it ahead of who restores. */
+struct touching {
+    bool has_thread;
+    pthread_t thread;
+    atomic_bool is_over;
+    int64_t rows;
+};
 
 struct growing {
     struct table_description is;
@@ -35,6 +47,7 @@ struct growing {
     struct aside aside;
     int64_t saved_keys, saved_rows, saved_step; /* when a save began */
     int initial_arrays;                         /* of a restored row, a bit for each */
+    struct touching touching;
 };
 
 /* A record of what is aside: this, and then the row in all arrays where there is one. */
@@ -49,7 +62,9 @@ struct key_record growing_record(const struct growing *, const struct entry *);
 /* A row begins: number of its place; arrays whose bit is set are initial. ERR_MEMORY */
 enum { ALL_ARRAYS = -1 };
 err growing_make_row(struct growing *, int64_t key, int arrays, int64_t *ret_number);
-err growing_add(struct growing *, int64_t key, struct key_place *ret_place, struct entry *ret);
+/* Before row number used - 1 is written, or all before it at once: large pages where there are many
+ */
+void growing_grow_pages(struct growing *, int64_t used_before, int64_t used);
 
 static inline bool entry_has_row(const struct entry *entry)
 {

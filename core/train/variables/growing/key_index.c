@@ -120,7 +120,7 @@ static err add_crowded(struct key_index *x, struct key_line *line, const struct 
     return OK;
 }
 
-static err add(struct key_index *x, const struct entry *entry, struct key_place *ret)
+err key_index_add(struct key_index *x, const struct entry *entry, struct key_place *ret)
 {
     uint64_t rest;
     struct key_line *line = &x->lines[key_index_line(x, entry->key, &rest)];
@@ -134,12 +134,6 @@ static err add(struct key_index *x, const struct entry *entry, struct key_place 
     TRY(add_crowded(x, line, entry, ret));
     x->count++;
     return OK;
-}
-
-err key_index_add(struct key_index *x, int64_t key, struct key_place *ret_place, struct entry *ret)
-{
-    *ret = (struct entry){.key = key, .state = ENTRY_SEEN};
-    return add(x, ret, ret_place);
 }
 
 err key_index_set(struct key_index *x, const struct key_place *at, const struct entry *entry)
@@ -227,7 +221,7 @@ static void move_one(void *context, const struct key_place *place, const struct 
     struct move *m = context;
     struct key_place to;
     if (m->result || (m->drops && entry->state == ENTRY_SEEN)) return;
-    m->result = add(&m->to, entry, &to);
+    m->result = key_index_add(&m->to, entry, &to);
 }
 
 /* Gives back what is before `done`, of which it was told before. */

@@ -90,8 +90,8 @@ err key_index_make_room(struct key_index *, bool drops);
  * first of them are neighbours, an index that only grows on the way would have them all in a few
  * lines and one crowd, and take a time that is quadratic in their number. */
 err key_index_reserve(struct key_index *, int64_t more, bool drops);
-/* A key that has none, not seen at all; the index is not full. ERR_MEMORY: it was not added. */
-err key_index_add(struct key_index *, int64_t key, struct key_place *ret_place, struct entry *ret);
+/* Of a key that has none; the index is not full. ERR_MEMORY: it was not added. */
+err key_index_add(struct key_index *, const struct entry *, struct key_place *ret_place);
 /* State and period of the key that is there. ERR_MEMORY: they are what they were. */
 err key_index_set(struct key_index *, const struct key_place *, const struct entry *);
 

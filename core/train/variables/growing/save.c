@@ -1,9 +1,15 @@
 /* save.c - a growing table to a checkpoint and from one: see growing.h. */
 #include <string.h>
+#include <sys/mman.h>
 
+#include "core/base/threads/thread.h"
 #include "core/train/variables/growing/growing_inside.h"
 
-enum { SAVED_AT_ONCE = 1 << 14 }; /* floats, or keys: whoever changes rows waits for no more */
+enum {
+    SAVED_AT_ONCE = 1 << 14, /* floats, or keys: whoever changes rows waits for no more */
+    TOUCHED_AT_ONCE = 4 << 20,
+    TOUCHED_LEAST = 16 << 20, /* bytes; less is not worth a thread */
+};
 
 void growing_save_begin(struct growing *t, struct aside_room *room)
 {
@@ -82,12 +88,49 @@ err growing_save_read(struct growing *t, int64_t *from, int64_t count, struct sa
 
 /* ---- restoring ---- */
 
-err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int arrays)
+static void touch_array(struct growing *t, int array)
+{
+    const size_t bytes = (size_t)(t->touching.rows * t->width) * sizeof(float);
+    for (size_t at = 0; at < bytes && !t->touching.is_over; at += TOUCHED_AT_ONCE) {
+        const size_t left = bytes - at;
+        void *from = (char *)t->arrays[array] + at;
+        if (madvise(from, left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE, MADV_POPULATE_WRITE))
+            return; /* then who restores touches them, and learns what is wrong */
+    }
+}
+
+static void *touch(void *context)
+{
+    struct growing *t = context;
+    for (int i = 0; i < t->array_count; i++) touch_array(t, i);
+    return NULL;
+}
+
+static void touch_rows(struct growing *t, int64_t rows)
+{
+    struct touching *touching = &t->touching;
+    touching->rows = rows < t->room ? rows : t->room;
+    if (touching->rows * t->width * (int64_t)sizeof(float) < TOUCHED_LEAST) return;
+    growing_grow_pages(t, t->used, touching->rows);
+    touching->has_thread = !thread_start(&touching->thread, touch, t);
+}
+
+void growing_restore_end(struct growing *t)
+{
+    if (!t->touching.has_thread) return;
+    t->touching.is_over = true;
+    pthread_join(t->touching.thread, NULL);
+    t->touching.has_thread = t->touching.is_over = false;
+}
+
+err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t rows, int arrays)
 {
     t->step = step > 0 ? step - 1 : 0; /* of the update before it */
     t->period = t->period_steps ? t->step / t->period_steps : 0;
     t->initial_arrays = arrays;
-    return key_index_reserve(&t->index, keys, false);
+    TRY(key_index_reserve(&t->index, keys, false));
+    touch_rows(t, rows);
+    return OK;
 }
 
 /* What a byte cannot tell of a long time ago is long enough ago. */
@@ -102,18 +145,17 @@ static uint8_t period_of(const struct growing *t, int64_t used)
 err growing_restore(struct growing *t, const struct key_state *state, int64_t *ret_number)
 {
     struct key_place place;
-    struct entry entry;
-    TRY(growing_add(t, state->key, &place, &entry));
-    entry.period = period_of(t, state->used);
+    struct entry entry = {state->key, ENTRY_SEEN | (uint32_t)state->sights,
+                          period_of(t, state->used)};
     *ret_number = -1;
+    if (key_index_is_full(&t->index)) TRY(key_index_make_room(&t->index, false));
     if (state->sights) {
-        entry.state = ENTRY_SEEN | (uint32_t)state->sights;
         t->seen_count++;
     } else {
         TRY(growing_make_row(t, state->key, t->initial_arrays, ret_number));
         entry.state = (uint32_t)*ret_number;
     }
-    return key_index_set(&t->index, &place, &entry);
+    return key_index_add(&t->index, &entry, &place);
 }
 
 void growing_write(struct growing *t, int array, int64_t number, int64_t count, const float *from)

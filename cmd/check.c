@@ -11,6 +11,7 @@
 #include "core/base/files/file_system.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/description/setup.h"
+#include "core/train/hooks/hook.h"
 #include "core/train/session/session.h"
 #include "core/train/variables/growing/key_index.h"
 
@@ -125,7 +126,9 @@ static err check_open(struct check *check, int argc, char **argv)
     };
     TRY(session_open(&options, &check->session));
     check->has_session = true;
-    return OK;
+    const struct run_view view = {.spec = &run->spec, .session = &check->session};
+    const err e = hooks_check(&view);
+    return e ? fail_prefix(e, "%s", run->spec.source) : OK;
 }
 
 static void check_close(struct check *check)

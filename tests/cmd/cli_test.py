@@ -20,6 +20,7 @@ NO_SPEC = "no SPEC.json was named (only a ps can do without)"
 LOCAL = "--local_ps and --local_workers start tasks of their own: "
 
 # arguments, environment, what follows "dtrain: " on standard error; the exit code is always 2
+EVAL = '--set=data.eval={"format": "digits", "rows": 40}'
 WRONG = [
     # words
     (["helo"], {}, '"helo" is neither a command nor a file (did you mean "help"?)'),
@@ -107,6 +108,15 @@ WRONG = [
      "--best_metric goes with --job_name=evaluator only; a run itself keeps the best by train.keep_best and train.best_metric of the spec"),
     (["--set=train.save_checkpoint_steps=5", "spec.json"], {},
      "spec.json: train.save_checkpoint_steps: needs train.checkpoint_dir"),
+    (["check", '--set=train.hooks=[{"type": "early_stopping", "metric": "acuracy", "max_steps_without_decrease": 9}]',
+      "--set=train.evaluate_every_steps=5", EVAL, "spec.json"], {},
+     'spec.json: train.hooks[0]: early_stopping: metric: unknown metric "acuracy" (did you mean "accuracy"?); known are loss, accuracy'),
+    (["check", '--set=train.hooks=[{"type": "logging", "values": ["los"], "every_n_iter": 9}]', "spec.json"], {},
+     'spec.json: train.hooks[0]: logging: values[0]: unknown value "los" (did you mean "loss"?); known are global_step, '
+     "gradient_norm, learning_rate, loss, push_seconds, staleness, accuracy"),
+    (["check", "--set=train.restore_best=true", "--set=train.best_metric=acc", "--set=train.evaluate_every_steps=5",
+      "-o", "run", EVAL, "spec.json"], {},
+     'spec.json: train.best_metric: unknown metric "acc"; known are loss, accuracy'),
     (["check", "--set=train.save_checkpoint_secs=5", "spec.json"], {},
      "spec.json: train.save_checkpoint_secs: needs train.checkpoint_dir"),
     (["--job_name=worker", "--task_index=0", PS, WORKERS, "--set=train.save_checkpoint_secs=5",

@@ -124,6 +124,24 @@ static void a_step_that_others_have_made_is_saved_before_it_is_evaluated(void **
     expect_kept(rig, 1, (const int[]){15});
 }
 
+/* As where other workers push between the checkpoint and the evaluation. */
+static void a_checkpoint_that_was_asked_for_may_be_of_an_earlier_step(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=2");
+    answer(rig, 0.5);
+    steps(rig, 1, 10);
+    rig_step(rig, 14, 0); /* evaluated at 13 */
+    publish(rig, 12);
+    expect_kept(rig, 1, (const int[]){12});
+    answer(rig, 0.4);
+    steps(rig, 15, 24);
+    rig->view.global_step = 23;
+    rig_saved(rig, NULL, "no space"); /* then a later one is not of this evaluation */
+    publish(rig, 26);
+    expect_kept(rig, 1, (const int[]){12});
+}
+
 static void at_the_end_the_last_one_gets_the_values_of_the_best(void **state)
 {
     struct rig *rig = *state;
@@ -218,6 +236,7 @@ int main(void)
         TEST(what_is_saved_is_evaluated_and_the_best_are_kept),
         TEST(evaluations_while_it_is_written_do_not_take_its_place),
         TEST(a_step_that_others_have_made_is_saved_before_it_is_evaluated),
+        TEST(a_checkpoint_that_was_asked_for_may_be_of_an_earlier_step),
         TEST(at_the_end_the_last_one_gets_the_values_of_the_best),
         TEST(the_last_one_may_be_the_best),
         TEST(a_better_one_that_was_not_saved_is_told),

@@ -147,7 +147,8 @@ const char *label_expected(const struct label_form *form, const struct cell *got
     if (form->type == LABEL_NUMBER) return "a number";
     return !got->text || cell_is_missing(got) || cell_number(got, &number)
                ? "a class (a whole number)"
-               : "a class (a whole number; or a word, with \"label_type\": \"word\")";
+               : "a class (a whole number; or a word, with \"label_type\": \"word\" or "
+                 "\"positive\": \"...\")";
 }
 
 struct label_seen label_seen_begin(bool has_others, struct label_seen *all)

@@ -14,23 +14,35 @@ struct best {
     struct best_checkpoints kept;
     int value; /* index for evaluation_value() */
     bool restores;
-    bool is_saved, is_evaluated; /* there is one that has not met its other half */
-    char prefix[CHECKPOINT_PATH_MAX];
-    uint64_t saved_step;
-    struct best_checkpoint evaluated;
+    char newest[CHECKPOINT_PATH_MAX]; /* checkpoint; "": none yet */
+    uint64_t newest_step;
+    struct best_checkpoint alone; /* the newest evaluation that is of no pair */
+    bool has_alone;
+    struct {
+        bool is_open, is_saved, is_evaluated;
+        char prefix[CHECKPOINT_PATH_MAX];
+        double value;
+    } pair;
     bool has_missed;
     struct best_checkpoint missed; /* the best evaluation of values that could not be saved */
 };
 
-static err open_kept(const struct run_view *view, struct best *b)
+err best_find_metric(const struct run_view *view, int *ret)
 {
-    const struct train_spec *train = &view->spec->train;
-    const char *metric = train->best_metric, *names[HOOK_VALUES_MAX];
+    const char *metric = view->spec->train.best_metric, *names[HOOK_VALUES_MAX];
     if (!metric) metric = early_stopping_metric(view->spec);
     if (!metric) metric = "loss";
     const struct name_list list = {names, evaluation_names(view->session, names),
                                    "train.best_metric", "metric"};
-    TRY(hook_name_find(&list, metric, &b->value));
+    return hook_name_find(&list, metric, ret);
+}
+
+static err open_kept(const struct run_view *view, struct best *b)
+{
+    const struct train_spec *train = &view->spec->train;
+    const char *names[HOOK_VALUES_MAX];
+    TRY(best_find_metric(view, &b->value));
+    evaluation_names(view->session, names);
     b->restores = train->restore_best;
     return best_checkpoints_open(&b->kept, view->checkpoint_dir, names[b->value],
                                  evaluation_better(view->session, b->value), (int)train->keep_best);
@@ -56,13 +68,28 @@ void best_close(struct best *b)
     free(b);
 }
 
-err best_begin(struct best *b, const struct run_view *view)
+err best_adopted(struct best *b, const struct run_view *view, bool is_first)
 {
-    if (view->global_step || !b->kept.count) return OK;
+    b->pair.is_open = b->has_alone = false;
+    if (!is_first || view->global_step || !b->kept.count) return OK;
     return fail(ERR_INPUT,
                 "%s has the best checkpoints of another run, and this one starts over at step 0: "
                 "move it away",
                 b->kept.folder);
+}
+
+static void set_path(char ret[CHECKPOINT_PATH_MAX], const char *prefix)
+{
+    snprintf(ret, CHECKPOINT_PATH_MAX, "%s", prefix);
+}
+
+/* Where there is one of the values that this step began from, no other is made. */
+void best_begun(struct best *b, const struct run_view *view)
+{
+    b->pair.is_open = true;
+    b->pair.is_evaluated = false;
+    b->pair.is_saved = b->newest[0] && b->newest_step + 1 == view->global_step;
+    if (b->pair.is_saved) set_path(b->pair.prefix, b->newest);
 }
 
 static struct best_checkpoint entry_of(const struct best *b, const struct run_view *view,
@@ -95,34 +122,53 @@ static void warn_of_missed(const struct best *b)
                  b->kept.metric, b->missed.value, b->missed.step);
 }
 
-/* The two halves, where they are of one step. */
-static err keep(struct best *b, const struct run_view *view)
+static err offer(struct best *b, const struct run_view *view, const char *prefix, double value)
 {
-    const bool is_pair =
-        b->is_saved && b->is_evaluated && b->saved_step == (uint64_t)b->evaluated.step;
-    if (!is_pair) return OK;
-    b->is_saved = b->is_evaluated = false;
-    TRY(best_checkpoints_offer(&b->kept, b->prefix, &b->evaluated));
+    const struct best_checkpoint entry = {.step = checkpoint_step(prefix), .value = value};
+    if (entry.step < 0) return OK;
+    TRY(best_checkpoints_offer(&b->kept, prefix, &entry));
     return b->kept.count ? spec_copy_measured(view->checkpoint_dir, b->kept.folder) : OK;
+}
+
+static err keep_pair(struct best *b, const struct run_view *view)
+{
+    if (!b->pair.is_open || !b->pair.is_saved || !b->pair.is_evaluated) return OK;
+    b->pair.is_open = false;
+    return offer(b, view, b->pair.prefix, b->pair.value);
+}
+
+static err keep_alone(struct best *b, const struct run_view *view)
+{
+    if (!b->has_alone || !b->newest[0] || b->newest_step != (uint64_t)b->alone.step) return OK;
+    b->has_alone = false;
+    return offer(b, view, b->newest, b->alone.value);
 }
 
 err best_saved(struct best *b, const struct run_view *view, const char *prefix)
 {
-    if (!prefix || strlen(prefix) >= sizeof b->prefix) return OK; /* it failed */
-    snprintf(b->prefix, sizeof b->prefix, "%s", prefix);
-    b->saved_step = view->global_step;
-    b->is_saved = true;
-    return keep(b, view);
+    const bool is_usable = prefix && strlen(prefix) < sizeof b->newest;
+    const bool is_awaited = b->pair.is_open && !b->pair.is_saved;
+    if (!is_usable) {
+        b->pair.is_open &= !is_awaited; /* it failed */
+        return OK;
+    }
+    set_path(b->newest, prefix);
+    b->newest_step = view->global_step;
+    TRY(keep_alone(b, view));
+    if (!is_awaited) return OK;
+    set_path(b->pair.prefix, prefix);
+    b->pair.is_saved = true;
+    return keep_pair(b, view);
 }
 
 /* The last checkpoint may be one that another life has written. */
 static void find_last(struct best *b, const struct run_view *view)
 {
-    if (b->is_saved && b->saved_step == view->global_step) return;
-    if (checkpoint_find(view->checkpoint_dir, b->prefix)) return;
-    const int64_t step = checkpoint_step(b->prefix);
-    b->is_saved = step >= 0;
-    b->saved_step = (uint64_t)step;
+    char found[CHECKPOINT_PATH_MAX];
+    if (b->newest[0] && b->newest_step == view->global_step) return;
+    if (checkpoint_find(view->checkpoint_dir, found) || checkpoint_step(found) < 0) return;
+    set_path(b->newest, found);
+    b->newest_step = (uint64_t)checkpoint_step(found);
 }
 
 /* Not a warning, as what hooks cannot write is otherwise: whoever takes the last checkpoint must
@@ -151,13 +197,25 @@ static err restore(const struct best *b, const struct run_view *view)
     return OK;
 }
 
-err best_evaluated(struct best *b, const struct run_view *view, const struct evaluation *e,
-                   bool is_last)
+static err take(struct best *b, const struct run_view *view, const struct evaluation *e,
+                enum best_kind kind)
 {
-    b->evaluated = entry_of(b, view, e);
-    b->is_evaluated = true;
-    if (is_last) find_last(b, view);
-    const err kept = keep(b, view);
-    if (is_last) warn_of_missed(b);
-    return is_last && b->restores ? restore(b, view) : kept;
+    const struct best_checkpoint entry = entry_of(b, view, e);
+    if (kind == BEST_OF_PAIR) {
+        b->pair.value = entry.value;
+        b->pair.is_evaluated = true;
+        return keep_pair(b, view);
+    }
+    b->alone = entry;
+    b->has_alone = true;
+    return keep_alone(b, view);
+}
+
+err best_evaluated(struct best *b, const struct run_view *view, const struct evaluation *e,
+                   enum best_kind kind)
+{
+    if (kind == BEST_LAST) find_last(b, view);
+    const err kept = take(b, view, e, kind);
+    if (kind == BEST_LAST) warn_of_missed(b);
+    return kind == BEST_LAST && b->restores ? restore(b, view) : kept;
 }

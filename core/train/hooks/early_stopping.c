@@ -85,14 +85,25 @@ static err check(const void *attributes, const struct spec *spec)
                            "train.evaluate_every_secs");
 }
 
+static err find_metric(const struct early_stopping *a, const struct run_view *view, int *ret)
+{
+    const char *names[HOOK_VALUES_MAX];
+    const int count = evaluation_names(view->session, names);
+    const struct name_list list = {names, count, "metric", "metric"};
+    return hook_name_find(&list, a->metric, ret);
+}
+
+static err check_names(const void *attributes, const struct run_view *view)
+{
+    int metric;
+    return find_metric(attributes, view, &metric);
+}
+
 static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     struct state *s = state;
     s->attributes = attributes;
-    const char *names[HOOK_VALUES_MAX];
-    const int count = evaluation_names(view->session, names);
-    const struct name_list list = {names, count, "metric", "metric"};
-    TRY(hook_name_find(&list, s->attributes->metric, &s->metric));
+    TRY(find_metric(s->attributes, view, &s->metric));
     s->better = s->attributes->mode == MODE_AUTO ? evaluation_better(view->session, s->metric)
                                                  : (enum better)s->attributes->mode;
     return OK;
@@ -155,6 +166,7 @@ const struct hook hook_early_stopping = {
                .size = sizeof(struct early_stopping)},
     .state_bytes = sizeof(struct state),
     .check = check,
+    .check_names = check_names,
     .begin = begin,
     .on = {[OCCASION_ADOPTED] = adopted, [OCCASION_EVALUATED] = evaluated},
 };

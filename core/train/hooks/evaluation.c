@@ -92,7 +92,7 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
 {
     struct state *s = state;
     s->saving = NOT_SAVING;
-    if (s->best && o->adopted.is_first) TRY(best_begin(s->best, view));
+    if (s->best) TRY(best_adopted(s->best, view, o->adopted.is_first));
     if (!s->timer.has_fired || view->global_step < s->timer.fired_step)
         hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     return OK;
@@ -107,8 +107,9 @@ static err computed(void *state, const struct run_view *view, const struct occas
 {
     struct state *s = state;
     const bool is_wanted = s->saving == SAVING_OWED || (s->saving == NOT_SAVING && is_due(s, view));
-    if (s->best && is_wanted)
-        s->saving = view->asks->save(view->asker) ? SAVING_BEGUN : SAVING_BUSY;
+    if (!s->best || !is_wanted) return OK;
+    s->saving = view->asks->save(view->asker) ? SAVING_BEGUN : SAVING_BUSY;
+    if (s->saving == SAVING_BEGUN) best_begun(s->best, view);
     return OK;
 }
 
@@ -173,16 +174,20 @@ static err record(struct state *s, const struct run_view *view, const struct eva
     return evaluation_record(view->session, evaluation, s->events, view->wall_s, s->recorded);
 }
 
-/* The best first: it is worth more than a line. What is not being saved must not take the place of
- * what is. */
+static enum best_kind kind_of(const struct state *s, bool is_last)
+{
+    if (is_last) return BEST_LAST;
+    return s->saving == SAVING_BEGUN ? BEST_OF_PAIR : BEST_ALONE;
+}
+
+/* The best first: it is worth more than a line. */
 static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const struct evaluation *evaluation = o->evaluated.evaluation;
     if (evaluation->rows == 0) return OK;
     if (s->is_asking) write_line(view, evaluation);
-    if (s->best && (s->saving == SAVING_BEGUN || o->evaluated.is_last))
-        TRY(best_evaluated(s->best, view, evaluation, o->evaluated.is_last));
+    if (s->best) TRY(best_evaluated(s->best, view, evaluation, kind_of(s, o->evaluated.is_last)));
     return view->events ? record(s, view, evaluation) : OK;
 }
 

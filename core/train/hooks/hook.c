@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/train/hooks/best.h"
 
 enum { WARNINGS_MAX = 5, LABEL_MAX = 96 };
 
@@ -207,6 +208,19 @@ err hooks_open(struct run_view *view, const struct own_hook *own)
     const err e = open_all(view, own);
     if (e) hooks_close(view);
     return e;
+}
+
+err hooks_check(const struct run_view *view)
+{
+    const struct objects *list = &view->spec->train.hooks;
+    const struct variant *variants = list->at;
+    for (int i = 0; i < list->count; i++) {
+        const struct hook *hook = variants[i].kind->descriptor;
+        const err e = hook->check_names ? hook->check_names(variants[i].attributes, view) : OK;
+        if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
+    }
+    int best;
+    return view->spec->train.keep_best ? best_find_metric(view, &best) : OK;
 }
 
 /* States are zeroed before begin(), so that close() may see one that never began. */

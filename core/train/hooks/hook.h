@@ -112,6 +112,9 @@ struct hook { /* any function may be NULL */
     bool on_every_worker; /* false: the chief alone */
     /* When the spec is read: ERR_INPUT where attributes do not fit together, or not to the spec. */
     err (*check)(const void *attributes, const struct spec *);
+    /* When the model is there: ERR_INPUT where attributes name values or metrics that it lacks.
+     * Optional; begin() sees to it, too. */
+    err (*check_names)(const void *attributes, const struct run_view *);
     /* Of the hooks that the keys of "train" make: changes attributes, which hold their defaults, to
      * what the keys say; false: they ask for none. */
     bool (*standard)(const struct run_view *, void *attributes);
@@ -151,6 +154,8 @@ struct own_hook {
 /* All hooks of one process, in TensorFlow's order: step counter, summaries, checkpoints, then the
  * spec's list. Fills in view->hooks and view->events, and begins each. */
 err hooks_open(struct run_view *, const struct own_hook *own);
+/* What can be said of the hooks of a run without running it: view has spec and session. */
+err hooks_check(const struct run_view *);
 void hooks_close(struct run_view *); /* without hooks is fine */
 /* Each in its order, up to the first that fails. A hook may tell another occasion meanwhile. */
 err hooks_tell(const struct run_view *, const struct occasion *);

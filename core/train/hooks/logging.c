@@ -98,6 +98,14 @@ static err choose(struct state *s, const char *names[], int count)
     return OK;
 }
 
+static err check_names(const void *attributes, const struct run_view *view)
+{
+    struct state s = {.attributes = attributes};
+    const char *names[HOOK_VALUES_MAX];
+    const int count = hook_value_names(view, names);
+    return choose(&s, names, count);
+}
+
 static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     struct state *s = state;
@@ -189,6 +197,7 @@ const struct hook hook_logging = {
     .state_bytes = sizeof(struct state),
     .on_every_worker = true,
     .check = check,
+    .check_names = check_names,
     .begin = begin,
     .on = {[OCCASION_ADOPTED] = adopted,
            [OCCASION_COMPUTED] = computed,

@@ -146,6 +146,19 @@ static void join(const struct name_list *list, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", list->at[i]);
 }
 
+/* "auc" is most likely auc_ranking, where that is the only one. */
+static const char *only_longer(const struct name_list *list, const char *name)
+{
+    const char *found = NULL;
+    const size_t length = strlen(name);
+    for (int i = 0; i < list->count; i++) {
+        if (strncmp(list->at[i], name, length) != 0 || list->at[i][length] != '_') continue;
+        if (found) return NULL;
+        found = list->at[i];
+    }
+    return found;
+}
+
 err hook_name_find(const struct name_list *list, const char *name, int *ret)
 {
     for (int i = 0; i < list->count; i++) {
@@ -155,7 +168,9 @@ err hook_name_find(const struct name_list *list, const char *name, int *ret)
     }
     char known[ERROR_TEXT_MAX / 2];
     join(list, known, sizeof known);
-    const struct suggestion near = suggest(name, list->at, list->count);
+    struct suggestion near = suggest(name, list->at, list->count);
+    const char *longer = only_longer(list, name);
+    if (longer) snprintf(near.text, sizeof near.text, " (did you mean \"%.64s\"?)", longer);
     return fail(ERR_INPUT, "%s: unknown %s \"%.64s\"%s; known are %s", list->path, list->noun, name,
                 near.text, known);
 }

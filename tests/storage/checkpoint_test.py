@@ -179,6 +179,7 @@ class Runs:
         here = self.dtrain("eval", f"--checkpoint={self.bucket}/run", "spec.json")
         (self.folder / "copy").mkdir()
         for name in self.names():
+            (self.folder / "copy" / name).parent.mkdir(exist_ok=True)
             (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
         self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
 

@@ -5,14 +5,12 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "net/web/services.h"
+#include "net/web/web.h"
 
 void web_systems_register(void)
 {
-    static const struct web_service *const services[] = {&gs_service, &hdfs_service, &http_service,
-                                                         &s3_service};
-    for (size_t i = 0; i < sizeof services / sizeof *services; i++)
-        file_system_register(&services[i]->files);
+    for (const struct web_service *const *s = web_services; *s; s++)
+        file_system_register(&(*s)->files);
 }
 
 static const char *behind(const char *text, const char *begin)

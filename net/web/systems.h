@@ -2,8 +2,7 @@
 #ifndef NET_WEB_SYSTEMS_H
 #define NET_WEB_SYSTEMS_H
 
-/* Registers all of them, once, at start. In a build without libcurl they say so when they are
- * asked. */
+/* Registers all of them, once, at start; none in a build without libcurl. */
 void web_systems_register(void);
 
 /* Of the libraries that they need, by `what`: "7.88.1"; "": it is not installed; NULL: not built

@@ -47,6 +47,8 @@ struct web_service {
     err (*list)(const struct web_listing *, const char *token, struct web_list *);
 };
 
+extern const struct web_service *const web_services[]; /* NULL at the end */
+
 /* A call that has no address yet. web_call_close also after a failure. */
 void web_call_begin(struct web_call *, const char *method, const char *path);
 /* The same, with the path's address. */

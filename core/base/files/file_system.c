@@ -59,8 +59,13 @@ static const struct file_system *system_of(const char *path)
 
 static err unknown_scheme(const char *path)
 {
-    char shown[PATH_BYTES_MAX], known[256] = "none";
+    char shown[PATH_BYTES_MAX], known[256] = "";
     size_t used = 0;
+    if (system_count == 0)
+        return fail(ERR_INPUT,
+                    "%s: this dtrain is built without URLs: build it with libcurl4-openssl-dev, "
+                    "libssl-dev and libexpat1-dev",
+                    path_shown(path, shown));
     for (int i = 0; i < system_count; i++)
         for (const char *const *s = systems[i]->schemes; *s && used < sizeof known; s++)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s://", used ? ", " : "",

@@ -5,12 +5,247 @@
  * CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE that of a server to which it is.
  */
 #include <jansson.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "net/web/gs/gs_inside.h"
-#include "net/web/services.h"
+#include "net/web/list.h"
+
+extern const struct web_service gs_service;
+
+/* ---- who asks ---- */
+
+enum {
+    GS_TOKEN_BYTES = 4096,
+    GS_KEY_FILE_BYTES_MAX = 64 << 10,
+    GS_TOKEN_S = 3600,      /* for how long a token is asked for, and the most that one is kept */
+    GS_TOKEN_EARLY_S = 300, /* before its end it is renewed */
+};
+
+enum { ANSWER_BYTES = 16 << 10 };
+
+static const char scope[] = "https://www.googleapis.com/auth/devstorage.read_write";
+
+static struct {
+    pthread_mutex_t lock;
+    char token[GS_TOKEN_BYTES];
+    struct timespec renewed; /* when it must be, by a clock that nobody sets */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the assertion ---- */
+
+/* NULL: it could not be signed. */
+static char *signature(struct arena *arena, EVP_PKEY *key, const char *text)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    size_t bytes = (size_t)EVP_PKEY_get_size(key);
+    unsigned char *made = arena_new(arena, bytes);
+    const bool is_made =
+        context && EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key) == 1 &&
+        EVP_DigestSign(context, made, &bytes, (const unsigned char *)text, strlen(text)) == 1;
+    EVP_MD_CTX_free(context);
+    return is_made ? web_encode(arena, made, bytes) : NULL;
+}
+
+static EVP_PKEY *read_key(const char *pem)
+{
+    static char no_password[] = "";
+    BIO *in = BIO_new_mem_buf(pem, -1);
+    EVP_PKEY *key = in ? PEM_read_bio_PrivateKey(in, NULL, NULL, no_password) : NULL;
+    BIO_free(in);
+    if (key && EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA) return key;
+    EVP_PKEY_free(key);
+    return NULL;
+}
+
+/* The signed assertion that a token server wants: a JWT by RS256 with a key in PEM. NULL: the key
+ * is none, or there is no memory. */
+static char *gs_assertion(struct arena *arena, const char *email, const char *pem,
+                          const char *audience, time_t now)
+{
+    static const char header[] = "{\"alg\":\"RS256\",\"typ\":\"JWT\"}";
+    EVP_PKEY *key = read_key(pem);
+    json_t *claims =
+        json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", email, "scope", scope, "aud", audience, "iat",
+                  (json_int_t)now, "exp", (json_int_t)now + GS_TOKEN_S);
+    char *body = claims ? json_dumps(claims, JSON_COMPACT) : NULL, *text = NULL, *proof = NULL;
+    if (key && body) {
+        text = arena_format(arena, "%s.%s", web_encode(arena, header, strlen(header)),
+                            web_encode(arena, body, strlen(body)));
+        proof = signature(arena, key, text);
+    }
+    free(body);
+    json_decref(claims);
+    EVP_PKEY_free(key);
+    return proof ? arena_format(arena, "%s.%s", text, proof) : NULL;
+}
+
+/* ---- tokens ---- */
+
+static uint64_t lives_s(const json_t *answer)
+{
+    const json_int_t said = json_integer_value(json_object_get(answer, "expires_in"));
+    const json_int_t most = said < GS_TOKEN_S ? said : GS_TOKEN_S;
+    return most > GS_TOKEN_EARLY_S ? (uint64_t)most - GS_TOKEN_EARLY_S : 0;
+}
+
+static err take_token(const struct http_call *c)
+{
+    json_t *answer = json_loadb(c->to, c->bytes, 0, NULL);
+    const char *token = json_string_value(json_object_get(answer, "access_token"));
+    const size_t bytes = token ? strcspn(token, "\r\n") : 0;
+    const bool is_one = bytes > 0 && !token[bytes] && bytes < sizeof kept.token;
+    if (is_one) {
+        memcpy(kept.token, token, bytes + 1);
+        clock_gettime(CLOCK_BOOTTIME, &kept.renewed);
+        kept.renewed.tv_sec += (time_t)lives_s(answer);
+    }
+    json_decref(answer);
+    return is_one ? OK : fail(ERR_IO, "%s: the answer has no access_token", c->shown);
+}
+
+static err ask(struct http_call *c)
+{
+    char answer[ANSWER_BYTES];
+    c->to = answer;
+    c->max = sizeof answer;
+    c->shown = c->url;
+    c->keeps_redirect = true; /* an assertion is for one host */
+    err e = http_start(c);
+    if (!e) e = http_wait(c);
+    if (!e) e = c->status >= 300 ? http_refused(c) : take_token(c);
+    http_drop(c);
+    return e;
+}
+
+static const char *text_of(const json_t *file, const char *name)
+{
+    return json_string_value(json_object_get(file, name));
+}
+
+static const char *token_url(const json_t *file)
+{
+    const char *url = text_of(file, "token_uri");
+    return url ? url : "https://oauth2.googleapis.com/token";
+}
+
+static err ask_with_form(const char *url, const char *form, const char *secret)
+{
+    struct http_call c = {.method = "POST",
+                          .url = url,
+                          .secret = secret,
+                          .body = form,
+                          .body_bytes = strlen(form),
+                          .body_type = "application/x-www-form-urlencoded"};
+    return ask(&c);
+}
+
+static err ask_with_key(struct arena *arena, const char *path, const json_t *file)
+{
+    const char *email = text_of(file, "client_email"), *pem = text_of(file, "private_key");
+    if (!email || !pem)
+        return fail(ERR_INPUT,
+                    "%s: expected the key of a service account, with client_email and private_key",
+                    path);
+    const char *assertion = gs_assertion(arena, email, pem, token_url(file), time(NULL));
+    if (!assertion) return fail(ERR_INPUT, "%s: its private_key is no RSA key in PEM", path);
+    const char *body = arena_format(
+        arena, "grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant-type%%3Ajwt-bearer&assertion=%s",
+        assertion);
+    return ask_with_form(token_url(file), body, assertion);
+}
+
+/* A person's, as gcloud writes them */
+static err ask_with_refresh(struct arena *arena, const char *path, const json_t *file)
+{
+    const char *id = text_of(file, "client_id"), *secret = text_of(file, "client_secret");
+    const char *refresh = text_of(file, "refresh_token");
+    if (!id || !secret || !refresh)
+        return fail(ERR_INPUT,
+                    "%s: expected client_id, client_secret and refresh_token of an authorized user",
+                    path);
+    const char *form = arena_format(
+        arena, "grant_type=refresh_token&client_id=%s&client_secret=%s&refresh_token=%s",
+        web_escape(arena, id, false), web_escape(arena, secret, false),
+        web_escape(arena, refresh, false));
+    return ask_with_form(token_url(file), form, refresh);
+}
+
+static err ask_with_file(const char *path)
+{
+    FILE *in = NULL;
+    struct arena arena = {0};
+    TRY(file_open_text(path, GS_KEY_FILE_BYTES_MAX, &in));
+    json_t *file = json_loadf(in, 0, NULL);
+    fclose(in);
+    const char *type = text_of(file, "type");
+    const bool is_person = type && strcmp(type, "authorized_user") == 0;
+    const err e = (is_person ? ask_with_refresh : ask_with_key)(&arena, path, file);
+    json_decref(file);
+    arena_free(&arena);
+    return e;
+}
+
+static err ask_machine(void)
+{
+    const char *given = getenv("GCE_METADATA_HOST");
+    struct arena arena = {0};
+    struct http_call c = {.method = "GET", .headers = {"Metadata-Flavor: Google"}};
+    c.url =
+        arena_format(&arena, "http://%s/computeMetadata/v1/instance/service-accounts/default/token",
+                     given && *given ? given : "metadata.google.internal");
+    err e = ask(&c);
+    if (e)
+        e = fail_prefix(e, "GOOGLE_APPLICATION_CREDENTIALS is not set, and the metadata server of "
+                           "a machine of Google's gives no token");
+    arena_free(&arena);
+    return e;
+}
+
+/* The file that says who asks, in the arena; NULL: none does. */
+static const char *key_file(struct arena *arena)
+{
+    const char *given = getenv("GOOGLE_APPLICATION_CREDENTIALS"), *home = getenv("HOME");
+    if (given && *given) return given;
+    const char *path = arena_format(arena, "%s/.config/gcloud/application_default_credentials.json",
+                                    home ? home : "");
+    return home && file_is_there(path) ? path : NULL;
+}
+
+static err ask_whoever(void)
+{
+    struct arena arena = {0};
+    const char *path = key_file(&arena);
+    const err e = path ? ask_with_file(path) : ask_machine();
+    arena_free(&arena);
+    return e;
+}
+
+static bool is_fresh(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return kept.token[0] && now.tv_sec < kept.renewed.tv_sec;
+}
+
+/* The token of this process: of the service account whose key is in
+ * GOOGLE_APPLICATION_CREDENTIALS, or of the person whose refresh token is there; where that is not
+ * set, of what gcloud keeps below ~/.config, else of the machine's metadata server
+ * (GCE_METADATA_HOST). It is kept until shortly before its end. ERR_INPUT: the key is none; else as
+ * http_refused() says. */
+static err gs_token(char ret[GS_TOKEN_BYTES])
+{
+    err e = OK;
+    pthread_mutex_lock(&kept.lock);
+    if (!is_fresh()) e = ask_whoever();
+    if (!e) memcpy(ret, kept.token, sizeof kept.token);
+    pthread_mutex_unlock(&kept.lock);
+    return e;
+}
 
 #define API "/storage/v1"
 
@@ -45,7 +280,9 @@ static void set_bucket(struct web_call *c, const char *bucket, const char *befor
     c->http.keeps_redirect = true; /* a token is for one host */
 }
 
-err gs_address(const char *path, const char *part, const char *query, struct web_call *c)
+/* "" of part: the object of the path in the JSON API; else what stands behind it, or, where it
+ * begins with "/upload", the address at which a new object is made. ERR_INPUT: no key. */
+static err gs_address(const char *path, const char *part, const char *query, struct web_call *c)
 {
     char bucket[BUCKET_BYTES_MAX];
     const char *key = "";
@@ -121,6 +358,295 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
     web_call_close(&c);
     return e;
 }
+
+/* ---- writing ---- */
+
+/* A file of up to a part is sent whole. A larger one is a resumable upload, of whose parts one is
+ * sent while the next is filled; it has its name once the last part is there. */
+enum {
+    GS_PART_BYTES = 8 << 20, /* a multiple of 256 KiB, says Google */
+    GS_RESUMES_MAX = 64,     /* of a part that the server keeps only some of */
+    GS_REWRITES_MAX = 10000, /* of a copy, each of which copies some of it */
+};
+
+enum { GOES_ON = 308 };
+
+struct part {
+    struct web_call call;
+    bool is_sent, is_last; /* sent: it is under way */
+    uint64_t at;           /* in the file */
+    uint8_t *memory;       /* [GS_PART_BYTES] */
+    size_t bytes;
+    char answer[ANSWER_BYTES];
+};
+
+struct gs_writer {
+    struct file_writer writer; /* first */
+    char *path;
+    char session[HTTP_LOCATION_BYTES]; /* the upload's own address, which is secret; "": none */
+    struct part parts[2];
+    int filled; /* which of them */
+    uint64_t at;
+};
+
+/* ---- single requests ---- */
+
+static err open_call(struct web_call *c, const char *method, const char *path, const char *part,
+                     const char *query)
+{
+    web_call_begin(c, method, path);
+    return gs_address(path, part, query, c);
+}
+
+static err gs_remove(const char *path)
+{
+    struct web_call c;
+    err e = open_call(&c, "DELETE", path, "", "");
+    if (!e) e = web_call_remove(&c, &gs_service);
+    web_call_close(&c);
+    return e;
+}
+
+/* An empty file as one part of two: gcp-storage-emulator breaks at an empty body. */
+static void set_empty(struct web_call *c)
+{
+    static const char parts[] = "--part\r\nContent-Type: application/json\r\n\r\n{}\r\n"
+                                "--part\r\nContent-Type: application/octet-stream\r\n\r\n\r\n"
+                                "--part--\r\n";
+    web_call_body(c, parts, strlen(parts));
+    c->http.body_type = "multipart/related; boundary=part";
+}
+
+static err put_whole(const char *path, const void *at, size_t bytes)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES];
+    err e =
+        open_call(&c, "POST", path, "/upload", bytes ? "uploadType=media" : "uploadType=multipart");
+    web_call_body(&c, at, bytes);
+    if (!bytes) set_empty(&c);
+    c.http.to = answer;
+    c.http.max = sizeof answer;
+    if (!e) e = web_call_make(&c, &gs_service);
+    web_call_close(&c);
+    return e;
+}
+
+/* ---- a resumable upload ---- */
+
+static err begin_upload(struct gs_writer *w)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES];
+    err e = open_call(&c, "POST", w->path, "/upload", "uploadType=resumable");
+    web_call_body(&c, "", 0);
+    c.http.to = answer;
+    c.http.max = sizeof answer;
+    if (!e) e = web_call_make(&c, &gs_service);
+    if (!e && !c.http.location[0])
+        e = fail(ERR_IO, "%s: the server gave its upload no address", c.http.shown);
+    if (!e) snprintf(w->session, sizeof w->session, "%s", c.http.location);
+    web_call_close(&c);
+    return e;
+}
+
+/* A call to the upload itself, whose address proves who asks. */
+static void open_session(const struct gs_writer *w, const char *method, struct web_call *c)
+{
+    web_call_begin(c, method, w->path);
+    c->http.url = w->session;
+    c->http.keeps_redirect = true;
+}
+
+/* What of the part is behind `from`. A try of it that comes twice does no harm: the server leaves
+ * what it has. */
+static err start_part(struct gs_writer *w, struct part *p, uint64_t from)
+{
+    const unsigned long long end = p->at + p->bytes;
+    const size_t skipped = (size_t)(from - p->at);
+    open_session(w, "PUT", &p->call);
+    web_call_body(&p->call, p->memory + skipped, p->bytes - skipped);
+    p->call.http.to = p->answer;
+    p->call.http.max = sizeof p->answer;
+    if (p->is_last)
+        web_call_header(&p->call, "Content-Range: bytes %llu-%llu/%llu", (unsigned long long)from,
+                        end - 1, end);
+    else
+        web_call_header(&p->call, "Content-Range: bytes %llu-%llu/*", (unsigned long long)from,
+                        end - 1);
+    p->is_sent = true;
+    return http_start(&p->call.http);
+}
+
+/* One answer; ret_kept: how much of the file the server has. */
+static err take_answer(struct part *p, uint64_t *ret_kept)
+{
+    const struct http_call *h = &p->call.http;
+    TRY(http_wait(&p->call.http));
+    if (h->status < 300) *ret_kept = p->at + p->bytes;
+    if (h->status == GOES_ON) *ret_kept = h->kept_bytes;
+    if (h->status >= 300 && h->status != GOES_ON) return http_refused(h);
+    const bool is_done = h->status < 300;
+    if (is_done != p->is_last && (is_done || *ret_kept >= p->at + p->bytes))
+        return fail(ERR_IO, "%s: the upload %s: %s", h->shown,
+                    is_done ? "ended before its last part" : "does not end with its last part",
+                    h->reason);
+    if (*ret_kept < p->at || *ret_kept > p->at + p->bytes)
+        return fail(ERR_IO, "%s: of bytes %llu to %llu the server has %llu", h->shown,
+                    (unsigned long long)p->at, (unsigned long long)(p->at + p->bytes),
+                    (unsigned long long)*ret_kept);
+    return OK;
+}
+
+/* Until the server has all of the part. */
+static err wait_part(struct gs_writer *w, struct part *p)
+{
+    uint64_t there = 0;
+    err e = OK;
+    for (int i = 0; !e && p->is_sent && i < GS_RESUMES_MAX; i++) {
+        e = take_answer(p, &there);
+        web_call_close(&p->call);
+        p->is_sent = false;
+        if (!e && there < p->at + p->bytes) e = start_part(w, p, there);
+    }
+    if (!e && p->is_sent)
+        e = fail(ERR_IO, "%s: the server does not take the part at byte %llu", w->path,
+                 (unsigned long long)p->at);
+    return e;
+}
+
+static err send_part(struct gs_writer *w, bool is_last)
+{
+    struct part *p = &w->parts[w->filled], *other = &w->parts[!w->filled];
+    if (!w->session[0]) TRY(begin_upload(w));
+    TRY(wait_part(w, other));
+    other->bytes = 0;
+    p->at = w->at;
+    p->is_last = is_last;
+    w->at += p->bytes;
+    w->filled = !w->filled;
+    return start_part(w, p, p->at);
+}
+
+/* ---- a file that is written ---- */
+
+static err gs_create(const struct file_system *system, const char *path, struct file_writer **ret)
+{
+    struct gs_writer *w = calloc(1, sizeof *w);
+    if (w) w->path = strdup(path);
+    if (!w || !w->path) {
+        free(w);
+        return fail(ERR_MEMORY, "no memory to write a file");
+    }
+    w->writer.system = system;
+    *ret = &w->writer;
+    return OK;
+}
+
+/* A full part is sent when more comes: the last one says that it is the last. */
+static err gs_write(struct file_writer *writer, const void *from, size_t bytes)
+{
+    struct gs_writer *w = (struct gs_writer *)writer;
+    const uint8_t *at = from;
+    while (bytes > 0) {
+        if (w->parts[w->filled].bytes == GS_PART_BYTES) TRY(send_part(w, false));
+        struct part *p = &w->parts[w->filled];
+        if (!p->memory) p->memory = malloc(GS_PART_BYTES);
+        if (!p->memory) return fail(ERR_MEMORY, "no memory to write %s", w->path);
+        const size_t room = GS_PART_BYTES - p->bytes, now = bytes < room ? bytes : room;
+        memcpy(p->memory + p->bytes, at, now);
+        p->bytes += now;
+        at += now;
+        bytes -= now;
+    }
+    return OK;
+}
+
+static err gs_finish(struct file_writer *writer)
+{
+    struct gs_writer *w = (struct gs_writer *)writer;
+    struct part *p = &w->parts[w->filled];
+    if (!w->session[0]) return put_whole(w->path, p->memory, p->bytes);
+    TRY(send_part(w, true));
+    TRY(wait_part(w, p));
+    w->session[0] = '\0';
+    return OK;
+}
+
+/* Also where it failed: the server need not keep what was sent. */
+static void drop_session(const struct gs_writer *w)
+{
+    struct web_call c;
+    if (!w->session[0]) return;
+    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
+    snprintf(said, sizeof said, "%s", error_text());
+    open_session(w, "DELETE", &c);
+    if (!http_start(&c.http)) (void)http_wait(&c.http);
+    web_call_close(&c);
+    (void)fail(ERR_IO, "%s", said);
+}
+
+static void gs_drop(struct file_writer *writer)
+{
+    struct gs_writer *w = (struct gs_writer *)writer;
+    for (int i = 0; i < 2; i++) {
+        if (w->parts[i].is_sent) web_call_close(&w->parts[i].call);
+        free(w->parts[i].memory);
+    }
+    drop_session(w);
+    free(w->path);
+    free(w);
+}
+
+/* ---- a copy, made by the server ---- */
+
+/* ret: where the copy goes on; "": it is done. */
+static err take_rewrite(const struct http_call *h, char ret[WEB_TOKEN_BYTES])
+{
+    json_t *answer = json_loadb(h->to, h->bytes, 0, NULL);
+    const char *token = json_string_value(json_object_get(answer, "rewriteToken"));
+    const bool is_done = json_is_true(json_object_get(answer, "done"));
+    const bool fits = token && strlen(token) < WEB_TOKEN_BYTES;
+    ret[0] = '\0';
+    if (!is_done && fits) strcpy(ret, token);
+    json_decref(answer);
+    return is_done || ret[0] ? OK : fail(ERR_IO, "%s: the server answered no copy", h->shown);
+}
+
+static err rewrite(const char *from, const char *to, char token[WEB_TOKEN_BYTES])
+{
+    struct web_call c = {0};
+    char answer[ANSWER_BYTES], bucket[BUCKET_BYTES_MAX];
+    const char *key = "";
+    TRY(web_split(to, bucket, &key));
+    const char *part =
+        arena_format(&c.arena, "/rewriteTo/b/%s/o/%s", web_escape(&c.arena, bucket, false),
+                     web_escape(&c.arena, key, false));
+    const char *query = arena_format(&c.arena, "%s%s", *token ? "rewriteToken=" : "",
+                                     web_escape(&c.arena, token, false));
+    struct web_call call;
+    err e = open_call(&call, "POST", from, part, query);
+    web_call_body(&call, "", 0);
+    call.http.to = answer;
+    call.http.max = sizeof answer;
+    if (!e) e = web_call_make(&call, &gs_service);
+    if (!e) e = take_rewrite(&call.http, token);
+    web_call_close(&call);
+    web_call_close(&c);
+    return e;
+}
+
+static err gs_move(const char *from, const char *to)
+{
+    char token[WEB_TOKEN_BYTES] = "";
+    for (int i = 0; i < GS_REWRITES_MAX; i++) {
+        TRY(rewrite(from, to, token));
+        if (!token[0]) return gs_remove(from);
+    }
+    return fail(ERR_IO, "%s: its copy does not end", to);
+}
+
+/* ---- the service ---- */
 
 static const char *const schemes[] = {"gs", NULL};
 const struct web_service gs_service = {

@@ -1,16 +1,196 @@
 /* hdfs.c - files of Hadoop by WebHDFS, of a name node or of HttpFS: hdfs://host:port/path,
  * webhdfs:// (the same), and swebhdfs:// by TLS. The port is that of the web interface. */
 #include <errno.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
-#include "net/web/hdfs/hdfs_inside.h"
+#include "core/base/clock.h"
+#include "core/base/fingerprint.h"
+#include "core/base/random.h"
 #include "net/web/list.h"
-#include "net/web/services.h"
+#include "net/web/web.h"
+
+extern const struct web_service hdfs_service;
+
+static bool hdfs_recover(const char *path);
+
+/* ---- the file of tokens that Hadoop gives to what it starts ---- */
+
+/* "HDTS", a byte for the version (0), how many tokens there are, and of each its name, identifier,
+ * password, kind and service: bytes behind their number. What is asked with is all but the name. */
+enum { HDFS_TOKEN_BYTES = 4096, HDFS_TOKEN_FILE_BYTES_MAX = 64 << 10 };
+
+static const char begin[] = "HDTS";
+
+struct rest {
+    const uint8_t *at;
+    size_t bytes;
+    bool is_broken;
+};
+
+static uint8_t take_byte(struct rest *r)
+{
+    r->is_broken |= r->bytes == 0;
+    if (r->is_broken) return 0;
+    r->bytes--;
+    return *r->at++;
+}
+
+/* A number of Hadoop's of one byte, or behind one of up to four that says how many there are; a
+ * negative one breaks the file. */
+static size_t take_number(struct rest *r)
+{
+    const int first = (int8_t)take_byte(r);
+    if (first >= 0) return (size_t)first;
+    const int count = -112 - first;
+    size_t number = 0;
+    r->is_broken |= count < 1 || count > 4;
+    for (int i = 0; i < count && !r->is_broken; i++) number = number << 8 | take_byte(r);
+    return number;
+}
+
+static struct rest take_bytes(struct rest *r)
+{
+    const size_t bytes = take_number(r);
+    r->is_broken |= bytes > r->bytes;
+    if (r->is_broken) return (struct rest){.is_broken = true};
+    const struct rest taken = {.at = r->at, .bytes = bytes};
+    r->at += bytes;
+    r->bytes -= bytes;
+    return taken;
+}
+
+static bool is_kind(struct rest kind)
+{
+    static const char *const kinds[] = {"HDFS_DELEGATION_TOKEN", "WEBHDFS delegation",
+                                        "SWEBHDFS delegation"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kind.bytes == strlen(kinds[i]) && memcmp(kind.at, kinds[i], kind.bytes) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: there is none. */
+static const char *find_token(struct arena *arena, struct rest *r)
+{
+    const size_t count = take_number(r);
+    for (size_t i = 0; i < count && !r->is_broken; i++) {
+        (void)take_bytes(r); /* its name */
+        const uint8_t *token = r->at;
+        (void)take_bytes(r);
+        (void)take_bytes(r);
+        const struct rest kind = take_bytes(r);
+        (void)take_bytes(r);
+        if (!r->is_broken && is_kind(kind))
+            return web_encode(arena, token, (size_t)(r->at - token));
+    }
+    return NULL;
+}
+
+static err read_tokens(struct arena *arena, const char *path, const uint8_t *bytes, size_t count,
+                       const char **ret)
+{
+    const size_t head = strlen(begin) + 1;
+    struct rest rest = {.at = bytes + head, .bytes = count - head};
+    if (count < head || memcmp(bytes, begin, head - 1) != 0)
+        return fail(ERR_INPUT, "HADOOP_TOKEN_FILE_LOCATION=%s: is no file of Hadoop's tokens",
+                    path);
+    if (bytes[head - 1] != 0)
+        return fail(ERR_INPUT,
+                    "HADOOP_TOKEN_FILE_LOCATION=%s: expected version 0, which hdfs dtutil writes "
+                    "with -format java, and it has %d",
+                    path, bytes[head - 1]);
+    *ret = find_token(arena, &rest);
+    if (*ret) return OK;
+    return fail(ERR_INPUT, "HADOOP_TOKEN_FILE_LOCATION=%s: %s", path,
+                rest.is_broken ? "is broken" : "has no delegation token of HDFS");
+}
+
+/* The first delegation token of HDFS in a file of tokens, as text */
+static err hdfs_token_of_file(struct arena *arena, const char *path, const char **ret)
+{
+    uint8_t bytes[HDFS_TOKEN_FILE_BYTES_MAX];
+    FILE *in = fopen(path, "re");
+    if (!in) return fail(ERR_INPUT, "HADOOP_TOKEN_FILE_LOCATION=%s: %s", path, strerror(errno));
+    const size_t count = fread(bytes, 1, sizeof bytes, in);
+    fclose(in);
+    return read_tokens(arena, path, bytes, count, ret);
+}
+
+/* ---- who asks ---- */
+
+static const char token_letters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=";
+
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text ? text : NULL;
+}
+
+static const char *user(struct arena *arena)
+{
+    const char *given = variable("HADOOP_USER_NAME");
+    struct passwd entry, *found = NULL;
+    char names[4096];
+    if (given) return given;
+    if (getpwuid_r(geteuid(), &entry, names, sizeof names, &found) || !found)
+        return variable("USER");
+    return arena_string(arena, entry.pw_name);
+}
+
+/* Hadoop's own way to write a token as text; what it is made of is the server's matter. */
+static err check_token(const char *token, const char *from)
+{
+    const size_t bytes = strspn(token, token_letters);
+    if (bytes > 0 && !token[bytes] && bytes < HDFS_TOKEN_BYTES) return OK;
+    return fail(ERR_INPUT, "%s: expected a delegation token in base64 for URLs", from);
+}
+
+/* "delegation=TOKEN" of HADOOP_TOKEN, else of the file HADOOP_TOKEN_FILE_LOCATION, else
+ * "user.name=NAME" of HADOOP_USER_NAME or this process's user; "": nobody is known. ret_secret: the
+ * token; "": none. ERR_INPUT: what should be a token is none. */
+static err hdfs_who(struct arena *arena, const char **ret, const char **ret_secret)
+{
+    const char *token = variable("HADOOP_TOKEN"), *file = variable("HADOOP_TOKEN_FILE_LOCATION");
+    *ret = *ret_secret = "";
+    if (token) TRY(check_token(token, "HADOOP_TOKEN"));
+    if (!token && file) TRY(hdfs_token_of_file(arena, file, &token));
+    if (token) {
+        *ret_secret = arena_string(arena, token);
+        *ret = arena_format(arena, "delegation=%s", token);
+        return OK;
+    }
+    const char *name = user(arena);
+    if (name) *ret = arena_format(arena, "user.name=%s", web_escape(arena, name, false));
+    return OK;
+}
+
+/* What a name node says in JSON. */
+struct hdfs_answer {
+    int status;   /* 0: there is none */
+    json_t *root; /* NULL: it is empty; freed by the caller */
+};
 
 /* ---- addresses ---- */
+
+/* Whether a refusal may pass: a node that does not lead or has just begun, a file whose last writer
+ * is not yet given up. */
+static bool hdfs_may_pass(const struct http_call *c)
+{
+    static const char *const exceptions[] = {"StandbyException", "RetriableException",
+                                             "SafeModeException", "AlreadyBeingCreatedException",
+                                             "RecoveryInProgressException"};
+    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
+        if (strstr(c->said, exceptions[i])) return true;
+    return false;
+}
 
 static bool has_port(const char *host, size_t bytes)
 {
@@ -47,7 +227,9 @@ static err refuse_token(const struct web_call *c, const char *base)
                 c->http.shown, base);
 }
 
-err hdfs_address(const char *path, const char *operation, struct web_call *c)
+/* The call of an operation, "op=OPEN&offset=0", of a path. ERR_INPUT: it has no host, or the token
+ * of who asks is none. */
+static err hdfs_address(const char *path, const char *operation, struct web_call *c)
 {
     const char *host = strstr(path, "://") + 3, *who, *secret;
     const size_t bytes = strcspn(host, "/");
@@ -77,17 +259,9 @@ static void set_range(struct web_call *c, uint64_t at, size_t bytes)
 
 /* ---- answers ---- */
 
-bool hdfs_may_pass(const struct http_call *c)
-{
-    static const char *const exceptions[] = {"StandbyException", "RetriableException",
-                                             "SafeModeException", "AlreadyBeingCreatedException",
-                                             "RecoveryInProgressException"};
-    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
-        if (strstr(c->said, exceptions[i])) return true;
-    return false;
-}
-
-err hdfs_refused(const struct http_call *c)
+/* A refusal, as http_refused() says; errno is ENOENT only of what Hadoop says is not there, and not
+ * of a server that knows no such address. */
+static err hdfs_refused(const struct http_call *c)
 {
     const bool is_absent = c->status == 404 && strstr(c->said, "FileNotFoundException");
     const err e = http_refused(c);
@@ -107,7 +281,9 @@ static err take_answer(const struct http_call *c, struct hdfs_answer *ret)
     return ret->root ? OK : fail(ERR_IO, "%s: the server's answer is no JSON", c->shown);
 }
 
-err hdfs_ask(const char *method, const char *path, const char *operation, struct hdfs_answer *ret)
+/* ERR_INPUT and ERR_IO as hdfs_refused() says. */
+static err hdfs_ask(const char *method, const char *path, const char *operation,
+                    struct hdfs_answer *ret)
 {
     struct web_call c;
     *ret = (struct hdfs_answer){0};
@@ -156,7 +332,8 @@ static err take_status(const char *path, const json_t *root, struct file_state *
     return fail(ERR_INPUT, "%s: is a folder", path_shown(path, shown));
 }
 
-err hdfs_find(const char *path, struct file_state *ret)
+/* As file_look() says, of this very name. */
+static err hdfs_find(const char *path, struct file_state *ret)
 {
     struct hdfs_answer answer;
     TRY(hdfs_ask("GET", path, "op=GETFILESTATUS", &answer));
@@ -165,7 +342,8 @@ err hdfs_find(const char *path, struct file_state *ret)
     return e;
 }
 
-err hdfs_look(const char *path, struct file_state *ret)
+/* The same; what another life left under its spare name gets its name first. */
+static err hdfs_look(const char *path, struct file_state *ret)
 {
     char said[ERROR_TEXT_MAX];
     const err e = hdfs_find(path, ret);
@@ -255,6 +433,306 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
     }
     return OK;
 }
+
+/* ---- writing ---- */
+
+/* A file is created under a spare name and then gets its own, which it takes from what had it. What
+ * is larger than a part is appended part by part, of which one is sent while the next is filled;
+ * where the answer is lost, the length of the file tells what came.
+ *
+ * A server that gives a file no name that another has (HttpFS) needs three steps: the new file is
+ * NAME.tempstate0, the old one is removed, the new one gets the name. Where a life ends between the
+ * last two, whoever next looks for the name finishes that.
+ */
+enum {
+    HDFS_PART_BYTES = 8 << 20,
+    HDFS_SENDS_MAX = 20, /* of a part; a data node that died holds a file for a minute */
+};
+#define HDFS_SPARE ".tempstate" /* and a number; sweeps of a run's folder know it */
+
+enum { ANSWER_BYTES = 1024 };
+
+struct part {
+    struct web_call call;
+    bool is_sent;    /* it is under way */
+    uint64_t at;     /* in the file */
+    uint8_t *memory; /* [HDFS_PART_BYTES] */
+    size_t bytes;
+    char answer[ANSWER_BYTES];
+};
+
+struct hdfs_writer {
+    struct file_writer writer; /* first */
+    char *path, *spare;        /* its name once it is whole, and until then */
+    bool has_spare;            /* something of it may be there */
+    struct part parts[2];
+    int filled; /* which of them */
+    uint64_t at;
+};
+
+static const char create[] = "op=CREATE&overwrite=true", append[] = "op=APPEND";
+
+/* ---- names ---- */
+
+/* The server, as a number, whose renames replace what has the name; 0: none has shown it yet. */
+static _Atomic uint64_t replacing;
+
+static uint64_t server_of(const char *path)
+{
+    const char *host = strstr(path, "://") + 3;
+    return fingerprint(host, strcspn(host, "/"));
+}
+
+static err remove_name(const char *path)
+{
+    struct hdfs_answer answer;
+    const err e = hdfs_ask("DELETE", path, "op=DELETE&recursive=false", &answer);
+    json_decref(answer.root);
+    return e && errno == ENOENT ? OK : e;
+}
+
+/* The part of a URL that is the server's path */
+static const char *path_there(const char *path)
+{
+    const char *host = strstr(path, "://") + 3;
+    return host + strcspn(host, "/");
+}
+
+/* more: "", or "&" and what else is asked for. A name node that takes options answers nothing, and
+ * has done it; others say whether they have. */
+static err rename_once(const char *from, const char *to, const char *more, bool *ret_done)
+{
+    struct arena arena = {0};
+    struct hdfs_answer answer;
+    const char *operation = arena_format(&arena, "op=RENAME&destination=%s%s",
+                                         web_escape(&arena, path_there(to), true), more);
+    const err e = hdfs_ask("PUT", from, operation, &answer);
+    const json_t *said = json_object_get(answer.root, "boolean");
+    *ret_done = !e && !json_is_false(said);
+    if (!e && *more && !answer.root) atomic_store(&replacing, server_of(from));
+    json_decref(answer.root);
+    arena_free(&arena);
+    return e;
+}
+
+/* Of a rename whose answer was lost: the name is that very file's. */
+static bool has_name(const char *path, const struct file_state *of)
+{
+    char said[ERROR_TEXT_MAX];
+    struct file_state now;
+    snprintf(said, sizeof said, "%s", error_text());
+    const bool is_it = !hdfs_look(path, &now) && now.bytes == of->bytes &&
+                       now.identity == of->identity && now.changed_s == of->changed_s &&
+                       now.changed_ns == of->changed_ns;
+    if (!is_it) (void)fail(ERR_IO, "%s", said);
+    return is_it;
+}
+
+/* The name must be free. */
+static err rename_file(const char *from, const char *to, const struct file_state *state)
+{
+    bool is_done;
+    const err e = rename_once(from, to, "", &is_done);
+    if (is_done || has_name(to, state)) return OK;
+    return e ? e : fail(ERR_IO, "%s: the server does not rename it to %s", from, to);
+}
+
+static err spare_name(const char *path, uint64_t number, char **ret)
+{
+    if (asprintf(ret, "%s" HDFS_SPARE "%llu", path, (unsigned long long)number) < 0) *ret = NULL;
+    return *ret ? OK : fail(ERR_MEMORY, "no memory for the name of a file");
+}
+
+/* With what a life left that ended between two of the three steps, which a server that replaces
+ * does not need: else it would get the name once that is free. */
+static err hdfs_remove(const char *path)
+{
+    char *whole = NULL;
+    if (atomic_load(&replacing) == server_of(path)) return remove_name(path);
+    TRY(spare_name(path, 0, &whole));
+    err e = remove_name(whole);
+    if (!e) e = remove_name(path);
+    free(whole);
+    return e;
+}
+
+/* What is left of the three steps where the last one is missing. false also where nothing was left,
+ * or it is not known. */
+static bool hdfs_recover(const char *path)
+{
+    char *whole = NULL;
+    bool is_done = false;
+    struct file_state state;
+    if (spare_name(path, 0, &whole)) return false;
+    if (!hdfs_find(whole, &state)) (void)rename_once(whole, path, "", &is_done);
+    free(whole);
+    return is_done;
+}
+
+static err move_in_steps(const char *from, const char *to, const struct file_state *state)
+{
+    struct file_state old;
+    char *whole = NULL;
+    TRY(hdfs_look(to, &old)); /* what cannot be renamed for another reason stays as it is */
+    TRY(spare_name(to, 0, &whole));
+    err e = remove_name(whole);
+    if (!e) e = rename_file(from, whole, state);
+    if (!e) e = remove_name(to);
+    if (!e) e = rename_file(whole, to, state);
+    free(whole);
+    return e;
+}
+
+static err hdfs_move(const char *from, const char *to)
+{
+    struct file_state state;
+    bool is_done;
+    TRY(hdfs_look(from, &state));
+    const err e = rename_once(from, to, "&renameoptions=OVERWRITE", &is_done);
+    if (is_done || has_name(to, &state)) return OK;
+    return e ? e : move_in_steps(from, to, &state);
+}
+
+/* ---- parts ---- */
+
+static err start_part(struct hdfs_writer *w, struct part *p, uint64_t from)
+{
+    const size_t skipped = (size_t)(from - p->at);
+    struct web_call *c = &p->call;
+    w->has_spare = p->bytes > 0; /* an empty file is whole at once */
+    web_call_begin(c, from ? "POST" : "PUT", w->path);
+    const err e = hdfs_address(w->has_spare ? w->spare : w->path, from ? append : create, c);
+    if (e) {
+        web_call_close(c);
+        return e;
+    }
+    web_call_body(c, p->memory + skipped, p->bytes - skipped);
+    c->http.body_waits = true;
+    c->http.is_once = from > 0;
+    c->http.to = p->answer;
+    c->http.max = sizeof p->answer;
+    p->is_sent = true;
+    return http_start(&c->http);
+}
+
+static err take_part(struct part *p)
+{
+    const struct http_call *h = &p->call.http;
+    const err e = http_wait(&p->call.http);
+    const err refused = !e && h->status >= 300 ? hdfs_refused(h) : e;
+    web_call_close(&p->call);
+    p->is_sent = false;
+    return refused;
+}
+
+/* How much of the file is there, where nobody said that all is */
+static err find_kept(const struct hdfs_writer *w, const struct part *p, uint64_t *ret)
+{
+    struct file_state state;
+    TRY(hdfs_look(w->spare, &state));
+    *ret = state.bytes;
+    if (state.bytes >= p->at && state.bytes <= p->at + p->bytes) return OK;
+    return fail(ERR_IO, "%s: of bytes %llu to %llu the server has %llu", w->path,
+                (unsigned long long)p->at, (unsigned long long)(p->at + p->bytes),
+                (unsigned long long)state.bytes);
+}
+
+/* Until the server has all of the part. */
+static err wait_part(struct hdfs_writer *w, struct part *p)
+{
+    err e = OK;
+    for (int i = 1; p->is_sent && i <= HDFS_SENDS_MAX; i++) {
+        uint64_t kept = 0;
+        e = take_part(p);
+        if (e != ERR_IO || p->at == 0 || i == HDFS_SENDS_MAX) return e;
+        http_pause(i);
+        TRY(find_kept(w, p, &kept));
+        if (kept == p->at + p->bytes) return OK;
+        TRY(start_part(w, p, kept));
+    }
+    return e;
+}
+
+static err send_part(struct hdfs_writer *w)
+{
+    struct part *p = &w->parts[w->filled], *other = &w->parts[!w->filled];
+    TRY(wait_part(w, other));
+    other->bytes = 0;
+    p->at = w->at;
+    w->at += p->bytes;
+    w->filled = !w->filled;
+    return start_part(w, p, p->at);
+}
+
+/* ---- a file that is written ---- */
+
+static err hdfs_create(const struct file_system *system, const char *path, struct file_writer **ret)
+{
+    struct hdfs_writer *w = calloc(1, sizeof *w);
+    const uint64_t number = random_u64((uint64_t)getpid(), clock_ns()) | 1; /* 0 is for a step */
+    if (w) w->path = strdup(path);
+    if (!w || !w->path || spare_name(path, number, &w->spare)) {
+        if (w) free(w->path);
+        free(w);
+        return fail(ERR_MEMORY, "no memory to write a file");
+    }
+    w->writer.system = system;
+    *ret = &w->writer;
+    return OK;
+}
+
+static err hdfs_write(struct file_writer *writer, const void *from, size_t bytes)
+{
+    struct hdfs_writer *w = (struct hdfs_writer *)writer;
+    const uint8_t *at = from;
+    while (bytes > 0) {
+        if (w->parts[w->filled].bytes == HDFS_PART_BYTES) TRY(send_part(w));
+        struct part *p = &w->parts[w->filled];
+        if (!p->memory) p->memory = malloc(HDFS_PART_BYTES);
+        if (!p->memory) return fail(ERR_MEMORY, "no memory to write %s", w->path);
+        const size_t room = HDFS_PART_BYTES - p->bytes, now = bytes < room ? bytes : room;
+        memcpy(p->memory + p->bytes, at, now);
+        p->bytes += now;
+        at += now;
+        bytes -= now;
+    }
+    return OK;
+}
+
+static err hdfs_finish(struct file_writer *writer)
+{
+    struct hdfs_writer *w = (struct hdfs_writer *)writer;
+    TRY(send_part(w));
+    TRY(wait_part(w, &w->parts[!w->filled]));
+    if (w->has_spare) TRY(hdfs_move(w->spare, w->path));
+    w->has_spare = false;
+    return OK;
+}
+
+/* Also where it failed: nobody else removes it. */
+static void drop_spare(const struct hdfs_writer *w)
+{
+    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
+    if (!w->has_spare) return;
+    snprintf(said, sizeof said, "%s", error_text());
+    (void)remove_name(w->spare);
+    (void)fail(ERR_IO, "%s", said);
+}
+
+static void hdfs_drop(struct file_writer *writer)
+{
+    struct hdfs_writer *w = (struct hdfs_writer *)writer;
+    for (int i = 0; i < 2; i++) {
+        if (w->parts[i].is_sent) web_call_close(&w->parts[i].call);
+        free(w->parts[i].memory);
+    }
+    drop_spare(w);
+    free(w->spare);
+    free(w->path);
+    free(w);
+}
+
+/* ---- the service ---- */
 
 static const char *const schemes[] = {"hdfs", "swebhdfs", "webhdfs", NULL};
 const struct web_service hdfs_service = {

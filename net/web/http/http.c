@@ -1,5 +1,5 @@
-/* http_files.c - files of web servers: see web.h. Such a server has no list of its files. */
-#include "net/web/services.h"
+/* http.c - files of web servers: see web.h. Such a server has no list of its files. */
+#include "net/web/web.h"
 
 static err address_of(const char *path, struct web_call *c)
 {

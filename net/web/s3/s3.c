@@ -3,13 +3,121 @@
  * Without an endpoint in the environment, buckets are host names of Amazon's; one whose name has
  * dots, and all of an endpoint, stand in front of the key.
  */
+#include <expat.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "net/web/list.h"
 #include "net/web/s3/aws_keys.h"
-#include "net/web/s3/s3_inside.h"
-#include "net/web/services.h"
+#include "net/xml.h"
+
+extern const struct web_service s3_service;
+
+/* ---- lists: XML, in pages ---- */
+
+enum { TEXT_BYTES = 4096 };
+
+struct page {
+    struct web_list *list;
+    XML_Parser parser;
+    int depth, contents; /* the depth of the object that is read; 0: none */
+    char text[TEXT_BYTES];
+    size_t used;
+    bool is_list;
+    err e;
+};
+
+static void fail_page(struct page *p, err e)
+{
+    p->e = e;
+    XML_StopParser(p->parser, XML_FALSE);
+}
+
+static int hex(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 0x20) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Of encoding-type=url: %XX, and + for a blank */
+static void decode(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        const bool is_hex = *from == '%' && hex(from[1]) >= 0 && hex(from[2]) >= 0;
+        *to++ = is_hex ? (char)(hex(from[1]) << 4 | hex(from[2])) : *from == '+' ? ' ' : *from;
+        from += is_hex ? 2 : 0;
+    }
+    *to = '\0';
+}
+
+static void begin_element(void *context, const char *name, const char **attributes)
+{
+    struct page *p = context;
+    p->depth++;
+    p->used = 0;
+    if (p->depth == 1) p->is_list = strcmp(name, "ListBucketResult") == 0;
+    if (p->depth == 2 && (strcmp(name, "Contents") == 0 || strcmp(name, "CommonPrefixes") == 0))
+        p->contents = p->depth;
+}
+
+static void end_element(void *context, const char *name)
+{
+    struct page *p = context;
+    p->text[p->used] = '\0';
+    if (p->contents && p->depth == p->contents + 1 &&
+        (strcmp(name, "Key") == 0 || strcmp(name, "Prefix") == 0)) {
+        decode(p->text);
+        const err e = web_list_add(p->list, p->text);
+        if (e) fail_page(p, e);
+    }
+    if (p->depth == 2 && strcmp(name, "IsTruncated") == 0)
+        p->list->is_truncated = strcmp(p->text, "true") == 0;
+    if (p->depth == 2 && strcmp(name, "NextContinuationToken") == 0 && p->used < WEB_TOKEN_BYTES)
+        strcpy(p->list->token, p->text);
+    if (p->depth == p->contents) p->contents = 0;
+    p->depth--;
+    p->used = 0;
+}
+
+static void take_text(void *context, const char *text, int bytes)
+{
+    struct page *p = context;
+    if (p->used + (size_t)bytes >= sizeof p->text) {
+        fail_page(p, fail(ERR_IO, "a list of files has a text of more than %d bytes",
+                          (int)TEXT_BYTES - 1));
+        return;
+    }
+    memcpy(p->text + p->used, text, (size_t)bytes);
+    p->used += (size_t)bytes;
+}
+
+static err s3_list_take(struct web_list *l, const char *page, size_t bytes)
+{
+    struct page p = {.list = l, .parser = XML_ParserCreate(NULL)};
+    if (!p.parser) return fail(ERR_MEMORY, "no memory for a list of files");
+    l->is_truncated = false;
+    l->token[0] = '\0';
+    XML_SetUserData(p.parser, &p);
+    XML_SetElementHandler(p.parser, begin_element, end_element);
+    XML_SetCharacterDataHandler(p.parser, take_text);
+    const bool is_read = XML_Parse(p.parser, page, (int)bytes, XML_TRUE) == XML_STATUS_OK;
+    if (!p.e && !is_read)
+        p.e = fail(ERR_IO, "the server's list of files is broken: %s",
+                   XML_ErrorString(XML_GetErrorCode(p.parser)));
+    if (!p.e && (!p.is_list || (l->is_truncated && !l->token[0])))
+        p.e = fail(ERR_IO, "the server answered no list of files");
+    XML_ParserFree(p.parser);
+    return p.e;
+}
+
+/* What a call of this service has for its own */
+struct s3_request {
+    struct aws_keys keys;
+    const char *copied, *copied_range; /* "/bucket/key", "bytes=0-9"; NULL: nothing is copied */
+};
 
 enum { SIGNED_MAX = 6 };
 
@@ -52,7 +160,8 @@ static err set_address(struct web_call *c, const char *bucket, const char *key, 
     return OK;
 }
 
-err s3_address(const char *path, const char *query, struct web_call *c)
+/* query: its keys in the order of their bytes */
+static err s3_address(const char *path, const char *query, struct web_call *c)
 {
     char bucket[BUCKET_BYTES_MAX];
     const char *key = "";
@@ -117,6 +226,360 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
     web_call_close(&c);
     return e;
 }
+
+/* ---- writing ---- */
+
+/* A file of up to a part is sent whole. Of a larger one parts are sent while it is written, of
+ * S3_PART_BYTES, later ones larger; up to S3_PARTS_SENT at once, each in memory until it is there.
+ */
+enum {
+    S3_PART_BYTES = 8 << 20,
+    S3_PARTS_SENT = 4,
+    S3_PARTS_MAX = 10000,        /* of a file, says S3 */
+    S3_PARTS_OF_A_SIZE = 1000,   /* then they are larger by S3_PART_BYTES: 440 GB in all */
+    S3_COPY_BYTES_MAX = 1 << 30, /* at once */
+};
+
+enum {
+    UPLOAD_BYTES = 1024,
+    ANSWER_BYTES = 16 << 10,
+    ROOT_BYTES = 64,
+    FINISH_TRIES =
+        4, /* S3 may say in a success that putting parts together failed, and to ask again */
+};
+
+struct part {
+    struct web_call call;
+    int number;      /* from 1; 0: free */
+    uint8_t *memory; /* [bytes_max] */
+    size_t bytes, bytes_max;
+};
+
+/* An upload of several parts: a name that the server gave it, and a tag of each part. */
+struct upload {
+    const char *path;        /* borrowed */
+    char name[UPLOAD_BYTES]; /* escaped; "": none was begun */
+    char (*tags)[HTTP_TAG_BYTES];
+    int count;
+};
+
+struct s3_writer {
+    struct file_writer writer; /* first */
+    char *path;
+    struct upload upload;
+    struct part parts[S3_PARTS_SENT];
+    int number; /* of the part that is being filled, which is in parts[number % S3_PARTS_SENT] */
+};
+
+/* ---- single requests ---- */
+
+/* One whose answer is looked at; ret: [ANSWER_BYTES], ended by NUL. A success may still say in its
+ * body that it is none. */
+static err ask(struct web_call *c, char *ret)
+{
+    c->http.to = ret;
+    c->http.max = ANSWER_BYTES - 1;
+    TRY(web_call_make(c, &s3_service));
+    ret[c->http.bytes] = '\0';
+    char root[ROOT_BYTES];
+    struct xml_text none = {0};
+    xml_read(ret, c->http.bytes, root, sizeof root, &none);
+    if (strcmp(root, "Error") != 0) return OK;
+    snprintf(c->http.said, sizeof c->http.said, "%s", ret);
+    return http_refused(&c->http);
+}
+
+static err open_call(struct web_call *c, const char *method, const char *path, const char *query)
+{
+    web_call_begin(c, method, path);
+    return s3_address(path, query, c);
+}
+
+static err s3_remove(const char *path)
+{
+    struct web_call c;
+    err e = open_call(&c, "DELETE", path, "");
+    if (!e) e = web_call_remove(&c, &s3_service);
+    web_call_close(&c);
+    return e;
+}
+
+static err put_whole(const char *path, const void *at, size_t bytes)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES];
+    err e = open_call(&c, "PUT", path, "");
+    web_call_body(&c, at, bytes);
+    if (!e) e = ask(&c, answer);
+    web_call_close(&c);
+    return e;
+}
+
+/* ---- uploads of parts ---- */
+
+/* Of the element of that name; false: there is none, or it is too long. */
+static bool find_text(const char *xml, const char *name, char *ret, size_t size)
+{
+    struct xml_text wanted[] = {{name, ret, size}, {0}};
+    xml_read(xml, strlen(xml), NULL, 0, wanted);
+    return ret[0] != '\0';
+}
+
+static err begin_upload(struct upload *u)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES], name[UPLOAD_BYTES / 3];
+    if (!u->tags) u->tags = calloc(S3_PARTS_MAX, sizeof *u->tags); /* a failure may come again */
+    if (!u->tags) return fail(ERR_MEMORY, "no memory to write %s", u->path);
+    err e = open_call(&c, "POST", u->path, "uploads");
+    web_call_body(&c, "", 0);
+    if (!e) e = ask(&c, answer);
+    if (!e && !find_text(answer, "UploadId", name, sizeof name))
+        e = fail(ERR_IO, "%s: the server gave its upload no name", c.http.shown);
+    if (!e) snprintf(u->name, sizeof u->name, "%s", web_escape(&c.arena, name, false));
+    web_call_close(&c);
+    return e;
+}
+
+static err open_part(struct web_call *c, const struct upload *u, int number)
+{
+    char query[UPLOAD_BYTES + 64];
+    snprintf(query, sizeof query, "partNumber=%d&uploadId=%s", number, u->name);
+    return open_call(c, "PUT", u->path, query);
+}
+
+static err keep_tag(struct upload *u, int number, const char *tag)
+{
+    if (!tag[0]) return fail(ERR_IO, "%s: the server gave part %d no tag", u->path, number);
+    snprintf(u->tags[number - 1], HTTP_TAG_BYTES, "%s", tag);
+    if (number > u->count) u->count = number;
+    return OK;
+}
+
+/* The list of parts that the object is made of; freed by the caller. NULL: no memory. */
+static char *list_parts(const struct upload *u)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return NULL;
+    fputs("<CompleteMultipartUpload>", out);
+    for (int i = 0; i < u->count; i++)
+        fprintf(out, "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>", i + 1, u->tags[i]);
+    fputs("</CompleteMultipartUpload>", out);
+    return fclose(out) ? NULL : text;
+}
+
+/* ret_status: of the answer; tries: grows by how often it was asked for */
+static err put_together(const struct upload *u, const char *parts, int *ret_status, int *tries)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES], query[UPLOAD_BYTES + 64];
+    snprintf(query, sizeof query, "uploadId=%s", u->name);
+    err e = open_call(&c, "POST", u->path, query);
+    web_call_body(&c, parts, strlen(parts));
+    c.http.is_counted = true;
+    if (!e) e = ask(&c, answer);
+    *ret_status = c.http.status;
+    *tries += c.http.tries;
+    web_call_close(&c);
+    return e;
+}
+
+/* Where an answer was lost, the upload is gone when it is asked for again, and the object there. */
+static err finish_upload(struct upload *u, uint64_t bytes)
+{
+    struct file_state state;
+    char *parts = list_parts(u);
+    int status = 200, tries = 0;
+    err e = parts ? ERR_IO : fail(ERR_MEMORY, "no memory to write %s", u->path);
+    for (int i = 0; parts && e && status == 200 && i < FINISH_TRIES; i++)
+        e = put_together(u, parts, &status, &tries);
+    free(parts);
+    const bool may_be_done = e && status == 404 && tries > 1;
+    if (may_be_done && file_look(u->path, &state) == OK && state.bytes == bytes) e = OK;
+    if (!e) u->name[0] = '\0';
+    return e;
+}
+
+/* Also where it failed: what was sent of it costs its owner. */
+static void drop_upload(struct upload *u)
+{
+    struct web_call c;
+    char query[UPLOAD_BYTES + 64];
+    free(u->tags);
+    if (!u->name[0]) return;
+    snprintf(query, sizeof query, "uploadId=%s", u->name);
+    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
+    snprintf(said, sizeof said, "%s", error_text());
+    if (!open_call(&c, "DELETE", u->path, query)) (void)web_call_make(&c, &s3_service);
+    web_call_close(&c);
+    (void)fail(ERR_IO, "%s", said);
+}
+
+/* ---- a file that is written ---- */
+
+static err s3_create(const struct file_system *system, const char *path, struct file_writer **ret)
+{
+    struct s3_writer *w = calloc(1, sizeof *w);
+    if (w) w->path = strdup(path);
+    if (!w || !w->path) {
+        free(w);
+        return fail(ERR_MEMORY, "no memory to write a file");
+    }
+    w->writer.system = system;
+    w->upload.path = w->path;
+    w->number = 1;
+    *ret = &w->writer;
+    return OK;
+}
+
+static struct part *part_of(struct s3_writer *w, int number)
+{
+    return &w->parts[number % S3_PARTS_SENT];
+}
+
+static err wait_part(struct s3_writer *w, struct part *p)
+{
+    if (!p->number) return OK;
+    err e = http_wait(&p->call.http);
+    if (!e && p->call.http.status >= 300) e = http_refused(&p->call.http);
+    if (!e) e = keep_tag(&w->upload, p->number, p->call.http.etag);
+    web_call_close(&p->call);
+    p->number = 0;
+    p->bytes = 0;
+    return e;
+}
+
+static err send_part(struct s3_writer *w, struct part *p)
+{
+    if (w->number > S3_PARTS_MAX) return fail(ERR_INPUT, "%s: larger than S3 allows", w->path);
+    if (!w->upload.name[0]) TRY(begin_upload(&w->upload));
+    err e = open_part(&p->call, &w->upload, w->number);
+    web_call_body(&p->call, p->memory, p->bytes);
+    if (!e) e = web_call_start(&p->call, &s3_service);
+    if (e) {
+        web_call_close(&p->call);
+        return e;
+    }
+    p->number = w->number++;
+    return wait_part(w, part_of(w, w->number)); /* its memory is the next one's */
+}
+
+static err make_room(struct s3_writer *w, struct part *p)
+{
+    const size_t wanted = (size_t)S3_PART_BYTES * (1 + (size_t)w->number / S3_PARTS_OF_A_SIZE);
+    if (p->bytes > 0 || p->bytes_max == wanted) return OK;
+    free(p->memory);
+    p->memory = malloc(wanted);
+    p->bytes_max = p->memory ? wanted : 0;
+    return p->memory ? OK : fail(ERR_MEMORY, "no memory to write %s", w->path);
+}
+
+static err s3_write(struct file_writer *writer, const void *from, size_t bytes)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    const uint8_t *at = from;
+    while (bytes > 0) {
+        struct part *p = part_of(w, w->number);
+        TRY(make_room(w, p));
+        const size_t room = p->bytes_max - p->bytes, now = bytes < room ? bytes : room;
+        memcpy(p->memory + p->bytes, at, now);
+        p->bytes += now;
+        at += now;
+        bytes -= now;
+        if (p->bytes == p->bytes_max) TRY(send_part(w, p));
+    }
+    return OK;
+}
+
+static err s3_finish(struct file_writer *writer)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    struct part *p = part_of(w, w->number);
+    if (!w->upload.name[0]) return put_whole(w->path, p->memory, p->bytes);
+    if (p->bytes > 0) TRY(send_part(w, p));
+    for (int i = 0; i < S3_PARTS_SENT; i++) TRY(wait_part(w, &w->parts[i]));
+    return finish_upload(&w->upload, writer->bytes);
+}
+
+static void s3_drop(struct file_writer *writer)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+    for (int i = 0; i < S3_PARTS_SENT; i++) {
+        if (w->parts[i].number) web_call_close(&w->parts[i].call);
+        free(w->parts[i].memory);
+    }
+    drop_upload(&w->upload);
+    free(w->path);
+    free(w);
+}
+
+/* ---- a copy, made by the server ---- */
+
+static err name_copied(struct web_call *c, const char *from)
+{
+    char bucket[BUCKET_BYTES_MAX];
+    const char *key = "";
+    struct s3_request *own = c->own;
+    TRY(web_split(from, bucket, &key));
+    own->copied = arena_format(&c->arena, "/%s/%s", bucket, web_escape(&c->arena, key, true));
+    return OK;
+}
+
+static err copy_at_once(const char *from, const char *to)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES];
+    err e = open_call(&c, "PUT", to, "");
+    web_call_body(&c, "", 0);
+    if (!e) e = name_copied(&c, from);
+    if (!e) e = ask(&c, answer);
+    web_call_close(&c);
+    return e;
+}
+
+static err copy_part(struct upload *u, const char *from, int number, uint64_t first, uint64_t last)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES], tag[HTTP_TAG_BYTES] = "";
+    err e = open_part(&c, u, number);
+    web_call_body(&c, "", 0);
+    if (!e) e = name_copied(&c, from);
+    if (!e)
+        ((struct s3_request *)c.own)->copied_range = arena_format(
+            &c.arena, "bytes=%llu-%llu", (unsigned long long)first, (unsigned long long)last);
+    if (!e) e = ask(&c, answer);
+    if (!e) (void)find_text(answer, "ETag", tag, sizeof tag);
+    web_call_close(&c);
+    return e ? e : keep_tag(u, number, tag);
+}
+
+static err copy_parts(const char *from, const char *to, uint64_t bytes)
+{
+    struct upload u = {.path = to};
+    int number = 1;
+    err e = begin_upload(&u);
+    for (uint64_t at = 0; !e && at < bytes; at += S3_COPY_BYTES_MAX) {
+        const uint64_t left = bytes - at;
+        const uint64_t now = left < S3_COPY_BYTES_MAX ? left : S3_COPY_BYTES_MAX;
+        e = copy_part(&u, from, number++, at, at + now - 1);
+    }
+    if (!e) e = finish_upload(&u, bytes);
+    drop_upload(&u);
+    return e;
+}
+
+static err s3_move(const char *from, const char *to)
+{
+    struct file_state state;
+    TRY(file_look(from, &state));
+    TRY(state.bytes > S3_COPY_BYTES_MAX ? copy_parts(from, to, state.bytes)
+                                        : copy_at_once(from, to));
+    return s3_remove(from);
+}
+
+/* ---- the service ---- */
 
 static const char *const schemes[] = {"s3", NULL};
 const struct web_service s3_service = {

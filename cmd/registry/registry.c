@@ -25,6 +25,10 @@ enum {
     KEY_BYTES = 160,
 };
 
+/* Behind the number of a place: it is that of a task which has joined and has lost its key to one
+ * that has not, which then gives it back. */
+static const char HELD[] = ".held";
+
 enum place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
 
 struct registry {
@@ -41,6 +45,7 @@ struct registry {
     uint64_t joined_ms;
     bool is_under_way;   /* others have joined: a place that is free may be a living task's */
     bool was_sure;       /* it was free for so long that it was nobody's */
+    bool gives_way;      /* who has joined says that it is its place nevertheless */
     uint64_t *free_ms;   /* of each place of its job: since when it is seen free; 0: it is not */
     bool is_undecided;   /* which --tasks are right, since */
     uint64_t differs_ms; /* 0: all say the same */
@@ -218,23 +223,47 @@ static bool has_words(const struct registry *r)
     return r->first.count[JOB_PS] > 0;
 }
 
-/* What is no place of this cluster is somebody's slip. Who says another number of tasks is none of
- * those that are waited for. */
-static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
-                       struct memberships *memberships)
+/* What is no place of this cluster is somebody's slip. ending: "" or HELD. */
+static bool read_entry(const struct registry *r, enum job job, const char *ending,
+                       const struct coordinator_entry *entry, int *ret_task,
+                       struct named_place *ret)
 {
     char *end;
-    struct named_place place;
     const long task = strtol(entry->name, &end, 10);
-    if (*end || end == entry->name || task < 0 || task >= r->room[job]) return;
-    if (!named_place_read(entry->value, &place)) return;
+    if (end == entry->name || strcmp(end, ending) != 0) return false;
+    if (task < 0 || task >= r->room[job] || !named_place_read(entry->value, ret)) return false;
+    *ret_task = (int)task;
+    return true;
+}
+
+/* What then stands at the place itself is not its task. */
+static void read_held(struct registry *r, enum job job, const struct coordinator_entry *entry,
+                      bool *is_held)
+{
+    int task;
+    struct named_place place;
+    if (!read_entry(r, job, HELD, entry, &task, &place)) return;
+    is_held[task] = true;
+    note_address(r, job, task, place.address);
+    const bool has_it = r->options.address && r->place != PLACE_NONE && !r->has_joined;
+    if (has_it && job == r->cluster->job && task == r->cluster->task)
+        r->gives_way |= strcmp(place.address, r->options.address) != 0;
+}
+
+/* Who says another number of tasks is none of those that are waited for. */
+static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
+                       const bool *is_held, struct memberships *memberships)
+{
+    int task;
+    struct named_place place;
+    if (!read_entry(r, job, "", entry, &task, &place) || is_held[task]) return;
     const bool is_later = place.membership.resizes > memberships->latest.resizes;
     if (is_later || !memberships->latest.count[JOB_PS]) memberships->latest = place.membership;
     memberships->is_under_way |= place.has_joined || place.membership.resizes > 0;
-    if (!place.membership.resizes) take_vote(memberships, job, (int)task, &place);
+    if (!place.membership.resizes) take_vote(memberships, job, task, &place);
     const bool is_alike =
         place.membership.resizes || membership_is_same(&place.membership, &r->first);
-    if (is_alike || r->has_joined || !has_words(r)) note_address(r, job, (int)task, place.address);
+    if (is_alike || r->has_joined || !has_words(r)) note_address(r, job, task, place.address);
 }
 
 static const struct vote *heaviest_other(const struct registry *r,
@@ -300,7 +329,9 @@ static err look_at(struct registry *r, enum job job, struct memberships *members
     struct coordinator_entry *entries;
     int count;
     const err e = list(r, job, &arena, &entries, &count);
-    for (int i = 0; !e && i < count; i++) read_place(r, job, &entries[i], memberships);
+    bool *is_held = arena_array(&arena, (size_t)r->room[job], sizeof *is_held);
+    for (int i = 0; !e && i < count; i++) read_held(r, job, &entries[i], is_held);
+    for (int i = 0; !e && i < count; i++) read_place(r, job, &entries[i], is_held, memberships);
     arena_free(&arena);
     return e;
 }
@@ -319,6 +350,7 @@ static void note_free(struct registry *r)
 static err look(struct registry *r)
 {
     struct memberships memberships = {.latest = r->first};
+    r->gives_way = false;
     if (!r->has_joined) forget_addresses(r);
     for (enum job job = 0; job <= r->last_job; job++) TRY(look_at(r, job, &memberships));
     if (r->has_joined) return OK;
@@ -344,7 +376,7 @@ static bool lives(const struct registry *r)
 static bool has_place(struct registry *r)
 {
     const bool is_doubtful = r->is_under_way && !r->was_sure;
-    return !r->options.address || (r->place != PLACE_NONE && !is_doubtful &&
+    return !r->options.address || (r->place != PLACE_NONE && !is_doubtful && !r->gives_way &&
                                    r->cluster->task < count_of(r, r->cluster->job));
 }
 
@@ -357,14 +389,29 @@ static bool may_claim(const struct registry *r, int task)
 /* Before it has joined a task says but its own words: what those of a former run have left there
  * for a while is not to outlive them. That it has joined it says when all the others, which may be
  * a moment behind, will have. */
-static err claim_one(struct registry *r, int task, bool *ret_is_ours)
+static err claim_key(struct registry *r, const char *key, bool *ret_is_ours)
 {
     struct named_place place = {.membership = r->has_joined ? membership_now(r) : r->first};
-    char key[KEY_BYTES], value[NAMED_PLACE_BYTES];
+    char value[NAMED_PLACE_BYTES];
     place.has_joined = r->has_joined && clock_ms() - r->joined_ms >= FREE_MS;
     snprintf(place.address, sizeof place.address, "%s", r->options.address);
     named_place_text(&place, value);
-    return ask_to_claim(r, key_of(r, r->cluster->job, task, key), value, ret_is_ours);
+    return ask_to_claim(r, key, value, ret_is_ours);
+}
+
+static err claim_one(struct registry *r, int task, bool *ret_is_ours)
+{
+    char key[KEY_BYTES];
+    return claim_key(r, key_of(r, r->cluster->job, task, key), ret_is_ours);
+}
+
+/* Beside it, as long as this task lives. */
+static err claim_held(struct registry *r)
+{
+    char key[KEY_BYTES], held[KEY_BYTES + sizeof HELD];
+    bool is_ours;
+    snprintf(held, sizeof held, "%s%s", key_of(r, r->cluster->job, r->cluster->task, key), HELD);
+    return claim_key(r, held, &is_ours);
 }
 
 /* ret_is_ours false: none that would do is free. */
@@ -387,11 +434,10 @@ static err claim(struct registry *r, bool *ret_is_ours)
  * not free. */
 static bool is_anothers(const struct registry *r, const struct coordinator_entry *entry)
 {
-    char *end;
+    int task;
     struct named_place place;
-    const bool is_here = strtol(entry->name, &end, 10) == r->cluster->task && end != entry->name &&
-                         !*end && named_place_read(entry->value, &place);
-    return is_here && strcmp(place.address, r->options.address) != 0 &&
+    const bool is_here = read_entry(r, r->cluster->job, "", entry, &task, &place);
+    return is_here && task == r->cluster->task && strcmp(place.address, r->options.address) != 0 &&
            (!r->has_joined || place.has_joined);
 }
 
@@ -415,15 +461,16 @@ static void note_lost(struct registry *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Somebody else who has taken the place meanwhile is the task now, and this one ends (has_lost).
- * Where nobody has it, or the coordinator does not say, it stays lost. */
+/* Somebody else who has taken the place meanwhile and has joined is the task now, and this one ends
+ * (has_lost). Where nobody has it, or who has not joined, or the coordinator does not say, it stays
+ * lost: another one of that job may be missing, for whom the newcomer would wait without end. */
 static err claim_again(struct registry *r)
 {
     bool is_ours, is_taken = false;
     char name[TASK_NAME_MAX];
     TRY(claim_one(r, r->cluster->task, &is_ours));
     if (!is_ours) TRY(find_another(r, &is_taken));
-    if (!is_ours && !is_taken) return OK;
+    if (!is_ours && !is_taken) return r->has_joined ? claim_held(r) : OK;
     r->place = is_ours ? PLACE_OURS : PLACE_NONE;
     if (is_taken) note_lost(r);
     task_name(r->cluster->job, r->cluster->task, name);

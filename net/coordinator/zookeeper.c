@@ -272,28 +272,32 @@ static err zookeeper_claim(struct coordinator *base, const char *key, const char
     return *ret_is_ours && code != ZOK ? set_value(c, path, value) : OK;
 }
 
-/* NULL: it has gone meanwhile, or is none of ours. */
-static const char *value_of(struct zookeeper *c, const char *path, struct arena *arena)
+/* *ret NULL: it has gone meanwhile, or has no value. What does not answer is not gone. */
+static err value_of(struct zookeeper *c, const char *path, struct arena *arena, const char **ret)
 {
     char value[COORDINATOR_VALUE_MAX];
     int bytes = sizeof value;
     const int code = zoo.get(c->session, path, 0, value, &bytes, NULL);
-    return code == ZOK && bytes >= 0 ? arena_format(arena, "%.*s", bytes, value) : NULL;
+    if (code != ZOK && code != ZNONODE) return explain(c, path, code);
+    *ret = code == ZOK && bytes >= 0 ? arena_format(arena, "%.*s", bytes, value) : NULL;
+    return OK;
 }
 
-static void read_entries(struct zookeeper *c, const char *folder, const struct String_vector *names,
-                         struct arena *arena, struct coordinator_entry **ret, int *ret_count)
+static err read_entries(struct zookeeper *c, const char *folder, const struct String_vector *names,
+                        struct arena *arena, struct coordinator_entry **ret, int *ret_count)
 {
     char path[2 * COORDINATOR_PATH_MAX];
     *ret = arena_array(arena, (size_t)names->count, sizeof **ret);
     *ret_count = 0;
     for (int i = 0; i < names->count && i < COORDINATOR_KEYS_MAX; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names->data[i]);
-        const char *value = value_of(c, path, arena);
+        const char *value = NULL;
+        TRY(value_of(c, path, arena, &value));
         if (!value) continue;
         (*ret)[(*ret_count)++] =
             (struct coordinator_entry){arena_string(arena, names->data[i]), value};
     }
+    return OK;
 }
 
 static err zookeeper_list(struct coordinator *base, const char *folder, struct arena *arena,
@@ -308,9 +312,9 @@ static err zookeeper_list(struct coordinator *base, const char *folder, struct a
     const int code = zoo.get_children(c->session, path, 0, &names);
     if (code == ZNONODE) return OK;
     if (code != ZOK) return explain(c, path, code);
-    read_entries(c, path, &names, arena, ret, ret_count);
+    const err e = read_entries(c, path, &names, arena, ret, ret_count);
     zoo.deallocate(&names);
-    return OK;
+    return e;
 }
 
 const struct coordinator_kind coordinator_zookeeper = {

@@ -87,7 +87,7 @@ class Lost(named.Etcd, named.NamedCase):
         self.start("gated", "worker", *more)
         self.wait_for_places()
         task = next(task for task in named.TASKS if self.holder(task) == "gated")
-        self.key = base64.b64encode(self.folder_there + task.encode()).decode()
+        self.key = self.key_of(task)
         program.wait_until(lambda: list(map(self.has_joined, self.places().values())) == [True] * 4, self.log)
         return task
 
@@ -168,6 +168,27 @@ class Lost(named.Etcd, named.NamedCase):
         self.ask_etcd("kv/deleterange", key=self.key)
         program.wait_until(lambda: self.value() == value, self.log)
         self.wait_for("gated", f"the place of {task} was lost at the coordinator, and is taken again")
+        self.check_all_run()
+
+    def key_of(self, task):
+        return base64.b64encode(self.folder_there + task.encode()).decode()
+
+    def test_who_took_the_place_of_a_task_that_lives_gives_it_back_and_takes_the_one_that_is_free(self):
+        task = self.start_behind_gate()
+        value, other = self.value(), {"worker/0": "worker/1", "worker/1": "worker/0"}[task]
+        self.processes.pop(self.holder(other)).kill()
+        program.wait_until(lambda: self.key_of(other) not in self.places(), self.log)
+        self.ask_etcd("kv/put", key=self.key_of(other), value=base64.b64encode(b"nobody").decode())
+        self.gate.is_closed = lambda path: path == CLAIM
+        self.lose()
+        self.url = self.url.replace(f"127.0.0.1:{self.gate.server_port}", self.etcd.partition("//")[2])
+        self.start("new", "worker")
+        program.wait_until(lambda: self.value() not in (None, value), self.log)
+        self.ask_etcd("kv/deleterange", key=self.key_of(other))
+        self.wait_for("new", f"waits for {other}")
+        self.gate.is_closed = lambda path: False
+        self.wait_for("new", f" {other}: found all tasks")
+        program.wait_until(lambda: self.value() == value, self.log)
         self.check_all_run()
 
     def check_all_run(self):

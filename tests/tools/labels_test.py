@@ -130,7 +130,7 @@ class Labels(tool.ToolCase):
         (self.folder / "latin.csv").write_bytes("a,b,tree\n1,2,Ã¼\n1,2,\xfc\n".encode("latin-1"))
         for train, evaluation, why in (
                 (numbers, numbers, r'rows\.csv: line 2: column 2 \(tree\): expected a class \(a whole number; or a '
-                                   r'word, with "label_type": "word"\), got "'),
+                                   r'word, with "label_type": "word" or "positive": "..."\), got "'),
                 (None, numbers, "data.eval: .*expected a class"),
                 (numbers, None, "data.eval: its labels are words and those of data.train are not"),
                 (self.source(file="few.csv"), None, 'data.eval: .*expected a word that is a class, got "ash"'),

@@ -69,6 +69,19 @@ class Install(program.FolderCase):
         self.assertRegex(self.succeed(binary, "--version"), r"^dtrain \d+\.\d+\.\d+(\+git\d+\.[0-9a-f]{12}\+?)?\n")
         self.assertIn("\nok\n", self.succeed(binary, "check", self.root / "share/dtrain/examples/digits.json"))
 
+    def test_the_program_is_protected_against_overflows(self):
+        """Addresses of functions are read only once it runs; stacks and copies are checked."""
+        self.need("readelf")
+        symbols = self.succeed("readelf", "--dyn-syms", "-W", self.root / "bin/dtrain")
+        if "__asan" in symbols or "__tsan" in symbols:
+            self.skipTest("a build of the sanitizers, which are protection enough")
+        for symbol in ("__stack_chk_fail", "__memcpy_chk"):
+            self.assertIn(symbol, symbols)
+        self.assertRegex(self.succeed("readelf", "-d", "-W", self.root / "bin/dtrain"), r"BIND_NOW|Flags: NOW")
+        segments = self.succeed("readelf", "-l", "-W", self.root / "bin/dtrain")
+        self.assertIn("GNU_RELRO", segments)
+        self.assertRegex(segments, r"GNU_STACK .* RW ")
+
     def test_links_of_the_pages_lead_to_pages_that_are_installed(self):
         first = self.root / "share/doc/dtrain/README.md"
         pages = [first, *first.parent.glob("*/README.md")]

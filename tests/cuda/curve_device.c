@@ -1,5 +1,5 @@
 /* curve_device.c - the GPU, real or emulated, whose memory is its own */
-#include "tests/train/curve_device.h"
+#include "tests/core/train/curve_device.h"
 
 err curve_device(struct device *ret)
 {

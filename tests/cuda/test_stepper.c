@@ -2,7 +2,7 @@
  * same bits come of them as of a GPU that queues each anew. */
 #include "core/graph/stepper.h"
 #include "tests/cuda/emulator/emulated.h"
-#include "tests/graph/models.h"
+#include "tests/core/graph/models.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
     tensorboard_check.py LOGDIR
 
 Run by hand, in a virtual environment with tensorboard (pip install tensorboard). A folder to try it
-on: build/tests/summary/summary_sample LOGDIR. Every record of every file is read with its checksums;
+on: build/tests/core/train/summary/summary_sample LOGDIR. Every record of every file is read with its checksums;
 then each run is loaded with TensorBoard's own reader and its own conversion to the newer forms. Exits
 1 where something cannot be read, where the steps of a tag do not increase, where a histogram's
 numbers do not fit each other, or where an edge of a graph leads nowhere.

@@ -1,8 +1,8 @@
 /* files.h - one file system for all hosts, and what a loss of power leaves of it.
  *
- * As tests/checkpoint/power.h has it: bytes that were not synced are lost, or half of them, or are
- * there; a name that was made, changed or removed is so for sure once its folder was synced, and
- * until then each such change is there or not (a rename as a whole).
+ * As tests/core/train/checkpoint/power.h has it: bytes that were not synced are lost, or half of
+ * them, or are there; a name that was made, changed or removed is so for sure once its folder was
+ * synced, and until then each such change is there or not (a rename as a whole).
  */
 #ifndef TESTS_WORLD_FILES_H
 #define TESTS_WORLD_FILES_H

@@ -1,0 +1,332 @@
+/* test_breaches.c - each kind of message, with each of its numbers at and outside the ends of its
+ * range, said to a ps, a worker and the chief at moments that are drawn: whatever the lists
+ * (net/messages.def, net/ranges.def) name is tried. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "core/cluster/role/verdict.h"
+#include "tests/core/cluster/role/play.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum {
+    MOMENTS = 2,      /* of each lie */
+    MIDDLE = 160,     /* events until then, at most */
+    LAST_STEP = 12,   /* of the job */
+    WORKER = 1,       /* in whose place somebody lies to a ps; and whom a false ps lies to */
+    BODY_NUMBERS = 9, /* of a body */
+};
+
+/* Fields beside those that have ranges */
+enum { GENERATION = MESSAGE_FIELDS, OFFSET, LENGTH, TASK, JOB, BODY, FIELDS };
+
+struct lie {
+    uint32_t type;
+    int field;
+    uint64_t number;
+    uint64_t seed;
+    bool is_to_ps, is_of_chief;
+};
+
+static struct stage_options options_of(uint64_t seed)
+{
+    const bool is_sync = seed % 2;
+    const int ps = 1 + (int)(seed / 2 % 2), workers = 2 + (int)(seed / 4 % 2);
+    struct stage_options o = (is_sync ? sync_options : async_options)(ps, workers, LAST_STEP, seed);
+    o.profile.saves = true;
+    if (seed / 8 % 3 == 0) { /* ps/0 may drop what is pushed */
+        o.profile.drops_gradients = true;
+        o.profile.config.takes_all = false;
+        o.profile.config.replicas_to_aggregate = is_sync ? (uint32_t)workers - 1 : 1;
+        o.profile.config.max_staleness = is_sync ? -1 : 2;
+    }
+    return o;
+}
+
+static void set(struct message *m, const struct lie *lie, uint64_t body[BODY_NUMBERS])
+{
+    for (int i = 0; i < BODY_NUMBERS; i++) body[i] = lie->number;
+    switch (lie->field) {
+    case FIELD_CODE:
+        m->code = (uint32_t)lie->number;
+        break;
+    case FIELD_SEQUENCE:
+        m->sequence = lie->number;
+        break;
+    case FIELD_STEP:
+        m->step = lie->number;
+        break;
+    case FIELD_VERSION:
+        m->version = lie->number;
+        break;
+    case GENERATION:
+        m->generation = lie->number;
+        break;
+    case OFFSET:
+        m->offset = lie->number;
+        break;
+    case LENGTH:
+        m->length = lie->number;
+        break;
+    case TASK:
+        m->task = (uint32_t)lie->number;
+        break;
+    case JOB:
+        m->job = (uint32_t)lie->number;
+        break;
+    default:
+        m->body = body;
+        m->body_bytes = (uint32_t)(8 * (lie->seed % (BODY_NUMBERS + 1)));
+    }
+}
+
+static struct actor *receiver(struct stage *s, const struct lie *lie)
+{
+    if (lie->is_to_ps) return &s->ps[lie->seed % (uint64_t)s->world.profile.ps_count];
+    return &s->workers[lie->is_of_chief ? CHIEF : WORKER];
+}
+
+static int liar(const struct stage *s, const struct lie *lie)
+{
+    if (lie->is_to_ps) return lie->is_of_chief ? CHIEF : WORKER;
+    return (int)(lie->seed % (uint64_t)s->world.profile.ps_count);
+}
+
+/* As it could be, but for the lie. */
+static struct message said(const struct stage *s, const struct lie *lie, uint64_t *body)
+{
+    const struct role *worker = s->workers[WORKER].role;
+    const uint64_t step = ps_role_step(s->ps[0].role);
+    struct message m = {
+        .type = lie->type,
+        .code = 1,
+        .task = WORKER,
+        .job = lie->is_to_ps ? JOB_WORKER : JOB_PS,
+        .generation = worker_role_generation(worker),
+        .sequence = ps_role_ledger(s->ps[0].role, WORKER)->received + 1,
+        .step = step,
+    };
+    set(&m, lie, body);
+    return m;
+}
+
+/* Of others a ps does not tell where it may come of an earlier life of the values. */
+static bool is_for_it_to_say(const struct lie *lie, const struct message *m)
+{
+    const unsigned of_worker = lie->is_of_chief ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    return !message_fault(m, lie->is_to_ps ? of_worker : FROM_PS);
+}
+
+static void begin_lying(struct stage *s, const struct lie *lie)
+{
+    const struct stage_options o = options_of(lie->seed);
+    begin(s, &o);
+    stage_run(s, (int)stage_draw(s, MIDDLE));
+}
+
+/* Whoever was hung up on comes again. */
+static void go_on_to_the_end(struct stage *s)
+{
+    for (int ps = 0; ps < s->world.profile.ps_count; ps++)
+        for (int w = 0; w < s->world.profile.workers; w++) stage_connect(s, ps, w);
+    end_with(s, EXIT_DONE);
+    for (int ps = 0; ps < s->world.profile.ps_count; ps++) nothing_twice(s, ps);
+    assert_int_equal(stage_updates(s, 0), LAST_STEP);
+    assert_int_not_equal(s->world.folder.newest, NOTHING);
+    assert_int_equal(s->world.folder.at[s->world.folder.newest].step, LAST_STEP);
+}
+
+static void a_breach_is_told_of_and_counts_for_nothing(const struct lie *lie)
+{
+    struct stage s;
+    uint64_t body[BODY_NUMBERS];
+    begin_lying(&s, lie);
+    struct actor *hears = receiver(&s, lie);
+    const int from = liar(&s, lie), breaches = s.world.breaches;
+    const struct message m = said(&s, lie, body);
+    if (s.world.first_ended == NOTHING && hears->links[from]) {
+        stage_lie(&s, hears, from, &m);
+        if (s.world.breaches == breaches && is_for_it_to_say(lie, &m))
+            fail_msg("seed %llu: %s with number %llu in field %d was not told of",
+                     (unsigned long long)lie->seed, message_name(m.type),
+                     (unsigned long long)lie->number, lie->field);
+    }
+    go_on_to_the_end(&s);
+    stage_close(&s);
+}
+
+/* Whatever it does: what comes of it is not carried out. */
+static void the_role_stays_sound(const struct lie *lie)
+{
+    struct stage s;
+    uint64_t body[BODY_NUMBERS];
+    begin_lying(&s, lie);
+    struct actor *hears = receiver(&s, lie);
+    const struct message m = said(&s, lie, body);
+    const enum job job = hears->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    if (actor_is_running(hears)) {
+        hears->role->ops->message(hears->role, job, liar(&s, lie), &m, &hears->outbox);
+        const char *wrong = (lie->is_to_ps ? ps_role_check : worker_role_check)(hears->role);
+        if (wrong)
+            fail_msg("seed %llu: %s with number %llu in field %d: %s",
+                     (unsigned long long)lie->seed, message_name(m.type),
+                     (unsigned long long)lie->number, lie->field, wrong);
+    }
+    stage_close(&s);
+}
+
+static bool ends_the_job(const struct lie *lie)
+{
+    return lie->type == MESSAGE_SETUP && lie->is_to_ps && !lie->is_of_chief;
+}
+
+static void say_to_all(void (*say)(const struct lie *), struct lie lie)
+{
+    static uint64_t seed;
+    for (int i = 0; i < 4 * MOMENTS; i++) {
+        lie.seed = ++seed;
+        lie.is_to_ps = i % 2;
+        lie.is_of_chief = i / 2 % 2;
+        if (!ends_the_job(&lie)) say(&lie);
+    }
+}
+
+static void for_each_field(void (*try)(uint32_t type, int field), int fields)
+{
+    for (uint32_t type = 1; type < MESSAGE_TYPES; type++)
+        for (int field = 0; field < fields; field++) try(type, field);
+}
+
+static void lie_with(void (*say)(const struct lie *), uint32_t type, int field, uint64_t number)
+{
+    const bool is_narrow = field == FIELD_CODE || field == TASK || field == JOB;
+    if (is_narrow && number > UINT32_MAX) return;
+    say_to_all(say, (struct lie){.type = type, .field = field, .number = number});
+}
+
+static void lie_beyond(uint32_t type, int field)
+{
+    const uint64_t most =
+        message_ends_of_all.at[message_range_of(type, (enum message_field)field)].most;
+    const uint64_t largest = field == FIELD_CODE ? UINT32_MAX : UINT64_MAX;
+    if (most >= largest) return;
+    lie_with(a_breach_is_told_of_and_counts_for_nothing, type, field, most + 1);
+    lie_with(a_breach_is_told_of_and_counts_for_nothing, type, field, largest);
+}
+
+static void a_number_beyond_its_range_is_a_breach(void **state)
+{
+    for_each_field(lie_beyond, MESSAGE_FIELDS);
+}
+
+static void lie_at_the_ends(uint32_t type, int field)
+{
+    static const uint64_t numbers[] = {
+        0,         1, 2, 7, INT32_MAX, UINT32_MAX, MESSAGE_COUNT_MAX, INT64_MAX, UINT64_MAX - 1,
+        UINT64_MAX};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        lie_with(the_role_stays_sound, type, field, numbers[i]);
+    if (field >= MESSAGE_FIELDS) return;
+    const uint64_t most =
+        message_ends_of_all.at[message_range_of(type, (enum message_field)field)].most;
+    lie_with(the_role_stays_sound, type, field, most);
+    lie_with(the_role_stays_sound, type, field, most - 1);
+}
+
+static void no_number_makes_a_role_unsound(void **state)
+{
+    for_each_field(lie_at_the_ends, FIELDS);
+}
+
+/* ---- what a ps has agreed on ---- */
+
+static struct message next_push(const struct stage *s, int ps, int worker)
+{
+    const struct role *role = s->ps[ps].role;
+    return (struct message){
+        .type = MESSAGE_PUSH,
+        .code = s->world.profile.gradients_per_push[worker],
+        .generation = worker_role_generation(s->workers[worker].role),
+        .sequence = ps_role_ledger(role, worker)->received + 1,
+        .step = ps_role_step(role),
+        .length = PIECES * PIECE_BYTES,
+    };
+}
+
+static void check_push(uint64_t seed, int field, uint64_t more, uint32_t type)
+{
+    struct stage s;
+    const struct stage_options o = options_of(seed);
+    begin(&s, &o);
+    run_until_computing(&s, WORKER);
+    struct message m = next_push(&s, 0, WORKER);
+    m.type = type;
+    if (field == FIELD_CODE) m.code += (uint32_t)more;
+    if (field == FIELD_SEQUENCE) m.sequence += more;
+    if (field == FIELD_STEP) m.step += more;
+    if (field == FIELD_VERSION) m.version = ps_role_counters(s.ps[0].role).applied + more;
+    stage_lie(&s, &s.ps[0], WORKER, &m);
+    assert_int_equal(s.world.breaches, 1);
+    go_on_to_the_end(&s);
+    stage_close(&s);
+}
+
+static void a_push_of_what_was_not_agreed_is_a_breach(void **state)
+{
+    static const uint64_t more[] = {1, 1000, UINT32_MAX - 1, UINT64_C(1) << 61};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        for (int field = 0; field < MESSAGE_FIELDS; field++)
+            check_push(seed, field, more[seed / 24 % (field == FIELD_CODE ? 3 : 4)],
+                       field == FIELD_VERSION || seed % 3 ? MESSAGE_PUSH : MESSAGE_PART);
+}
+
+/* Where ps/0 decides, a worker brings the others fewer pushes: how many fewer, they have heard. */
+static void a_push_far_ahead_of_another_ps_is_a_breach(void **state)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct stage s;
+        struct stage_options o = options_of(24 * seed + 2 + seed % 2); /* two ps, which follow */
+        begin(&s, &o);
+        run_until_computing(&s, WORKER);
+        struct message m = next_push(&s, 1, WORKER);
+        m.sequence += seed % 2 ? 1000 : MESSAGE_COUNT_MAX / 2;
+        stage_lie(&s, &s.ps[1], WORKER, &m);
+        assert_int_equal(s.world.breaches, 1);
+        go_on_to_the_end(&s);
+        stage_close(&s);
+    }
+}
+
+/* Whoever is not ps/0's chief hears of terms from it. */
+static void a_term_that_was_not_given_out_is_overheard(void **state)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct stage s;
+        const struct stage_options o = options_of(seed);
+        begin(&s, &o);
+        run_until_computing(&s, WORKER);
+        const struct message m = {.type = MESSAGE_LEADS,
+                                  .code = LEADS_CLAIMS,
+                                  .generation = worker_role_generation(s.workers[WORKER].role),
+                                  .sequence = 1 + stage_draw(&s, TERMS_AHEAD_MAX),
+                                  .version = 1000};
+        stage_lie(&s, &s.ps[0], WORKER, &m);
+        assert_int_equal(s.world.breaches, 1);
+        assert_int_equal(ps_role_term(s.ps[0].role), 0);
+        go_on_to_the_end(&s);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_beyond_its_range_is_a_breach),
+        cmocka_unit_test(no_number_makes_a_role_unsound),
+        cmocka_unit_test(a_push_of_what_was_not_agreed_is_a_breach),
+        cmocka_unit_test(a_push_far_ahead_of_another_ps_is_a_breach),
+        cmocka_unit_test(a_term_that_was_not_given_out_is_overheard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

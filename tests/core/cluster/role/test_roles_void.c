@@ -1,0 +1,635 @@
+/* test_roles_void.c - what a role says and does not say on a new link, and to messages that come
+ * twice, late or for nothing: one role and what its peers send, word by word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "tests/core/cluster/role/play.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum { GENERATION = 7, BLOCK_BYTES = 64, PS_COUNT = 2, WORKERS = 2 };
+
+struct scene {
+    struct role *role;
+    enum job peers;
+    struct outbox out;
+};
+
+static void close_worker(struct scene *s)
+{
+    worker_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+static void close_ps(struct scene *s)
+{
+    ps_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+/* Every word empties the outbox first: what is found in it is the answer. */
+static void say(struct scene *s, int peer, const struct message *m)
+{
+    outbox_empty(&s->out);
+    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
+}
+
+static void meet_life(struct scene *s, int peer, uint64_t incarnation)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_up(s->role, s->peers, peer, incarnation, &s->out);
+}
+
+static void meet(struct scene *s, int peer)
+{
+    meet_life(s, peer, 1);
+}
+
+static void lose(struct scene *s, int peer)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_lost(s->role, s->peers, peer, "cut", &s->out);
+}
+
+/* Where the action stands in the answer; -1: it is not there. */
+static int find(const struct scene *s, enum action_type type)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == type) return i;
+    return -1;
+}
+
+static int find_sent(const struct scene *s, int peer, enum message_type type)
+{
+    for (int i = 0; i < s->out.count; i++) {
+        const struct action *a = &s->out.at[i];
+        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- a worker ---- */
+
+static void say_state(struct scene *s, int ps)
+{
+    say(s, ps,
+        &(struct message){.type = MESSAGE_STATE, .code = PS_SERVING, .generation = GENERATION});
+}
+
+static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t join, uint64_t step)
+{
+    const struct ledger ledger = {received, received, 0};
+    uint64_t numbers[LEDGER_NUMBERS];
+    ledger_pack(&ledger, 1, numbers);
+    say(s, ps,
+        &(struct message){.type = MESSAGE_LEDGER,
+                          .generation = GENERATION,
+                          .sequence = received,
+                          .step = step,
+                          .version = join,
+                          .body = numbers,
+                          .body_bytes = sizeof numbers});
+}
+
+static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join)
+{
+    say_ledger_at(s, ps, received, join, 0);
+}
+
+static void say_values_with(struct scene *s, int ps, uint32_t code, uint64_t received,
+                            uint64_t step)
+{
+    say(s, ps,
+        &(struct message){.type = MESSAGE_VALUES,
+                          .code = code,
+                          .generation = GENERATION,
+                          .sequence = received,
+                          .step = step,
+                          .length = BLOCK_BYTES});
+}
+
+static void say_values(struct scene *s, int ps, uint64_t received, uint64_t step)
+{
+    say_values_with(s, ps, VALUES_TICKET, received, step);
+}
+
+/* The number of the JOIN in the answer. */
+static uint64_t joined(const struct scene *s, int ps)
+{
+    int at = find_sent(s, ps, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    return s->out.at[at].send.message.version;
+}
+
+/* Both ps are here, and asked; ret_joins: the numbers of its JOINs. */
+static uint64_t save_ms; /* of those that are opened */
+
+static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
+                         uint64_t ret_joins[PS_COUNT])
+{
+    const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
+    const struct worker_options o = {
+        .task = task,
+        .ps_count = PS_COUNT,
+        .workers = WORKERS,
+        .block_bytes = block_bytes,
+        .gradients_per_push = 1,
+        .is_sync = is_sync,
+        .drops_gradients = drops,
+        .saves = task == 0,
+        .limits = {.save_ms = save_ms},
+    };
+    *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
+    s->role->ops->start(s->role, 0, &s->out);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) say_state(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) ret_joins[ps] = joined(s, ps);
+}
+
+/* It has values of both ps, and computes; drops: gradients are shown to ps/0 first. */
+static void open_computing(struct scene *s, bool drops)
+{
+    uint64_t joins[PS_COUNT];
+    open_joining(s, 1, true, drops, joins);
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 0, joins[ps]);
+        say_values(s, ps, 0, 0);
+    }
+    assert_true(find(s, ACTION_COMPUTE) >= 0);
+}
+
+static void compute(struct scene *s)
+{
+    outbox_empty(&s->out);
+    s->role->ops->done(s->role, ACTION_COMPUTE, OK, "", &s->out);
+}
+
+static uint64_t come_back(struct scene *s, int ps)
+{
+    lose(s, ps);
+    meet(s, ps);
+    say_state(s, ps);
+    return joined(s, ps);
+}
+
+static void a_push_that_was_lost_comes_again_after_the_ledger_of_its_new_link(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    const uint64_t join = come_back(&s, 1);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1); /* no windows yet */
+    say_ledger(&s, 1, 0, join);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    close_worker(&s);
+}
+
+static void a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger(void **state)
+{
+    struct scene s;
+    open_computing(&s, true);
+    compute(&s);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1); /* ps/0 decides */
+    const uint64_t join = come_back(&s, 1);
+    say_values(&s, 0, 1, 1);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    say_ledger(&s, 1, 0, join);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    close_worker(&s);
+}
+
+static void a_ledger_counts_once_and_only_for_the_last_join(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    const uint64_t first = come_back(&s, 1), second = come_back(&s, 1);
+    assert_int_not_equal(first, second);
+    say_ledger(&s, 1, 0, first);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    say_ledger(&s, 1, 0, second);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    say_ledger(&s, 1, 0, second);
+    assert_int_equal(s.out.count, 0);
+    close_worker(&s);
+}
+
+static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    say_values(&s, 0, 1, 1);
+    const uint64_t join = come_back(&s, 1);
+    say_values(&s, 1, 1, 1);
+    assert_int_equal(find(&s, ACTION_COMPUTE), -1);
+    say_ledger(&s, 1, 1, join);
+    say_values(&s, 1, 1, 1);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    close_worker(&s);
+}
+
+/* The chief of a job that has ended, and everybody has finished: it asks for the last save. */
+static void open_last_save(struct scene *s)
+{
+    uint64_t joins[PS_COUNT];
+    open_joining(s, 0, true, false, joins);
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 9, joins[ps]);
+        say_values_with(s, ps, 0, 9, 9);
+    }
+}
+
+static void say_final_values(struct scene *s)
+{
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        assert_true(find_sent(s, ps, MESSAGE_FINISHED) >= 0 || ps > 0);
+        say_values_with(s, ps, VALUES_FINAL, 9, 9);
+    }
+}
+
+static void refuse_to_save(struct scene *s)
+{
+    int at = find_sent(s, 0, MESSAGE_SAVE);
+    assert_true(at >= 0);
+    say(s, 0,
+        &(struct message){.type = MESSAGE_SNAPSHOT,
+                          .code = EXIT_FAILED,
+                          .generation = GENERATION,
+                          .sequence = s->out.at[at].send.message.sequence,
+                          .body = "not now",
+                          .body_bytes = 7});
+}
+
+static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void **state)
+{
+    enum { REFUSALS = 20 };
+    struct scene s;
+    open_last_save(&s);
+    for (int i = 0; i < REFUSALS; i++) {
+        say_final_values(&s);
+        refuse_to_save(&s);
+        assert_int_equal(find(&s, ACTION_EVALUATE), -1);
+    }
+    say_final_values(&s);
+    refuse_to_save(&s);
+    assert_true(find(&s, ACTION_EVALUATE) >= 0);
+    outbox_empty(&s.out);
+    s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
+    int end = find(&s, ACTION_END);
+    assert_int_equal(s.out.at[end].end.code, EXIT_TIMEOUT);
+    assert_string_equal(s.out.at[end].end.text,
+                        "the last checkpoint failed for 0 s (--save_timeout): ps/0: not now");
+    close_worker(&s);
+}
+
+/* Storage that is away, or a full disk */
+static void a_last_save_that_fails_is_tried_again_until_its_limit(void **state)
+{
+    enum { REFUSALS = 20, TICK_MS = 100, LIMIT_MS = 10000 };
+    struct scene s;
+    int tries = 0;
+    uint64_t now_ms = 0;
+    save_ms = LIMIT_MS;
+    open_last_save(&s);
+    save_ms = 0;
+    for (int i = 0; i <= REFUSALS; i++) {
+        say_final_values(&s);
+        refuse_to_save(&s);
+    }
+    while (find(&s, ACTION_EVALUATE) < 0) { /* ends: with the limit */
+        assert_in_range(now_ms, 0, LIMIT_MS);
+        now_ms += TICK_MS;
+        outbox_empty(&s.out);
+        s.role->ops->tick(s.role, now_ms, &s.out);
+        if (find_sent(&s, 0, MESSAGE_SAVE) < 0) continue;
+        tries++;
+        refuse_to_save(&s);
+    }
+    assert_in_range(tries, 5, 20);
+    assert_in_range(now_ms, LIMIT_MS / 2, LIMIT_MS);
+    outbox_empty(&s.out);
+    s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
+    assert_int_equal(s.out.at[find(&s, ACTION_END)].end.code, EXIT_TIMEOUT);
+    close_worker(&s);
+}
+
+static void answer_compute(struct scene *s, err result)
+{
+    outbox_empty(&s->out);
+    s->role->ops->done(s->role, ACTION_COMPUTE, result, "no batch", &s->out);
+}
+
+static uint32_t code_of(const struct scene *s, int peer, enum message_type type)
+{
+    const int at = find_sent(s, peer, type);
+    assert_true(at >= 0);
+    return s->out.at[at].send.message.code;
+}
+
+static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    answer_compute(&s, ERR_PEER);
+    uint64_t joins[PS_COUNT];
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        assert_int_equal(code_of(&s, ps, MESSAGE_JOIN), JOIN_UNUSED);
+        joins[ps] = joined(&s, ps);
+    }
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(&s, ps, 0, joins[ps]);
+        say_values_with(&s, ps, VALUES_TICKET | VALUES_STOPS, 0, 0);
+    }
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    assert_true(worker_role_is_stopping(s.role));
+    close_worker(&s);
+}
+
+static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    assert_false(worker_role_is_stopping(s.role));
+    answer_compute(&s, ERR_STOPPED);
+    for (int ps = 0; ps < PS_COUNT; ps++)
+        assert_int_equal(code_of(&s, ps, MESSAGE_FINISHED), FINISHED_UNUSED);
+    lose(&s, 1);
+    meet(&s, 1);
+    say_state(&s, 1);
+    assert_int_equal(code_of(&s, 1, MESSAGE_FINISHED), FINISHED_UNUSED);
+    close_worker(&s);
+}
+
+/* ps/0 may hold it for a snapshot that ps/1 cannot make without what it brings. */
+static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **state)
+{
+    for (int mode = 0; mode < 4; mode++) {
+        struct scene s;
+        uint64_t joins[PS_COUNT];
+        open_joining(&s, 1, mode & 1, mode & 2, joins);
+        say_ledger(&s, 0, 5, joins[0]);
+        say_ledger(&s, 1, 4, joins[1]);
+        assert_int_equal(code_of(&s, 0, MESSAGE_JOIN), JOIN_TAKES_BACK);
+        const uint64_t again = joined(&s, 0);
+        say_values(&s, 1, 4, 4);
+        say_ledger(&s, 0, 5, again);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_JOIN), -1); /* once */
+        say_values(&s, 0, 5, 5);
+        assert_true(find(&s, ACTION_COMPUTE) >= 0);
+        compute(&s);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_PUSH), -1);
+        assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+        close_worker(&s);
+    }
+}
+
+/* Which may hold it for a snapshot behind the round that the others would wait for it in. */
+static void who_brings_the_first_what_others_had_before_tells_them(void **state)
+{
+    struct scene s;
+    uint64_t joins[PS_COUNT];
+    open_joining(&s, 1, true, false, joins);
+    say_ledger_at(&s, 0, 4, joins[0], 9);
+    say_values(&s, 0, 4, 9);
+    say_ledger_at(&s, 1, 5, joins[1], 9);
+    say_ledger_at(&s, 1, 5, joined(&s, 1), 9); /* nothing was to be taken back */
+    say_values(&s, 1, 5, 9);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    compute(&s);
+    assert_true(find_sent(&s, 0, MESSAGE_PUSH) >= 0);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    const int at = find_sent(&s, 1, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    assert_int_equal(s.out.at[at].send.message.step, 10);
+    close_worker(&s);
+}
+
+/* That has evicted it, and does not answer before the end of a snapshot. */
+static void who_is_behind_one_ps_tells_the_others_before_that_has_answered(void **state)
+{
+    struct scene s;
+    uint64_t joins[PS_COUNT];
+    open_joining(&s, 1, true, false, joins);
+    say_ledger_at(&s, 1, 4, joins[1], 4);
+    say_values(&s, 1, 4, 4);
+    say_ledger_at(&s, 0, 4, joins[0], 5);
+    const int at = find_sent(&s, 1, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    assert_int_equal(s.out.at[at].send.message.step, 5);
+    assert_int_equal(find_sent(&s, 0, MESSAGE_JOIN), -1);
+    say_ledger_at(&s, 1, 4, joined(&s, 1), 4);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_JOIN), -1); /* once */
+    say_values(&s, 1, 4, 5);
+    assert_int_equal(find(&s, ACTION_COMPUTE), -1);
+    say_values(&s, 0, 4, 5);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    close_worker(&s);
+}
+
+/* ---- a ps ---- */
+
+static void open_serving_as(struct scene *s, bool is_sync)
+{
+    const struct ps_options o = {.task = 0, .workers = WORKERS};
+    const struct setup_result r = {
+        .text = "",
+        .config = {.generation = GENERATION,
+                   .is_sync = is_sync,
+                   .takes_all = true,
+                   .max_staleness = -1,
+                   .last_step = 10,
+                   .replicas_to_aggregate = WORKERS,
+                   .is_restored = true,
+                   .min_workers = 1},
+    };
+    *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
+    s->role->ops->start(s->role, 0, &s->out);
+    for (int w = 0; w < WORKERS; w++) meet(s, w);
+    say(s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION});
+    ps_role_set_up(s->role, &r, &s->out);
+    say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
+    assert_true(ps_role_is_serving(s->role));
+}
+
+static void open_serving(struct scene *s)
+{
+    open_serving_as(s, true);
+}
+
+static void say_join(struct scene *s, int worker, enum join_code code)
+{
+    say(s, worker, &(struct message){.type = MESSAGE_JOIN, .code = code, .generation = GENERATION});
+}
+
+static void say_finished(struct scene *s, int worker)
+{
+    say(s, worker,
+        &(struct message){
+            .type = MESSAGE_FINISHED, .code = FINISHED_UNUSED, .generation = GENERATION});
+}
+
+static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **state)
+{
+    for (int is_sync = 0; is_sync < 2; is_sync++) {
+        struct scene s;
+        open_serving_as(&s, is_sync);
+        for (int w = 0; w < WORKERS; w++) {
+            say_join(&s, w, JOIN_PLAIN);
+            assert_true(code_of(&s, w, MESSAGE_VALUES) & VALUES_TICKET);
+        }
+        say_finished(&s, 0);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_VALUES), -1);
+        say_finished(&s, 1);
+        assert_true(code_of(&s, 0, MESSAGE_VALUES) & VALUES_FINAL);
+        close_ps(&s);
+    }
+}
+
+static void say_save(struct scene *s)
+{
+    const uint64_t shards = PS_COUNT;
+    say(s, 0,
+        &(struct message){.type = MESSAGE_SAVE,
+                          .generation = GENERATION,
+                          .sequence = 1,
+                          .body = &shards,
+                          .body_bytes = sizeof shards});
+}
+
+static void an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_back(void **state)
+{
+    struct scene s;
+    open_serving_as(&s, false);
+    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
+    say_save(&s);
+    say_join(&s, 0, JOIN_UNUSED);
+    assert_int_equal(find(&s, ACTION_SNAPSHOT), -1);
+    say_join(&s, 1, JOIN_UNUSED);
+    assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
+    close_ps(&s);
+}
+
+static void say_resume(struct scene *s, enum resume_code code)
+{
+    say(s, 0, &(struct message){.type = MESSAGE_RESUME, .code = code, .generation = GENERATION});
+}
+
+/* Until all have made their snapshots; then it waits like others. */
+static void a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for(void **state)
+{
+    for (int is_sync = 0; is_sync < 2; is_sync++) {
+        struct scene s;
+        open_serving_as(&s, is_sync);
+        say_save(&s);
+        assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
+        say_join(&s, 1, JOIN_PLAIN);
+        assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
+        say_join(&s, 1, JOIN_TAKES_BACK);
+        assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
+        say_resume(&s, RESUME_STAY);
+        say_join(&s, 1, JOIN_TAKES_BACK);
+        assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
+        say_resume(&s, RESUME_GO);
+        assert_true(find_sent(&s, 1, MESSAGE_VALUES) >= 0);
+        close_ps(&s);
+    }
+}
+
+/* Others compute the same step, and the round is to end. */
+static void a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
+    lose(&s, 1);
+    say_save(&s);
+    meet_life(&s, 1, 2);
+    say_join(&s, 1, JOIN_PLAIN);
+    assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
+    close_ps(&s);
+}
+
+static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION, .version = 3};
+    for (int link = 0; link < 2; link++) {
+        say(&s, 1, &join);
+        int shared = find(&s, ACTION_SHARE), told = find_sent(&s, 1, MESSAGE_LEDGER);
+        assert_true(shared >= 0 && told > shared);
+        assert_int_equal(s.out.at[told].send.message.version, join.version);
+        say(&s, 1, &join);
+        assert_int_equal(find(&s, ACTION_SHARE), -1);
+        assert_true(find_sent(&s, 1, MESSAGE_LEDGER) >= 0);
+        lose(&s, 1);
+        meet(&s, 1);
+    }
+    close_ps(&s);
+}
+
+static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    lose(&s, 1);
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .body = "well done", .body_bytes = 9});
+    assert_int_equal(find_sent(&s, 1, MESSAGE_VERDICT), -1);
+    meet(&s, 1);
+    int at = find_sent(&s, 1, MESSAGE_VERDICT);
+    assert_int_equal(at, 0);
+    assert_int_equal(s.out.count, 1);
+    assert_int_equal(s.out.at[at].send.message.code, EXIT_DONE);
+    assert_string_equal(s.out.at[at].send.message.body, "well done");
+    close_ps(&s);
+}
+
+/* ---- both ---- */
+
+static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = sync_options(3, 3, 40, seed);
+        o.profile.config.replicas_to_aggregate = 2;
+        o.profile.config.takes_all = false;
+        o.profile.drops_gradients = true;
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0); /* before that a snapshot may begin another generation */
+        for (int i = 0; i < 40; i++) cut_somewhere(&s, 25);
+        end_with(&s, EXIT_DONE);
+        all_ps_applied(&s, 40);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_that_was_lost_comes_again_after_the_ledger_of_its_new_link),
+        cmocka_unit_test(a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger),
+        cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
+        cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
+        cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
+        cmocka_unit_test(a_last_save_that_fails_is_tried_again_until_its_limit),
+        cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),
+        cmocka_unit_test(who_will_have_no_batch_has_finished_and_says_so_on_a_new_link),
+        cmocka_unit_test(whose_last_life_died_between_two_ps_says_so_to_the_first),
+        cmocka_unit_test(who_brings_the_first_what_others_had_before_tells_them),
+        cmocka_unit_test(who_is_behind_one_ps_tells_the_others_before_that_has_answered),
+        cmocka_unit_test(a_job_whose_workers_have_no_more_ends_before_its_last_step),
+        cmocka_unit_test(an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_back),
+        cmocka_unit_test(a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for),
+        cmocka_unit_test(a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket),
+        cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
+        cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
+        cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

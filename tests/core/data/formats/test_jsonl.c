@@ -1,0 +1,207 @@
+/* jsonl: members as cells, and lines that are none. */
+#include "tests/core/data/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/columns/column.h"
+
+#define SOURCE(more, columns)                                                                      \
+    "{'format': 'jsonl', 'file': 'rows', 'label': 'y'" more "}, 'columns': [" columns              \
+    "], 'batch_size': 1"
+#define X "{'column': 'numeric', 'name': 'x', 'default': -1}"
+#define WORD "{'column': 'vocabulary', 'name': 'word', 'words': ['a', 'b c', '7'], 'max': 2}"
+
+/* ' stands for " */
+static void write_lines(const char *text)
+{
+    char *copy = strdup(text);
+    assert_non_null(copy);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'') *c = '"';
+    file_write_text("rows", copy);
+    free(copy);
+}
+
+static void members_are_cells(void **state)
+{
+    struct dataset d;
+    write_lines("{'x': 1, 'y': 0, 'word': 'b c', 'unread': true}\n"
+                "\n"
+                "{'y': 1.0, 'word': ['7', 'a'], 'x': 2.5e0}\r\n"
+                "  {'word': 7, 'y': true, 'x': null} \n"
+                "{'y': 0, 'x': '4', 'word': ['', 'a']}\n"
+                "{'y': '1', 'x': true, 'word': []}");
+    source_open_ok(SOURCE("", X "," WORD), &d);
+    assert_int_equal(d.rows, 5);
+    assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){0, 1, 1, 0, 1}), 20);
+    assert_memory_equal(d.columns[1].at, ((float[]){1, 2.5f, -1, 4, 1}), 20);
+    assert_memory_equal(d.columns[2].at, ((int64_t[]){1, -1, 2, 0, 2, -1, 0, -1, -1, -1}), 80);
+    assert_non_null(strstr(d.use, "x 1, word 1"));
+    dataset_close(&d);
+    source_open_ok(SOURCE(", 'names': ['word'], 'positive': '1'", WORD), &d);
+    assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){0, 1, 1, 0, 1}), 20);
+    dataset_close(&d);
+}
+
+static void lists_of_numbers_are_cells(void **state)
+{
+    struct dataset d;
+    write_lines("{'x': [1, 2.5], 'y': 0, 'ids': [3, 9007199254740993]}\n"
+                "{'x': [true, 1e-3], 'y': 1, 'ids': 5}\n");
+    source_open_ok(SOURCE("", "{'column': 'numeric', 'name': 'x', 'max': 2},"
+                              "{'column': 'hash', 'name': 'ids', 'buckets': 100, 'max': 2}"),
+                   &d);
+    assert_memory_equal(d.columns[1].at, ((float[]){1, 2.5f, 1, 0.001f}), 16);
+    dataset_close(&d);
+}
+
+/* As an id, as a word, as a label, alone and in a list: what a number is does not depend on how it
+ * is written, and it keeps all its digits. */
+static void whole_numbers_are_one_in_any_spelling(void **state)
+{
+    static const char *const spellings[][4] = {
+        {"16777217", "16777217.0", "1.6777217e7", "167772170e-1"},
+        {"123456789012", "123456789012.0", "1.23456789012E+11", "123456789012.000"},
+        {"9007199254740993", "9007199254740993.0", "9.007199254740993e15", "90071992547409930E-1"},
+        {"9223372036854775806", "9223372036854775806.0", "9.223372036854775806e18",
+         "92233720368547758060e-1"},
+        {"0", "0.0", "-0", "0e7"},
+    };
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        const long long id = strtoll(spellings[i][0], NULL, 10);
+        for (int k = 0; k < 4; k++) {
+            char text[512];
+            struct dataset d;
+            const char *now = spellings[i][k];
+            snprintf(text, sizeof text,
+                     "{'x': %s, 'l': [%s, 1.0], 'h': '%s', 'y': 1.0}\n"
+                     "{'x': %s, 'l': [1, %s], 'h': %s, 'y': 0}\n",
+                     now, now, spellings[i][0], now, now, now);
+            write_lines(text);
+            source_open_ok(SOURCE("", "{'column': 'identity', 'name': 'x'},"
+                                      "{'column': 'identity', 'name': 'l', 'max': 2},"
+                                      "{'column': 'hash', 'name': 'h', 'buckets': 1000000007}"),
+                           &d);
+            const int64_t *x = d.columns[1].at, *l = d.columns[2].at, *h = d.columns[3].at;
+            assert_true(x[0] == id && x[1] == id);
+            assert_true(l[0] == id && l[1] == 1 && l[2] == 1 && l[3] == id);
+            assert_true(h[0] == h[1]);
+            assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){1, 0}), 8);
+            dataset_close(&d);
+        }
+    }
+}
+
+/* To 2^64 - 1; what is not whole is as it is written. */
+static void numbers_that_are_no_ids_are_words(void **state)
+{
+    static const char *const same[][2] = {
+        {"18446744073709551615", "18446744073709551615"},
+        {"1.8446744073709551615e19", "18446744073709551615"},
+        {"-1e3", "-1000"},
+        {"0.1", "0.1"},
+        {"1.50", "1.50"},
+        {"1e-3", "1e-3"},
+        {"123456789012345678901234567890", "123456789012345678901234567890"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char text[512];
+        struct dataset d;
+        snprintf(text, sizeof text,
+                 "{'x': %s, 'l': [1, %s], 'y': 0}\n{'x': '%s', 'l': ['1', '%s'], 'y': 1}\n",
+                 same[i][0], same[i][0], same[i][1], same[i][1]);
+        write_lines(text);
+        source_open_ok(SOURCE("",
+                              "{'column': 'hash', 'name': 'x', 'buckets': 1000000007},"
+                              "{'column': 'hash', 'name': 'l', 'buckets': 1000000007, 'max': 2}"),
+                       &d);
+        const int64_t *x = d.columns[1].at, *l = d.columns[2].at;
+        assert_true(x[0] == x[1]);
+        assert_true(l[0] == l[2] && l[1] == l[3]);
+        dataset_close(&d);
+    }
+    write_lines("{'x': 1.5, 'y': 0}\n");
+    assert_refused(SOURCE("", "{'column': 'identity', 'name': 'x'}"), "expected an id", "1.5",
+                   NULL);
+    write_lines("{'x': 9007199254740993.5, 'y': 0}\n");
+    assert_refused(SOURCE("", "{'column': 'identity', 'name': 'x'}"), "9007199254740993.5", NULL);
+}
+
+static void what_is_no_row_is_named(void **state)
+{
+    static const struct {
+        const char *line, *told;
+    } bad[] = {
+        {"{'x': 1, 'y': 0", "rows: line 2: column 15"},
+        {"{'x': 1, 'y': 0} 7", "rows: line 2: column 18: end of file expected"},
+        {"[1, 2]", "rows: line 2: expected an object, got a list"},
+        {"{'x': 1, 'x': 2, 'y': 0}", "rows: line 2: column 12: duplicate object key"},
+        {"{'x': {'a': 1}, 'y': 0}", "rows: line 2: \"x\": expected numbers, words, booleans"},
+        {"{'x': [[1]], 'y': 0}", "rows: line 2: \"x\": expected numbers"},
+        {"{'x': [1, null], 'y': 0}", "got null in a list"},
+        {"{'x': [1, 'a'], 'y': 0}", "got a word in a list"},
+        {"{'x': 1e60, 'y': 0}", "rows: line 2: column \"x\": 1e+60 is too large"},
+        {"{'x': 1}", "rows: line 2: \"y\": expected a class (a whole number), got \"\""},
+        {"{'x': 1, 'y': [0, 1]}", "rows: line 2: \"y\": expected a class (a whole number)"},
+        {"{'x': 1, 'y': 'no'}", "got \"no\""},
+        {"{'x': 'no', 'y': 0}", "rows: line 2: column \"x\": expected a number, got \"no\""},
+        {"nul", "rows: line 2: column 3"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{'x': 1, 'y': 0}\n%s\n", bad[i].line);
+        write_lines(text);
+        assert_refused(SOURCE("", X), bad[i].told, NULL);
+    }
+    write_lines("{'x': 1, 'y': 0, 'user': {'id': 7}}\n");
+    assert_refused(SOURCE("", X), "\"user\"", "got an object", NULL);
+    struct dataset d;
+    source_open_ok(SOURCE(", 'names': ['x']", X), &d);
+    dataset_close(&d);
+}
+
+static void lines_have_a_limit(void **state)
+{
+    const size_t bytes = (1 << 20) + 100;
+    char *text = malloc(bytes);
+    assert_non_null(text);
+    memset(text, ' ', bytes);
+    memcpy(text, "{\"y\": 0}\n{", 10);
+    file_write("rows", text, bytes);
+    free(text);
+    assert_refused(SOURCE("", X), "rows: line 2: longer than 1048576 bytes", NULL);
+}
+
+static void no_cut_and_no_flipped_byte_crashes(void **state)
+{
+    char text[] = "{\"x\":[1,2.5e0],\"y\":0}\n{\"x\":\"\\u00e9\",\"y\":true}\n";
+    static const char telling[] = "\n{}[]\",:0e-\\\x01\x80\xff"; /* and the NUL at its end */
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        for (size_t b = 0; b < sizeof telling; b++) {
+            const char kept = text[i];
+            struct dataset d = {0};
+            text[i] = telling[b];
+            file_write("rows", text, b ? sizeof text - 1 : i + 1);
+            text[i] = kept;
+            const err e = source_open(SOURCE("", X), &d);
+            assert_true(e == OK || e == ERR_INPUT);
+            dataset_close(&d);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_cells),
+        cmocka_unit_test(lists_of_numbers_are_cells),
+        cmocka_unit_test(whole_numbers_are_one_in_any_spelling),
+        cmocka_unit_test(numbers_that_are_no_ids_are_words),
+        cmocka_unit_test(what_is_no_row_is_named),
+        cmocka_unit_test(lines_have_a_limit),
+        cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

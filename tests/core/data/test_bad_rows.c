@@ -1,0 +1,209 @@
+/* Rows that are broken: an error, or left out up to a limit; and files that change. */
+#include "tests/core/data/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/data/input.h"
+
+static void assert_all(const char *source, int64_t rows, int column, const float *wanted)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    assert_int_equal(d.rows, rows);
+    assert_memory_equal(d.columns[column].at, wanted, (size_t)rows * sizeof *wanted);
+    dataset_close(&d);
+}
+
+#define CSV(more) "{'format': 'csv', 'file': 'rows', 'label': 'y'" more "}"
+#define COLUMNS ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1"
+
+/* Of both ways to read a table */
+static void rows_of_tables_are_left_out_up_to_the_limit(void **state)
+{
+    const float good[] = {1, 4};
+    file_write_text("rows", "x,y\n7\n1,0\ntwo,0\n3,no\n4,1\n5,1,1\n");
+    assert_all(CSV(", 'bad_rows': 4"), 2, FEATURES, good);
+    assert_all(CSV(", 'bad_rows': 4") COLUMNS, 2, 1, good);
+    assert_refused(CSV(", 'bad_rows': 3"), "4 rows are broken", "\"bad_rows\" is 3",
+                   "rows: line 7: expected 2 cells", NULL);
+    assert_refused(CSV(", 'bad_rows': 3") COLUMNS, "4 rows are broken", "rows: line 7", NULL);
+    assert_refused(CSV(""), "rows: line 2: expected 2 cells", NULL);
+    assert_refused(CSV("") COLUMNS, "rows: line 2: expected 2 cells", NULL);
+    file_write_text("rows", "x,y\n7\n");
+    assert_refused(CSV(", 'bad_rows': 9"), "no row of data", NULL);
+    assert_refused(CSV(", 'bad_rows': 9") COLUMNS, "no row of data", NULL);
+}
+
+static void the_limit_is_of_all_files(void **state)
+{
+    file_write_text("first.csv", "x,y\n1,0\ntwo,0\n");
+    file_write_text("second.csv", "x,y\nthree,0\n4,1\n");
+#define BOTH(limit) "{'format': 'csv', 'file': '*.csv', 'label': 'y', 'bad_rows': " limit "}"
+    assert_all(BOTH("2"), 2, FEATURES, (float[]){1, 4});
+    assert_all(BOTH("2") COLUMNS, 2, 1, (float[]){1, 4});
+    assert_refused(BOTH("1"), "2 rows are broken", "second.csv: line 2", NULL);
+    assert_refused(BOTH("1") COLUMNS, "2 rows are broken", "second.csv: line 2", NULL);
+}
+
+static void rows_of_pairs_leave_nothing_behind(void **state)
+{
+    file_write_text("rows", "1 1:1\n1 2:5 9:1\n0 x\nno 1:1\n1 1:2\n");
+#define SVM(more) "{'format': 'libsvm', 'file': 'rows'" more "}"
+    assert_all(SVM(", 'features': 2, 'bad_rows': 3"), 2, FEATURES, (float[]){1, 0, 2, 0});
+    assert_refused(SVM(", 'features': 2, 'bad_rows': 2"), "3 rows are broken", "line 4", NULL);
+}
+
+static void lines_of_json_are_left_out(void **state)
+{
+    file_write_text("rows", "{\"x\": 1, \"y\": 0}\n{\n{\"x\": 2}\n[]\n{\"x\": \"a\", \"y\": 0}\n"
+                            "{\"x\": 4, \"y\": 1}\n");
+#define JSONL(more) "{'format': 'jsonl', 'file': 'rows', 'label': 'y'" more "}" COLUMNS
+    assert_all(JSONL(", 'bad_rows': 4"), 2, 1, (float[]){1, 4});
+    assert_refused(JSONL(", 'bad_rows': 3"), "4 rows are broken", "line 5", NULL);
+    assert_refused(JSONL(""), "rows: line 2", NULL);
+}
+
+/* Where the record's own bytes are broken the next one is found; where its length is, none is. */
+static void records_are_left_out(void **state)
+{
+    static uint8_t file[8192];
+    FILE *from = fopen(FIXTURES "/examples.tfrecord", "rb");
+    assert_non_null(from);
+    const size_t bytes = fread(file, 1, sizeof file, from);
+    fclose(from);
+#define RECORDS(more)                                                                              \
+    "{'format': 'tfrecord', 'file': 'rows', 'label': 'label'" more                                 \
+    "}, 'columns': [{'column': 'numeric', 'name': 'dense', 'max': 3}], 'batch_size': 1"
+    struct dataset d;
+    file[20]++;
+    file_write("rows", file, bytes);
+    assert_refused(RECORDS(""), "record 1 at byte 0", "checksum of its bytes", NULL);
+    source_open_ok(RECORDS(", 'bad_rows': 1"), &d);
+    assert_int_equal(d.rows, 19);
+    dataset_close(&d);
+    file[0]++;
+    file_write("rows", file, bytes);
+    assert_refused(RECORDS(", 'bad_rows': 9"), "checksum of its length", NULL);
+}
+
+/* The writer was killed: what there is of the last row is a broken one. */
+static void a_last_row_that_is_cut_is_left_out(void **state)
+{
+    static uint8_t file[8192];
+    FILE *from = fopen(FIXTURES "/examples.tfrecord", "rb");
+    assert_non_null(from);
+    const size_t bytes = fread(file, 1, sizeof file, from);
+    fclose(from);
+    struct dataset d;
+    for (size_t cut = 1; cut < 30; cut += 7) {
+        file_write("rows", file, bytes - cut);
+        assert_refused(RECORDS(""), "rows", "record 20", NULL);
+        source_open_ok(RECORDS(", 'bad_rows': 1"), &d);
+        assert_int_equal(d.rows, 19);
+        dataset_close(&d);
+        assert_stream_is_memory(RECORDS(", 'bad_rows': 1, 'stream': 'never'"),
+                                RECORDS(", 'bad_rows': 1, 'stream': 'always'"));
+    }
+    file_write("rows", file, 7);
+    assert_refused(RECORDS(", 'bad_rows': 1, 'names': ['dense']"), "no row of data", NULL);
+    file_write_text("rows", "x,y\n1,0\n4,1\n\"5");
+    assert_refused(CSV(""), "rows: line 4: a quote is opened and the file ends", NULL);
+    assert_all(CSV(", 'bad_rows': 1"), 2, FEATURES, (float[]){1, 4});
+    assert_stream_is_memory(CSV(", 'bad_rows': 1, 'stream': 'never'") COLUMNS,
+                            CSV(", 'bad_rows': 1, 'stream': 'always'") COLUMNS);
+    file_write_text("rows", "x,y\n1,0\n\"4,1\n5,0");
+    assert_refused(CSV(", 'bad_rows': 1"), "rows: line 3: a quote is opened", NULL);
+    file_write_text("rows", "x,y\n\"1");
+    assert_refused(CSV(", 'bad_rows': 1"), "no row of data", NULL);
+}
+
+/* In a list, the file of a broken row alone is one without rows. */
+static void a_broken_only_row_of_a_file_is_left_out(void **state)
+{
+    static const char *const broken[] = {"x,y\nno,0\n", "x,y\n7\n", "x,y\n\"1"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        file_write_text("first.csv", broken[i]);
+        file_write_text("second.csv", "x,y\n1,0\n4,1\n");
+        assert_all(BOTH("1"), 2, FEATURES, (float[]){1, 4});
+        assert_all(BOTH("1") COLUMNS, 2, 1, (float[]){1, 4});
+        assert_stream_is_memory(BOTH("1, 'stream': 'never'") COLUMNS,
+                                BOTH("1, 'stream': 'always'") COLUMNS);
+    }
+    file_write_text("first.csv", "x,y\n7,1\n");
+    file_write_text("second.csv", "x,y\n1,0\n4,1\n");
+}
+
+static void a_share_is_of_all_rows(void **state)
+{
+    const float good[] = {1, 4};
+    file_write_text("rows", "x,y\n7\n1,0\n4,1\n");
+    assert_all(CSV(", 'bad_rows': 0.34"), 2, FEATURES, good);
+    assert_all(CSV(", 'bad_rows': 0.34") COLUMNS, 2, 1, good);
+    assert_refused(CSV(", 'bad_rows': 0.33"), "1 of 3 rows are broken", "share", "0.33", NULL);
+    assert_refused(CSV(", 'bad_rows': 0.33, 'stream': 'always'") COLUMNS, "1 of 3 rows", NULL);
+    assert_stream_is_memory(CSV(", 'bad_rows': 0.34, 'stream': 'never'") COLUMNS,
+                            CSV(", 'bad_rows': 0.34, 'stream': 'always'") COLUMNS);
+    assert_refused(CSV(", 'bad_rows': 1.5"), "a number of rows, or a share below 1", "1.5", NULL);
+}
+
+/* What is no row at all is not left out: a line that does not end, a quote that is not closed. */
+static void what_swallows_other_rows_is_an_error_always(void **state)
+{
+    const size_t bytes = 10 << 20;
+    char *text = malloc(bytes);
+    assert_non_null(text);
+    memset(text, '1', bytes);
+    memcpy(text, "x,y\n", 4);
+    file_write("rows", text, bytes);
+    assert_refused(CSV(", 'bad_rows': 9"), "rows: line 2: longer than 1048576 bytes", NULL);
+    text[4] = '"';
+    file_write("rows", text, bytes);
+    assert_refused(CSV(", 'bad_rows': 9"), "line 2", "a quote was opened and not closed", NULL);
+    free(text);
+}
+
+static void a_byte_of_zero_is_no_number(void **state)
+{
+    file_write("rows", "x,y\n1\0002,0\n3,1\n", 14);
+    assert_refused(CSV(""), "rows: line 2: column 0 (x)", "got \"1\\x002\"", NULL);
+    assert_all(CSV(", 'bad_rows': 1"), 1, FEATURES, (float[]){3});
+}
+
+static void a_file_that_becomes_shorter_is_named(void **state)
+{
+    const struct format_context context = {.directory = folder_path()};
+    struct input *in;
+    char path[1024], bytes[16];
+    size_t got;
+    file_write("rows", "0123456789", 10);
+    snprintf(path, sizeof path, "%s/rows", folder_path());
+    assert_int_equal(input_open(&context, "rows", &in), OK);
+    assert_int_equal(input_some(in, bytes, 4, &got), OK);
+    assert_int_equal(truncate(path, 6), 0);
+    assert_int_equal(input_some(in, bytes, 16, &got), OK);
+    assert_int_equal(got, 2);
+    assert_int_equal(input_some(in, bytes, 16, &got), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "rows: had 10 bytes when it was opened and ends after 6"));
+    input_close(in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_tables_are_left_out_up_to_the_limit),
+        cmocka_unit_test(the_limit_is_of_all_files),
+        cmocka_unit_test(rows_of_pairs_leave_nothing_behind),
+        cmocka_unit_test(lines_of_json_are_left_out),
+        cmocka_unit_test(records_are_left_out),
+        cmocka_unit_test(a_last_row_that_is_cut_is_left_out),
+        cmocka_unit_test(a_broken_only_row_of_a_file_is_left_out),
+        cmocka_unit_test(a_share_is_of_all_rows),
+        cmocka_unit_test(what_swallows_other_rows_is_an_error_always),
+        cmocka_unit_test(a_byte_of_zero_is_no_number),
+        cmocka_unit_test(a_file_that_becomes_shorter_is_named),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

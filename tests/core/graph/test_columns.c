@@ -1,0 +1,203 @@
+/* test_columns.c - models that read columns of a batch by name. */
+#include "tests/core/graph/models.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const float AGES[] = {1, 2, 3, 4, 5}, PAIRS[] = {10, 11, 20, 21, 30, 31, 40, 41, 50, 51};
+static const struct column MORE[] = {
+    {.name = "pairs", .shape = {1, {2}}, .at = PAIRS},
+    {.name = "words", .dtype = INT64, .shape = {1, {1}}, .buckets = 9},
+    {.name = "age", .shape = {1, {1}}, .at = AGES},
+};
+static const struct setting COLUMNS = {
+    .batch = 5, .features = {1, {6}}, .training = true, .more = MORE, .more_count = 3};
+
+/* "features" is one name among others, and need not be read. */
+static void nodes_read_columns_by_name(void **state)
+{
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"concat\", \"inputs\": [\"age\", \"pairs\", \"age\"]}, "
+               "{\"op\": \"dense\", \"units\": 1}]}",
+               &COLUMNS);
+    assert_int_equal(m.graph->input_count, 3); /* with the labels */
+    for (int64_t rows = 5; rows >= 3; rows--) {
+        model_forward(&m, rows, 0);
+        const float *y = m.graph->nodes[0].output.value;
+        for (int64_t i = 0; i < 5; i++) {
+            const bool is_there = i < rows; /* those that are missing count as zeros */
+            const float wanted[] = {AGES[i], PAIRS[2 * i], PAIRS[2 * i + 1], AGES[i]};
+            for (int k = 0; k < 4; k++) assert_true(y[4 * i + k] == (is_there ? wanted[k] : 0));
+        }
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
+/* Else the last batch of an evaluation would look up a row that no example names. */
+static void rows_that_are_missing_name_no_id(void **state)
+{
+    static const int64_t words[] = {3, -1, 5, 6, 7, 8, 1, 2, 4, 0};
+    const struct column column = {
+        .name = "words", .dtype = INT64, .shape = {1, {2}}, .at = words, .buckets = 9};
+    const struct setting setting = {
+        .batch = 5, .features = {1, {6}}, .training = true, .more = &column, .more_count = 1};
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"embedding\", \"inputs\": [\"words\"], \"dimension\": 4}, "
+               "{\"op\": \"dense\", \"units\": 1}]}",
+               &setting);
+    for (int64_t rows = 5; rows >= 3; rows--) {
+        model_forward(&m, rows, 0);
+        int64_t got[10];
+        device.kernels->download(&device, got, m.graph->nodes[0].input[0]->value, sizeof got);
+        for (int64_t i = 0; i < 10; i++) assert_int_equal(got[i], i < 2 * rows ? words[i] : -1);
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
+static void columns_that_cannot_be_read_are_named(void **state)
+{
+    static const struct {
+        const char *node, *text;
+    } bad[] = {
+        {"\"inputs\": [\"words\"]", "inputs: \"words\" are ids"},
+        {"\"inputs\": [\"labels\"]", "inputs: no node is called \"labels\""},
+        {"\"inputs\": [\"agr\"]", "did you mean \"age\"?"},
+        {"\"name\": \"pairs\"", "\"pairs\" is what the data is called"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct model m;
+        char text[256];
+        snprintf(text, sizeof text, "{\"model\": [{\"op\": \"dense\", \"units\": 1, %s}]}",
+                 bad[i].node);
+        assert_int_equal(model_parse(&m, text, &COLUMNS), ERR_INPUT);
+        assert_non_null(strstr(error_text(), bad[i].text));
+        model_close(&m);
+    }
+}
+
+/* tf.losses.sigmoid_cross_entropy with weights: (2 * 0.693 + 0 + 0.5 * 0.693) / 2 weights that are
+ * not 0, of logits of 0; and its gradient, by hand. The fourth row of the batch is missing. */
+static void a_column_says_what_each_row_counts(void **state)
+{
+    static const float weights[] = {2, 0, 0.5f, 9}, ones[] = {1, 1, 1, 1};
+    const struct column columns[] = {{.name = "weight", .shape = {1, {1}}, .at = weights},
+                                     {.name = "one", .shape = {1, {1}}, .at = ones}};
+    const struct setting setting = {.batch = 4,
+                                    .features = {1, {6}},
+                                    .training = true,
+                                    .weight = "weight",
+                                    .more = columns,
+                                    .more_count = 2};
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"one\"], \"units\": 1, "
+               "\"kernel_initializer\": \"zeros\"}], \"loss\": \"sigmoid_cross_entropy\"}",
+               &setting);
+    struct param *bias = m.graph->params[1], *kernel = m.graph->params[0];
+    memset(bias->value, 0, sizeof(float));
+    memset(kernel->value, 0, sizeof(float));
+    memcpy(m.labels, (float[]){1, 1, 0, 1}, 4 * sizeof(float));
+    assert_near(model_loss(&m, 3, 0), 2.5 * log(2) / 2, 1e-6);
+    plan_backward(m.plan, false, NULL, NULL);
+    assert_near(bias->gradient[0], (2 * -0.5 + 0.5 * 0.5) / 2, 1e-6);
+    assert_near(model_loss(&m, 4, 0), 11.5 * log(2) / 3, 1e-6);
+    model_close(&m);
+    device_close(&device);
+}
+
+/* By weights: at 0.5 the yes of weight 2 is above, that of weight 1 below. */
+static void expect_curve(const struct metric_node *metric, const double *states)
+{
+    enum { N = 11, HALF = 5 };
+    float curve[PR_ROWS * N];
+    assert_int_equal(metric->metric->thresholds(metric), N);
+    metric->metric->curve(metric, states, curve);
+    const double no = curve[PR_NO_ABOVE * N];
+    assert_near(curve[PR_YES_ABOVE * N], 3, 0); /* all are above the first */
+    assert_near(curve[PR_RECALL * N], 1, 0);
+    assert_near(curve[PR_YES_ABOVE * N + N - 1], 0, 0); /* and none above the last */
+    assert_near(curve[PR_PRECISION * N + N - 1], 0, 0);
+    assert_near(curve[PR_YES_ABOVE * N + HALF], 2, 0);
+    assert_near(curve[PR_YES_BELOW * N + HALF], 1, 0);
+    assert_near(curve[PR_NO_ABOVE * N + HALF], no, 0);
+    assert_near(curve[PR_NO_BELOW * N + HALF], 0, 0);
+    assert_near(curve[PR_PRECISION * N + HALF], 2 / (2 + no), 1e-6);
+    assert_near(curve[PR_RECALL * N + HALF], 2 / 3.0, 1e-6);
+}
+
+/* Of the same answers as tf.metrics with weights, by hand */
+static void metrics_count_rows_by_their_weights(void **state)
+{
+    static const float weights[] = {2, 0, 0.5f, 1};
+    static const float said[] = {0.9f, 0.8f, 0.7f, 0.2f}, wanted[] = {1, 0, 0, 1};
+    static const double results[] = {2 / 3.5, 2 / 2.5, 2 / 3.0, 1, 2.35 / 3};
+    const struct column columns[] = {{.name = "weight", .shape = {1, {1}}, .at = weights},
+                                     {.name = "said", .shape = {1, {1}}, .at = said}};
+    const struct setting setting = {.batch = 4,
+                                    .features = {1, {6}},
+                                    .training = true,
+                                    .weight = "weight",
+                                    .more = columns,
+                                    .more_count = 2};
+    struct device device = open_device();
+    struct model m;
+    model_open(
+        &m, &device,
+        "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"said\"], \"units\": 1}], \"loss\": "
+        "\"log_loss\", \"metrics\": [\"accuracy\", \"precision\", \"recall\", {\"op\": \"auc\", "
+        "\"summation_method\": \"ranking\"}, \"calibration\", {\"op\": \"auc\", "
+        "\"num_thresholds\": 11}]}",
+        &setting);
+    memcpy(m.graph->params[0]->value, (float[]){1}, sizeof(float));
+    memset(m.graph->params[1]->value, 0, sizeof(float));
+    memcpy(m.labels, wanted, sizeof wanted);
+    model_forward(&m, 4, 0);
+    for (int i = 0; i < m.graph->metric_count; i++) {
+        const struct metric_node *metric = &m.graph->metrics[i];
+        double states[32] = {0};
+        metric->metric->update(metric, &device, 4, states);
+        if (i == 5) expect_curve(metric, states);
+        /* of auc: the yes of weight 2 is above the no, that of weight 1 below */
+        const double wanted_result = i == 3 || i == 5 ? 2 / 3.0 : results[i];
+        assert_near(metric_result(metric, states), wanted_result, 1e-5);
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
+static void weights_that_cannot_be_had_are_named(void **state)
+{
+    const struct column words = {.name = "words", .dtype = INT64, .shape = {1, {1}}, .buckets = 9};
+    struct setting setting = {
+        .batch = 4, .features = {1, {6}}, .weight = "words", .more = &words, .more_count = 1};
+    for (int i = 0; i < 2; i++) {
+        struct model m;
+        assert_int_equal(
+            model_parse(&m, "{\"model\": [{\"op\": \"dense\", \"units\": 1}]}", &setting),
+            ERR_INPUT);
+        assert_non_null(strstr(error_text(), "data.weight: expected the name of a numeric column"));
+        model_close(&m);
+        setting.weight = "wordz";
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_read_columns_by_name),
+        cmocka_unit_test(rows_that_are_missing_name_no_id),
+        cmocka_unit_test(columns_that_cannot_be_read_are_named),
+        cmocka_unit_test(a_column_says_what_each_row_counts),
+        cmocka_unit_test(metrics_count_rows_by_their_weights),
+        cmocka_unit_test(weights_that_cannot_be_had_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,7 @@
+/* curve_device.c - the CPU, with one thread */
+#include "tests/core/train/curve_device.h"
+
+err curve_device(struct device *ret)
+{
+    return device_open_cpu(1, NULL, ret);
+}

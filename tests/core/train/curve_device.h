@@ -1,0 +1,10 @@
+/* curve_device.h - where the workers of test_curves.c compute: the CPU, or what stands in its
+ * place. */
+#ifndef TESTS_CORE_TRAIN_CURVE_DEVICE_H
+#define TESTS_CORE_TRAIN_CURVE_DEVICE_H
+
+#include "kernels/device.h"
+
+err curve_device(struct device *ret);
+
+#endif

@@ -1,0 +1,248 @@
+/* test_best.c - the best checkpoints by the evaluations of the run itself, and the values of the
+ * best one at its end. */
+#include "tests/core/train/hooks/rig.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "core/train/checkpoint/bundle/bundle.h"
+
+static double accuracy = 0.5;
+
+static void start(struct rig *rig, const char *more)
+{
+    char folder[128], every[] = "train.evaluate_every_steps=10",
+                      no_saver[] = "train.save_checkpoint_secs=0";
+    snprintf(folder, sizeof folder, "train.checkpoint_dir=%s/run", rig->folder);
+    rig_start(rig, (const char *const[]){folder, every, no_saver, more, NULL});
+    rig_adopt(rig, 0, 0);
+}
+
+static void answer(struct rig *rig, double loss)
+{
+    rig->answer = (struct evaluation){.rows = 16, .loss = loss, .metrics = &accuracy};
+}
+
+/* A checkpoint of this step is there now. */
+static void publish(struct rig *rig, uint64_t step)
+{
+    const struct bundle_piece piece = {"w", BUNDLE_FLOAT, {1, {1}}, NULL};
+    const float value = (float)step;
+    struct bundle_writer *writer;
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "%s/run/model.ckpt-%llu", rig->folder,
+             (unsigned long long)step);
+    rig_must(bundle_create(prefix, &writer));
+    rig_must(bundle_add(writer, &piece, &value));
+    rig_must(bundle_finish(writer));
+    rig->view.global_step = step;
+    rig_saved(rig, prefix, "");
+}
+
+static void steps(struct rig *rig, uint64_t from, uint64_t to)
+{
+    for (uint64_t step = from; step <= to; step++) rig_step(rig, step, 0);
+}
+
+static void last(struct rig *rig, uint64_t step, double loss)
+{
+    const struct evaluation evaluation = {16, loss, &accuracy};
+    rig->view.global_step = step;
+    rig_must(hooks_tell(&rig->view,
+                        &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation, true}}));
+}
+
+/* The steps that are kept, best first, by their JSON. */
+static void expect_kept(struct rig *rig, int count, const int *wanted)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/run/best/best.json", rig->folder);
+    json_t *json = json_load_file(path, 0, NULL);
+    const json_t *list = json_object_get(json, "best");
+    assert_int_equal(json_array_size(list), count);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(
+            json_integer_value(json_object_get(json_array_get(list, (size_t)i), "step")),
+            wanted[i]);
+    json_decref(json);
+}
+
+static void what_is_saved_is_evaluated_and_the_best_are_kept(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=2");
+    const double losses[] = {0.5, 0.3, 0.7, 0.4};
+    for (int i = 0; i < 4; i++) {
+        const uint64_t step = 10 * (uint64_t)(i + 1);
+        answer(rig, losses[i]);
+        steps(rig, step - 8, step);
+        assert_int_equal(rig->saves, i + 1);
+        assert_int_equal(rig->evaluations, i);
+        if (i % 2) publish(rig, step); /* a checkpoint may be there before its evaluation */
+        rig_step(rig, step + 1, 0);
+        assert_int_equal(rig->evaluations, i + 1);
+        if (i % 2 == 0) publish(rig, step);
+    }
+    expect_kept(rig, 2, (const int[]){20, 40});
+    assert_string_equal(rig->restored, "");
+}
+
+static void evaluations_while_it_is_written_do_not_take_its_place(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=2");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    rig->is_saving = true;
+    answer(rig, 0.6);
+    steps(rig, 12, 21); /* it is due, and evaluated, and owed a checkpoint */
+    assert_int_equal(rig->evaluations, 2);
+    assert_int_equal(rig->saves, 1);
+    publish(rig, 10);
+    expect_kept(rig, 1, (const int[]){10});
+    rig->is_saving = false;
+    answer(rig, 0.4);
+    steps(rig, 22, 23);
+    assert_int_equal(rig->saves, 2);
+    assert_int_equal(rig->evaluations, 3);
+    publish(rig, 22);
+    expect_kept(rig, 2, (const int[]){22, 10});
+}
+
+static void a_step_that_others_have_made_is_saved_before_it_is_evaluated(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=1");
+    answer(rig, 0.5);
+    steps(rig, 1, 8);
+    rig_step(rig, 15, 0); /* begins from 14 */
+    assert_int_equal(rig->evaluations, 0);
+    assert_int_equal(rig->saves, 1);
+    rig_step(rig, 16, 0);
+    assert_int_equal(rig->evaluations, 1);
+    publish(rig, 15);
+    expect_kept(rig, 1, (const int[]){15});
+}
+
+/* As where other workers push between the checkpoint and the evaluation. */
+static void a_checkpoint_that_was_asked_for_may_be_of_an_earlier_step(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=2");
+    answer(rig, 0.5);
+    steps(rig, 1, 10);
+    rig_step(rig, 14, 0); /* evaluated at 13 */
+    publish(rig, 12);
+    expect_kept(rig, 1, (const int[]){12});
+    answer(rig, 0.4);
+    steps(rig, 15, 24);
+    rig->view.global_step = 23;
+    rig_saved(rig, NULL, "no space"); /* then a later one is not of this evaluation */
+    publish(rig, 26);
+    expect_kept(rig, 1, (const int[]){12});
+}
+
+static void at_the_end_the_last_one_gets_the_values_of_the_best(void **state)
+{
+    struct rig *rig = *state;
+    char wanted[160];
+    start(rig, "train.restore_best=true");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    publish(rig, 10);
+    publish(rig, 12);
+    rig_log(rig);
+    last(rig, 12, 0.6);
+    snprintf(wanted, sizeof wanted, "%s/run/best/model.ckpt-10", rig->folder);
+    assert_string_equal(rig->restored, wanted);
+    assert_string_equal(rig_log(rig), "restore_best: the last checkpoint, of step 12, has the "
+                                      "values of the best now: loss 0.5 at step 10\n");
+}
+
+static void the_last_one_may_be_the_best(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.restore_best=true");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    publish(rig, 10);
+    publish(rig, 12);
+    last(rig, 12, 0.4);
+    assert_string_equal(rig->restored, "");
+    expect_kept(rig, 1, (const int[]){12});
+}
+
+static void a_better_one_that_was_not_saved_is_told(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=1");
+    rig->is_saving = true;
+    answer(rig, 0.25);
+    steps(rig, 1, 11);
+    rig_log(rig);
+    publish(rig, 12);
+    last(rig, 12, 0.5);
+    assert_non_null(strstr(rig_log(rig), "keep_best: loss 0.25 at step 10 was better"));
+    expect_kept(rig, 1, (const int[]){12});
+}
+
+static void the_metric_is_that_of_early_stopping_unless_another_is_named(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=1");
+    hooks_close(&rig->view);
+    rig->spec.train.best_metric = "acuracy";
+    assert_int_equal(rig_open(rig), ERR_INPUT);
+    assert_string_equal(error_text(), "evaluation: train.best_metric: unknown metric \"acuracy\" "
+                                      "(did you mean \"accuracy\"?); known are loss, accuracy");
+}
+
+static void a_run_that_starts_over_does_not_take_the_best_of_another(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=1");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    publish(rig, 10);
+    hooks_close(&rig->view);
+    rig_must(rig_open(rig));
+    rig->view.global_step = 10;
+    rig_must(hooks_tell(&rig->view, &(struct occasion){OCCASION_ADOPTED, .adopted = {true}}));
+    rig->view.global_step = 0;
+    assert_int_equal(
+        hooks_tell(&rig->view, &(struct occasion){OCCASION_ADOPTED, .adopted = {true}}), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "another run"));
+}
+
+static void keys_that_cannot_work_are_refused(void **state)
+{
+    struct rig *rig = *state;
+    assert_int_equal(rig_load(rig, (const char *const[]){"train.restore_best=true", NULL}),
+                     ERR_INPUT);
+    assert_non_null(strstr(error_text(), "train.restore_best: needs evaluations while training"));
+    assert_int_equal(
+        rig_load(rig, (const char *const[]){"train.keep_best=2", "train.evaluate_every_steps=10",
+                                            "train.checkpoint_dir=s3://a/b", NULL}),
+        ERR_INPUT);
+    assert_non_null(
+        strstr(error_text(), "train.keep_best: not where train.checkpoint_dir is a URL"));
+}
+
+#define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, rig_setup, rig_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_saved_is_evaluated_and_the_best_are_kept),
+        TEST(evaluations_while_it_is_written_do_not_take_its_place),
+        TEST(a_step_that_others_have_made_is_saved_before_it_is_evaluated),
+        TEST(a_checkpoint_that_was_asked_for_may_be_of_an_earlier_step),
+        TEST(at_the_end_the_last_one_gets_the_values_of_the_best),
+        TEST(the_last_one_may_be_the_best),
+        TEST(a_better_one_that_was_not_saved_is_told),
+        TEST(the_metric_is_that_of_early_stopping_unless_another_is_named),
+        TEST(a_run_that_starts_over_does_not_take_the_best_of_another),
+        TEST(keys_that_cannot_work_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

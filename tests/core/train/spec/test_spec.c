@@ -1,0 +1,542 @@
+/* test_spec.c - reading specs: a good one, and what is said about each kind of bad one. */
+#include "tests/core/train/fixture.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/train/spec/last_spec.h"
+#include "core/train/spec/spec.h"
+
+static const char good[] =
+    "{\n"
+    "  \"name\": \"digits\",\n"
+    "  \"seed\": 3,\n"
+    "  \"data\": {\"train\": {\"format\": \"idx\", \"features\": \"x.gz\", \"labels\": \"y.gz\",\n"
+    "                     \"take\": 1000},\n"
+    "           \"eval\": {\"format\": \"idx\", \"features\": \"u.gz\", \"labels\": \"v.gz\"},\n"
+    "           \"batch_size\": 50, \"shuffle\": true, \"scale\": 0.5},\n"
+    "  \"model\": [{\"op\": \"flatten\"},\n"
+    "            {\"op\": \"dense\", \"name\": \"hidden\", \"units\": 20},\n"
+    "            {\"op\": \"dense\", \"name\": \"logits\", \"units\": 10}],\n"
+    "  \"loss\": {\"op\": \"softmax_cross_entropy\"},\n"
+    "  \"metrics\": [\"accuracy\"],\n"
+    "  \"optimizer\": {\"type\": \"momentum\", \"momentum\": 0.9,\n"
+    "                \"learning_rate\": {\"type\": \"exponential_decay\", \"learning_rate\": 0.5,\n"
+    "                                  \"decay_steps\": 100, \"decay_rate\": 0.9},\n"
+    "                \"clip\": {\"type\": \"global_norm\", \"norm\": 5}},\n"
+    "  \"placement\": {\"strategy\": \"greedy\", \"pins\": [{\"match\": \"hidden/*\", \"ps\": "
+    "1}]},\n"
+    "  \"train\": {\"mode\": \"sync\", \"last_step\": 1000}\n"
+    "}\n";
+
+/* A file of this test's own, in a folder of its own. */
+struct place {
+    char directory[64], path[128];
+};
+
+static struct place write_spec(const char *bytes, size_t length)
+{
+    struct place place = {.directory = "/tmp/dtrain-spec-XXXXXX"};
+    assert_non_null(mkdtemp(place.directory));
+    snprintf(place.path, sizeof place.path, "%s/spec.json", place.directory);
+    FILE *file = fopen(place.path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    return place;
+}
+
+static void remove_spec(const struct place *place)
+{
+    unlink(place->path);
+    rmdir(place->directory);
+}
+
+static err load_text(const char *text, const char *const *sets, int count, struct spec *ret)
+{
+    const struct place place = write_spec(text, strlen(text));
+    const struct spec_options options = {
+        .path = place.path, .overrides = {.at = (const char **)sets, .count = count}, .seed = -1};
+    const err e = spec_load(&options, ret);
+    remove_spec(&place);
+    return e;
+}
+
+/* The good spec with these changes. */
+static struct spec load_good(const char *const *sets, int count)
+{
+    struct spec spec;
+    if (load_text(good, sets, count, &spec) != OK) fail_msg("%s", error_text());
+    return spec;
+}
+
+static void a_good_spec_is_read_as_it_stands(void **state)
+{
+    struct spec spec = load_good(NULL, 0);
+    assert_string_equal(spec.name, "digits");
+    assert_int_equal(spec.seed, 3);
+    assert_int_equal(spec.data.batch_size, 50);
+    assert_int_equal(spec.data.train.take, 1000);
+    assert_string_equal(spec.data.eval.format.kind->object->name, "idx");
+    assert_int_equal(spec.model.nodes.count, 3);
+    const struct node_spec *nodes = spec.model.nodes.at;
+    assert_string_equal(nodes[1].name, "hidden");
+    assert_string_equal(nodes[2].op.kind->object->name, "dense");
+    assert_string_equal(spec.model.loss.kind->object->name, "softmax_cross_entropy");
+    assert_int_equal(spec.model.metrics.count, 1);
+    const struct variant *metrics = spec.model.metrics.at;
+    assert_string_equal(metrics[0].kind->object->name, "accuracy");
+    assert_string_equal(spec.optimizer.optimizer.kind->object->name, "momentum");
+    assert_int_equal(optimizer_clip(&spec.optimizer).type, CLIP_GLOBAL_NORM);
+    assert_true(schedule_rate(optimizer_learning_rate(&spec.optimizer), 0) == 0.5);
+    assert_int_equal(spec.placement.strategy, PLACE_GREEDY);
+    assert_int_equal(spec.placement.pins.count, 1);
+    assert_int_equal(spec.train.mode, MODE_SYNC);
+    assert_int_equal(spec.train.last_step, 1000);
+    assert_int_equal(strlen(spec.fingerprint), 16);
+    assert_true(json_is_object(spec.json));
+    spec_free(&spec);
+}
+
+static void what_is_left_out_has_its_default(void **state)
+{
+    static const char text[] =
+        "{\"data\": {\"train\": \"digits\"}, \"model\": [{\"op\": \"dense\", \"units\": 10}],"
+        " \"loss\": \"softmax_cross_entropy\", \"optimizer\": \"adam\","
+        " \"train\": {\"epochs\": 2}}";
+    struct spec spec;
+    if (load_text(text, NULL, 0, &spec) != OK) fail_msg("%s", error_text());
+    assert_string_equal(spec.name, "model");
+    assert_int_equal(spec.seed, 1);
+    assert_int_equal(spec.model.metrics.count, 0);
+    assert_null(spec.data.eval.format.kind);
+    assert_int_equal(optimizer_clip(&spec.optimizer).type, CLIP_NONE);
+    assert_int_equal(spec.placement.strategy, PLACE_ROUND_ROBIN);
+    assert_null(spec.placement.partitioner.kind);
+    assert_int_equal(spec.train.mode, MODE_ASYNC);
+    assert_int_equal(spec.train.last_step, 0);
+    assert_int_equal(spec.train.replicas_to_aggregate, 0);
+    assert_int_equal(spec.train.max_staleness, -1);
+    assert_int_equal(spec.train.log_every_steps, 100);
+    spec_free(&spec);
+}
+
+/* Bad ones: the good spec with one change, or a text of its own. */
+
+struct broken {
+    const char *text;    /* NULL: the good spec */
+    const char *set;     /* NULL: as it stands */
+    const char *message; /* ends with "..." where a list of kinds follows that may grow */
+};
+
+static const struct broken broken[] = {
+    {"", NULL, "empty: expected a JSON object"},
+    {"[]", NULL, "expected a JSON object, got a list"},
+    {"3", NULL, "line 1, column 1: '[' or '{' expected near '3'; a spec is a JSON object"},
+    {"{\"name\": \"a\"", NULL, "line 1, column 12: '}' expected near end of file"},
+    {"{\n  \"name\": \"a\",\n  \"seed\": 1,\n}\n", NULL,
+     "line 4, column 1: string or '}' expected near '}'"},
+    {"{\"seed\": 1, \"seed\": 2}", NULL, "line 1, column 18: duplicate object key near '\"seed\"'"},
+    {"{\"seed\": 1} x", NULL, "line 1, column 13: end of file expected near 'x'"},
+    {"{\"name\": \"\\ud800\"}", NULL,
+     "line 1, column 17: invalid Unicode '\\uD800' near '\"\\ud800\"'"},
+    {"{}", NULL, "required key \"data\" is missing: expected an object"},
+    {"{\"data\": {\"train\": \"digits\"}}", NULL,
+     "required key \"model\" is missing: expected a list of 1 to 4096 ops"},
+    {NULL, "naem=x", "unknown key \"naem\" (did you mean \"name\"?); spec knows ..."},
+    {NULL, "seed=-1", "seed: expected an integer from 0 to 999999999999999, got -1"},
+    {NULL, "seed=1.5", "seed: expected an integer from 0 to 999999999999999, got 1.5"},
+    {NULL, "data=[]", "data: expected an object, got a list of 0"},
+    {NULL, "data.train.format=idz",
+     "data.train: unknown data format \"idz\" (did you mean \"idx\"?); known are ..."},
+    {NULL, "data.train.feature=x",
+     "data.train: unknown key \"feature\" (did you mean \"features\"?); idx knows ..."},
+    {NULL, "data.train=null", "data.train: expected an object with \"format\", or one of ..."},
+    {NULL, "data.batch_size=0", "data.batch_size: expected an integer from 1 to 16777216, got 0"},
+    {NULL, "data.batch_size=1e3000",
+     "data.batch_size: expected an integer from 1 to 16777216, got \"1e3000\""},
+    {NULL, "model=[]", "model: expected a list of 1 to 4096 ops, got a list of 0"},
+    {NULL, "model[1].op=densse",
+     "model[1]: unknown op \"densse\" (did you mean \"dense\"?); known are ..."},
+    {NULL, "model[1].unit=3",
+     "model[1]: unknown key \"unit\" (did you mean \"units\"?); dense knows ..."},
+    {NULL, "model[1].units=ten",
+     "model[1].units: expected an integer from 1 to 16777216, got \"ten\""},
+    {NULL, "model[1].units=0", "model[1].units: expected an integer from 1 to 16777216, got 0"},
+    {NULL, "model[2].name=3", "model[2].name: expected a string, got 3"},
+    {NULL, "model[7].units=3", "model[7]: the list has 3 members, counted from 0"},
+    {NULL, "loss=null", "loss: expected an object with \"op\", or one of ..."},
+    {NULL, "loss=softmax",
+     "loss: unknown loss \"softmax\" (did you mean \"softmax_cross_entropy\"?); known are ..."},
+    {NULL, "metrics=accuracy", "metrics: expected a list of 0 to 32 metrics, got \"accuracy\""},
+    {NULL, "metrics[0]=acuracy",
+     "metrics[0]: unknown metric \"acuracy\" (did you mean \"accuracy\"?); known are ..."},
+    {NULL, "optimizer=momentum",
+     "optimizer: required key \"learning_rate\" is missing: expected an object with \"type\", a "
+     "number, or one of ..."},
+    {NULL, "optimizer.type=sgd",
+     "optimizer: unknown optimizer \"sgd\": say gradient_descent; known are ..."},
+    {NULL, "optimizer.momentum=1.5", "optimizer.momentum: expected a number from 0 to 1, got 1.5"},
+    {NULL, "optimizer.learning_rate=-0.1",
+     "optimizer.learning_rate: expected a number from 0 to 1000000, got -0.10000000000000001"},
+    {NULL, "optimizer.learning_rate=fast",
+     "optimizer.learning_rate: unknown schedule \"fast\"; known are ..."},
+    {NULL, "optimizer.learning_rate.decay_steps=0",
+     "optimizer.learning_rate.decay_steps: expected an integer from 1 to 2000000000, got 0"},
+    {NULL, "optimizer.learning_rate.warmup=5",
+     "optimizer.learning_rate: unknown key \"warmup\" (did you mean \"warmup_steps\"?); "
+     "exponential_decay knows type, "
+     "learning_rate, decay_steps, decay_rate, staircase, warmup_steps"},
+    {NULL,
+     "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"boundaries\": [10, 20], "
+     "\"values\": [1, 2]}",
+     "optimizer.learning_rate.values: expected 3 numbers, one more than boundaries, got 2"},
+    {NULL,
+     "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"boundaries\": [10, 10], "
+     "\"values\": [1, 2, 3]}",
+     "optimizer.learning_rate.boundaries[1]: expected more than the 10 before it, got 10"},
+    {NULL, "optimizer.clip=5",
+     "optimizer.clip: expected an object with \"type\", or one of value, norm, global_norm, got 5"},
+    {NULL, "optimizer.clip.norm=0",
+     "optimizer.clip.norm: expected a number from 1e-30 to 1e+30, got 0"},
+    {NULL, "optimizer.clip={\"type\": \"value\", \"min\": 1, \"max\": -1}",
+     "optimizer.clip.max: expected at least min (1), got -1"},
+    {NULL, "optimizer={\"type\": \"adam\", \"beta1\": 1}",
+     "optimizer.beta1: expected a number from 0 to 0.999999, got 1"},
+    {NULL,
+     "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.1, \"initial_accumulator_value\": 0}",
+     "optimizer.initial_accumulator_value: expected a number from 1e-30 to 1e+30, got 0"},
+    {NULL, "optimizer=null", "expected one of optimizer and optimizers, got none"},
+    {NULL, "optimizers=[{\"type\": \"ftrl\", \"l1\": 1}]",
+     "optimizers[0]: required key \"learning_rate\" is missing: expected an object with \"type\", "
+     "a "
+     "number, or one of ..."},
+    {NULL, "optimizers=[\"adam\", {\"type\": \"adan\"}]",
+     "optimizers[1]: unknown optimizer \"adan\" (did you mean \"adam\"?); known are ..."},
+    {NULL,
+     "optimizers=[{\"type\": \"adam\", \"clip\": {\"type\": \"value\", \"min\": 1, \"max\": "
+     "-1}}]",
+     "optimizers[0].clip.max: expected at least min (1), got -1"},
+    {NULL, "placement.strategy=greedi",
+     "placement.strategy: expected one of round_robin, greedy, got \"greedi\" (did you mean "
+     "\"greedy\"?)"},
+    {NULL, "placement.pins[0].ps=1024",
+     "placement.pins[0].ps: expected an integer from 0 to 1023, got 1024"},
+    {NULL, "placement.pins[0]={\"ps\": 1}",
+     "placement.pins[0]: required key \"match\" is missing: expected a string"},
+    {NULL, "placement.partitioner=fixed_size",
+     "placement.partitioner: required key \"num_shards\" is missing: expected an integer from 1 to "
+     "65536"},
+    {NULL, "placement.partitioner={\"type\": \"min_max_variable\", \"axis\": 6}",
+     "placement.partitioner.axis: expected an integer from 0 to 5, got 6"},
+    {NULL, "train.mode=synch",
+     "train.mode: expected one of async, sync, got \"synch\" (did you mean \"sync\"?)"},
+    {NULL, "train={\"last_step\": 5, \"epochs\": 2}",
+     "train: expected one of last_step, epochs and num_steps, got two of them"},
+    {NULL, "train.last_step=0", "train: expected one of last_step, epochs and num_steps, got none"},
+    {NULL, "train.last_step=1.5",
+     "train.last_step: expected an integer from 0 to 2000000000, got 1.5"},
+    {NULL, "train.max_staleness=3", "train.max_staleness: has a meaning with mode async only"},
+    {NULL, "train={\"last_step\": 5, \"replicas_to_aggregate\": 2}",
+     "train.replicas_to_aggregate: has a meaning with mode sync only"},
+    {NULL, "train.log_every_steps=0",
+     "train.log_every_steps: expected an integer from 1 to 2000000000, got 0"},
+    {NULL, "train", "\"train\": expected path=value..."},
+    {NULL, "train.last_step.x=1", "train.last_step.x: ..."},
+};
+
+static void expect_message(const char *got, const char *wanted)
+{
+    const size_t length = strlen(wanted);
+    if (length > 3 && strcmp(wanted + length - 3, "...") == 0) {
+        if (strncmp(got, wanted, length - 3) != 0) fail_msg("%s: got %s", wanted, got);
+        return;
+    }
+    assert_string_equal(got, wanted);
+}
+
+static void every_broken_spec_is_refused_with_its_message(void **state)
+{
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        const struct broken *b = &broken[i];
+        struct spec spec = {.seed = 77};
+        assert_int_equal(load_text(b->text ? b->text : good, &b->set, b->set != NULL, &spec),
+                         ERR_INPUT);
+        const char *message = strstr(error_text(), "/spec.json: ");
+        assert_non_null(message);
+        expect_message(message + strlen("/spec.json: "), b->message);
+        assert_int_equal(spec.seed, 77); /* not touched */
+    }
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    const struct spec_options options = {.path = "/nonexistent/spec.json", .seed = -1};
+    struct spec spec;
+    assert_int_equal(spec_load(&options, &spec), ERR_INPUT);
+    assert_string_equal(error_text(),
+                        "/nonexistent/spec.json: cannot be opened: No such file or directory");
+}
+
+static void a_folder_is_no_spec(void **state)
+{
+    const struct spec_options options = {.path = "/", .seed = -1};
+    struct spec spec;
+    assert_int_equal(spec_load(&options, &spec), ERR_INPUT);
+    assert_string_equal(error_text(), "/: cannot be read: Is a directory");
+}
+
+static void a_spec_of_endless_length_is_not_read_to_its_end(void **state)
+{
+    enum { BYTES = (16 << 20) + 4096 };
+    char *text = malloc(BYTES);
+    assert_non_null(text);
+    memset(text, ' ', BYTES);
+    text[0] = '{';
+    text[BYTES - 1] = '}';
+    const struct place place = write_spec(text, BYTES);
+    const struct spec_options options = {.path = place.path, .seed = -1};
+    struct spec spec;
+    assert_int_equal(spec_load(&options, &spec), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "spec.json: longer than 16777216 bytes: not a spec"));
+    remove_spec(&place);
+    free(text);
+}
+
+static void cut_anywhere_a_spec_is_refused_and_nothing_leaks(void **state)
+{
+    char text[sizeof good];
+    const size_t length = strlen(good) - 2; /* of the object, without its last brace */
+    for (size_t cut = 0; cut <= length; cut += 7) {
+        memcpy(text, good, cut);
+        text[cut] = '\0';
+        struct spec spec;
+        assert_int_equal(load_text(text, NULL, 0, &spec), ERR_INPUT);
+    }
+}
+
+static void a_dash_is_standard_input(void **state)
+{
+    const struct place place = write_spec(good, strlen(good));
+    const int saved = dup(STDIN_FILENO), file = open(place.path, O_RDONLY);
+    assert_true(saved >= 0 && file >= 0);
+    assert_int_equal(dup2(file, STDIN_FILENO), STDIN_FILENO);
+    const struct spec_options options = {.path = "-", .seed = -1};
+    struct spec spec;
+    const err e = spec_load(&options, &spec);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+    close(file);
+    remove_spec(&place);
+    assert_int_equal(e, OK);
+    assert_string_equal(spec.name, "digits");
+    assert_string_equal(spec.directory, ".");
+    spec_free(&spec);
+}
+
+static void paths_of_data_are_relative_to_the_spec_unless_told_otherwise(void **state)
+{
+    const struct place place = write_spec(good, strlen(good));
+    struct spec_options options = {.path = place.path, .seed = -1};
+    struct spec spec;
+    assert_int_equal(spec_load(&options, &spec), OK);
+    assert_string_equal(spec.directory, place.directory);
+    spec_free(&spec);
+    options.data_dir = "/data/mnist";
+    assert_int_equal(spec_load(&options, &spec), OK);
+    assert_string_equal(spec.directory, "/data/mnist");
+    spec_free(&spec);
+    remove_spec(&place);
+}
+
+static void the_command_line_wins_over_the_file(void **state)
+{
+    static const char *sets[] = {"train.last_step=7", "model[1].units=5", "optimizer.clip=null",
+                                 "name=other"};
+    const struct place place = write_spec(good, strlen(good));
+    const struct spec_options options = {
+        .path = place.path, .overrides = {.at = sets, .count = 4}, .seed = 42};
+    struct spec spec;
+    if (spec_load(&options, &spec) != OK) fail_msg("%s", error_text());
+    assert_int_equal(spec.train.last_step, 7);
+    assert_int_equal(spec.seed, 42);
+    assert_string_equal(spec.name, "other");
+    assert_int_equal(optimizer_clip(&spec.optimizer).type, CLIP_NONE);
+    assert_int_equal(json_integer_value(json_object_get(spec.json, "seed")), 42);
+    spec_free(&spec);
+    remove_spec(&place);
+}
+
+static void fingerprint_of(const char *set, char ret[17])
+{
+    struct spec spec = load_good(&set, set != NULL);
+    memcpy(ret, spec.fingerprint, 17);
+    spec_free(&spec);
+}
+
+static void tasks_that_train_the_same_have_the_same_fingerprint(void **state)
+{
+    static const char *const equal[] = {
+        "name=other",
+        "train.log_every_steps=1",
+        "data.train.features=\"/elsewhere/x\"",
+        "data.eval.labels=\"/elsewhere/v\"",
+        "seed=3",
+    };
+    char plain[17], changed[17];
+    fingerprint_of(NULL, plain);
+    assert_int_equal(strspn(plain, "0123456789abcdef"), 16);
+    for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++) {
+        fingerprint_of(equal[i], changed);
+        assert_string_equal(plain, changed);
+    }
+}
+
+static void tasks_that_train_something_else_have_another(void **state)
+{
+    static const char *const different[] = {
+        "seed=4",
+        "data.batch_size=51",
+        "data.train.take=999",
+        "model[1].units=21",
+        "loss.op=sigmoid_cross_entropy",
+        "optimizer.momentum=0.8",
+        "placement.strategy=round_robin",
+        "train.last_step=1001",
+        "train.mode=async",
+    };
+    char seen[sizeof different / sizeof different[0] + 1][17];
+    fingerprint_of(NULL, seen[0]);
+    for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
+        fingerprint_of(different[i], seen[i + 1]);
+        for (size_t j = 0; j <= i; j++) assert_string_not_equal(seen[j], seen[i + 1]);
+    }
+}
+
+static int64_t steps_of(const char *const *sets, int count, int64_t rows, int workers)
+{
+    struct spec spec = load_good(sets, count);
+    const int64_t steps = spec_last_step(&spec, rows, workers);
+    spec_free(&spec);
+    return steps;
+}
+
+static void a_last_step_is_taken_as_it_is(void **state)
+{
+    assert_int_equal(steps_of(NULL, 0, 60000, 4), 1000);
+}
+
+static void epochs_become_steps_of_all_workers_together(void **state)
+{
+    static const char *const sync[] = {"train.last_step=0", "train.epochs=2"};
+    assert_int_equal(steps_of(sync, 2, 60000, 1), 2400);
+    assert_int_equal(steps_of(sync, 2, 60000, 4), 600);
+    assert_int_equal(steps_of(sync, 2, 60001, 4), 601); /* begun is done */
+    assert_int_equal(steps_of(sync, 2, 1, 4), 1);
+
+    static const char *const fewer[] = {"train.last_step=0", "train.epochs=2",
+                                        "train.replicas_to_aggregate=3"};
+    assert_int_equal(steps_of(fewer, 3, 60000, 4), 800);
+
+    static const char *const async[] = {"train.last_step=0", "train.epochs=2", "train.mode=async"};
+    assert_int_equal(steps_of(async, 3, 60000, 4), 2400); /* every gradient is a step */
+
+    static const char *const more[] = {"train.last_step=0", "train.epochs=1.1"};
+    assert_int_equal(steps_of(more, 2, 50000, 1), 1100); /* 1100.0000000000002 in double */
+}
+
+static void assert_changes(const char *before, const char *now, const char *lines)
+{
+    char joined[4096] = "";
+    json_t *was = json_loads(before, 0, NULL), *is = json_loads(now, 0, NULL), *line;
+    json_t *changes = last_spec_changes(was, is);
+    size_t i;
+    assert_non_null(was);
+    assert_non_null(is);
+    json_array_foreach(changes, i, line)
+    {
+        strcat(joined, json_string_value(line));
+        strcat(joined, "\n");
+    }
+    assert_string_equal(joined, lines);
+    json_decref(changes);
+    json_decref(was);
+    json_decref(is);
+}
+
+static void what_has_changed_in_a_spec_is_a_line_a_key(void **state)
+{
+    assert_changes("{}", "{}", "");
+    assert_changes("{\"a\": 1}", "{\"a\": 1.0, \"b\": null}", "");
+    assert_changes("{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.001}}",
+                   "{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.0003}}",
+                   "optimizer.learning_rate: 0.001 -> 0.0003\n");
+    assert_changes("{\"train\": {\"epochs\": 1}}", "{\"train\": {\"last_step\": 7}}",
+                   "train.epochs: 1 -> (default)\ntrain.last_step: (default) -> 7\n");
+    assert_changes("{\"model\": [{\"units\": 1}, {\"units\": 2}]}",
+                   "{\"model\": [{\"units\": 1}, {\"units\": 3}]}", "model[1].units: 2 -> 3\n");
+    assert_changes("{\"m\": [\"auc\"]}", "{\"m\": [\"auc\", \"loss\"]}",
+                   "m: [\"auc\"] -> [\"auc\",\"loss\"]\n");
+}
+
+static void of_many_keys_that_changed_some_are_told(void **state)
+{
+    json_t *before = json_object(), *now = json_object(), *changes;
+    for (int i = 0; i < LAST_SPEC_LINES_MAX + 3; i++) {
+        char key[600];
+        snprintf(key, sizeof key, "%0*d", 500, i);
+        json_object_set_new(now, key, json_string(key));
+    }
+    changes = last_spec_changes(before, now);
+    assert_int_equal(json_array_size(changes), LAST_SPEC_LINES_MAX + 1);
+    assert_string_equal(json_string_value(json_array_get(changes, LAST_SPEC_LINES_MAX)),
+                        "and 3 keys more");
+    json_decref(changes);
+    json_decref(before);
+    json_decref(now);
+}
+
+static void every_field_of_the_spec_is_documented(void **state)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    fields_help(file, &spec_object, 0);
+    fclose(file);
+    json_t *schema = fields_schema(&spec_object);
+    const json_t *properties = json_object_get(schema, "properties");
+    for (const struct field *field = spec_object.fields; field->name; field++) {
+        assert_non_null(strstr(text, field->name));
+        assert_non_null(field->help);
+        assert_non_null(json_object_get(properties, field->name));
+    }
+    json_decref(schema);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_spec_is_read_as_it_stands),
+        cmocka_unit_test(what_is_left_out_has_its_default),
+        cmocka_unit_test(every_broken_spec_is_refused_with_its_message),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+        cmocka_unit_test(a_folder_is_no_spec),
+        cmocka_unit_test(a_spec_of_endless_length_is_not_read_to_its_end),
+        cmocka_unit_test(cut_anywhere_a_spec_is_refused_and_nothing_leaks),
+        cmocka_unit_test(a_dash_is_standard_input),
+        cmocka_unit_test(paths_of_data_are_relative_to_the_spec_unless_told_otherwise),
+        cmocka_unit_test(the_command_line_wins_over_the_file),
+        cmocka_unit_test(tasks_that_train_the_same_have_the_same_fingerprint),
+        cmocka_unit_test(tasks_that_train_something_else_have_another),
+        cmocka_unit_test(a_last_step_is_taken_as_it_is),
+        cmocka_unit_test(epochs_become_steps_of_all_workers_together),
+        cmocka_unit_test(what_has_changed_in_a_spec_is_a_line_a_key),
+        cmocka_unit_test(of_many_keys_that_changed_some_are_told),
+        cmocka_unit_test(every_field_of_the_spec_is_documented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

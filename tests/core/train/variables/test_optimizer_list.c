@@ -1,0 +1,230 @@
+/* test_optimizer_list.c - which optimizer has which variable, and a block of several optimizers. */
+#include "tests/core/train/fixture.h"
+
+#include <string.h>
+
+#include "core/base/random.h"
+
+enum { FLOATS = 20016, STEPS = 3, SLICES = 5 };
+
+static const char *const texts[] = {
+    "{\"optimizer\": {\"match\": \"wide/*\", \"type\": \"ftrl\", \"learning_rate\": 0.1, "
+    "\"l1\": 0.001}}",
+    "{\"optimizer\": {\"match\": \"*bias\", \"type\": \"adam\"}}",
+    "{\"optimizer\": {\"type\": \"adam\", \"beta1\": 0.5, \"learning_rate\": {\"type\": "
+    "\"exponential_decay\", \"learning_rate\": 0.1, \"decay_steps\": 1, \"decay_rate\": 0.5}}}",
+    "{\"optimizer\": {\"match\": \"none\", \"type\": \"gradient_descent\", \"learning_rate\": 1}}",
+};
+enum { WIDE, BIAS, REST, NONE, TEXTS };
+
+/* As a ps has them: in no order of their offsets, with gaps between */
+static const struct slice slices[SLICES] = {
+    {.name = "wide/kernel", .offset = 9008, .count = 11008},
+    {.name = "wide/bias", .offset = 8992, .count = 10},
+    {.name = "deep/bias", .offset = 32, .count = 8},
+    {.name = "deep/kernel", .offset = 48, .count = 8944},
+    {.name = "logits/bias", .offset = 0, .count = 20},
+};
+
+struct world {
+    struct arena arena;
+    struct device device;
+    struct optimizer_spec specs[TEXTS];
+    struct optimizers all; /* but for the one that matches nothing */
+    const struct section *sections;
+    int section_count;
+};
+
+static void open_world(struct world *w)
+{
+    const int *found;
+    *w = (struct world){.device = fixture_device()};
+    for (int i = 0; i < TEXTS; i++) w->specs[i] = fixture_optimizer(texts[i], &w->arena);
+    w->all = optimizers_make(w->specs, NONE, &w->arena);
+    assert_int_equal(optimizers_of_slices(&w->all, slices, SLICES, &w->arena, &found), OK);
+    w->section_count = sections_make(slices, found, SLICES, FLOATS, &w->arena, &w->sections);
+}
+
+static void close_world(struct world *w)
+{
+    device_close(&w->device);
+    arena_free(&w->arena);
+}
+
+static void the_first_that_matches_has_the_variable(void **state)
+{
+    struct world w;
+    open_world(&w);
+    assert_int_equal(optimizers_find(&w.all, "wide/bias"), WIDE);
+    assert_int_equal(optimizers_find(&w.all, "deep/bias"), BIAS);
+    assert_int_equal(optimizers_find(&w.all, "deep/kernel"), REST);
+    const struct optimizers two = optimizers_make(w.specs, 2, &w.arena);
+    assert_int_equal(optimizers_find(&two, "deep/kernel"), -1);
+    close_world(&w);
+}
+
+static void powers_have_the_names_that_tensorflow_gives(void **state)
+{
+    static const char *const wanted[] = {"beta1_power", "beta2_power", "beta1_power_1",
+                                         "beta2_power_1"};
+    struct world w;
+    float powers[ALL_POWERS_MAX];
+    open_world(&w);
+    assert_int_equal(w.all.power_count, 4);
+    for (int i = 0; i < 4; i++) assert_string_equal(w.all.power_names[i], wanted[i]);
+    optimizers_powers(&w.all, powers);
+    assert_true(powers[0] == 0.9f && powers[2] == 0.5f && powers[3] == 0.999f);
+    assert_int_equal(w.all.slot_count, 2);
+    close_world(&w);
+}
+
+static void neighbours_of_one_optimizer_are_one_section(void **state)
+{
+    static const struct section wanted[] = {{BIAS, 48}, {REST, 8992}, {WIDE, FLOATS}};
+    struct world w;
+    open_world(&w);
+    assert_int_equal(w.section_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(w.sections[i].optimizer, wanted[i].optimizer);
+        assert_int_equal(w.sections[i].end, wanted[i].end);
+    }
+    close_world(&w);
+}
+
+static const char *complaint(const struct world *w, const int order[], int count)
+{
+    struct optimizer_spec specs[TEXTS];
+    struct variable variables[SLICES] = {0};
+    struct arena arena = {0};
+    for (int i = 0; i < count; i++) specs[i] = w->specs[order[i]];
+    for (int i = 0; i < SLICES; i++) variables[i] = (struct variable){.name = slices[i].name};
+    const struct optimizers list = optimizers_make(specs, count, &arena);
+    const err e = optimizers_check(&list, variables, SLICES, &arena);
+    arena_free(&arena);
+    return e ? error_text() : "";
+}
+
+static void what_has_no_optimizer_or_no_variable_is_named(void **state)
+{
+    struct world w;
+    open_world(&w);
+    assert_string_equal(complaint(&w, (int[]){WIDE, BIAS, REST}, 3), "");
+    assert_string_equal(complaint(&w, (int[]){WIDE, BIAS}, 2),
+                        "optimizers: none matches the variable \"deep/kernel\" (\"match\": \"*\" "
+                        "does)");
+    assert_string_equal(complaint(&w, (int[]){WIDE, NONE, REST}, 3),
+                        "optimizers[1].match: no variable is called \"none\"");
+    assert_string_equal(complaint(&w, (int[]){REST, WIDE}, 2),
+                        "optimizers[1].match: \"wide/*\" matches nothing that optimizers[0] has "
+                        "not taken before it");
+    close_world(&w);
+}
+
+static void what_sweeps_cannot_update_a_table_that_grows(void **state)
+{
+    static const struct growth growth = {1, 0};
+    static const struct table_spec grows = {.growth = &growth};
+    const struct variable variable = {.name = "words", .table = &grows};
+    struct arena arena = {0};
+    const char *const lazy[] = {"{\"optimizer\": \"lazy_adam\"}", "{\"optimizer\": \"adam\"}"};
+    for (int i = 0; i < 2; i++) {
+        struct optimizer_spec spec = fixture_optimizer(lazy[i], &arena);
+        const struct optimizers list = optimizers_make(&spec, 1, &arena);
+        assert_int_equal(optimizers_check(&list, &variable, 1, &arena), i ? ERR_INPUT : OK);
+    }
+    assert_non_null(strstr(error_text(), "adam changes all rows at each step, and words grows"));
+    arena_free(&arena);
+}
+
+static float *random_floats(struct world *w, uint64_t key)
+{
+    float *at = fixture_block(&w->device, FLOATS);
+    for (int i = 0; i < FLOATS; i++) at[i] = random_normal(key, (uint64_t)i);
+    return at;
+}
+
+/* Each section as a block of its own optimizer */
+static void update_apart(struct world *w, float *values, float *const gradients[2], float *slots[2])
+{
+    int64_t begin = 0;
+    for (int i = 0; i < w->section_count; i++) {
+        struct store store;
+        const int64_t floats = w->sections[i].end - begin;
+        const struct optimizer_spec *spec = &w->specs[w->sections[i].optimizer];
+        assert_int_equal(fixture_store(spec, &w->device, floats, values + begin, &store), OK);
+        for (int step = 0; step < STEPS; step++)
+            assert_int_equal(
+                store_apply(&store,
+                            (const void *const[]){gradients[0] + begin, gradients[1] + begin}, 2,
+                            0.5f, step, NULL),
+                OK);
+        for (int k = 0; k < store.slot_count; k++)
+            memcpy(slots[k] + begin, store.slots[k], (size_t)floats * sizeof(float));
+        store_close(&store);
+        begin = w->sections[i].end;
+    }
+}
+
+/* Stretches that end within sections go ahead; some of them are taken back. */
+static void update_in_parts(struct store *store, float *const gradients[2])
+{
+    static const struct float_range ranges[] = {{9008, 17008}, {0, 16},      {48, 64},
+                                                {16, 48},      {8208, 9008}, {64, 8208}};
+    const void *const both[] = {gradients[0], gradients[1]};
+    const void *const wrong[] = {gradients[1], gradients[1]};
+    for (int step = 0; step < STEPS; step++) {
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(store_advance(store, wrong, 2, 0.5f, step, ranges[i], NULL), OK);
+        store_take_back(store, NULL);
+        for (int i = 0; i < 6; i++)
+            assert_int_equal(store_advance(store, both, 2, 0.5f, step, ranges[i], NULL), OK);
+        assert_int_equal(store_apply(store, both, 2, 0.5f, step, NULL), OK);
+    }
+}
+
+static void a_block_of_several_is_updated_as_blocks_of_one_each(void **state)
+{
+    const size_t bytes = FLOATS * sizeof(float);
+    struct world w;
+    open_world(&w);
+    float *gradients[2] = {random_floats(&w, 1), random_floats(&w, 2)};
+    float *slots[2] = {fixture_block(&w.device, FLOATS), fixture_block(&w.device, FLOATS)};
+    float *apart = random_floats(&w, 3);
+    update_apart(&w, apart, gradients, slots);
+    for (int in_parts = 0; in_parts < 2; in_parts++) {
+        float *values = random_floats(&w, 3), *snapshot = fixture_block(&w.device, FLOATS);
+        struct store store;
+        assert_int_equal(
+            store_open(&w.all, w.sections, w.section_count, &w.device, FLOATS, values, &store), OK);
+        if (in_parts) update_in_parts(&store, gradients);
+        for (int step = 0; step < STEPS && !in_parts; step++)
+            assert_int_equal(store_apply(&store, (const void *const[]){gradients[0], gradients[1]},
+                                         2, 0.5f, step, snapshot),
+                             OK);
+        assert_memory_equal(values, apart, bytes);
+        if (!in_parts) assert_memory_equal(snapshot, apart, bytes);
+        for (int k = 0; k < 2; k++) assert_memory_equal(store.slots[k], slots[k], bytes);
+        store_close(&store);
+        fixture_release(&w.device, values);
+        fixture_release(&w.device, snapshot);
+    }
+    for (int k = 0; k < 2; k++) {
+        fixture_release(&w.device, gradients[k]);
+        fixture_release(&w.device, slots[k]);
+    }
+    fixture_release(&w.device, apart);
+    close_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_that_matches_has_the_variable),
+        cmocka_unit_test(powers_have_the_names_that_tensorflow_gives),
+        cmocka_unit_test(neighbours_of_one_optimizer_are_one_section),
+        cmocka_unit_test(what_has_no_optimizer_or_no_variable_is_named),
+        cmocka_unit_test(what_sweeps_cannot_update_a_table_that_grows),
+        cmocka_unit_test(a_block_of_several_is_updated_as_blocks_of_one_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+"""Each kind of message, with numbers at and outside the ends of its ranges, said to real tasks: a ps that waits, one that
+serves, the port of a chief that feeds others, a worker and a chief whose ps is a false one.
+
+Kinds and ranges are those of net/messages.def and net/ranges.def: what is added there is tried by itself. Nobody may
+crash, take memory for what was announced only, fill its log, or wait for ever; the job goes on, and its checkpoint restores.
+"""
+import itertools
+import os
+import re
+import signal
+import socket
+
+import garbage_test
+import program
+from program import SLOWER, wire
+from program.cluster import ENDLESS, Cluster, Plan, is_listened_on
+from program.wire import greeting
+
+LOG_BYTES_MAX = 256 << 10  # of a task that hears thousands of lies
+GROWTH_MAX_MB = 64
+LARGEST = 2 ** 64 - 1
+RARELY = 31
+SOME = 7  # tests/core/cluster/role/test_breaches.c says all of them, to one role
+FIELDS = ("code", "sequence", "step", "version")
+EVER = (1, 2, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 62, 2 ** 62 + 2, 2 ** 63, LARGEST)
+OTHERS = {"generation": (0, LARGEST), "task": (2 ** 31, 2 ** 32 - 1), "job": (0, 2, 2 ** 32 - 1),
+          "offset": (1, 2 ** 63, LARGEST), "length": (1, 64, 2 ** 40, 2 ** 63, LARGEST)}
+BODIES = (b"{}", bytes(8), bytes(24), b"\xff" * 24, b"\xff" * 56, b"[" * 5000, bytes(4096))
+# They end a job or a visit by what they mean, whoever says them
+ENDS_OF_WORKER = {"SETUP", "STOP", "VERDICT"}
+ENDS_OF_PS = {"REFUSED", "VERDICT", "WELCOME", "RESIZE"}
+ENDS_OF_GUEST = {"LEAVE"}  # its visit: whoever says it is gone, and answered no more
+
+
+def read_ranges():
+    """{kind: the largest of each field, as an expression of C}"""
+    mosts = dict(re.findall(r"^RANGE\((\w+), (.*?), \"", wire.read_source("net/ranges.def"), re.MULTILINE))
+    rows = re.findall(r"^MESSAGE\((\w+), .*?, \w+, (\w+), (\w+), (\w+), (\w+)\)",
+                      wire.read_source("net/messages.def"), re.MULTILINE)
+    return {kind: [mosts[name] for name in names] for kind, *names in rows}
+
+
+def number_of(text):
+    """What is found of it: a code of net/message.h, or a number."""
+    found = re.search(r"\b([A-Z]+_[A-Z_]+)\b", text)
+    if found and found.group(1) in wire.CODES:
+        return wire.CODES[found.group(1)]
+    return None
+
+
+def lies(kind):
+    """Headers, and bodies."""
+    for field, text in zip(FIELDS, read_ranges()[kind]):
+        end = number_of(text)
+        for number in sorted({*EVER, *([end - 1, end, end + 1, 2 * end] if end else ())}):
+            if number > 0:
+                yield {field: number}, b""
+    for field, numbers in OTHERS.items():
+        for number in numbers:
+            yield {field: number}, b""
+    for body in BODIES:
+        yield {}, body
+
+
+def all_lies(left_out):
+    for kind in sorted(set(wire.KINDS) - left_out):
+        for header, body in lies(kind):
+            yield kind, header, body
+    for kind in (4711, 2 ** 32 - 1):
+        yield kind, {}, b"{}"
+
+
+def resident_mb(task):
+    with open(f"/proc/{task.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) >> 10
+
+
+class Breaches(garbage_test.Strangers):
+    def assert_unharmed(self, cluster, grown_from=None):
+        self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()), cluster.story())
+        for task in cluster.tasks.values():
+            self.assertLess(os.path.getsize(task.path), LOG_BYTES_MAX, task.name)
+            if grown_from and SLOWER == 1:
+                self.assertLess(resident_mb(task) - grown_from[task.name], GROWTH_MAX_MB, task.name)
+
+    def sizes(self, cluster):
+        return {name: resident_mb(task) for name, task in cluster.tasks.items()}
+
+    def lie_as_guest(self, cluster, name, left_out, turn):
+        """In the place of worker/1, whose connection is made anew where it was hung up on."""
+        life = itertools.count(1)
+        guest = None
+        for kind, header, body in itertools.islice(all_lies(left_out), turn, None, SOME):
+            try:
+                guest = guest or self.be_guest(cluster, name, next(life))
+                guest.say(kind, body, **header)
+                is_left = "length" in header or kind in ENDS_OF_GUEST or not guest.is_heard()
+            except ConnectionError:
+                is_left = True
+            if is_left and guest:
+                guest.connection.close()
+                guest = None
+            self.assertFalse(cluster.tasks[name].has_ended(), f"{kind} {header}\n{cluster.story()}")
+        if guest:
+            guest.connection.close()
+
+    def end_and_restore(self, cluster):
+        """The true worker comes, all go on, and what they save begins another run."""
+        cluster.start("worker/1")
+        cluster.wait_for("worker/1", "step ")
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, garbage_test.TERMINATED)
+        self.start(Plan(changes={**self.changes, "train.mode": "sync", "train.last_step": ENDLESS}),
+                   lambda c: re.search("begins from(.|\n)*step ", c.tasks["worker/0"].text()))
+
+    def test_a_ps_that_serves(self):
+        self.changes = {**garbage_test.Garbage.changes,
+                        "train.checkpoint_dir": os.path.join(str(self.folder), "kept")}
+        cluster = self.start_half(["--stop_timeout=60"], last_step=ENDLESS)
+        before = self.sizes(cluster)
+        self.lie_as_guest(cluster, "ps/0", ENDS_OF_WORKER, 0)
+        self.lie_as_guest(cluster, "ps/1", ENDS_OF_WORKER | {"LEADS"}, 1)  # of terms it hears by workers
+        self.assert_unharmed(cluster, before)
+        self.end_and_restore(cluster)
+
+    def test_a_ps_that_waits_for_its_chief(self):
+        cluster = self.start(Plan(absent=["ps/1", "worker/0", "worker/1"]),
+                             lambda c: is_listened_on(c.address("ps/0")) or c.tasks["ps/0"].has_ended())
+        before = self.sizes(cluster)
+        connection = None
+        for life, (kind, header, body) in enumerate(all_lies(ENDS_OF_WORKER | {"LEADS"}), 1):
+            connection = connection or self.welcome(cluster, "ps/0", life)
+            try:
+                connection.send(kind, body, **header)
+            except ConnectionError:
+                connection = None
+            if connection and ("length" in header or life % 20 == 0):
+                connection.close()
+                connection = None
+        self.assert_unharmed(cluster, before)
+
+    def test_a_chief_that_feeds_others(self):
+        self.changes = {**garbage_test.Garbage.changes, "train.replication": "in_graph"}
+        cluster = self.start_half(last_step=10)
+        before = self.sizes(cluster)
+        for life, (kind, header, body) in enumerate(all_lies(set()), 1):
+            caller = self.call(cluster.address("worker/0"))
+            try:
+                if life % 2:
+                    caller.send("HELLO", greeting(cluster.hosts, "worker", garbage_test.WORKER))
+                caller.send(kind, body, **header)
+                if "length" not in header and kind != "HELLO":
+                    caller.hear()
+            except ConnectionError:
+                pass
+            caller.close()
+        self.assert_unharmed(cluster, before)
+        cluster.start("worker/1")
+        self.assert_codes(cluster, 0)
+
+
+class OfPs(garbage_test.Strangers):
+    """What a false ps says to a worker that has taken it for its own."""
+
+    def lie_to(self, name, state):
+        cluster = Cluster(self.folder, Plan(ps=1, workers=2, flags=["--transport=tcp", "--stop_timeout=1"]))
+        self.addCleanup(cluster.kill)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(program.LIMIT_S)
+            cluster.hosts["ps"] = [f"127.0.0.1:{listener.getsockname()[1]}"]
+            cluster.start(name)
+            task, connection = cluster.tasks[name], None
+            for number, (kind, header, body) in enumerate(all_lies(ENDS_OF_PS)):
+                if "length" in header and number % RARELY:
+                    continue  # each costs a connection, which is not made anew at once
+                connection = connection or self.be_ps(cluster, listener, state)
+                try:
+                    connection.send(kind, body, **{"generation": 77, **header})
+                except ConnectionError:
+                    connection = None
+                if connection and "length" in header:
+                    connection.close()
+                    connection = None
+                if task.has_ended():
+                    break
+            self.assertFalse(task.has_ended(), f"{kind} {header}\n{cluster.story()[-3000:]}")
+            self.assertLess(os.path.getsize(task.path), LOG_BYTES_MAX)
+        if connection:
+            connection.close()
+        task.process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, garbage_test.TERMINATED)
+
+    def be_ps(self, cluster, listener, state):
+        end, _ = listener.accept()
+        connection = wire.Connection(end, program.LIMIT_S)
+        self.assertEqual(connection.hear().kind, "HELLO")
+        connection.send("WELCOME", greeting(cluster.hosts, "ps", 0, incarnation="5"))
+        connection.send("STATE", code=wire.CODES[state], generation=77 if state != "PS_EMPTY" else 0,
+                        version=1000)
+        return connection
+
+    def test_a_worker_that_holds(self):
+        self.lie_to("worker/1", "PS_EMPTY")
+
+    def test_a_worker_that_joins(self):
+        self.lie_to("worker/1", "PS_SERVING")
+
+    def test_a_chief_that_sets_up(self):
+        self.lie_to("worker/0", "PS_EMPTY")
+
+    def test_a_chief_that_joins(self):
+        self.lie_to("worker/0", "PS_SERVING")
+
+
+if __name__ == "__main__":
+    program.main()

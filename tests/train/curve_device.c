@@ -1,7 +1,0 @@
-/* curve_device.c - the CPU, with one thread */
-#include "tests/train/curve_device.h"
-
-err curve_device(struct device *ret)
-{
-    return device_open_cpu(1, NULL, ret);
-}

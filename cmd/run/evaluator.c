@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cmd/run/evaluated_checkpoints.h"
 #include "cmd/run/task_parts.h"
@@ -21,6 +22,7 @@
 
 enum {
     LOOK_MS = 500,   /* between two looks at the folder */
+    AGAIN_MS = 5000, /* before a checkpoint is tried again that a disk did not give */
     NOTE_MS = 10000, /* between two lines about ps/0 that is not there */
 };
 
@@ -38,7 +40,9 @@ struct evaluator {
     uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
     bool missed_end; /* nobody is here any more, and the job is done */
-    err last;        /* of the newest checkpoint */
+    bool is_blind;   /* a disk did not say which checkpoints there are */
+    uint64_t failed_ms, failures;
+    err last; /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
     err check; /* of the newest evaluation: whether it says something */
     char check_text[ERROR_TEXT_MAX];
@@ -126,8 +130,15 @@ static err evaluate_noted(struct evaluator *v, const char *prefix)
     if (!v->last) return OK;
     if (v->last == ERR_LOST) return fail_prefix(ERR_LOST, "%s", prefix);
     snprintf(v->last_text, sizeof v->last_text, "%s: %s", prefix, error_text());
-    log_line(LOG_WARNING, "not evaluated: %s", v->last_text);
+    v->failed_ms = clock_ms();
+    if (log_again(++v->failures)) log_line(LOG_WARNING, "not evaluated: %s", v->last_text);
     return OK;
+}
+
+/* The newest one: a disk or a server that fails may answer later. */
+static bool is_for_later(const struct evaluator *v, int index, int count)
+{
+    return v->last == ERR_IO && index == count - 1;
 }
 
 /* ---- the folder ---- */
@@ -138,7 +149,9 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
     TRY(evaluated_checkpoints_follow(&v->evaluated, prefixes, count));
     for (int i = 0; i < count; i++) {
         if (v->evaluated.at[i].is_tried) continue;
+        if (is_for_later(v, i, count) && clock_ms() - v->failed_ms < AGAIN_MS) return OK;
         TRY(evaluate_noted(v, prefixes[i]));
+        if (is_for_later(v, i, count)) return OK;
         if (evaluated_checkpoints_note(&v->evaluated, i, !v->last))
             log_line(LOG_WARNING, "%s", error_text());
     }
@@ -151,8 +164,10 @@ static err look(struct evaluator *v)
     char **prefixes;
     int count;
     v->looked_ms = clock_ms();
-    if (checkpoint_list(v->run->spec.train.checkpoint_dir, &prefixes, &count)) return OK;
-    err e = evaluate_new(v, prefixes, count);
+    err e = checkpoint_list(v->run->spec.train.checkpoint_dir, &prefixes, &count);
+    v->is_blind = e == ERR_IO;
+    if (e) return OK;
+    e = evaluate_new(v, prefixes, count);
     free(prefixes);
     return e;
 }
@@ -189,11 +204,27 @@ static err watch_ps(struct evaluator *v)
     return OK;
 }
 
+/* A disk or a server that fails has time to come back. */
+static err look_at_last(struct evaluator *v)
+{
+    const uint64_t since_ms = clock_ms(), limit_ms = v->run->flags.limits.restart_ms;
+    TRY(look(v));
+    while (v->is_blind || v->last == ERR_IO) { /* ends: it has a limit in time */
+        if (clock_ms() - since_ms >= limit_ms)
+            return fail(ERR_TIMEOUT, "%s, for %llu s (--restart_timeout)",
+                        v->is_blind ? error_text() : v->last_text,
+                        (unsigned long long)limit_ms / 1000);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        TRY(look(v));
+    }
+    return OK;
+}
+
 /* The job's code, unless it is done and its last checkpoint could not be evaluated. */
 static err end(struct evaluator *v, int *ret_code)
 {
     const struct visitor_verdict *verdict = visitor_verdict(v->visitor);
-    TRY(look(v));
+    TRY(look_at_last(v));
     if (!v->evaluated.count)
         log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
                  v->run->spec.train.checkpoint_dir);

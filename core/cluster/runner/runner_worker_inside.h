@@ -71,7 +71,6 @@ struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */
     uint64_t opening_since_ms;
-    bool is_repeated;                                              /* opening, where it fails */
     _Atomic bool gives_up;                                         /* likewise */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
     uint64_t step;

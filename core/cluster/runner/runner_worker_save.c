@@ -71,7 +71,7 @@ static err open_in_time(void *context)
     struct folder_jobs *j = &w->jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     err e = open_once(w, &j->opened);
-    for (uint64_t tries = 1; j->is_repeated && !j->gives_up; tries++) { /* ends: in time */
+    for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
         if (!is_asked_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout", tries)) break;
         pause_for_storage(j);
         e = open_once(w, &j->opened);
@@ -83,6 +83,8 @@ static err take_opened(struct runner_worker *w, err result)
 {
     w->checkpoints = w->jobs.opened;
     w->jobs.opened = NULL;
+    if (w->checkpoints)
+        snprintf(w->directory, sizeof w->directory, "%s", checkpoints_directory(w->checkpoints));
     return result ? fail_prefix(result, "train.checkpoint_dir") : OK;
 }
 
@@ -101,7 +103,8 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
     const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.start_ms;
     if (!directory || w->options.task.cluster->task != CHIEF) return OK;
     err e = checkpoints_prove(directory);
-    for (uint64_t tries = 1; e && path_is_url(directory); tries++) { /* ends: in time */
+    const bool may_wait = path_is_url(directory) || checkpoints_has_begun(directory);
+    for (uint64_t tries = 1; e && may_wait; tries++) { /* ends: in time */
         if (!is_asked_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
         pause_for_storage(&w->jobs);
         e = checkpoints_prove(directory);
@@ -124,18 +127,20 @@ err runner_worker_ask_storage(struct runner_worker *w, err (*ask)(void *worker))
     return e;
 }
 
-/* In a thread: a slow disk or server must not keep the chief from saying that it is there. Where
- * the job trains already, or on a server, it is tried again. */
+/* In a thread: a slow disk or server must not keep the chief from saying that it is there. Where it
+ * fails it is tried again: before the job began it could be written. */
 err runner_worker_open_checkpoints(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->jobs;
     const char *directory = w->options.spec->train.checkpoint_dir;
     if (!directory) return OK;
-    err e = checkpoints_place(directory, w->directory);
-    if (e) return fail_prefix(e, "train.checkpoint_dir");
+    const err e = checkpoints_place(directory, w->directory);
+    if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */
+        snprintf(w->directory, sizeof w->directory, "%s", w->view.checkpoint_dir);
+    else if (e)
+        return fail_prefix(e, "train.checkpoint_dir");
     w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
     j->gives_up = false;
-    j->is_repeated = path_is_url(w->directory) || w->has_adopted;
     j->opening_since_ms = clock_ms();
     j->opening = (struct task_job){
         .run = open_in_time,

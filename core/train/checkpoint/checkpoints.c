@@ -169,6 +169,16 @@ static void warn_of_search(const struct checkpoints *c, const char *why)
                  strrchr(state->records[state->count - 1].prefix, '/') + 1);
 }
 
+bool checkpoints_has_begun(const char *directory)
+{
+    static const char *const names[] = {CHECKPOINT_STATE, TOKEN_NAME};
+    char path[CHECKPOINT_PATH_MAX];
+    struct stat status;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!folder_join(directory, names[i], path) && stat(path, &status) == 0) return true;
+    return false;
+}
+
 err checkpoints_prove(const char *directory)
 {
     char resolved[CHECKPOINT_PATH_MAX];
@@ -287,24 +297,25 @@ void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
         folder_unlink(path);
 }
 
-/* Read, not only looked at: a remote file system then asks its server, not its memory. false: there
- * is none. */
-static bool read_token(const char *directory, char ret[TOKEN_BYTES])
+/* Read, not only looked at: a remote file system then asks its server, not its memory. ERR_INPUT:
+ * there is none. */
+static err read_token(const char *directory, char ret[TOKEN_BYTES])
 {
     char path[CHECKPOINT_PATH_MAX];
     struct file *file;
     size_t got = 0;
-    if (token_path(directory, path) || file_open(path, &file)) return false;
+    TRY(token_path(directory, path));
+    TRY(file_open(path, &file));
     const err e = file_read_at(file, 0, TOKEN_BYTES, ret, TOKEN_BYTES, &got);
     file_close(file);
-    return !e && got == TOKEN_BYTES;
+    return !e && got < TOKEN_BYTES ? fail(ERR_INPUT, "%s: cut off", path) : e;
 }
 
 bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 {
     char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
     token_text(token, wanted);
-    return read_token(directory, found) && memcmp(found, wanted, TOKEN_BYTES) == 0;
+    return !read_token(directory, found) && memcmp(found, wanted, TOKEN_BYTES) == 0;
 }
 
 /* ---- who publishes ---- */
@@ -322,8 +333,11 @@ err checkpoints_own(struct checkpoints *c, uint64_t token, double now_s)
 /* A token that somebody removed, with all else perhaps, is nobody else's. */
 err checkpoints_still_own(const struct checkpoints *c)
 {
-    char found[TOKEN_BYTES];
-    if (!c->token || checkpoints_token_is_seen(c->directory, c->token)) return OK;
-    if (!read_token(c->directory, found)) return write_token(c, c->token);
+    char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
+    if (!c->token) return OK;
+    const err e = read_token(c->directory, found);
+    if (e) return e == ERR_INPUT ? write_token(c, c->token) : e;
+    token_text(c->token, wanted);
+    if (memcmp(found, wanted, TOKEN_BYTES) == 0) return OK;
     return fail(ERR_PEER, "another chief writes to %s now", c->directory);
 }

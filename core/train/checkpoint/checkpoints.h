@@ -39,6 +39,8 @@ err checkpoints_open(const char *directory, const struct retention *, double now
 err checkpoints_place(const char *directory, char ret[CHECKPOINT_PATH_MAX]);
 /* Whether it could be opened, as there: makes the folder, and touches nothing in it. */
 err checkpoints_prove(const char *directory);
+/* A run could write into it once: of this host, by what lies there. */
+bool checkpoints_has_begun(const char *directory);
 void checkpoints_close(struct checkpoints *);                  /* NULL is fine */
 const char *checkpoints_directory(const struct checkpoints *); /* absolute */
 

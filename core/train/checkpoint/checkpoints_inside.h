@@ -31,8 +31,8 @@ err folder_visit(const char *path, folder_visitor *visit, void *context);
 void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
 void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
 bool has_index(const char *prefix);         /* there is a prefix.index */
-/* Last change, unix time; -1: there is no such file. A failure: nobody can say, as a server does
- * not answer */
+/* Last change, unix time; -1: there is no such file. A failure: nobody can say, as a server or
+ * a disk does not answer */
 err file_time(const char *path, double *ret_s);
 double file_time_s(const char *path); /* -1 then, too */
 

@@ -162,6 +162,12 @@ void folder_remove_parts(const char *path)
         unlink(folder);
 }
 
+/* After a call that failed: what a disk does not answer may be there. */
+static bool is_absent(void)
+{
+    return errno == ENOENT || errno == ENOTDIR;
+}
+
 /* Of the file itself where the path is a link: that is what was written. */
 err file_time(const char *path, double *ret_s)
 {
@@ -174,6 +180,8 @@ err file_time(const char *path, double *ret_s)
         if (is_there) *ret_s = (double)state.changed_s;
     } else if (stat(path, &status) == 0) {
         *ret_s = (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
+    } else if (!is_absent()) {
+        return refused("cannot look at", path);
     }
     return OK;
 }
@@ -185,7 +193,8 @@ double file_time_s(const char *path)
 }
 
 /* A checkpoint exists where its index does; the data files come before it and go after it. What a
- * server does not answer must not be taken for one that is gone, whose data are removed. */
+ * server or a disk does not answer must not be taken for one that is gone, whose data are removed.
+ */
 bool has_index(const char *prefix)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -194,5 +203,5 @@ bool has_index(const char *prefix)
     bool is_there;
     snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
     if (path_is_url(path)) return file_find(path, &is_there, &state) || is_there;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    return stat(path, &status) ? !is_absent() : S_ISREG(status.st_mode);
 }

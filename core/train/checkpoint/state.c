@@ -104,16 +104,25 @@ static err understand(const char *directory, const uint8_t *text, size_t length,
     return e;
 }
 
+static err state_find(const char *path, bool *ret_is_there)
+{
+    struct file_state found;
+    double time_s;
+    if (path_is_url(path)) return file_find(path, ret_is_there, &found);
+    TRY(file_time(path, &time_s));
+    *ret_is_there = time_s >= 0;
+    return OK;
+}
+
 err state_read(const char *directory, struct checkpoint_state *ret)
 {
     char path[CHECKPOINT_PATH_MAX];
     uint8_t *text = NULL;
     size_t length = 0;
-    bool is_there = true;
-    struct file_state found;
+    bool is_there;
     TRY(folder_join(directory, CHECKPOINT_STATE, path));
-    if (path_is_url(path)) TRY(file_find(path, &is_there, &found));
-    if (!is_there || (!path_is_url(path) && file_time_s(path) < 0)) {
+    TRY(state_find(path, &is_there));
+    if (!is_there) {
         *ret = (struct checkpoint_state){0};
         return OK;
     }

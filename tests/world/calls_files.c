@@ -1,6 +1,7 @@
 /* calls_files.c - files and folders by descriptors and names, as the program asks for them. */
 #undef _FILE_OFFSET_BITS /* with it open() would be called open64, and so on: both are here */
 #include "tests/world/descriptors.h"
+#include "tests/world/faults.h"
 #include "tests/world/files.h"
 #include "tests/world/machine.h"
 #include "tests/world/real.h"
@@ -26,6 +27,18 @@ static void call_takes(const char *name, uint64_t most_ns)
     fiber_wait(NULL, machine.now_ns + 1 + draw_below(most_ns));
 }
 
+/* 0, or errno: where it lies on the disk that may fail. */
+static int fault_of(const struct inode *inode, enum disk_use use)
+{
+    return inode->is_on_disk ? disk_fault(use) : 0;
+}
+
+static int fault_at(const char *path, enum disk_use use)
+{
+    static const char disk[] = "/disk/";
+    return strncmp(path, disk, sizeof disk - 1) == 0 ? disk_fault(use) : 0;
+}
+
 /* ---- opening ---- */
 
 static int open_inode(struct inode *inode, int flags)
@@ -40,11 +53,19 @@ static int open_inode(struct inode *inode, int flags)
     return descriptor_give(description, 0);
 }
 
+static enum disk_use use_of(const char *path, int flags)
+{
+    if ((flags & O_ACCMODE) == O_RDONLY && !(flags & (O_CREAT | O_TRUNC))) return USE_OPEN;
+    return files_find(path, NULL, NULL) ? USE_NAME : USE_CREATE;
+}
+
 static int open_path(const char *path, int flags)
 {
     struct inode *folder;
     const char *name;
     if (strcmp(path, "/dev/null") == 0) return descriptor_give(description_new(OPEN_NOTHING), 0);
+    const int fault = fault_at(path, use_of(path, flags));
+    if (fault) return call_fails(fault);
     struct inode *inode = files_find(path, &folder, &name);
     machine_note(path, 0);
     if (inode && flags & O_CREAT && flags & O_EXCL) return call_fails(EEXIST);
@@ -108,6 +129,8 @@ static struct open_file *file_of(int descriptor)
 
 static ssize_t read_at(const struct inode *inode, void *to, size_t count, uint64_t offset)
 {
+    const int fault = fault_of(inode, USE_READ);
+    if (fault) return call_fails(fault);
     if (inode->is_folder) return call_fails(EISDIR);
     if (offset >= inode->count) return 0;
     const size_t left = inode->count - offset, n = count < left ? count : left;
@@ -117,6 +140,12 @@ static ssize_t read_at(const struct inode *inode, void *to, size_t count, uint64
 
 static ssize_t write_at(struct inode *inode, const void *from, size_t count, uint64_t offset)
 {
+    const int fault = fault_of(inode, USE_WRITE);
+    if (fault) return call_fails(fault);
+    if (inode->is_on_disk && count) {
+        count = disk_room(count);
+        if (!count) return call_fails(ENOSPC);
+    }
     const size_t end = offset + count;
     inode_resize(inode, end > inode->count ? end : inode->count);
     if (count) memcpy(inode->bytes + offset, from, count);
@@ -136,7 +165,7 @@ ssize_t file_write(struct open_file *file, const void *from, size_t count)
     if (!file->may_write) return call_fails(EBADF);
     if (file->appends) file->offset = file->inode->count;
     const ssize_t put = write_at(file->inode, from, count, file->offset);
-    file->offset += (uint64_t)put;
+    if (put > 0) file->offset += (uint64_t)put;
     return put;
 }
 
@@ -174,6 +203,8 @@ int ftruncate64(int descriptor, off64_t count)
     call_begins("ftruncate", descriptor);
     if (!description) return -1;
     if (description->kind == OPEN_MEMORY) return REAL(ftruncate64)(description->memory, count);
+    const int fault = fault_of(description->file.inode, USE_WRITE);
+    if (fault) return call_fails(fault);
     inode_resize(description->file.inode, (size_t)count);
     return 0;
 }
@@ -184,6 +215,9 @@ int fsync(int descriptor)
     const struct open_file *file = file_of(descriptor);
     if (!file) return -1;
     call_takes("fsync", SYNC_NS);
+    const int fault = fault_of(file->inode, USE_SYNC);
+    if (fault) file->inode->is_lost |= !file->inode->is_folder;
+    if (fault) return call_fails(fault);
     inode_sync(file->inode);
     return 0;
 }
@@ -257,6 +291,8 @@ int stat64(const char *path, struct stat64 *ret)
 {
     if (!process_now()) return REAL(stat64)(path, ret);
     call_begins("stat", 0);
+    const int fault = fault_at(path, USE_LOOK);
+    if (fault) return call_fails(fault);
     const struct inode *inode = files_find(path, NULL, NULL);
     return inode ? say_status(inode, ret) : call_fails(ENOENT);
 }
@@ -282,6 +318,8 @@ int access(const char *path, int mode)
 {
     if (!process_now()) return REAL(access)(path, mode);
     call_begins("access", 0);
+    const int fault = fault_at(path, USE_LOOK);
+    if (fault) return call_fails(fault);
     return files_find(path, NULL, NULL) ? 0 : call_fails(ENOENT);
 }
 
@@ -291,6 +329,8 @@ int mkdir(const char *path, mode_t mode)
     const char *name;
     if (!process_now()) return REAL(mkdir)(path, mode);
     call_takes("mkdir", NAME_NS);
+    const int fault = fault_at(path, USE_CREATE);
+    if (fault) return call_fails(fault);
     if (files_find(path, &folder, &name)) return call_fails(EEXIST);
     if (!folder) return call_fails(ENOENT);
     inode_make(folder, name, true);
@@ -320,6 +360,8 @@ int unlink(const char *path)
     const char *name;
     if (!process_now()) return REAL(unlink)(path);
     call_takes("unlink", NAME_NS);
+    const int fault = fault_at(path, USE_NAME);
+    if (fault) return call_fails(fault);
     files_find(path, &folder, &name);
     return remove_name(folder, name, false);
 }
@@ -330,6 +372,8 @@ int rmdir(const char *path)
     const char *name;
     if (!process_now()) return REAL(rmdir)(path);
     call_takes("rmdir", NAME_NS);
+    const int fault = fault_at(path, USE_NAME);
+    if (fault) return call_fails(fault);
     files_find(path, &folder, &name);
     return remove_name(folder, name, true);
 }
@@ -339,7 +383,8 @@ int unlinkat(int descriptor, const char *name, int flags)
     if (!process_now()) return REAL(unlinkat)(descriptor, name, flags);
     call_takes("unlinkat", NAME_NS);
     const struct open_file *file = file_of(descriptor);
-    return file ? remove_name(file->inode, name, flags & AT_REMOVEDIR) : -1;
+    const int fault = file ? fault_of(file->inode, USE_NAME) : EBADF;
+    return fault ? call_fails(fault) : remove_name(file->inode, name, flags & AT_REMOVEDIR);
 }
 
 int rename(const char *from, const char *to)
@@ -349,6 +394,8 @@ int rename(const char *from, const char *to)
     char old_name[FILE_NAME_BYTES];
     if (!process_now()) return REAL(rename)(from, to);
     call_takes("rename", NAME_NS);
+    const int fault = fault_at(to, USE_NAME);
+    if (fault) return call_fails(fault);
     const struct inode *inode = files_find(from, &old_folder, &name);
     if (!inode) return call_fails(ENOENT);
     snprintf(old_name, sizeof old_name, "%s", name);
@@ -368,6 +415,8 @@ int link(const char *from, const char *to)
     const char *name;
     if (!process_now()) return REAL(link)(from, to);
     call_takes("link", NAME_NS);
+    const int fault = fault_at(to, USE_CREATE);
+    if (fault) return call_fails(fault);
     struct inode *inode = files_find(from, NULL, NULL);
     if (!inode) return call_fails(ENOENT);
     if (files_find(to, &folder, &name)) return call_fails(EEXIST);

@@ -32,7 +32,10 @@ static ssize_t write_stream(void *cookie, const char *from, size_t count)
 {
     struct description *description = description_of((int)(intptr_t)cookie);
     if (!description) return 0;
-    if (description->kind == OPEN_FILE) return file_write(&description->file, from, count);
+    if (description->kind == OPEN_FILE) {
+        const ssize_t put = file_write(&description->file, from, count);
+        return put < 0 ? 0 : put;
+    }
     if (description->kind == OPEN_OUTPUT) process_says(description->process, from, count);
     return (ssize_t)count;
 }

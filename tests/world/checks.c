@@ -11,7 +11,9 @@
 
 static void check_whole(const struct cluster *cluster)
 {
-    const char *const words[] = {"dtrain", "checkpoint", "verify", cluster->folder};
+    char folder[FILE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
     char wanted[64];
     int code;
     const char *said = cluster_ask(&code, COUNT(words), words);
@@ -25,7 +27,9 @@ struct range {
 
 static struct range range_of(const struct cluster *cluster, const char *variable)
 {
-    const char *const words[] = {"dtrain", "checkpoint", "show", cluster->folder, variable};
+    char folder[FILE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *const words[] = {"dtrain", "checkpoint", "show", folder, variable};
     struct range ret = {0};
     int code;
     const char *said = cluster_ask(&code, COUNT(words), words), *from = strstr(said, "\nfrom ");
@@ -98,14 +102,16 @@ static bool is_known(const char *name)
     return false;
 }
 
-/* That a name is gone may be lost with the power, and nobody looks again after the end. */
+/* That a name is gone may be lost with the power, or fail, and nobody looks again after the end. */
 static void check_leftovers(const struct cluster *cluster)
 {
     char path[FILE_PATH_BYTES];
-    snprintf(path, sizeof path, "/job/%s", cluster->folder);
+    snprintf(path, sizeof path, "/disk/%s", cluster->folder);
     const struct inode *folder = files_find(path, NULL, NULL);
+    const bool may_leave =
+        job_plan_has(cluster->plan, MISHAP_DARK) || job_plan_has_disks(cluster->plan);
     for (int i = 0; folder && i < folder->entries.count; i++)
-        if (!is_known(folder->entries.at[i].name) && !job_plan_has(cluster->plan, MISHAP_DARK))
+        if (!is_known(folder->entries.at[i].name) && !may_leave)
             machine_fail("%s is left in the folder", folder->entries.at[i].name);
 }
 
@@ -131,7 +137,10 @@ void cluster_check(const struct cluster *cluster)
 /* Ledgers name lives, which are never the same. */
 void cluster_compare(const struct cluster *a, const struct cluster *b)
 {
-    const char *const words[] = {"dtrain", "checkpoint", "diff", a->folder, b->folder};
+    char folders[2][FILE_PATH_BYTES];
+    snprintf(folders[0], sizeof folders[0], "/disk/%s", a->folder);
+    snprintf(folders[1], sizeof folders[1], "/disk/%s", b->folder);
+    const char *const words[] = {"dtrain", "checkpoint", "diff", folders[0], folders[1]};
     int code;
     const char *line = cluster_ask(&code, COUNT(words), words);
     for (const char *end; (end = strchr(line, '\n')); line = end + 1)

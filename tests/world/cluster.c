@@ -107,6 +107,26 @@ static void lose_power(uint64_t lasts_ns)
     files_lose_power();
 }
 
+/* Unless all is done: nobody saves it again. */
+static void empty_folder(const struct cluster *cluster)
+{
+    char folder[FILE_NAME_BYTES], last[FILE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    snprintf(last, sizeof last, "%s/model.ckpt-%d.index", folder, cluster->plan->last_step);
+    if (!files_find(last, NULL, NULL)) files_remove(folder);
+}
+
+static void fail_disk(const struct mishap *mishap)
+{
+    const struct cluster_task *task = &cluster_now->tasks[mishap->task];
+    const enum disk_fault fault = (enum disk_fault)(mishap->kind - MISHAP_DISK);
+    if (fault == DISK_EMPTIED)
+        empty_folder(cluster_now);
+    else
+        disk_fail(fault, mishap->is_everywhere ? -1 : task->host, mishap->share,
+                  machine.now_ns + mishap->lasts_ns);
+}
+
 static void befall(void *subject, uint64_t number)
 {
     const struct mishap *mishap = subject;
@@ -142,8 +162,11 @@ static void befall(void *subject, uint64_t number)
         for (int i = 0; i < cluster_now->count; i++)
             if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, true);
         break;
-    default:
+    case MISHAP_DARK:
         lose_power(mishap->lasts_ns);
+        return;
+    default:
+        fail_disk(mishap);
         return;
     }
     event_at(machine.now_ns + mishap->lasts_ns, heal, (void *)mishap, (uint64_t)task->life);
@@ -188,6 +211,24 @@ static bool is_done(const struct cluster *cluster)
     return false;
 }
 
+static const char *last_line(const struct process *life)
+{
+    if (!life->said_bytes) return "";
+    const char *at = life->said + life->said_bytes - 1;
+    while (at > life->said && at[-1] != '\n') at--;
+    return at;
+}
+
+/* A folder that cannot be written before the job has begun is a person's to mend, and so are
+ * rights.
+ */
+static bool is_refused(const struct process *life)
+{
+    static const char words[] = "dtrain: train.checkpoint_dir: ";
+    const char *line = last_line(life);
+    return strncmp(line, words, sizeof words - 1) == 0 || strstr(line, ": Permission denied\n");
+}
+
 /* Whoever has started a task starts it again where its code says that this may help. One that is
  * started after the job's end may find nobody. */
 static void look_at_end(struct cluster *cluster, struct cluster_task *task)
@@ -199,13 +240,20 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
         if (!cluster->done_ns) begin_later(task, SECOND_NS);
         return;
     }
+    if (job_plan_has_disks(cluster->plan) && (life->code >= 128 || is_refused(life))) {
+        task->failures += machine.now_ns > cluster->calm_ns;
+        if (task->failures < FAILURES_MAX) {
+            begin_later(task, 2 * SECOND_NS);
+            return;
+        }
+    }
     if (life->code >= 128 && cluster->done_ns && life->started_ns > cluster->done_ns) return;
     if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;
         begin_later(task, SECOND_NS);
         return;
     }
-    machine_fail("%s ended with %d", task->name, life->code);
+    machine_fail("%s ended with %d: %s", task->name, life->code, last_line(life));
 }
 
 /* Who is asked to end, and can run, does so in time. */
@@ -255,6 +303,7 @@ void cluster_run(struct cluster *cluster)
         if (machine.now_ns > cluster->calm_ns + BOUND_S * SECOND_NS || !machine_turn())
             tell_who_waits(cluster);
     }
+    disks_heal();
 }
 
 const char *cluster_ask(int *ret_code, int count, const char *const *words)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tests/world/faults.h"
 #include "tests/world/machine.h"
 
 enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST + 1, MISHAPS_MOST = 8 };
@@ -26,13 +27,16 @@ enum mishap_kind {
     MISHAP_DARK,  /* all power is lost, and files that were not synced */
     MISHAP_SLOW,  /* disks, for a while */
     MISHAP_ASK,   /* SIGTERM, and another life later */
-    MISHAP_KINDS
+    MISHAP_DISK,  /* and what is from here on: the faults of faults.h, in their order */
+    MISHAP_KINDS = MISHAP_DISK + DISK_FAULTS
 };
 
 struct mishap {
     enum mishap_kind kind;
     int task, other;
     uint64_t at_ns, lasts_ns; /* from the start of the job */
+    bool is_everywhere;       /* a disk that fails for all hosts */
+    int share;                /* of 1024 calls to it so many fail */
 };
 
 struct job_plan {
@@ -49,6 +53,7 @@ struct job_plan {
 /* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
 void job_plan_draw(struct job_plan *, enum mishap_kind only);
 enum mishap_kind mishap_find(const char *name); /* MISHAP_KINDS: there is none */
+bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);
@@ -68,7 +73,7 @@ struct cluster_task {
 
 struct cluster {
     const struct job_plan *plan;
-    const char *folder; /* of the checkpoints */
+    const char *folder; /* of the checkpoints: below /disk */
     bool is_calm;       /* nothing of the plan befalls it */
     struct cluster_task tasks[TASKS_MOST];
     int count;

@@ -148,6 +148,7 @@ struct inode *files_find(const char *path, struct inode **ret_folder, const char
 struct inode *inode_make(struct inode *folder, const char *name, bool is_folder)
 {
     struct inode *ret = inode_new(is_folder);
+    ret->is_on_disk = folder->is_on_disk;
     files_set(folder, name, ret);
     return ret;
 }
@@ -184,6 +185,7 @@ void inode_sync(struct inode *inode)
         keep_names(inode);
         return;
     }
+    if (inode->is_lost) return;
     inode->sure = realloc(inode->sure, inode->count + 1);
     memcpy(inode->sure, inode->bytes ? inode->bytes : "", inode->count);
     inode->sure_count = inode->count;
@@ -249,6 +251,8 @@ void files_start(void)
     root = inode_new(true);
     inode_make(root, "job", true);
     inode_make(root, "tmp", true);
+    inode_make(root, "disk", true);
+    entries_find(&root->entries, "disk")->is_on_disk = true;
     inode_sync(root);
 }
 
@@ -262,6 +266,27 @@ void files_put(const char *path, const char *text)
     memcpy(inode->bytes, text, strlen(text));
     inode_sync(inode);
     inode_sync(folder);
+}
+
+static void remove_all(struct inode *folder, const char *name)
+{
+    const struct inode *inode = entries_find(&folder->entries, name);
+    while (inode->entries.count > 0) {
+        char inner[FILE_NAME_BYTES];
+        snprintf(inner, sizeof inner, "%s", inode->entries.at[0].name);
+        remove_all((struct inode *)inode, inner);
+    }
+    files_set(folder, name, NULL);
+}
+
+void files_remove(const char *path)
+{
+    struct inode *folder;
+    const char *name;
+    char last[FILE_NAME_BYTES];
+    if (!files_find(path, &folder, &name)) return;
+    snprintf(last, sizeof last, "%s", name);
+    remove_all(folder, last);
 }
 
 const char *files_text(const char *path, size_t *ret_count)

@@ -28,6 +28,8 @@ struct entries {
 struct inode {
     int number, links;
     bool is_folder, is_changed;
+    bool is_on_disk; /* below /disk: see faults.h */
+    bool is_lost;    /* what a sync did not write: no later one does */
     uint64_t changed_ns;
     char *bytes, *sure;
     size_t count, room, sure_count;
@@ -38,6 +40,8 @@ struct inode {
 void files_start(void);
 /* Without a process: what a test puts there, for sure. */
 void files_put(const char *path, const char *text);
+/* All that is in a folder, and it. */
+void files_remove(const char *path);
 const char *files_text(const char *path, size_t *ret_count); /* NULL: no such file */
 /* NULL: no such path. ret_folder and ret_name, where they are not NULL: where the last name of it
  * is, or would be. */

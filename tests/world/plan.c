@@ -14,12 +14,37 @@ static void draw_mishap(const struct job_plan *plan, const struct mishap *before
 {
     static const uint64_t within_ms[] = {60, 300, 1000, 3000};
     const int tasks = plan->ps + plan->workers;
-    ret->kind = (enum mishap_kind)draw_below(MISHAP_KINDS);
+    ret->kind = (enum mishap_kind)draw_below(MISHAP_DISK);
     ret->task = (int)draw_below((uint64_t)tasks);
     ret->other = (ret->task + 1 + (int)draw_below((uint64_t)tasks - 1)) % tasks;
     ret->at_ns = draw_ns(within_ms[draw_below(4)]) + 40 * MS_NS;
     if (before && draw_below(2) == 0) ret->at_ns += before->at_ns + before->lasts_ns;
     ret->lasts_ns = draw_ns(draw_below(3) == 0 ? 8000 : 400);
+}
+
+/* It may last until long after the last step. */
+static void draw_disk(struct mishap *ret, const struct job_plan *plan)
+{
+    static const uint64_t lasts_ms[] = {400, 8000, 8000, 45000};
+    draw_mishap(plan, NULL, ret);
+    ret->kind = MISHAP_DISK + (enum mishap_kind)draw_below(DISK_FAULTS);
+    ret->lasts_ns = draw_ns(lasts_ms[draw_below(4)]);
+}
+
+/* The numbers are not those of the rest: one more kind leaves the others of a seed as they are. */
+static void draw_disks(struct job_plan *plan, enum mishap_kind only)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x6469736b);
+    if (plan->mishap_count < MISHAPS_MOST && draw_below(3) == 0)
+        draw_disk(&plan->mishaps[plan->mishap_count++], plan);
+    for (int i = 0; i < plan->mishap_count; i++) {
+        struct mishap *mishap = &plan->mishaps[i];
+        if (only >= MISHAP_DISK && only != MISHAP_KINDS) draw_disk(mishap, plan);
+        mishap->is_everywhere = draw_below(2) == 0;
+        mishap->share = draw_below(2) == 0 ? 1024 : 16 << draw_below(5);
+    }
+    machine.random = kept;
 }
 
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
@@ -41,10 +66,18 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
         .mishap_count = (int)draw_below(MISHAPS_MOST),
     };
     plan->evaluates |= plan->has_evaluator;
-    for (int i = 0; i < plan->mishap_count; i++) {
+    for (int i = 0; i < plan->mishap_count; i++)
         draw_mishap(plan, i ? &plan->mishaps[i - 1] : NULL, &plan->mishaps[i]);
-        if (only != MISHAP_KINDS) plan->mishaps[i].kind = only;
-    }
+    draw_disks(plan, only);
+    for (int i = 0; i < plan->mishap_count && only != MISHAP_KINDS; i++)
+        plan->mishaps[i].kind = only;
+}
+
+bool job_plan_has_disks(const struct job_plan *plan)
+{
+    for (int i = 0; i < plan->mishap_count; i++)
+        if (plan->mishaps[i].kind >= MISHAP_DISK) return true;
+    return false;
 }
 
 bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
@@ -54,8 +87,9 @@ bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
     return false;
 }
 
-static const char *const mishap_names[] = {"kill",  "stand", "reset", "cut",
-                                           "alone", "dark",  "slow",  "ask"};
+static const char *const mishap_names[] = {"kill",     "stand",  "reset", "cut",      "alone",
+                                           "dark",     "slow",   "ask",   "full",     "broken",
+                                           "readonly", "denied", "hangs", "unsynced", "emptied"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -75,7 +109,10 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             plan->save_steps, plan->chief_timeout_s, plan->parts);
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
-        fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s\n", (double)m->at_ns / 1e9,
+        fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s", (double)m->at_ns / 1e9,
                 mishap_names[m->kind], m->task, m->other, (double)m->lasts_ns / 1e9);
+        if (m->kind >= MISHAP_DISK)
+            fprintf(to, ", %s, %d of 1024", m->is_everywhere ? "for all" : "for it", m->share);
+        fputc('\n', to);
     }
 }

@@ -61,7 +61,7 @@ void job_put(const struct job_plan *plan, const char *folder)
         digits_text(plan, what, sizeof what);
     snprintf(text, sizeof text,
              "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', 'last_step': %d, "
-             "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
+             "'log_every_steps': 10, 'checkpoint_dir': '/disk/%s', 'save_checkpoint_steps': %d, "
              "'evaluate_every_steps': %d, 'replication': '%s'}}",
              what, plan->is_sync ? "sync" : "async", plan->last_step, folder, plan->save_steps,
              plan->evaluates ? 13 : 0, plan->is_in_graph ? "in_graph" : "between_graph");

@@ -1,0 +1,63 @@
+/* faults.c - see faults.h. */
+#include "tests/world/faults.h"
+
+#include "tests/world/files.h"
+#include "tests/world/machine.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ALL_HOSTS = HOSTS_MAX };
+
+static struct trouble {
+    uint64_t until_ns;
+    int share;
+} troubles[HOSTS_MAX + 1][DISK_FAULTS];
+
+void disk_fail(enum disk_fault fault, int host, int share, uint64_t until_ns)
+{
+    struct trouble *trouble = &troubles[host < 0 ? ALL_HOSTS : host][fault];
+    *trouble = (struct trouble){until_ns, share};
+}
+
+void disks_heal(void)
+{
+    memset(troubles, 0, sizeof troubles);
+}
+
+static bool has(enum disk_fault fault)
+{
+    const int places[] = {ALL_HOSTS, process_now()->host};
+    for (int i = 0; i < 2; i++) {
+        const struct trouble *trouble = &troubles[places[i]][fault];
+        if (machine.now_ns < trouble->until_ns && draw_chance(trouble->share)) return true;
+    }
+    return false;
+}
+
+/* Others have their turn meanwhile; who is killed waits no longer. */
+static void hang(void)
+{
+    const uint64_t a = troubles[ALL_HOSTS][DISK_HANGS].until_ns,
+                   b = troubles[process_now()->host][DISK_HANGS].until_ns;
+    if (has(DISK_HANGS)) fiber_wait(NULL, a > b ? a : b);
+}
+
+int disk_fault(enum disk_use use)
+{
+    const bool changes = use == USE_NAME || use == USE_CREATE || use == USE_WRITE;
+    hang();
+    if (has(DISK_BROKEN)) return EIO;
+    if (changes && has(DISK_READ_ONLY)) return EROFS;
+    if ((use == USE_OPEN || use == USE_NAME || use == USE_CREATE) && has(DISK_DENIED))
+        return EACCES;
+    if (use == USE_CREATE && has(DISK_FULL)) return ENOSPC;
+    if (use == USE_SYNC && has(DISK_UNSYNCED)) return EIO;
+    return 0;
+}
+
+uint64_t disk_room(uint64_t count)
+{
+    if (!has(DISK_FULL)) return count;
+    return count > 1 ? draw_below(count) : 0;
+}

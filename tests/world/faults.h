@@ -1,0 +1,33 @@
+/* faults.h - disks that fail, for one host or for all: see files.h.
+ *
+ * What fails is /disk, which is shared: where it is a server, one host may not reach it; where it
+ * is a disk, all see the same. Some disks fail always, some now and then.
+ */
+#ifndef TESTS_WORLD_FAULTS_H
+#define TESTS_WORLD_FAULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum disk_fault {
+    DISK_FULL,      /* ENOSPC, after a part of what was written */
+    DISK_BROKEN,    /* EIO, whatever is asked */
+    DISK_READ_ONLY, /* EROFS */
+    DISK_DENIED,    /* EACCES, where something is opened or a name changes */
+    DISK_HANGS,     /* no answer until it is over */
+    DISK_UNSYNCED,  /* fsync() says EIO once, and what was not written then never will be */
+    DISK_EMPTIED,   /* somebody removes the folder, once */
+    DISK_FAULTS
+};
+
+enum disk_use { USE_LOOK, USE_OPEN, USE_READ, USE_NAME, USE_CREATE, USE_WRITE, USE_SYNC };
+
+/* host -1: all of them. share: of 1024 calls so many fail. */
+void disk_fail(enum disk_fault, int host, int share, uint64_t until_ns);
+void disks_heal(void);
+/* For the one that runs, which may wait: 0, or the errno of its call. */
+int disk_fault(enum disk_use);
+/* Of so many bytes that are written those that a full disk takes; 0: errno. */
+uint64_t disk_room(uint64_t count);
+
+#endif

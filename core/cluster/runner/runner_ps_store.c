@@ -156,11 +156,12 @@ enum { STORAGE_PAUSE_MS = 1000 };
 static bool waits_for_storage(const struct runner_ps *p, err e, const char *prefix,
                               uint64_t since_ms)
 {
-    const uint64_t limit_ms = p->task.options.limits.restart_ms;
-    if (e != ERR_IO || !path_is_url(prefix) || clock_ms() - since_ms >= limit_ms) return false;
-    log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
-             (unsigned long long)(clock_ms() - since_ms) / 1000,
-             (unsigned long long)limit_ms / 1000);
+    const uint64_t waited_ms = clock_ms() - since_ms,
+                   limit_ms = storage_wait_ms(prefix, &p->task.options.limits);
+    if (e != ERR_IO || waited_ms >= limit_ms) return false;
+    if (log_again(waited_ms / STORAGE_PAUSE_MS + 1))
+        log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
+                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
     nanosleep(&(struct timespec){STORAGE_PAUSE_MS / 1000, STORAGE_PAUSE_MS % 1000 * 1000000L},
               NULL);
     return true;
@@ -236,16 +237,21 @@ static const char *tables_text(const struct setup *setup, struct arena *arena)
 }
 
 /* What is behind a URL every ps must reach, and is not asked for: it may be away just now. */
-static bool is_folder_seen(const char *directory, uint64_t token)
+static err find_folder(const char *directory, uint64_t token, bool *ret_is_seen)
 {
-    if (!directory) return false;
-    return path_is_url(directory) || checkpoints_token_is_seen(directory, token);
+    *ret_is_seen = directory && path_is_url(directory);
+    return !directory || *ret_is_seen ? OK : checkpoints_token_find(directory, token, ret_is_seen);
 }
 
+/* What it has to read lies there. */
 static void look_for_folder(struct runner_ps *p)
 {
     const struct setup *setup = &p->share->setup;
-    p->sees_folder = is_folder_seen(setup->directory, setup->token);
+    const uint64_t since_ms = clock_ms();
+    err e = find_folder(setup->directory, setup->token, &p->sees_folder);
+    while (setup->restore && waits_for_storage(p, e, setup->directory, since_ms)) /* in time */
+        e = find_folder(setup->directory, setup->token, &p->sees_folder);
+    if (e) p->sees_folder = false;
 }
 
 /* Beside the loop: where the folder is, and how long its server takes, is the chief's word. */
@@ -263,8 +269,7 @@ static void begin_look(struct runner_ps *p);
 static err look_beside(void *context)
 {
     struct folder_look *look = context;
-    look->is_seen = is_folder_seen(look->directory, look->token);
-    return OK;
+    return find_folder(look->directory, look->token, &look->is_seen);
 }
 
 static void end_look(void *context, err result)

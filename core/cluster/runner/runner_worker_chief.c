@@ -440,22 +440,25 @@ static err count_rows(struct runner_worker *w)
     return OK;
 }
 
-/* A server that does not answer says nothing of a checkpoint; a disk that fails has damaged it. */
-static bool is_away(err e, const char *prefix)
+/* A server that does not answer says nothing of a checkpoint, and neither does a disk at first; one
+ * that fails for long has damaged it. */
+static bool is_away(const struct runner_worker *w, err e, const char *prefix)
 {
-    return e == ERR_IO && path_is_url(prefix);
+    const uint64_t waited_ms = clock_ms() - w->origin.since_ms;
+    return e == ERR_IO &&
+           (path_is_url(prefix) || waited_ms < storage_wait_ms(prefix, &w->options.task.limits));
 }
 
 /* Damage is what an older one may be free of; what does not fit the spec does not fit it there.
  * ERR_IO: it cannot be looked at now. */
-static err find_damage(const char *prefix, bool *ret_is_whole)
+static err find_damage(const struct runner_worker *w, const char *prefix, bool *ret_is_whole)
 {
     struct bundle *bundle = NULL;
     err e = bundle_open(prefix, &bundle);
     if (!e) e = bundle_verify(bundle);
     bundle_close(bundle);
     *ret_is_whole = e == OK;
-    return is_away(e, prefix) ? e : OK;
+    return is_away(w, e, prefix) ? e : OK;
 }
 
 /* Others are told of it in ACTION_TEXT_MAX bytes: the prefix, with which most reasons begin, stands
@@ -482,7 +485,7 @@ static err pass_over(struct runner_worker *w, const char *why, const char **pref
 {
     struct origin *o = &w->origin;
     bool is_whole = false;
-    if (*prefix) TRY(find_damage(*prefix, &is_whole));
+    if (*prefix) TRY(find_damage(w, *prefix, &is_whole));
     const char *previous = is_whole ? NULL : checkpoints_newest(w->checkpoints, o->bad + 1);
     const bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
     err e = bad_checkpoint(*prefix ? *prefix : "the checkpoint", why,
@@ -505,7 +508,7 @@ static err choose_checkpoint(struct runner_worker *w, char why[ERROR_TEXT_MAX])
         why[0] = '\0';
         if (!prefix) return OK;
         err e = open_checkpoint(w, prefix);
-        if ((e != ERR_INPUT && e != ERR_IO) || is_away(e, prefix)) return e;
+        if ((e != ERR_INPUT && e != ERR_IO) || is_away(w, e, prefix)) return e;
         snprintf(why, ERROR_TEXT_MAX, "%s", error_text());
     }
 }
@@ -589,6 +592,7 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
     int bad = a->why_again[0] ? o->bad : 0;
     runner_worker_origin_close(w);
     o->bad = bad;
+    o->since_ms = clock_ms();
     o->plan.arrays = 1;
     snprintf(o->why_bad, sizeof o->why_bad, "%s", a->why_again);
     if (w->checkpoints) TRY(runner_worker_ask_storage(w, look_into_folder));

@@ -46,6 +46,7 @@ struct origin {
     struct bundle *bundle;        /* restore, or the warm start's; NULL: none */
     int bad;                      /* checkpoints, from the newest, that could not be restored */
     char why_bad[ERROR_TEXT_MAX]; /* of the next of them; or "" */
+    uint64_t since_ms;            /* it is chosen */
     /* of the ps that is filled by INIT */
     int filling; /* NOBODY's: -1 */
     float *arrays[1 + SLOTS_MAX];
@@ -71,7 +72,7 @@ struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */
     uint64_t opening_since_ms;
-    _Atomic bool gives_up;                                         /* likewise */
+    _Atomic bool gives_up;                                         /* opening */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
     uint64_t step;
     int shards;

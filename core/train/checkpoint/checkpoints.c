@@ -311,11 +311,19 @@ static err read_token(const char *directory, char ret[TOKEN_BYTES])
     return !e && got < TOKEN_BYTES ? fail(ERR_INPUT, "%s: cut off", path) : e;
 }
 
-bool checkpoints_token_is_seen(const char *directory, uint64_t token)
+err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_seen)
 {
     char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
     token_text(token, wanted);
-    return !read_token(directory, found) && memcmp(found, wanted, TOKEN_BYTES) == 0;
+    const err e = read_token(directory, found);
+    *ret_is_seen = !e && memcmp(found, wanted, TOKEN_BYTES) == 0;
+    return e == ERR_INPUT ? OK : e;
+}
+
+bool checkpoints_token_is_seen(const char *directory, uint64_t token)
+{
+    bool is_seen;
+    return !checkpoints_token_find(directory, token, &is_seen) && is_seen;
 }
 
 /* ---- who publishes ---- */

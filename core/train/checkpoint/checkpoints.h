@@ -86,6 +86,8 @@ void checkpoints_sweep(struct checkpoints *, double now_s);
 err checkpoints_own(struct checkpoints *, uint64_t token, double now_s);
 void checkpoints_token_remove(struct checkpoints *, uint64_t token);
 bool checkpoints_token_is_seen(const char *directory, uint64_t token);
+/* ERR_IO: a disk or a server did not say. */
+err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_seen);
 
 /* Of any run's folder, without taking part in it: the newest checkpoint that the state file names
  * (relative paths joined to the folder), or of a given path: a folder, a prefix, or an .index file.

@@ -90,7 +90,7 @@ void link_end_of_other_version(struct link *link, err why)
     snprintf(text, sizeof text, "%s", error_text());
     const struct message refused = {
         .type = MESSAGE_REFUSED,
-        .code = LINK_CODE_OF_OTHER_VERSION,
+        .refused.exit_code = LINK_CODE_OF_OTHER_VERSION,
         .body = text,
         .body_bytes = (uint32_t)strlen(text),
     };
@@ -248,13 +248,14 @@ err link_check_windows(const struct link *link, const struct message *message)
     if (!link->is_active || link->has_windows || !link->has_expectation)
         return fail(ERR_PROTOCOL, "shared windows that nobody expected");
     const struct link_windows *expected = &link->windows;
-    if (message->offset != expected->values.bytes || message->length != expected->gradients.bytes ||
-        message->version != expected->rows.bytes)
+    const struct message_windows *shared = &message->windows;
+    if (shared->values != expected->values.bytes ||
+        shared->gradients != expected->gradients.bytes || shared->rows != expected->rows.bytes)
         return fail(ERR_PROTOCOL,
                     "shared windows of %llu, %llu and %llu bytes, expected %zu of values, %zu of "
                     "gradients and %zu of rows",
-                    (unsigned long long)message->offset, (unsigned long long)message->length,
-                    (unsigned long long)message->version, expected->values.bytes,
+                    (unsigned long long)shared->values, (unsigned long long)shared->gradients,
+                    (unsigned long long)shared->rows, expected->values.bytes,
                     expected->gradients.bytes, expected->rows.bytes);
     return OK;
 }
@@ -262,9 +263,9 @@ err link_check_windows(const struct link *link, const struct message *message)
 void link_pack_windows(const struct link *link, unsigned char *ret_header)
 {
     wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
-                                .offset = link->windows.values.bytes,
-                                .length = link->windows.gradients.bytes,
-                                .version = link->windows.rows.bytes},
+                                .windows = {.values = link->windows.values.bytes,
+                                            .gradients = link->windows.gradients.bytes,
+                                            .rows = link->windows.rows.bytes}},
               ret_header);
 }
 

@@ -25,10 +25,8 @@ enum {
 
 /* messages.def lists them. */
 enum message_type {
-    MESSAGE_NO_TYPE,
-#define MESSAGE(kind, ...) MESSAGE_##kind,
+#define MESSAGE(KIND, ...) MESSAGE_##KIND,
 #include "net/messages.def"
-#undef MESSAGE
     MESSAGE_TYPES
 };
 
@@ -106,9 +104,9 @@ enum rows_code {
 };
 
 enum trace_code {
-    TRACE_PLAN,    /* chief to ps/0, ps/0 to workers; sequence: how many steps */
-    TRACE_MARK,    /* worker to ps: its first step begins; sequence: its clock */
-    TRACE_PUSHING, /* worker to ps: a push of `version` bytes comes next; sequence: its clock */
+    TRACE_PLAN,    /* chief to ps/0, ps/0 to workers */
+    TRACE_MARK,    /* worker to ps: its first step begins */
+    TRACE_PUSHING, /* worker to ps: a push comes next */
     TRACE_CLOCK,   /* ps to worker, answer to both; body: three times */
     TRACE_END,     /* worker to ps: its last step is over */
     TRACE_COLLECT, /* chief to ps: whoever has not ended is not waited for */
@@ -117,32 +115,55 @@ enum trace_code {
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };
 
+/* A struct of the fields of each kind: struct message_push {gradients, push, step, updates}. */
+#define FIELD(type, name, range, meaning) type name;
+#define SKIP(type)                                                                                 \
+    type:                                                                                          \
+    8 * sizeof(type);
+#define MESSAGE(KIND, kind, senders, load, ...)                                                    \
+    struct message_##kind {                                                                        \
+        __VA_ARGS__                                                                                \
+    };
+#include "net/messages.def"
+#undef FIELD
+#undef SKIP
+
 struct message {
     uint32_t type;       /* enum message_type */
-    uint32_t code;       /* see messages.def; VERDICT, REFUSED, STOP, SAVED: an exit code */
     uint32_t task;       /* index of the sender in its job */
     uint32_t job;        /* enum job of the sender */
     uint64_t generation; /* names one life of the values: drawn by the chief whenever it initialises
                             or restores them. What belongs to another one is void */
-    uint64_t sequence; /* PUSH: number in the worker's stream of pushes, from 1. (worker, sequence)
-                          is applied at most once in a generation, in order */
-    uint64_t step; /* global step (of the values; of the values that the gradient is meant for) */
-    uint64_t version;        /* updates of the ps' block so far, in this generation */
-    uint64_t offset, length; /* bytes of the window; length 0: none. SHARD: offset in its file */
+    uint64_t offset, length; /* of its stretch: bytes of the window; length 0: none */
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
+    union {           /* by type */
+#define MESSAGE(KIND, kind, ...) struct message_##kind kind;
+#include "net/messages.def"
+        struct message_places { /* of net/message.c: the same bytes, of any kind */
+            uint32_t narrow;
+            uint64_t wide[4];
+        } places;
+    };
 };
 
-/* ranges.def lists them. */
+/* messages.def lists them. */
 enum message_range {
-#define RANGE(name, most, what) RANGE_##name,
-#include "net/ranges.def"
-#undef RANGE
+#define RANGE(name, most) RANGE_##name,
+#include "net/messages.def"
     MESSAGE_RANGES
 };
-enum message_field { FIELD_CODE, FIELD_SEQUENCE, FIELD_STEP, FIELD_VERSION, MESSAGE_FIELDS };
-enum message_range message_range_of(uint32_t type, enum message_field);
-uint64_t message_number(const struct message *, enum message_field);
+
+/* The fields of a kind by their places in the header, for whatever goes through all of them. */
+enum { MESSAGE_PLACES = 5 };
+struct message_field {
+    const char *name; /* NULL: of this kind no field has the place */
+    enum message_range range;
+};
+const struct message_field *message_field(uint32_t type, int place);
+uint64_t message_number(const struct message *, int place); /* 0 where it has no field */
+void message_set_number(struct message *, int place,
+                        uint64_t); /* likewise not; 32 bits of the first */
 
 /* The ends of all ranges, as a receiver knows them now. */
 struct message_ends {
@@ -168,5 +189,9 @@ const char *message_fault(const struct message *, unsigned sender);
 enum { MESSAGE_BREACH_MAX = 128 };
 bool message_is_within(const struct message *, const struct message_ends *,
                        char ret_text[MESSAGE_BREACH_MAX]);
+
+/* "PUSH gradients 1, push 7, step 6, updates 6", for a trace */
+enum { MESSAGE_TEXT_MAX = 256 };
+const char *message_show(const struct message *, char text[MESSAGE_TEXT_MAX]);
 
 #endif

@@ -2,19 +2,16 @@
  *
  * MESSAGE_HEADER_BYTES little-endian bytes, the same over sockets and in rings:
  *
- *      0 magic   4 type     8 code    12 task   16 job   20 body_bytes
- *     24 generation  32 sequence  40 step  48 version  56 offset  64 length
- *     72 PROTOCOL_VERSION  76 zero
+ *      0 magic  4 type  8 1st field  12 task  16 job  20 body_bytes  24 generation
+ *     32 2nd field  40 3rd  48 4th  56 5th, or offset  64 length  72 PROTOCOL_VERSION  76 zero
+ *
+ * Fields are those of net/messages.def, by kind.
  */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 
 #include "core/base/error.h"
 #include "net/message.h"
-
-/* A type of the transports' own: the passive side shares windows, `offset` bytes of values and
- * `length` bytes of gradients and `version` bytes of rows. Never delivered. */
-enum { MESSAGE_WINDOWS = 0 };
 
 void wire_pack(const struct message *, unsigned char *ret_header);
 

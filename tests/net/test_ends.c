@@ -13,7 +13,7 @@ static void send_numbers(struct end *end, struct link *link, int count)
 {
     for (int i = 0; i < count; i++) {
         const struct message message = {.type = MESSAGE_HELLO,
-                                        .sequence = (uint64_t)i,
+                                        .generation = (uint64_t)i,
                                         .body_bytes = i % 2 ? sizeof i : 0,
                                         .body = &i};
         assert_int_equal(pair_send(end, link, &message), OK);
@@ -42,12 +42,12 @@ static void a_last_word_arrives_although_the_other_side_is_talking(void **state)
     const struct message push = {.type = MESSAGE_PUSH, .length = 1 << 20};
     assert_int_equal(pair_send(&pair->client, pair->client.link, &push), OK);
     const struct message verdict = {
-        .type = MESSAGE_VERDICT, .code = 3, .body = "done", .body_bytes = 4};
+        .type = MESSAGE_VERDICT, .verdict.exit_code = 3, .body = "done", .body_bytes = 4};
     assert_int_equal(pair_send(&pair->server, pair->server.link, &verdict), OK);
     link_close(pair->server.link);
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.messages, 1);
-    assert_int_equal(pair->client.last.code, 3);
+    assert_int_equal(pair->client.last.verdict.exit_code, 3);
     assert_int_equal(pair->client.why, ERR_PEER);
 }
 
@@ -187,7 +187,7 @@ static void what_waits_for_a_slow_reader_arrives_in_the_end(void **state)
     for (int i = 0; i < 50 && pair->client_loop != pair->server_loop; i++)
         loop_poll(pair->client_loop, 0);
     pair_until(pair, &pair->server.messages, LINK_QUEUE_MAX);
-    assert_int_equal(pair->server.last.sequence, LINK_QUEUE_MAX - 1);
+    assert_int_equal(pair->server.last.generation, LINK_QUEUE_MAX - 1);
     assert_true(link_is_idle(pair->client.link));
 }
 

@@ -46,10 +46,8 @@ static struct hostile serve_hostile(struct pair *pair)
 static void pass_windows(struct hostile *hostile, uint64_t rows_bytes, const int *fds, int fd_count)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
-    wire_pack(
-        &(struct message){
-            .type = MESSAGE_WINDOWS, .offset = 100, .length = 100, .version = rows_bytes},
-        header);
+    wire_pack(&(struct message){.type = MESSAGE_WINDOWS, .windows = {100, 100, rows_bytes}},
+              header);
     struct ring_slot *slot = &hostile->control->ring[1].slots[0];
     memcpy((void *)slot->words, header, sizeof header);
     slot->turn = 1;

@@ -108,7 +108,7 @@ static void a_ring_cannot_announce_a_body_beyond_the_limit(void **state)
 
 static void a_ring_cannot_carry_windows_to_the_listening_side(void **state)
 {
-    put_and_expect(*state, &(struct message){.type = MESSAGE_WINDOWS, .offset = 4096},
+    put_and_expect(*state, &(struct message){.type = MESSAGE_WINDOWS, .windows.values = 4096},
                    "nobody expected");
 }
 

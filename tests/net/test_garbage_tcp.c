@@ -129,7 +129,7 @@ static void a_message_with_a_body_and_a_stretch_is_refused(void **state)
 
 static void only_the_listening_side_shares_windows(void **state)
 {
-    send_header(*state, &(struct message){.type = MESSAGE_WINDOWS, .offset = 1 << 20},
+    send_header(*state, &(struct message){.type = MESSAGE_WINDOWS, .windows.values = 1 << 20},
                 "nobody expected");
 }
 

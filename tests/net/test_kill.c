@@ -22,7 +22,7 @@ static const struct transport *transport;
 static void send_mixed(struct end *end, struct link *link, uint64_t number)
 {
     static char body[9000];
-    struct message message = {.type = MESSAGE_PUSH, .sequence = number, .body = body};
+    struct message message = {.type = MESSAGE_PUSH, .push.push = number, .body = body};
     if (number % 2)
         message.body_bytes = (uint32_t)(number * 97 % sizeof body);
     else if (end->shared)
@@ -60,13 +60,14 @@ static void share_with_peer(struct end *end, struct link *link)
     assert_int_equal(link_share(link, &end->pair->windows), OK);
 }
 
+/* A PUSH or a JOIN. */
 static void answer(struct end *end, struct link *link, const struct message *message)
 {
-    struct message reply = {
-        .type = MESSAGE_VALUES, .sequence = message->sequence, .body = "answer"};
-    if (message->sequence % 3 == 0)
+    const uint64_t push = message->type == MESSAGE_PUSH ? message->push.push : message->join.push;
+    struct message reply = {.type = MESSAGE_VALUES, .values.push = push, .body = "answer"};
+    if (push % 3 == 0)
         reply.length = WINDOW_BYTES;
-    else if (message->sequence % 3 == 1)
+    else if (push % 3 == 1)
         reply.body_bytes = 6;
     (void)!link_send(link, &reply); /* a dead peer's queue may be full */
 }
@@ -109,7 +110,7 @@ static void a_peer_that_is_killed_at_any_moment_harms_nobody(void **state)
     /* And the listener still works. */
     pair.server.on_open = NULL;
     pair_connect(&pair);
-    const struct message message = {.type = MESSAGE_JOIN, .sequence = 1};
+    const struct message message = {.type = MESSAGE_JOIN, .join.push = 1};
     assert_int_equal(link_send(pair.client.link, &message), OK);
     pair_until(&pair, &pair.client.messages, 1);
     pair_stop(&pair);
@@ -142,7 +143,7 @@ static void a_listener_that_is_killed_is_noticed_at_once(void **state)
     assert_int_equal(
         transport->connect(pair.client_loop, pair.address, &end_events, &pair.client, &link), OK);
     poll_client_until(&pair, &pair.client.opened);
-    const struct message message = {.type = MESSAGE_JOIN, .sequence = 1};
+    const struct message message = {.type = MESSAGE_JOIN, .join.push = 1};
     assert_int_equal(link_send(link, &message), OK);
     poll_client_until(&pair, &pair.client.messages);
     assert_int_equal(kill(peer, SIGKILL), 0);

@@ -20,8 +20,10 @@ struct busy {
 
 static void send_piece(struct end *end, uint32_t type, int piece)
 {
-    const struct message m = {
-        .type = type, .offset = (uint64_t)piece * PIECE, .length = PIECE, .step = (uint64_t)piece};
+    const struct message m = {.type = type,
+                              .offset = (uint64_t)piece * PIECE,
+                              .length = PIECE,
+                              .generation = (uint64_t)piece};
     assert_int_equal(link_send(end->link, &m), OK);
 }
 
@@ -42,8 +44,8 @@ static void work(struct end *end, struct link *link, const struct message *m)
     const unsigned char *values = end->windows.values.base;
     if (m->type == MESSAGE_AHEAD) {
         busy->parts++;
-        assert_int_equal(values[m->offset], m->step + 1);
-        assert_int_equal(values[m->offset + m->length - 1], m->step + 1);
+        assert_int_equal(values[m->offset], m->generation + 1);
+        assert_int_equal(values[m->offset + m->length - 1], m->generation + 1);
         return;
     }
     assert_false(busy->is_inside); /* a message is delivered amid another one */
@@ -196,8 +198,8 @@ static void work_while_another_moves(struct end *end, struct link *link, const s
     const unsigned char *values = end->windows.values.base;
     if (m->type == MESSAGE_AHEAD) {
         busy->parts++;
-        assert_int_equal(values[m->offset], m->step + 1);
-        assert_int_equal(values[m->offset + m->length - 1], m->step + 1);
+        assert_int_equal(values[m->offset], m->generation + 1);
+        assert_int_equal(values[m->offset + m->length - 1], m->generation + 1);
         return;
     }
     assert_false(busy->is_inside);
@@ -231,7 +233,7 @@ static void count_in_order(struct end *end, struct link *link, const struct mess
         lend_until(end, &busy->parts, MANY);
         return;
     }
-    assert_int_equal(m->step, busy->parts);
+    assert_int_equal(m->generation, busy->parts);
     busy->parts++;
 }
 
@@ -245,7 +247,7 @@ static void what_cannot_be_kept_waits(void **state)
     pair->client.on_message = count_in_order;
     assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
     for (uint64_t i = 0; i < MANY; i++) {
-        const struct message m = {.type = MESSAGE_AHEAD, .offset = i, .length = 1, .step = i};
+        const struct message m = {.type = MESSAGE_AHEAD, .offset = i, .length = 1, .generation = i};
         assert_int_equal(link_send(pair->server.link, &m), OK);
     }
     pair_until(pair, &pair->client.messages, MANY + 1);

@@ -231,7 +231,7 @@ static void *put_headers(void *context)
     struct ring_putter putter = {.ring = context};
     unsigned char header[MESSAGE_HEADER_BYTES];
     for (uint64_t i = 0; i < RING_HEADERS;) {
-        wire_pack(&(struct message){.type = MESSAGE_PUSH, .sequence = i, .step = ~i}, header);
+        wire_pack(&(struct message){.type = MESSAGE_PUSH, .push = {.push = i, .step = ~i}}, header);
         bool is_put;
         if (ring_put(&putter, header, &is_put)) return "an error";
         if (is_put)
@@ -257,8 +257,8 @@ static void headers_cross_a_ring_between_threads(void **state)
         }
         struct message message;
         assert_int_equal(wire_unpack(header, &message), OK);
-        assert_int_equal(message.sequence, i);
-        assert_int_equal(message.step, ~i);
+        assert_int_equal(message.push.push, i);
+        assert_int_equal(message.push.step, ~i);
         i++;
     }
     void *result;
@@ -417,7 +417,7 @@ enum { WAKES = 300 };
 
 static void echo(struct end *end, struct link *link, const struct message *message)
 {
-    const struct message reply = {.type = MESSAGE_VALUES, .sequence = message->sequence};
+    const struct message reply = {.type = MESSAGE_VALUES, .values.push = message->join.number};
     assert_int_equal(link_send(link, &reply), OK);
 }
 
@@ -441,7 +441,7 @@ static void wake_each_other(const struct transport *transport)
     assert_int_equal(pthread_create(&thread, NULL, serve, &pair), 0);
     for (int i = 1; i <= WAKES; i++) {
         const uint64_t start_ms = clock_ms();
-        const struct message message = {.type = MESSAGE_JOIN, .sequence = (uint64_t)i};
+        const struct message message = {.type = MESSAGE_JOIN, .join.number = (uint64_t)i};
         assert_int_equal(link_send(pair.client.link, &message), OK);
         while (pair.client.messages < i) loop_poll(pair.client_loop, 2 * WOKEN_MS_MAX);
         assert_true(clock_ms() - start_ms < WOKEN_MS_MAX); /* woken, not timed out */

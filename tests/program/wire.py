@@ -1,6 +1,6 @@
 """What tasks say to each other, as bytes, for tests that speak by hand.
 
-Kinds are those of net/messages.def, codes, limits and the version those of net/message.h, the places
+Kinds and their fields are those of net/messages.def, codes, limits and the version those of net/message.h, the places
 of the header's fields those of net/wire.c: they are read from there, so that no test can go on speaking what the program
 spoke once.
 """
@@ -14,8 +14,13 @@ from program import ROOT
 ENUM = re.compile(r"\benum(?:\s+(\w+))?\s*\{([^}]*)\}")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 MEMBER = re.compile(r"(\w+)(?:\s*=\s*(\w+)(?:\s*<<\s*(\w+))?)?")
-PUT = re.compile(r"put(32|64)\(ret_header(?: \+ (\d+))?, (?:message->)?(\w+)\)")
+PUT = re.compile(r"put(32|64)\(ret_header(?: \+ (\d+))?, (?:\(uint32_t\))?(?:message->)?(message_number\(message, \d\)|\w+)\);")
+PLACE = "message_number(message, {})"  # of a field that differs from kind to kind
+PLACES = 5  # the last one is `offset` where a kind has none there
 ZERO = "0"  # what net/wire.c calls the last field
+KIND = re.compile(r"^MESSAGE\((\w+), \w+, [^,]*, \w+,(.*?)\)\n\n", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"FIELD\(\w+, (\w+), (\w+),|SKIP\(")
+RANGE = re.compile(r"^RANGE\((\w+), (.*)\)$", re.MULTILINE)
 
 
 def read_source(path):
@@ -50,12 +55,19 @@ HEADER_BYTES = ENUMS[""]["MESSAGE_HEADER_BYTES"]
 BODY_MAX = ENUMS[""]["MESSAGE_BODY_MAX"]
 CODES = {name: number for kind, members in ENUMS.items() if kind != "message_type"
          for name, number in members.items()}  # "PS_SERVING", "VALUES_FINAL", ...
-KINDS = {name: number for number, name in
-         enumerate(re.findall(r"^MESSAGE\((\w+)", read_source("net/messages.def"), re.MULTILINE), 1)}
-WINDOWS = read_enums(read_source("net/wire.h"))[""]["MESSAGE_WINDOWS"]  # the transports' own
-NAMES = {WINDOWS: "WINDOWS", **{number: name for name, number in KINDS.items()}}
-NUMBERS = {name: number for number, name in NAMES.items()}
+MESSAGES = KIND.findall(read_source("net/messages.def"))
+NUMBERS = {name: number for number, (name, _) in enumerate(MESSAGES)}
+NAMES = {number: name for name, number in NUMBERS.items()}
+KINDS = {name: number for name, number in NUMBERS.items() if name != "WINDOWS"}  # which is the transports' own
+RANGES = dict(RANGE.findall(read_source("net/messages.def")))  # {name: its largest number, as an expression of C}
+FIELDS_OF = {name: FIELD.findall(fields) for name, fields in MESSAGES}  # {kind: [(name, range), ...]}, ("", "") where it has none
 FIELDS = read_fields(read_source("net/wire.c"))
+
+
+def places_of(kind):
+    """{name of a field of this kind: the place's name in FIELDS}"""
+    return {name: PLACE.format(place) if place < PLACES - 1 else "offset"
+            for place, (name, _) in enumerate(FIELDS_OF.get(kind, ())) if name}
 
 
 def message(kind, body=b"", **header):
@@ -63,9 +75,11 @@ def message(kind, body=b"", **header):
     values = {"MESSAGE_MAGIC": MAGIC, "PROTOCOL_VERSION": VERSION, ZERO: 0,
               "type": NUMBERS.get(kind, kind), "body_bytes": len(body)}
     values.update({name: 0 for name in FIELDS if name not in values})
+    places = places_of(kind)
+    header = {places.get(name, name): number for name, number in header.items()}
     unknown = set(header) - set(values)
     if unknown:
-        raise KeyError(f"a message has no {unknown}")
+        raise KeyError(f"{kind} has no {unknown}")
     values.update(header)
     packed = bytearray(HEADER_BYTES)
     for name, (at, count) in FIELDS.items():
@@ -76,7 +90,7 @@ def message(kind, body=b"", **header):
 
 @dataclasses.dataclass
 class Heard:
-    """A message that came. `values`: its header, by the names of net/message.h."""
+    """A message that came. `values`: its header, by the names of net/message.h and net/messages.def."""
     kind: str
     values: dict
     body: bytes
@@ -90,6 +104,7 @@ def read_header(packed):
               for name, (at, count) in FIELDS.items()}
     if (values["MESSAGE_MAGIC"], values["PROTOCOL_VERSION"]) != (MAGIC, VERSION):
         raise ValueError(f"no message of version {VERSION}: {packed.hex()}")
+    values.update({name: values[place] for name, place in places_of(NAMES.get(values["type"])).items()})
     return values
 
 
@@ -98,7 +113,7 @@ def take_messages(data):
     messages, at = [], 0
     while at + HEADER_BYTES <= len(data):
         values = read_header(bytes(data[at:at + HEADER_BYTES]))
-        stretch = 0 if values["type"] == WINDOWS else values["length"]
+        stretch = values["length"]
         end = at + HEADER_BYTES + values["body_bytes"] + stretch
         if end > len(data):
             break
@@ -150,9 +165,8 @@ class Connection:
         if len(header) < HEADER_BYTES:
             return None
         values = read_header(header)
-        stretch = 0 if values["type"] == WINDOWS else values["length"]
         kind = NAMES.get(values["type"], str(values["type"]))
-        return Heard(kind, values, self.read(values["body_bytes"] + stretch))
+        return Heard(kind, values, self.read(values["body_bytes"] + values["length"]))
 
     def hear_kind(self, kind):
         """Passes over others; None where the other side has hung up."""

@@ -484,7 +484,7 @@ static err send_shard(struct world *world, struct actor *ps, const struct carrie
         .message = {.type = MESSAGE_SHARD,
                     .task = (uint32_t)ps->index,
                     .job = JOB_PS,
-                    .sequence = file->tag,
+                    .shard.tag = file->tag,
                     .body = file,
                     .body_bytes = sizeof *file},
     };
@@ -579,7 +579,7 @@ void ps_end_work(struct world *world, struct actor *ps, const struct action *wor
 void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
 {
     const struct message *m = &parcel->message;
-    if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
+    if (m->type == MESSAGE_STATE) ps->is_serving = m->state.state == PS_SERVING;
     parcel->first = (int)(m->offset / PIECE_BYTES);
     parcel->pieces = (int)(m->length / PIECE_BYTES);
     if (m->type == MESSAGE_AHEAD) memcpy(parcel->ahead, ps->advanced_hashes, sizeof parcel->ahead);
@@ -592,14 +592,15 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
         blame(world, "%s sends values that it has not shared", actor_name(ps));
         return;
     }
-    if (*ps->store != NOTHING) leave_out_rounds(world, ps, m->step);
+    if (*ps->store != NOTHING) leave_out_rounds(world, ps, m->values.step);
     parcel->node_source = sees_store || !m->length ? ps->store : &windows->copy;
     parcel->node = *parcel->node_source;
     if (parcel->node != *ps->store || parcel->node == NOTHING)
         blame(world, "%s sends old values to worker/%d", actor_name(ps), worker);
-    else if (m->step != node_of(world, parcel->node)->step)
+    else if (m->values.step != node_of(world, parcel->node)->step)
         blame(world, "%s says step %llu of values of step %llu", actor_name(ps),
-              (unsigned long long)m->step, (unsigned long long)node_of(world, parcel->node)->step);
+              (unsigned long long)m->values.step,
+              (unsigned long long)node_of(world, parcel->node)->step);
 }
 
 /* The runner breaks with a worker whose stretches do not meet. */
@@ -608,8 +609,9 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
 {
     const struct parts block = {PIECES * PIECE_BYTES, PIECE_BYTES};
     const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
-    const uint64_t ahead = ps_role_ahead(ps->role, worker, m->sequence), all = parts_all(&block);
-    const bool is_void = m->generation != ps->config.generation || m->type != MESSAGE_PUSH;
+    if (m->type != MESSAGE_PUSH) return;
+    const uint64_t ahead = ps_role_ahead(ps->role, worker, m->push.push), all = parts_all(&block);
+    const bool is_void = m->generation != ps->config.generation;
     if (is_void || !ps->config.block_bytes || parts == all || (parts ^ ahead) == all) return;
     blame(world, "%s gets pieces %llx with a push of worker/%d, and %llx ahead of it",
           actor_name(ps), (unsigned long long)parts, worker, (unsigned long long)ahead);
@@ -619,7 +621,7 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
 static void note_join(struct world *world, struct actor *ps, int worker, const struct message *m)
 {
     const bool is_done = world->is_to_stop || ps_role_step(ps->role) >= ps->config.last_step;
-    world->counters.owed += m->code == JOIN_COMPLETES;
+    world->counters.owed += m->join.what == JOIN_COMPLETES;
     ps->has_joined[worker] = true;
     if (ps->config.is_sync && is_done && ps_role_is_serving(ps->role))
         world->came_too_late[worker] = true;

@@ -439,25 +439,25 @@ static void check_push(struct world *world, struct actor *worker, int ps, struct
     const struct message *m = &parcel->message;
     const struct content *content = &parcel->content;
     struct view *view = &worker->views[ps];
-    if (content->kind != CONTENT_GRADIENT || content->batch + 1 != m->sequence)
+    const uint64_t push = m->type == MESSAGE_PUSH ? m->push.push : m->part.push;
+    if (content->kind != CONTENT_GRADIENT || content->batch + 1 != push)
         blame(world, "%s pushes batch %llu to ps/%d as its push %llu (%d)", actor_name(worker),
-              (unsigned long long)content->batch, ps, (unsigned long long)m->sequence,
-              content->kind);
+              (unsigned long long)content->batch, ps, (unsigned long long)push, content->kind);
     else if (content->generation != m->generation)
         blame(world, "%s pushes a gradient of another generation", actor_name(worker));
     for (int i = 0; i < parcel->pieces && parcel->source; i++)
         if (parcel->source[i].kind != content->kind || parcel->source[i].hash != content->hash)
             blame(world, "%s pushes pieces that do not belong together", actor_name(worker));
     if (m->type != MESSAGE_PUSH) return;
-    view->pushed = m->sequence;
+    view->pushed = push;
     view->pushed_generation = m->generation;
 }
 
 static void note_save(const struct world *world, struct actor *chief, const struct message *m)
 {
     chief->save_generation = m->generation;
-    if (m->sequence == chief->save_tag) return;
-    chief->save_tag = m->sequence;
+    if (m->save.tag == chief->save_tag) return;
+    chief->save_tag = m->save.tag;
     chief->save_us = world->now_us;
 }
 
@@ -517,15 +517,15 @@ static void check_answer(struct world *world, struct actor *worker, int ps,
 {
     const struct message *m = &parcel->message;
     struct view *view = &worker->views[ps];
-    bool is_answer =
-        m->sequence && m->sequence == view->pushed && m->generation == view->pushed_generation;
+    bool is_answer = m->values.push && m->values.push == view->pushed &&
+                     m->generation == view->pushed_generation;
     if (!is_answer) return;
-    bool is_applied = node_of(world, parcel->node)->sequences[worker->index] == m->sequence;
-    bool is_dropped = m->code & VALUES_DROPPED;
-    if (is_dropped && view->dropped != m->sequence) world->counters.dropped++;
-    if (is_dropped) view->dropped = m->sequence;
+    bool is_applied = node_of(world, parcel->node)->sequences[worker->index] == m->values.push;
+    bool is_dropped = m->values.flags & VALUES_DROPPED;
+    if (is_dropped && view->dropped != m->values.push) world->counters.dropped++;
+    if (is_dropped) view->dropped = m->values.push;
     if (is_applied == is_dropped)
-        blame(world, "ps/%d answers push %llu of %s as %s", ps, (unsigned long long)m->sequence,
+        blame(world, "ps/%d answers push %llu of %s as %s", ps, (unsigned long long)m->values.push,
               actor_name(worker), is_dropped ? "dropped, but applied it" : "applied, and lost it");
 }
 
@@ -572,10 +572,10 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     }
     if (type != MESSAGE_VALUES) return true;
     check_answer(world, worker, ps, parcel);
-    if (parcel->message.code & VALUES_FINAL)
+    if (parcel->message.values.flags & VALUES_FINAL)
         world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
-    if (!(parcel->message.code & VALUES_HELD)) rows_hear_values(world, worker, view);
+    if (!(parcel->message.values.flags & VALUES_HELD)) rows_hear_values(world, worker, view);
     bool travels = parcel->message.length && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
     check_ahead(world, worker, ps, parcel);

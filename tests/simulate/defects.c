@@ -62,11 +62,11 @@ enum defect defect_find(const char *name)
 
 static void touch_values(struct world *world, struct message *m)
 {
-    if (is_broken(world, DEFECT_STEP_WRONG) && chance(world, SOMETIMES_PERCENT)) m->step++;
-    if (is_broken(world, DEFECT_DROP_HIDDEN)) m->code &= ~(uint32_t)VALUES_DROPPED;
-    if (is_broken(world, DEFECT_TICKET_TWICE) && !(m->code & VALUES_FINAL) && m->task == 0 &&
-        chance(world, SOMETIMES_PERCENT))
-        m->code |= VALUES_TICKET;
+    if (is_broken(world, DEFECT_STEP_WRONG) && chance(world, SOMETIMES_PERCENT)) m->values.step++;
+    if (is_broken(world, DEFECT_DROP_HIDDEN)) m->values.flags &= ~(uint32_t)VALUES_DROPPED;
+    if (is_broken(world, DEFECT_TICKET_TWICE) && !(m->values.flags & VALUES_FINAL) &&
+        m->task == 0 && chance(world, SOMETIMES_PERCENT))
+        m->values.flags |= VALUES_TICKET;
 }
 
 /* A message that is like another but for its type and number. */
@@ -76,12 +76,14 @@ static void repeat(struct world *world, struct link *link, enum direction direct
     struct parcel *again = network_post(world, link, direction, PARCEL_MESSAGE);
     again->message = parcel->message;
     again->message.type = type;
+    if (type == MESSAGE_SAVED) again->message.saved.tag = parcel->message.snapshot.tag;
+    if (type == MESSAGE_PUSH) again->message.push.push++;
+    if (type == MESSAGE_ROWS) /* and no more of them */
+        again->message.rows = (struct message_rows){.push = parcel->message.push.push + 1};
     again->content = parcel->content;
     again->source = parcel->source;
     again->pieces = parcel->pieces;
     if (type == MESSAGE_SAVED) again->message.body_bytes = 0;
-    if (type == MESSAGE_ROWS) again->message.code = 0; /* and no more of them */
-    if (type == MESSAGE_PUSH || type == MESSAGE_ROWS) again->message.sequence++;
 }
 
 void defects_touch_parcel(struct world *world, struct link *link, enum direction direction,
@@ -89,7 +91,8 @@ void defects_touch_parcel(struct world *world, struct link *link, enum direction
 {
     struct message *m = &parcel->message;
     if (m->type == MESSAGE_VALUES) touch_values(world, m);
-    if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_SNAPSHOT && m->code == 0)
+    if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_SNAPSHOT &&
+        !m->snapshot.exit_code)
         repeat(world, link, direction, parcel, MESSAGE_SAVED);
     if (is_broken(world, DEFECT_PUSH_TWICE) && m->type == MESSAGE_PUSH &&
         chance(world, SOMETIMES_PERCENT)) {
@@ -130,7 +133,7 @@ bool defects_touch_message(struct world *world, struct actor *to, struct message
     if (is_broken(world, DEFECT_SNAPSHOT_EARLY) && m->type == MESSAGE_SAVE && to->index != 0)
         forge_save(world, to, m);
     if (is_broken(world, DEFECT_NUMBERS_FORGOTTEN) && m->type == MESSAGE_LEDGER) {
-        m->sequence = 0;
+        m->ledger.push = 0;
         memset((void *)(uintptr_t)m->body, 0, m->body_bytes);
     }
     return true;

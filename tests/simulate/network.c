@@ -308,10 +308,9 @@ static bool is_uncounted(const struct world *world, const struct message *m)
 static void trace_message(struct world *world, const struct actor *to, const struct actor *from,
                           const struct message *m)
 {
-    TRACE(world, "%s -> %s %s code %u generation %04llx sequence %llu step %llu", actor_name(from),
-          actor_name(to), message_name(m->type), m->code,
-          (unsigned long long)m->generation & 0xffff, (unsigned long long)m->sequence,
-          (unsigned long long)m->step);
+    char text[MESSAGE_TEXT_MAX];
+    TRACE(world, "%s -> %s generation %04llx %s", actor_name(from), actor_name(to),
+          (unsigned long long)m->generation & 0xffff, message_show(m, text));
 }
 
 static void tell(struct world *world, struct actor *actor, int peer, const struct message *m)
@@ -339,7 +338,8 @@ static void hand_over(struct world *world, struct link *link, enum direction end
     trace_message(world, actor, peer_of(world, actor, peer), &m);
     world->counters.deliveries += !is_uncounted(world, &m);
     world->counters.saves += m.type == MESSAGE_SAVE;
-    world->log_hash = mix(world->log_hash, mix(m.type, m.sequence + 1000 * m.step));
+    for (int place = 0; place < MESSAGE_PLACES; place++)
+        world->log_hash = mix(world->log_hash, mix(m.type, message_number(&m, place)));
     bool is_for_role = end == TO_PS ? ps_receives(world, actor, peer, parcel)
                                     : worker_receives(world, actor, peer, parcel);
     if (is_for_role && defects_touch_message(world, actor, &m)) {
@@ -435,9 +435,9 @@ void network_send(struct world *world, struct actor *actor, const struct action_
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
     if (!link) return;
     const struct message *m = &send->message;
-    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->code == LEAVE_REFUSED)
+    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_REFUSED)
         check_refusal(world, send->peer);
-    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->code == LEAVE_GRANTED)
+    if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_GRANTED)
         worker_at(world, send->peer)->is_granted = true;
     if (actor->job == JOB_WORKER && m->type == MESSAGE_STOP) world_is_to_stop(world);
     if (m->length && !can_send_stretch(world, link, away)) return;

@@ -23,8 +23,8 @@ static bool has_rows(const struct world *world, int ps)
 }
 
 /* NULL: it is lost with its link. */
-static struct parcel *post(struct world *world, struct actor *from, int peer, uint32_t code,
-                           uint64_t generation, uint64_t sequence)
+static struct parcel *post(struct world *world, struct actor *from, int peer,
+                           struct message_rows rows, uint64_t generation)
 {
     const enum direction away = from->job == JOB_PS ? TO_WORKER : TO_PS;
     struct link *link = network_link(world, from, peer);
@@ -32,11 +32,10 @@ static struct parcel *post(struct world *world, struct actor *from, int peer, ui
     struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
     parcel->message = (struct message){
         .type = MESSAGE_ROWS,
-        .code = code,
         .job = from->job,
         .task = (uint32_t)from->index,
         .generation = generation,
-        .sequence = sequence,
+        .rows = rows,
     };
     return parcel;
 }
@@ -59,10 +58,9 @@ static void gather(struct world *world, struct actor *ps, int worker, uint64_t w
     windows->back = (struct row_back){wanted, *ps->store, worker};
 }
 
-static void bring(struct world *world, struct actor *ps, int worker, uint32_t code,
-                  uint64_t sequence)
+static void bring(struct world *world, struct actor *ps, int worker, struct message_rows rows)
 {
-    struct parcel *parcel = post(world, ps, worker, code, ps->config.generation, sequence);
+    struct parcel *parcel = post(world, ps, worker, rows, ps->config.generation);
     if (!parcel) return;
     parcel->rows = ps->windows[worker]->back;
     parcel->rows_source = &ps->windows[worker]->back;
@@ -71,9 +69,9 @@ static void bring(struct world *world, struct actor *ps, int worker, uint32_t co
 void rows_before_values(struct world *world, struct actor *ps, int worker, const struct message *m)
 {
     struct rows_told *told = &ps->told[worker];
-    if (m->type != MESSAGE_VALUES || m->code & VALUES_HELD || !rows_are_due(told)) return;
+    if (m->type != MESSAGE_VALUES || m->values.flags & VALUES_HELD || !rows_are_due(told)) return;
     if (!is_broken(world, DEFECT_ROWS_EARLY)) gather(world, ps, worker, ps->ids[worker].wanted);
-    bring(world, ps, worker, 0, told->sequence);
+    bring(world, ps, worker, (struct message_rows){.push = told->push});
 }
 
 /* The stretch lands whatever is made of it, unless memory is shared. */
@@ -81,7 +79,8 @@ static void land_front(struct world *world, struct actor *ps, int worker,
                        const struct parcel *parcel)
 {
     struct windows *windows = ps->windows[worker];
-    const bool is_lost = is_broken(world, DEFECT_ROWS_OLD) && parcel->message.code != ROWS_ASKED;
+    const bool is_lost =
+        is_broken(world, DEFECT_ROWS_OLD) && parcel->message.rows.flags != ROWS_ASKED;
     if (!windows || world->profile.shares_memory || is_lost) return;
     struct content *front = &windows->gradient[ROWS_AT];
     *front = parcel->content;
@@ -121,18 +120,18 @@ void rows_heard_by_ps(struct world *world, struct actor *ps, int worker,
     land_front(world, ps, worker, parcel);
     switch (rows_heard(&ps->told[worker], m, is_of_this_life)) {
     case ROWS_REFUSE:
-        post(world, ps, worker, ROWS_NONE, 0, m->sequence);
+        post(world, ps, worker, (struct message_rows){ROWS_NONE, .asking = m->rows.asking}, 0);
         break;
     case ROWS_ANSWER:
         gather(world, ps, worker, ps->windows[worker]->gradient[ROWS_AT].wanted);
-        bring(world, ps, worker, ROWS_ASKED, m->sequence);
+        bring(world, ps, worker, (struct message_rows){ROWS_ASKED, .asking = m->rows.asking});
         break;
     case ROWS_KEEP:
-        keep_ids(world, ps, worker, m->code);
+        keep_ids(world, ps, worker, m->rows.flags);
         break;
     case ROWS_WRONG:
         blame(world, "%s gets push %llu of worker/%d of rows that it has not brought",
-              actor_name(ps), (unsigned long long)m->sequence, worker);
+              actor_name(ps), (unsigned long long)m->rows.push, worker);
         break;
     case ROWS_VOID:
         break;
@@ -148,15 +147,15 @@ void rows_check_told(struct world *world, struct actor *ps, int worker, const st
     const bool is_void = m->generation != ps->config.generation || !ps->windows[worker];
     if (m->type != MESSAGE_PUSH || is_void || rows_belong(told, m)) return;
     blame(world, "%s gets push %llu of worker/%d, and has rows of push %llu", actor_name(ps),
-          (unsigned long long)m->sequence, worker, (unsigned long long)told->sequence);
+          (unsigned long long)m->push.push, worker, (unsigned long long)told->push);
 }
 
 /* ---- of a worker ---- */
 
-static void send_front(struct world *world, struct actor *worker, int ps, uint32_t code,
-                       uint64_t generation, uint64_t sequence)
+static void send_front(struct world *world, struct actor *worker, int ps, struct message_rows rows,
+                       uint64_t generation)
 {
-    struct parcel *parcel = post(world, worker, ps, code, generation, sequence);
+    struct parcel *parcel = post(world, worker, ps, rows, generation);
     if (!parcel) return;
     parcel->first = ROWS_AT;
     parcel->pieces = 1;
@@ -168,9 +167,10 @@ void rows_before_push(struct world *world, struct actor *worker, int ps, const s
 {
     if (push->type != MESSAGE_PUSH || !has_rows(world, ps)) return;
     const struct view *view = &worker->views[ps];
-    const uint32_t code = (view->gradient[ROWS_AT].wanted ? ROWS_AND_NEXT : 0) |
-                          (view->was_brought ? ROWS_BROUGHT : 0);
-    send_front(world, worker, ps, code, push->generation, push->sequence);
+    const uint32_t flags = (view->gradient[ROWS_AT].wanted ? ROWS_AND_NEXT : 0) |
+                           (view->was_brought ? ROWS_BROUGHT : 0);
+    send_front(world, worker, ps, (struct message_rows){flags, .push = push->push.push},
+               push->generation);
 }
 
 /* Where that is known. The window may have been lost meanwhile. */
@@ -225,7 +225,8 @@ static bool ask(struct world *world, struct actor *worker, int ps)
     view->rows_of = 0;
     front->wanted = worker->wanted;
     if (front->kind == CONTENT_GRADIENT) front->kind = CONTENT_NONE;
-    send_front(world, worker, ps, ROWS_ASKED, worker_role_generation(worker->role), number);
+    send_front(world, worker, ps, (struct message_rows){ROWS_ASKED, .asking = number},
+               worker_role_generation(worker->role));
     return true;
 }
 
@@ -321,8 +322,8 @@ void rows_heard_by_worker(struct world *world, struct actor *worker, int ps,
         if (memcmp(parcel->rows_source, &parcel->rows, sizeof parcel->rows) != 0)
             view->own->back.node = NOTHING; /* torn */
     }
-    if (is_broken(world, DEFECT_ROWS_ANSWER_OLD) && m.code == ROWS_ASKED)
-        m.sequence = view->asked.sequence;
+    if (is_broken(world, DEFECT_ROWS_ANSWER_OLD) && m.rows.flags == ROWS_ASKED)
+        m.rows.asking = view->asked.number;
     rows_arrived(&view->asked, &m, true);
     go_on(world, worker);
 }

@@ -136,7 +136,7 @@ void message_say_verdict(struct message *m, int code, const char *name, const ch
     bool is_named = name[0] && text[0];
     snprintf(said, sizeof said, "%.*s%s%.*s", TASK_NAME_MAX, is_named ? name : "",
              is_named ? ": " : "", ACTION_TEXT_MAX - TASK_NAME_MAX - 3, text);
-    m->code = (uint32_t)code;
+    m->verdict.exit_code = (uint32_t)code;
     message_say(m, said, out);
 }
 

@@ -12,10 +12,17 @@
  */
 #include "core/cluster/role/ps_role_inside.h"
 
+struct message *ps_send_ahead(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct message *m = ps_send(p, worker, MESSAGE_AHEAD, out);
+    m->ahead.step = p->step;
+    return m;
+}
+
 static void give_no_more(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (m->given && m->presence == HAS_WINDOWS) ps_send(p, worker, MESSAGE_AHEAD, out);
+    if (m->given && m->presence == HAS_WINDOWS) ps_send_ahead(p, worker, out);
     m->given = 0;
 }
 
@@ -143,18 +150,18 @@ void ps_part(struct ps_role *p, int worker, const struct message *m, struct outb
     struct ahead *a = &member->ahead;
     if (p->phase != SERVING || member->push == PUSH_WAITS) return;
     const uint64_t parts = parts_in(&p->block, (struct stretch){m->offset, m->length});
-    if (m->sequence <= member->ledger.received || !parts || parts & FIRST_PART) return;
-    if (m->sequence != a->sequence || parts & a->parts) ps_forget_ahead(p, worker, out);
-    a->sequence = m->sequence;
-    a->step = m->step;
+    if (m->part.push <= member->ledger.received || !parts || parts & FIRST_PART) return;
+    if (m->part.push != a->push || parts & a->parts) ps_forget_ahead(p, worker, out);
+    a->push = m->part.push;
+    a->step = m->part.step;
     a->parts |= parts;
-    if (m->code) a->gradients = m->code; /* 0: of parts that are not sound */
-    if (m->code) a->sound |= parts;
+    if (m->part.gradients) a->gradients = m->part.gradients; /* 0: of parts that are not sound */
+    if (m->part.gradients) a->sound |= parts;
     ps_advance(p, out);
 }
 
-uint64_t ps_role_ahead(const struct role *role, int worker, uint64_t sequence)
+uint64_t ps_role_ahead(const struct role *role, int worker, uint64_t push)
 {
     const struct ahead *a = &((const struct ps_role *)role)->members[worker].ahead;
-    return a->sequence == sequence ? a->parts : 0;
+    return a->push == push ? a->parts : 0;
 }

@@ -21,7 +21,7 @@ static void tell(struct ps_role *p, const struct covered *covered, bool is_over,
     struct message *m = ps_tell_chief(p, MESSAGE_COVERED, out);
     uint64_t *numbers = arena_array(&out->texts, COVERED_NUMBERS, sizeof *numbers);
     covered_pack(covered, numbers);
-    m->code = is_over;
+    m->covered.is_over = is_over;
     m->body = numbers;
     m->body_bytes = COVERED_NUMBERS * sizeof *numbers;
 }
@@ -160,7 +160,8 @@ void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
     uint64_t *body = arena_array(&out->texts, (size_t)count, sizeof *body);
     for (int i = 0; i < count; i++) body[i] = htole64(numbers[i]);
     struct message *m = ps_send(p, worker, MESSAGE_PLAN, out);
-    m->sequence = p->members[worker].ledger.received + (uint64_t)first;
+    m->plan.step = p->step;
+    m->plan.push = p->members[worker].ledger.received + (uint64_t)first;
     m->body = body;
     m->body_bytes = (uint32_t)((size_t)count * sizeof *body);
 }

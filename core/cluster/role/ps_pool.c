@@ -140,6 +140,11 @@ int ps_role_grant(struct role *role)
     return next;
 }
 
+static uint64_t step_of_gradient(const struct message *m)
+{
+    return m->type == MESSAGE_PUSH ? m->push.step : m->type == MESSAGE_PART ? m->part.step : 0;
+}
+
 /* One that is for a later round says that its worker is past this one. */
 void ps_role_announce(struct role *role, int worker, const struct message *m, struct outbox *out)
 {
@@ -150,7 +155,7 @@ void ps_role_announce(struct role *role, int worker, const struct message *m, st
         return;
     }
     if (!member->window_turn) member->window_turn = ++p->window_turns;
-    member->window_step = m->step;
+    member->window_step = step_of_gradient(m);
     p->applying_count = 0;
     if (ps_brings_later(p, member)) ps_apply_ready_rounds(p, out);
 }

@@ -35,7 +35,7 @@ static void answer(struct ps_role *p, int code, const char *text, struct outbox 
 void ps_scaled(struct ps_role *p, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    const int code = message_verdict(m, text);
+    const int code = message_verdict(m, m->scaled.exit_code, text);
     answer(p, code ? code : EXIT_LOST_PEER, text, out);
 }
 
@@ -58,7 +58,7 @@ bool ps_has_resized(const struct ps_role *p)
 void ps_tell_resize(struct ps_role *p, int worker, struct outbox *out)
 {
     struct message *m = ps_send(p, worker, MESSAGE_RESIZE, out);
-    m->step = p->resizes_at;
+    m->resize.step = p->resizes_at;
     message_say_membership(m, &p->resizes_to, out);
 }
 
@@ -79,5 +79,5 @@ void ps_resize(struct ps_role *p, const struct membership *membership, uint64_t 
 void ps_resized(struct ps_role *p, const struct message *m, struct outbox *out)
 {
     struct membership membership;
-    if (membership_unpack(m, &membership)) ps_resize(p, &membership, m->step, out);
+    if (membership_unpack(m, &membership)) ps_resize(p, &membership, m->resize.step, out);
 }

@@ -13,8 +13,6 @@ struct message *ps_send(struct ps_role *p, int worker, enum message_type type, s
         .task = (uint32_t)p->options.task,
         .job = JOB_PS,
         .generation = p->config.generation,
-        .step = p->step,
-        .version = p->counters.applied,
     };
     return &outbox_add_send(out, (struct action_send){worker, m})->message;
 }
@@ -78,9 +76,8 @@ void ps_say_state(struct ps_role *p, int worker, struct outbox *out)
     static const enum ps_state states[] = {
         [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
     struct message *m = ps_send(p, worker, MESSAGE_STATE, out);
-    m->code = states[p->phase];
-    m->sequence = p->members[worker].claims ? 1 + p->term : 0;
-    m->version = p->config.last_step;
+    m->state = (struct message_state){states[p->phase], p->members[worker].claims ? 1 + p->term : 0,
+                                      p->step, p->config.last_step};
 }
 
 static void tell_state(struct ps_role *p, struct outbox *out)
@@ -132,8 +129,7 @@ static void setup(struct ps_role *p, const struct message *m, struct outbox *out
 static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *out)
 {
     struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
-    m->code = code;
-    m->sequence = (uint64_t)p->arrays;
+    m->ready = (struct message_ready){code, (uint64_t)p->arrays, p->step};
 }
 
 /* As many batches as there are steps, shared out evenly, whoever is the fastest. */
@@ -180,7 +176,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     if (r->result) {
         struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
-        m->code = READY_FAILED;
+        m->ready = (struct message_ready){READY_FAILED, .step = p->step};
         message_say(m, r->text, out);
         return;
     }
@@ -204,7 +200,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
 
 static void initialize(struct ps_role *p, const struct message *m, struct outbox *out)
 {
-    bool is_next = m->code == (uint32_t)p->arrays && p->arrays < p->config.arrays;
+    bool is_next = m->init.array == (uint32_t)p->arrays && p->arrays < p->config.arrays;
     if (p->phase != READY || !is_next) return;
     outbox_add_initialize(out, (struct action_initialize){ps_chief(p), p->arrays++});
     send_ready(p, READY_WANTS, out);
@@ -233,7 +229,7 @@ static void serve(struct ps_role *p, struct outbox *out)
 void ps_ask_chief_to_stop(struct ps_role *p, struct outbox *out)
 {
     struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
-    m->code = (uint32_t)p->stop_code;
+    m->stop.exit_code = (uint32_t)p->stop_code;
     message_say(m, p->stop_text, out);
 }
 
@@ -249,24 +245,24 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
 }
 
 /* Of a chief that others have taken the place of. */
-static bool is_outdated(const struct ps_role *p, const struct message *m)
+static bool is_outdated(const struct ps_role *p, uint64_t claim)
 {
-    return m->sequence && m->sequence <= p->term;
+    return claim && claim <= p->term;
 }
 
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (is_outdated(p, m)) return;
-    const int code = message_verdict(m, text);
+    if (is_outdated(p, m->verdict.claim)) return;
+    const int code = message_verdict(m, m->verdict.exit_code, text);
     ps_end(p, code, text, worker, out);
 }
 
 static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (is_outdated(p, m)) return;
-    const int code = message_verdict(m, text);
+    if (is_outdated(p, m->stop.claim)) return;
+    const int code = message_verdict(m, m->stop.exit_code, text);
     stop_well(p, code, text, worker, out);
 }
 
@@ -283,7 +279,7 @@ static void refuse(struct ps_role *p, int worker, const struct message *m, const
     else if (m->generation == p->config.generation)
         outbox_breach(out, false, "worker/%d sent %s (%u), %s", worker, message_name(m->type),
                       m->type, fault);
-    if (m->type == MESSAGE_SAVE) ps_refuse_save(p, worker, m->sequence, "another one leads", out);
+    if (m->type == MESSAGE_SAVE) ps_refuse_save(p, worker, m->save.tag, "another one leads", out);
 }
 
 /* What this ps has agreed on with the worker, and given out. A push may be ahead of this ps where
@@ -338,14 +334,14 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_part(p, worker, m, out);
         break;
     case MESSAGE_FINISHED:
-        ps_note_data_end(p, m->version);
-        ps_finished(p, worker, m->code, out);
+        ps_note_data_end(p, m->finished.data_end);
+        ps_finished(p, worker, m->finished.flags, out);
         break;
     case MESSAGE_SAVE:
         ps_save(p, m, out);
         break;
     case MESSAGE_RESUME:
-        (m->code == RESUME_STAY ? ps_stay : ps_resume)(p, out);
+        (m->resume.stays == RESUME_STAY ? ps_stay : ps_resume)(p, out);
         break;
     case MESSAGE_SCALED:
         ps_scaled(p, m, out);
@@ -380,7 +376,7 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
         stop_message(p, worker, m, out);
     else if (m->type == MESSAGE_LEAVE)
         ps_leave(p, worker, m, out);
-    else if (m->type == MESSAGE_RESIZE && !is_outdated(p, m))
+    else if (m->type == MESSAGE_RESIZE && !is_outdated(p, m->resize.claim))
         ps_resized(p, m, out);
     else if (m->generation == p->config.generation && p->phase != EMPTY)
         on_current(p, worker, m, out);

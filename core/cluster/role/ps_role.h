@@ -137,9 +137,9 @@ const char *ps_role_scale(struct role *, const int count[JOB_COUNT], struct outb
 /* Values may change before a round is whole: where that saves a far worker time, and nobody else
  * looks at them. Not so at first. */
 void ps_role_let_advance(struct role *, bool is_wanted, struct outbox *);
-/* Which parts of the worker's push of that sequence have come ahead of it: it brings the others, or
+/* Which parts of the worker's push of that number have come ahead of it: it brings the others, or
  * all again. */
-uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
+uint64_t ps_role_ahead(const struct role *, int worker, uint64_t push);
 
 /* Where config.windows is not 0: the header of a gradient has come over a link that shares no
  * memory. It is read when the worker has a window, which is its own until ps_role_has_window() says

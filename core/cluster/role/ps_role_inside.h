@@ -45,7 +45,7 @@ enum window_use {
 
 /* What has come of the next push before it; on the link that is. */
 struct ahead {
-    uint64_t sequence, step; /* of that push */
+    uint64_t push, step; /* of that push: its number */
     uint64_t parts;
     uint64_t sound; /* of them: all numbers are finite */
     uint32_t gradients;
@@ -207,6 +207,7 @@ bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring noth
 void ps_part(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_advance(struct ps_role *, struct outbox *); /* after anything that may let it */
 void ps_take_back(struct ps_role *, struct outbox *);
+struct message *ps_send_ahead(struct ps_role *, int worker, struct outbox *);
 void ps_send_parts(struct ps_role *, int worker, uint64_t parts, struct outbox *); /* of values */
 /* What came ahead of the worker's push, or went ahead to it, counts no more. */
 void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);

@@ -52,10 +52,19 @@ void ps_send_parts(struct ps_role *p, int worker, uint64_t parts, struct outbox 
 {
     while (parts) {
         const struct stretch last = parts_take_last(&p->block, &parts);
-        struct message *ahead = ps_send(p, worker, MESSAGE_AHEAD, out);
+        struct message *ahead = ps_send_ahead(p, worker, out);
         ahead->offset = last.offset;
         ahead->length = last.length;
     }
+}
+
+static struct message *send_values_message(struct ps_role *p, int worker, uint32_t flags,
+                                           struct outbox *out)
+{
+    struct message *m = ps_send(p, worker, MESSAGE_VALUES, out);
+    m->values = (struct message_values){flags, p->members[worker].ledger.received, p->step,
+                                        p->counters.applied};
+    return m;
 }
 
 static void send_values(struct ps_role *p, int worker, struct outbox *out)
@@ -69,18 +78,18 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     ps_send_parts(p, worker, left, out);
     m->given = 0;
     const bool has_batch = prepare_ticket(p, worker, out);
-    struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
-    if (m->push == PUSH_DROPPED) values->code |= VALUES_DROPPED;
+    uint32_t flags = 0;
+    if (m->push == PUSH_DROPPED) flags |= VALUES_DROPPED;
     bool is_last = worker == ps_chief(p) && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, worker, has_batch)))
-        values->code |= VALUES_FINAL;
+        flags |= VALUES_FINAL;
     else if (give_ticket(p, worker, has_batch)) /* asynchronous: perhaps one that came back */
-        values->code |= VALUES_TICKET;
+        flags |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
-    if (p->is_stopping) values->code |= VALUES_STOPS;
-    if (p->advances && p->config.takes_all) values->code |= VALUES_WANTS_PARTS;
-    if (p->windows && !p->config.takes_all) values->code |= VALUES_WANTS_WHOLE;
-    values->sequence = m->ledger.received;
+    if (p->is_stopping) flags |= VALUES_STOPS;
+    if (p->advances && p->config.takes_all) flags |= VALUES_WANTS_PARTS;
+    if (p->windows && !p->config.takes_all) flags |= VALUES_WANTS_WHOLE;
+    struct message *values = send_values_message(p, worker, flags, out);
     values->offset = front.offset;
     values->length = front.length;
 }
@@ -94,9 +103,8 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->wanted_step = 0;
     ps_note_held(p, out);
     if (!ps_config_drops(&p->config) || m->is_told || !member_is_here(m)) return;
-    struct message *none = ps_send(p, worker, MESSAGE_VALUES, out);
-    none->code = VALUES_HELD | (m->push == PUSH_DROPPED ? VALUES_DROPPED : 0);
-    none->sequence = m->ledger.received;
+    send_values_message(p, worker, VALUES_HELD | (m->push == PUSH_DROPPED ? VALUES_DROPPED : 0),
+                        out);
     m->is_told = true;
 }
 
@@ -168,7 +176,7 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 static void give_back(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    bool is_earlier = m->sequence < member->ledger.received;
+    bool is_earlier = m->join.push < member->ledger.received;
     bool is_decided = ps_config_drops(&p->config) && p->options.task == 0;
     if (member->push != PUSH_WAITS || !is_earlier || is_decided) return;
     if (member->is_folded) {
@@ -192,28 +200,24 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
 {
     struct member *member = &p->members[worker];
     if (p->phase != SERVING || member->has_left) return;
-    bool comes_again = m->sequence > member->ledger.received;
+    bool comes_again = m->join.push > member->ledger.received;
     if (p->options.task == 0 && p->snapshot.phase == SNAPSHOT_MADE && comes_again &&
         !p->config.is_sync) {
-        member->late_join =
-            (struct message){.type = MESSAGE_JOIN, /* the push would cross the snapshot */
-                             .code = m->code,
-                             .sequence = m->sequence,
-                             .step = m->step,
-                             .version = m->version};
+        /* the push would cross the snapshot */
+        member->late_join = (struct message){.type = MESSAGE_JOIN, .join = m->join};
         ps_note_held(p, out);
         return;
     }
     member->joins++;
     member->completes_push =
-        m->code == JOIN_COMPLETES && !p->config.is_sync && p->options.task == 0;
-    member->makes_good = m->code == JOIN_TAKES_BACK || member->completes_push;
-    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m, out);
+        m->join.what == JOIN_COMPLETES && !p->config.is_sync && p->options.task == 0;
+    member->makes_good = m->join.what == JOIN_TAKES_BACK || member->completes_push;
+    if (m->join.what == JOIN_TAKES_BACK) give_back(p, worker, m, out);
     if (member->completes_push && !member->holds_ticket) ps_reclaim_batch(p, worker);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EVICTED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
-    if (m->code == JOIN_UNUSED && !comes_again) {
+    if (m->join.what == JOIN_UNUSED && !comes_again) {
         member->has_returned |= member->holds_ticket;
         ps_return_ticket(p, worker);
         ps_leave_batches(p, worker); /* others may have left some that can be used now */
@@ -222,15 +226,16 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
      * in the old ones until its round; this life pushes nothing before. */
     if (member->push != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
     struct message *answer = ps_send(p, worker, MESSAGE_LEDGER, out);
-    answer->sequence = member->ledger.received;
-    answer->version = m->version;
+    answer->ledger.push = member->ledger.received;
+    answer->ledger.step = p->step;
+    answer->ledger.join = m->join.number;
     ledger_pack(&member->ledger, 1, member->numbers);
     answer->body = member->numbers;
     answer->body_bytes = sizeof member->numbers;
     ps_say_plan(p, worker, out);
     if (comes_again && !is_to_say_whether(p)) return;
     member->wants_values = true;
-    member->wanted_step = m->step;
+    member->wanted_step = m->join.step;
     if (member->push == PUSH_WAITS && member->wanted_step <= member->push_step)
         member->wanted_step = member->push_step + 1;
     ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
@@ -371,8 +376,8 @@ static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *
 
 static void take(struct member *m, const struct message *push)
 {
-    m->ledger.taken = push->sequence;
-    m->ledger.taken_step = push->step;
+    m->ledger.taken = push->push.push;
+    m->ledger.taken_step = push->push.step;
 }
 
 /* ps/0 has taken it in a round that this ps was through without it. The others need not bring
@@ -381,7 +386,7 @@ static void apply_late(struct ps_role *p, int worker, const struct message *m, s
 {
     take(&p->members[worker], m);
     p->applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, m->step});
+    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->push.gradients, m->push.step});
     p->counters.applied++;
     answer(p, worker, out);
 }
@@ -390,8 +395,8 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
                       const struct ledger *before, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    const bool decides = p->options.task == 0, is_late = m->step < p->step;
-    const uint64_t round = is_late ? p->step : m->step;
+    const bool decides = p->options.task == 0, is_late = m->push.step < p->step;
+    const uint64_t round = is_late ? p->step : m->push.step;
     if (is_late && !decides && ps_config_drops(&p->config)) {
         apply_late(p, worker, m, out);
         return;
@@ -404,7 +409,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member_set_push(member, PUSH_WAITS);
     member->before = *before;
     member->push_step = round;
-    member->gradients = m->code;
+    member->gradients = m->push.gradients;
     ps_apply_ready_rounds(p, out);
     if (p->snapshot.phase == SNAPSHOT_COMING) ps_answer_waiting(p, out); /* who is needed now */
     ps_advance(p, out);
@@ -413,7 +418,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
 static void push_async(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    uint64_t staleness = p->counters.applied - m->version;
+    uint64_t staleness = p->counters.applied - m->push.updates;
     bool decides = p->options.task == 0, had_ticket = member->holds_ticket;
     member->holds_ticket = false;
     if (decides && (!had_ticket || (p->config.max_staleness >= 0 &&
@@ -424,7 +429,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     take(member, m);
     ps_take_batch(p, worker, false);
     p->applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, p->step});
+    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->push.gradients, p->step});
     ps_begin_step(p);
     p->counters.applied++;
     ps_cover(p, worker, out);
@@ -440,8 +445,8 @@ static bool is_next(const struct ps_role *p, const struct member *m, const struc
 {
     if (m->push == PUSH_WAITS) return false;
     if (ps_config_drops(&p->config) && p->options.task != 0)
-        return push->sequence > m->ledger.received;
-    return push->sequence == m->ledger.received + 1;
+        return push->push.push > m->ledger.received;
+    return push->push.push == m->ledger.received + 1;
 }
 
 void ps_push(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
@@ -454,11 +459,11 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
-    if (m->code == 0) { /* as who pushed it says itself */
+    if (m->push.gradients == 0) { /* as who pushed it says itself */
         snprintf(what, sizeof what, "%.*s", (int)m->body_bytes, m->body ? (char *)m->body : "");
         snprintf(text, sizeof text,
                  "worker/%d pushed a gradient that is not finite at step %llu%s%s", worker,
-                 (unsigned long long)m->step + 1, what[0] ? ": " : "", what);
+                 (unsigned long long)m->push.step + 1, what[0] ? ": " : "", what);
         ps_end(p, EXIT_NUMBER, text, NOBODY, out);
         return;
     }
@@ -467,7 +472,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     if (parts_in(&p->block, brought) & member->ahead.parts)
         ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
-    member->ledger.received = m->sequence;
+    member->ledger.received = m->push.push;
     member->joins = 0;
     member->has_pushed = true;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */

@@ -1,6 +1,6 @@
 /* ps_snapshot.c - one consistent state of all ps, while training goes on (ps_role.h, "Snapshots").
  *
- * SAVE: code is the number of this ps' shard, sequence the tag of the checkpoint, the body the
+ * SAVE: the body is the
  * number of shards and, but for ps/0, the ledger that ps/0 had. SNAPSHOT: code 0, or why there is
  * none.
  */
@@ -63,8 +63,7 @@ void ps_refuse_save(struct ps_role *p, int worker, uint64_t tag, const char *why
                     struct outbox *out)
 {
     struct message *m = ps_send(p, worker, MESSAGE_SNAPSHOT, out);
-    m->code = EXIT_FAILED;
-    m->sequence = tag;
+    m->snapshot = (struct message_snapshot){EXIT_FAILED, tag, p->step, p->counters.applied};
     message_say(m, why, out);
 }
 
@@ -73,14 +72,14 @@ static bool read_save(struct ps_role *p, const struct message *m)
     uint64_t shards;
     if (!m->body || m->body_bytes < sizeof shards) return false;
     memcpy(&shards, m->body, sizeof shards);
-    if (shards == 0 || m->code >= shards || shards > INT32_MAX) return false;
+    if (shards == 0 || m->save.shard >= shards || shards > INT32_MAX) return false;
     struct message rest = *m;
     rest.body = (const char *)m->body + sizeof shards;
     rest.body_bytes -= sizeof shards;
     bool is_read = p->options.task == 0
                        ? rest.body_bytes == 0
                        : ledger_unpack(&rest, p->options.workers, p->snapshot.target);
-    p->snapshot.shard = (int)m->code;
+    p->snapshot.shard = (int)m->save.shard;
     p->snapshot.shards = (int)shards;
     return is_read;
 }
@@ -92,17 +91,17 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
     bool is_writing =
         p->snapshot.writing && !ps_all_finished(p); /* else nobody waits for the disk */
     if (is_writing || p->snapshot.phase != SNAPSHOT_NONE) {
-        ps_refuse_save(p, ps_chief(p), m->sequence, "is still writing the last checkpoint", out);
+        ps_refuse_save(p, ps_chief(p), m->save.tag, "is still writing the last checkpoint", out);
         return;
     }
     if (!read_save(p, m)) {
-        ps_refuse_save(p, ps_chief(p), m->sequence, "cannot read what is to be saved", out);
+        ps_refuse_save(p, ps_chief(p), m->save.tag, "cannot read what is to be saved", out);
         return;
     }
     ps_set_snapshot(p, SNAPSHOT_COMING);
     p->snapshot.is_kept = false;
-    p->snapshot.tag = m->sequence;
-    p->snapshot.step = m->step;
+    p->snapshot.tag = m->save.tag;
+    p->snapshot.step = m->save.step;
     ps_apply_ready_rounds(p, out);
 }
 
@@ -178,7 +177,7 @@ static void make_snapshot(struct ps_role *p, struct outbox *out)
                                              p->snapshot.shards};
     outbox_add_snapshot(out, snapshot);
     struct message *m = ps_tell_chief(p, MESSAGE_SNAPSHOT, out);
-    m->sequence = p->snapshot.tag;
+    m->snapshot = (struct message_snapshot){0, p->snapshot.tag, p->step, p->counters.applied};
     if (!is_first) return;
     ledger_pack(p->snapshot.as_of, p->options.workers, p->snapshot.numbers);
     m->body = p->snapshot.numbers;
@@ -205,7 +204,7 @@ static void late_joins(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         const struct message join = m->late_join;
-        m->late_join.type = MESSAGE_NO_TYPE;
+        m->late_join = (struct message){0};
         if (join.type && member_is_here(m)) ps_join(p, w, &join, out);
     }
 }
@@ -216,8 +215,8 @@ static void tell_saved(struct ps_role *p, struct outbox *out)
     p->snapshot.written = 0;
     if (!tag || !ps_chief_is_here(p)) return;
     struct message *m = ps_tell_chief(p, MESSAGE_SAVED, out);
-    m->sequence = tag;
-    m->code = p->snapshot.written_code;
+    m->saved.tag = tag;
+    m->saved.exit_code = p->snapshot.written_code;
     message_say(m, p->snapshot.written_text, out);
 }
 

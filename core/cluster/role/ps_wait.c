@@ -8,7 +8,7 @@
 
 void ps_say_term(struct ps_role *p, int worker, struct outbox *out)
 {
-    ps_send(p, worker, MESSAGE_LEADS, out)->sequence = p->term;
+    ps_send(p, worker, MESSAGE_LEADS, out)->leads.term = p->term;
 }
 
 void ps_renew_lease(struct ps_role *p, uint64_t for_ms)
@@ -58,18 +58,18 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
 {
     if (m->generation && !p->was_set_up) p->goes_on = true;
     p->members[worker].can_lead = true;
-    if (m->sequence < p->term) {
+    if (m->leads.term < p->term) {
         ps_say_term(p, worker, out);
         return;
     }
-    if (m->sequence > p->term && gives_terms(p) && worker != ps_chief(p)) {
+    if (m->leads.term > p->term && gives_terms(p) && worker != ps_chief(p)) {
         outbox_breach(out, false, "worker/%d speaks of term %llu, which this ps has not given out",
-                      worker, (unsigned long long)m->sequence);
+                      worker, (unsigned long long)m->leads.term);
         return;
     }
-    if (m->sequence > p->term) begin_term(p, m->sequence, worker, out);
-    if (m->code != LEADS_CLAIMS || worker != ps_chief(p)) return;
-    ps_renew_lease(p, m->version);
+    if (m->leads.term > p->term) begin_term(p, m->leads.term, worker, out);
+    if (m->leads.claims != LEADS_CLAIMS || worker != ps_chief(p)) return;
+    ps_renew_lease(p, m->leads.lease_ms);
     if (!p->members[worker].claims) welcome_chief(p, worker, out);
 }
 
@@ -263,7 +263,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     if (is_between_steps) ps_return_ticket(p, worker);
     if (p->config.is_sync) m->holds_ticket = false;
     m->can_lead = m->wants_values = m->makes_good = false;
-    m->late_join.type = MESSAGE_NO_TYPE;
+    m->late_join = (struct message){0};
     ps_forget_ahead(p, worker, out);
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
@@ -287,12 +287,13 @@ void ps_hand_over(struct ps_role *p, int worker, struct outbox *out)
 void ps_leave(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     const bool is_first = !p->members[worker].has_left;
-    const bool asks = m->code == LEAVE_ASKED || m->code == LEAVE_ABSENT;
+    const bool asks = m->leave.what == LEAVE_ASKED || m->leave.what == LEAVE_ABSENT;
     if (asks && p->options.task == 0) {
         const bool is_granted = !is_first || may_leave(p, worker);
-        ps_send(p, worker, MESSAGE_LEAVE, out)->code = is_granted ? LEAVE_GRANTED : LEAVE_REFUSED;
-        if (is_granted && is_first) sign_off(p, worker, m->code == LEAVE_ASKED, out);
-    } else if (m->code == LEAVE_GONE) {
+        ps_send(p, worker, MESSAGE_LEAVE, out)->leave.what =
+            is_granted ? LEAVE_GRANTED : LEAVE_REFUSED;
+        if (is_granted && is_first) sign_off(p, worker, m->leave.what == LEAVE_ASKED, out);
+    } else if (m->leave.what == LEAVE_GONE) {
         if (is_first) sign_off(p, worker, false, out);
         ps_hand_over(p, worker, out);
     }

@@ -70,8 +70,8 @@ struct action {
 
 /* What a ps knows of the pushes of one worker, in one generation. */
 struct ledger {
-    uint64_t received;   /* sequence of the last push that came, applied or dropped */
-    uint64_t taken;      /* sequence of the last one that was applied, or waits for its round */
+    uint64_t received;   /* number of the last push that came, applied or dropped */
+    uint64_t taken;      /* number of the last one that was applied, or waits for its round */
     uint64_t taken_step; /* the step that it was meant for */
 };
 

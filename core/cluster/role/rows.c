@@ -6,23 +6,23 @@
 /* What is said with a push stays as it is until it is answered: the next one comes later. */
 enum rows_turn rows_heard(struct rows_told *told, const struct message *m, bool is_of_this_life)
 {
-    if (m->code & ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
+    if (m->rows.flags & ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
     if (!is_of_this_life) return ROWS_VOID;
-    const bool was_brought = told->brought && told->brought + 1 == m->sequence;
-    if (m->code & ROWS_BROUGHT && !was_brought) return ROWS_WRONG;
-    *told = (struct rows_told){m->sequence, .wants = m->code & ROWS_AND_NEXT};
+    const bool was_brought = told->brought && told->brought + 1 == m->rows.push;
+    if (m->rows.flags & ROWS_BROUGHT && !was_brought) return ROWS_WRONG;
+    *told = (struct rows_told){m->rows.push, .wants = m->rows.flags & ROWS_AND_NEXT};
     return ROWS_KEEP;
 }
 
 bool rows_belong(const struct rows_told *told, const struct message *push)
 {
-    return told->sequence == push->sequence;
+    return told->push == push->push.push;
 }
 
 bool rows_are_due(struct rows_told *told)
 {
     const bool are_due = told->wants;
-    if (are_due) told->brought = told->sequence;
+    if (are_due) told->brought = told->push;
     told->wants = false;
     return are_due;
 }
@@ -37,17 +37,17 @@ void rows_told_forget(struct rows_told *told)
 uint64_t rows_ask(struct rows_asked *asked)
 {
     asked->is_answered = asked->is_refused = false;
-    return ++asked->sequence;
+    return ++asked->number;
 }
 
 /* Of a push: those of the batch that comes after it, which has the push's number. */
 void rows_arrived(struct rows_asked *asked, const struct message *m, bool fit)
 {
-    const bool is_answer = m->code == ROWS_ASKED || m->code == ROWS_NONE;
-    if (!is_answer) asked->came = fit ? m->sequence + 1 : 0;
-    if (!is_answer || m->sequence != asked->sequence) return;
+    const bool is_answer = m->rows.flags == ROWS_ASKED || m->rows.flags == ROWS_NONE;
+    if (!is_answer) asked->came = fit ? m->rows.push + 1 : 0;
+    if (!is_answer || m->rows.asking != asked->number) return;
     asked->is_answered = true;
-    asked->is_refused = m->code == ROWS_NONE || !fit;
+    asked->is_refused = m->rows.flags == ROWS_NONE || !fit;
 }
 
 uint64_t rows_with_values(struct rows_asked *asked)

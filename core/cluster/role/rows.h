@@ -17,9 +17,9 @@
 
 /* What a worker has said with a push. */
 struct rows_told {
-    uint64_t sequence; /* of the push; 0: nothing */
-    bool wants;        /* the answer to it brings rows */
-    uint64_t brought;  /* the same push, once the answer to it has brought rows; 0: not yet */
+    uint64_t push;    /* its number; 0: nothing */
+    bool wants;       /* the answer to it brings rows */
+    uint64_t brought; /* the same push, once the answer to it has brought rows; 0: not yet */
 };
 
 enum rows_turn {
@@ -41,7 +41,7 @@ void rows_told_forget(struct rows_told *); /* a JOIN: it is said anew */
 /* ---- at a worker ---- */
 
 struct rows_asked {
-    uint64_t sequence; /* of the last asking */
+    uint64_t number; /* of the last asking */
     bool is_answered, is_refused;
     uint64_t came; /* 1 + number of the batch whose rows came since the last VALUES; 0: none */
 };

@@ -28,18 +28,18 @@ bool exit_code_is_retryable(int code)
     return code >= EXIT_LOST_PEER;
 }
 
-int message_verdict(const struct message *m, char ret_text[ACTION_TEXT_MAX])
+int message_verdict(const struct message *m, uint32_t exit_code, char ret_text[ACTION_TEXT_MAX])
 {
     enum { QUOTED_MAX = 160 };
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
-    const bool is_ours = m->code <= EXIT_TERMINATED && exit_code_text((int)m->code);
+    const bool is_ours = exit_code <= EXIT_TERMINATED && exit_code_text((int)exit_code);
     if (is_ours)
         snprintf(ret_text, ACTION_TEXT_MAX, "%s", text);
     else
         snprintf(ret_text, ACTION_TEXT_MAX, "%.*s (sent with exit code %u, which no task has)",
-                 QUOTED_MAX, text[0] ? text : "no reason was given", m->code);
-    return is_ours ? (int)m->code : EXIT_LOST_PEER;
+                 QUOTED_MAX, text[0] ? text : "no reason was given", exit_code);
+    return is_ours ? (int)exit_code : EXIT_LOST_PEER;
 }
 
 int exit_code_of(err e)

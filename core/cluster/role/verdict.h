@@ -33,6 +33,6 @@ int exit_code_of(err);
 
 /* What a VERDICT or a STOP of another task says: its code, and its text. A code that is not in the
  * table becomes EXIT_LOST_PEER, and the text tells of it. */
-int message_verdict(const struct message *, char ret_text[ACTION_TEXT_MAX]);
+int message_verdict(const struct message *, uint32_t exit_code, char ret_text[ACTION_TEXT_MAX]);
 
 #endif

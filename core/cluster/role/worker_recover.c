@@ -16,9 +16,8 @@ static struct message *say_term(struct worker_role *w, int ps, enum leads_code c
                                 struct outbox *out)
 {
     struct message *m = worker_send(w, ps, MESSAGE_LEADS, out);
-    m->code = code;
-    m->sequence = w->term;
-    m->version = 0;
+    m->leads.claims = code;
+    m->leads.term = w->term;
     return m;
 }
 
@@ -26,12 +25,10 @@ static struct message claim_of(const struct worker_role *w)
 {
     return (struct message){
         .type = MESSAGE_LEADS,
-        .code = LEADS_CLAIMS,
         .task = (uint32_t)w->options.task,
         .job = JOB_WORKER,
         .generation = w->generation,
-        .sequence = w->term,
-        .version = w->options.limits.chief_ms,
+        .leads = {LEADS_CLAIMS, .term = w->term, .lease_ms = w->options.limits.chief_ms},
     };
 }
 
@@ -48,7 +45,7 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
     const bool sets_up = w->phase < JOINING;
     for (int ps = 0; ps < w->options.ps_count && w->leads; ps++) {
         struct message m = claim_of(w);
-        if (sets_up && w->options.limits.chief_ms) m.version = w->options.limits.start_ms;
+        if (sets_up && w->options.limits.chief_ms) m.leads.lease_ms = w->options.limits.start_ms;
         if (w->servers[ps].contact == KNOWN) outbox_add_claim(out, (struct action_claim){ps, m});
     }
     worker_settle(w, out);
@@ -105,9 +102,9 @@ static void yield(struct worker_role *w, struct outbox *out)
 
 void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
-    if (m->sequence < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
-    if (m->sequence <= w->term) return;
-    w->term = m->sequence;
+    if (m->leads.term < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
+    if (m->leads.term <= w->term) return;
+    w->term = m->leads.term;
     if (w->leads) yield(w, out);
     worker_try_lead(w, out);
     worker_settle(w, out);
@@ -122,7 +119,7 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
     if (!w->leads || w->servers[0].contact != KNOWN) return;
     w->renewed_ms = w->patience.told_ms;
     w->is_lease_long = hold_ms > least_ms;
-    say_term(w, 0, LEADS_CLAIMS, out)->version = w->is_lease_long ? hold_ms : least_ms;
+    say_term(w, 0, LEADS_CLAIMS, out)->leads.lease_ms = w->is_lease_long ? hold_ms : least_ms;
 }
 
 /* By the clock: for ps/0 this task may be late though it could not say anything meanwhile. Reading
@@ -220,7 +217,7 @@ static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *o
 {
     outbox_add_fill(out, (struct action_fill){ps, (int)array});
     struct message *m = worker_send(w, ps, MESSAGE_INIT, out);
-    m->code = (uint32_t)array;
+    m->init.array = (uint32_t)array;
     m->length = w->servers[ps].block.block;
 }
 
@@ -241,14 +238,14 @@ void worker_ready(struct worker_role *w, int ps, const struct message *m, struct
 {
     char text[ACTION_TEXT_MAX];
     if (w->phase != DESCRIBING || w->servers[ps].setup == IS_READY) return;
-    if (m->code == READY_FAILED) {
+    if (m->ready.outcome == READY_FAILED) {
         message_text(m, text);
         worker_begin_phase(w, HOLDING);
         choose(w, text[0] ? text : "cannot be read", out);
         return;
     }
-    if (m->code == READY_WANTS && m->sequence < (uint64_t)w->arrays) {
-        fill(w, ps, m->sequence, out);
+    if (m->ready.outcome == READY_WANTS && m->ready.arrays < (uint64_t)w->arrays) {
+        fill(w, ps, m->ready.arrays, out);
         return;
     }
     server_set_setup(&w->servers[ps], IS_READY);

@@ -15,7 +15,7 @@ static void refuse(struct worker_role *w, uint64_t generation, int code, const c
     if (w->servers[0].contact == GONE || !is_to_lead(w)) return; /* it knows by itself */
     struct message *m = worker_send(w, 0, MESSAGE_SCALED, out);
     m->generation = generation;
-    m->code = (uint32_t)code;
+    m->scaled.exit_code = (uint32_t)code;
     message_say(m, why, out);
 }
 
@@ -102,8 +102,8 @@ bool worker_resize(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (w->servers[ps].contact == GONE) continue;
         struct message *m = worker_send(w, ps, MESSAGE_RESIZE, out);
-        m->sequence = 1 + w->term;
-        m->step = w->saving.step;
+        m->resize.claim = 1 + w->term;
+        m->resize.step = w->saving.step;
         message_say_membership(m, &membership, out);
     }
     end(w, &membership, w->saving.step, out);

@@ -26,8 +26,6 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
         .task = (uint32_t)w->options.task,
         .job = JOB_WORKER,
         .generation = w->generation,
-        .step = w->servers[ps].step,
-        .version = w->servers[ps].version,
     };
     return &outbox_add_send(out, (struct action_send){ps, m})->message;
 }
@@ -35,7 +33,7 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
 static void tell_verdict(struct worker_role *w, int ps, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
-    m->sequence = w->leads ? 1 + w->term : 0;
+    m->verdict.claim = w->leads ? 1 + w->term : 0;
     message_say_verdict(m, w->verdict_code, w->is_relaying ? "" : w->name, w->verdict_text, out);
 }
 
@@ -146,16 +144,16 @@ static void hear_signal(struct worker_role *, struct outbox *);
 static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (m->code != PS_EMPTY && !m->generation) {
+    if (m->state.state != PS_EMPTY && !m->generation) {
         outbox_breach(out, true, "ps/%d says that it has values of no generation", ps);
         return;
     }
     const bool is_new = s->contact != KNOWN;
     server_set_contact(s, KNOWN);
-    s->state = (enum ps_state)m->code;
+    s->state = (enum ps_state)m->state.state;
     s->generation = m->generation;
-    s->last_step = m->version;
-    s->is_claimed = s->is_claimed && m->sequence != 1 + w->term;
+    s->last_step = m->state.last_step;
+    s->is_claimed = s->is_claimed && m->state.claim != 1 + w->term;
     if (is_new) worker_say_term(w, ps, out);
     worker_try_lead(w, out);
     worker_settle(w, out);
@@ -170,8 +168,8 @@ void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
 {
     if ((ps > 0 && !worker_is_chief(w)) || w->servers[ps].contact == GONE) return;
     struct message *m = worker_send(w, ps, MESSAGE_STOP, out);
-    m->sequence = w->leads ? 1 + w->term : 0;
-    m->code = (uint32_t)w->stop_code;
+    m->stop.claim = w->leads ? 1 + w->term : 0;
+    m->stop.exit_code = (uint32_t)w->stop_code;
     message_say(m, w->stop_text, out);
 }
 
@@ -193,7 +191,7 @@ static void stop_message(struct worker_role *w, int ps, const struct message *m,
 {
     char text[ACTION_TEXT_MAX];
     if (worker_stops_job(w) || !worker_is_chief(w)) return;
-    const int code = message_verdict(m, text);
+    const int code = message_verdict(m, m->stop.exit_code, text);
     plan_stop(w, STOPS, code, text);
     w->is_relaying = true;
     worker_ask_all_to_stop(w, ps, out);
@@ -210,7 +208,7 @@ void worker_role_finish(struct role *role, int code, const char *why, struct out
 static void verdict(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    const int code = message_verdict(m, text);
+    const int code = message_verdict(m, m->verdict.exit_code, text);
     w->is_relaying = true;
     if (code == EXIT_TIMEOUT) worker_tell_wait(w, out);
     worker_end(w, code, text, out);
@@ -253,7 +251,7 @@ static void say_gone_to_all(struct worker_role *w, struct outbox *out)
 {
     for (int ps = w->options.ps_count - 1; ps >= 0; ps--)
         if (w->servers[ps].contact != GONE)
-            worker_send(w, ps, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+            worker_send(w, ps, MESSAGE_LEAVE, out)->leave.what = LEAVE_GONE;
 }
 
 /* The job is to end well. Where it serves, a worker that takes no part yet need not see that; who
@@ -294,19 +292,20 @@ static void say_gone(struct worker_role *w, bool waits, struct outbox *out)
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (s->contact != GONE && !s->is_told)
-            worker_send(w, ps, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+            worker_send(w, ps, MESSAGE_LEAVE, out)->leave.what = LEAVE_GONE;
         s->is_told |= s->contact != GONE;
         have_all = have_all && s->is_told;
     }
     if (!have_all && waits) return;
-    if (w->servers[0].contact != GONE) worker_send(w, 0, MESSAGE_LEAVE, out)->code = LEAVE_GONE;
+    if (w->servers[0].contact != GONE)
+        worker_send(w, 0, MESSAGE_LEAVE, out)->leave.what = LEAVE_GONE;
     end_as_left(w, out);
 }
 
 void worker_ask_to_leave(struct worker_role *w, struct outbox *out)
 {
     w->has_asked = true;
-    worker_send(w, 0, MESSAGE_LEAVE, out)->code =
+    worker_send(w, 0, MESSAGE_LEAVE, out)->leave.what =
         w->phase == DEPARTING ? LEAVE_ASKED : LEAVE_ABSENT;
 }
 
@@ -332,7 +331,7 @@ static void leave_message(struct worker_role *w, const struct message *m, struct
     char why[ACTION_TEXT_MAX];
     if (!w->has_asked) return;
     w->has_asked = false;
-    if (m->code == LEAVE_GRANTED) {
+    if (m->leave.what == LEAVE_GRANTED) {
         w->is_granted = true;
         say_gone(w, true, out);
         return;
@@ -393,14 +392,14 @@ static void covered(const struct worker_role *w, int ps, const struct message *m
 {
     struct covered covered;
     if (!worker_is_chief(w) || ps != 0 || !covered_unpack(m, &covered)) return;
-    outbox_add_covered(out, (struct action_covered){covered, .is_over = m->code != 0});
+    outbox_add_covered(out, (struct action_covered){covered, .is_over = m->covered.is_over});
 }
 
 /* Ranges, none of which is empty. false: it is no plan. */
 static bool read_plan(const struct message *m, uint64_t numbers[PLAN_NUMBERS_MAX], int *ret_count)
 {
     const size_t pair = 2 * sizeof *numbers, bytes = PLAN_NUMBERS_MAX * sizeof *numbers;
-    if (!m->sequence || !m->body_bytes || m->body_bytes > bytes || m->body_bytes % pair)
+    if (!m->plan.push || !m->body_bytes || m->body_bytes > bytes || m->body_bytes % pair)
         return false;
     memcpy(numbers, m->body, m->body_bytes);
     *ret_count = (int)(m->body_bytes / pair);
@@ -415,7 +414,7 @@ static void plan(int ps, const struct message *m, struct outbox *out)
     uint64_t *numbers = arena_array(&out->texts, PLAN_NUMBERS_MAX, sizeof *numbers);
     int count;
     if (ps == 0 && read_plan(m, numbers, &count))
-        outbox_add_plan(out, (struct action_plan){m->sequence - 1, numbers, count});
+        outbox_add_plan(out, (struct action_plan){m->plan.push - 1, numbers, count});
     else
         outbox_breach(out, true, "ps/%d sent a PLAN that tells of no batches", ps);
 }
@@ -453,7 +452,7 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
 static void resize(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct membership membership;
-    if (membership_unpack(m, &membership)) worker_resized(w, &membership, m->step, out);
+    if (membership_unpack(m, &membership)) worker_resized(w, &membership, m->resize.step, out);
 }
 
 static void on_resize(struct role *role, const struct membership *membership, struct outbox *out)

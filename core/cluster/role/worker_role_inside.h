@@ -156,7 +156,7 @@ struct worker_role {
     uint64_t global_step; /* as ps/0 said last */
     uint64_t first_step, staleness;
     uint64_t computed_step; /* of the values that the gradient in the windows comes from */
-    uint64_t computed;      /* its sequence */
+    uint64_t computed;      /* number of its push */
     int arrays;             /* chief: that a ps which wants values is to be brought */
     enum ending ending;
     enum unheard unheard;

@@ -45,9 +45,9 @@ static void send_save(struct worker_role *w, int ps, struct outbox *out)
 {
     struct saving *s = &w->saving;
     struct message *m = worker_send(w, ps, MESSAGE_SAVE, out);
-    m->code = (uint32_t)worker_role_shard(&w->role, ps);
-    m->sequence = s->tag;
-    m->step = s->step;
+    m->save.shard = (uint32_t)worker_role_shard(&w->role, ps);
+    m->save.tag = s->tag;
+    m->save.step = s->step;
     m->body = s->numbers;
     m->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
 }
@@ -257,7 +257,7 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     if (m->body_bytes != bytes || !m->body) return false;
     memcpy(s->numbers + 1, m->body, bytes);
     s->number_bytes = bytes + sizeof *s->numbers;
-    s->step = m->step;
+    s->step = m->snapshot.step;
     worker_set_save(w, SAVE_REST);
     outbox_add_begin(out, (struct action_begin){s->step, s->tag, s->shards});
     for (int ps = 1; ps < w->options.ps_count; ps++)
@@ -265,17 +265,17 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     return true;
 }
 
-static bool is_of_save(const struct worker_role *w, int ps, const struct message *m)
+static bool is_of_save(const struct worker_role *w, int ps, uint64_t tag)
 {
-    return w->saving.phase != SAVE_IDLE && m->sequence == w->saving.tag &&
+    return w->saving.phase != SAVE_IDLE && tag == w->saving.tag &&
            w->servers[ps].shard_phase != NO_SHARD;
 }
 
 void worker_snapshot(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (!is_of_save(w, ps, m) || s->shard_phase != SHARD_WANTED) return;
-    if (m->code) {
+    if (!is_of_save(w, ps, m->snapshot.tag) || s->shard_phase != SHARD_WANTED) return;
+    if (m->snapshot.exit_code) {
         w->saving.is_refused = true;
         abandon_by(w, ps, m, out);
         return;
@@ -285,16 +285,17 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
         return;
     }
     server_set_shard(s, SHARD_COPIED);
-    s->snapshot_version = m->version;
+    s->snapshot_version = m->snapshot.updates;
     if (!all_shards(w, SHARD_COPIED)) return;
-    worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.resizes ? RESUME_STAY : RESUME_GO;
+    worker_send(w, 0, MESSAGE_RESUME, out)->resume.stays =
+        w->saving.resizes ? RESUME_STAY : RESUME_GO;
 }
 
 void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (!is_of_save(w, ps, m)) return;
-    if (m->code) {
+    if (!is_of_save(w, ps, m->saved.tag)) return;
+    if (m->saved.exit_code) {
         abandon_by(w, ps, m, out);
         return;
     }

@@ -21,10 +21,9 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
 {
     struct server *s = &w->servers[ps];
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
-    m->code = s->join_code = code;
-    m->sequence = s->sequence;
-    m->step = s->join_step = step;
-    m->version = ++s->joins;
+    s->join_code = code;
+    s->join_step = step;
+    m->join = (struct message_join){code, s->sequence, step, ++s->joins};
     s->ahead = 0; /* the ps forgets it */
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
@@ -117,9 +116,11 @@ static void send_gradient(struct worker_role *w, int ps, enum message_type type,
                           uint64_t step, struct stretch stretch, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, type, out);
-    m->sequence = sequence;
-    m->step = step;
-    m->code = w->options.gradients_per_push;
+    const uint32_t gradients = w->options.gradients_per_push;
+    if (type == MESSAGE_PUSH)
+        m->push = (struct message_push){gradients, sequence, step, w->servers[ps].version};
+    else
+        m->part = (struct message_part){gradients, sequence, step};
     m->offset = stretch.offset;
     m->length = stretch.length;
 }
@@ -274,11 +275,11 @@ static void note_ledgers(struct worker_role *w, struct outbox *out)
 void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    bool is_awaited = m->version == s->joins && s->inquiry == ASKED;
+    bool is_awaited = m->ledger.join == s->joins && s->inquiry == ASKED;
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     server_set_inquiry(s, ANSWERED);
-    if (awaits_values(w)) s->step = m->step;
-    s->round = m->step;
+    if (awaits_values(w)) s->step = m->ledger.step;
+    s->round = m->ledger.step;
     if (begin_anew(w, out)) return;
     send_pushes(w, out);
     note_ledgers(w, out);
@@ -312,8 +313,8 @@ static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outb
 void worker_say_finished(struct worker_role *w, int ps, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, MESSAGE_FINISHED, out);
-    m->code = w->finished_code;
-    m->version = w->data_end;
+    m->finished.flags = w->finished_code;
+    m->finished.data_end = w->data_end;
 }
 
 void worker_say_finished_to_all(struct worker_role *w, struct outbox *out)
@@ -365,7 +366,7 @@ static void lose_ticket(struct worker_role *w, struct outbox *out)
 /* What ps/0 says on its new link of the ticket for the step that is under way. */
 static void resolve_doubt(struct worker_role *w, const struct message *m, struct outbox *out)
 {
-    w->has_ticket = m->code & VALUES_TICKET;
+    w->has_ticket = m->values.flags & VALUES_TICKET;
     w->in_doubt = !w->has_ticket;
     if (w->phase != WAITING) return; /* it computes: then nothing has left that could */
     if (w->has_ticket)
@@ -553,13 +554,13 @@ static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
 static void note_answer(struct server *s, const struct message *m)
 {
     s->has_answered = true;
-    s->step = s->round = m->step;
-    s->version = m->version;
-    s->wants_parts = m->code & VALUES_WANTS_PARTS;
-    s->wants_whole = m->code & VALUES_WANTS_WHOLE;
+    s->step = s->round = m->values.step;
+    s->version = m->values.updates;
+    s->wants_parts = m->values.flags & VALUES_WANTS_PARTS;
+    s->wants_whole = m->values.flags & VALUES_WANTS_WHOLE;
     if (!s->is_pushed) return;
     s->ledger.received = s->sequence;
-    if (m->code & VALUES_DROPPED) return;
+    if (m->values.flags & VALUES_DROPPED) return;
     s->ledger.taken = s->sequence;
     s->ledger.taken_step = s->push_step;
 }
@@ -568,10 +569,10 @@ static void note_answer(struct server *s, const struct message *m)
 static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (w->phase != ASKING || ps != 0 || s->has_answered || m->sequence < s->sequence) return;
+    if (w->phase != ASKING || ps != 0 || s->has_answered || m->values.push < s->sequence) return;
     note_answer(s, m);
-    w->global_step = m->step;
-    turn_to_others(w, m->code & VALUES_DROPPED, out);
+    w->global_step = m->values.step;
+    turn_to_others(w, m->values.flags & VALUES_DROPPED, out);
 }
 
 static bool is_expected(const struct worker_role *w, int ps)
@@ -592,14 +593,14 @@ static bool is_behind_first(const struct worker_role *w, int ps)
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    bool is_final = w->phase == FINISHING && (m->code & VALUES_FINAL) && worker_is_chief(w);
-    bool is_more_work = w->phase == FINISHING && ps == 0 && (m->code & VALUES_TICKET);
-    const bool is_news = m->code & VALUES_FINAL && m->version != s->version;
+    bool is_final = w->phase == FINISHING && (m->values.flags & VALUES_FINAL) && worker_is_chief(w);
+    bool is_more_work = w->phase == FINISHING && ps == 0 && (m->values.flags & VALUES_TICKET);
+    const bool is_news = m->values.flags & VALUES_FINAL && m->values.updates != s->version;
     if (w->phase == EVALUATING && is_news) {
         worker_save_again(w, out);
         return;
     }
-    if (m->code & VALUES_HELD) {
+    if (m->values.flags & VALUES_HELD) {
         held(w, ps, m, out);
         return;
     }
@@ -607,14 +608,14 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         join_all(w, out);
         return;
     }
-    if (ps == 0 && w->in_doubt && s->inquiry == ANSWERED && m->sequence < w->computed) {
+    if (ps == 0 && w->in_doubt && s->inquiry == ANSWERED && m->values.push < w->computed) {
         resolve_doubt(w, m, out);
         return;
     }
     if (!is_final && !is_expected(w, ps)) return;
-    if (s->is_pushed && m->sequence < s->sequence) return; /* said before the push came */
-    if (ps == 0 && s->is_pushed && m->version > s->version)
-        w->staleness = m->version - s->version - 1;
+    if (s->is_pushed && m->values.push < s->sequence) return; /* said before the push came */
+    if (ps == 0 && s->is_pushed && m->values.updates > s->version)
+        w->staleness = m->values.updates - s->version - 1;
     note_answer(s, m);
     if (is_behind_first(w, ps)) {
         s->has_answered = false;
@@ -622,12 +623,12 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         return;
     }
     if (ps == 0) {
-        w->global_step = m->step;
-        w->has_ticket = m->code & VALUES_TICKET;
-        w->is_last_hour = m->code & VALUES_STOPS;
+        w->global_step = m->values.step;
+        w->has_ticket = m->values.flags & VALUES_TICKET;
+        w->is_last_hour = m->values.flags & VALUES_STOPS;
     }
     if (w->phase == ASKING)
-        pass_on(w, m->code & VALUES_DROPPED, out);
+        pass_on(w, m->values.flags & VALUES_DROPPED, out);
     else
         go_on(w, out);
 }

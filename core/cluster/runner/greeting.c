@@ -339,7 +339,7 @@ struct message greeting_refusal(const struct task *t, int exit_code)
 {
     return (struct message){
         .type = MESSAGE_REFUSED,
-        .code = (uint32_t)exit_code,
+        .refused.exit_code = (uint32_t)exit_code,
         .job = t->job,
         .task = (uint32_t)t->index,
         .body = error_text(),

@@ -338,7 +338,7 @@ static bool is_whole(const struct runner_ps *p, int worker, const struct message
     const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
     if (m->type == MESSAGE_PART) return !m->length || (parts && !(parts & FIRST_PART));
     const bool is_all = parts == parts_all(&block), is_push = m->type == MESSAGE_PUSH;
-    const uint64_t ahead = is_push ? ps_role_ahead(p->task.role, worker, m->sequence) : 0;
+    const uint64_t ahead = is_push ? ps_role_ahead(p->task.role, worker, m->push.push) : 0;
     return (is_all || (parts ^ ahead) == parts_all(&block)) &&
            (!is_push || runner_ps_tables_have(p, worker, m));
 }

@@ -121,8 +121,8 @@ static bool send_waiting(struct runner_ps *p, int worker)
     struct windows *w = &p->windows[worker];
     if (!take_current(p)) return false;
     w->turn = 0;
-    w->waits.step = ps_role_step(p->task.role);
-    w->waits.version = ps_role_counters(p->task.role).applied;
+    w->waits.values.step = ps_role_step(p->task.role);
+    w->waits.values.updates = ps_role_counters(p->task.role).applied;
     if (p->task.peers[worker].link && runner_ps_values_send(&p->task, worker, &w->waits))
         log_line(LOG_DEBUG, "%s", error_text());
     return !w->turn;

@@ -178,15 +178,14 @@ static void gather(struct runner_ps *p, int worker, const int64_t *ids, const in
 }
 
 /* counts NULL: there are none */
-static void answer(struct runner_ps *p, int worker, uint32_t code, uint64_t sequence,
+static void answer(struct runner_ps *p, int worker, struct message_rows rows,
                    const struct area_counts *counts)
 {
     struct message m = {
         .type = MESSAGE_ROWS,
-        .code = code,
         .job = JOB_PS,
         .task = (uint32_t)p->task.index,
-        .sequence = sequence,
+        .rows = rows,
     };
     if (counts) {
         m.generation = p->share->setup.config.generation;
@@ -202,7 +201,7 @@ void runner_ps_tables_answer(struct runner_ps *p, int worker)
     struct rows_named *named = &p->windows[worker].named;
     if (!p->tables || !rows_are_due(&named->told)) return;
     gather(p, worker, named->wanted, named->counts.wanted, true);
-    answer(p, worker, 0, named->told.sequence, &named->counts);
+    answer(p, worker, (struct message_rows){.push = named->told.push}, &named->counts);
 }
 
 static bool is_of_this_life(const struct runner_ps *p, int worker, const struct message *m)
@@ -214,7 +213,7 @@ static bool is_of_this_life(const struct runner_ps *p, int worker, const struct 
 static err read_front(const struct runner_ps *p, int worker, const struct message *m,
                       struct area_counts *ret)
 {
-    const bool with_ids = !(m->code & ROWS_BROUGHT);
+    const bool with_ids = !(m->rows.flags & ROWS_BROUGHT);
     if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
     return area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, with_ids,
                             ret);
@@ -227,8 +226,8 @@ static err answer_asking(struct runner_ps *p, int worker, const struct message *
     void *front = p->windows[worker].rows.base;
     TRY(read_front(p, worker, m, asked));
     TRY(take_ids(p, area_wanted_ids(&t->area, asked, front), asked->wanted, t->ids));
-    gather(p, worker, t->ids, asked->wanted, !(m->code & ROWS_MADE));
-    answer(p, worker, ROWS_ASKED, m->sequence, asked);
+    gather(p, worker, t->ids, asked->wanted, !(m->rows.flags & ROWS_MADE));
+    answer(p, worker, (struct message_rows){ROWS_ASKED, .asking = m->rows.asking}, asked);
     return OK;
 }
 
@@ -251,7 +250,7 @@ static err take_named(struct runner_ps *p, int worker, const struct message *m)
     void *front = p->windows[worker].rows.base;
     memcpy(named->brought, counts->wanted, (size_t)area->count * sizeof *counts->wanted);
     TRY(read_front(p, worker, m, counts));
-    if (m->code & ROWS_BROUGHT)
+    if (m->rows.flags & ROWS_BROUGHT)
         TRY(take_brought(p->tables, named));
     else
         TRY(take_ids(p, area_pushed_ids(area, counts, front), counts->pushed, named->pushed));
@@ -273,7 +272,7 @@ err runner_ps_tables_heard(struct runner_ps *p, int worker, const struct message
     if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
     switch (rows_heard(told, m, is_of_this_life(p, worker, m))) {
     case ROWS_REFUSE:
-        answer(p, worker, ROWS_NONE, m->sequence, NULL);
+        answer(p, worker, (struct message_rows){ROWS_NONE, .asking = m->rows.asking}, NULL);
         return OK;
     case ROWS_ANSWER:
         return answer_asking(p, worker, m);

@@ -214,12 +214,10 @@ static err send_piece(struct snapshot_job *job, struct link *link, bool *ret_is_
     if (got < 0) return fail(ERR_IO, "%s: %s", job->prefix, strerror(errno));
     const struct message m = {
         .type = MESSAGE_SHARD,
-        .code = job->sending,
         .task = (uint32_t)job->ps->task.index,
         .job = JOB_PS,
         .generation = job->share->setup.config.generation,
-        .sequence = job->action.tag,
-        .offset = job->sent,
+        .shard = {job->sending, .tag = job->action.tag, .offset = job->sent},
         .body = job->piece,
         .body_bytes = (uint32_t)got,
     };

@@ -73,14 +73,14 @@ static bool would_delay_others(const struct runner_ps *p)
 
 static bool has_rest(const struct runner_ps *p, int worker, const struct message *m)
 {
-    return !(m->code & VALUES_FINAL) && p->windows[worker].takes_rest &&
+    return !(m->values.flags & VALUES_FINAL) && p->windows[worker].takes_rest &&
            task_sends_parts(&p->task, p->task.peers[worker].link) && !would_delay_others(p);
 }
 
 static err send_values(struct runner_ps *p, int worker, const struct message *values)
 {
     struct link *link = p->task.peers[worker].link;
-    if (values->code & VALUES_HELD) return link_send(link, values);
+    if (values->values.flags & VALUES_HELD) return link_send(link, values);
     const bool is_served = values->length && runner_ps_copies_serve(p, link);
     if (is_served && !runner_ps_copies_lend(p, worker, values)) return OK; /* later */
     runner_ps_tables_answer(p, worker);
@@ -92,6 +92,7 @@ static err send_values(struct runner_ps *p, int worker, const struct message *va
         .job = JOB_PS,
         .task = values->task,
         .generation = values->generation,
+        .ahead.step = values->values.step,
     };
     const err e = send_each(p, worker, values, last);
     return e ? e : send_each(p, worker, &rest, all & ~last);

@@ -84,7 +84,7 @@ static void send_verdict(const struct connection *connection)
     const struct task *t = &connection->ps->task;
     const struct message m = {
         .type = MESSAGE_VERDICT,
-        .code = (uint32_t)t->code,
+        .verdict.exit_code = (uint32_t)t->code,
         .job = JOB_PS,
         .task = (uint32_t)t->index,
         .body = t->text,

@@ -42,7 +42,7 @@ void runner_worker_note_values(struct runner_worker *w, int ps, const struct mes
 {
     struct arrival *a = &w->arrivals[ps];
     const struct parts block = runner_worker_block(w, ps);
-    if (m->code & VALUES_HELD) return;
+    if (m->values.flags & VALUES_HELD) return;
     const uint64_t brought = task_parts_of(&w->task, &block, m);
     runner_worker_doubt_speculation(w, ps, brought | ~a->ahead);
     const uint64_t missing = parts_all(&block) & ~(a->ahead | brought);

@@ -189,11 +189,11 @@ static void refused(struct attempt *attempt, const struct message *m)
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     struct task *t = &attempt->worker->task;
-    if (exit_code_is_retryable((int)m->code)) {
+    if (exit_code_is_retryable((int)m->refused.exit_code)) {
         put_off(attempt, text);
         return;
     }
-    err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
+    err kind = m->refused.exit_code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
     task_end_alone(t, fail(kind, "ps/%d refused this worker: %s", attempt->ps, text));
 }
 
@@ -201,10 +201,10 @@ static void refused(struct attempt *attempt, const struct message *m)
  * numbers of workers, which only ps/0 knows any more. */
 static void note_last_step(struct runner_worker *w, const struct message *m)
 {
-    const bool is_told = m->type == MESSAGE_STATE && m->code == PS_SERVING;
+    const bool is_told = m->type == MESSAGE_STATE && m->state.state == PS_SERVING;
     if (!is_told || w->has_last_step) return;
     w->has_last_step = true;
-    w->last_step = m->version;
+    w->last_step = m->state.last_step;
 }
 
 /* What ps/0 knew when this process came. */
@@ -213,7 +213,7 @@ static void note_past(struct runner_worker *w, const struct message *m)
     struct ledger ledger;
     if (m->type == MESSAGE_STATE && !w->has_state) {
         w->has_state = true;
-        w->found_serving = m->code == PS_SERVING;
+        w->found_serving = m->state.state == PS_SERVING;
     }
     note_last_step(w, m);
     if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
@@ -225,7 +225,8 @@ static void hear(struct runner_worker *w, int ps, const struct message *m)
     if (m->type == MESSAGE_SCALE) runner_worker_check_scale(w, m);
     if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (m->type == MESSAGE_VALUES) runner_worker_note_values(w, ps, m);
-    if (m->type == MESSAGE_VALUES && !(m->code & VALUES_HELD)) runner_worker_rows_values(w, ps);
+    if (m->type == MESSAGE_VALUES && !(m->values.flags & VALUES_HELD))
+        runner_worker_rows_values(w, ps);
     if (w->trace && m->type == MESSAGE_VALUES) runner_worker_trace_values(w, ps, m);
     task_message(&w->task, ps, m);
 }

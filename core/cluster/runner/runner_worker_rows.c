@@ -13,11 +13,10 @@ static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool train
     struct link *link = w->task.peers[ps].link;
     const struct message m = {
         .type = MESSAGE_ROWS,
-        .code = ROWS_ASKED | (trains ? 0 : ROWS_MADE),
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
-        .sequence = rows_ask(&w->rows[ps].asked),
+        .rows = {ROWS_ASKED | (trains ? 0 : ROWS_MADE), .asking = rows_ask(&w->rows[ps].asked)},
         .length = bytes,
     };
     if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
@@ -110,12 +109,12 @@ void runner_worker_rows_push(struct runner_worker *w, int ps, const struct messa
     if (!link || !rows_window_bytes(rows, ps)) return;
     const struct message m = {
         .type = MESSAGE_ROWS,
-        .code = (rows->names_next ? ROWS_AND_NEXT : 0) |
-                (rows->links[ps].was_brought ? ROWS_BROUGHT : 0),
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = push->generation,
-        .sequence = push->sequence,
+        .rows = {(rows->names_next ? ROWS_AND_NEXT : 0) |
+                     (rows->links[ps].was_brought ? ROWS_BROUGHT : 0),
+                 .push = push->push.push},
         .length = rows_push_bytes(&rows->links[ps]),
     };
     err e = patch(link, &rows->links[ps]);

@@ -224,8 +224,8 @@ static err write_piece(const struct runner_worker *w, int ps, const struct messa
     const int shard = worker_role_shard(w->task.role, ps);
     checkpoint_shard_prefix(w->saving.folder, shard, w->saving.shards, prefix);
     snprintf(path, sizeof path, "%s%s", prefix,
-             m->code == SHARD_DATA ? ".data-00000-of-00001" : ".index");
-    return bundle_file_piece(path, (int64_t)m->offset, m->body, m->body_bytes);
+             m->shard.file == SHARD_DATA ? ".data-00000-of-00001" : ".index");
+    return bundle_file_piece(path, (int64_t)m->shard.offset, m->body, m->body_bytes);
 }
 
 /* A file has no holes, of a size that anybody may name. */
@@ -234,10 +234,10 @@ static err take_piece(const struct runner_worker *w, int ps, const struct messag
     char text[MESSAGE_BREACH_MAX];
     if (message_fault(m, FROM_PS) || !message_is_within(m, &message_ends_of_all, text))
         return fail(ERR_PROTOCOL, "ps/%d sent a piece of no file of its shard", ps);
-    uint64_t *came = &w->saving.came[ps][m->code];
-    if (m->offset != *came)
+    uint64_t *came = &w->saving.came[ps][m->shard.file];
+    if (m->shard.offset != *came)
         return fail(ERR_PROTOCOL, "ps/%d sent bytes from %llu on of its shard, not from %llu on",
-                    ps, (unsigned long long)m->offset, (unsigned long long)*came);
+                    ps, (unsigned long long)m->shard.offset, (unsigned long long)*came);
     TRY(write_piece(w, ps, m));
     *came += m->body_bytes;
     return OK;
@@ -246,7 +246,7 @@ static err take_piece(const struct runner_worker *w, int ps, const struct messag
 void runner_worker_take_shard(struct runner_worker *w, int ps, const struct message *m)
 {
     struct saving_files *s = &w->saving;
-    if (!w->checkpoints || !s->takes || m->sequence != s->tag || !m->body || s->result) return;
+    if (!w->checkpoints || !s->takes || m->shard.tag != s->tag || !m->body || s->result) return;
     s->result = take_piece(w, ps, m);
     if (s->result) snprintf(s->why, sizeof s->why, "%s", error_text());
 }

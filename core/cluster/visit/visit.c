@@ -16,7 +16,7 @@ static void send(struct visits *v, int visitor, const void *body, size_t bytes)
 {
     const struct message m = {
         .type = MESSAGE_ANSWER,
-        .sequence = v->visitors[visitor].sequence,
+        .answer.number = v->visitors[visitor].number,
         .body = body,
         .body_bytes = (uint32_t)bytes,
     };
@@ -261,7 +261,7 @@ void visits_ask(struct visits *v, int visitor, const struct message *m, uint64_t
 {
     struct visit *visit = &v->visitors[visitor];
     forget(v, visitor);
-    visit->sequence = m->sequence;
+    visit->number = m->ask.number;
     visit->asked_ms = visit->heard_ms = now_ms;
     err e = ask_read(m->body, m->body_bytes, &visit->ask);
     if (e)

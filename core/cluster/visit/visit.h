@@ -1,7 +1,7 @@
 /* visit.h - variables seen from outside: what visitors of a ps ask, and what it answers.
  *
  * A visitor is neither ps nor worker. It asks (ASK, JSON: ask.h) and each ask gets one ANSWER
- * (JSON, below) with the same sequence number; another ask before it takes the first one back. Two
+ * (JSON, below) with the same number; another ask before it takes the first one back. Two
  * kinds of variables can be asked for: the trained ones, of which this ps holds parts, and shared
  * ones that visitors make. Where both have a name it is the trained one that is meant. Of ps/0 also
  * global_step, which nobody can set.

@@ -11,7 +11,7 @@ struct visit {
     bool is_scanning;         /* ... with the summary that `scan` is to become */
     struct ask ask;
     struct scan scan;
-    uint64_t sequence, asked_ms, heard_ms;
+    uint64_t number, asked_ms, heard_ms;
 };
 
 struct visits {

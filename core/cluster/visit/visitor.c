@@ -28,7 +28,7 @@ struct host {
     bool is_up;             /* it has said WELCOME */
     bool is_asked, is_lost; /* lost: while it was asked */
     uint64_t retry_ms;
-    uint64_t sequence; /* of the last ask */
+    uint64_t ask; /* number of the last one */
     json_t *answer;
     char trouble[ADDRESS_MAX];
 };
@@ -127,7 +127,7 @@ static void refused(struct host *host, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
-    if (m->code == EXIT_INPUT) {
+    if (m->refused.exit_code == EXIT_INPUT) {
         give_up(host, fail(ERR_INPUT, "%s", text));
         return;
     }
@@ -138,7 +138,7 @@ static void refused(struct host *host, const struct message *m)
 
 static void answered(struct host *host, const struct message *m)
 {
-    if (!host->is_asked || m->sequence != host->sequence || host->answer) return;
+    if (!host->is_asked || m->answer.number != host->ask || host->answer) return;
     host->answer = visit_body_answer(m->body, m->body_bytes);
     if (!host->answer) give_up(host, fail(ERR_PROTOCOL, "an answer that is none"));
 }
@@ -147,7 +147,7 @@ static void ended(struct visitor *v, const struct message *m)
 {
     if (v->verdict.has_come) return;
     v->verdict.has_come = true;
-    v->verdict.code = message_verdict(m, v->verdict.text);
+    v->verdict.code = message_verdict(m, m->verdict.exit_code, v->verdict.text);
 }
 
 /* A ps may say more to others; what a visitor does not know is passed over. */
@@ -310,7 +310,7 @@ err visitor_ask(struct visitor *v, int ps, json_t *ask)
     const struct message m = {
         .type = MESSAGE_ASK,
         .job = JOB_COUNT,
-        .sequence = ++host->sequence,
+        .ask.number = ++host->ask,
         .body = body,
         .body_bytes = (uint32_t)bytes,
     };

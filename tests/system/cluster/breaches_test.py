@@ -1,7 +1,7 @@
 """Each kind of message, with numbers at and outside the ends of its ranges, said to real tasks: a ps that waits, one that
 serves, the port of a chief that feeds others, a worker and a chief whose ps is a false one.
 
-Kinds and ranges are those of net/messages.def and net/ranges.def: what is added there is tried by itself. Nobody may
+Kinds, fields and ranges are those of net/messages.def: what is added there is tried by itself. Nobody may
 crash, take memory for what was announced only, fill its log, or wait for ever; the job goes on, and its checkpoint restores.
 """
 import itertools
@@ -21,7 +21,6 @@ GROWTH_MAX_MB = 64
 LARGEST = 2 ** 64 - 1
 RARELY = 31
 SOME = 7  # tests/core/cluster/role/test_breaches.c says all of them, to one role
-FIELDS = ("code", "sequence", "step", "version")
 EVER = (1, 2, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 62, 2 ** 62 + 2, 2 ** 63, LARGEST)
 OTHERS = {"generation": (0, LARGEST), "task": (2 ** 31, 2 ** 32 - 1), "job": (0, 2, 2 ** 32 - 1),
           "offset": (1, 2 ** 63, LARGEST), "length": (1, 64, 2 ** 40, 2 ** 63, LARGEST)}
@@ -30,14 +29,6 @@ BODIES = (b"{}", bytes(8), bytes(24), b"\xff" * 24, b"\xff" * 56, b"[" * 5000, b
 ENDS_OF_WORKER = {"SETUP", "STOP", "VERDICT"}
 ENDS_OF_PS = {"REFUSED", "VERDICT", "WELCOME", "RESIZE"}
 ENDS_OF_GUEST = {"LEAVE"}  # its visit: whoever says it is gone, and answered no more
-
-
-def read_ranges():
-    """{kind: the largest of each field, as an expression of C}"""
-    mosts = dict(re.findall(r"^RANGE\((\w+), (.*?), \"", wire.read_source("net/ranges.def"), re.MULTILINE))
-    rows = re.findall(r"^MESSAGE\((\w+), .*?, \w+, (\w+), (\w+), (\w+), (\w+)\)",
-                      wire.read_source("net/messages.def"), re.MULTILINE)
-    return {kind: [mosts[name] for name in names] for kind, *names in rows}
 
 
 def number_of(text):
@@ -50,8 +41,10 @@ def number_of(text):
 
 def lies(kind):
     """Headers, and bodies."""
-    for field, text in zip(FIELDS, read_ranges()[kind]):
-        end = number_of(text)
+    for field, name in wire.FIELDS_OF[kind]:
+        if not field:
+            continue
+        end = number_of(wire.RANGES[name])
         for number in sorted({*EVER, *([end - 1, end, end + 1, 2 * end] if end else ())}):
             if number > 0:
                 yield {field: number}, b""
@@ -195,8 +188,8 @@ class OfPs(garbage_test.Strangers):
         connection = wire.Connection(end, program.LIMIT_S)
         self.assertEqual(connection.hear().kind, "HELLO")
         connection.send("WELCOME", greeting(cluster.hosts, "ps", 0, incarnation="5"))
-        connection.send("STATE", code=wire.CODES[state], generation=77 if state != "PS_EMPTY" else 0,
-                        version=1000)
+        connection.send("STATE", state=wire.CODES[state], generation=77 if state != "PS_EMPTY" else 0,
+                        last_step=1000)
         return connection
 
     def test_a_worker_that_holds(self):

@@ -77,7 +77,7 @@ class FalsePs(ClusterCase):
                 with scene.accept() as first:
                     first.socket.sendall(said)
                     heard = first.hear_kind("REFUSED")
-                    self.assertEqual(heard.values["code"], WRONG)
+                    self.assertEqual(heard.values["exit_code"], WRONG)
                     self.assertRegex(heard.text(), f"speaks protocol version {version}, this program")
                     self.assertEqual(scene.code(), WRONG, scene.cluster.story())
                 self.assert_says(scene.cluster, "worker/1",
@@ -120,7 +120,7 @@ class FalsePs(ClusterCase):
                         while asked:
                             page += 1
                             text = json.dumps({"variables": [row] * rows, "next": page})
-                            visitor.send("ANSWER", text.encode(), sequence=asked.values["sequence"])
+                            visitor.send("ANSWER", text.encode(), number=asked.values["number"])
                             asked = visitor.hear()
                 thread = threading.Thread(target=list_for_ever)
                 thread.start()
@@ -135,23 +135,23 @@ class FalsePs(ClusterCase):
         asked = 0
         with scene.accept() as first:
             first.socket.sendall(scene.welcome() + wire.message(
-                "STATE", code=wire.CODES["PS_SERVING"], generation=GENERATION, version=1000))
+                "STATE", state=wire.CODES["PS_SERVING"], generation=GENERATION, last_step=1000))
             first.hear_kind("JOIN")
-            first.send("WINDOWS", offset=LINE, length=LINE, version=ROWS)
-            heard = wire.Heard("JOIN", {"version": 1}, b"")
+            first.send("WINDOWS", values=LINE, gradients=LINE, rows=ROWS)
+            heard = wire.Heard("JOIN", {"number": 1}, b"")
             while heard:
                 if heard.kind == "JOIN":
                     first.send("LEDGER", struct.pack("<3Q", 0, 0, 0), generation=GENERATION,
-                               version=heard.values["version"])
+                               join=heard.values["number"])
                     if has_plan:
-                        first.send("PLAN", struct.pack("<2Q", 0, 50), generation=GENERATION, sequence=1)
-                    first.send("VALUES", code=wire.CODES["VALUES_TICKET"], generation=GENERATION,
+                        first.send("PLAN", struct.pack("<2Q", 0, 50), generation=GENERATION, push=1)
+                    first.send("VALUES", flags=wire.CODES["VALUES_TICKET"], generation=GENERATION,
                                length=LINE)
                     first.socket.sendall(bytes(LINE))
                 elif heard.kind == "ROWS":
                     asked += 1
-                    first.send("ROWS", code=wire.CODES["ROWS_NONE"], generation=GENERATION,
-                               sequence=heard.values["sequence"])
+                    first.send("ROWS", flags=wire.CODES["ROWS_NONE"], generation=GENERATION,
+                               asking=heard.values["asking"])
                 heard = first.hear()
         return asked
 
@@ -172,13 +172,13 @@ class FalsePs(ClusterCase):
         folder = pathlib.Path(self.folder) / "kept"
         scene = self.begin(["--transport=tcp"], {"train.checkpoint_dir": str(folder)}, "worker/0")
         with scene.accept() as first:
-            first.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_EMPTY"]))
+            first.socket.sendall(scene.welcome() + wire.message("STATE", state=wire.CODES["PS_EMPTY"]))
             generation = json.loads(first.hear_kind("SETUP").body)["generation"]
             generation = int(generation, 16) if isinstance(generation, str) else generation
-            first.send("READY", code=wire.CODES["READY_RESTORED"], generation=generation)
+            first.send("READY", outcome=wire.CODES["READY_RESTORED"], generation=generation)
             save = first.hear_kind("SAVE")
             self.assertIsNotNone(save)
-            about = {"generation": save.values["generation"], "sequence": save.values["sequence"]}
+            about = {"generation": save.values["generation"], "tag": save.values["tag"]}
             first.send("SNAPSHOT", bytes(8 * 3 * 2), **about)
             self.assertIsNotNone(first.hear_kind("RESUME"))
             first.send("SHARD", b"x", offset=0, **about)
@@ -193,11 +193,11 @@ class FalsePs(ClusterCase):
     def test_windows_of_a_link_that_is_not_taken_are_refused(self):
         scene = self.begin(["--transport=tcp"])
         with scene.accept() as first:
-            first.send("WINDOWS", offset=BLOCK, length=BLOCK)
+            first.send("WINDOWS", values=BLOCK, gradients=BLOCK)
             self.assertIsNone(first.hear())
         with scene.accept() as second:
-            second.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_SERVING"],
-                                                                 generation=GENERATION, version=1000))
+            second.socket.sendall(scene.welcome() + wire.message("STATE", state=wire.CODES["PS_SERVING"],
+                                                                 generation=GENERATION, last_step=1000))
             self.assertIsNotNone(second.hear_kind("JOIN"))
         scene.listener.close()
         self.assertEqual(scene.code(), LOST, scene.cluster.story())
@@ -206,11 +206,11 @@ class FalsePs(ClusterCase):
         """Of the link that was taken, which is lost before anything is computed."""
         scene = self.begin(["--transport=tcp"])
         with scene.accept() as first:
-            first.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_SERVING"],
-                                                                generation=GENERATION, version=1000))
+            first.socket.sendall(scene.welcome() + wire.message("STATE", state=wire.CODES["PS_SERVING"],
+                                                                generation=GENERATION, last_step=1000))
             self.assertIsNotNone(first.hear_kind("JOIN"))
-            first.send("WINDOWS", offset=BLOCK, length=BLOCK)
-            first.send("REFUSED", b"gone", code=2)
+            first.send("WINDOWS", values=BLOCK, gradients=BLOCK)
+            first.send("REFUSED", b"gone", exit_code=2)
             self.assertNotIn(scene.code(), (0, None))
 
     def offer_memory(self):

@@ -77,7 +77,7 @@ SAYINGS = {
     "an end of a stranger": (message("FINISHED"), NOT_FIRST),
     "a verdict of a stranger": (message("VERDICT", b"end"), NOT_FIRST),
     "an unknown message": (message(4711), NOT_FIRST),
-    "windows of a stranger": (message("WINDOWS", offset=8, length=8), HANGS_UP),
+    "windows of a stranger": (message("WINDOWS", values=8, gradients=8), HANGS_UP),
 }
 
 
@@ -87,15 +87,16 @@ class Guest:
     connection: wire.Connection
     generation: int
     step: int
-    version: int
+    updates: int
     block: int  # bytes of values, and of gradients
-    sequence: int  # of the last push
+    pushes: int  # number of the last one
 
     def say(self, kind, body=b"", **header):
         """Right, but for what is said."""
-        self.connection.send(kind, body, **{
-            "generation": self.generation, "sequence": self.sequence + 1, "step": self.step,
-            "version": self.version, "code": 1, "task": WORKER, **header})
+        numbers = (1, self.pushes + 1, self.step, self.updates)
+        fields = [name for name, _ in wire.FIELDS_OF.get(kind, ())]
+        right = {name: number for name, number in zip(fields, numbers) if name}
+        self.connection.send(kind, body, **{"generation": self.generation, "task": WORKER, **right, **header})
 
     def bring(self, kind, sent=None, **header):
         """A stretch. sent: how much of it, where not all."""
@@ -109,7 +110,7 @@ class Guest:
     def is_heard(self):
         """Whether a question is still answered."""
         try:
-            self.say("JOIN", sequence=0, code=0)
+            self.say("JOIN", push=0, what=0)
             return self.connection.hear_kind("LEDGER") is not None
         except ConnectionError:
             return False
@@ -139,14 +140,14 @@ DEEDS = {
     "half of them": (lambda g: g.bring("INIT", length=g.block // 2), False),
     "what is for others": (say_to_others, True),
     "a push of another life of the values": (lambda g: g.push(generation=g.generation + 1), True),
-    "a push before its time": (lambda g: g.push(sequence=g.sequence + 2), False),
-    "a push of before": (lambda g: g.push(sequence=g.sequence), True),
-    "a push for values that are not yet": (lambda g: g.push(version=LARGEST), False),
+    "a push before its time": (lambda g: g.push(push=g.pushes + 2), False),
+    "a push of before": (lambda g: g.push(push=g.pushes), True),
+    "a push for values that are not yet": (lambda g: g.push(updates=LARGEST), False),
     "a push for a step that is not yet": (lambda g: g.push(step=g.step + 1), False),
-    "a push of more gradients than were agreed": (lambda g: g.push(code=2), False),
-    "a push of so many that a sum wraps": (lambda g: g.push(code=LARGEST), False),
+    "a push of more gradients than were agreed": (lambda g: g.push(gradients=2), False),
+    "a push of so many that a sum wraps": (lambda g: g.push(gradients=LARGEST), False),
     "a part of more gradients than were agreed":
-        (lambda g: g.bring("PART", offset=PART, length=g.block - PART, code=2), False),
+        (lambda g: g.bring("PART", offset=PART, length=g.block - PART, gradients=2), False),
     "a push without a gradient": (lambda g: g.say("PUSH"), False),
     "half a push": (lambda g: g.push(length=g.block // 2), False),
     "a push that begins late": (lambda g: g.push(offset=4, length=g.block - 4), False),
@@ -164,7 +165,7 @@ DEEDS = {
     "a push whose part has not come":
         (lambda g: g.push(length=PART), False),
     "a push of what has come": (push_parts_twice, False),
-    "windows": (lambda g: g.say("WINDOWS", offset=8, length=8), False),
+    "windows": (lambda g: g.say("WINDOWS", values=8, gradients=8), False),
     "a body beyond the limit": (lambda g: g.say("ASK", body_bytes=BODY_MAX + 1), False),
     "another version in the middle": (lambda g: g.say("JOIN", PROTOCOL_VERSION=VERSION + 1), False),
     "random bytes in the middle": (lambda g: g.connection.socket.sendall(random_bytes(4)), False),
@@ -174,13 +175,13 @@ DEEDS = {
 
 def random_word(rng, guest):
     """One message: a kind, and fields of which some are right. A stretch that can be is there."""
-    fields = ("code", "generation", "sequence", "step", "version", "offset", "length")
-    kind = rng.choice(sorted(set(wire.KINDS) - LEFT_OUT) + [0, 4711])
+    kind = rng.choice(sorted(set(wire.KINDS) - LEFT_OUT) + ["WINDOWS", 4711])
+    fields = ["generation", "offset", "length", *wire.places_of(kind)]
     strange = rng.sample(fields, rng.randrange(4))
     header = {name: rng.choice((0, 1, 2, 3, 7, guest.block, 2 ** 31, 2 ** 32 - 1, LARGEST))
               for name in strange}
     if kind == "PUSH":
-        header["code"] = 1  # how many gradients: a sum of them may be as wrong as it likes
+        header["gradients"] = 1  # how many gradients: a sum of them may be as wrong as it likes
         header.setdefault("length", guest.block)
     body = rng.choice((b"", b"", b"{}", bytes(24), bytes(48), rng.randbytes(40)))
     sent = header.get("length", 0)
@@ -209,12 +210,12 @@ def here(name, *rows):
 
 
 def say_rows(guest, data, sent=None, **header):
-    guest.say("ROWS", **{"code": 0, "length": len(data), **header})
+    guest.say("ROWS", **{"flags": 0, "length": len(data), **header})
     guest.connection.socket.sendall(data if sent is None else data[:sent])
 
 
 def ask_rows(guest, rows):
-    say_rows(guest, front(wanted=rows), code=wire.CODES["ROWS_ASKED"])
+    say_rows(guest, front(wanted=rows), flags=wire.CODES["ROWS_ASKED"])
 
 
 def push_rows(guest, data, **header):
@@ -236,13 +237,13 @@ def deeds_of_rows(name):
         "none that are asked for": (lambda g: ask_rows(g, []), True),
         "rows without a push": (lambda g: say_rows(g, front(rows)), True),
         "a push without rows": (lambda g: g.push(), False),
-        "a push with those of another": (lambda g: push_rows(g, front(rows), sequence=7), False),
+        "a push with those of another": (lambda g: push_rows(g, front(rows), push=7), False),
         "rows of another life of the values":
             (lambda g: say_rows(g, front(rows), generation=g.generation + 1), True),
         "rows of another life that are asked for": (lambda g: say_rows(
-            g, front(wanted=rows), code=wire.CODES["ROWS_ASKED"], generation=7), True),
+            g, front(wanted=rows), flags=wire.CODES["ROWS_ASKED"], generation=7), True),
         "rows that were brought, and were not": (lambda g: say_rows(
-            g, front(rows)[:ALIGNED + 12], code=wire.CODES["ROWS_BROUGHT"]), False),
+            g, front(rows)[:ALIGNED + 12], flags=wire.CODES["ROWS_BROUGHT"]), False),
         "rows that begin late": (lambda g: say_rows(g, front(rows), offset=64), False),
         "more bytes than rows": (lambda g: say_rows(g, front(rows) + bytes(4)), False),
         "fewer bytes than rows": (lambda g: say_rows(g, front(rows)[:-4]), False),
@@ -261,7 +262,7 @@ def deeds_of_rows(name):
         deeds[f"{about}, asked for"] = (lambda g, bad=bad: ask_rows(g, bad), False)
         deeds[f"{about}, pushed"] = (lambda g, bad=bad: push_rows(g, front(bad)), False)
         deeds[f"{about}, of the next batch"] = (lambda g, bad=bad: say_rows(
-            g, front(rows, bad), code=wire.CODES["ROWS_AND_NEXT"]), False)
+            g, front(rows, bad), flags=wire.CODES["ROWS_AND_NEXT"]), False)
     # Last: the round is over then, and the next guest would wait for worker/0.
     deeds["numbers that cannot be behind a push"] = (lambda g: push_again(g, rows), False)
     return deeds
@@ -307,12 +308,12 @@ class Strangers(ClusterCase):
     def be_guest(self, cluster, name, life):
         connection = self.welcome(cluster, name, life)
         state = connection.hear_kind("STATE").values
-        self.assertEqual(state["code"], wire.CODES["PS_SERVING"], cluster.story())
+        self.assertEqual(state["state"], wire.CODES["PS_SERVING"], cluster.story())
         connection.send("JOIN", generation=state["generation"], task=WORKER)
         ledger = connection.hear_kind("LEDGER").values
         values = connection.hear_kind("VALUES").values
-        return Guest(connection, state["generation"], values["step"], values["version"],
-                     values["length"], ledger["sequence"])
+        return Guest(connection, state["generation"], values["step"], values["updates"],
+                     values["length"], ledger["push"])
 
     def finish(self, cluster):
         self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()), cluster.story())
@@ -476,11 +477,11 @@ class GarbageOfRows(Strangers):
             guest = self.be_guest(cluster, name, life)
             ask_rows(guest, here(name, 0, 19))
             heard = guest.connection.hear_kind("ROWS").values
-            self.assertEqual([heard["code"], heard["length"], heard["sequence"]],
-                             [wire.CODES["ROWS_ASKED"], 2 * 4, guest.sequence + 1])
-            say_rows(guest, front(wanted=here(name, 0)), code=wire.CODES["ROWS_ASKED"],
+            self.assertEqual([heard["flags"], heard["length"], heard["asking"]],
+                             [wire.CODES["ROWS_ASKED"], 2 * 4, guest.step])
+            say_rows(guest, front(wanted=here(name, 0)), flags=wire.CODES["ROWS_ASKED"],
                      generation=7)
-            self.assertEqual(guest.connection.hear_kind("ROWS").values["code"],
+            self.assertEqual(guest.connection.hear_kind("ROWS").values["flags"],
                              wire.CODES["ROWS_NONE"])
             guest.connection.close()
         self.finish(cluster)

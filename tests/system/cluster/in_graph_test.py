@@ -190,17 +190,17 @@ class Strangers(Fed):
             caller.send("HELLO", hello)
             self.assert_refused(caller, answer)
         caller = self.call(cluster)
-        caller.send("FEED", sequence=0, version=1, step=1)
+        caller.send("FEED", first=0, end=1, asking=1)
         self.assert_refused(caller, "FEED before a greeting")
         caller = self.call(cluster)
         caller.socket.sendall(random.Random(1).randbytes(4096))
         self.assertIsNone(caller.hear())
         largest = 2 ** 64 - 1
-        for asking, answer in (({"version": 1}, "no asking"),
-                               ({"step": 1, "version": 1000}, "at most 65"),
-                               ({"step": 1, "sequence": 5, "version": 4}, "at most 65"),
-                               ({"step": 1, "sequence": largest, "version": largest}, "beyond"),
-                               ({"step": 1, "sequence": largest - 1, "version": 0}, "at most")):
+        for asking, answer in (({"end": 1}, "no asking"),
+                               ({"asking": 1, "end": 1000}, "at most 65"),
+                               ({"asking": 1, "first": 5, "end": 4}, "at most 65"),
+                               ({"asking": 1, "first": largest, "end": largest}, "beyond"),
+                               ({"asking": 1, "first": largest - 1, "end": 0}, "at most")):
             caller = self.be_fed(cluster)
             caller.send("FEED", **asking)
             self.assert_refused(caller, answer)
@@ -208,9 +208,9 @@ class Strangers(Fed):
         caller.send("PUSH")
         self.assert_refused(caller, "sent PUSH, which is no asking")
         caller = self.be_fed(cluster)
-        caller.send("FEED", sequence=3, version=5, step=9)
+        caller.send("FEED", first=3, end=5, asking=9)
         first = caller.hear()
-        self.assertEqual((first.kind, first.values["sequence"], first.values["step"]),
+        self.assertEqual((first.kind, first.values["number"], first.values["asking"]),
                          ("BATCH", 3, 9))
         caller.socket.sendall(wire.message("FEED")[:40])  # and is gone
         caller.close()
@@ -243,7 +243,7 @@ class Strangers(Fed):
         other = self.call(cluster)
         other.send("HELLO", greeting(cluster.hosts, "worker", 1, incarnation="99"))
         self.assert_refused(other, "worker/1 is already here")
-        first.send("FEED", sequence=0, version=1, step=1)
+        first.send("FEED", first=0, end=1, asking=1)
         self.assertEqual(first.hear().kind, "BATCH")
         again = self.be_fed(cluster)  # the same life on a better link
         while first.hear():
@@ -270,7 +270,7 @@ class Strangers(Fed):
             r"columns\[1\]": [("DATA", json.dumps({**data, "columns": [columns[0], deep]}).encode(),
                                {})],
             "columns": [("DATA", json.dumps({**data, "columns": columns * 200}).encode(), {})],
-            "refuses to feed": [("REFUSED", b"no", {"code": 2})],
+            "refuses to feed": [("REFUSED", b"no", {"exit_code": 2})],
         }
         for pattern, words in sayings.items():
             with self.subTest(pattern):

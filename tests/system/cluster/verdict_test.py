@@ -25,7 +25,7 @@ class FakePs:
             if not worker.hear_kind("HELLO"):
                 raise AssertionError("no HELLO came")
             worker.send("WELCOME", wire.greeting(self.hosts, "ps", 0))
-            worker.send(kind, TEXT, code=code)
+            worker.send(kind, TEXT, exit_code=code)
             while worker.hear():
                 pass
 
@@ -69,7 +69,7 @@ class Verdict(ClusterCase):
         with wire.Connection(cluster.address("ps/0"), program.LIMIT_S) as worker:
             worker.send("HELLO", wire.greeting(cluster.hosts, "worker", 0))
             self.assertEqual(worker.hear().kind, "WELCOME", cluster.story())
-            worker.send(kind, TEXT, code=code)
+            worker.send(kind, TEXT, exit_code=code)
             self.assertIn(cluster.wait()["ps/0"], DOCUMENTED, cluster.story())
         return cluster
 
@@ -90,7 +90,7 @@ class Verdict(ClusterCase):
                 with wire.Connection(cluster.address("ps/0"), program.LIMIT_S) as worker:
                     worker.send("HELLO", wire.greeting(cluster.hosts, "worker", 1))
                     self.assertIsNotNone(worker.hear_kind("STATE"), cluster.story())
-                    worker.send("STOP", TEXT, code=code)
+                    worker.send("STOP", TEXT, exit_code=code)
                 for name, found in cluster.wait().items():
                     self.assertIn(found, DOCUMENTED, f"{name}\n{cluster.story()}")
 

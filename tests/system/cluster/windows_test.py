@@ -70,7 +70,7 @@ class Shared:
         values = wire.read_header(bytes(self.rings[at + 8:at + 8 + wire.HEADER_BYTES]))
         self.took += 1
         self.rings[RING:RING + 8] = struct.pack("<Q", self.took)
-        if values["type"] == wire.WINDOWS:
+        if values["type"] == wire.NUMBERS["WINDOWS"]:
             self.windows = socket.recv_fds(self.socket, 1, 4)[1]
         body = self.socket.recv(values["body_bytes"], socket.MSG_WAITALL) if values["body_bytes"] else b""
         return wire.Heard(wire.NAMES.get(values["type"], "?"), values, body)
@@ -159,8 +159,8 @@ class Windows(Guests):
         window = mmap.mmap(link.windows[1], 0)
         program.wait_until(lambda: any(window[:4096]), cluster.story)
         try:
-            link.send("PUSH", generation=state["generation"], sequence=ledger["sequence"] + 1, step=values["step"],
-                      version=values["version"], code=1, task=1, length=values["length"])
+            link.send("PUSH", generation=state["generation"], push=ledger["push"] + 1, step=values["step"],
+                      updates=values["updates"], gradients=1, task=1, length=values["length"])
             heard = link.hear_kind("VALUES")
             self.assertTrue(heard or not all(map(math.isfinite, numbers)), cluster.story())
         finally:
@@ -189,10 +189,10 @@ class WindowsOfRows(Guests):
     def say(self, link, state, ledger, values, number):
         """Rows that are asked for, or pushed."""
         front, pushes = garbage_test.front(PUSHED, WANTED), number % 2
-        about = {"generation": state["generation"], "task": 1, "sequence": ledger["sequence"] + 1}
-        link.send("ROWS", code=0 if pushes else wire.CODES["ROWS_ASKED"], length=len(front), **about)
+        about = {"generation": state["generation"], "task": 1, "push": ledger["push"] + 1}
+        link.send("ROWS", flags=0 if pushes else wire.CODES["ROWS_ASKED"], length=len(front), **about)
         if pushes:
-            link.send("PUSH", step=values["step"], version=values["version"], code=1, length=values["length"], **about)
+            link.send("PUSH", step=values["step"], updates=values["updates"], gradients=1, length=values["length"], **about)
         return link.hear_kind("VALUES" if pushes else "ROWS")
 
     def test_ids_and_counts_that_change(self):
@@ -248,8 +248,8 @@ class Pool(garbage_test.Strangers):
         for worker in range(1, 1 + self.WINDOWS):
             link, generation = self.join(cluster, worker)
             ledger, values = link.hear_kind("LEDGER").values, link.hear_kind("VALUES").values
-            link.send("PUSH", generation=generation, sequence=ledger["sequence"] + 1, step=values["step"],
-                      version=values["version"], code=1, task=worker, length=values["length"])  # and not a byte of it
+            link.send("PUSH", generation=generation, push=ledger["push"] + 1, step=values["step"],
+                      updates=values["updates"], gradients=1, task=worker, length=values["length"])  # and not a byte of it
         self.expect_steps(cluster)
 
 

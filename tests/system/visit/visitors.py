@@ -19,8 +19,8 @@ class Visitor(wire.Connection):
         self.send("HELLO", wire.greeting_of_visitor(protocol))
         return self.hear()
 
-    def ask(self, text, sequence=1):
-        self.send("ASK", text.encode(), sequence=sequence)
+    def ask(self, text, number=1):
+        self.send("ASK", text.encode(), number=number)
         return self.hear()
 
     def step(self):
@@ -51,5 +51,5 @@ class VisitCase(ClusterCase):
         with Visitor(address) as visitor:
             self.assertEqual(visitor.greet().kind, "WELCOME")
             answer = visitor.ask(STEP, 7)
-            self.assertEqual((answer.kind, answer.values["sequence"]), ("ANSWER", 7))
+            self.assertEqual((answer.kind, answer.values["number"]), ("ANSWER", 7))
             self.assertEqual(json.loads(answer.body.partition(b"\0")[0])["kind"], "step")

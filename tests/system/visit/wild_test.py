@@ -41,7 +41,7 @@ class Wild(VisitCase):
                                            '{"do": "list", "from": 1e400}')):
                 with self.subTest(text=text[:20]):
                     answer = visitor.ask(text, number)
-                    self.assertEqual((answer.kind, answer.values["sequence"]), ("ANSWER", number))
+                    self.assertEqual((answer.kind, answer.values["number"]), ("ANSWER", number))
                     self.assertEqual(json.loads(answer.body)["code"], 2)
         self.assert_well(self.address)
 

@@ -158,7 +158,7 @@ static err take_plan(struct batch_source *source, const struct message *m, bool 
     struct reading_plan plan;
     bool is_void = false;
     TRY(reading_plan_unpack(m->body, m->body_bytes, 1, &plan));
-    if (m->sequence < plan.first || m->version > reading_plan_end(&plan))
+    if (m->feed.first < plan.first || m->feed.end > reading_plan_end(&plan))
         return fail(ERR_PROTOCOL, "asks for batches beyond what it was given");
     TRY(source->calls->plan(source, plan.first, plan.ranges, plan.count, &is_void));
     if (!is_void || is_new) return OK;
@@ -170,24 +170,24 @@ static err take_asking(struct caller *caller, const struct message *m)
     const bool is_handed_out = caller->feeder->is_handed_out;
     struct share *share = &caller->feeder->shares[caller->worker];
     struct batch_source *source = share->read.source;
-    if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->step == 0)
+    if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->feed.asking == 0)
         return fail(ERR_PROTOCOL, "sent %s, which is no asking for batches", message_name(m->type));
-    const bool is_new = m->step != share->asking;
-    const uint64_t from = is_new ? m->sequence : share->next;
+    const bool is_new = m->feed.asking != share->asking;
+    const uint64_t from = is_new ? m->feed.first : share->next;
     if (is_handed_out != (m->body_bytes > 0))
         return fail(ERR_PROTOCOL, "asks for batches %s that are handed out",
                     is_handed_out ? "and names none of those" : "as if they were some");
-    if (m->version < from || m->version - from > FEED_AHEAD_MAX)
+    if (m->feed.end < from || m->feed.end - from > FEED_AHEAD_MAX)
         return fail(ERR_PROTOCOL, "asks for batches %llu to %llu, at most %d may be",
-                    (unsigned long long)from, (unsigned long long)m->version, FEED_AHEAD_MAX);
+                    (unsigned long long)from, (unsigned long long)m->feed.end, FEED_AHEAD_MAX);
     if (is_handed_out) TRY(take_plan(source, m, is_new));
     if (is_new) {
-        TRY(source->calls->seek(source, m->sequence));
-        share->asking = m->step;
-        share->next = m->sequence;
+        TRY(source->calls->seek(source, m->feed.first));
+        share->asking = m->feed.asking;
+        share->next = m->feed.first;
         share->has_batch = false;
     }
-    share->end = m->version;
+    share->end = m->feed.end;
     return OK;
 }
 
@@ -243,9 +243,7 @@ static err send_part(struct feeder *f, struct share *share)
     const struct message m = {
         .type = MESSAGE_BATCH,
         .job = JOB_WORKER,
-        .sequence = share->next,
-        .step = share->asking,
-        .offset = share->sent,
+        .batch = {share->next, share->asking, .offset = share->sent},
         .body = f->part,
         .body_bytes = gather(f, &share->batch, share->sent),
     };

@@ -224,11 +224,12 @@ static err take_part(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
         return fail(ERR_PROTOCOL, "sent %s in the place of a batch", message_name(m->type));
-    if (!f->told_place || m->step != f->told_place) return OK; /* from before a seek */
-    if (m->sequence != f->coming || m->sequence >= f->told_end || m->offset != f->came ||
-        !m->body_bytes || m->body_bytes > f->layout.bytes - f->came)
+    if (!f->told_place || m->batch.asking != f->told_place) return OK; /* from before a seek */
+    if (m->batch.number != f->coming || m->batch.number >= f->told_end ||
+        m->batch.offset != f->came || !m->body_bytes || m->body_bytes > f->layout.bytes - f->came)
         return fail(ERR_PROTOCOL, "sent %u bytes of batch %llu at %llu, not what comes next",
-                    m->body_bytes, (unsigned long long)m->sequence, (unsigned long long)m->offset);
+                    m->body_bytes, (unsigned long long)m->batch.number,
+                    (unsigned long long)m->batch.offset);
     memcpy((char *)f->arriving.at + f->came, m->body, m->body_bytes);
     f->came += m->body_bytes;
     if (f->came < f->layout.bytes) return OK;
@@ -243,13 +244,13 @@ static err refused(struct remote_input *f, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
-    if (exit_code_is_retryable((int)m->code)) {
+    if (exit_code_is_retryable((int)m->refused.exit_code)) {
         link_close(f->link);
         lose(f, text);
         return OK;
     }
-    return fail(m->code == EXIT_INPUT ? ERR_INPUT : ERR_PROTOCOL, "refuses to feed this worker: %s",
-                text);
+    return fail(m->refused.exit_code == EXIT_INPUT ? ERR_INPUT : ERR_PROTOCOL,
+                "refuses to feed this worker: %s", text);
 }
 
 static void on_message(void *context, struct link *link, const struct message *m)
@@ -316,9 +317,7 @@ static void ask(struct remote_input *f)
         .type = MESSAGE_FEED,
         .job = JOB_WORKER,
         .task = (uint32_t)f->task.index,
-        .sequence = first,
-        .version = end,
-        .step = place,
+        .feed = {first, .asking = place, .end = end},
         .body = numbers,
         .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
     };

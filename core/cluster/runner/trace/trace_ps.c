@@ -51,12 +51,11 @@ static struct message message_of(const struct runner_ps *p, enum trace_code code
 {
     return (struct message){
         .type = MESSAGE_TRACE,
-        .code = code,
         .task = (uint32_t)p->task.index,
         .job = JOB_PS,
         .generation = about->generation,
-        .sequence = about->sequence,
-        .step = about->step,
+        .trace = {code, about->trace.clock_ns, about->trace.first_step,
+                  .steps = about->trace.steps},
     };
 }
 
@@ -64,7 +63,7 @@ static void answer_clock(const struct runner_ps *p, int worker, const struct mes
                          uint64_t heard_ns)
 {
     uint64_t numbers[TRACE_CLOCK_NUMBERS];
-    trace_clock_pack(&(struct round_trip){m->sequence, heard_ns, clock_ns(), 0}, numbers);
+    trace_clock_pack(&(struct round_trip){m->trace.clock_ns, heard_ns, clock_ns(), 0}, numbers);
     struct message answer = message_of(p, TRACE_CLOCK, m);
     answer.body = numbers;
     answer.body_bytes = sizeof numbers;
@@ -98,7 +97,7 @@ static void begin(struct runner_ps *p, const struct message *m)
     struct runner_ps_trace *t = p->trace;
     memset(t->workers, 0, (size_t)p->task.peer_count * sizeof *t->workers);
     trace_clear(&t->trace);
-    t->first_step = m->step;
+    t->first_step = m->trace.first_step;
     t->generation = m->generation;
     t->is_due = false;
     t->inside = 0;
@@ -108,13 +107,14 @@ static void begin(struct runner_ps *p, const struct message *m)
 static bool is_current(const struct runner_ps *p, const struct message *m)
 {
     const struct runner_ps_trace *t = p->trace;
-    return t && t->first_step == m->step && t->generation == m->generation;
+    return t && t->first_step == m->trace.first_step && t->generation == m->generation;
 }
 
 /* Memory is taken when the first worker of the first timeline begins. */
 static void enter(struct runner_ps *p, int worker, const struct message *m)
 {
-    if (!p->share || m->generation != p->share->setup.config.generation || !m->step) return;
+    if (!p->share || m->generation != p->share->setup.config.generation || !m->trace.first_step)
+        return;
     if (!p->trace) p->trace = trace_new(p->task.peer_count);
     if (!p->trace) return; /* the chief names who is missing */
     if (!is_current(p, m)) begin(p, m);
@@ -141,7 +141,7 @@ void runner_ps_trace_took(struct runner_ps *p, int worker, const struct message 
     const uint64_t now_ns = clock_ns();
     trace_add(p->recording, &(struct span){.begin_ns = now_ns,
                                            .end_ns = now_ns,
-                                           .step = part->step + 1,
+                                           .step = part->part.step + 1,
                                            .bytes = part->length,
                                            .subject = (uint32_t)worker,
                                            .kind = SPAN_TAKE});
@@ -153,7 +153,7 @@ void runner_ps_trace_received(struct runner_ps *p, int worker, const struct mess
     if (!w->pushing_ns) return;
     trace_add(p->recording, &(struct span){.begin_ns = w->pushing_ns,
                                            .end_ns = clock_ns(),
-                                           .step = push->step + 1,
+                                           .step = push->push.step + 1,
                                            .bytes = push->length,
                                            .subject = (uint32_t)worker,
                                            .kind = SPAN_RECEIVE});
@@ -223,7 +223,8 @@ static void send_own(struct runner_ps *p)
     if (!body) return; /* the chief names who is missing */
     trace_part_pack(&t->trace, &(struct clock_bounds){0}, body);
     struct message m = message_of(
-        p, TRACE_PART, &(struct message){.generation = t->generation, .step = t->first_step});
+        p, TRACE_PART,
+        &(struct message){.generation = t->generation, .trace.first_step = t->first_step});
     m.body = body;
     m.body_bytes = (uint32_t)bytes;
     send_to(p, ps_role_chief(p->task.role), &m);
@@ -236,9 +237,9 @@ static void send_held(struct runner_ps *p)
     const int chief = ps_role_chief(p->task.role);
     while (t->held && may_send(p, t->held->bytes)) {
         struct held_part *part = t->held;
-        struct message m =
-            message_of(p, TRACE_PART,
-                       &(struct message){.generation = part->generation, .step = part->first_step});
+        struct message m = message_of(p, TRACE_PART,
+                                      &(struct message){.generation = part->generation,
+                                                        .trace.first_step = part->first_step});
         m.job = JOB_WORKER;
         m.task = (uint32_t)part->worker;
         m.body = part->body;
@@ -260,7 +261,7 @@ static void hold_part(struct runner_ps *p, int worker, const struct message *m)
     struct held_part *part = malloc(bytes);
     if (!part) return;
     *part = (struct held_part){.worker = worker,
-                               .first_step = m->step,
+                               .first_step = m->trace.first_step,
                                .generation = m->generation,
                                .bytes = m->body_bytes};
     memcpy(part->body, m->body, m->body_bytes);
@@ -304,7 +305,7 @@ static void collect(struct runner_ps *p)
 static void on_current(struct runner_ps *p, int worker, const struct message *m)
 {
     const bool is_chief = worker == ps_role_chief(p->task.role);
-    switch (m->code) {
+    switch (m->trace.what) {
     case TRACE_END:
         leave(p, worker);
         if (is_chief) p->trace->is_due = true;
@@ -324,7 +325,7 @@ static void on_current(struct runner_ps *p, int worker, const struct message *m)
 void runner_ps_trace_message(struct runner_ps *p, int worker, const struct message *m)
 {
     const uint64_t heard_ns = clock_ns();
-    switch (m->code) {
+    switch (m->trace.what) {
     case TRACE_PLAN:
         pass_on_plan(p, worker, m);
         return;

@@ -55,14 +55,14 @@ void runner_worker_trace_send(struct runner_worker *w, int ps, const struct mess
     m.job = JOB_WORKER;
     m.task = (uint32_t)w->task.index;
     m.generation = w->trace->generation;
-    m.step = w->trace->first_step;
+    m.trace.first_step = w->trace->first_step;
     if (link && link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
 void runner_worker_trace_send_all(struct runner_worker *w, enum trace_code code)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        runner_worker_trace_send(w, ps, &(struct message){.code = code, .sequence = clock_ns()});
+        runner_worker_trace_send(w, ps, &(struct message){.trace = {code, clock_ns()}});
 }
 
 static void send_part(struct runner_worker *w)
@@ -73,7 +73,8 @@ static void send_part(struct runner_worker *w)
     if (!body) return; /* the chief names who is missing */
     trace_part_pack(&t->spans, &t->servers[0].clock, body);
     runner_worker_trace_send(
-        w, 0, &(struct message){.code = TRACE_PART, .body = body, .body_bytes = (uint32_t)bytes});
+        w, 0,
+        &(struct message){.trace.what = TRACE_PART, .body = body, .body_bytes = (uint32_t)bytes});
     free(body);
 }
 
@@ -168,10 +169,10 @@ static void begin_push(struct runner_worker *w, int ps, const struct message *m)
     struct traced_server *s = &w->trace->servers[ps];
     const uint64_t now_ns = clock_ns();
     runner_worker_trace_send(
-        w, ps, &(struct message){.code = TRACE_PUSHING, .sequence = now_ns, .version = m->length});
+        w, ps, &(struct message){.trace = {TRACE_PUSHING, now_ns, .bytes = m->length}});
     s->pushed_ns = now_ns;
     s->left_ns = 0;
-    s->sequence = m->sequence;
+    s->push = m->push.push;
     s->bytes = m->length;
 }
 
@@ -204,8 +205,8 @@ void runner_worker_trace_values(struct runner_worker *w, int ps, const struct me
 {
     struct runner_worker_trace *t = w->trace;
     struct traced_server *s = &t->servers[ps];
-    if (t->phase != RECORDING || !s->pushed_ns || m->sequence < s->sequence) return;
-    if (m->generation != t->generation || m->code & VALUES_HELD) return;
+    if (t->phase != RECORDING || !s->pushed_ns || m->values.push < s->push) return;
+    if (m->generation != t->generation || m->values.flags & VALUES_HELD) return;
     const uint64_t now_ns = clock_ns();
     if (!s->left_ns) note_left(t, ps, now_ns);
     s->bytes = m->length;
@@ -226,24 +227,25 @@ static void hear_clock(struct runner_worker_trace *t, int ps, const struct messa
 
 static void hear_plan(struct runner_worker *w, int ps, const struct message *m)
 {
-    const bool is_sane = m->step && m->sequence >= 1 && m->sequence <= TIMELINE_STEPS_MAX;
+    const bool is_sane =
+        m->trace.first_step && m->trace.steps >= 1 && m->trace.steps <= TIMELINE_STEPS_MAX;
     if (ps != 0 || runner_worker_leads(w) || !is_sane) return;
     if (m->generation != worker_role_generation(w->task.role)) return;
     if (w->trace && w->trace->phase != RESTING)
         runner_worker_trace_abandon(w); /* the chief gave it up */
-    if (!runner_worker_trace_plan(w, m->step, (int)m->sequence))
+    if (!runner_worker_trace_plan(w, m->trace.first_step, (int)m->trace.steps))
         log_line(LOG_WARNING, "no memory for a timeline");
 }
 
 void runner_worker_trace_message(struct runner_worker *w, int ps, const struct message *m)
 {
     const uint64_t now_ns = clock_ns();
-    if (m->code == TRACE_PLAN) {
+    if (m->trace.what == TRACE_PLAN) {
         hear_plan(w, ps, m);
         return;
     }
     struct runner_worker_trace *t = w->trace;
-    if (!t || m->step != t->first_step || m->generation != t->generation) return;
-    if (m->code == TRACE_CLOCK) hear_clock(t, ps, m, now_ns);
-    if (m->code == TRACE_PART) trace_gather_part(w, ps, m);
+    if (!t || m->trace.first_step != t->first_step || m->generation != t->generation) return;
+    if (m->trace.what == TRACE_CLOCK) hear_clock(t, ps, m, now_ns);
+    if (m->trace.what == TRACE_PART) trace_gather_part(w, ps, m);
 }

@@ -31,7 +31,7 @@ bool runner_worker_trace_begin(struct runner_worker *w, uint64_t first_step, int
     t->gathered_spans = 0;
     t->has_collected = false;
     runner_worker_trace_send(w, 0,
-                             &(struct message){.code = TRACE_PLAN, .sequence = (uint64_t)steps});
+                             &(struct message){.trace = {TRACE_PLAN, .steps = (uint64_t)steps}});
     return true;
 }
 

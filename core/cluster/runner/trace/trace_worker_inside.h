@@ -11,7 +11,7 @@ struct traced_server {         /* the exchange with one ps */
     struct clock_bounds clock; /* the ps' against this task's */
     uint64_t pushed_ns;        /* when the last push began; 0: none is under way */
     uint64_t left_ns;          /* when it had left; 0: not yet */
-    uint64_t sequence, bytes;  /* of it */
+    uint64_t push, bytes;      /* number and size of it */
 };
 
 struct gathered_part {
@@ -40,7 +40,7 @@ struct runner_worker_trace {
 /* false: another one is being made, or there is no memory */
 bool runner_worker_trace_plan(struct runner_worker *, uint64_t first_step, int steps);
 
-/* What the message says beside its code: body, sequence, version. */
+/* What the message says beside its generation and first step. */
 void runner_worker_trace_send(struct runner_worker *, int ps, const struct message *what);
 void runner_worker_trace_send_all(struct runner_worker *, enum trace_code);
 

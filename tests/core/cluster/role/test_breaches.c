@@ -1,6 +1,6 @@
 /* test_breaches.c - each kind of message, with each of its numbers at and outside the ends of its
  * range, said to a ps, a worker and the chief at moments that are drawn: whatever the lists
- * (net/messages.def, net/ranges.def) name is tried. */
+ * (net/messages.def) name is tried. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum {
 };
 
 /* Fields beside those that have ranges */
-enum { GENERATION = MESSAGE_FIELDS, OFFSET, LENGTH, TASK, JOB, BODY, FIELDS };
+enum { GENERATION = MESSAGE_PLACES, OFFSET, LENGTH, TASK, JOB, BODY, FIELDS };
 
 struct lie {
     uint32_t type;
@@ -48,18 +48,6 @@ static void set(struct message *m, const struct lie *lie, uint64_t body[BODY_NUM
 {
     for (int i = 0; i < BODY_NUMBERS; i++) body[i] = lie->number;
     switch (lie->field) {
-    case FIELD_CODE:
-        m->code = (uint32_t)lie->number;
-        break;
-    case FIELD_SEQUENCE:
-        m->sequence = lie->number;
-        break;
-    case FIELD_STEP:
-        m->step = lie->number;
-        break;
-    case FIELD_VERSION:
-        m->version = lie->number;
-        break;
     case GENERATION:
         m->generation = lie->number;
         break;
@@ -75,9 +63,12 @@ static void set(struct message *m, const struct lie *lie, uint64_t body[BODY_NUM
     case JOB:
         m->job = (uint32_t)lie->number;
         break;
-    default:
+    case BODY:
         m->body = body;
         m->body_bytes = (uint32_t)(8 * (lie->seed % (BODY_NUMBERS + 1)));
+        break;
+    default:
+        message_set_number(m, lie->field, lie->number);
     }
 }
 
@@ -100,13 +91,12 @@ static struct message said(const struct stage *s, const struct lie *lie, uint64_
     const uint64_t step = ps_role_step(s->ps[0].role);
     struct message m = {
         .type = lie->type,
-        .code = 1,
         .task = WORKER,
         .job = lie->is_to_ps ? JOB_WORKER : JOB_PS,
         .generation = worker_role_generation(worker),
-        .sequence = ps_role_ledger(s->ps[0].role, WORKER)->received + 1,
-        .step = step,
     };
+    const uint64_t numbers[] = {1, ps_role_ledger(s->ps[0].role, WORKER)->received + 1, step};
+    for (int place = 0; place < 3; place++) message_set_number(&m, place, numbers[place]);
     set(&m, lie, body);
     return m;
 }
@@ -194,22 +184,22 @@ static void say_to_all(void (*say)(const struct lie *), struct lie lie)
 
 static void for_each_field(void (*try)(uint32_t type, int field), int fields)
 {
-    for (uint32_t type = 1; type < MESSAGE_TYPES; type++)
-        for (int field = 0; field < fields; field++) try(type, field);
+    for (uint32_t type = MESSAGE_WINDOWS + 1; type < MESSAGE_TYPES; type++)
+        for (int field = 0; field < fields; field++)
+            if (field >= MESSAGE_PLACES || message_field(type, field)->name) try(type, field);
 }
 
 static void lie_with(void (*say)(const struct lie *), uint32_t type, int field, uint64_t number)
 {
-    const bool is_narrow = field == FIELD_CODE || field == TASK || field == JOB;
+    const bool is_narrow = field == 0 || field == TASK || field == JOB;
     if (is_narrow && number > UINT32_MAX) return;
     say_to_all(say, (struct lie){.type = type, .field = field, .number = number});
 }
 
 static void lie_beyond(uint32_t type, int field)
 {
-    const uint64_t most =
-        message_ends_of_all.at[message_range_of(type, (enum message_field)field)].most;
-    const uint64_t largest = field == FIELD_CODE ? UINT32_MAX : UINT64_MAX;
+    const uint64_t most = message_ends_of_all.at[message_field(type, field)->range].most;
+    const uint64_t largest = field == 0 ? UINT32_MAX : UINT64_MAX;
     if (most >= largest) return;
     lie_with(a_breach_is_told_of_and_counts_for_nothing, type, field, most + 1);
     lie_with(a_breach_is_told_of_and_counts_for_nothing, type, field, largest);
@@ -217,7 +207,7 @@ static void lie_beyond(uint32_t type, int field)
 
 static void a_number_beyond_its_range_is_a_breach(void **state)
 {
-    for_each_field(lie_beyond, MESSAGE_FIELDS);
+    for_each_field(lie_beyond, MESSAGE_PLACES);
 }
 
 static void lie_at_the_ends(uint32_t type, int field)
@@ -227,9 +217,8 @@ static void lie_at_the_ends(uint32_t type, int field)
         UINT64_MAX};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         lie_with(the_role_stays_sound, type, field, numbers[i]);
-    if (field >= MESSAGE_FIELDS) return;
-    const uint64_t most =
-        message_ends_of_all.at[message_range_of(type, (enum message_field)field)].most;
+    if (field >= MESSAGE_PLACES) return;
+    const uint64_t most = message_ends_of_all.at[message_field(type, field)->range].most;
     lie_with(the_role_stays_sound, type, field, most);
     lie_with(the_role_stays_sound, type, field, most - 1);
 }
@@ -246,10 +235,9 @@ static struct message next_push(const struct stage *s, int ps, int worker)
     const struct role *role = s->ps[ps].role;
     return (struct message){
         .type = MESSAGE_PUSH,
-        .code = s->world.profile.gradients_per_push[worker],
         .generation = worker_role_generation(s->workers[worker].role),
-        .sequence = ps_role_ledger(role, worker)->received + 1,
-        .step = ps_role_step(role),
+        .push = {s->world.profile.gradients_per_push[worker],
+                 ps_role_ledger(role, worker)->received + 1, ps_role_step(role)},
         .length = PIECES * PIECE_BYTES,
     };
 }
@@ -261,11 +249,9 @@ static void check_push(uint64_t seed, int field, uint64_t more, uint32_t type)
     begin(&s, &o);
     run_until_computing(&s, WORKER);
     struct message m = next_push(&s, 0, WORKER);
-    m.type = type;
-    if (field == FIELD_CODE) m.code += (uint32_t)more;
-    if (field == FIELD_SEQUENCE) m.sequence += more;
-    if (field == FIELD_STEP) m.step += more;
-    if (field == FIELD_VERSION) m.version = ps_role_counters(s.ps[0].role).applied + more;
+    m.push.updates = ps_role_counters(s.ps[0].role).applied;
+    m.type = type; /* a PART has the fields of a PUSH but for the last one, in the same places */
+    message_set_number(&m, field, message_number(&m, field) + more);
     stage_lie(&s, &s.ps[0], WORKER, &m);
     assert_int_equal(s.world.breaches, 1);
     go_on_to_the_end(&s);
@@ -276,9 +262,10 @@ static void a_push_of_what_was_not_agreed_is_a_breach(void **state)
 {
     static const uint64_t more[] = {1, 1000, UINT32_MAX - 1, UINT64_C(1) << 61};
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        for (int field = 0; field < MESSAGE_FIELDS; field++)
-            check_push(seed, field, more[seed / 24 % (field == FIELD_CODE ? 3 : 4)],
-                       field == FIELD_VERSION || seed % 3 ? MESSAGE_PUSH : MESSAGE_PART);
+        for (int field = 0; message_field(MESSAGE_PUSH, field)->name; field++)
+            check_push(seed, field, more[seed / 24 % (field == 0 ? 3 : 4)],
+                       !message_field(MESSAGE_PART, field)->name || seed % 3 ? MESSAGE_PUSH
+                                                                             : MESSAGE_PART);
 }
 
 /* Where ps/0 decides, a worker brings the others fewer pushes: how many fewer, they have heard. */
@@ -290,7 +277,7 @@ static void a_push_far_ahead_of_another_ps_is_a_breach(void **state)
         begin(&s, &o);
         run_until_computing(&s, WORKER);
         struct message m = next_push(&s, 1, WORKER);
-        m.sequence += seed % 2 ? 1000 : MESSAGE_COUNT_MAX / 2;
+        m.push.push += seed % 2 ? 1000 : MESSAGE_COUNT_MAX / 2;
         stage_lie(&s, &s.ps[1], WORKER, &m);
         assert_int_equal(s.world.breaches, 1);
         go_on_to_the_end(&s);
@@ -306,11 +293,10 @@ static void a_term_that_was_not_given_out_is_overheard(void **state)
         const struct stage_options o = options_of(seed);
         begin(&s, &o);
         run_until_computing(&s, WORKER);
-        const struct message m = {.type = MESSAGE_LEADS,
-                                  .code = LEADS_CLAIMS,
-                                  .generation = worker_role_generation(s.workers[WORKER].role),
-                                  .sequence = 1 + stage_draw(&s, TERMS_AHEAD_MAX),
-                                  .version = 1000};
+        const struct message m = {
+            .type = MESSAGE_LEADS,
+            .generation = worker_role_generation(s.workers[WORKER].role),
+            .leads = {LEADS_CLAIMS, 1 + stage_draw(&s, TERMS_AHEAD_MAX), .lease_ms = 1000}};
         stage_lie(&s, &s.ps[0], WORKER, &m);
         assert_int_equal(s.world.breaches, 1);
         assert_int_equal(ps_role_term(s.ps[0].role), 0);

@@ -111,11 +111,10 @@ static void a_push_that_is_not_the_next_of_its_generation_is_never_applied(void 
     run_until_applied(&s, 5);
     struct message m = {.type = MESSAGE_PUSH,
                         .generation = worker_role_generation(s.workers[0].role),
-                        .sequence = 5,
-                        .code = 1,
+                        .push = {.gradients = 1, .push = 5},
                         .length = PIECES * PIECE_BYTES};
     stage_send_to_ps(&s, 0, 0, &m); /* again */
-    m.sequence = 6;
+    m.push.push = 6;
     m.generation++;
     stage_send_to_ps(&s, 0, 0, &m); /* of values that are no more */
     end_with(&s, EXIT_DONE);
@@ -132,7 +131,7 @@ static void a_gradient_that_is_not_finite_ends_all_with_its_variable_and_worker(
     run_until_computing(&s, 1);
     const struct message m = {.type = MESSAGE_PUSH,
                               .generation = worker_role_generation(s.workers[1].role),
-                              .sequence = 1,
+                              .push.push = 1,
                               .body = "hidden/kernel",
                               .body_bytes = 13};
     struct actor *ps = &s.ps[1];
@@ -209,9 +208,9 @@ static void guest_says_something(struct stage *s, uint64_t kinds)
 {
     const struct message said[] = {
         {.type = MESSAGE_JOIN},
-        {.type = MESSAGE_JOIN, .code = (uint32_t)stage_draw(s, JOIN_COMPLETES + 1)},
-        {.type = MESSAGE_LEADS, .code = LEADS_HEARD},
-        {.type = MESSAGE_FINISHED, .code = FINISHED_UNUSED},
+        {.type = MESSAGE_JOIN, .join.what = (uint32_t)stage_draw(s, JOIN_COMPLETES + 1)},
+        {.type = MESSAGE_LEADS, .leads.claims = LEADS_HEARD},
+        {.type = MESSAGE_FINISHED, .finished.flags = FINISHED_UNUSED},
     };
     struct message m = said[stage_draw(s, kinds)];
     m.job = JOB_WORKER;

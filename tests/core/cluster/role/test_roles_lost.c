@@ -457,7 +457,8 @@ static void cut_links_cost_no_step_in_asynchronous_mode(void **state)
 static uint64_t choose_after(struct role *chief, uint32_t state, uint64_t generation)
 {
     struct outbox out = {0};
-    const struct message m = {.type = MESSAGE_STATE, .code = state, .generation = generation};
+    const struct message m = {
+        .type = MESSAGE_STATE, .state.state = state, .generation = generation};
     chief->ops->peer_up(chief, JOB_PS, 0, 7, &out);
     chief->ops->message(chief, JOB_PS, 0, &m, &out);
     assert_int_equal(out.count > 0 ? out.at[out.count - 1].type : ACTION_END, ACTION_CHOOSE);
@@ -489,7 +490,8 @@ static void a_start_whose_link_is_lost_begins_anew(void **state)
     assert_int_equal(choose_after(chief, PS_EMPTY, 0), 0);
     lose_ps(chief);
     assert_int_equal(choose_after(chief, PS_READY, 1), 0);
-    const struct message ready = {.type = MESSAGE_READY, .code = READY_RESTORED, .generation = 2};
+    const struct message ready = {
+        .type = MESSAGE_READY, .ready.outcome = READY_RESTORED, .generation = 2};
     chief->ops->message(chief, JOB_PS, 0, &ready, &out);
     outbox_free(&out);
     lose_ps(chief);

@@ -224,11 +224,11 @@ static void a_part_that_is_not_finite_changes_nothing(void **state)
             .job = JOB_WORKER,
             .task = (uint32_t)worker,
             .generation = s.ps[0].config.generation,
-            .sequence = ps_role_ledger(s.ps[0].role, worker)->received + 1,
-            .step = (uint64_t)stage_updates(&s, 0),
+            .part = {.push = ps_role_ledger(s.ps[0].role, worker)->received + 1,
+                     .step = (uint64_t)stage_updates(&s, 0)},
             .length = PIECE_BYTES,
         };
-        const uint64_t ahead = ps_role_ahead(s.ps[0].role, worker, spoiled.sequence);
+        const uint64_t ahead = ps_role_ahead(s.ps[0].role, worker, spoiled.part.push);
         int piece = 1;
         while (piece < PIECES && ahead >> piece & 1) piece++;
         spoiled.offset = (uint64_t)piece * PIECE_BYTES;
@@ -237,7 +237,7 @@ static void a_part_that_is_not_finite_changes_nothing(void **state)
             s.ps[0].role->ops->message(s.ps[0].role, JOB_WORKER, worker, &spoiled, &s.ps[0].outbox);
             stage_flush(&s);
             assert_int_equal(s.ps[0].advanced, advanced);
-            assert_int_equal(ps_role_ahead(s.ps[0].role, worker, spoiled.sequence),
+            assert_int_equal(ps_role_ahead(s.ps[0].role, worker, spoiled.part.push),
                              ahead | UINT64_C(1) << piece);
         }
         stage_close(&s);
@@ -258,14 +258,13 @@ static void parts_that_belong_to_nothing_are_void(void **state)
             .type = MESSAGE_PART,
             .job = JOB_WORKER,
             .task = 1,
-            .code = 1,
             .generation = s.ps[0].config.generation,
-            .sequence = next,
+            .part = {.gradients = 1, .push = next},
             .offset = PIECE_BYTES,
             .length = PIECE_BYTES,
         };
         struct message past = part, front = part, torn = part, beyond = part;
-        past.sequence = next - 1;
+        past.part.push = next - 1;
         front.offset = 0;
         torn.length = PIECE_BYTES / 2;
         beyond.length = PIECES * PIECE_BYTES;

@@ -7,20 +7,24 @@
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
-static struct message rows(uint32_t code, uint64_t sequence)
+/* number: of the asking, or of the push */
+static struct message rows(uint32_t flags, uint64_t number)
 {
-    return (struct message){.type = MESSAGE_ROWS, .code = code, .sequence = sequence};
+    const bool is_asking = flags & (ROWS_ASKED | ROWS_NONE);
+    return (struct message){
+        .type = MESSAGE_ROWS,
+        .rows = {flags, .push = is_asking ? 0 : number, .asking = is_asking ? number : 0}};
 }
 
-static enum rows_turn hear(struct rows_told *told, uint32_t code, uint64_t sequence, bool is_ours)
+static enum rows_turn hear(struct rows_told *told, uint32_t flags, uint64_t number, bool is_ours)
 {
-    const struct message m = rows(code, sequence);
+    const struct message m = rows(flags, number);
     return rows_heard(told, &m, is_ours);
 }
 
-static bool belong(const struct rows_told *told, uint64_t sequence)
+static bool belong(const struct rows_told *told, uint64_t push)
 {
-    return rows_belong(told, &(struct message){.type = MESSAGE_PUSH, .sequence = sequence});
+    return rows_belong(told, &(struct message){.type = MESSAGE_PUSH, .push.push = push});
 }
 
 /* ---- at a ps ---- */
@@ -87,9 +91,9 @@ static void rows_that_were_brought_are_those_of_the_next_push(void **state)
 
 /* ---- at a worker ---- */
 
-static void come(struct rows_asked *asked, uint32_t code, uint64_t sequence, bool fit)
+static void come(struct rows_asked *asked, uint32_t flags, uint64_t number, bool fit)
 {
-    const struct message m = rows(code, sequence);
+    const struct message m = rows(flags, number);
     rows_arrived(asked, &m, fit);
 }
 

@@ -77,7 +77,8 @@ static int find_sent(const struct scene *s, int peer, enum message_type type)
 static void say_state(struct scene *s, int ps)
 {
     say(s, ps,
-        &(struct message){.type = MESSAGE_STATE, .code = PS_SERVING, .generation = GENERATION});
+        &(struct message){
+            .type = MESSAGE_STATE, .state.state = PS_SERVING, .generation = GENERATION});
 }
 
 static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t join, uint64_t step)
@@ -88,9 +89,7 @@ static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t j
     say(s, ps,
         &(struct message){.type = MESSAGE_LEDGER,
                           .generation = GENERATION,
-                          .sequence = received,
-                          .step = step,
-                          .version = join,
+                          .ledger = {received, step, join},
                           .body = numbers,
                           .body_bytes = sizeof numbers});
 }
@@ -100,15 +99,13 @@ static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join
     say_ledger_at(s, ps, received, join, 0);
 }
 
-static void say_values_with(struct scene *s, int ps, uint32_t code, uint64_t received,
+static void say_values_with(struct scene *s, int ps, uint32_t flags, uint64_t received,
                             uint64_t step)
 {
     say(s, ps,
         &(struct message){.type = MESSAGE_VALUES,
-                          .code = code,
                           .generation = GENERATION,
-                          .sequence = received,
-                          .step = step,
+                          .values = {flags, received, step},
                           .length = BLOCK_BYTES});
 }
 
@@ -122,7 +119,7 @@ static uint64_t joined(const struct scene *s, int ps)
 {
     int at = find_sent(s, ps, MESSAGE_JOIN);
     assert_true(at >= 0);
-    return s->out.at[at].send.message.version;
+    return s->out.at[at].send.message.join.number;
 }
 
 /* Both ps are here, and asked; ret_joins: the numbers of its JOINs. */
@@ -259,9 +256,8 @@ static void refuse_to_save(struct scene *s)
     assert_true(at >= 0);
     say(s, 0,
         &(struct message){.type = MESSAGE_SNAPSHOT,
-                          .code = EXIT_FAILED,
                           .generation = GENERATION,
-                          .sequence = s->out.at[at].send.message.sequence,
+                          .snapshot = {EXIT_FAILED, s->out.at[at].send.message.save.tag},
                           .body = "not now",
                           .body_bytes = 7});
 }
@@ -325,11 +321,11 @@ static void answer_compute(struct scene *s, err result)
     s->role->ops->done(s->role, ACTION_COMPUTE, result, "no batch", &s->out);
 }
 
-static uint32_t code_of(const struct scene *s, int peer, enum message_type type)
+static const struct message *sent(const struct scene *s, int peer, enum message_type type)
 {
     const int at = find_sent(s, peer, type);
     assert_true(at >= 0);
-    return s->out.at[at].send.message.code;
+    return &s->out.at[at].send.message;
 }
 
 static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **state)
@@ -339,7 +335,7 @@ static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **s
     answer_compute(&s, ERR_PEER);
     uint64_t joins[PS_COUNT];
     for (int ps = 0; ps < PS_COUNT; ps++) {
-        assert_int_equal(code_of(&s, ps, MESSAGE_JOIN), JOIN_UNUSED);
+        assert_int_equal(sent(&s, ps, MESSAGE_JOIN)->join.what, JOIN_UNUSED);
         joins[ps] = joined(&s, ps);
     }
     for (int ps = 0; ps < PS_COUNT; ps++) {
@@ -358,11 +354,11 @@ static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void *
     assert_false(worker_role_is_stopping(s.role));
     answer_compute(&s, ERR_STOPPED);
     for (int ps = 0; ps < PS_COUNT; ps++)
-        assert_int_equal(code_of(&s, ps, MESSAGE_FINISHED), FINISHED_UNUSED);
+        assert_int_equal(sent(&s, ps, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
     lose(&s, 1);
     meet(&s, 1);
     say_state(&s, 1);
-    assert_int_equal(code_of(&s, 1, MESSAGE_FINISHED), FINISHED_UNUSED);
+    assert_int_equal(sent(&s, 1, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
     close_worker(&s);
 }
 
@@ -375,7 +371,7 @@ static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **stat
         open_joining(&s, 1, mode & 1, mode & 2, joins);
         say_ledger(&s, 0, 5, joins[0]);
         say_ledger(&s, 1, 4, joins[1]);
-        assert_int_equal(code_of(&s, 0, MESSAGE_JOIN), JOIN_TAKES_BACK);
+        assert_int_equal(sent(&s, 0, MESSAGE_JOIN)->join.what, JOIN_TAKES_BACK);
         const uint64_t again = joined(&s, 0);
         say_values(&s, 1, 4, 4);
         say_ledger(&s, 0, 5, again);
@@ -406,7 +402,7 @@ static void who_brings_the_first_what_others_had_before_tells_them(void **state)
     assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
     const int at = find_sent(&s, 1, MESSAGE_JOIN);
     assert_true(at >= 0);
-    assert_int_equal(s.out.at[at].send.message.step, 10);
+    assert_int_equal(s.out.at[at].send.message.join.step, 10);
     close_worker(&s);
 }
 
@@ -421,7 +417,7 @@ static void who_is_behind_one_ps_tells_the_others_before_that_has_answered(void 
     say_ledger_at(&s, 0, 4, joins[0], 5);
     const int at = find_sent(&s, 1, MESSAGE_JOIN);
     assert_true(at >= 0);
-    assert_int_equal(s.out.at[at].send.message.step, 5);
+    assert_int_equal(s.out.at[at].send.message.join.step, 5);
     assert_int_equal(find_sent(&s, 0, MESSAGE_JOIN), -1);
     say_ledger_at(&s, 1, 4, joined(&s, 1), 4);
     assert_int_equal(find_sent(&s, 1, MESSAGE_JOIN), -1); /* once */
@@ -464,14 +460,15 @@ static void open_serving(struct scene *s)
 
 static void say_join(struct scene *s, int worker, enum join_code code)
 {
-    say(s, worker, &(struct message){.type = MESSAGE_JOIN, .code = code, .generation = GENERATION});
+    say(s, worker,
+        &(struct message){.type = MESSAGE_JOIN, .join.what = code, .generation = GENERATION});
 }
 
 static void say_finished(struct scene *s, int worker)
 {
     say(s, worker,
         &(struct message){
-            .type = MESSAGE_FINISHED, .code = FINISHED_UNUSED, .generation = GENERATION});
+            .type = MESSAGE_FINISHED, .finished.flags = FINISHED_UNUSED, .generation = GENERATION});
 }
 
 static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **state)
@@ -481,12 +478,12 @@ static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **st
         open_serving_as(&s, is_sync);
         for (int w = 0; w < WORKERS; w++) {
             say_join(&s, w, JOIN_PLAIN);
-            assert_true(code_of(&s, w, MESSAGE_VALUES) & VALUES_TICKET);
+            assert_true(sent(&s, w, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
         }
         say_finished(&s, 0);
         assert_int_equal(find_sent(&s, 0, MESSAGE_VALUES), -1);
         say_finished(&s, 1);
-        assert_true(code_of(&s, 0, MESSAGE_VALUES) & VALUES_FINAL);
+        assert_true(sent(&s, 0, MESSAGE_VALUES)->values.flags & VALUES_FINAL);
         close_ps(&s);
     }
 }
@@ -497,7 +494,7 @@ static void say_save(struct scene *s)
     say(s, 0,
         &(struct message){.type = MESSAGE_SAVE,
                           .generation = GENERATION,
-                          .sequence = 1,
+                          .save.tag = 1,
                           .body = &shards,
                           .body_bytes = sizeof shards});
 }
@@ -517,7 +514,8 @@ static void an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_b
 
 static void say_resume(struct scene *s, enum resume_code code)
 {
-    say(s, 0, &(struct message){.type = MESSAGE_RESUME, .code = code, .generation = GENERATION});
+    say(s, 0,
+        &(struct message){.type = MESSAGE_RESUME, .resume.stays = code, .generation = GENERATION});
 }
 
 /* Until all have made their snapshots; then it waits like others. */
@@ -531,7 +529,7 @@ static void a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for(vo
         say_join(&s, 1, JOIN_PLAIN);
         assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
         say_join(&s, 1, JOIN_TAKES_BACK);
-        assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
+        assert_true(sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
         say_resume(&s, RESUME_STAY);
         say_join(&s, 1, JOIN_TAKES_BACK);
         assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
@@ -551,7 +549,7 @@ static void a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket(voi
     say_save(&s);
     meet_life(&s, 1, 2);
     say_join(&s, 1, JOIN_PLAIN);
-    assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
+    assert_true(sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
     close_ps(&s);
 }
 
@@ -559,12 +557,12 @@ static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
 {
     struct scene s;
     open_serving(&s);
-    const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION, .version = 3};
+    const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION, .join.number = 3};
     for (int link = 0; link < 2; link++) {
         say(&s, 1, &join);
         int shared = find(&s, ACTION_SHARE), told = find_sent(&s, 1, MESSAGE_LEDGER);
         assert_true(shared >= 0 && told > shared);
-        assert_int_equal(s.out.at[told].send.message.version, join.version);
+        assert_int_equal(s.out.at[told].send.message.ledger.join, join.join.number);
         say(&s, 1, &join);
         assert_int_equal(find(&s, ACTION_SHARE), -1);
         assert_true(find_sent(&s, 1, MESSAGE_LEDGER) >= 0);
@@ -585,7 +583,7 @@ static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **st
     int at = find_sent(&s, 1, MESSAGE_VERDICT);
     assert_int_equal(at, 0);
     assert_int_equal(s.out.count, 1);
-    assert_int_equal(s.out.at[at].send.message.code, EXIT_DONE);
+    assert_int_equal(s.out.at[at].send.message.verdict.exit_code, EXIT_DONE);
     assert_string_equal(s.out.at[at].send.message.body, "well done");
     close_ps(&s);
 }

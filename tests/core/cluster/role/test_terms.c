@@ -52,7 +52,7 @@ static void meet(struct scene *s, int peer)
 
 static void say_term(struct scene *s, int peer, uint64_t term, enum leads_code code)
 {
-    say(s, peer, &(struct message){.type = MESSAGE_LEADS, .code = code, .sequence = term});
+    say(s, peer, &(struct message){.type = MESSAGE_LEADS, .leads = {code, term}});
 }
 
 /* Tick after tick, or until somebody else leads. */
@@ -129,7 +129,7 @@ static void say_save(struct scene *s, int worker)
     say(s, worker,
         &(struct message){.type = MESSAGE_SAVE,
                           .generation = GENERATION,
-                          .sequence = 1,
+                          .save.tag = 1,
                           .body = &shards,
                           .body_bytes = sizeof shards});
 }
@@ -141,11 +141,11 @@ static void a_silent_chief_is_hung_up_on_and_the_next_worker_leads(void **state)
     assert_true(pass(&s, LEASE_MS + TICK_MS));
     assert_int_equal(ps_role_chief(s.role), 1);
     assert_int_equal(s.out.at[find(&s, ACTION_HANG_UP)].hang_up.worker, 0);
-    for (int w = 1; w < WORKERS; w++) assert_int_equal(sent(&s, w, MESSAGE_LEADS)->sequence, 1);
+    for (int w = 1; w < WORKERS; w++) assert_int_equal(sent(&s, w, MESSAGE_LEADS)->leads.term, 1);
     assert_false(ps_role_obeys(s.role, 1)); /* before it says so itself */
     say_term(&s, 1, 1, LEADS_CLAIMS);
     assert_true(ps_role_obeys(s.role, 1));
-    assert_int_equal(sent(&s, 1, MESSAGE_STATE)->sequence, 2);
+    assert_int_equal(sent(&s, 1, MESSAGE_STATE)->state.claim, 2);
     assert_true(pass(&s, LEASE_MS + TICK_MS));
     assert_int_equal(ps_role_chief(s.role), 2); /* worker/0 is not here */
     close_ps(&s);
@@ -157,17 +157,17 @@ static void what_a_chief_of_an_older_term_says_is_void(void **state)
     open_serving(&s);
     assert_true(pass(&s, LEASE_MS + TICK_MS));
     meet(&s, 0);
-    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.term, 1);
     say_term(&s, 0, 0, LEADS_CLAIMS);
-    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.term, 1);
     say_save(&s, 0);
     assert_int_equal(find(&s, ACTION_SNAPSHOT), -1);
-    assert_int_equal(sent(&s, 0, MESSAGE_SNAPSHOT)->code, EXIT_FAILED);
+    assert_int_equal(sent(&s, 0, MESSAGE_SNAPSHOT)->snapshot.exit_code, EXIT_FAILED);
     say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
     assert_int_equal(find(&s, ACTION_SETUP), -1);
-    say(&s, 0, &(struct message){.type = MESSAGE_STOP, .code = EXIT_TERMINATED, .sequence = 1});
+    say(&s, 0, &(struct message){.type = MESSAGE_STOP, .stop = {EXIT_TERMINATED, .claim = 1}});
     assert_int_equal(s.out.count, 0);
-    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .sequence = 1});
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .verdict.claim = 1});
     assert_int_equal(s.out.count, 0);
     say_term(&s, 1, 1, LEADS_CLAIMS);
     say_save(&s, 1);
@@ -184,7 +184,8 @@ static void a_chief_that_speaks_keeps_the_lead(void **state)
         say_term(&s, 0, 0, LEADS_CLAIMS);
     }
     say(&s, 0, /* before an evaluation */
-        &(struct message){.type = MESSAGE_LEADS, .code = LEADS_CLAIMS, .version = 10 * LEASE_MS});
+        &(struct message){.type = MESSAGE_LEADS,
+                          .leads = {LEADS_CLAIMS, .lease_ms = 10 * LEASE_MS}});
     assert_false(pass(&s, 10 * LEASE_MS - TICK_MS));
     assert_true(pass(&s, 2 * TICK_MS));
     close_ps(&s);
@@ -245,9 +246,8 @@ static void hear(struct scene *s, int ps, uint64_t term, enum ps_state state, ui
     say_term(s, ps, term, LEADS_HEARD);
     say(s, ps,
         &(struct message){.type = MESSAGE_STATE,
-                          .code = state,
                           .generation = state == PS_EMPTY ? 0 : GENERATION,
-                          .sequence = claimed});
+                          .state = {state, .claim = claimed}});
 }
 
 static void close_worker(struct scene *s)
@@ -332,8 +332,8 @@ static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know
     assert_true(find(&s, ACTION_YIELD) >= 0);
     assert_false(worker_role_leads(s.role));
     say_term(&s, 1, 0, LEADS_HEARD);
-    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->sequence, 1);
-    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->code, LEADS_HEARD);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.term, 1);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.claims, LEADS_HEARD);
     close_worker(&s);
 }
 

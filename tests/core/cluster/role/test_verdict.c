@@ -12,10 +12,20 @@
 
 #include <cmocka.h>
 
+/* A STOP or a VERDICT */
 static struct message saying(uint32_t type, uint32_t code, const char *text)
 {
-    return (struct message){
-        .type = type, .code = code, .body = text, .body_bytes = (uint32_t)strlen(text)};
+    struct message m = {.type = type, .body = text, .body_bytes = (uint32_t)strlen(text)};
+    if (type == MESSAGE_STOP)
+        m.stop.exit_code = code;
+    else
+        m.verdict.exit_code = code;
+    return m;
+}
+
+static uint32_t said(const struct message *m)
+{
+    return m->type == MESSAGE_STOP ? m->stop.exit_code : m->verdict.exit_code;
 }
 
 /* Every 10 s; from 30 s on as warnings, but of what may well take so long. */
@@ -44,7 +54,7 @@ static void codes_of_the_table_are_taken_as_they_are(void **state)
     char text[ACTION_TEXT_MAX];
     for (const struct exit_code_row *row = exit_code_table; row->text; row++) {
         const struct message m = saying(MESSAGE_VERDICT, (uint32_t)row->code, "ps/0: why");
-        assert_int_equal(message_verdict(&m, text), row->code);
+        assert_int_equal(message_verdict(&m, m.verdict.exit_code, text), row->code);
         assert_string_equal(text, "ps/0: why");
         assert_string_equal(exit_code_text(row->code), row->text);
         assert_int_equal(exit_code_is_retryable(row->code), row->code >= 128);
@@ -59,15 +69,15 @@ static void any_other_code_becomes_that_of_a_lost_peer(void **state)
     char text[ACTION_TEXT_MAX], longest[4096];
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         const struct message m = saying(MESSAGE_VERDICT, foreign[i], "");
-        assert_int_equal(message_verdict(&m, text), EXIT_LOST_PEER);
+        assert_int_equal(message_verdict(&m, m.verdict.exit_code, text), EXIT_LOST_PEER);
     }
     struct message m = saying(MESSAGE_VERDICT, 8, "");
-    message_verdict(&m, text);
+    message_verdict(&m, m.verdict.exit_code, text);
     assert_string_equal(text, "no reason was given (sent with exit code 8, which no task has)");
     memset(longest, 'x', sizeof longest);
     m.body = longest;
     m.body_bytes = sizeof longest;
-    message_verdict(&m, text);
+    message_verdict(&m, m.verdict.exit_code, text);
     assert_non_null(strstr(text, "xxx (sent with exit code 8, which no task has)"));
 }
 
@@ -89,7 +99,7 @@ static int hear(struct role *role, enum job from, uint32_t type, uint32_t code,
         if (wanted == ACTION_END)
             found = a->end.code;
         else if (a->send.message.type == type)
-            found = (int)a->send.message.code;
+            found = (int)said(&a->send.message);
     }
     outbox_free(&out);
     return found;
@@ -210,7 +220,7 @@ static void a_worker_tells_its_verdict_again_until_the_ps_has_said_that_it_knows
     role->ops->peer_lost(role, JOB_PS, 1, "the link was reset", &out);
     role->ops->peer_up(role, JOB_PS, 1, 7, &out);
     assert_int_equal(count_sent(&out, 1, MESSAGE_VERDICT), 1);
-    assert_int_equal(out.at[0].send.message.code, EXIT_INPUT);
+    assert_int_equal(out.at[0].send.message.verdict.exit_code, EXIT_INPUT);
     assert_true(worker_role_awaits(role, 1));
     role->ops->message(role, JOB_PS, 1, &m, &out);
     assert_false(worker_role_awaits(role, 1));
@@ -238,7 +248,7 @@ static void a_ps_does_not_await_who_looked_in_and_said_nothing(void **state)
     const struct ps_options options = {.workers = 3, .incarnation = 1};
     struct role *role = ps_role_new(&options);
     struct outbox out = {0};
-    const struct message heard = {.type = MESSAGE_LEADS, .code = LEADS_HEARD};
+    const struct message heard = {.type = MESSAGE_LEADS, .leads.claims = LEADS_HEARD};
     role->ops->start(role, 1, &out);
     for (int w = 0; w < 3; w++) role->ops->peer_up(role, JOB_WORKER, w, 7, &out);
     role->ops->message(role, JOB_WORKER, 0, &heard, &out);

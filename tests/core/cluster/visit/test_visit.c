@@ -59,7 +59,7 @@ static void no_body_at_all_is_no_ask(void **state)
 {
     struct ps ps;
     serving_ps(&ps);
-    const struct message m = {.type = MESSAGE_ASK, .sequence = 9};
+    const struct message m = {.type = MESSAGE_ASK, .ask.number = 9};
     visits_ask(ps.visits, 1, &m, 0);
     assert_string_equal(json_string_value(json_object_get(ps.answer[1], "error")),
                         "what is asked is not JSON");

@@ -30,7 +30,7 @@ static void take(void *context, int visitor, const struct message *m)
     json_decref(ps->answer[visitor]);
     ps->answer[visitor] = visit_body_answer(m->body, m->body_bytes);
     assert_non_null(ps->answer[visitor]);
-    ps->sequence[visitor] = m->sequence;
+    ps->sequence[visitor] = m->answer.number;
     ps->answers++;
 }
 
@@ -80,7 +80,7 @@ static void send_ask(struct ps *ps, int visitor, uint64_t now_ms, const char *te
     if (json_is_object(json)) assert_int_equal(visit_body_of_ask(json, &body, &bytes), OK);
     json_decref(json);
     const struct message m = {.type = MESSAGE_ASK,
-                              .sequence = ++ps->asked,
+                              .ask.number = ++ps->asked,
                               .body = body ? (const void *)body : text,
                               .body_bytes = (uint32_t)(body ? bytes : strlen(text))};
     visits_ask(ps->visits, visitor, &m, now_ms);

@@ -12,7 +12,7 @@
 #include "core/base/standard_output.h"
 #include "core/train/hooks/values.h"
 
-static const uint64_t draw_every_ns = 200000000, tell_rows_every_ns = 10000000000;
+static const uint64_t draw_every_ns = 200000000;
 enum { LINE_MAX_BYTES = 512 };
 
 const char *count_text(double value, char text[COUNT_TEXT_MAX])
@@ -39,12 +39,18 @@ static bool writes_metrics(const struct run *run)
     return run->flags.metrics_file && (!is_one_line || run_kind(run) == RUN_CHIEF);
 }
 
+static void say_rows(const char *line)
+{
+    log_line(LOG_INFO, "%s", line);
+}
+
 err progress_open(const struct run *run, struct progress *ret)
 {
     *ret = (struct progress){
         .run = run,
         .draws = log_is_terminal(),
         .started_ns = clock_ns(),
+        .rows = {.say = say_rows},
     };
     if (!writes_metrics(run)) return OK;
     ret->metrics = fopen(run->flags.metrics_file, "we");
@@ -260,62 +266,14 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
 
 /* ---- which rows were used ---- */
 
-static void print_rows(const struct progress *p)
-{
-    const struct rows_seen *r = &p->seen;
-    char epochs[64], left[64] = "";
-    const uint64_t last = r->epoch + r->epochs - 1;
-    const unsigned long long lost = r->applied < r->rows ? r->rows - r->applied : 0;
-    const unsigned long long twice = r->applied > r->rows ? r->applied - r->rows : 0;
-    if (r->is_endless)
-        snprintf(epochs, sizeof epochs, "of those that came:");
-    else if (p->whole_from < last)
-        snprintf(epochs, sizeof epochs, "epochs %llu to %llu:%s",
-                 (unsigned long long)p->whole_from + 1, (unsigned long long)last + 1,
-                 r->epochs > 1 ? "" : " each");
-    else
-        snprintf(epochs, sizeof epochs, "epoch %llu:", (unsigned long long)r->epoch + 1);
-    if (r->left)
-        snprintf(left, sizeof left, "; %llu left, fewer than all push at once",
-                 (unsigned long long)r->left);
-    log_line(LOG_INFO, "%s %llu of %llu rows, %llu twice, %llu lost%s", epochs,
-             (unsigned long long)r->applied, (unsigned long long)r->rows, twice, lost, left);
-}
-
-/* Those that have every row once are told together. */
-static void flush_rows(struct progress *p)
-{
-    if (p->has_seen) print_rows(p);
-    p->has_seen = false;
-    p->rows_ns = clock_ns();
-}
-
 /* What a checkpoint that is written behind the end tells is not the end. */
-static void note_rows_that_came(struct progress *p, const struct rows_seen *r)
-{
-    if (!r->rows || (p->covered.is_over && !r->is_over)) return;
-    p->covered = p->seen = *r;
-    p->has_seen = true;
-    if (clock_ns() - p->rows_ns >= tell_rows_every_ns) flush_rows(p);
-}
-
 static err covered(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
     const struct rows_seen *r = o->covered;
-    if (r->is_endless) {
-        note_rows_that_came(p, r);
-        return OK;
-    }
-    const bool is_next = p->has_seen && r->epochs == 1 && r->epoch == p->seen.epoch + 1;
-    if (!r->is_over || !is_next || r->applied != r->rows || p->seen.applied != r->rows)
-        flush_rows(p);
+    if (r->is_endless && (!r->rows || (p->covered.is_over && !r->is_over))) return OK;
     p->covered = *r;
-    if (!r->is_over) return OK;
-    if (!p->has_seen) p->whole_from = r->epoch;
-    p->has_seen = true;
-    p->seen = *r;
-    if (r->applied != r->rows || clock_ns() - p->rows_ns >= tell_rows_every_ns) flush_rows(p);
+    if (r->is_over || r->is_endless) epoch_lines_add(&p->rows, r, clock_ns());
     return OK;
 }
 
@@ -437,7 +395,7 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
     if (!p->evaluation.rows) p->final_step = v->global_step;
-    flush_rows(p);
+    epoch_lines_flush(&p->rows, clock_ns());
     if (o->end.code == EXIT_DONE || p->evaluation.rows) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
     const bool is_told = p->metrics_error;

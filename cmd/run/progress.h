@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cmd/run/epoch_lines.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_worker.h"
@@ -33,11 +34,7 @@ struct progress {
     uint64_t final_step;
     struct evaluation evaluation; /* the chief's last; rows 0: none */
     struct rows_seen covered;     /* the chief's last; rows 0: none */
-    /* epochs whose rows have not been told yet; of several, each has every row once */
-    bool has_seen;
-    uint64_t whole_from;
-    struct rows_seen seen; /* the last of them */
-    uint64_t rows_ns;      /* when the last ones were told */
+    struct epoch_lines rows;
 };
 
 err progress_open(const struct run *, struct progress *ret);

@@ -37,6 +37,7 @@ enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
 /* A killed process is gone within moments, unless the system itself holds it (a dead file server):
  * it is waited for so long, then left to the system. */
 enum { KILLED_WAIT_NS = 1000000000, PAUSE_NS = 5000000, PAUSES_MAX = KILLED_WAIT_NS / PAUSE_NS };
+enum { GROUPS_MAX = 64 };
 enum { COMMAND_SHOWN_MAX = 48, DESCRIPTION_MAX = COMMAND_SHOWN_MAX + 48 };
 enum {
     QUEUE_MAX = 8 /* the end has a place of its own */,
@@ -63,8 +64,10 @@ struct state {
     bool has_started; /* the moment `start` is over */
     pid_t pid;        /* of the shell that runs, and its process group; 0: none */
     enum moment running;
-    uint64_t limit_ns; /* when the one that runs must have ended */
-    bool is_killed;    /* it has been, and is not gone yet */
+    uint64_t limit_ns;        /* when the one that runs must have ended */
+    bool is_killed;           /* it has been, and is not gone yet */
+    pid_t groups[GROUPS_MAX]; /* of shells that have ended, whose children may be this process' */
+    int group_count;
     struct pending queue[QUEUE_MAX + 1];
     int queued;
     char checkpoint[CHECKPOINT_PATH_MAX];
@@ -295,13 +298,33 @@ static err kill_late(struct state *s)
     return failed(s, why);
 }
 
+/* What a command leaves behind becomes a child of process 1, as this one is in a container, and a
+ * zombie when it ends. A group without children here is forgotten. */
+static void reap_groups(struct state *s)
+{
+    for (int i = s->group_count - 1; i >= 0; i--) {
+        pid_t ended;
+        do ended = waitpid(-s->groups[i], NULL, WNOHANG); /* ends: each has so many children */
+        while (ended > 0);
+        if (ended < 0) s->groups[i] = s->groups[--s->group_count];
+    }
+}
+
+static void note_group(struct state *s, pid_t group)
+{
+    if (s->group_count == GROUPS_MAX) s->groups[0] = s->groups[--s->group_count];
+    s->groups[s->group_count++] = group;
+}
+
 /* Has it ended, or must it? Never waits. Where somebody else took the child, how it ended is not
  * known and counts as well. */
 static err look_after(struct state *s, uint64_t now_ns)
 {
     int status = 0;
+    reap_groups(s);
     if (!s->pid) return OK;
     const pid_t ended = waitpid(s->pid, &status, WNOHANG);
+    if (ended > 0) note_group(s, s->pid);
     const bool is_given_up = s->is_killed && now_ns >= s->limit_ns + KILLED_WAIT_NS;
     if (ended != 0 || is_given_up) s->pid = 0;
     if (ended > 0 && !s->is_killed) return report(s, status);
@@ -337,7 +360,7 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
     return happened(s, view, AT_START, 0);
 }
 
-/* One system call per step, and only while a command runs. */
+/* One system call per step, and only while a command runs, or something that it left. */
 static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -207,6 +208,24 @@ static void the_end_is_never_left_out(void **state)
     expect_from(open(path, O_RDONLY), "3\n");
 }
 
+/* As of process 1 of a container: what a command leaves behind is this process' child. */
+static void what_a_command_leaves_behind_becomes_no_zombie(void **state)
+{
+    struct rig *rig = *state;
+    siginfo_t info = {0};
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    start(rig, "\"start\"", "(exec sleep 0.05) & (exec sleep 0.1) & true", "");
+    rig_adopt(rig, 1, 0);
+    int children = 0;
+    for (uint64_t step = 2; children == 0 && step < 100000; step++) {
+        usleep(1000);
+        rig_step(rig, step, 1);
+        children = waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG);
+    }
+    assert_int_equal(children, -1); /* ECHILD */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 static void a_checkpoint_that_failed_runs_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -232,6 +251,7 @@ int main(void)
         WITH_RIG(one_runs_at_a_time_and_the_others_wait),
         WITH_RIG(more_than_the_queue_holds_is_left_out_and_said),
         WITH_RIG(the_end_is_never_left_out),
+        WITH_RIG(what_a_command_leaves_behind_becomes_no_zombie),
         WITH_RIG(a_checkpoint_that_failed_runs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

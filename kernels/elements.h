@@ -44,6 +44,20 @@ ELEMENT float element_activate(enum activation kind, float alpha, float x)
         return 0.5f * x * (1.0f + mathf_erf(x * 0.707106781f));
     case ACTIVATION_GELU_TANH:
         return 0.5f * x * (1.0f + element_gelu_tanh_inner(x));
+    case ACTIVATION_SELU:
+        return 1.05070099f * (x > 0.0f ? x : 1.67326324f * mathf_expm1_negative(x));
+    case ACTIVATION_SOFTSIGN:
+        return x / (1.0f + mathf_abs(x));
+    case ACTIVATION_SQUARE:
+        return x * x;
+    case ACTIVATION_SQRT:
+        return sqrtf(x);
+    case ACTIVATION_EXP:
+        return mathf_exp(x);
+    case ACTIVATION_LOG:
+        return mathf_log(x);
+    case ACTIVATION_ABS:
+        return mathf_abs(x);
     default:
         return x;
     }
@@ -88,9 +102,85 @@ ELEMENT float element_slope(enum activation kind, float alpha, float y, float x)
         return element_gelu_slope(x);
     case ACTIVATION_GELU_TANH:
         return element_gelu_tanh_slope(x);
+    case ACTIVATION_SELU: /* 1.758: the two constants multiplied, which y is above */
+        return y > 0.0f ? 1.05070099f : y + 1.75809934f;
+    case ACTIVATION_SOFTSIGN:
+        return (1.0f - mathf_abs(y)) * (1.0f - mathf_abs(y));
+    case ACTIVATION_SQUARE:
+        return 2.0f * x;
+    case ACTIVATION_SQRT:
+        return 0.5f / y;
+    case ACTIVATION_EXP:
+        return y;
+    case ACTIVATION_LOG:
+        return 1.0f / x;
+    case ACTIVATION_ABS:
+        return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
     default:
         return 1.0f;
     }
+}
+
+/* What a fold takes of one place */
+ELEMENT float element_fold(enum fold_of of, const struct fold *f, float a, float b, float c)
+{
+    switch (of) {
+    case FOLD_ADD:
+        return a + b;
+    case FOLD_SUBTRACT:
+        return a - b;
+    case FOLD_MULTIPLY:
+        return a * b;
+    case FOLD_DIVIDE:
+        return a / b;
+    case FOLD_MAXIMUM:
+        return a < b ? b : a;
+    case FOLD_MINIMUM:
+        return a > b ? b : a;
+    case FOLD_EXP:
+        return mathf_exp(a);
+    case FOLD_LOG:
+        return mathf_log(a);
+    case FOLD_EXP_TIMES:
+        return mathf_exp(a) * b;
+    case FOLD_EQUAL:
+        return a == b ? 1.0f : 0.0f;
+    case FOLD_IF_EQUAL:
+        return a == b ? c : 0.0f;
+    case FOLD_IF_NOT_LESS:
+        return a >= b ? c : 0.0f;
+    case FOLD_IF_MORE:
+        return a > b ? c : 0.0f;
+    case FOLD_DIVIDE_SLOPE:
+        return -(c / b) * (a / b);
+    case FOLD_CLIP:
+        return a < f->low ? f->low : a > f->high ? f->high : a;
+    case FOLD_IF_WITHIN:
+        return a >= f->low && a <= f->high ? c : 0.0f;
+    case FOLD_INVERSE_ROOT:
+        return 1.0f / sqrtf(a < f->low ? f->low : a);
+    case FOLD_PRODUCT_BELOW:
+        return a < f->high ? a * b : 0.0f;
+    case FOLD_PRELU:
+        return a > 0.0f ? a : a * b;
+    case FOLD_PRELU_BACK:
+        return a > 0.0f ? c : c * b;
+    case FOLD_PRELU_SLOPE:
+        return a > 0.0f ? 0.0f : c * a;
+    default:
+        return a;
+    }
+}
+
+/* Where place i of loops lies in a tensor that goes on by `step` */
+ELEMENT int64_t element_place(const struct fold_loops *loops, const int64_t *step, int64_t i)
+{
+    int64_t at = 0;
+    for (int k = loops->count - 1; k >= 0; k--) {
+        at += i % loops->n[k] * step[k];
+        i /= loops->n[k];
+    }
+    return at;
 }
 
 /* The numbers of core/base/random.h, which kernels may not include; a test compares the two. */

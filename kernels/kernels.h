@@ -32,8 +32,23 @@ enum activation {
     ACTIVATION_SWISH,
     ACTIVATION_GELU,
     ACTIVATION_GELU_TANH, /* the tanh approximation */
+    ACTIVATION_SELU,
+    ACTIVATION_SOFTSIGN,
+    ACTIVATION_SQUARE,
+    ACTIVATION_SQRT,
+    ACTIVATION_EXP,
+    ACTIVATION_LOG,
+    ACTIVATION_ABS,
     ACTIVATION_COUNT
 };
+
+/* Whether its slope needs x beside y = f(x) */
+static inline bool activation_reads_x(enum activation kind)
+{
+    return kind == ACTIVATION_SOFTPLUS || kind == ACTIVATION_SWISH || kind == ACTIVATION_GELU ||
+           kind == ACTIVATION_GELU_TANH || kind == ACTIVATION_SQUARE || kind == ACTIVATION_LOG ||
+           kind == ACTIVATION_ABS;
+}
 
 /* How a number of a gradient or a value travels: as it is, or in half the bytes */
 enum number {
@@ -202,6 +217,75 @@ struct combine {
     const int64_t *ids;   /* [batch, places]; those that are no row of the table are none */
     const float *weights; /* [batch, places]; NULL: all 1 */
 };
+
+/* What a fold takes of each place: a formula of up to three numbers. c is a gradient where there
+ * is one. */
+enum fold_of {
+    FOLD_A,
+    FOLD_ADD,           /* a + b */
+    FOLD_SUBTRACT,      /* a - b */
+    FOLD_MULTIPLY,      /* a b */
+    FOLD_DIVIDE,        /* a / b */
+    FOLD_MAXIMUM,       /* a, where it is not less than b, else b */
+    FOLD_MINIMUM,       /* a, where it is not more than b, else b */
+    FOLD_EXP,           /* e^a */
+    FOLD_LOG,           /* log a */
+    FOLD_EXP_TIMES,     /* e^a b */
+    FOLD_EQUAL,         /* 1 where a = b, else 0 */
+    FOLD_IF_EQUAL,      /* c where a = b, else 0 */
+    FOLD_IF_NOT_LESS,   /* c where a >= b, else 0 */
+    FOLD_IF_MORE,       /* c where a > b, else 0 */
+    FOLD_DIVIDE_SLOPE,  /* -c a / b^2 */
+    FOLD_CLIP,          /* a within low .. high */
+    FOLD_IF_WITHIN,     /* c where low <= a <= high, else 0 */
+    FOLD_INVERSE_ROOT,  /* 1 / sqrt(a), of `low` where a is less */
+    FOLD_PRODUCT_BELOW, /* a b where a < high, else 0 */
+    FOLD_PRELU,         /* a above 0, else a b */
+    FOLD_PRELU_BACK,    /* c where a is above 0, else c b */
+    FOLD_PRELU_SLOPE,   /* 0 where a is above 0, else c a */
+    FOLD_COUNT
+};
+
+/* Loops, the outermost first: how often, and by how many floats each tensor goes on. */
+enum { FOLD_LOOPS_MAX = 12 };
+struct fold_loops {
+    int count;
+    int64_t n[FOLD_LOOPS_MAX];
+    int64_t y[FOLD_LOOPS_MAX], a[FOLD_LOOPS_MAX], b[FOLD_LOOPS_MAX], c[FOLD_LOOPS_MAX];
+};
+
+/* y (+)= scale times the sum, or the largest, over the folded loops, in each place of the kept
+ * ones. Steps of 0 broadcast; without folded loops it is f itself. y may be an operand that goes
+ * through the same places. */
+struct fold {
+    enum fold_of of;
+    bool is_max, add;
+    float scale, low, high;
+    struct fold_loops kept, folded; /* steps of y in `folded` are 0 */
+    float *y;
+    const float *a, *b, *c; /* b, c: NULL where the formula has none */
+};
+
+/* Places of loops */
+static inline int64_t fold_places(const struct fold_loops *loops)
+{
+    int64_t places = 1;
+    for (int i = 0; i < loops->count; i++) places *= loops->n[i];
+    return places;
+}
+
+/* Floats from the first place to the last one of a tensor that goes on by `step` */
+static inline int64_t fold_reach(const struct fold_loops *loops, const int64_t *step)
+{
+    int64_t reach = 0;
+    for (int i = 0; i < loops->count; i++) reach += (loops->n[i] - 1) * step[i];
+    return reach;
+}
+
+static inline bool fold_is_empty(const struct fold *f)
+{
+    return fold_places(&f->kept) == 0;
+}
 
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 

@@ -141,6 +141,7 @@ struct op_case {            /* what the tests run an op with; attributes NULL en
     struct shape input[CASE_INPUTS_MAX];
     int64_t buckets; /* ops that read ids: these are below it */
     bool is_weighted;
+    bool is_positive; /* its inputs are above 0 */
 };
 
 struct op {

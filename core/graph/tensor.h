@@ -26,7 +26,7 @@ struct tensor {
     struct shape shape;
     void *value;     /* set by the plan, or by the batch for the graph's inputs */
     float *gradient; /* NULL where none is wanted */
-    bool is_shares;  /* all from 0 to 1: a sigmoid or a softmax made it */
+    bool is_shares;  /* all from 0 to 1, as a sigmoid or a softmax makes them */
 
     /* INT64, the ids of a column: they are below `buckets`, or negative, which is none; ANY_ID:
      * for tables that grow. Weights are of the ids, in the same shape; NULL: each counts once. */

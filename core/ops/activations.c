@@ -38,7 +38,7 @@ static const struct field gelu_fields[] = {
 };
 
 extern const struct op op_relu, op_relu6, op_elu, op_leaky_relu, op_sigmoid, op_tanh, op_softplus,
-    op_swish, op_gelu;
+    op_swish, op_gelu, op_selu, op_softsign, op_square, op_sqrt, op_exp, op_log, op_abs;
 
 /* By address: nothing but the op says which function a node is, and no attribute could disagree. */
 static enum activation activation_of(const struct node *node)
@@ -51,7 +51,10 @@ static enum activation activation_of(const struct node *node)
         {&op_elu, ACTIVATION_ELU},           {&op_leaky_relu, ACTIVATION_LEAKY_RELU},
         {&op_sigmoid, ACTIVATION_SIGMOID},   {&op_tanh, ACTIVATION_TANH},
         {&op_softplus, ACTIVATION_SOFTPLUS}, {&op_swish, ACTIVATION_SWISH},
-        {&op_gelu, ACTIVATION_GELU},
+        {&op_gelu, ACTIVATION_GELU},         {&op_selu, ACTIVATION_SELU},
+        {&op_softsign, ACTIVATION_SOFTSIGN}, {&op_square, ACTIVATION_SQUARE},
+        {&op_sqrt, ACTIVATION_SQRT},         {&op_exp, ACTIVATION_EXP},
+        {&op_log, ACTIVATION_LOG},           {&op_abs, ACTIVATION_ABS},
     };
     size_t i = 0;
     while (map[i].op != node->op) {
@@ -96,6 +99,12 @@ static void backward(const struct node *node, struct device *d)
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {3, 6}}}},
     {"{}", 1, {{3, {2, 5, 7}}}},
+    {0},
+};
+
+static const struct op_case positive_cases[] = {
+    {"{}", 1, {{2, {3, 6}}}, .is_positive = true},
+    {"{}", 1, {{3, {2, 5, 7}}}, .is_positive = true},
     {0},
 };
 
@@ -212,4 +221,82 @@ const struct op op_gelu = {
     .forward = forward,
     .backward = backward,
     .cases = gelu_cases,
+};
+
+const struct op op_selu = {
+    .object = {"selu",
+               "x above zero, e^x - 1 below, scaled so that layers keep their mean and variance"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_softsign = {
+    .object = {"softsign", "x / (1 + |x|)"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_square = {
+    .object = {"square", "x^2"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_sqrt = {
+    .object = {"sqrt", "the square root of x"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = positive_cases,
+};
+
+const struct op op_exp = {
+    .object = {"exp", "e^x"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_log = {
+    .object = {"log", "the natural logarithm of x"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = positive_cases,
+};
+
+const struct op op_abs = {
+    .object = {"abs", "|x|"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
 };

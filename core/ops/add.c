@@ -1,42 +1,55 @@
-/* add: the sum of 2 to 8 inputs of one shape. */
-#include "core/ops/elementwise.h"
+/* add: the sum of inputs, broadcast as numpy does. */
+#include "core/ops/algebra/loops.h"
+
+static bool have_one_shape(const struct node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (!shape_equal(&node->output.shape, &node->input[i]->shape)) return false;
+    return true;
+}
 
 /* In the order of the inputs, so that the rounding is always the same. */
 static void forward(const struct node *node, struct device *d)
 {
+    const struct tensor *y = &node->output;
     const float *sources[INPUTS_MAX];
-    for (int i = 0; i < node->input_count; i++) sources[i] = node->input[i]->value;
-    d->kernels->sum_ordered(d, node->output.value, sources, node->input_count, 1.0f,
-                            shape_count(&node->output.shape));
+    if (have_one_shape(node)) {
+        for (int i = 0; i < node->input_count; i++) sources[i] = node->input[i]->value;
+        d->kernels->sum_ordered(d, y->value, sources, node->input_count, 1.0f,
+                                shape_count(&y->shape));
+        return;
+    }
+    broadcast(d, FOLD_A, y, node->input[0], NULL);
+    for (int i = 1; i < node->input_count; i++) broadcast(d, FOLD_ADD, y, y, node->input[i]);
 }
 
-/* Every input gets dy as it is. */
+static err infer(struct node *node, struct arena *arena)
+{
+    TRY(broadcast_infer(node, arena));
+    node->output.is_shares = false;
+    return OK;
+}
+
+/* Every input gets dy, summed where it was stretched. */
 static void backward(const struct node *node, struct device *d)
 {
-    const float *dy = node->output.gradient;
-    const int64_t count = shape_count(&node->output.shape);
-    for (int i = 0; i < node->input_count; i++) {
-        float *dx = node->input[i]->gradient;
-        if (!dx) continue;
-        if (node->add[i])
-            d->kernels->axpy(d, dx, 1.0f, dy, count);
-        else
-            d->kernels->copy(d, dx, dy, count);
-    }
+    const struct back dy = {FOLD_A, .a_value = node->output.gradient, .scale = 1};
+    for (int i = 0; i < node->input_count; i++) broadcast_back(node, d, i, &dy);
 }
 
-/* Any number of inputs goes the same way. */
+/* One shape, of any number of inputs; a bias, and both stretched */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 4}}}},
     {"{}", 3, {{4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}}},
+    {"{}", 3, {{2, {3, 4}}, {2, {3, 1}}, {3, {3, 2, 1}}}},
     {0},
 };
 
 const struct op op_add = {
-    .object = {"add", "the sum of inputs of one shape"},
+    .object = {"add", "the sum of inputs, broadcast as in numpy"},
     .inputs_min = 2,
     .inputs_max = INPUTS_MAX,
-    .infer = elementwise_infer,
+    .infer = infer,
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -149,6 +149,8 @@ static const struct op_case cases[] = {
     {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"swish\"}", 1, {{4, {2, 4, 3, 2}}}},
     {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"gelu\"}", 1, {{4, {2, 4, 3, 2}}}},
     {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"gelu_tanh\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"selu\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"softsign\"}", 1, {{4, {2, 4, 3, 2}}}},
     {0},
 };
 

@@ -75,6 +75,8 @@ static const struct op_case cases[] = {
     {"{\"units\": 3, \"activation\": \"swish\"}", 1, {{2, {4, 5}}}},
     {"{\"units\": 3, \"activation\": \"gelu\"}", 1, {{2, {4, 5}}}},
     {"{\"units\": 3, \"activation\": \"gelu_tanh\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"selu\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"softsign\"}", 1, {{2, {4, 5}}}},
     {0},
 };
 

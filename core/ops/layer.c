@@ -16,20 +16,15 @@ const char *const activation_names[] = {
     [ACTIVATION_SWISH] = "swish",
     [ACTIVATION_GELU] = "gelu",
     [ACTIVATION_GELU_TANH] = "gelu_tanh",
-    [ACTIVATION_COUNT] = NULL,
+    [ACTIVATION_SELU] = "selu",
+    [ACTIVATION_SOFTSIGN] = "softsign",
+    NULL, /* the others are no functions that a layer ends with */
 };
 
 /* It is the first member of the attributes, whatever the op. */
 static const struct layer *layer_of(const struct node *node)
 {
     return node->attributes;
-}
-
-/* These derivatives cannot be told from the output alone. */
-static bool needs_sums(enum activation activation)
-{
-    return activation == ACTIVATION_SOFTPLUS || activation == ACTIVATION_SWISH ||
-           activation == ACTIVATION_GELU || activation == ACTIVATION_GELU_TANH;
 }
 
 /* The initializer is a variant of the spec: what fills the values, and with which attributes. */
@@ -55,7 +50,7 @@ err layer_infer(struct node *node, struct arena *arena, const struct shape *kern
     if (layer->use_bias) TRY(add_param(node, arena, &bias_param, &layer->bias_initializer));
 
     node->output.is_shares = layer_activation(node) == ACTIVATION_SIGMOID;
-    if (node->training && needs_sums(layer_activation(node)))
+    if (node->training && activation_reads_x(layer_activation(node)))
         node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};
     return OK;
 }

@@ -45,6 +45,20 @@ static void forward_range(const void *arguments, int64_t begin, int64_t end)
         return forward_loop(ACTIVATION_GELU, f, begin, end);
     case ACTIVATION_GELU_TANH:
         return forward_loop(ACTIVATION_GELU_TANH, f, begin, end);
+    case ACTIVATION_SELU:
+        return forward_loop(ACTIVATION_SELU, f, begin, end);
+    case ACTIVATION_SOFTSIGN:
+        return forward_loop(ACTIVATION_SOFTSIGN, f, begin, end);
+    case ACTIVATION_SQUARE:
+        return forward_loop(ACTIVATION_SQUARE, f, begin, end);
+    case ACTIVATION_SQRT:
+        return forward_loop(ACTIVATION_SQRT, f, begin, end);
+    case ACTIVATION_EXP:
+        return forward_loop(ACTIVATION_EXP, f, begin, end);
+    case ACTIVATION_LOG:
+        return forward_loop(ACTIVATION_LOG, f, begin, end);
+    case ACTIVATION_ABS:
+        return forward_loop(ACTIVATION_ABS, f, begin, end);
     default:
         return forward_loop(ACTIVATION_LINEAR, f, begin, end);
     }
@@ -66,12 +80,6 @@ struct backward {
     bool add;
 };
 
-ELEMENT bool reads_x(enum activation kind)
-{
-    return kind == ACTIVATION_SOFTPLUS || kind == ACTIVATION_SWISH || kind == ACTIVATION_GELU ||
-           kind == ACTIVATION_GELU_TANH;
-}
-
 ELEMENT void backward_loop(enum activation kind, const struct backward *b, int64_t begin,
                            int64_t end)
 {
@@ -80,12 +88,13 @@ ELEMENT void backward_loop(enum activation kind, const struct backward *b, int64
     if (b->add) {
 #pragma omp simd
         for (int64_t i = begin; i < end; i++)
-            dx[i] += dy[i] * element_slope(kind, alpha, y[i], reads_x(kind) ? x[i] : 0.0f);
+            dx[i] +=
+                dy[i] * element_slope(kind, alpha, y[i], activation_reads_x(kind) ? x[i] : 0.0f);
         return;
     }
 #pragma omp simd
     for (int64_t i = begin; i < end; i++)
-        dx[i] = dy[i] * element_slope(kind, alpha, y[i], reads_x(kind) ? x[i] : 0.0f);
+        dx[i] = dy[i] * element_slope(kind, alpha, y[i], activation_reads_x(kind) ? x[i] : 0.0f);
 }
 
 /* As forward_range */
@@ -113,6 +122,20 @@ static void backward_range(const void *arguments, int64_t begin, int64_t end)
         return backward_loop(ACTIVATION_GELU, b, begin, end);
     case ACTIVATION_GELU_TANH:
         return backward_loop(ACTIVATION_GELU_TANH, b, begin, end);
+    case ACTIVATION_SELU:
+        return backward_loop(ACTIVATION_SELU, b, begin, end);
+    case ACTIVATION_SOFTSIGN:
+        return backward_loop(ACTIVATION_SOFTSIGN, b, begin, end);
+    case ACTIVATION_SQUARE:
+        return backward_loop(ACTIVATION_SQUARE, b, begin, end);
+    case ACTIVATION_SQRT:
+        return backward_loop(ACTIVATION_SQRT, b, begin, end);
+    case ACTIVATION_EXP:
+        return backward_loop(ACTIVATION_EXP, b, begin, end);
+    case ACTIVATION_LOG:
+        return backward_loop(ACTIVATION_LOG, b, begin, end);
+    case ACTIVATION_ABS:
+        return backward_loop(ACTIVATION_ABS, b, begin, end);
     default:
         return backward_loop(ACTIVATION_LINEAR, b, begin, end);
     }

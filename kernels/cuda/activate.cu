@@ -30,6 +30,20 @@ template <typename Run> static void with_kind(enum activation kind, const Run &r
         return run(constant<ACTIVATION_GELU>{});
     case ACTIVATION_GELU_TANH:
         return run(constant<ACTIVATION_GELU_TANH>{});
+    case ACTIVATION_SELU:
+        return run(constant<ACTIVATION_SELU>{});
+    case ACTIVATION_SOFTSIGN:
+        return run(constant<ACTIVATION_SOFTSIGN>{});
+    case ACTIVATION_SQUARE:
+        return run(constant<ACTIVATION_SQUARE>{});
+    case ACTIVATION_SQRT:
+        return run(constant<ACTIVATION_SQRT>{});
+    case ACTIVATION_EXP:
+        return run(constant<ACTIVATION_EXP>{});
+    case ACTIVATION_LOG:
+        return run(constant<ACTIVATION_LOG>{});
+    case ACTIVATION_ABS:
+        return run(constant<ACTIVATION_ABS>{});
     default:
         return run(constant<ACTIVATION_LINEAR>{});
     }
@@ -64,17 +78,11 @@ template <enum activation KIND> struct activate_back_formula {
     }
 };
 
-static bool reads_x(enum activation kind)
-{
-    return kind == ACTIVATION_SOFTPLUS || kind == ACTIVATION_SWISH || kind == ACTIVATION_GELU ||
-           kind == ACTIVATION_GELU_TANH;
-}
-
 void cuda_activate_back(struct device *d, float *dx, const float *dy, const float *y,
                         const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
     const float *read_y = kind == ACTIVATION_LINEAR ? NULL : y; /* it may come without */
-    const float *read_x = reads_x(kind) ? x : NULL, *read_dx = add ? dx : NULL;
+    const float *read_x = activation_reads_x(kind) ? x : NULL, *read_dx = add ? dx : NULL;
     with_kind(kind, [&](auto is) {
         each_number(d, "activate_back", streams<4, 1>{{dy, read_y, read_x, read_dx}, {dx}},
                     activate_back_formula<decltype(is)::kind>{alpha, add}, n);

@@ -35,6 +35,20 @@ static double want_value(enum activation kind, double x)
         return 0.5 * x * (1 + erf(x / sqrt(2)));
     case ACTIVATION_GELU_TANH:
         return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case ACTIVATION_SELU:
+        return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * expm1(x));
+    case ACTIVATION_SOFTSIGN:
+        return x / (1 + fabs(x));
+    case ACTIVATION_SQUARE:
+        return x * x;
+    case ACTIVATION_SQRT:
+        return sqrt(x);
+    case ACTIVATION_EXP:
+        return exp(x);
+    case ACTIVATION_LOG:
+        return log(x);
+    case ACTIVATION_ABS:
+        return fabs(x);
     default:
         return x;
     }
@@ -52,21 +66,16 @@ static bool is_near_kink(double x)
     return fabs(x) < 1e-3 || fabs(x - 6) < 1e-3;
 }
 
-static bool reads_x(enum activation kind)
-{
-    return kind == ACTIVATION_SOFTPLUS || kind == ACTIVATION_SWISH || kind == ACTIVATION_GELU ||
-           kind == ACTIVATION_GELU_TANH;
-}
-
 static void check_kind(struct device *d, enum activation kind, int64_t n)
 {
     const struct tolerance value = {2e-6, 1e-6}, slope = {1e-5, 2e-6};
     char name[32];
     snprintf(name, sizeof name, "activation %d", kind);
-    float *x = random_floats(d, n, -9, 9, 50), *y = new_floats(d, n);
+    const bool is_positive = kind == ACTIVATION_SQRT || kind == ACTIVATION_LOG;
+    float *x = random_floats(d, n, is_positive ? 0.5f : -9, 9, 50), *y = new_floats(d, n);
     float *dy = random_floats(d, n, -1, 1, 51), *dx = random_floats(d, n, -1, 1, 52);
     float *before = copy_floats(d, dx, n);
-    const float *read = reads_x(kind) ? x : NULL;
+    const float *read = activation_reads_x(kind) ? x : NULL;
 
     d->kernels->activate(d, y, x, kind, alpha, n);
     for (int64_t i = 0; i < n; i++) assert_near(y[i], want_value(kind, x[i]), value, name, i);

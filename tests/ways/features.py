@@ -18,7 +18,7 @@ NUMBER = ["mean_squared_error", "huber"]
 FACTORS = {
     "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
-    "model": ["dense", "chain", "image", "linear", "embedding", "interaction", "shared", "cross"],
+    "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "cross"],
     "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
     "table": ["static", "dynamic", "admitted", "evicted"],
     "activation": ACTIVATIONS,
@@ -63,7 +63,9 @@ EXTRA = {"metric": {"pr", "ranking"}, "schedule": {"number"}, "clip": {"none"}, 
 OPS = {  # of some model in made.py
     "add", "avg_pool", "concat", "conv2d", "dense", "dropout", "flatten", "max_pool", "multiply", "reshape", "softmax",
     "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "cross_layer", "dot_interaction",
-    "factorization_machine", "embedding", "linear"}
+    "factorization_machine", "embedding", "linear", "selu", "softsign", "square", "sqrt", "exp", "log", "abs", "subtract", "divide",
+    "maximum", "minimum", "clip", "scale", "l2_normalize", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
+    "prelu", "reduce"}
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
 
@@ -122,7 +124,7 @@ REFUSED = [
     (never(("model", "embedding"), ("initializer", "orthogonal")), "a table is made row by row"),
     (never(("follow", True), ("replication", "in_graph")), "each worker reads for itself"),
     (never(("model", TABLES), ("replicas", "twice")), "a worker cannot sum 2 batches into one push"),
-    (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "cross"])), "expected the 2 batches of a push"),
+    (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "algebra", "cross"])), "expected the 2 batches of a push"),
     (never(others("table", "static"), ("optimizer", ["adam", "adamw"])), "changes all rows at each step"),
 ]
 

@@ -274,6 +274,21 @@ def last_units(case):
     return 10 if case["format"] == "digits" else outputs(case)
 
 
+# From "hidden", 8 wide, through each op that moves or joins numbers: what it reads is above 0 where it must be
+ALGEBRA = [
+    {"op": "l2_normalize", "name": "unit"}, {"op": "reshape", "name": "pairs", "shape": [4, 2]},
+    {"op": "transpose", "name": "turned", "perm": [2, 1]}, {"op": "tile", "name": "tiled", "multiples": [2, 1]},
+    {"op": "pad", "name": "padded", "before": [0, 1], "after": [0, 0]}, {"op": "slice", "name": "part", "begin": [0, 1], "size": [-1, 4]},
+    {"op": "matmul", "name": "gram", "inputs": ["part", "turned"], "transpose_b": True},
+    {"op": "reduce", "name": "mean", "reduction": "mean", "axes": [1]},
+    {"op": "reduce", "name": "top", "inputs": ["gram"], "reduction": "max", "axes": [1]},
+    {"op": "subtract", "name": "less", "inputs": ["top", "mean"]}, {"op": "square"}, {"op": "scale", "name": "above", "factor": 0.5, "offset": 1},
+    {"op": "sqrt", "name": "root"}, {"op": "log"}, {"op": "exp"}, {"op": "divide", "name": "over", "inputs": ["mean", "above"]},
+    {"op": "maximum", "name": "larger", "inputs": ["over", "exp"]}, {"op": "minimum", "name": "smaller", "inputs": ["larger", "root"]},
+    {"op": "clip", "min": -2, "max": 2}, {"op": "prelu"}, {"op": "abs", "inputs": ["less"]}, {"op": "softsign"}, {"op": "selu"},
+    {"op": "log_softmax"}, {"op": "stack", "name": "rows", "inputs": ["prelu", "log_softmax", "selu"]}, {"op": "flatten", "name": "flat"}]
+
+
 def model(case):
     act, units, kind = case["activation"], last_units(case), case["model"]
     inputs = [f"in{i}" for i in range(len(numbers_of(case)))] if case["format"] in features.NAMED else ["features"]
@@ -286,6 +301,8 @@ def model(case):
         body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 6, "linear"), {"op": op, "name": "after"},
                 {"op": "softmax", "name": "soft"}, {"op": "add", "name": "sum", "inputs": ["soft", "after"]},
                 {"op": "multiply", "name": "product", "inputs": ["sum", "after"]}, dense(case, "out", units, "linear")]
+    elif kind == "algebra":
+        body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 8, act), *ALGEBRA, dense(case, "out", units, "linear")]
     elif kind == "image":
         side = 28 if case["format"] == "digits" else SIDE
         body = [{"op": "reshape", "inputs": inputs, "shape": [side, side, 1] if case["format"] != "libsvm" else [2, 2, 1]},

@@ -74,11 +74,15 @@ static const char *const renamed[][2] = {
     {"concat", "ConcatV2"},
     {"conv2d", "Conv2D"},
     {"dense", "MatMul"},
+    {"divide", "RealDiv"},
     {"flatten", "Reshape"},
     {"in_top_k", "InTopKV2"},
     {"mean_squared_error", "SquaredDifference"},
+    {"matmul", "BatchMatMulV2"},
     {"multiply", "Mul"},
     {"rmsprop", "RMSProp"},
+    {"stack", "Pack"},
+    {"subtract", "Sub"},
     {"softmax_cross_entropy", "SparseSoftmaxCrossEntropyWithLogits"},
 };
 

@@ -106,6 +106,7 @@ void bench_open(struct bench *b, struct device *device, const struct op *op, jso
                 const struct op_case *shapes)
 {
     *b = (struct bench){.device = device, .memory = {.device = device}};
+    b->is_positive = shapes->is_positive;
     b->node = (struct node){.op = op, .name = op->object.name, .training = true, .key = 7};
     b->node.draw = b->draw = memory_take(&b->memory, sizeof *b->draw);
     b->node.attributes = attributes_from(&op->object, attributes, &b->arena);

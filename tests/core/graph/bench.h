@@ -41,6 +41,7 @@ struct bench {
     struct node node;
     struct tensor input[INPUTS_MAX]; /* ids have no gradient */
     struct tensor weights;           /* of all ids, where the case has some */
+    bool is_positive;                /* as the case says of its inputs */
     uint64_t *draw;                  /* what node.draw points to: 0 at first */
 };
 /* attributes: JSON object without "op"; fails the test when it is refused */

@@ -108,12 +108,21 @@ static void fill_ids(struct tensor *ids, uint64_t key)
     if (ids->weights) spread(ids->weights->value, shape_count(&ids->shape), 2.0f, 11);
 }
 
+/* Evenly spaced from 1 to 3 */
+static void spread_above_zero(float *x, int64_t count, uint64_t key)
+{
+    spread(x, count, 1.0f, key);
+    for (int64_t i = 0; i < count; i++) x[i] += 2.0f;
+}
+
 static void fill_all(struct bench *b)
 {
     const float limit = b->node.param_count > 0 ? 2.0f : 8.0f;
     for (int i = 0; i < b->node.input_count; i++)
         if (b->node.op->reads_ids)
             fill_ids(&b->input[i], 12 + (uint64_t)i);
+        else if (b->is_positive)
+            spread_above_zero(b->input[i].value, shape_count(&b->input[i].shape), 12 + (uint64_t)i);
         else
             spread(b->input[i].value, shape_count(&b->input[i].shape), limit, 12 + (uint64_t)i);
     for (int i = 0; i < b->node.param_count; i++)
@@ -329,9 +338,9 @@ static void every_loss_has_the_gradient_of_its_mean(void **state)
 static void every_fused_activation_has_a_case(void **state)
 {
     static const char *const layers[] = {"dense", "conv2d"};
-    static const char *const activations[] = {"relu",    "relu6",    "elu",      "leaky_relu",
-                                              "sigmoid", "tanh",     "softplus", "swish",
-                                              "gelu",    "gelu_tanh"};
+    static const char *const activations[] = {"relu",    "relu6",     "elu",      "leaky_relu",
+                                              "sigmoid", "tanh",      "softplus", "swish",
+                                              "gelu",    "gelu_tanh", "selu",     "softsign"};
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         const struct op *op = kinds_find(&op_kinds, layers[i])->descriptor;
         for (size_t k = 0; k < sizeof activations / sizeof *activations; k++) {

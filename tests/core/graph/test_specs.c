@@ -68,10 +68,23 @@ static const struct bad BAD[] = {
      "\"inputs\": [\"features\"], \"units\": 1}]}",
      "model[0] (dense \"side\"): nobody reads its output, and it is not the last node"},
     {&ROWS,
-     "{\"model\": [{\"op\": \"dense\", \"units\": 1}, {\"op\": \"add\", \"inputs\": [\"dense\", "
+     "{\"model\": [{\"op\": \"dense\", \"units\": 5}, {\"op\": \"add\", \"inputs\": [\"dense\", "
      "\"features\"]}]}",
-     "model[1] (add \"add\"): inputs must have one shape: \"dense\" is [4, 1], \"features\" is "
-     "[4, 6]"},
+     "model[1] (add \"add\"): inputs must have one shape, or axes of 1 that stretch to the "
+     "other's, "
+     "counted from the last: \"dense\" is [4, 5], \"features\" is [4, 6]"},
+    {&ROWS, "{\"model\": [{\"op\": \"matmul\", \"inputs\": [\"features\", \"features\"]}]}",
+     "model[0] (matmul \"matmul\"): inputs: expected [batch, ..., m, k] and [batch, ..., k, n]"},
+    {&ROWS, "{\"model\": [{\"op\": \"slice\", \"begin\": [4], \"size\": [3]}]}",
+     "model[0] (slice \"slice\"): axis 1: 3 from 4 on are not there: it is 6 long"},
+    {&ROWS, "{\"model\": [{\"op\": \"pad\", \"before\": [1, 1], \"after\": [0]}]}",
+     "model[0] (pad \"pad\"): before: expected 1, one for each axis of an example, got 2"},
+    {&ROWS, "{\"model\": [{\"op\": \"reduce\", \"reduction\": \"sum\", \"axes\": [0]}]}",
+     "model[0] (reduce \"reduce\"): axes: expected 1 to 1 (or from -1 to -1), got 0"},
+    {&IMAGES, "{\"model\": [{\"op\": \"transpose\", \"perm\": [1, 2, 2]}]}",
+     "model[0] (transpose \"transpose\"): perm: expected each of 1 to 3 once"},
+    {&ROWS, "{\"model\": [{\"op\": \"clip\", \"min\": 2, \"max\": 1}]}",
+     "model[0] (clip \"clip\"): min: 2 is more than max, 1"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"units\": 1}, {\"op\": \"concat\", \"axis\": 0, "
      "\"inputs\": [\"dense\", \"features\"]}]}",

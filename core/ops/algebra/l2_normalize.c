@@ -1,0 +1,111 @@
+/* l2_normalize: x over the root of the sum of its squares along an axis, as tf.math.l2_normalize.
+ */
+#include "core/ops/algebra/loops.h"
+
+#include <math.h>
+
+struct attributes {
+    int64_t axis;
+    double epsilon;
+};
+
+static const struct field fields[] = {
+    {.name = "axis",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, axis),
+     .fallback = "-1",
+     .min = -RANK_MAX,
+     .max = RANK_MAX - 1,
+     .help = "axis, counting the batch as 0; negative: from the end"},
+    {.name = "epsilon",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, epsilon),
+     .fallback = "1e-12",
+     .min = 1e-30,
+     .max = 1,
+     .help = "least sum of squares: a smaller one counts as this"},
+    {0},
+};
+
+/* One over the root of each sum; and the sums of backward */
+enum { INVERSE, SUMS };
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    struct shape sums = node->input[0]->shape;
+    int axis;
+    TRY(axis_of("axis", a->axis, &sums, &axis));
+    node->output.shape = sums;
+    sums.dim[axis] = 1;
+    node->saved[INVERSE] = (struct tensor){.dtype = FLOAT32, .shape = sums};
+    if (node->training) node->saved[SUMS] = node->saved[INVERSE];
+    return OK;
+}
+
+static float least(const struct node *node)
+{
+    return (float)((const struct attributes *)node->attributes)->epsilon;
+}
+
+/* to, of one number along the axis, = the sums of a b, which are of x's shape */
+static void sum_products(const struct node *node, struct device *d, const struct tensor *to,
+                         const float *a, const float *b)
+{
+    const struct shape *x = &node->output.shape;
+    struct fold f = {FOLD_MULTIPLY, .scale = 1, .y = to->value, .a = a, .b = b};
+    const struct steps own = steps_of(x, x), sums = steps_of(&to->shape, x);
+    for (int i = 0; i < x->rank; i++) fold_axis(&f, x->dim[i], sums.at[i], own.at[i], own.at[i], 0);
+    d->kernels->fold(d, &f);
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0], *inverse = &node->saved[INVERSE];
+    sum_products(node, d, inverse, x->value, x->value);
+    struct fold root = {FOLD_INVERSE_ROOT, .scale = 1, .low = least(node), .y = inverse->value,
+                        .a = inverse->value};
+    fold_axis(&root, shape_count(&inverse->shape), 1, 1, 0, 0);
+    d->kernels->fold(d, &root);
+    broadcast(d, FOLD_MULTIPLY, &node->output, x, inverse);
+}
+
+/* dx = (dy - y sum of dy y) / the root; where the sum of squares is below epsilon, the root does
+ * not change: dx = dy / the root */
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *inverse = &node->saved[INVERSE], *sums = &node->saved[SUMS];
+    const struct tensor *y = &node->output;
+    if (!node->input[0]->gradient) return;
+    sum_products(node, d, sums, y->gradient, y->value);
+    struct fold product = {
+        FOLD_PRODUCT_BELOW, .scale = 1,          .high = 1.0f / sqrtf(least(node)),
+        .y = sums->value,   .a = inverse->value, .b = sums->value};
+    fold_axis(&product, shape_count(&sums->shape), 1, 1, 1, 0);
+    d->kernels->fold(d, &product);
+
+    broadcast_back(node, d, 0,
+                   &(struct back){FOLD_MULTIPLY, .a_value = y->gradient, .b = inverse, .scale = 1});
+    struct node more = *node;
+    more.add[0] = true;
+    broadcast_back(&more, d, 0, &(struct back){FOLD_MULTIPLY, y, sums, .scale = -1});
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {4, 6}}}},
+    {"{\"axis\": 1}", 1, {{3, {2, 3, 17}}}},
+    {"{\"epsilon\": 1}", 1, {{2, {3, 2}}}},
+    {0},
+};
+
+const struct op op_l2_normalize = {
+    .object = {"l2_normalize", "x over its length along an axis", fields,
+               sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

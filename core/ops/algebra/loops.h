@@ -1,0 +1,39 @@
+/* loops.h - folds (kernels/kernels.h) told axis by axis, and numpy's broadcasting. */
+#ifndef CORE_OPS_ALGEBRA_LOOPS_H
+#define CORE_OPS_ALGEBRA_LOOPS_H
+
+#include "core/graph/op.h"
+
+/* The loop over an axis of n, inside those that are there: kept, or where y stays, folded. */
+void fold_axis(struct fold *, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c);
+
+/* By how many floats a tensor goes on along each axis of y, to whose shape it is broadcast: the
+ * batch along the batch, and an example's axes from the last one on; 0 where it has one number for
+ * all of y's. */
+struct steps {
+    int64_t at[RANK_MAX];
+};
+struct steps steps_of(const struct shape *x, const struct shape *y);
+
+/* "axis" of a spec, counted from the front; ERR_INPUT where it is none of an example */
+err axis_of(const char *what, int64_t axis, const struct shape *, int *ret);
+
+/* The shape that all inputs are broadcast to; all of them say that they are shares: so is the
+ * output */
+err broadcast_infer(struct node *, struct arena *);
+
+/* y = f(a, b) of the shape of y, which a and b are broadcast to */
+void broadcast(struct device *, enum fold_of, const struct tensor *y, const struct tensor *a,
+               const struct tensor *b);
+
+/* The gradient of input i, which y's shape was made from: += or = the sum of f over where it was
+ * broadcast. Operands are of y's shape or broadcast to it; scale: of all. */
+struct back {
+    enum fold_of of;
+    const struct tensor *a, *b;
+    const float *a_value, *b_value, *c; /* c: of y's shape; NULL */
+    float scale;
+};
+void broadcast_back(const struct node *, struct device *, int i, const struct back *);
+
+#endif

@@ -51,7 +51,7 @@ struct check {
     struct arena arena;
 };
 
-void print_check_help(FILE *out)
+static void print_check_help(FILE *out)
 {
     fputs("  dtrain check [FLAGS] SPEC.json\n\n"
           "Reads the spec and the data, makes everything that a worker makes before its first "
@@ -426,7 +426,7 @@ static err print(const struct check *check)
     return OK;
 }
 
-int cmd_check(int argc, char **argv)
+static int cmd_check(int argc, char **argv)
 {
     struct check check = {0};
     cpu_environment_prepare(argv);
@@ -436,3 +436,13 @@ int cmd_check(int argc, char **argv)
     check_close(&check);
     return code;
 }
+
+const struct command command_check = {
+    .name = "check",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "validate and print the plan of a run without running it",
+    .run = cmd_check,
+    .topic = "show the plan of a run without running it",
+    .print_help = print_check_help,
+    .takes_run_flags = true,
+};

@@ -1,7 +1,7 @@
 /* cmd.h - the commands of the binary and what they share.
  *
  * `dtrain [flags] SPEC.json` runs a task, a local cluster or a single process (run.c decides);
- * every other command is a subcommand with a row in main.c.
+ * every other command is a subcommand, a constant of its own that main.c lists.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
@@ -87,48 +87,27 @@ bool run_has_remote_input(const struct run *); /* a worker whose data the chief 
 err run_measure(struct run *);                 /* spec_measure, for whoever opens the data */
 void run_close(struct run *);
 
-/* Every command returns an exit code, having printed its own errors to standard error. */
+/* One constant `command_NAME`, in the command's file; main.c lists them. */
 struct command {
-    const char *name; /* NULL ends the table */
-    const char *arguments, *summary;
-    int (*run)(int argc, char **argv); /* argv[1] is the command's name */
-    const char *(*verb)(int index);    /* NULL: there are no more; optional */
+    const char *name, *arguments, *summary;
+    /* Returns an exit code, having printed its own errors to standard error. argv[1] is the
+     * command's name. */
+    int (*run)(int argc, char **argv);
+    const char *topic;              /* its summary as a topic of `dtrain help`; NULL: it is none */
+    void (*print_help)(FILE *);     /* of the topic */
+    const char *(*verb)(int index); /* NULL: there are no more; optional */
     bool takes_run_flags;
 };
-extern const struct command commands[];
+extern const struct command *const commands[];        /* NULL at the end */
 const struct command *find_command(const char *name); /* NULL: there is none */
 
 const char *version_text(void); /* "0.1.0+git861.b85447dff1a5" */
 
 int cmd_run(int argc, char **argv); /* no name: the flags begin at argv[1] */
-int cmd_help(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_devices(int argc, char **argv);
-int cmd_schema(int argc, char **argv);
-int cmd_version(int argc, char **argv);
-int cmd_var(int argc, char **argv);
-int cmd_checkpoint(int argc, char **argv);
-int cmd_eval(int argc, char **argv);
-int cmd_predict(int argc, char **argv);
-int cmd_plot(int argc, char **argv);
-int cmd_stats(int argc, char **argv);
-int cmd_scale(int argc, char **argv);
 
 /* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
 int help_command(const struct command *);
 bool help_knows(const char *word); /* `dtrain help WORD` has something to say */
-
-const char *checkpoint_verb(int index);
-const char *var_verb(int index);
-
-/* For `dtrain help`. */
-void print_checkpoint_help(FILE *);
-void print_check_help(FILE *);
-void print_eval_help(FILE *);
-void print_predict_help(FILE *);
-void print_plot_help(FILE *);
-void print_stats_help(FILE *);
-void print_scale_help(FILE *);
 
 int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);
@@ -139,7 +118,6 @@ int run_local(struct run *);     /* launches itself local_ps + local_workers tim
 /* What to type, in a few lines. */
 void print_usage(FILE *);
 
-void print_var(FILE *); /* the topic "var" */
 void print_timeouts(FILE *);
 void print_signals(FILE *);
 void print_environment(FILE *);

@@ -139,7 +139,7 @@ static err print_devices(int argc, char **argv, struct arena *arena)
     return OK;
 }
 
-int cmd_devices(int argc, char **argv)
+static int cmd_devices(int argc, char **argv)
 {
     struct arena arena = {0};
     cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
@@ -148,3 +148,10 @@ int cmd_devices(int argc, char **argv)
     if (e) e = fail_prefix(e, "devices");
     return e ? report_error(e) : EXIT_DONE;
 }
+
+const struct command command_devices = {
+    .name = "devices",
+    .arguments = "[--json]",
+    .summary = "list the CPUs and GPUs that dtrain can compute on",
+    .run = cmd_devices,
+};

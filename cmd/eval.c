@@ -33,7 +33,7 @@ struct eval {
     FILE *result;   /* NULL: none */
 };
 
-void print_eval_help(FILE *out)
+static void print_eval_help(FILE *out)
 {
     struct arena arena = {0};
     const struct object flags =
@@ -120,7 +120,7 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
     return evaluate(eval);
 }
 
-int cmd_eval(int argc, char **argv)
+static int cmd_eval(int argc, char **argv)
 {
     struct arena arena = {0};
     struct eval eval = {0};
@@ -132,3 +132,12 @@ int cmd_eval(int argc, char **argv)
     arena_free(&arena);
     return code;
 }
+
+const struct command command_eval = {
+    .name = "eval",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "evaluate the values of a checkpoint",
+    .run = cmd_eval,
+    .topic = "evaluate a checkpoint",
+    .print_help = print_eval_help,
+};

@@ -67,22 +67,6 @@ static const struct topic topics[] = {
      .alias = "TF_CONFIG",
      .summary = "how the tasks of a cluster are started and addressed",
      .print = print_cluster},
-    {.name = "check",
-     .summary = "show the plan of a run without running it",
-     .print = print_check_help},
-    {.name = "eval", .summary = "evaluate a checkpoint", .print = print_eval_help},
-    {.name = "predict", .summary = "predict with a checkpoint", .print = print_predict_help},
-    {.name = "checkpoint",
-     .summary = "inspect, verify and convert checkpoints",
-     .print = print_checkpoint_help},
-    {.name = "stats", .summary = "statistics of data files", .print = print_stats_help},
-    {.name = "plot", .summary = "plot loss and metrics of runs", .print = print_plot_help},
-    {.name = "var",
-     .summary = "read and change variables of a running cluster",
-     .print = print_var},
-    {.name = "scale",
-     .summary = "change the number of workers or ps of a running cluster",
-     .print = print_scale_help},
     {.name = "timeouts", .summary = "what tasks wait for, and how long", .print = print_timeouts},
     {.name = "signals", .summary = "what each signal does", .print = print_signals},
     {.name = "environment", .summary = "environment variables", .print = print_environment},
@@ -119,7 +103,22 @@ static const struct topic topics[] = {
      .object = &source_spec_object},
 };
 
-enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
+enum { TOPIC_COUNT = sizeof topics / sizeof *topics, LEADING_TOPICS = 3 };
+
+/* The commands' own stand behind the first ones. false: there are no more. */
+static bool topic_at(int index, struct topic *ret)
+{
+    int commands_seen = 0;
+    for (const struct command *const *c = commands; *c; c++) {
+        if (!(*c)->topic || index - LEADING_TOPICS != commands_seen++) continue;
+        *ret =
+            (struct topic){.name = (*c)->name, .summary = (*c)->topic, .print = (*c)->print_help};
+        return true;
+    }
+    if (index >= LEADING_TOPICS) index -= commands_seen;
+    if (index < TOPIC_COUNT) *ret = topics[index];
+    return index < TOPIC_COUNT;
+}
 
 void print_usage(FILE *out)
 {
@@ -130,18 +129,19 @@ void print_usage(FILE *out)
           "              --worker_hosts=HOST:PORT,... [FLAGS] [SPEC.json]\n"
           "                                         one task of a cluster\n",
           out);
-    for (const struct command *c = commands; c->name; c++) {
+    for (const struct command *const *c = commands; *c; c++) {
         char head[64];
-        snprintf(head, sizeof head, "%s %s", c->name, c->arguments);
-        fprintf(out, "       dtrain %-27s%s\n", head, c->summary);
+        snprintf(head, sizeof head, "%s %s", (*c)->name, (*c)->arguments);
+        fprintf(out, "       dtrain %-27s%s\n", head, (*c)->summary);
     }
 }
 
 static void print_topics(void)
 {
     print_usage(stdout);
+    struct topic topic;
     puts("\ntopics of dtrain help:");
-    for (int i = 0; i < TOPIC_COUNT; i++) printf("  %-14s %s\n", topics[i].name, topics[i].summary);
+    for (int i = 0; topic_at(i, &topic); i++) printf("  %-14s %s\n", topic.name, topic.summary);
 }
 
 /* What follows the topic's name in the words: the name of a kind, or ""; NULL: another topic. */
@@ -321,8 +321,9 @@ static int list_keys_of_kinds(const struct kinds *kinds, const char **ret, int m
 static int list_words(const char *ret[KINDS_SHOWN_MAX])
 {
     int count = 0;
-    for (const struct command *c = commands; c->name; c++) ret[count++] = c->name;
-    for (int i = 0; i < TOPIC_COUNT; i++) ret[count++] = topics[i].name;
+    struct topic topic;
+    for (const struct command *const *c = commands; *c; c++) ret[count++] = (*c)->name;
+    for (int i = 0; topic_at(i, &topic); i++) ret[count++] = topic.name;
     count += list_fields(&spec_object, ret + count, KINDS_SHOWN_MAX - count);
     count += list_keys_of_kinds(&optimizer_kinds, ret + count, KINDS_SHOWN_MAX - count);
     for (int i = 0; i < TOPIC_COUNT; i++)
@@ -342,30 +343,33 @@ static int report_unknown_topic(const char *words)
                              words, near.text));
 }
 
-static const struct topic *find_topic(const char *words, const char **ret_name)
+static bool find_topic(const char *words, struct topic *ret, const char **ret_name)
 {
-    for (int i = 0; i < TOPIC_COUNT; i++) {
-        *ret_name = after(words, topics[i].name);
-        if (!*ret_name) *ret_name = after(words, topics[i].alias);
-        if (*ret_name) return &topics[i];
+    for (int i = 0; topic_at(i, ret); i++) {
+        *ret_name = after(words, ret->name);
+        if (!*ret_name) *ret_name = after(words, ret->alias);
+        if (*ret_name) return true;
     }
-    return NULL;
+    return false;
 }
 
 bool help_knows(const char *word)
 {
     const char *names[KINDS_SHOWN_MAX], *rest;
-    if (find_topic(word, &rest)) return true;
+    struct topic topic;
+    if (find_topic(word, &topic, &rest)) return true;
     return is_listed(word, names, list_words(names));
 }
+
+extern const struct command command_help;
 
 /* A command that is no topic says no more than its row; `help` itself lists everything. */
 int help_command(const struct command *command)
 {
     const char *rest;
-    const struct topic *topic = command ? find_topic(command->name, &rest) : NULL;
-    if (topic) return help_topic(topic, "");
-    if (!command || command->run == cmd_help)
+    struct topic topic;
+    if (command && find_topic(command->name, &topic, &rest)) return help_topic(&topic, "");
+    if (!command || command == &command_help)
         print_topics();
     else
         printf("dtrain %s %s\n  %s\n", command->name, command->arguments, command->summary);
@@ -417,9 +421,10 @@ static json_t *command_json(const struct command *command)
 static json_t *document(void)
 {
     json_t *list = json_array(), *all = json_array();
-    for (const struct command *c = commands; c->name; c++)
-        json_array_append_new(list, command_json(c));
-    for (int i = 0; i < TOPIC_COUNT; i++) json_array_append_new(all, topic_json(&topics[i]));
+    struct topic topic;
+    for (const struct command *const *c = commands; *c; c++)
+        json_array_append_new(list, command_json(*c));
+    for (int i = 0; topic_at(i, &topic); i++) json_array_append_new(all, topic_json(&topic));
     return json_pack("{s:s, s:o, s:o, s:o}", "version", version_text(), "usage",
                      text_parts(print_usage), "commands", list, "topics", all);
 }
@@ -435,7 +440,7 @@ static int help_json(void)
 }
 
 /* The words are put together again, since "data format" is two of them. */
-int cmd_help(int argc, char **argv)
+static int cmd_help(int argc, char **argv)
 {
     char words[TOPIC_TEXT_MAX] = "";
     size_t used = 0;
@@ -445,14 +450,14 @@ int cmd_help(int argc, char **argv)
     if (!*words) return help_command(NULL);
     if (strcmp(words, "--json") == 0) return help_json();
     const char *name;
-    const struct topic *topic = find_topic(words, &name);
+    struct topic topic;
+    if (find_topic(words, &topic, &name)) return help_topic(&topic, name);
     const struct command *command = find_command(words);
-    if (topic) return help_topic(topic, name);
     if (command) return help_command(command);
     return help_kind(words) || help_key(words) ? EXIT_DONE : report_unknown_topic(words);
 }
 
-int cmd_schema(int argc, char **argv)
+static int cmd_schema(int argc, char **argv)
 {
     if (argc > 2)
         return report_error(fail(ERR_INPUT, "schema: unexpected argument \"%.64s\"", argv[2]));
@@ -466,3 +471,17 @@ int cmd_schema(int argc, char **argv)
     putchar('\n');
     return EXIT_DONE;
 }
+
+const struct command command_help = {
+    .name = "help",
+    .arguments = "[TOPIC [NAME]]",
+    .summary = "explain a topic (--json: all topics, for programs)",
+    .run = cmd_help,
+};
+
+const struct command command_schema = {
+    .name = "schema",
+    .arguments = "",
+    .summary = "print a JSON Schema of the spec, for editors",
+    .run = cmd_schema,
+};

@@ -21,26 +21,24 @@
 
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
 
-const struct command commands[] = {
-    {"help", "[TOPIC [NAME]]", "explain a topic (--json: all topics, for programs)", cmd_help},
-    {"check", "[FLAGS] SPEC.json", "validate and print the plan of a run without running it",
-     cmd_check, .takes_run_flags = true},
-    {"eval", "[FLAGS] SPEC.json", "evaluate the values of a checkpoint", cmd_eval},
-    {"predict", "[FLAGS] SPEC.json", "write a model's predictions for rows of data", cmd_predict},
-    {"checkpoint", "VERB ...", "ls, show, verify, diff, reshard and export checkpoints",
-     cmd_checkpoint, .verb = checkpoint_verb},
-    {"var", "VERB ...", "read and change variables of a running cluster", cmd_var,
-     .verb = var_verb},
-    {"scale", "[FLAGS]", "change the number of workers or ps of a running cluster", cmd_scale},
-    {"plot", "[FLAGS] RUN...", "draw loss and metrics of runs, in the terminal or as SVG",
-     cmd_plot},
-    {"stats", "[FLAGS] SPEC.json", "print statistics of data, write vocabularies and boundaries",
-     cmd_stats},
-    {"devices", "[--json]", "list the CPUs and GPUs that dtrain can compute on", cmd_devices},
-    {"schema", "", "print a JSON Schema of the spec, for editors", cmd_schema},
-    {"version", "", "print the versions of dtrain and its libraries", cmd_version},
-    {0},
+static int cmd_version(int argc, char **argv);
+
+static const struct command command_version = {
+    .name = "version",
+    .arguments = "",
+    .summary = "print the versions of dtrain and its libraries",
+    .run = cmd_version,
 };
+
+extern const struct command command_help, command_check, command_eval, command_predict,
+    command_checkpoint, command_var, command_scale, command_plot, command_stats, command_devices,
+    command_schema;
+
+/* In the order of `dtrain help` */
+const struct command *const commands[] = {
+    &command_help,   &command_check,   &command_eval, &command_predict, &command_checkpoint,
+    &command_var,    &command_scale,   &command_plot, &command_stats,   &command_devices,
+    &command_schema, &command_version, NULL};
 
 const char *version_text(void)
 {
@@ -65,7 +63,7 @@ static void print_cuda(void)
 }
 
 /* What this is made of, and which instructions it uses here. */
-int cmd_version(int argc, char **argv)
+static int cmd_version(int argc, char **argv)
 {
     if (argc > 2)
         return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
@@ -96,8 +94,8 @@ int report_error(err e)
 
 const struct command *find_command(const char *name)
 {
-    for (const struct command *c = commands; c->name; c++)
-        if (strcmp(c->name, name) == 0) return c;
+    for (const struct command *const *c = commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0) return *c;
     return NULL;
 }
 
@@ -149,8 +147,7 @@ static int report_unknown(const char *word)
 {
     const char *names[COMMANDS_MAX];
     int count = 0;
-    for (const struct command *c = commands; c->name && count < COMMANDS_MAX; c++)
-        names[count++] = c->name;
+    for (; commands[count] && count < COMMANDS_MAX; count++) names[count] = commands[count]->name;
     const struct suggestion near = suggest(word, names, count);
     return report_error(
         fail(ERR_INPUT, "\"%.64s\" is neither a command nor a file%s", word,

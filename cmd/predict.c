@@ -77,7 +77,7 @@ struct predict {
     FILE *out;
 };
 
-void print_predict_help(FILE *out)
+static void print_predict_help(FILE *out)
 {
     struct arena arena = {0};
     const struct object flags =
@@ -455,7 +455,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     return e ? e : close_output(p);
 }
 
-int cmd_predict(int argc, char **argv)
+static int cmd_predict(int argc, char **argv)
 {
     struct arena arena = {0};
     struct predict p = {0};
@@ -473,3 +473,12 @@ int cmd_predict(int argc, char **argv)
     arena_free(&arena);
     return code;
 }
+
+const struct command command_predict = {
+    .name = "predict",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "write a model's predictions for rows of data",
+    .run = cmd_predict,
+    .topic = "predict with a checkpoint",
+    .print_help = print_predict_help,
+};

@@ -106,7 +106,7 @@ static err visit(struct scale *s, int *ret_code)
     return print(s, ret_code);
 }
 
-int cmd_scale(int argc, char **argv)
+static int cmd_scale(int argc, char **argv)
 {
     struct scale s = {0};
     int code = EXIT_DONE;
@@ -121,7 +121,7 @@ int cmd_scale(int argc, char **argv)
     return code;
 }
 
-void print_scale_help(FILE *out)
+static void print_scale_help(FILE *out)
 {
     fputs("Resizes a running job to more or fewer workers or parameter servers: the job takes a\n"
           "checkpoint and continues from exactly there, in the same processes.\n\n"
@@ -137,3 +137,12 @@ void print_scale_help(FILE *out)
           out);
     flags_help(out, &scale_flags_object);
 }
+
+const struct command command_scale = {
+    .name = "scale",
+    .arguments = "[FLAGS]",
+    .summary = "change the number of workers or ps of a running cluster",
+    .run = cmd_scale,
+    .topic = "change the number of workers or ps of a running cluster",
+    .print_help = print_scale_help,
+};

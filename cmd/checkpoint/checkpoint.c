@@ -47,12 +47,12 @@ static const struct verb verbs[] = {
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
-const char *checkpoint_verb(int index)
+static const char *checkpoint_verb(int index)
 {
     return index < VERBS ? verbs[index].name : NULL;
 }
 
-void print_checkpoint_help(FILE *out)
+static void print_checkpoint_help(FILE *out)
 {
     for (int i = 0; i < VERBS; i++)
         fprintf(out, "  dtrain checkpoint %-7s %-16s %s\n", verbs[i].name, verbs[i].arguments,
@@ -108,7 +108,7 @@ static err run(int argc, char **argv, struct arena *arena, int *ret_code)
     return verb->run(&call, ret_code);
 }
 
-int cmd_checkpoint(int argc, char **argv)
+static int cmd_checkpoint(int argc, char **argv)
 {
     struct arena arena = {0};
     int code = EXIT_DONE;
@@ -116,3 +116,13 @@ int cmd_checkpoint(int argc, char **argv)
     arena_free(&arena);
     return e ? report_error(e) : code;
 }
+
+const struct command command_checkpoint = {
+    .name = "checkpoint",
+    .arguments = "VERB ...",
+    .summary = "ls, show, verify, diff, reshard and export checkpoints",
+    .run = cmd_checkpoint,
+    .topic = "inspect, verify and convert checkpoints",
+    .print_help = print_checkpoint_help,
+    .verb = checkpoint_verb,
+};

@@ -46,7 +46,7 @@ static const struct object plot_flags_object = {
     .size = sizeof(struct plot_flags),
 };
 
-void print_plot_help(FILE *out)
+static void print_plot_help(FILE *out)
 {
     fputs("  dtrain plot [FLAGS] RUN...\n\n"
           "Draws loss and metrics of up to 16 runs by step. A RUN is a file of --metrics_file, an\n"
@@ -107,7 +107,7 @@ static err plot(struct curves *curves, int argc, char **argv)
     return OK;
 }
 
-int cmd_plot(int argc, char **argv)
+static int cmd_plot(int argc, char **argv)
 {
     struct curves curves = {0};
     err e = plot(&curves, argc - 1, argv + 1);
@@ -116,3 +116,12 @@ int cmd_plot(int argc, char **argv)
     curves_free(&curves);
     return code;
 }
+
+const struct command command_plot = {
+    .name = "plot",
+    .arguments = "[FLAGS] RUN...",
+    .summary = "draw loss and metrics of runs, in the terminal or as SVG",
+    .run = cmd_plot,
+    .topic = "plot loss and metrics of runs",
+    .print_help = print_plot_help,
+};

@@ -91,7 +91,7 @@ static const struct object stats_flags_object = {
     .size = sizeof(struct stats_flags),
 };
 
-void print_stats_help(FILE *out)
+static void print_stats_help(FILE *out)
 {
     fputs("  dtrain stats [FLAGS] SPEC.json\n"
           "  dtrain stats [FLAGS] FILE...\n\n"
@@ -252,7 +252,7 @@ static err look(int argc, char **argv, struct arena *arena)
                                    : look_at_spec(&flags, paths.at[0]);
 }
 
-int cmd_stats(int argc, char **argv)
+static int cmd_stats(int argc, char **argv)
 {
     struct arena arena = {0};
     err e = look(argc - 1, argv + 1, &arena);
@@ -261,3 +261,12 @@ int cmd_stats(int argc, char **argv)
     arena_free(&arena);
     return code;
 }
+
+const struct command command_stats = {
+    .name = "stats",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "print statistics of data, write vocabularies and boundaries",
+    .run = cmd_stats,
+    .topic = "statistics of data files",
+    .print_help = print_stats_help,
+};

@@ -330,7 +330,7 @@ static const struct var_verb {
 
 enum { VERB_COUNT_HERE = sizeof verbs / sizeof *verbs };
 
-const char *var_verb(int index)
+static const char *var_verb(int index)
 {
     return index < VERB_COUNT_HERE ? verbs[index].name : NULL;
 }
@@ -425,7 +425,7 @@ static err visit(struct var *var, const struct var_verb *verb)
     return verb->run(var);
 }
 
-int cmd_var(int argc, char **argv)
+static int cmd_var(int argc, char **argv)
 {
     struct var var = {.code = EXIT_DONE};
     const struct var_verb *verb = NULL;
@@ -441,7 +441,7 @@ int cmd_var(int argc, char **argv)
     return code;
 }
 
-void print_var(FILE *out)
+static void print_var(FILE *out)
 {
     fputs("Reads and changes variables of a running cluster, from any host:\n\n"
           "  dtrain var ls                 all variables\n"
@@ -460,3 +460,13 @@ void print_var(FILE *out)
             VISIT_ELEMENTS_MAX);
     flags_help(out, &var_flags_object);
 }
+
+const struct command command_var = {
+    .name = "var",
+    .arguments = "VERB ...",
+    .summary = "read and change variables of a running cluster",
+    .run = cmd_var,
+    .topic = "read and change variables of a running cluster",
+    .print_help = print_var,
+    .verb = var_verb,
+};

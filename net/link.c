@@ -3,7 +3,6 @@
 
 #include "net/loop_inside.h"
 #include "net/loop/mover.h"
-#include "net/shm/pass.h"
 #include "net/wire.h"
 
 #include "core/base/clock.h"
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -428,11 +428,19 @@ err listener_new(const struct listener *like, struct listener **ret)
     return OK;
 }
 
+err link_fail_full(const char *what)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail for this limit */
+    return fail(ERR_IO, "no descriptor is left for %s (ulimit -n is %llu)", what,
+                (unsigned long long)limit.rlim_cur);
+}
+
 static void say_why(struct listener *listener, int fd)
 {
     struct message last_words = {0};
     if (!listener->events.turned_away) return;
-    (void)pass_fail_full("a connection");
+    (void)link_fail_full("a connection");
     listener->events.turned_away(listener->context, &last_words);
     if (last_words.type && listener->say_last) listener->say_last(fd, &last_words);
 }

@@ -145,6 +145,9 @@ void *link_place(struct link *, const struct message *);
 /* Of the window that such a message has a stretch of; NULL: there are none */
 const struct patches *link_patches(const struct link *, uint32_t type);
 
+/* ERR_IO: "no descriptor is left for WHAT (ulimit -n is 64)" */
+err link_fail_full(const char *what);
+
 /* For the loop. */
 void link_announce_end(struct link *); /* an ENDED link's closed() */
 void link_expire(struct link *);       /* its deadline has passed */

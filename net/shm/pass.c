@@ -4,9 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "net/link.h"
 
 union control {
     struct cmsghdr header; /* for its alignment */
@@ -53,14 +54,6 @@ static void take_rights(struct msghdr *message, struct passed *passed, bool *too
     }
 }
 
-err pass_fail_full(const char *what)
-{
-    struct rlimit limit = {0};
-    getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail for this limit */
-    return fail(ERR_IO, "no descriptor is left for %s (ulimit -n is %llu)", what,
-                (unsigned long long)limit.rlim_cur);
-}
-
 err pass_receive(int socket, size_t size, struct passed *ret)
 {
     assert(size <= PASS_BYTES_MAX);
@@ -82,7 +75,7 @@ err pass_receive(int socket, size_t size, struct passed *ret)
         if (too_many || message.msg_flags & MSG_CTRUNC) {
             pass_close(&passed);
             return too_many ? fail(ERR_PROTOCOL, "passed more than %d descriptors", PASS_FDS)
-                            : pass_fail_full("shared memory");
+                            : link_fail_full("shared memory");
         }
     }
     *ret = passed;

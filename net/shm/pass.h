@@ -22,8 +22,6 @@ err pass_send(int socket, const struct passed *, bool *ret_sent);
  * gone; ERR_PROTOCOL: it passed more descriptors than PASS_FDS; ERR_IO: this process may not have
  * so many, and what came is lost. */
 err pass_receive(int socket, size_t size, struct passed *ret);
-/* ERR_IO: "no descriptor is left for WHAT (ulimit -n is 64)" */
-err pass_fail_full(const char *what);
 void pass_close(struct passed *); /* closes the descriptors that are left; -1 are fine */
 
 #endif

@@ -411,7 +411,8 @@ static bool lacks_somebody(struct world *world)
 {
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         const struct node *node = final_state(world, ps);
-        if (world->profile.has_variables[ps] && node && !node->has_everybody) return true;
+        const bool counts = world->profile.has_variables[ps] || ps == 0; /* says the step of all */
+        if (counts && node && !node->has_everybody) return true;
     }
     return false;
 }

@@ -245,15 +245,15 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
 }
 
 /* Of a chief that others have taken the place of. */
-static bool is_outdated(const struct ps_role *p, uint64_t claim)
+static bool is_outdated(const struct ps_role *p, int worker, uint64_t claim)
 {
-    return claim && claim <= p->term;
+    return claim && claim <= p->term && worker != ps_chief(p);
 }
 
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (is_outdated(p, m->verdict.claim)) return;
+    if (is_outdated(p, worker, m->verdict.claim)) return;
     const int code = message_verdict(m, m->verdict.exit_code, text);
     ps_end(p, code, text, worker, out);
 }
@@ -261,7 +261,7 @@ static void verdict(struct ps_role *p, int worker, const struct message *m, stru
 static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (is_outdated(p, m->stop.claim)) return;
+    if (is_outdated(p, worker, m->stop.claim)) return;
     const int code = message_verdict(m, m->stop.exit_code, text);
     stop_well(p, code, text, worker, out);
 }
@@ -376,7 +376,7 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
         stop_message(p, worker, m, out);
     else if (m->type == MESSAGE_LEAVE)
         ps_leave(p, worker, m, out);
-    else if (m->type == MESSAGE_RESIZE && !is_outdated(p, m->resize.claim))
+    else if (m->type == MESSAGE_RESIZE && !is_outdated(p, worker, m->resize.claim))
         ps_resized(p, m, out);
     else if (m->generation == p->config.generation && p->phase != EMPTY)
         on_current(p, worker, m, out);

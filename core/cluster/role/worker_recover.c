@@ -100,8 +100,28 @@ static void yield(struct worker_role *w, struct outbox *out)
     outbox_add_yield(out, (struct action_yield){w->term});
 }
 
+/* ps/0 has not given this term out. It is to give out a later one of the same chief: so that the ps
+ * that was told of one that is none obeys the chief again. */
+static void outbid(struct worker_role *w, uint64_t term, struct outbox *out)
+{
+    uint64_t next = term + 1;
+    while (term_chief(next, w->options.workers) != w->options.task) next++;
+    if (next > w->term + TERMS_AHEAD_MAX) return;
+    say_term(w, 0, LEADS_HEARD, out)->leads.term = next;
+}
+
+/* Then it is for ps/0 to say whether there is a later one. */
+static bool hears_of_terms(const struct worker_role *w)
+{
+    return w->servers[0].contact == KNOWN && w->servers[0].state == PS_SERVING;
+}
+
 void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
+    if (ps > 0 && m->leads.term > w->term && hears_of_terms(w)) {
+        if (w->leads) outbid(w, m->leads.term, out);
+        return;
+    }
     if (m->leads.term < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
     if (m->leads.term <= w->term) return;
     w->term = m->leads.term;
@@ -120,6 +140,8 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
     w->renewed_ms = w->patience.told_ms;
     w->is_lease_long = hold_ms > least_ms;
     say_term(w, 0, LEADS_CLAIMS, out)->leads.lease_ms = w->is_lease_long ? hold_ms : least_ms;
+    for (int ps = 1; ps < w->options.ps_count; ps++) /* it may have heard another chief lately */
+        if (w->servers[ps].contact == KNOWN && w->servers[ps].is_claimed) claim(w, ps, out);
 }
 
 /* By the clock: for ps/0 this task may be late though it could not say anything meanwhile. Reading

@@ -285,6 +285,16 @@ static void a_push_far_ahead_of_another_ps_is_a_breach(void **state)
     }
 }
 
+static void speak_of_a_later_term(struct stage *s, int ps)
+{
+    const struct message m = {.type = MESSAGE_LEADS,
+                              .generation = worker_role_generation(s->workers[WORKER].role),
+                              .leads = {LEADS_CLAIMS,
+                                        1 + stage_draw(s, TERMS_AHEAD_MAX - WORKERS_MAX),
+                                        .lease_ms = 1000}};
+    stage_lie(s, &s->ps[ps], WORKER, &m);
+}
+
 /* Whoever is not ps/0's chief hears of terms from it. */
 static void a_term_that_was_not_given_out_is_overheard(void **state)
 {
@@ -293,16 +303,37 @@ static void a_term_that_was_not_given_out_is_overheard(void **state)
         const struct stage_options o = options_of(seed);
         begin(&s, &o);
         run_until_computing(&s, WORKER);
-        const struct message m = {
-            .type = MESSAGE_LEADS,
-            .generation = worker_role_generation(s.workers[WORKER].role),
-            .leads = {LEADS_CLAIMS, 1 + stage_draw(&s, TERMS_AHEAD_MAX), .lease_ms = 1000}};
-        stage_lie(&s, &s.ps[0], WORKER, &m);
+        speak_of_a_later_term(&s, 0);
         assert_int_equal(s.world.breaches, 1);
         assert_int_equal(ps_role_term(s.ps[0].role), 0);
         go_on_to_the_end(&s);
         stage_close(&s);
     }
+}
+
+/* Another ps may not know that it is none: until the chief hears of it. */
+static void a_term_that_ps_0_has_not_given_out_is_outbid(void **state)
+{
+    uint64_t outbid = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct stage s;
+        const struct stage_options o = options_of(seed | 2); /* two ps */
+        begin(&s, &o);
+        run_until_computing(&s, WORKER);
+        stage_run(&s, (int)stage_draw(&s, MIDDLE / 2));
+        if (seed % 3 == 0) stage_cut(&s, 1, CHIEF);
+        if (s.ps[1].links[WORKER]) speak_of_a_later_term(&s, 1);
+        stage_run(&s, (int)stage_draw(&s, MIDDLE / 8));
+        stage_connect(&s, 1, CHIEF);
+        stage_connect(&s, 1, WORKER);
+        settle(&s);
+        for (int w = 0; w < s.world.profile.workers; w++) stage_connect(&s, 0, w);
+        go_on_to_the_end(&s);
+        outbid += ps_role_term(s.ps[0].role) > 0;
+        assert_int_equal(ps_role_chief(s.ps[0].role), CHIEF);
+        stage_close(&s);
+    }
+    assert_true(outbid > SEEDS / 2);
 }
 
 int main(void)
@@ -313,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_push_of_what_was_not_agreed_is_a_breach),
         cmocka_unit_test(a_push_far_ahead_of_another_ps_is_a_breach),
         cmocka_unit_test(a_term_that_was_not_given_out_is_overheard),
+        cmocka_unit_test(a_term_that_ps_0_has_not_given_out_is_outbid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include "core/cluster/description/setup.h"
 #include "core/train/hooks/hook.h"
 #include "core/train/session/session.h"
-#include "core/train/variables/growing/key_index.h"
+#include "core/train/variables/growing/growing.h"
 
 static const char *const graph_forms[] = {"none", "dot", "mermaid", NULL}; /* enum graph_form */
 
@@ -246,12 +246,10 @@ static void print_row_bytes(const struct graph *graph, const struct optimizers *
     for (int i = 0; i < graph->param_count; i++) {
         const struct param *param = graph->params[i];
         if (!param->growth) continue;
-        const struct optimizer_spec *by = &list->at[optimizers_find(list, param->name)];
-        const int arrays = 1 + optimizer_slots(optimizer_of(by), by->optimizer.attributes);
-        const int64_t floats = arrays * param->shape.dim[1];
-        printf("%s grows: %lld bytes a row with slots and index, %.2f GB a million\n", param->name,
-               (long long)floats * (long long)sizeof(float) + INDEX_ROW_BYTES,
-               ((double)floats * sizeof(float) + INDEX_ROW_BYTES) * 1e-3);
+        const int64_t bytes = check_row_bytes(param, list);
+        printf("%s grows: %lld bytes a row with slots and index, %.2f GB a million; at most %lld "
+               "rows on a ps, as far as its memory goes\n",
+               param->name, (long long)bytes, (double)bytes * 1e-3, (long long)GROWING_ROWS_MAX);
     }
 }
 

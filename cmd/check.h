@@ -22,6 +22,9 @@ struct ps_memory {
 /* [ps_count], malloc'ed. ERR_MEMORY. */
 err check_memory(const struct spec *, const struct session *, int workers, struct ps_memory **ret);
 
+/* Of a table that grows, with slots and index */
+int64_t check_row_bytes(const struct param *, const struct optimizers *);
+
 /* One object on standard output. ERR_MEMORY. */
 err check_print_json(const struct spec *, const struct session *, int ps_count, int workers);
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/train/variables/growing/growing.h"
+
 static json_t *shape_json(const struct shape *shape)
 {
     json_t *list = json_array();
@@ -64,22 +66,37 @@ static json_t *memory_json(const struct ps_memory *memory, int count)
     return list;
 }
 
+/* Of tables that grow, what nobody can know before */
+static json_t *growing_json(const struct graph *graph, const struct optimizers *list)
+{
+    json_t *ret = json_array();
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        if (!param->growth) continue;
+        json_array_append_new(ret, json_pack("{ss sI sI}", "name", param->name, "row_bytes",
+                                             (json_int_t)check_row_bytes(param, list),
+                                             "ps_rows_max", (json_int_t)GROWING_ROWS_MAX));
+    }
+    return ret;
+}
+
 err check_print_json(const struct spec *spec, const struct session *session, int ps_count,
                      int workers)
 {
     const int64_t rows = session->train_data->rows;
     struct ps_memory *memory;
     TRY(check_memory(spec, session, workers, &memory));
-    json_t *json = json_pack(
-        "{ss* ss so ss sI so so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
-        spec->fingerprint, "nodes", nodes_json(session->graph), "loss",
-        session->graph->loss.loss->object.name, "parameters",
-        (json_int_t)session->graph->param_floats, "variables", variables_json(session->layout),
-        "ps_bytes", ps_bytes_json(session->layout), "ps_memory",
-        memory_json(memory, session->layout->ps_count), "rows", (json_int_t)rows, "ps", ps_count,
-        "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
-        (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
-        (json_int_t)session_plan(session)->size.block);
+    json_t *json =
+        json_pack("{ss* ss so ss sI so so so so sI si si sI sI sI}", "name", spec->name,
+                  "fingerprint", spec->fingerprint, "nodes", nodes_json(session->graph), "loss",
+                  session->graph->loss.loss->object.name, "parameters",
+                  (json_int_t)session->graph->param_floats, "variables",
+                  variables_json(session->layout), "ps_bytes", ps_bytes_json(session->layout),
+                  "ps_memory", memory_json(memory, session->layout->ps_count), "growing",
+                  growing_json(session->graph, &spec->optimizers), "rows", (json_int_t)rows, "ps",
+                  ps_count, "workers", workers, "batch_size", (json_int_t)spec->data.batch_size,
+                  "last_step", (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
+                  (json_int_t)session_plan(session)->size.block);
     free(memory);
     return json_print(json);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/cluster/role/ps_role.h"
+#include "core/train/variables/growing/key_index.h"
 #include "core/train/variables/optimizer_list.h"
 
 static int slots_of(const struct spec *spec, const char *variable)
@@ -27,6 +28,13 @@ static void count_slices(const struct spec *spec, const struct layout *l, struct
         ret[s->ps].slots += slots;
         if (is_dense) ret[s->ps].save += bytes + slots;
     }
+}
+
+int64_t check_row_bytes(const struct param *param, const struct optimizers *list)
+{
+    const struct optimizer_spec *by = &list->at[optimizers_find(list, param->name)];
+    const int arrays = 1 + optimizer_slots(optimizer_of(by), by->optimizer.attributes);
+    return arrays * param->shape.dim[1] * (int64_t)sizeof(float) + INDEX_ROW_BYTES;
 }
 
 err check_memory(const struct spec *spec, const struct session *session, int workers,

@@ -432,6 +432,7 @@ class CommandLine(CommandCase):
             {"name": "softmax/kernel", "shape": [784, 10], "ps": plan["variables"][0]["ps"]},
             {"name": "softmax/bias", "shape": [10], "ps": plan["variables"][1]["ps"]}])
         self.assertEqual(sum(plan["ps_bytes"]), 4 * plan["parameters"])
+        self.assertEqual(plan["growing"], [])
         for memory, held in zip(plan["ps_memory"], plan["ps_bytes"]):
             self.assertEqual(memory["values"], held)
             self.assertEqual(memory["save"], memory["values"] + memory["slots"])

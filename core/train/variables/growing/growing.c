@@ -25,7 +25,7 @@ enum {
     HUGE_BYTES = 2 << 20,
     LOOSE_LEAST = 256, /* keys that are not seen at all */
 };
-static const int64_t ROWS_MAX = ENTRY_SEEN - 1, ROWS_LEAST = 1 << 16; /* of which there is room */
+static const int64_t ROWS_LEAST = 1 << 16;                            /* of which there is room */
 static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2, IN_CROWD = -3; /* in `numbers` */
 
 /* ---- life ---- */
@@ -60,7 +60,8 @@ static err map(struct growing *t)
 {
     const int64_t row_bytes = t->width * (int64_t)sizeof(float);
     const int64_t host = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-    int64_t rows = 2 * host / row_bytes < ROWS_MAX ? 2 * host / row_bytes : ROWS_MAX;
+    int64_t rows = 2 * host / row_bytes;
+    if (rows > GROWING_ROWS_MAX) rows = GROWING_ROWS_MAX;
     for (; rows >= ROWS_LEAST; rows /= 2)
         if (map_rows(t, rows)) return OK;
     return fail(ERR_MEMORY, "table %s: no room for %lld rows of %lld numbers, %d times", t->is.name,
@@ -165,7 +166,10 @@ static void initial_values(const struct table_description *is, int64_t key, floa
 static err take_number(struct growing *t, int64_t *ret)
 {
     if (t->given_back == NO_ROW && t->used == t->room)
-        return fail(ERR_MEMORY, "no memory for more than %lld rows", (long long)t->used);
+        return fail(ERR_MEMORY,
+                    "table %s: all %lld rows that this ps has room for are taken: more ps, or "
+                    "evict_after_steps, or a larger admit_after",
+                    t->is.name, (long long)t->used);
     *ret = t->given_back == NO_ROW ? t->used++ : t->given_back;
     if (t->given_back == NO_ROW) {
         growing_grow_pages(t, t->used - 1, t->used);

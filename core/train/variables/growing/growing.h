@@ -20,6 +20,10 @@
 
 #include "core/train/variables/table.h"
 
+/* Of a ps, and twice what its host's memory holds; where address space is limited, less. What is
+ * full is ERR_MEMORY. */
+static const int64_t GROWING_ROWS_MAX = INT32_MAX - INT64_C(1);
+
 struct growing;
 
 /* Keys start .. start + length - 1 of the description. An optimizer that sweeps is none. As

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/base/random.h"
+#include "core/train/variables/growing/keys.h"
 #include "core/train/variables/table.h"
 #include "kernels/kernels.h"
 
@@ -419,11 +420,14 @@ static void a_table_may_be_larger_than_the_memory(void **state)
 }
 
 static bool has_no_room;
+static size_t room_bytes = SIZE_MAX; /* of one mapping */
 void *__real_mmap64(void *, size_t, int, int, int, off_t);
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
-    return has_no_room ? MAP_FAILED : __real_mmap64(at, bytes, protection, flags, file, offset);
+    return has_no_room || bytes > room_bytes
+               ? MAP_FAILED
+               : __real_mmap64(at, bytes, protection, flags, file, offset);
 }
 
 static err refuse(const void *attributes, const struct initial *of, float *ret_values)
@@ -453,6 +457,54 @@ static void what_cannot_be_a_table_is_said(void **state)
     close_world(&world);
 }
 
+/* Which row is the last depends on the host's memory: halves of what it holds are tried. */
+static struct table *open_small(struct world *world, const struct growth *growth)
+{
+    const struct table_description is = {.name = "words",
+                                         .shape = {2, {1, WIDTH}},
+                                         .length = KEYS,
+                                         .initializer = &fixture_draws,
+                                         .key = KEY,
+                                         .growth = growth};
+    struct table *table;
+    room_bytes = (size_t)4 << 20;
+    assert_int_equal(table_open(&is, &world->dense.updaters[0], &world->device, &table), OK);
+    room_bytes = SIZE_MAX;
+    return table;
+}
+
+enum { ROOM_MAX = (4 << 20) / (WIDTH * sizeof(float)) }; /* rows of these bytes */
+
+static void a_table_that_is_full_says_so_and_keeps_its_rows(void **state)
+{
+    static const struct growth growth = {.admit_after = 1};
+    static const float gradient[WIDTH] = {1, 1, 1, 1, 1};
+    float before[WIDTH], after[WIDTH];
+    struct world world;
+    open_world(&world, adagrad);
+    struct table *table = open_small(&world, &growth);
+    const struct juncture now = juncture_of(&world, 0);
+    int64_t key = 0, rows = 0;
+    err e = OK;
+    for (int64_t i = 0; i <= ROOM_MAX && !e; i++) {
+        key = i * (KEYS / ROOM_MAX);
+        e = table_apply(table, &key, 1, gradient, &now);
+        rows += !e;
+    }
+    assert_int_equal(e, ERR_MEMORY);
+    assert_in_range(rows, ROOM_MAX / 4, ROOM_MAX);
+    assert_non_null(strstr(error_text(), "table words: all "));
+    assert_non_null(strstr(error_text(), " rows that this ps has room for are taken: more ps"));
+    key = 0;
+    table_gather(table, &key, 1, before);
+    assert_int_equal(table_apply(table, &key, 1, gradient, &now), OK);
+    table_gather(table, &key, 1, after);
+    assert_true(after[0] < before[0]);
+    assert_int_equal(table_made(table), rows);
+    table_close(table);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +520,7 @@ int main(void)
         cmocka_unit_test(threads_and_pages_change_no_bit),
         cmocka_unit_test(a_table_may_be_larger_than_the_memory),
         cmocka_unit_test(what_cannot_be_a_table_is_said),
+        cmocka_unit_test(a_table_that_is_full_says_so_and_keeps_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,8 +226,9 @@ static err join(struct checkpoints *c, const char *folder, int shards, const cha
                 double now_s)
 {
     TRY(checkpoints_still_own(c));
-    err e = merge(folder, shards, prefix);
-    if (!e) e = announce(c, prefix, now_s);
+    TRY(merge(folder, shards,
+              prefix)); /* what it fails at it undoes: it knows which files are its own */
+    const err e = announce(c, prefix, now_s);
     return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }
 

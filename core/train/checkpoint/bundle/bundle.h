@@ -82,8 +82,9 @@ void bundle_abandon(struct bundle_writer *); /* removes what was written; NULL i
 /* Joins shards into one bundle, as TensorFlow's MergeV2Checkpoints does: their data files are
  * renamed to prefix.data-KKKKK-of-NNNNN in the order given, the joined index is written under a
  * temporary name, synced, renamed to prefix.index, and the folder synced. ERR_INPUT where two
- * shards hold the same key. On success what was under that prefix before is gone, and the shards'
- * own index files, which stay, are the caller's to remove; on failure the shards are as they were.
+ * shards hold the same key, ERR_PEER where there is a bundle of this prefix already. On success the
+ * shards' own index files, which stay, are the caller's to remove; on failure the shards are as
+ * they were, and nothing of the prefix is left by it.
  */
 err bundle_merge(const char *const shards[], int count, const char *prefix);
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
+#include "core/base/files/file_system.h"
 #include "core/base/files/replace.h"
+#include "core/base/files/url.h"
 
 /* A data file and what it will be called. */
 struct move {
@@ -121,10 +123,23 @@ static err move_data(const struct merge *m)
     return OK;
 }
 
-/* What was there under the prefix goes first: an index never speaks of data that are not its own.
- * Nor of data whose names a power cut could still take. */
+static err find_index(const char *path, bool *ret_is_there)
+{
+    struct file_state found;
+    struct stat status;
+    if (path_is_url(path)) return file_find(path, ret_is_there, &found);
+    *ret_is_there = !stat(path, &status) && S_ISREG(status.st_mode);
+    return OK;
+}
+
+/* Data files without an index go first: an index never speaks of data that are not its own. Nor of
+ * data whose names a power cut could still take. A whole bundle is somebody else's, who was faster:
+ * this process may have stood still for long. */
 static err publish(struct merge *m, struct output *index)
 {
+    bool is_there;
+    TRY(find_index(m->index_path, &is_there));
+    if (is_there) return fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path);
     TRY(bundle_remove(m->prefix));
     TRY(move_data(m));
     err e = file_sync_folder(m->index_path);

@@ -278,8 +278,8 @@ static void on_published(void *context, err result)
 {
     struct runner_worker *w = context;
     struct folder_jobs *j = &w->jobs;
+    w->saving.has_litter |= result && j->has_litter;
     if (!result) {
-        w->saving.has_litter &= !j->has_litter;
         w->saving.is_away = false;
         log_line(LOG_INFO, "saved %s in %.2f s", j->prefix,
                  (double)(clock_ns() - w->saving.began_ns) * 1e-9);
@@ -298,7 +298,8 @@ void runner_worker_publish_files(struct runner_worker *w)
     j->shards = s->shards;
     j->step = s->step;
     j->has_litter = s->has_litter;
-    w->saving.takes = false;
+    w->saving.has_litter = w->saving.takes =
+        false; /* what is left from now on is for the next one */
     j->publishing = (struct task_job){
         .run = publish,
         .done = on_published,

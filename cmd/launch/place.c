@@ -53,7 +53,7 @@ static err visit(struct waiting *w, bool *ret_has_place, int *ret_code)
                                             .only_first = true,
                                             .any_count = true};
     TRY(visitor_open(&options, &w->visitor));
-    TRY(visitor_wait_up(w->visitor, w->run->flags.limits.start_ms));
+    TRY(visitor_wait_up(w->visitor, w->run->flags.limits.start_ms, "--start_timeout"));
     w->seen_ms = clock_ms();
     const int count = visitor_membership(w->visitor).count[cluster->job];
     if (count <= cluster->task)

@@ -43,7 +43,7 @@ err visited_open(struct visited *v, struct visitor_options options, uint64_t lim
     options.ps_hosts = &v->hosts;
     options.cluster = v->coordinator ? &v->cluster : NULL;
     TRY(visitor_open(&options, ret));
-    return visitor_wait_up(*ret, limit_ms);
+    return visitor_wait_up(*ret, limit_ms, "--timeout");
 }
 
 void visited_close(struct visited *v)

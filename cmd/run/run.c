@@ -17,6 +17,7 @@
 #include "cmd/registry/registry.h"
 #include "cmd/launch/place.h"
 #include "cmd/run/settings.h"
+#include "cmd/run/task_parts.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/task.h"
@@ -234,6 +235,7 @@ static int run_task(struct run *run)
     bool has_place;
     int code = EXIT_DONE;
     const err e = run_await_place(run, &has_place, &code);
+    if (e == ERR_TIMEOUT && job_had_ended(run)) return EXIT_DONE;
     if (e) return report_error(e);
     if (!has_place) return code;
     return run_kind(run) == RUN_PS ? run_ps(run) : run_worker(run);

@@ -14,18 +14,19 @@ static void turn_away(void *context, struct link *link)
 
 static const struct link_events nobody_calls = {.accepted = turn_away};
 
-static bool met_anybody(const struct task *task)
+static bool is_alone(const struct task *task)
 {
     for (int ps = 0; ps < task->peer_count; ps++)
-        if (task->peers[ps].was_up) return true;
-    return false;
+        if (task->peers[ps].is_up) return false;
+    return true;
 }
 
-/* The chief trains and saves, so what is there without it is no answer. */
-static bool came_too_late(const struct run *run, const struct task *task)
+/* The ps have gone, and their last words were lost. The chief trains and saves, so what is there
+ * without it is no answer. */
+static bool missed_end(const struct run *run, const struct task *task)
 {
-    return task->code == EXIT_TIMEOUT && run_kind(run) == RUN_WORKER && !met_anybody(task) &&
-           job_had_ended(run);
+    const bool has_waited = task->code == EXIT_TIMEOUT || task->code == EXIT_LOST_PEER;
+    return has_waited && is_alone(task) && run_kind(run) == RUN_WORKER && job_had_ended(run);
 }
 
 static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code)
@@ -33,7 +34,7 @@ static err run_task(const struct run *run, struct runner_worker *worker, int *re
     struct task *task = runner_worker_task(worker);
     TRY(tasks_run(&task, 1));
     if (task_has_resized(task)) return OK;
-    *ret_code = came_too_late(run, task) ? EXIT_DONE : report_verdict(task);
+    *ret_code = missed_end(run, task) ? EXIT_DONE : report_verdict(task);
     return runner_worker_end(worker);
 }
 

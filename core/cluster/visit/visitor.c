@@ -277,7 +277,7 @@ static const struct host *first_absent(const struct visitor *v)
     return NULL;
 }
 
-err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
+err visitor_wait_up(struct visitor *v, uint64_t limit_ms, const char *flag)
 {
     const uint64_t started_ms = clock_ms();
     uint64_t noted_ms = started_ms;
@@ -286,15 +286,14 @@ err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
         char address[ADDRESS_MAX];
         TRY(check_alive(v));
         if (now_ms - started_ms >= limit_ms)
-            return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s (--timeout): %s",
-                        host->index, address_of(host, address), (double)limit_ms / 1000,
-                        host->trouble);
+            return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s (%s): %s", host->index,
+                        address_of(host, address), (double)limit_ms / 1000, flag, host->trouble);
         if (now_ms - noted_ms < NOTE_MS) continue;
         noted_ms = now_ms;
         log_line(log_wait_level(now_ms - started_ms),
-                 "waiting for ps/%d at %s: %s, %llu s of %.3g s (--timeout)", host->index,
+                 "waiting for ps/%d at %s: %s, %llu s of %.3g s (%s)", host->index,
                  address_of(host, address), host->trouble,
-                 (unsigned long long)(now_ms - started_ms) / 1000, (double)limit_ms / 1000);
+                 (unsigned long long)(now_ms - started_ms) / 1000, (double)limit_ms / 1000, flag);
     }
     return OK;
 }

@@ -48,8 +48,8 @@ struct visitor_verdict {
 };
 const struct visitor_verdict *visitor_verdict(const struct visitor *);
 
-/* Until every ps is there. ERR_TIMEOUT names the first that is not. */
-err visitor_wait_up(struct visitor *, uint64_t limit_ms);
+/* Until every ps is there. ERR_TIMEOUT names the first that is not, and the flag of the limit. */
+err visitor_wait_up(struct visitor *, uint64_t limit_ms, const char *flag);
 
 /* What was asked of the same ps before is taken back. ask: borrowed, with its "value" in it
  * (body.h). ERR_INPUT: that is none; ERR_PEER. */

@@ -40,13 +40,26 @@ static struct range range_of(const struct cluster *cluster, const char *variable
     return ret;
 }
 
+/* At last: each has written a shard. */
+static int ps_of_checkpoint(const struct cluster *cluster)
+{
+    char folder[FILE_PATH_BYTES];
+    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
+    int code, ret = 0;
+    const char *said = cluster_ask(&code, COUNT(words), words), *in = strstr(said, " in ");
+    if (!in || sscanf(in, " in %d shard", &ret) != 1 || ret < 1 || ret > cluster->plan->ps)
+        machine_fail("no number of shards: %s", said);
+    return ret;
+}
+
 /* A table that grows has a part on each ps. */
 static struct range range_of_rows(const struct cluster *cluster)
 {
     struct range all = {.least = 1e30, .most = -1e30};
     char name[64];
     if (!cluster->plan->grows) return range_of(cluster, "rows/embedding_weights");
-    for (int i = 0; i < cluster->plan->ps; i++) {
+    for (int i = 0; i < ps_of_checkpoint(cluster); i++) {
         snprintf(name, sizeof name, "rows/embedding_weights/part_%05d/rows", i);
         const struct range part = range_of(cluster, name);
         if (part.least < all.least) all.least = part.least;
@@ -79,7 +92,7 @@ static void check_counts(const struct cluster *cluster)
         machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
                      plan->last_step);
     /* others count for more then; what an asynchronous worker did not read of its share is lost */
-    const bool is_uneven = job_plan_has(plan, MISHAP_ASK) ||
+    const bool is_uneven = job_plan_asks(plan) || visits_resize(plan) ||
                            (!plan->is_sync && (plan->is_streamed || plan->is_in_graph));
     if (!is_uneven && rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
@@ -119,6 +132,7 @@ static void check_leftovers(const struct cluster *cluster)
 static void check_lead(const struct cluster *cluster)
 {
     const struct job_plan *plan = cluster->plan;
+    if (plan->blow_count) return;
     for (int i = 0; i < plan->mishap_count; i++)
         if (plan->mishaps[i].kind != MISHAP_SLOW && plan->mishaps[i].kind != MISHAP_RESET) return;
     const char *said = cluster->tasks[0].life->said,
@@ -131,12 +145,27 @@ void cluster_check(const struct cluster *cluster)
     check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);
+    visits_check(cluster);
     if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster);
+}
+
+/* What a worker had given to some ps only when it was lost is computed once more, from other
+ * values, and it says so. */
+static bool says_that_bits_differ(const struct cluster *cluster)
+{
+    for (int i = 0; i < machine.process_count; i++) {
+        const struct process *life = machine.processes[i];
+        if (life->said && life->started_ns >= cluster->started_ns &&
+            strstr(life->said, "from here on the bits are not those of an undisturbed run"))
+            return true;
+    }
+    return false;
 }
 
 /* Ledgers name lives, which are never the same. */
 void cluster_compare(const struct cluster *a, const struct cluster *b)
 {
+    if (says_that_bits_differ(a)) return;
     char folders[2][FILE_PATH_BYTES];
     snprintf(folders[0], sizeof folders[0], "/disk/%s", a->folder);
     snprintf(folders[1], sizeof folders[1], "/disk/%s", b->folder);

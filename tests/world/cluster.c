@@ -34,7 +34,7 @@ static const char *const job_names[] = {"ps", "worker", "evaluator"};
 
 static void begin_life(struct cluster *cluster, struct cluster_task *task)
 {
-    char hosts[2][TEXT_BYTES / 8], flags[12][TEXT_BYTES / 4], *words[WORDS_MAX];
+    char hosts[2][TEXT_BYTES / 8], flags[16][TEXT_BYTES / 4], *words[WORDS_MAX];
     static const char *const limits[] = {"start", "step", "restart", "end", "save"};
     static const char *const parts[] = {"auto", "always", "never"};
     int count = 0, flag = 0;
@@ -49,6 +49,10 @@ static void begin_life(struct cluster *cluster, struct cluster_task *task)
     snprintf(flags[flag++], sizeof flags[0], "--chief_timeout=%d", cluster->plan->chief_timeout_s);
     if (task->job != TASK_EVALUATOR)
         snprintf(flags[flag++], sizeof flags[0], "--parts=%s", parts[cluster->plan->parts]);
+    if (cluster->plan->first_ps) {
+        snprintf(flags[flag++], sizeof flags[0], "--ps=%d", cluster->plan->first_ps);
+        snprintf(flags[flag++], sizeof flags[0], "--workers=%d", cluster->plan->first_workers);
+    }
     words[count++] = "dtrain";
     for (int i = 0; i < flag; i++) words[count++] = flags[i];
     words[count++] = "--threads=1";
@@ -127,6 +131,13 @@ static void fail_disk(const struct mishap *mishap)
                   machine.now_ns + mishap->lasts_ns);
 }
 
+static void ask_to_end(struct cluster_task *task)
+{
+    task->asked = task->life;
+    task->asked_ns = machine.now_ns;
+    process_signal(task->life, SIGTERM);
+}
+
 static void befall(void *subject, uint64_t number)
 {
     const struct mishap *mishap = subject;
@@ -147,10 +158,7 @@ static void befall(void *subject, uint64_t number)
         files_be_slow(machine.now_ns + mishap->lasts_ns);
         return;
     case MISHAP_ASK:
-        if (!runs(task)) return;
-        task->asked = task->life;
-        task->asked_ns = machine.now_ns;
-        process_signal(task->life, SIGTERM);
+        if (runs(task)) ask_to_end(task);
         return;
     case MISHAP_RESET:
         network_reset_one(task->host, other->host);
@@ -170,6 +178,35 @@ static void befall(void *subject, uint64_t number)
         return;
     }
     event_at(machine.now_ns + mishap->lasts_ns, heal, (void *)mishap, (uint64_t)task->life);
+}
+
+static struct cluster_task *task_of(const struct process *process)
+{
+    for (int i = 0; i < cluster_now->count; i++)
+        if (cluster_now->tasks[i].life == process) return &cluster_now->tasks[i];
+    return NULL;
+}
+
+static void go_on(void *subject, uint64_t unused)
+{
+    process_signal(subject, SIGCONT);
+}
+
+static void strike(struct blow *blow, struct process *process)
+{
+    struct cluster_task *task = process ? task_of(process) : NULL;
+    const uint64_t over_ns = machine.now_ns + blow->lasts_ns;
+    if (over_ns > cluster_now->calm_ns) cluster_now->calm_ns = over_ns;
+    if (!process || process->state != PROCESS_RUNS) return;
+    if (blow->kind == BLOW_KILL) {
+        process_signal(process, SIGKILL);
+        if (task) begin_later(task, blow->lasts_ns);
+    } else if (blow->kind == BLOW_STAND) {
+        process_signal(process, SIGSTOP);
+        event_at(over_ns, go_on, process, 0);
+    } else if (blow->kind == BLOW_ASK && task) {
+        ask_to_end(task);
+    }
 }
 
 /* ---- the run ---- */
@@ -201,12 +238,19 @@ static void plan_mishaps(struct cluster *cluster)
     }
 }
 
+/* It has no place in the job any more, or not yet; it waits for one again. */
+static bool is_left_out(const struct process *life)
+{
+    return life->said && strstr(life->said, "ends: the job goes on with ");
+}
+
 /* One has ended well, so all is done. */
 static bool is_done(const struct cluster *cluster)
 {
     for (int i = 0; i < cluster->count; i++) {
         const struct process *life = cluster->tasks[i].life;
-        if (life && life->state == PROCESS_ENDED && life->code == 0) return true;
+        if (life && life->state == PROCESS_ENDED && life->code == 0 && !is_left_out(life))
+            return true;
     }
     return false;
 }
@@ -229,14 +273,17 @@ static bool is_refused(const struct process *life)
     return strncmp(line, words, sizeof words - 1) == 0 || strstr(line, ": Permission denied\n");
 }
 
-/* Whoever has started a task starts it again where its code says that this may help. One that is
+/* Nobody tells one that waits for a place in the job of its end if it is not connected just then.
+ * Whoever has started a task starts it again where its code says that this may help. One that is
  * started after the job's end may find nobody. */
 static void look_at_end(struct cluster *cluster, struct cluster_task *task)
 {
     const struct process *life = task->life;
-    if (task->is_due || life->state != PROCESS_ENDED || life->code == 0) return;
+    if (task->is_due || life->state != PROCESS_ENDED) return;
+    if (life->code == 0 && is_left_out(life) && !cluster->done_ns) begin_later(task, SECOND_NS);
+    if (life->code == 0) return;
     if (life->killed_by == SIGKILL) return;
-    if (life->code == ASKED && job_plan_has(cluster->plan, MISHAP_ASK)) {
+    if (life->code == ASKED && job_plan_asks(cluster->plan)) {
         if (!cluster->done_ns) begin_later(task, SECOND_NS);
         return;
     }
@@ -247,7 +294,9 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
             return;
         }
     }
-    if (life->code >= 128 && cluster->done_ns && life->started_ns > cluster->done_ns) return;
+    if (life->code >= 128 && cluster->done_ns &&
+        (life->started_ns > cluster->done_ns || visits_resize(cluster->plan)))
+        return;
     if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;
         begin_later(task, SECOND_NS);
@@ -260,7 +309,7 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
 static void look_at_asked(const struct cluster *cluster, const struct cluster_task *task)
 {
     if (!runs(task) || task->asked != task->life || task->life->state == PROCESS_STANDS) return;
-    const bool is_calm = cluster->plan->mishap_count == 1;
+    const bool is_calm = cluster->plan->mishap_count + cluster->plan->blow_count == 1;
     const uint64_t most_ns = is_calm ? STOP_CALM_MS * MS_NS : (STOP_S + 15) * SECOND_NS;
     if (machine.now_ns > task->asked_ns + most_ns)
         machine_fail("%s was asked to end %.1f s ago", task->name, (double)most_ns / 1e9);
@@ -268,7 +317,7 @@ static void look_at_asked(const struct cluster *cluster, const struct cluster_ta
 
 static bool has_ended(struct cluster *cluster)
 {
-    bool ret = true;
+    bool ret = visits_have_ended(cluster);
     if (!cluster->done_ns && is_done(cluster)) cluster->done_ns = machine.now_ns;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
@@ -299,6 +348,9 @@ void cluster_run(struct cluster *cluster)
     for (int i = 0; i < cluster->count; i++)
         begin_later(&cluster->tasks[i], draw_below(50 * MS_NS));
     plan_mishaps(cluster);
+    visits_begin(cluster);
+    memcpy(cluster->blows, cluster->plan->blows, sizeof cluster->blows);
+    aim(cluster->blows, cluster->is_calm ? 0 : cluster->plan->blow_count, strike);
     while (!machine.failed && !has_ended(cluster)) {
         if (machine.now_ns > cluster->calm_ns + BOUND_S * SECOND_NS || !machine_turn())
             tell_who_waits(cluster);

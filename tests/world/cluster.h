@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tests/world/aim.h"
 #include "tests/world/faults.h"
 #include "tests/world/machine.h"
+#include "tests/world/visits.h"
 
 enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST + 1, MISHAPS_MOST = 8 };
 
@@ -48,6 +50,11 @@ struct job_plan {
     int last_step, save_steps, chief_timeout_s;
     int mishap_count;
     struct mishap mishaps[MISHAPS_MOST];
+    int blow_count;
+    struct blow blows[BLOWS_MOST];
+    int first_ps, first_workers; /* that take part at first; 0: all */
+    int visit_count;
+    struct visit visits[VISITS_MOST];
 };
 
 /* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
@@ -55,6 +62,7 @@ void job_plan_draw(struct job_plan *, enum mishap_kind only);
 enum mishap_kind mishap_find(const char *name); /* MISHAP_KINDS: there is none */
 bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
+bool job_plan_asks(const struct job_plan *);
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);
 
@@ -77,6 +85,8 @@ struct cluster {
     bool is_calm;       /* nothing of the plan befalls it */
     struct cluster_task tasks[TASKS_MOST];
     int count;
+    struct blow blows[BLOWS_MOST]; /* those of the plan, as they fall */
+    struct visit visits[VISITS_MOST];
     uint64_t started_ns, done_ns; /* when the first one has ended well */
     uint64_t calm_ns;             /* when all that befalls it is over */
 };

@@ -191,6 +191,14 @@ int poll(struct pollfd *at, nfds_t count, int timeout_ms)
     return !ready && errno == EINTR && machine.now_ns < until_ns ? -1 : ready;
 }
 
+/* What it is where the compiler checks it. */
+int __poll_chk(struct pollfd *at, nfds_t count, int timeout_ms, size_t room);
+int __poll_chk(struct pollfd *at, nfds_t count, int timeout_ms, size_t room)
+{
+    (void)room;
+    return poll(at, count, timeout_ms);
+}
+
 int epoll_create1(int flags)
 {
     if (!process_now()) return REAL(epoll_create1)(flags);

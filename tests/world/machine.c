@@ -297,6 +297,13 @@ bool fiber_wait(const void *what, uint64_t until_ns)
     return fiber->was_woken;
 }
 
+void fiber_wait_in_system(uint64_t until_ns)
+{
+    machine.running->is_in_system = true;
+    fiber_wait(NULL, until_ns);
+    machine.running->is_in_system = false;
+}
+
 void fiber_yield(void)
 {
     machine.running->state = FIBER_READY;
@@ -346,9 +353,15 @@ void machine_show(void)
     shows_stacks = false;
 }
 
+static bool may_run(const struct fiber *fiber)
+{
+    const enum process_state state = fiber->process->state;
+    return state == PROCESS_RUNS || (state == PROCESS_STANDS && fiber->is_in_system);
+}
+
 static bool is_due(const struct fiber *fiber)
 {
-    if (fiber->process->state != PROCESS_RUNS) return false;
+    if (!may_run(fiber)) return false;
     return fiber->state == FIBER_READY ||
            (fiber->state == FIBER_WAITS && fiber->until_ns <= machine.now_ns);
 }
@@ -380,7 +393,7 @@ static uint64_t next_ns(void)
     uint64_t ret = event_count ? events[0].at_ns : NEVER_NS;
     for (int i = 0; i < machine.fiber_count; i++) {
         const struct fiber *fiber = machine.fibers[i];
-        if (fiber->process->state == PROCESS_RUNS && fiber->until_ns < ret) ret = fiber->until_ns;
+        if (may_run(fiber) && fiber->until_ns < ret) ret = fiber->until_ns;
     }
     return ret;
 }

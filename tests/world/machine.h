@@ -49,7 +49,8 @@ struct fiber {
     void *(*run)(void *);
     void *argument, *result;
     bool has_begun;
-    uint64_t blocked; /* signals: bit (number - 1) */
+    bool is_in_system; /* which goes on though the process stands */
+    uint64_t blocked;  /* signals: bit (number - 1) */
     int kept_errno;
     void *tls;
     void *stack;
@@ -117,6 +118,7 @@ bool machine_turn(void);
 struct fiber *fiber_start(struct process *, void *(*run)(void *), void *argument);
 /* Both from the one that runs. false: the time came first, or a signal (was_interrupted). */
 bool fiber_wait(const void *what, uint64_t until_ns);
+void fiber_wait_in_system(uint64_t until_ns);
 void fiber_yield(void);
 void fiber_may_yield(void); /* as the seed says */
 void fiber_end(void *result) __attribute__((noreturn));

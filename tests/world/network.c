@@ -3,6 +3,7 @@
  * gives up. */
 #include "tests/world/network.h"
 
+#include "tests/world/aim.h"
 #include "tests/world/sockets.h"
 
 #include <errno.h>
@@ -171,6 +172,16 @@ static void arrive(void *subject, uint64_t unused)
         arrive_later(socket);
         return;
     }
+    uint64_t later_ns = 0;
+    if (!piece->is_looked_at && piece->kind == PIECE_BYTES &&
+        aim_at_bytes(socket, piece->bytes, piece->count, &later_ns))
+        return;
+    piece->is_looked_at = true;
+    if (later_ns) {
+        socket->is_carried = true;
+        event_at(machine.now_ns + later_ns, arrive, socket, 0);
+        return;
+    }
     socket->first = piece->next;
     if (!socket->first) socket->last = NULL;
     take_piece(socket, socket->peer, piece);
@@ -332,6 +343,8 @@ short socket_readiness(const struct socket *socket)
 static void note_read(struct socket *socket, size_t count)
 {
     struct socket *peer = socket->peer;
+    socket->was_read += count;
+    aim_was_read(socket);
     const bool was_full = peer->under_way >= SENT_MAX;
     peer->under_way -= count;
     if (was_full) changed(peer);
@@ -404,11 +417,19 @@ bool network_reset_one(int host, int other)
         if (at->state == SOCKET_OPEN && !at->is_closed && at->host == host &&
             at->peer->host == other && draw_below(++count) == 0)
             chosen = at;
-    if (!chosen) return false;
-    struct socket *peer = chosen->peer;
-    be_reset(chosen, 0);
-    be_reset(peer, 0);
-    return true;
+    if (chosen) network_reset(chosen, true);
+    return chosen;
+}
+
+/* Who is not told hears of it when it sends, or after a while. */
+void network_reset(struct socket *socket, bool is_heard)
+{
+    struct socket *peer = socket->peer;
+    be_reset(socket, 0);
+    if (is_heard)
+        be_reset(peer, 0);
+    else
+        socket->was_forgotten = true;
 }
 
 void network_forget_host(int host)

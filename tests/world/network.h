@@ -7,6 +7,8 @@
 
 #include "tests/world/machine.h"
 
+struct socket;
+
 /* Addresses are 10.0.0.1 for host 0, and so on, or its name: h0. */
 struct network {
     uint64_t delay_ns[HOSTS_MAX][HOSTS_MAX];
@@ -21,6 +23,8 @@ void network_start(void);
 void network_cut(int host, int other, bool is_cut); /* both ways */
 /* One connection between the two, if there is any, is reset at both ends. */
 bool network_reset_one(int host, int other);
+/* That connection is; is_heard: the other end hears of it. */
+void network_reset(struct socket *, bool is_heard);
 /* All connections of a host are gone, and nobody is told: it lost its power. */
 void network_forget_host(int host);
 

@@ -87,6 +87,14 @@ bool job_plan_has(const struct job_plan *plan, enum mishap_kind kind)
     return false;
 }
 
+/* Somebody is asked to end. */
+bool job_plan_asks(const struct job_plan *plan)
+{
+    bool ret = job_plan_has(plan, MISHAP_ASK);
+    for (int i = 0; i < plan->blow_count; i++) ret |= plan->blows[i].kind == BLOW_ASK;
+    return ret;
+}
+
 static const char *const mishap_names[] = {"kill",     "stand",  "reset", "cut",      "alone",
                                            "dark",     "slow",   "ask",   "full",     "broken",
                                            "readonly", "denied", "hangs", "unsynced", "emptied"};
@@ -115,4 +123,8 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             fprintf(to, ", %s, %d of 1024", m->is_everywhere ? "for all" : "for it", m->share);
         fputc('\n', to);
     }
+    for (int i = 0; i < plan->blow_count; i++) blow_print(&plan->blows[i], to);
+    if (plan->first_ps)
+        fprintf(to, "  begins with %d ps and %d workers\n", plan->first_ps, plan->first_workers);
+    for (int i = 0; i < plan->visit_count; i++) visit_print(&plan->visits[i], to);
 }

@@ -14,9 +14,20 @@ enum { BACKLOG_MAX = 64 };
 enum socket_state { SOCKET_NEW, SOCKET_LISTENS, SOCKET_CONNECTS, SOCKET_OPEN, SOCKET_OVER };
 enum piece_kind { PIECE_BYTES, PIECE_END, PIECE_RESET };
 
+/* Messages of what has come from a socket (aim.h). */
+struct passing {
+    unsigned char header[80];
+    size_t have;
+    uint64_t left, came, end; /* bytes; end: of the last message */
+    int message;
+    bool is_foreign;
+    struct blow *blow; /* that is to fall when the other side has read up to there; or NULL */
+};
+
 struct piece {
     struct piece *next;
     enum piece_kind kind;
+    bool is_looked_at; /* and late for that */
     uint64_t sent_ns, due_ns;
     size_t count;
     char bytes[];
@@ -36,7 +47,8 @@ struct socket {
     struct piece *first, *last; /* under way from here */
     bool is_carried;
     size_t under_way; /* bytes, those that lie at the other side included */
-    uint64_t user_timeout_ms, heard_ns;
+    uint64_t user_timeout_ms, heard_ns, was_read; /* was_read: bytes */
+    struct passing passing;
     struct socket *backlog[BACKLOG_MAX];
     int waiting;
 };

@@ -6,9 +6,12 @@
  *     --calm                                    nothing befalls them
  *     --only KIND                               nothing but kill, stand, reset, cut, alone, dark,
  * slow or ask
+ *     --aim MESSAGE                             blows at messages of that kind, or "any"
+ *     --visits                                  commands are given meanwhile
  */
 #include "tests/world/cluster.h"
 
+#include "net/message.h"
 #include "tests/world/files.h"
 #include "tests/world/image.h"
 #include "tests/world/network.h"
@@ -24,21 +27,40 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { JOBS_MOST = 64, IMAGES = TASKS_MOST + 1, SEED_CPU_S = 60, WHY_BYTES = 1024 };
+enum { JOBS_MOST = 64, IMAGES = TASKS_MOST + 1 + VISITS_MOST, SEED_CPU_S = 60, WHY_BYTES = 1024 };
 
 struct order {
     uint64_t first, last;
     int jobs;
     bool is_traced, is_twice, is_calm;
+    bool is_aimed, is_visited;
+    int message; /* that is aimed at; 0: any */
     enum mishap_kind only;
 };
 
 /* What the process of a seed leaves to the one that started it. */
 struct outcome {
-    uint64_t hash, ns, calls;
+    uint64_t hash, ns, calls, blows;
     bool has_ended;
     char why[WHY_BYTES]; /* "": as it should be */
 };
+
+/* Of four seeds one aims at a message and nothing else, each kind in its turn, and one has mishaps
+ * of one kind; without an order that says it. */
+static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t seed)
+{
+    const bool is_free = !order->is_aimed && order->only == MISHAP_KINDS;
+    const bool is_visited = order->is_visited || (is_free && seed / 4 % 4 == 1);
+    const bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
+    enum mishap_kind only = order->only;
+    if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_KINDS);
+    job_plan_draw(plan, only);
+    if (is_visited) visits_draw(plan);
+    if (!is_aimed) return;
+    if (draw_below(2)) plan->mishap_count = 0;
+    const int message = 1 + (int)(seed / 4 % (MESSAGE_TYPES - 1));
+    blows_draw(plan->blows, &plan->blow_count, order->is_aimed ? order->message : message);
+}
 
 static void run_clusters(struct outcome *outcome, const struct order *order, uint64_t seed)
 {
@@ -46,12 +68,12 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     machine_start(seed);
     machine.is_traced = order->is_traced;
     files_start();
-    job_plan_draw(&plan, order->only);
+    draw_plan(&plan, order, seed);
     network_start();
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
     struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
-    const bool is_compared = plan.is_sync && !job_plan_has(&plan, MISHAP_ASK);
+    const bool is_compared = plan.is_sync && !job_plan_asks(&plan) && !visits_resize(&plan);
     if (is_compared && !machine.failed) cluster_run(&undisturbed);
     if (!machine.failed) cluster_run(&disturbed);
     if (!machine.failed) cluster_check(&disturbed);
@@ -60,6 +82,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     outcome->hash = machine.hash;
     outcome->calls = machine.calls;
     outcome->ns = machine_ns();
+    for (int i = 0; i < plan.blow_count; i++) outcome->blows += disturbed.blows[i].has_fallen;
     outcome->has_ended = true;
     if (machine.failed) snprintf(outcome->why, sizeof outcome->why, "%s", machine.failed);
 }
@@ -88,13 +111,14 @@ static void run_apart(struct outcome *outcome, const struct order *order, uint64
 }
 
 static bool run_seed(struct outcome *outcomes, const struct order *order, uint64_t seed,
-                     uint64_t *ns)
+                     uint64_t *ns, uint64_t *blows)
 {
     run_apart(&outcomes[0], order, seed);
     if (order->is_twice) run_apart(&outcomes[1], order, seed);
     if (order->is_twice && outcomes[0].hash != outcomes[1].hash)
         snprintf(outcomes[0].why, WHY_BYTES, "two runs of it are not the same");
     *ns += outcomes[0].ns;
+    *blows += outcomes[0].blows;
     if (order->first == order->last)
         printf("seed %" PRIu64 ": %.3f s, %" PRIu64 " calls, hash %016" PRIx64 "\n", seed,
                (double)outcomes[0].ns / 1e9, outcomes[0].calls, outcomes[0].hash);
@@ -108,12 +132,12 @@ static int run_share(const struct order *order, int job)
 {
     struct outcome *outcomes =
         mmap(NULL, 2 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t failed = 0, ns = 0, count = 0;
+    uint64_t failed = 0, ns = 0, count = 0, blows = 0;
     for (uint64_t seed = order->first + (uint64_t)job; seed <= order->last;
          seed += (uint64_t)order->jobs, count++)
-        failed += !run_seed(outcomes, order, seed, &ns);
-    printf("%" PRIu64 " seeds, %.0f s of clusters, %" PRIu64 " wrong\n", count, (double)ns / 1e9,
-           failed);
+        failed += !run_seed(outcomes, order, seed, &ns, &blows);
+    printf("%" PRIu64 " seeds, %.0f s of clusters, %" PRIu64 " blows, %" PRIu64 " wrong\n", count,
+           (double)ns / 1e9, blows, failed);
     fflush(stdout);
     return failed > 0;
 }
@@ -137,7 +161,8 @@ static bool read_order(int count, char **words, struct order *order)
         {"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 's'},
         {"jobs", required_argument, NULL, 'j'},  {"trace", no_argument, NULL, 't'},
         {"twice", no_argument, NULL, '2'},       {"calm", no_argument, NULL, 'c'},
-        {"only", required_argument, NULL, 'o'},  {0},
+        {"only", required_argument, NULL, 'o'},  {"aim", required_argument, NULL, 'a'},
+        {"visits", no_argument, NULL, 'v'},      {0},
     };
     *order = (struct order){.first = 1, .last = 1, .jobs = 1, .only = MISHAP_KINDS};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
@@ -151,10 +176,15 @@ static bool read_order(int count, char **words, struct order *order)
         } else if (option == 'o') {
             order->only = mishap_find(optarg);
             if (order->only == MISHAP_KINDS) return false;
+        } else if (option == 'a') {
+            order->is_aimed = true;
+            order->message = blow_message(optarg);
+            if (!order->message && strcmp(optarg, "any") != 0) return false;
         } else {
             order->is_traced |= option == 't';
             order->is_twice |= option == '2';
             order->is_calm |= option == 'c';
+            order->is_visited |= option == 'v';
         }
         if (option == '?') return false;
     }
@@ -183,7 +213,7 @@ int main(int count, char **words)
     prepare(words);
     if (!read_order(count, words, &order)) {
         fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
-                        "[--only KIND]\n");
+                        "[--only KIND] [--aim MESSAGE] [--visits]\n");
         return 2;
     }
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);

@@ -1,0 +1,134 @@
+/* visits.c - see visits.h. */
+#include "tests/world/visits.h"
+
+#include "tests/world/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VISITORS_HOST = HOSTS_MAX - 1, TIMEOUT_S = 30, WORDS = 8, WORD_BYTES = 256 };
+
+static const char *const visit_names[] = {"var ls", "var get", "var get global_step", "var add",
+                                          "scale"};
+
+/* ---- of a plan ---- */
+
+void visits_draw(struct job_plan *plan)
+{
+    const bool may_resize = draw_below(2) == 0;
+    if (may_resize && draw_below(2) == 0) {
+        plan->first_ps = 1 + (int)draw_below((uint64_t)plan->ps);
+        plan->first_workers = 1 + (int)draw_below((uint64_t)plan->workers);
+    }
+    plan->visit_count = 1 + (int)draw_below(VISITS_MOST);
+    for (int i = 0; i < plan->visit_count; i++) {
+        struct visit *v = &plan->visits[i];
+        v->kind = (enum visit_kind)draw_below(may_resize ? VISIT_KINDS : VISIT_SCALE);
+        v->at_ns = draw_below((UINT64_C(100) << draw_below(5)) * MS_NS);
+        v->ps = (int)draw_below((uint64_t)plan->ps + 1);
+        v->workers = (int)draw_below((uint64_t)plan->workers + 1);
+        if (!v->ps && !v->workers) v->ps = 1;
+    }
+}
+
+bool visits_resize(const struct job_plan *plan)
+{
+    bool ret = plan->first_ps > 0;
+    for (int i = 0; i < plan->visit_count; i++) ret |= plan->visits[i].kind == VISIT_SCALE;
+    return ret;
+}
+
+void visit_print(const struct visit *v, FILE *to)
+{
+    fprintf(to, "  at %.3f s: %s", (double)v->at_ns / 1e9, visit_names[v->kind]);
+    if (v->kind == VISIT_SCALE) fprintf(to, " --ps=%d --workers=%d", v->ps, v->workers);
+    fputc('\n', to);
+}
+
+/* ---- while it runs ---- */
+
+struct words {
+    char texts[WORDS][WORD_BYTES];
+    const char *at[WORDS];
+    int count;
+};
+
+/* With the number, unless it is 0. */
+static void add_word(struct words *words, const char *text, int number)
+{
+    char *to = words->texts[words->count];
+    if (number)
+        snprintf(to, WORD_BYTES, "%s%d", text, number);
+    else
+        snprintf(to, WORD_BYTES, "%s", text);
+    words->at[words->count++] = to;
+}
+
+static void add_command(struct words *words, const struct visit *v, const struct job_plan *plan)
+{
+    const bool is_counts = plan->model == MODEL_COUNTS;
+    add_word(words, v->kind == VISIT_SCALE ? "scale" : "var", 0);
+    if (v->kind == VISIT_SCALE) {
+        if (v->ps) add_word(words, "--ps=", v->ps);
+        if (v->workers) add_word(words, "--workers=", v->workers);
+        return;
+    }
+    add_word(words, v->kind == VISIT_LIST ? "ls" : v->kind == VISIT_ADD ? "add" : "get", 0);
+    if (v->kind == VISIT_GET) add_word(words, is_counts ? "a/kernel" : "hidden/kernel", 0);
+    if (v->kind == VISIT_STEP) add_word(words, "global_step", 0);
+    if (v->kind == VISIT_ADD) add_word(words, "own", 0), add_word(words, "1", 0);
+}
+
+static void begin_visit(void *subject, uint64_t of)
+{
+    struct visit *v = subject;
+    const struct cluster *cluster = (const struct cluster *)of;
+    struct words words = {.count = 0};
+    char hosts[WORD_BYTES] = "--ps_hosts=";
+    for (int i = 0; i < cluster->plan->ps; i++)
+        snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts), "%sh%d:2222", i ? "," : "",
+                 cluster->tasks[i].host);
+    add_word(&words, "dtrain", 0);
+    add_command(&words, v, cluster->plan);
+    words.at[words.count++] = hosts;
+    add_word(&words, "--timeout=", TIMEOUT_S);
+    v->process = process_start("visitor", VISITORS_HOST, words.count, words.at);
+}
+
+void visits_begin(struct cluster *cluster)
+{
+    memcpy(cluster->visits, cluster->plan->visits, sizeof cluster->visits);
+    for (int i = 0; i < cluster->plan->visit_count && !cluster->is_calm; i++) {
+        struct visit *v = &cluster->visits[i];
+        const uint64_t at_ns = machine.now_ns + v->at_ns;
+        event_at(at_ns, begin_visit, v, (uint64_t)cluster);
+        if (at_ns > cluster->calm_ns) cluster->calm_ns = at_ns;
+    }
+}
+
+bool visits_have_ended(const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->plan->visit_count && !cluster->is_calm; i++) {
+        const struct process *process = cluster->visits[i].process;
+        if (!process || process->state != PROCESS_ENDED) return false;
+    }
+    return true;
+}
+
+/* What is asked for is there, or the visitor says why not. */
+void visits_check(const struct cluster *cluster)
+{
+    const struct job_plan *plan = cluster->plan;
+    for (int i = 0; i < plan->visit_count && !cluster->is_calm; i++) {
+        const struct visit *v = &cluster->visits[i];
+        const char *said = v->process && v->process->said ? v->process->said : "";
+        if (!v->process || v->process->killed_by == SIGKILL) continue;
+        if (!*said)
+            machine_fail("%s says nothing, and ends with %d", visit_names[v->kind],
+                         v->process->code);
+        if (v->kind != VISIT_STEP || v->process->code) continue;
+        const double step = strtod(said, NULL);
+        if (step < 0 || step > plan->last_step)
+            machine_fail("global_step was %s, and the last one is %d", said, plan->last_step);
+    }
+}

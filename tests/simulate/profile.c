@@ -397,7 +397,7 @@ void profile_add_standstill(uint64_t seed, struct profile *p)
 
 void profile_add_resizes(uint64_t seed, struct profile *p)
 {
-    struct dice dice = {.key = random_key(seed, "resizes"), .profile = p};
+    struct dice dice = {.key = random_key(seed, "moves"), .profile = p};
     const bool may = p->story == STORY_DISTURBED || p->story == STORY_SLOW_RETURN;
     if (may && p->saves && !below(&dice, 6)) add_fault(&dice, FAULT_SCALE, actor_of(JOB_PS, 0));
 }

@@ -178,15 +178,22 @@ static json_t *strings_json(const struct strings *strings)
     return list;
 }
 
-/* For tables; the chief has read all else. */
-static void add_warm_start(json_t *json, const struct setup_plan *plan)
+static json_t *data_json(const struct setup_plan *plan, int ps)
 {
-    const struct warm_start_spec *warm = &plan->spec->train.warm_start;
-    if (!json || !plan->warm_from) return;
-    json_object_set_new(json, "warm_from", json_string(plan->warm_from));
-    json_object_set_new(json, "warm_maps", maps_json(warm));
-    json_object_set_new(json, "warm_skips", strings_json(&warm->skip));
-    json_object_set_new(json, "warm_slots", json_boolean(warm->slots));
+    return json_pack("[II]", (json_int_t)(ps ? 0 : plan->data.rows),
+                     (json_int_t)(ps ? 0 : plan->data.order));
+}
+
+static json_t *hex(uint64_t number)
+{
+    char digits[20];
+    snprintf(digits, sizeof digits, "%016" PRIx64, number);
+    return json_string(digits);
+}
+
+static json_t *text_json(const char *text)
+{
+    return text ? json_string(text) : NULL;
 }
 
 static bool needs_everybody(const struct setup_plan *plan)
@@ -198,29 +205,11 @@ static bool needs_everybody(const struct setup_plan *plan)
 
 char *setup_write(const struct setup_plan *plan, int ps)
 {
-    const struct train_spec *train = &plan->spec->train;
+    const struct warm_start_spec *warm = &plan->spec->train.warm_start;
     const struct ps_config mode = mode_of(plan->spec, plan->workers);
-    char generation[20], token[20];
-    snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
-    snprintf(token, sizeof token, "%016" PRIx64, plan->token);
-    json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss so "
-        "s[II] sb si}",
-        "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
-        plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
-        mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
-        (json_int_t)mode.replicas_to_aggregate, "takes_all", mode.takes_all, "max_staleness",
-        (json_int_t)mode.max_staleness, "floats", (json_int_t)plan->layout->block_floats[ps],
-        "wire", number_names[plan->wire], "min_workers", (json_int_t)train->min_workers,
-        "worker_timeout_secs", (double)train->worker_timeout_ms / 1000, "slices",
-        slices_json(plan->layout, ps), "tables", tables_json(plan->layout, ps), "ledger",
-        ledger_json(plan), "coverage", coverage_json(plan, ps), "powers", powers_json(plan),
-        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
-        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec),
-        "wire_values", number_names[plan->wire_values], "queue", queue_json(plan, ps), "data",
-        (json_int_t)(ps ? 0 : plan->data.rows), (json_int_t)(ps ? 0 : plan->data.order),
-        "needs_everybody", needs_everybody(plan), "stretch", plan->stretch);
-    add_warm_start(json, plan);
+    json_t *json = json_object();
+#define FACT(name, c_type, type, written, ...) json_object_set_new(json, #name, written);
+#include "core/cluster/description/setup.def"
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -243,20 +232,10 @@ struct table_fields {
 };
 
 struct setup_fields {
-    const char *generation, *token, *directory, *restore, *warm_from;
-    bool sync, takes_all, owns_powers, warm_slots, needs_everybody;
-    int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
-        floats, min_workers, stretch;
-    int wire, wire_values; /* enum number */
-    uint64_t worker_timeout_ms;
-    struct objects slices, tables;
-    struct ints ledger, coverage, queue, data;
-    struct floats powers;
-    struct strings warm_maps, warm_skips;
-    struct objects optimizers;
+#define FACT(name, c_type, ...) c_type name;
+#include "core/cluster/description/setup.def"
 };
 
-#define AT(member) offsetof(struct setup_fields, member)
 #define IN(member) offsetof(struct slice_fields, member)
 
 static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40), keys_max = 0x1p63;
@@ -338,72 +317,11 @@ static const struct object table_object = {
 };
 
 static const struct field setup_field_table[] = {
-    {.name = "generation", .type = FIELD_STRING, .offset = AT(generation)},
-    {.name = "token", .type = FIELD_STRING, .offset = AT(token)},
-    {.name = "directory", .type = FIELD_STRING, .offset = AT(directory), .fallback = "null"},
-    {.name = "restore", .type = FIELD_STRING, .offset = AT(restore), .fallback = "null"},
-    {.name = "warm_from", .type = FIELD_STRING, .offset = AT(warm_from), .fallback = "null"},
-    {.name = "warm_maps", .type = FIELD_STRINGS, .offset = AT(warm_maps), .fallback = "[]"},
-    {.name = "warm_skips", .type = FIELD_STRINGS, .offset = AT(warm_skips), .fallback = "[]"},
-    {.name = "warm_slots", .type = FIELD_BOOL, .offset = AT(warm_slots), .fallback = "false"},
-    {.name = "sync", .type = FIELD_BOOL, .offset = AT(sync)},
-    {.name = "takes_all", .type = FIELD_BOOL, .offset = AT(takes_all)},
-    {.name = "owns_powers", .type = FIELD_BOOL, .offset = AT(owns_powers)},
-    {.name = "step", .type = FIELD_INT, .offset = AT(step), .max = steps_max},
-    {.name = "ps", .type = FIELD_INT, .offset = AT(ps), .max = PS_MAX - 1},
-    {.name = "ps_count", .type = FIELD_INT, .offset = AT(ps_count), .min = 1, .max = PS_MAX},
-    {.name = "workers", .type = FIELD_INT, .offset = AT(workers), .min = 1, .max = WORKERS_MAX},
-    {.name = "arrays", .type = FIELD_INT, .offset = AT(arrays), .min = 1, .max = 1 + SLOTS_MAX},
-    {.name = "last_step", .type = FIELD_INT, .offset = AT(last_step), .max = steps_max},
-    {.name = "replicas_to_aggregate",
-     .type = FIELD_INT,
-     .offset = AT(replicas_to_aggregate),
-     .min = 1,
-     .max = UINT32_MAX},
-    {.name = "max_staleness",
-     .type = FIELD_INT,
-     .offset = AT(max_staleness),
-     .min = -1,
-     .max = steps_max},
-    {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
-    {.name = "wire", .type = FIELD_ENUM, .offset = AT(wire), .choices = number_names},
-    {.name = "wire_values", .type = FIELD_ENUM, .offset = AT(wire_values), .choices = number_names},
-    {.name = "needs_everybody",
-     .type = FIELD_BOOL,
-     .offset = AT(needs_everybody),
-     .fallback = "false"},
-    {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
-    {.name = "worker_timeout_secs",
-     .type = FIELD_SECONDS,
-     .offset = AT(worker_timeout_ms),
-     .max = 1e9},
-    {.name = "slices",
-     .type = FIELD_OBJECTS,
-     .offset = AT(slices),
-     .object = &slice_object,
-     .count_max = FIELD_LIST_MAX},
-    {.name = "tables",
-     .type = FIELD_OBJECTS,
-     .offset = AT(tables),
-     .object = &table_object,
-     .count_max = FIELD_LIST_MAX},
-    {.name = "ledger", .type = FIELD_INTS, .offset = AT(ledger), .max = steps_max},
-    {.name = "coverage",
-     .type = FIELD_INTS,
-     .offset = AT(coverage),
-     .max = keys_max,
-     .fallback = "[]"},
-    {.name = "queue", .type = FIELD_INTS, .offset = AT(queue), .max = keys_max, .fallback = "[]"},
-    {.name = "data", .type = FIELD_INTS, .offset = AT(data), .max = keys_max, .fallback = "[]"},
-    {.name = "stretch", .type = FIELD_INT, .offset = AT(stretch), .max = STRETCH_BATCHES_MAX},
-    {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
-    {.name = "optimizers",
-     .type = FIELD_VARIANTS,
-     .offset = AT(optimizers),
-     .count_min = 1,
-     .count_max = OPTIMIZERS_MAX,
-     .object = &optimizer_spec_object,
-     .kinds = &optimizer_kinds},
+#define FACT(fact, c_type, field_type, written, ...)                                               \
+    {.name = #fact,                                                                                \
+     .type = field_type,                                                                           \
+     .offset = offsetof(struct setup_fields, fact) __VA_OPT__(, ) __VA_ARGS__},
+#include "core/cluster/description/setup.def"
     {0},
 };
 
@@ -587,7 +505,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .replicas_to_aggregate = (uint32_t)f.replicas_to_aggregate,
                    .takes_all = f.takes_all,
                    .max_staleness = f.max_staleness,
-                   .worker_timeout_ms = f.worker_timeout_ms,
+                   .worker_timeout_ms = f.worker_timeout_secs,
                    .min_workers = (int)f.min_workers,
                    .needs_everybody = f.needs_everybody,
                    .stretch = (int)f.stretch,
@@ -629,9 +547,7 @@ err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup
 
 char *setup_write_folder(const char *directory, uint64_t token)
 {
-    char digits[20];
-    snprintf(digits, sizeof digits, "%016" PRIx64, token);
-    json_t *json = json_pack("{ss* ss}", "directory", directory, "token", digits);
+    json_t *json = json_pack("{ss* so}", "directory", directory, "token", hex(token));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;

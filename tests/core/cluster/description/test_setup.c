@@ -333,6 +333,28 @@ static void numbers_that_do_not_fit_are_refused(void **state)
     refuse_all(changes, sizeof changes / sizeof *changes);
 }
 
+/* Whatever is in the list of what a chief tells is looked at. */
+static void a_fact_of_another_type_is_refused_by_its_name(void **state)
+{
+    static const char *const facts[] = {
+#define FACT(name, ...) #name,
+#include "core/cluster/description/setup.def"
+    };
+    struct chief c;
+    open_chief(&c, partitioned, PS);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        char *text = setup_write(&c.plan, 0);
+        json_t *json = json_loads(text, 0, NULL);
+        free(text);
+        json_object_set_new(json, facts[i], json_pack("{si}", "no", 1));
+        text = json_dumps(json, JSON_COMPACT);
+        refuse_text(&c, text, facts[i]);
+        free(text);
+        json_decref(json);
+    }
+    close_chief(&c);
+}
+
 static void what_is_no_setup_is_refused(void **state)
 {
     struct chief c;
@@ -363,6 +385,7 @@ int main(void)
         cmocka_unit_test(workers_share_out_the_gradients_of_a_step),
         cmocka_unit_test(a_slice_that_lies_outside_is_refused),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
+        cmocka_unit_test(a_fact_of_another_type_is_refused_by_its_name),
         cmocka_unit_test(what_is_no_setup_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

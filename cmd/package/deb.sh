@@ -5,7 +5,7 @@
 #
 #   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #
-# dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs; without it they are those of Debian 12.
+# dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs, and their versions.
 set -eu
 maintainer="${DEBFULLNAME:-dtrain} <${DEBEMAIL:-dtrain@example.org}>"
 build=$(cd "${1:-build}" && pwd)
@@ -41,11 +41,24 @@ find "$root/usr" -type d -exec chmod 755 {} +
 find "$root/usr" -type f ! -path '*/bin/*' -exec chmod 644 {} +
 find "$root/usr/share/dtrain" \( -name '*.sh' -o -name '*.sbatch' \) -exec chmod 755 {} +
 
-depends='libc6, libdnnl2, libexpat1, libgomp1, libjansson4, libopenblas0, libssl3, libzstd1, zlib1g'
+# Without dpkg-dev the packages of this host that have the libraries, without their versions.
+owner() {
+    for path in "$1" "$(readlink -f "$1")"; do
+        dpkg-query -S "*${path#/usr}" 2> /dev/null || true
+    done | sed -n '1{s/[:,].*//;s/^libopenblas0-.*/libopenblas0/;p}'
+}
+owners() {
+    ldd "$1" > "$work/libraries"
+    readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(lib.*\)\]/\1/p' | while read -r library; do
+        owner "$(sed -n "s|.*$library => \([^ ]*\) .*|\1|p" "$work/libraries")"
+    done | sort -u | paste -sd, | sed 's/,/, /g'
+}
 if command -v dpkg-shlibdeps > /dev/null; then
     printf 'Source: dtrain\n\nPackage: dtrain\nArchitecture: any\n' > "$work/debian/control"
     found=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/dtrain" 2> "$work/log") || { cat "$work/log"; exit 1; }
     depends=${found#shlibs:Depends=}
+else
+    depends=$(owners "$root/usr/bin/dtrain")
 fi
 version=$("$root/usr/bin/dtrain" --version | sed -n '1s/^dtrain \([^ ]*\).*/\1/p')
 architecture=$(dpkg --print-architecture)

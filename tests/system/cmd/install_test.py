@@ -125,6 +125,23 @@ class Install(program.FolderCase):
                             env={"HOME": str(self.folder)})
         self.assertEqual({line.split("\t")[0] for line in said.splitlines()}, {"auto", "shm", "tcp"})
 
+    def test_a_package_needs_the_same_packages_without_dpkg_dev(self):
+        self.need("dpkg-deb", "dpkg-shlibdeps", "readelf")
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for tool in Path("/usr/bin").iterdir():
+            if tool.name != "dpkg-shlibdeps":
+                (tools / tool.name).symlink_to(tool)
+        found = []
+        for path in (os.environ["PATH"], str(tools)):
+            folder = self.folder / f"package-{len(found)}"
+            folder.mkdir()
+            package = self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder,
+                                   env={"PATH": path}).splitlines()[-1]
+            depends = self.succeed("dpkg-deb", "-f", package, "Depends")
+            found.append(sorted(re.sub(r"\(.*?\)", "", depends).replace(" ", "").strip().split(",")))
+        self.assertEqual(found[0], found[1])
+
     def test_a_debian_package_has_the_same(self):
         self.need("dpkg-deb", "strip")
         package, again = (self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder).splitlines()[-1]

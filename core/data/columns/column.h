@@ -126,6 +126,10 @@ struct column_kind {
     enum crossing crosses;
     /* Or, where id is NULL, all of the row; to: as made says */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);
+    /* The same as id(), of one that makes its row by itself and may be a key of a cross; NULL:
+     * none.
+     */
+    err (*key)(const struct column_maker *, struct item *, int64_t *ret);
 };
 extern const struct kinds column_kinds; /* key "column" */
 

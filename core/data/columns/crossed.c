@@ -63,7 +63,8 @@ static bool is_of_words(const struct column_context *context, const struct colum
 static err open_key(const struct column_context *context, const char *name, struct key *ret)
 {
     const struct column_maker *column = find_column(context, name);
-    if (column && !column->kind->id)
+    const bool is_number = column && column->made.dtype != INT64;
+    if (is_number || (column && !column->kind->id && !column->kind->key))
         return fail(ERR_INPUT, "keys: \"%s\" is %s, which cannot be crossed", name,
                     column->kind->object.name);
     *ret = (struct key){.column = column, .max = 1};
@@ -103,7 +104,8 @@ static err value_of(const struct key *key, struct item *item, uint64_t *ret)
         *ret = item_fingerprint(item);
         return OK;
     }
-    TRY(key->column->kind->id(key->column, item, &id));
+    const struct column_kind *kind = key->column->kind;
+    TRY((kind->id ? kind->id : kind->key)(key->column, item, &id));
     *ret = (uint64_t)id;
     return OK;
 }

@@ -63,6 +63,8 @@ static const struct field fields[] = {
     {0},
 };
 
+static int64_t id_of(int part, double seconds);
+
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct attributes *a = m->attributes;
@@ -74,6 +76,8 @@ static err open(struct column_maker *m, const struct column_context *context)
         return fail(ERR_INPUT, "scale and offset: for seconds only");
     if (a->part != SECONDS) {
         column_makes_ids(m, 1, ids_of_part[a->part]);
+        if (json_is_number(a->fallback))
+            m->stand_in = id_of(a->part, json_number_value(a->fallback));
         return OK;
     }
     m->made.dtype = FLOAT32;
@@ -179,6 +183,15 @@ static int64_t id_of(int part, double seconds)
     return part == WEEKDAY ? (time.tm_wday + 6) % 7 : part == DAY ? time.tm_mday - 1 : time.tm_mon;
 }
 
+static err key(const struct column_maker *m, struct item *item, int64_t *ret)
+{
+    const struct attributes *a = m->attributes;
+    double seconds = 0;
+    TRY(read_time(a, item, &seconds));
+    *ret = id_of(a->part, seconds);
+    return OK;
+}
+
 static err make(struct column_maker *m, const struct cell *cells, void *to)
 {
     const struct attributes *a = m->attributes;
@@ -209,4 +222,5 @@ const struct column_kind column_date = {
                sizeof(struct attributes)},
     .open = open,
     .make = make,
+    .key = key,
 };

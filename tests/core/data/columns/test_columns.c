@@ -166,6 +166,30 @@ static void a_vocabulary_is_crossed_by_what_its_name_means(void **state)
     assert_ids(columns, "of_ids", 1000, 2, ids);
 }
 
+/* By its ids, as any column; of a cell without a time by its default, or not at all. */
+static void the_part_of_a_date_is_a_key(void **state)
+{
+    const uint64_t first = UINT64_C(0xDECAFCAFFE), u = fingerprint("u", 1);
+    int64_t ids[3], fallbacks[3];
+    for (int i = 0; i < 3; i++) {
+        const uint64_t hour = i == 0 ? 13 : i == 1 ? 7 : 1; /* 3600 s is the hour 1 */
+        const uint64_t hash = fingerprint_join(fingerprint_join(first, hour), u);
+        fallbacks[i] = (int64_t)(hash % 1000);
+        ids[i] = i < 2 ? fallbacks[i] : -1;
+    }
+    file_write_text("table", "t,b,y\n2026-03-31 13:59:59,u,0\n2026-01-01T07:00,u,0\n,u,0\n");
+    const char *columns =
+        CSV "[{'column': 'date', 'name': 'h', 'source': 't', 'part': 'hour'},"
+            "{'column': 'date', 'name': 'd', 'source': 't', 'part': 'hour', 'default': 3600},"
+            "{'column': 'crossed', 'name': 'ch', 'keys': ['h', 'b'], 'buckets': 1000},"
+            "{'column': 'crossed', 'name': 'cd', 'keys': ['d', 'b'], 'buckets': 1000}]";
+    assert_ids(columns, "ch", 1000, 3, ids);
+    assert_ids(columns, "cd", 1000, 3, fallbacks);
+    assert_refused(CSV "[{'column': 'date', 'name': 's', 'source': 't', 'part': 'seconds'},"
+                       "{'column': 'crossed', 'name': 'c', 'keys': ['s', 'b'], 'buckets': 5}]",
+                   "keys", "date, which cannot be crossed", NULL);
+}
+
 /* ---- kinds ---- */
 
 static void a_hash_takes_the_cell_as_it_is(void **state)
@@ -730,6 +754,7 @@ int main(void)
         cmocka_unit_test(crosses_are_those_of_tensorflow),
         cmocka_unit_test(every_combination_of_several_values_is_crossed),
         cmocka_unit_test(a_vocabulary_is_crossed_by_what_its_name_means),
+        cmocka_unit_test(the_part_of_a_date_is_a_key),
         cmocka_unit_test(a_hash_takes_the_cell_as_it_is),
         cmocka_unit_test(rows_without_a_value_are_counted),
         cmocka_unit_test(numbers_are_scaled),

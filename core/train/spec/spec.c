@@ -35,6 +35,12 @@ static const struct field spec_fields[] = {
      .min = 0,
      .max = 999999999999999, /* every JSON program keeps it exactly */
      .help = "seed of initial values, shuffling and dropout; the same seed gives the same run"},
+    {.name = "define",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct spec, definitions),
+     .fallback = "null",
+     .help = "an object of values that other places use by name: \"$dim\" is what {\"dim\": 16} "
+             "has; --set define.dim=32 changes all of them"},
     {.name = "data",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct spec, data),
@@ -200,6 +206,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     struct spec spec = {0};
     char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
+    TRY(spec_expand(json));
     note_servers(json);
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
     spec.trains_nothing = options->trains_nothing;

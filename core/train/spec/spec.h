@@ -66,6 +66,7 @@ struct train_spec {
 struct spec {
     const char *name;
     int64_t seed;
+    json_t *definitions; /* NULL: they stand where they are used */
     struct data_spec data;
     struct model_spec model;         /* spec keys "model", "loss", "metrics" */
     struct optimizer_spec optimizer; /* as written: kind NULL, or the only one */

@@ -101,6 +101,31 @@ static void a_good_spec_is_read_as_it_stands(void **state)
     spec_free(&spec);
 }
 
+/* Numbers, texts, parts of texts and whole nodes; the command line changes what is defined. */
+static void what_is_defined_stands_where_it_is_used(void **state)
+{
+    static const char text[] =
+        "{\"define\": {\"wide\": 8, \"net\": {\"op\": \"dense\", \"units\": \"$wide\"}},"
+        " \"name\": \"$$wide\", \"data\": {\"train\": \"digits\"},"
+        " \"model\": [\"$net\", {\"op\": \"concat\", \"inputs\": [\"a\", \"x{9..11}y\"]}],"
+        " \"loss\": \"softmax_cross_entropy\", \"optimizer\": \"adam\", \"train\": {\"epochs\": "
+        "2}}";
+    static const char plain[] =
+        "{\"name\": \"$wide\", \"data\": {\"train\": \"digits\"},"
+        " \"model\": [{\"op\": \"dense\", \"units\": 5},"
+        " {\"op\": \"concat\", \"inputs\": [\"a\", \"x9y\", \"x10y\", \"x11y\"]}],"
+        " \"loss\": \"softmax_cross_entropy\", \"optimizer\": \"adam\", \"train\": {\"epochs\": "
+        "2}}";
+    static const char *const sets[] = {"define.wide=5"};
+    struct spec spec, as_plain;
+    if (load_text(text, sets, 1, &spec) != OK) fail_msg("%s", error_text());
+    if (load_text(plain, NULL, 0, &as_plain) != OK) fail_msg("%s", error_text());
+    assert_true(json_equal(spec.json, as_plain.json));
+    assert_string_equal(spec.fingerprint, as_plain.fingerprint);
+    spec_free(&spec);
+    spec_free(&as_plain);
+}
+
 static void what_is_left_out_has_its_default(void **state)
 {
     static const char text[] =
@@ -245,6 +270,25 @@ static const struct broken broken[] = {
     {NULL, "train.log_every_steps=0",
      "train.log_every_steps: expected an integer from 1 to 2000000000, got 0"},
     {NULL, "train", "\"train\": expected path=value..."},
+    {"{\"define\": {\"dim\": 4}, \"model\": [{\"op\": \"dense\", \"units\": \"$dimm\"}]}", NULL,
+     "model[0].units: \"$dimm\" is not among what \"define\" has (did you mean \"dim\"?)"},
+    {"{\"define\": {\"a\": [\"$b\"], \"b\": \"$a\"}, \"seed\": \"$a\"}", NULL, "seed[0][0]..."},
+    {"{\"define\": 4}", NULL, "define: expected an object"},
+    {"{\"define\": {\"a\": [\"$b\", \"$b\", \"$b\", \"$b\", \"$b\", \"$b\", \"$b\", \"$b\", "
+     "\"$b\", "
+     "\"$b\"], \"b\": [\"$c\", \"$c\", \"$c\", \"$c\", \"$c\", \"$c\", \"$c\", \"$c\", \"$c\", "
+     "\"$c\"],"
+     " \"c\": [\"$d\", \"$d\", \"$d\", \"$d\", \"$d\", \"$d\", \"$d\", \"$d\", \"$d\", \"$d\"], "
+     "\"d\": "
+     "[\"$e\", \"$e\", \"$e\", \"$e\", \"$e\", \"$e\", \"$e\", \"$e\", \"$e\", \"$e\"], \"e\": "
+     "[\"$f\", "
+     "\"$f\", \"$f\", \"$f\", \"$f\", \"$f\", \"$f\", \"$f\", \"$f\", \"$f\"], \"f\": 1}, "
+     "\"seed\": [\"$a\"]}",
+     NULL, "seed..."},
+    {NULL, "model[1].inputs=[\"x{3..1}\"]",
+     "model[1].inputs[0]: {3..1}: expected a range upwards of at most 4096"},
+    {NULL, "model[1].inputs=[\"x{0..4096}\"]",
+     "model[1].inputs[0]: {0..4096}: expected a range upwards of at most 4096"},
     {NULL, "train.last_step.x=1", "train.last_step.x: ..."},
 };
 
@@ -521,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_spec_is_read_as_it_stands),
+        cmocka_unit_test(what_is_defined_stands_where_it_is_used),
         cmocka_unit_test(what_is_left_out_has_its_default),
         cmocka_unit_test(every_broken_spec_is_refused_with_its_message),
         cmocka_unit_test(a_file_that_is_not_there_is_named),

@@ -1,0 +1,243 @@
+/* define.c - see spec_inside.h: what a spec says once and uses in many places. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/spec/spec_inside.h"
+
+enum {
+    DEPTH_MAX = 32,
+    USES_MAX = 100000, /* of what is defined, which multiply */
+    DEFINED_MAX = 1024,
+    RANGE_MAX = 4096,
+    ITEMS_MAX = 65536, /* of a list that has ranges */
+    WHERE_MAX = 256,
+    RANGE_TEXT_MAX = 512,
+};
+
+/* Where in the spec a value stands, for messages: "model[2].units" */
+struct place {
+    char text[WHERE_MAX];
+};
+
+static struct place member_of(const struct place *of, const char *key)
+{
+    struct place place;
+    snprintf(place.text, sizeof place.text, "%.*s%s%.100s", WHERE_MAX - 110, of->text,
+             *of->text ? "." : "", key);
+    return place;
+}
+
+static struct place item_of(const struct place *of, size_t index)
+{
+    struct place place;
+    snprintf(place.text, sizeof place.text, "%.*s[%zu]", WHERE_MAX - 30, of->text, index);
+    return place;
+}
+
+/* ---- "$name" ---- */
+
+struct definitions {
+    const json_t *all;
+    int uses;
+};
+
+static err unknown(const json_t *defined, const char *name, const struct place *at)
+{
+    const char *names[DEFINED_MAX], *key;
+    json_t *value;
+    int count = 0;
+    json_object_foreach((json_t *)defined, key, value)
+    {
+        if (count < DEFINED_MAX) names[count++] = key;
+    }
+    return fail(ERR_INPUT, "%s: \"$%.100s\" is not among what \"define\" has%s", at->text, name,
+                suggest(name, names, count).text);
+}
+
+static err use(struct definitions *defined, json_t *value, const struct place *at, int depth,
+               json_t **ret);
+
+static err use_in_object(struct definitions *defined, json_t *object, const struct place *at,
+                         int depth)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key, value)
+    {
+        const struct place place = member_of(at, key);
+        json_t *used;
+        TRY(use(defined, value, &place, depth + 1, &used));
+        if (json_object_set_new(object, key, used)) return fail(ERR_MEMORY, "no memory");
+    }
+    return OK;
+}
+
+static err use_in_list(struct definitions *defined, json_t *list, const struct place *at, int depth)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(list, i, value)
+    {
+        const struct place place = item_of(at, i);
+        json_t *used;
+        TRY(use(defined, value, &place, depth + 1, &used));
+        if (json_array_set_new(list, i, used)) return fail(ERR_MEMORY, "no memory");
+    }
+    return OK;
+}
+
+/* What is defined may use what else is defined, but not itself. */
+static err use_name(struct definitions *defined, const char *name, const struct place *at,
+                    int depth, json_t **ret)
+{
+    json_t *value = json_object_get(defined->all, name);
+    if (!value) return unknown(defined->all, name, at);
+    if (++defined->uses > USES_MAX)
+        return fail(ERR_INPUT, "%s: what \"define\" has is used more than %d times", at->text,
+                    USES_MAX);
+    json_t *copy = json_deep_copy(value);
+    if (!copy) return fail(ERR_MEMORY, "no memory");
+    const err e = use(defined, copy, at, depth + 1, ret);
+    json_decref(copy);
+    return e;
+}
+
+/* The value with what is defined in it; a new reference */
+static err use(struct definitions *defined, json_t *value, const struct place *at, int depth,
+               json_t **ret)
+{
+    const char *text = json_string_value(value);
+    if (depth > DEPTH_MAX)
+        return fail(ERR_INPUT, "%s: more than %d levels: does something in \"define\" use itself?",
+                    at->text, DEPTH_MAX);
+    if (text && text[0] == '$' && text[1] == '$') {
+        *ret = json_string(text + 1);
+        return *ret ? OK : fail(ERR_MEMORY, "no memory");
+    }
+    if (text && text[0] == '$') return use_name(defined, text + 1, at, depth, ret);
+    if (json_is_object(value)) TRY(use_in_object(defined, value, at, depth));
+    if (json_is_array(value)) TRY(use_in_list(defined, value, at, depth));
+    *ret = json_incref(value);
+    return OK;
+}
+
+static err put_definitions(json_t *spec)
+{
+    json_t *defined = json_object_get(spec, "define"), *same;
+    struct definitions definitions = {defined};
+    if (!defined || json_is_null(defined)) return OK;
+    if (!json_is_object(defined)) return fail(ERR_INPUT, "define: expected an object");
+    if (json_object_size(defined) > DEFINED_MAX)
+        return fail(ERR_INPUT, "define: more than %d", DEFINED_MAX);
+    json_incref(defined);
+    json_object_del(spec, "define");
+    err e = use(&definitions, spec, &(struct place){""}, 0, &same);
+    if (!e) json_decref(same);
+    json_decref(defined);
+    return e;
+}
+
+/* ---- "C{1..26}" ---- */
+
+/* The first range of a name: its braces, and the numbers between */
+struct range {
+    const char *begin, *end; /* end: behind the brace */
+    long first, last;
+};
+
+static bool find_range(const char *text, struct range *ret)
+{
+    for (const char *c = strchr(text, '{'); c; c = strchr(c + 1, '{')) {
+        long first, last;
+        int length = 0;
+        if (sscanf(c, "{%9ld..%9ld}%n", &first, &last, &length) != 2 || !length) continue;
+        *ret = (struct range){c, c + length, first, last};
+        return true;
+    }
+    return false;
+}
+
+static err check_range(const struct range *r, const struct place *at)
+{
+    if (r->first >= 0 && r->last >= r->first && r->last - r->first < RANGE_MAX) return OK;
+    return fail(ERR_INPUT, "%s: {%ld..%ld}: expected a range upwards of at most %d", at->text,
+                r->first, r->last, RANGE_MAX);
+}
+
+/* The text with the number in the place of its range; a text without one is the same. */
+static json_t *with_number(const char *text, long number)
+{
+    struct range r;
+    char name[RANGE_TEXT_MAX];
+    if (!find_range(text, &r)) return json_string(text);
+    snprintf(name, sizeof name, "%.*s%ld%s", (int)(r.begin - text), text, number, r.end);
+    return json_string(name);
+}
+
+/* A column, whose every text that has the range gets the number. */
+static json_t *column_with(const json_t *column, long number)
+{
+    json_t *copy = json_deep_copy(column), *value;
+    const char *key;
+    json_object_foreach(copy, key, value)
+    {
+        if (json_is_string(value))
+            json_object_set_new(copy, key, with_number(json_string_value(value), number));
+    }
+    return copy;
+}
+
+/* Of an item of a list the text that may have a range: itself, or the name of a column */
+static const char *range_text(const json_t *item)
+{
+    return json_is_object(item) ? json_string_value(json_object_get(item, "name"))
+                                : json_string_value(item);
+}
+
+/* list: each item with a range becomes as many items. */
+static err spread_list(json_t *list, const struct place *at)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *item = json_array_get(list, i);
+        const char *text = range_text(item);
+        const struct place place = item_of(at, i);
+        struct range r;
+        if (!text || strlen(text) > RANGE_TEXT_MAX / 2 || !find_range(text, &r)) continue;
+        TRY(check_range(&r, &place));
+        if (json_array_size(list) > ITEMS_MAX)
+            return fail(ERR_INPUT, "%s: more than %d items", at->text, ITEMS_MAX);
+        json_incref(item);
+        json_array_remove(list, i);
+        for (long number = r.first; number <= r.last; number++) {
+            json_t *one =
+                json_is_object(item) ? column_with(item, number) : with_number(text, number);
+            json_array_insert_new(list, i + (size_t)(number - r.first), one);
+        }
+        i += (size_t)(r.last - r.first);
+        json_decref(item);
+    }
+    return OK;
+}
+
+static err put_ranges(json_t *spec)
+{
+    json_t *node;
+    size_t i;
+    TRY(spread_list(json_object_get(json_object_get(spec, "data"), "columns"),
+                    &(struct place){"data.columns"}));
+    json_array_foreach(json_object_get(spec, "model"), i, node)
+    {
+        const struct place model = {"model"}, of = item_of(&model, i);
+        const struct place place = member_of(&of, "inputs");
+        TRY(spread_list(json_object_get(node, "inputs"), &place));
+    }
+    return OK;
+}
+
+err spec_expand(json_t *spec)
+{
+    TRY(put_definitions(spec));
+    return put_ranges(spec);
+}

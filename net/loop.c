@@ -28,10 +28,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,12 +38,10 @@ enum {
     LOOKED_AT_SOCKETS_MAX = 8, /* more than these are left to epoll */
     LOOKS_PER_EPOLL = 16,      /* looks at links for one at descriptors while there is traffic */
     EXPIRE_EVERY_MS = 50,
-    SIGNALS_PER_LOOK_MAX = 16,
 };
 
 struct loop {
     struct watches watches;
-    int signal_fd;
     int spare_fd; /* given up for a moment to turn a connection away */
     struct links links;
     struct guests guests;
@@ -61,8 +57,6 @@ struct loop {
     bool is_lent;
     int busy_looks; /* since descriptors were looked at */
     uint64_t expired_ms;
-    void (*caught)(void *context, int signo);
-    void *caught_context;
 };
 
 static bool note_guests(void *context, uint32_t events)
@@ -82,7 +76,6 @@ err loop_open(struct loop **ret)
 {
     struct loop *loop = calloc(1, sizeof *loop);
     if (!loop) return fail(ERR_MEMORY, "no memory for an event loop");
-    loop->signal_fd = -1;
     loop->now_ns = clock_ns;
     loop->spin_us = LOOP_SPIN_US;
     loop->stall_ms = LINK_STALL_MAX_MS;
@@ -110,7 +103,6 @@ void loop_close(struct loop *loop)
     mover_close(loop->mover);
     links_close(&loop->links);
     links_reap(&loop->links);
-    close_if_open(loop->signal_fd);
     close_if_open(loop->spare_fd);
     watches_close(&loop->watches);
     free(loop);
@@ -209,41 +201,6 @@ void loop_turn_away(struct loop *loop, struct listener *listener,
     if (fd >= 0) say(listener, fd);
     close_if_open(fd);
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static bool read_signals(void *context, uint32_t events)
-{
-    struct loop *loop = context;
-    struct signalfd_siginfo got;
-    bool delivered = false;
-    for (int i = 0; i < SIGNALS_PER_LOOK_MAX; i++) {
-        if (read(loop->signal_fd, &got, sizeof got) != (ssize_t)sizeof got) break;
-        loop->caught(loop->caught_context, (int)got.ssi_signo);
-        delivered = true;
-    }
-    return delivered;
-}
-
-/* The signals stay blocked after loop_close: one that comes during the last lines of a process must
- * not change how it ends. */
-err loop_signals(struct loop *loop, uint64_t mask, void (*caught)(void *context, int signo),
-                 void *context)
-{
-    if (loop->signal_fd >= 0) return fail(ERR_INPUT, "signals are asked for once");
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signo = 1; signo <= 64; signo++)
-        if (mask >> (signo - 1) & 1) sigaddset(&set, signo);
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL))
-        return fail(ERR_IO, "cannot block signals: %s", strerror(errno));
-    loop->caught = caught;
-    loop->caught_context = context;
-    loop->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (loop->signal_fd < 0) return fail(ERR_IO, "cannot make a signalfd: %s", strerror(errno));
-    int watch;
-    const struct loop_watcher watcher = {
-        .fd = loop->signal_fd, .events = EPOLLIN, .ready = read_signals, .context = loop};
-    return loop_attach(loop, &watcher, &watch);
 }
 
 /* ---- guests ---- */

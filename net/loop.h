@@ -58,9 +58,4 @@ void loop_end_guests(struct loop *, bool has_more);
 bool loop_begin_guests_here(struct loop *);
 void loop_end_guests_here(struct loop *);
 
-/* SIGTERM, SIGINT, SIGUSR1, SIGCHLD ... through a signalfd; the signals are blocked for the whole
- * process. Call before threads are started. mask: bit (signo - 1). */
-err loop_signals(struct loop *, uint64_t mask, void (*caught)(void *context, int signo),
-                 void *context);
-
 #endif

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,25 +372,6 @@ static void waiting_ends_at_its_time(void **state)
     loop_close(loop);
 }
 
-static void note_signal(void *context, int signo)
-{
-    *(int *)context = signo;
-}
-
-static void signals_come_as_calls(void **state)
-{
-    struct loop *loop;
-    int caught = 0;
-    assert_int_equal(loop_open(&loop), OK);
-    assert_int_equal(loop_signals(loop, 1ull << (SIGUSR2 - 1), note_signal, &caught), OK);
-    assert_int_equal(raise(SIGUSR2), 0);
-    assert_int_equal(caught, 0);
-    assert_true(loop_poll(loop, 1000));
-    assert_int_equal(caught, SIGUSR2);
-    assert_int_equal(loop_signals(loop, 1, note_signal, &caught), ERR_INPUT);
-    loop_close(loop);
-}
-
 static void poll_again(void *context)
 {
     count_and_clear(((void **)context)[0]);
@@ -504,7 +484,6 @@ int main(void)
         cmocka_unit_test(a_watched_descriptor_is_called_while_it_is_readable),
         cmocka_unit_test(an_event_of_a_watch_that_is_gone_is_not_delivered_to_its_successor),
         cmocka_unit_test(waiting_ends_at_its_time),
-        cmocka_unit_test(signals_come_as_calls),
         cmocka_unit_test(polling_from_a_callback_does_nothing),
         cmocka_unit_test(sleeping_sides_wake_each_other_over_tcp),
         cmocka_unit_test(sleeping_sides_wake_each_other_over_shm),

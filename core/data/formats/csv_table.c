@@ -98,7 +98,8 @@ static err check_width(const struct csv_table *t)
                 (long long)t->text.line, t->width, t->text.count);
 }
 
-err csv_table_next(struct csv_table *t, bool *ret_found)
+/* Past the last row, ERR_INPUT where the labels that were read say that the spec is wrong. */
+static err advance(struct csv_table *t, bool *ret_found)
 {
     *ret_found = true;
     t->reader.is_row_broken = false;
@@ -126,7 +127,7 @@ err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected
                 cell_text(&t->text.cells[cell], text));
 }
 
-err csv_table_label(struct csv_table *t, double *ret)
+static err read_label(struct csv_table *t, double *ret)
 {
     const struct label_form *form = &t->attributes->label_form;
     if (label_read(form, &t->text.cells[t->label], &t->seen, ret)) return OK;
@@ -138,10 +139,10 @@ err csv_table_label(struct csv_table *t, double *ret)
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct csv_table *t = (struct csv_table *)reader;
-    TRY(csv_table_next(t, ret_found));
+    TRY(advance(t, ret_found));
     if (!*ret_found) return OK;
     *ret = (struct row){.cells = t->text.cells, .number = t->text.line};
-    return t->without_labels ? OK : csv_table_label(t, &ret->label);
+    return t->without_labels ? OK : read_label(t, &ret->label);
 }
 
 /* The first row has been read to know how many cells there are. */

@@ -51,11 +51,6 @@ void csv_table_close(struct csv_table *); /* a zeroed one is fine */
 err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
                    struct strings missing, const struct format_context *, struct row_reader **ret);
 
-/* The next row. Past the last one, ERR_INPUT where the labels that were read say that the spec is
- * wrong. */
-err csv_table_next(struct csv_table *, bool *ret_found);
-err csv_table_label(struct csv_table *, double *ret);
-
 err csv_table_find(const struct csv_table *, const struct csv_key *, int *ret);
 
 /* ERR_INPUT that names the place. Cells are counted from 0, as the spec counts them; lines from 1,

@@ -157,14 +157,6 @@ struct growing *table_growing(const struct table *t)
     return t->growing;
 }
 
-void table_clear(struct table *t)
-{
-    madvise(t->memory, t->bytes, MADV_DONTNEED); /* zeros again */
-    madvise(t->memory, t->bytes, MADV_NOHUGEPAGE);
-    t->made = 0;
-    t->ripe = 0;
-}
-
 static size_t row_bytes(const struct table *t, int64_t count)
 {
     return (size_t)(count * t->width) * sizeof(float);

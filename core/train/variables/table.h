@@ -82,7 +82,6 @@ void table_sum_times(const struct row_gradients *, int count, int64_t *ret);
  *
  * Rows first .. first + count - 1 for a checkpoint: array 0 are the values, 1 + i is slot i; of the
  * width of the table. Reading makes none; what is written is made, cheapest with values first. */
-void table_clear(struct table *); /* No row is made any more, and their memory is free. */
 void table_read(const struct table *, int array, int64_t first, int64_t count, float *ret);
 void table_write(struct table *, int array, int64_t first, int64_t count, const float *);
 

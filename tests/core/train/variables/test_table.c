@@ -200,9 +200,6 @@ static void a_row_is_made_when_it_is_touched_and_that_shows_nowhere(void **state
         assert_int_equal(table_bytes(table), 5 * WIDTH * 2 * sizeof(float));
         expect_dense(&world, table, 2, ROWS);
     }
-    table_clear(table);
-    assert_int_equal(table_made(table), 0);
-    expect_dense(&world, table, 2, ROWS);
     table_close(table);
     close_world(&world);
 }

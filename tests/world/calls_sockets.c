@@ -42,8 +42,12 @@ int socket(int domain, int type, int protocol)
 
 int socketpair(int domain, int type, int protocol, int ends[2])
 {
-    return process_now() ? call_fails(EAFNOSUPPORT)
-                         : REAL(socketpair)(domain, type, protocol, ends);
+    if (!process_now()) return REAL(socketpair)(domain, type, protocol, ends);
+    struct socket *a = socket_new(domain, type & 0xf), *b = socket_new(domain, type & 0xf);
+    sockets_join(a, b);
+    ends[0] = give_socket(a, type & SOCK_NONBLOCK);
+    ends[1] = give_socket(b, type & SOCK_NONBLOCK);
+    return ends[1] < 0 ? -1 : 0;
 }
 
 /* ---- addresses ---- */

@@ -2,6 +2,7 @@
 #include "tests/world/cluster.h"
 
 #include "tests/world/files.h"
+#include "tests/world/store.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -11,8 +12,7 @@
 
 static void check_whole(const struct cluster *cluster)
 {
-    char folder[FILE_PATH_BYTES];
-    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *folder = job_folder(cluster->plan, cluster->folder);
     const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
     char wanted[64];
     int code;
@@ -27,14 +27,14 @@ struct range {
 
 static struct range range_of(const struct cluster *cluster, const char *variable)
 {
-    char folder[FILE_PATH_BYTES];
-    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *folder = job_folder(cluster->plan, cluster->folder);
     const char *const words[] = {"dtrain", "checkpoint", "show", folder, variable};
     struct range ret = {0};
     int code;
     const char *said = cluster_ask(&code, COUNT(words), words), *from = strstr(said, "\nfrom ");
-    const char *count = strstr(said, " bytes\n");
-    if (code || !from || !count || sscanf(count, " bytes\n%lf elements", &ret.count) != 1 ||
+    const char *count = strstr(said, " elements, ");
+    while (count && count > said && count[-1] != '\n') count--;
+    if (code || !from || !count || sscanf(count, "%lf elements", &ret.count) != 1 ||
         sscanf(from, "\nfrom %lf to %lf, mean %lf", &ret.least, &ret.most, &ret.mean) != 3)
         machine_fail("cannot read %s: %s", variable, said);
     return ret;
@@ -43,8 +43,7 @@ static struct range range_of(const struct cluster *cluster, const char *variable
 /* At last: each has written a shard. */
 static int ps_of_checkpoint(const struct cluster *cluster)
 {
-    char folder[FILE_PATH_BYTES];
-    snprintf(folder, sizeof folder, "/disk/%s", cluster->folder);
+    const char *folder = job_folder(cluster->plan, cluster->folder);
     const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
     int code, ret = 0;
     const char *said = cluster_ask(&code, COUNT(words), words), *in = strstr(said, " in ");
@@ -92,7 +91,7 @@ static void check_counts(const struct cluster *cluster)
         machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
                      plan->last_step);
     /* others count for more then; what an asynchronous worker did not read of its share is lost */
-    const bool is_uneven = job_plan_asks(plan) || visits_resize(plan) ||
+    const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
                            (!plan->is_sync && (plan->is_streamed || plan->is_in_graph));
     if (!is_uneven && rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
@@ -115,9 +114,24 @@ static bool is_known(const char *name)
     return false;
 }
 
+static void check_left_objects(const struct cluster *cluster)
+{
+    char prefix[64];
+    const char *name;
+    snprintf(prefix, sizeof prefix, "bucket/%s/", cluster->folder);
+    for (int i = 0; (name = store_name(prefix, i)); i++)
+        if (!is_known(name) && strncmp(name, "eval/", 5) != 0 &&
+            !job_plan_has(cluster->plan, MISHAP_STORE))
+            machine_fail("%s is left at the server", name);
+}
+
 /* That a name is gone may be lost with the power, or fail, and nobody looks again after the end. */
 static void check_leftovers(const struct cluster *cluster)
 {
+    if (cluster->plan->is_url) {
+        check_left_objects(cluster);
+        return;
+    }
     char path[FILE_PATH_BYTES];
     snprintf(path, sizeof path, "/disk/%s", cluster->folder);
     const struct inode *folder = files_find(path, NULL, NULL);
@@ -166,10 +180,8 @@ static bool says_that_bits_differ(const struct cluster *cluster)
 void cluster_compare(const struct cluster *a, const struct cluster *b)
 {
     if (says_that_bits_differ(a)) return;
-    char folders[2][FILE_PATH_BYTES];
-    snprintf(folders[0], sizeof folders[0], "/disk/%s", a->folder);
-    snprintf(folders[1], sizeof folders[1], "/disk/%s", b->folder);
-    const char *const words[] = {"dtrain", "checkpoint", "diff", folders[0], folders[1]};
+    const char *const words[] = {"dtrain", "checkpoint", "diff", job_folder(a->plan, a->folder),
+                                 job_folder(b->plan, b->folder)};
     int code;
     const char *line = cluster_ask(&code, COUNT(words), words);
     for (const char *end; (end = strchr(line, '\n')); line = end + 1)

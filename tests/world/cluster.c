@@ -3,6 +3,8 @@
 
 #include "tests/world/files.h"
 #include "tests/world/network.h"
+#include "tests/world/service.h"
+#include "tests/world/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +122,12 @@ static void empty_folder(const struct cluster *cluster)
     if (!files_find(last, NULL, NULL)) files_remove(folder);
 }
 
+static void fail_store(const struct mishap *mishap)
+{
+    service_trouble(mishap->share, machine.now_ns + mishap->lasts_ns);
+    if (mishap->is_everywhere) store_forget_uploads();
+}
+
 static void fail_disk(const struct mishap *mishap)
 {
     const struct cluster_task *task = &cluster_now->tasks[mishap->task];
@@ -172,6 +180,9 @@ static void befall(void *subject, uint64_t number)
         break;
     case MISHAP_DARK:
         lose_power(mishap->lasts_ns);
+        return;
+    case MISHAP_STORE:
+        fail_store(mishap);
         return;
     default:
         fail_disk(mishap);
@@ -356,6 +367,7 @@ void cluster_run(struct cluster *cluster)
             tell_who_waits(cluster);
     }
     disks_heal();
+    service_heal();
 }
 
 const char *cluster_ask(int *ret_code, int count, const char *const *words)

@@ -30,7 +30,8 @@ enum mishap_kind {
     MISHAP_SLOW,  /* disks, for a while */
     MISHAP_ASK,   /* SIGTERM, and another life later */
     MISHAP_DISK,  /* and what is from here on: the faults of faults.h, in their order */
-    MISHAP_KINDS = MISHAP_DISK + DISK_FAULTS
+    MISHAP_STORE = MISHAP_DISK + DISK_FAULTS, /* the server of a URL fails, for a while */
+    MISHAP_KINDS
 };
 
 struct mishap {
@@ -45,7 +46,8 @@ struct job_plan {
     int ps, workers;
     bool is_sync, evaluates, has_evaluator;
     bool grows, is_streamed, is_in_graph; /* the table; the data, from files or by the chief */
-    int parts;                            /* auto, always, never */
+    bool is_url, is_large; /* where checkpoints are; a table is more than a part of an upload */
+    int parts;             /* auto, always, never */
     enum model_kind model;
     int last_step, save_steps, chief_timeout_s;
     int mishap_count;
@@ -59,7 +61,8 @@ struct job_plan {
 
 /* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
 void job_plan_draw(struct job_plan *, enum mishap_kind only);
-enum mishap_kind mishap_find(const char *name); /* MISHAP_KINDS: there is none */
+enum mishap_kind mishap_find(const char *name);                    /* MISHAP_KINDS: there is none */
+const char *job_folder(const struct job_plan *, const char *name); /* until the next call but one */
 bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
@@ -81,7 +84,7 @@ struct cluster_task {
 
 struct cluster {
     const struct job_plan *plan;
-    const char *folder; /* of the checkpoints: below /disk */
+    const char *folder; /* of the checkpoints: the last word of its path */
     bool is_calm;       /* nothing of the plan befalls it */
     struct cluster_task tasks[TASKS_MOST];
     int count;

@@ -57,7 +57,10 @@ struct socket *socket_new(int domain, int type)
 
 static void changed(const struct socket *socket)
 {
-    description_changed(socket->description);
+    if (socket->serve && socket->state != SOCKET_LISTENS)
+        ((struct socket *)socket)->serve((struct socket *)socket);
+    else
+        description_changed(socket->description);
 }
 
 static void fail_socket(struct socket *socket, int error)
@@ -227,6 +230,22 @@ struct socket *socket_listening(int host, int port)
     return NULL;
 }
 
+void socket_serve(int host, int port, void (*serve)(struct socket *))
+{
+    struct socket *listener = calloc(1, sizeof *listener);
+    *listener = (struct socket){
+        .host = host, .port = port, .state = SOCKET_LISTENS, .serve = serve, .next = sockets};
+    sockets = listener;
+}
+
+void sockets_join(struct socket *a, struct socket *b)
+{
+    a->peer = b;
+    b->peer = a;
+    become_open(a);
+    become_open(b);
+}
+
 int socket_free_port(int host)
 {
     enum { FIRST = 32768, COUNT = 20000 };
@@ -288,7 +307,8 @@ static void arrive_first(void *subject, uint64_t tries)
     sockets = other;
     socket->peer = other;
     become_open(other);
-    listener->backlog[listener->waiting++] = other;
+    other->serve = listener->serve;
+    if (!other->serve) listener->backlog[listener->waiting++] = other;
     changed(listener);
     event_at(back_ns, be_connected, socket, 0);
 }

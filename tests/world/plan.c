@@ -38,8 +38,11 @@ static void draw_disks(struct job_plan *plan, enum mishap_kind only)
     machine.random ^= UINT64_C(0x6469736b);
     if (plan->mishap_count < MISHAPS_MOST && draw_below(3) == 0)
         draw_disk(&plan->mishaps[plan->mishap_count++], plan);
+    plan->is_url = only == MISHAP_STORE || draw_below(8) == 0;
+    plan->is_large = plan->is_url && !plan->grows && draw_below(5) == 0;
     for (int i = 0; i < plan->mishap_count; i++) {
         struct mishap *mishap = &plan->mishaps[i];
+        if (plan->is_url && mishap->kind >= MISHAP_DISK) mishap->kind = MISHAP_STORE;
         if (only >= MISHAP_DISK && only != MISHAP_KINDS) draw_disk(mishap, plan);
         mishap->is_everywhere = draw_below(2) == 0;
         mishap->share = draw_below(2) == 0 ? 1024 : 16 << draw_below(5);
@@ -73,6 +76,15 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
         plan->mishaps[i].kind = only;
 }
 
+const char *job_folder(const struct job_plan *plan, const char *name)
+{
+    static char paths[2][64];
+    static int next;
+    char *ret = paths[next++ % 2];
+    snprintf(ret, sizeof paths[0], "%s%s", plan->is_url ? "s3://bucket/" : "/disk/", name);
+    return ret;
+}
+
 bool job_plan_has_disks(const struct job_plan *plan)
 {
     for (int i = 0; i < plan->mishap_count; i++)
@@ -95,9 +107,9 @@ bool job_plan_asks(const struct job_plan *plan)
     return ret;
 }
 
-static const char *const mishap_names[] = {"kill",     "stand",  "reset", "cut",      "alone",
-                                           "dark",     "slow",   "ask",   "full",     "broken",
-                                           "readonly", "denied", "hangs", "unsynced", "emptied"};
+static const char *const mishap_names[] = {
+    "kill", "stand",  "reset",    "cut",    "alone", "dark",     "slow",    "ask",
+    "full", "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -108,11 +120,14 @@ enum mishap_kind mishap_find(const char *name)
 
 void job_plan_print(const struct job_plan *plan, FILE *to)
 {
-    fprintf(to, "%d ps, %d workers, %s, %s%s%s%s%s%s, ", plan->ps, plan->workers,
+    fprintf(to, "%d ps, %d workers, %s, %s%s%s%s%s%s%s, ", plan->ps, plan->workers,
             plan->is_sync ? "sync" : "async", plan->model == MODEL_COUNTS ? "counts" : "digits",
             plan->grows ? ", grows" : "", plan->is_streamed ? ", streamed" : "",
             plan->is_in_graph ? ", in graph" : "", plan->evaluates ? ", evaluates" : "",
-            plan->has_evaluator ? ", evaluator" : "");
+            plan->has_evaluator ? ", evaluator" : "",
+            !plan->is_url    ? ""
+            : plan->is_large ? ", s3, large"
+                             : ", s3");
     fprintf(to, "%d steps, saves every %d, chief_timeout %d s, parts %d\n", plan->last_step,
             plan->save_steps, plan->chief_timeout_s, plan->parts);
     for (int i = 0; i < plan->mishap_count; i++) {

@@ -51,10 +51,14 @@ struct socket {
     struct passing passing;
     struct socket *backlog[BACKLOG_MAX];
     int waiting;
+    void (*serve)(struct socket *); /* in place of a description, whenever something changes */
+    void *served;
 };
 
 struct socket *socket_new(int domain, int type);
 struct socket *socket_listening(int host, int port);
+void socket_serve(int host, int port, void (*serve)(struct socket *));
+void sockets_join(struct socket *, struct socket *); /* a pair within a process */
 int socket_free_port(int host);
 void socket_connect(struct socket *, int host, int port);
 void socket_shut(struct socket *);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TEXT_BYTES = 4096, ROWS = 48 };
+enum { TEXT_BYTES = 4096, ROWS = 48, LARGE_ROWS = 7 << 20 };
 
 /* Every gradient is -1 for each number, and -1 / batch for the row of each example: with a rate of
  * 1 values count them. */
@@ -13,7 +13,8 @@ static void counts_text(const struct job_plan *plan, char *ret, size_t size)
 {
     static const char data[] = "'format': 'csv', 'file': 'rows.csv', 'label': 'y', "
                                "'label_type': 'number'";
-    char eval[TEXT_BYTES / 8] = "";
+    char eval[TEXT_BYTES / 8] = "", buckets[32];
+    snprintf(buckets, sizeof buckets, ", 'buckets': %d", plan->is_large ? LARGE_ROWS : ROWS);
     if (plan->evaluates) snprintf(eval, sizeof eval, "'eval': {%s},", data);
     snprintf(ret, size,
              "'data': {'train': {%s, 'stream': '%s', 'shuffle_rows': 16}, %s 'batch_size': 4, "
@@ -27,8 +28,8 @@ static void counts_text(const struct job_plan *plan, char *ret, size_t size)
              "'kernel_initializer': 'zeros'}, "
              "{'op': 'add', 'name': 'sum', 'inputs': ['rows', 'a', 'b']}], "
              "'loss': 'huber', 'optimizer': {'type': 'gradient_descent', 'learning_rate': 1}",
-             data, plan->is_streamed ? "always" : "never", eval,
-             plan->grows ? "" : ", 'buckets': 48", plan->grows ? ", 'capacity': 'dynamic'" : "");
+             data, plan->is_streamed ? "always" : "never", eval, plan->grows ? "" : buckets,
+             plan->grows ? ", 'capacity': 'dynamic'" : "");
 }
 
 static void digits_text(const struct job_plan *plan, char *ret, size_t size)
@@ -61,10 +62,11 @@ void job_put(const struct job_plan *plan, const char *folder)
         digits_text(plan, what, sizeof what);
     snprintf(text, sizeof text,
              "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', 'last_step': %d, "
-             "'log_every_steps': 10, 'checkpoint_dir': '/disk/%s', 'save_checkpoint_steps': %d, "
+             "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
              "'evaluate_every_steps': %d, 'replication': '%s'}}",
-             what, plan->is_sync ? "sync" : "async", plan->last_step, folder, plan->save_steps,
-             plan->evaluates ? 13 : 0, plan->is_in_graph ? "in_graph" : "between_graph");
+             what, plan->is_sync ? "sync" : "async", plan->last_step, job_folder(plan, folder),
+             plan->save_steps, plan->evaluates ? 13 : 0,
+             plan->is_in_graph ? "in_graph" : "between_graph");
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     snprintf(path, sizeof path, "/job/%s.json", folder);

@@ -15,6 +15,7 @@
 #include "tests/world/files.h"
 #include "tests/world/image.h"
 #include "tests/world/network.h"
+#include "tests/world/store.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -70,6 +71,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     files_start();
     draw_plan(&plan, order, seed);
     network_start();
+    if (plan.is_url) store_start();
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
     struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
@@ -200,6 +202,11 @@ static void prepare(char **words)
                                  "OPENBLAS_NUM_THREADS=1",
                                  "OMP_NUM_THREADS=1",
                                  "TZ=UTC0",
+                                 "AWS_ENDPOINT_URL=" STORE_URL,
+                                 "AWS_ACCESS_KEY_ID=who",
+                                 "AWS_SECRET_ACCESS_KEY=secret",
+                                 "AWS_REGION=here",
+                                 "DTRAIN_URL_TIMEOUT=5",
                                  "PATH=/usr/bin:/bin",
                                  NULL};
     (void)personality(ADDR_NO_RANDOMIZE);

@@ -21,12 +21,20 @@ static bool is_alone(const struct task *task)
     return true;
 }
 
-/* The ps have gone, and their last words were lost. The chief trains and saves, so what is there
- * without it is no answer. */
+static bool met_anybody(const struct task *task)
+{
+    for (int ps = 0; ps < task->peer_count; ps++)
+        if (task->peers[ps].was_up) return true;
+    return false;
+}
+
+/* The ps have gone, and their last words were lost. Worker 0 saves, unless another one has led
+ * while it stood still: where it has met nobody what is there is no answer. */
 static bool missed_end(const struct run *run, const struct task *task)
 {
     const bool has_waited = task->code == EXIT_TIMEOUT || task->code == EXIT_LOST_PEER;
-    return has_waited && is_alone(task) && run_kind(run) == RUN_WORKER && job_had_ended(run);
+    return has_waited && is_alone(task) && (run_kind(run) == RUN_WORKER || met_anybody(task)) &&
+           job_had_ended(run);
 }
 
 static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code)

@@ -119,8 +119,9 @@ static err read_kept(struct spec *spec, const char *folder)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     TRY(path_in(folder, path));
-    if (!is_there(path) && !name_wanting(spec)) return OK;
-    if (!is_there(path))
+    const bool is_kept = is_there(path); /* asked once: a disk may answer otherwise the next time */
+    if (!is_kept && !name_wanting(spec)) return OK;
+    if (!is_kept)
         return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
                     strerror(errno), name_wanting(spec));
     err e = spec_read_kept(path, &json);

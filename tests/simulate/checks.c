@@ -246,7 +246,10 @@ void check_departure(struct world *world, struct actor *worker)
     if (!worker->is_departing) blame(world, "%s leaves unasked", actor_name(worker));
     world->counters.departed++;
     worker->departs = true;
-    worker->departures += worker->is_granted;
+    const bool has_died = worker->departures + 1 < worker->life; /* what that life pushed to some
+                                                                   ps only, this one need not have
+                                                                   brought the others */
+    worker->departures += worker->is_granted && !has_died;
 }
 
 /* Nobody waits for a worker that was granted to leave. */

@@ -287,6 +287,7 @@ static err open_files(struct evaluator *v)
     int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
     if (length >= (int)sizeof v->events_folder)
         return fail(ERR_INPUT, "%.64s...: too long a path", folder);
+    TRY(events_own_folder(v->events_folder));
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
     return best_checkpoints_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric,
                                  evaluation_better(&v->session, v->best_value), keep);

@@ -159,6 +159,7 @@ static err open_events(struct state *s, const struct run_view *view)
     if (s->events) return OK;
     if (snprintf(folder, sizeof folder, "%s/eval", view->summary_dir) >= (int)sizeof folder)
         return fail(ERR_IO, "%.64s...: too long a path", view->summary_dir);
+    TRY(events_own_folder(folder));
     TRY(events_open(folder, view->wall_s, "", &s->events));
     return events_write_beside(s->events);
 }

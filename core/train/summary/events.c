@@ -4,9 +4,12 @@
 #include "core/train/summary/events.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/base/log.h"
 #include "core/graph/op.h"
 #include "core/train/summary/event_file.h"
@@ -111,6 +114,12 @@ static err write_version(struct events *events, int64_t seconds)
 }
 
 /* A file that cannot take its first record is removed: readers would wait for it for ever. */
+err events_own_folder(const char *directory)
+{
+    if (path_is_url(directory) || own_folder(directory) || errno == ENOENT) return OK;
+    return fail(ERR_IO, "%s: the folder cannot be made: %s", directory, strerror(errno));
+}
+
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret)
 {
     struct events *events = calloc(1, sizeof *events);

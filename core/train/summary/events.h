@@ -22,6 +22,9 @@ struct events;
 /* Makes the folder and the file. Where a file of that name is there already the seconds go up by
  * one until it is new (at most 1000 times). suffix: "" or e.g. ".eval". */
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret);
+/* A folder whose name the program chooses, below one that the user names: a link there is replaced
+ * (own.h). Where its parent is absent it is left to events_open. */
+err events_own_folder(const char *directory);
 /* From now on a thread writes, and nobody waits for a disk or a server but who closes: a flush
  * tells what has failed since the one before, as ERR_IO. ERR_MEMORY, ERR_IO: no thread could be
  * made. */

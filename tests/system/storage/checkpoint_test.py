@@ -45,8 +45,9 @@ class CheckpointCase(read_test.UrlCase):
         return done.stderr if code else done.stdout
 
     def upload(self, folder="run"):
-        for path in (self.folder / folder).iterdir():
-            self.served.files[f"/bucket/{folder}/{path.name}"] = path.read_bytes()
+        for path in (self.folder / folder).rglob("*"):
+            if path.is_file():
+                self.served.files[f"/bucket/{path.relative_to(self.folder)}"] = path.read_bytes()
 
 
 class Reads(CheckpointCase):
@@ -296,8 +297,8 @@ class Writes(Runs, CheckpointCase):
                                "train.save_summaries_steps=5", f"--result={result}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(self.served.files["/bucket/out/result.json"])["step"], 40)
-        (self.folder / "events").mkdir()
         for name in self.names("events"):
+            (self.folder / "events" / name).parent.mkdir(exist_ok=True, parents=True)
             (self.folder / "events" / name).write_bytes(self.served.files[f"/bucket/events/{name}"])
         self.dtrain("plot", "events")
         self.dtrain("eval", "--checkpoint=s3://bucket/run", "--result=s3://bucket/out/eval.json", "spec.json")

@@ -124,8 +124,11 @@ const struct scene scene_squares = {
             "\"loss\",\"mean_absolute_error\",\"root_mean_squared_error\""),
     1, 1, 1};
 const struct scene scene_huber = {NUMBERS("linear", "\"huber\"", "\"loss\""), 1, 1, 1};
+const struct scene scene_distances = {NUMBERS("linear", "\"absolute_difference\"", "\"loss\""), 1,
+                                      1, 1};
 const struct scene scene_sigmoid = {
     NUMBERS("linear", "\"sigmoid_cross_entropy\"", "\"loss\"," ANSWERS), 1, 1, 1};
+const struct scene scene_hinge = {NUMBERS("linear", "\"hinge\"", "\"loss\"," ANSWERS), 1, 1, 1};
 const struct scene scene_more_for_yes = {
     NUMBERS("linear", "{\"op\":\"weighted_cross_entropy\",\"pos_weight\":3}", ANSWERS), 1, 1, 1};
 const struct scene scene_probabilities = {NUMBERS("sigmoid", "\"log_loss\"", ANSWERS), 1, 1, 1};

@@ -13,8 +13,8 @@ extern const struct scene scene_softmax_bf16, scene_mlp_bf16;
 extern const struct scene scene_all_ops; /* on the way from the features to the logits */
 
 /* Losses with weights, with numbers for labels, and of yes and no */
-extern const struct scene scene_weighted, scene_squares, scene_huber, scene_sigmoid,
-    scene_more_for_yes, scene_probabilities;
+extern const struct scene scene_weighted, scene_squares, scene_huber, scene_distances,
+    scene_sigmoid, scene_hinge, scene_more_for_yes, scene_probabilities;
 
 /* What happens to gradients before they leave */
 extern const struct scene scene_clipped_sums, scene_clipped_values, scene_sums, scene_regularized;

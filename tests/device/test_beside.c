@@ -72,11 +72,12 @@ static void check_events(const struct scene *scene, event *in_turn, event *besid
 }
 
 static const struct scene *const scenes[] = {
-    &scene_softmax_sgd, &scene_mlp_momentum,   &scene_cnn_adam,      &scene_mlp_bf16,
-    &scene_all_ops,     &scene_weighted,       &scene_squares,       &scene_huber,
-    &scene_sigmoid,     &scene_more_for_yes,   &scene_probabilities, &scene_clipped_sums,
-    &scene_sums,        &scene_clipped_values, &scene_regularized,   &scene_partitioned,
-    &scene_rounded,     &scene_rounded_late,   &scene_narrow,        &scene_narrow_parts};
+    &scene_softmax_sgd,   &scene_mlp_momentum, &scene_cnn_adam, &scene_mlp_bf16,
+    &scene_all_ops,       &scene_weighted,     &scene_squares,  &scene_huber,
+    &scene_distances,     &scene_hinge,        &scene_sigmoid,  &scene_more_for_yes,
+    &scene_probabilities, &scene_clipped_sums, &scene_sums,     &scene_clipped_values,
+    &scene_regularized,   &scene_partitioned,  &scene_rounded,  &scene_rounded_late,
+    &scene_narrow,        &scene_narrow_parts};
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
 static void every_scene_comes_to_the_same_bits(void **state)

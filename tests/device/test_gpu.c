@@ -105,7 +105,9 @@ static void every_op_and_loss_trains_as_on_the_cpu(void **state)
     check(&scene_weighted);
     check(&scene_squares);
     check(&scene_huber);
+    check(&scene_distances);
     check(&scene_sigmoid);
+    check(&scene_hinge);
     check(&scene_more_for_yes);
     check(&scene_probabilities);
 }

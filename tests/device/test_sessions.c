@@ -47,7 +47,9 @@ static void labels_of_every_loss_are_brought_to_the_device(void **state)
 {
     check(&scene_squares);
     check(&scene_huber);
+    check(&scene_distances);
     check(&scene_sigmoid);
+    check(&scene_hinge);
     check(&scene_more_for_yes);
     check(&scene_probabilities);
 }

@@ -12,8 +12,8 @@ NAMED = CELLS + ["criteo", "clicks"]  # formats whose rows have named cells
 MADE = ["random", "digits", "clicks"]  # formats without files
 LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm"]  # formats of lists of files
 TABLES = ["linear", "embedding", "interaction", "shared"]  # models with tables of rows
-BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss"]
-NUMBER = ["mean_squared_error", "huber"]
+BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss", "hinge"]
+NUMBER = ["mean_squared_error", "huber", "absolute_difference"]
 
 FACTORS = {
     "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "idx", "random", "digits", "clicks", "criteo"],

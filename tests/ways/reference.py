@@ -280,6 +280,12 @@ def log_loss(p, label, epsilon=1e-7):
     return value, [-label / (p[0] + epsilon) + (1 - label) / (1 - p[0] + epsilon)]
 
 
+def hinge(z, label):
+    sign = 2 * label - 1
+    missing = 1 - sign * z[0]
+    return max(missing, 0), [-sign if missing > 0 else 0.0]
+
+
 def mean_squared_error(y, label):
     return (y[0] - label) ** 2, [2 * (y[0] - label)]
 
@@ -289,8 +295,14 @@ def huber(y, label, delta=1):
     return (e * e / 2, [e]) if abs(e) <= delta else (delta * (abs(e) - delta / 2), [math.copysign(delta, e)])
 
 
+def absolute_difference(y, label):
+    e = y[0] - label
+    return abs(e), [(e > 0) - (e < 0)]
+
+
 LOSS = {"softmax_cross_entropy": softmax_cross_entropy, "sigmoid_cross_entropy": sigmoid_cross_entropy,
-        "weighted_cross_entropy": weighted_cross_entropy, "log_loss": log_loss, "mean_squared_error": mean_squared_error, "huber": huber}
+        "weighted_cross_entropy": weighted_cross_entropy, "log_loss": log_loss, "hinge": hinge,
+        "mean_squared_error": mean_squared_error, "huber": huber, "absolute_difference": absolute_difference}
 
 
 # Schedules, of the step before its update

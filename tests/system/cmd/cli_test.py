@@ -88,7 +88,7 @@ WRONG = [
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '
      "softmax_cross_entropy, sigmoid_cross_entropy, weighted_cross_entropy, log_loss, "
-     "mean_squared_error, huber"),
+     "hinge, mean_squared_error, huber, absolute_difference"),
     (["--steps=many", "spec.json"], {},
      'spec.json: train.last_step: expected an integer from 0 to 2000000000, got "many"'),
     (["spec.json", "-o"], {}, "--checkpoint_dir: the value is missing: expected a string"),

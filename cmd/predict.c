@@ -186,8 +186,10 @@ static err check_with(const struct predict *p)
 static err open_beside(struct predict *p)
 {
     const struct spec *spec = &p->model.spec;
-    const struct format_context context = {
-        .directory = spec->directory, .seed = (uint64_t)spec->seed, .without_labels = true};
+    const struct format_context context = {.directory = spec->directory,
+                                           .seed = (uint64_t)spec->seed,
+                                           .later_columns = &spec->data.columns,
+                                           .without_labels = true};
     if (!p->flags.with.count) return OK;
     const err e = beside_open(&spec->data.eval, &context, &p->flags.with, &p->beside);
     return e ? fail_prefix(e, "--with") : OK;

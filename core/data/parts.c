@@ -33,6 +33,7 @@ struct parts {
     int empty, first_empty; /* how many have no row; the first of them */
     bool is_read;           /* a first reader was opened, whose rows were these: */
     struct strings cell_names, feature_names;
+    int label_cell;
     struct column stored[STORED_COLUMNS];
     struct label_seen labels;
 
@@ -423,6 +424,7 @@ err parts_open(const struct source_spec *source, const struct format_context *co
 static void keep_first(struct parts *parts, const struct row_reader *first)
 {
     parts->is_read = true;
+    parts->label_cell = first->label_cell;
     if (first->stored) memcpy(parts->stored, first->stored, sizeof parts->stored);
     for (int i = 0; first->stored && i < STORED_COLUMNS; i++)
         parts->stored[i].name = arena_string(&parts->arena, first->stored[i].name);
@@ -446,7 +448,9 @@ static err check_rows(const struct parts *parts, const struct row_reader *reader
             return fail(ERR_INPUT,
                         "%s: cell %d: expected \"%s\" as in the files before, got \"%s\"",
                         reader->name, i, expected->at[i], reader->cell_names[i]);
-    return OK;
+    if (reader->label_cell == parts->label_cell || reader->label_cell < 0) return OK;
+    return fail(ERR_INPUT, "%s: its label is \"%s\", that of the files before is another cell",
+                reader->name, reader->cell_names[reader->label_cell]);
 }
 
 err parts_read(struct parts *parts, const struct source_spec *source,

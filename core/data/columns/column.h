@@ -39,6 +39,8 @@ bool column_reads_cell(const struct column_kind *);
 /* The cell that a column is made of, where it has a default for rows without it, or any may lack
  * it; else NULL. */
 const char *column_optional_cell(const struct column_spec *, bool any);
+/* Whether rows may lack the cell: columns read it, and each has a default, or any may lack it. */
+bool columns_may_lack_cell(const struct objects *, const char *name, bool any);
 
 /* Rows of the field table of such a kind */
 #define SOURCE_FIELDS(of_separator, of_max)                                                        \

@@ -87,6 +87,19 @@ const char *column_optional_cell(const struct column_spec *spec, bool any)
     return source->cell ? source->cell : spec->name;
 }
 
+bool columns_may_lack_cell(const struct objects *columns, const char *name, bool any)
+{
+    bool is_read = false;
+    for (int i = 0; i < columns->count; i++) {
+        const struct column_spec *spec = (const struct column_spec *)columns->at + i;
+        const char *cell = column_optional_cell(spec, true);
+        if (!cell || strcmp(cell, name)) continue;
+        if (!column_optional_cell(spec, any)) return false;
+        is_read = true;
+    }
+    return is_read;
+}
+
 /* Kinds without id() or a cell of their own say by themselves what they read. */
 bool column_reads_cell(const struct column_kind *kind)
 {

@@ -50,6 +50,12 @@ static err take_names(struct csv_table *t, int width)
     return OK;
 }
 
+/* All of the header is one name. */
+static bool looks_uncut(const struct csv_table *t)
+{
+    return t->width == 1 && strpbrk(t->names[0], ";\t|,");
+}
+
 static err find_by_name(const struct csv_table *t, const char *name, int *ret)
 {
     if (!t->is_named)
@@ -69,7 +75,7 @@ static err find_by_name(const struct csv_table *t, const char *name, int *ret)
         *ret = found;
         return OK;
     }
-    if (t->width == 1 && strpbrk(t->names[0], ";\t|,"))
+    if (looks_uncut(t))
         return fail(ERR_INPUT,
                     "%s: no column \"%s\": all of the line is one, \"%.64s\"; is \"delimiter\" "
                     "another?",
@@ -141,7 +147,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     struct csv_table *t = (struct csv_table *)reader;
     TRY(advance(t, ret_found));
     if (!*ret_found) return OK;
-    *ret = (struct row){.cells = t->text.cells, .number = t->text.line};
+    *ret = (struct row){.cells = csv_layout_row(&t->layout, t->text.cells), .number = t->text.line};
     return t->without_labels ? OK : read_label(t, &ret->label);
 }
 
@@ -256,8 +262,24 @@ void csv_table_close(struct csv_table *t)
     for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
     free(t->names);
     free(t->missing.at);
+    csv_layout_free(&t->layout);
     delimited_close(&t->text);
     input_close(t->input);
+}
+
+/* By the names of a header: others are the spec's, and are those of every file. */
+static err lay_out(struct csv_table *t, const struct format_context *context)
+{
+    const struct csv_attributes *a = t->attributes;
+    const struct csv_header header = {t->path, a->file.at[0], t->names, t->width,
+                                      t->missing.count > 0};
+    if (t->reader.is_empty || !a->header || a->names.count || looks_uncut(t)) return OK;
+    TRY(csv_layout_new(&header, context, &t->layout));
+    if (!t->layout.names) return OK;
+    t->reader.cell_names = t->layout.names;
+    t->reader.cell_count = t->layout.count;
+    t->reader.label_cell = csv_layout_cell(&t->layout, t->label);
+    return OK;
 }
 
 err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
@@ -269,7 +291,8 @@ err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
         free(missing.at);
         return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     }
-    const err e = csv_table_open(a, label, missing, context, t);
+    err e = csv_table_open(a, label, missing, context, t);
+    if (!e) e = lay_out(t, context);
     if (e)
         close_reader(&t->reader);
     else

@@ -4,6 +4,7 @@
 #define CORE_DATA_FORMATS_CSV_TABLE_H
 
 #include "core/data/data.h"
+#include "core/data/formats/csv_layout.h"
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/label.h"
 
@@ -38,6 +39,7 @@ struct csv_table {
     bool has_row;              /* the first row is read and not yet given out */
     struct bad_rows *bad_rows; /* NULL: none may be */
     struct strings missing;    /* words that count as empty; the texts are the spec's */
+    struct csv_layout layout;  /* of the cells as a reader of rows gives them */
 };
 
 /* label: which column it is; missing: words that count as empty, whose list is freed with the
@@ -47,7 +49,7 @@ err csv_table_open(const struct csv_attributes *, const struct csv_key *label,
                    struct strings missing, const struct format_context *, struct csv_table *);
 void csv_table_close(struct csv_table *); /* a zeroed one is fine */
 
-/* The same as a reader of rows */
+/* The same as a reader of rows, whose cells are those of the files before. */
 err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
                    struct strings missing, const struct format_context *, struct row_reader **ret);
 

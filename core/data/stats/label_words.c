@@ -90,7 +90,9 @@ err label_words_measure(struct data_spec *data, const struct format_context *con
     struct word_counts words = {.max = LABEL_CLASSES_MAX};
     const struct row_visitor visitor = {.row = add_row, .context = &words};
     const char *name;
-    err e = each_row(&data->train, context, &visitor, &own, &name);
+    struct format_context later = *context;
+    later.later_columns = &data->columns;
+    err e = each_row(&data->train, &later, &visitor, &own, &name);
     if (!e) e = give_sorted(&words, form_of(&data->train), arena);
     words_free(&words);
     arena_free(&own);

@@ -117,7 +117,9 @@ err stats_read(const struct source_spec *source, const struct format_context *co
     struct stats s = {0};
     struct reading reading = {&s, columns, words_max, context->without_labels};
     const struct row_visitor visitor = {begin, NULL, add_row, &reading};
-    const err e = each_row(source, context, &visitor, &s.arena, &s.name);
+    struct format_context later = *context;
+    later.later_columns = columns;
+    const err e = each_row(source, &later, &visitor, &s.arena, &s.name);
     if (e)
         stats_free(&s);
     else

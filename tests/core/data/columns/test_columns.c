@@ -2,11 +2,13 @@
  * that are named by file, line and column. */
 #include "tests/core/data/support.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/fingerprint.h"
 #include "core/data/columns/column.h"
@@ -677,6 +679,76 @@ static void a_column_may_be_of_a_cell_that_no_row_has(void **state)
     dataset_close(&d);
 }
 
+/* Standard error while it is read, in all. */
+static void read_said(const char *source, char *text, size_t max)
+{
+    struct dataset d;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/said", folder_path());
+    const int kept = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    dup2(file, STDERR_FILENO);
+    source_open_ok(source, &d);
+    dup2(kept, STDERR_FILENO);
+    const ssize_t bytes = pread(file, text, max - 1, 0);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    dataset_close(&d);
+    close(kept);
+    close(file);
+}
+
+static void a_header_may_lack_what_has_a_default(void **state)
+{
+#define TABLES(files, more, column)                                                                \
+    "{'format': 'csv', 'file': " files ", 'label': 'y'" more "}, 'columns': [" column "]"
+#define BOTH X ", {'column': 'identity', 'name': 'b', 'buckets': 9}"
+    static const char *const orders[] = {"['none', 'all', 'turned']", "['all', 'none', 'turned']",
+                                         "['turned', 'all', 'none']"};
+    static const float x[][3] = {{-100, 7, 8}, {7, -100, 8}, {8, 7, -100}};
+    static const int64_t b[][3] = {{1, 2, 3}, {2, 1, 3}, {3, 2, 1}};
+    char said[4096];
+    file_write_text("none", "b,y\n1,0\n");
+    file_write_text("all", "x,b,y\n7,2,1\n");
+    file_write_text("turned", "b,y,x\n3,1,8\n");
+    assert_numbers(TABLES("'none'", "", BOTH), "x", 1, (float[]){-100});
+    for (int i = 0; i < 3; i++) {
+        char source[512];
+        sprintf(source, TABLES("%s", "", BOTH), orders[i]);
+        assert_numbers(source, "x", 3, x[i]);
+        assert_ids(source, "b", 9, 3, b[i]);
+    }
+    assert_ids(TABLES("['all', 'none']", ", 'missing': ['NA']", U ", " BOTH), "u", 5, 2,
+               (int64_t[]){NO_ID, NO_ID});
+    read_said(TABLES("['none', 'none', 'all']", ", 'missing': ['?']", X), said, sizeof said);
+    assert_null(strstr(said, "no \"x\"")); /* it is said above, of these files */
+    file_write_text("nine", "x1,y\n1,0\n");
+    read_said(TABLES("['nine', 'nine']", "", X), said, sizeof said);
+    assert_non_null(strstr(said, "nine: the header has no \"x\" (did you mean \"x1\"?)"));
+    assert_null(strstr(strstr(said, "no \"x\"") + 1, "no \"x\""));
+}
+
+/* What nothing stands in for, or only in one of two columns; a label; a cell too many; another
+ * delimiter. */
+static void other_headers_are_refused(void **state)
+{
+#define Z "{'column': 'numeric', 'name': 'z', 'source': 'x'}"
+    file_write_text("none", "b,y\n1,0\n");
+    file_write_text("all", "x,b,y\n7,2,1\n");
+    file_write_text("more", "x,b,y,c\n7,2,1,4\n");
+    file_write_text("last", "y,x,b\n1,7,2\n");
+    file_write_text("cut", "x;b;y\n7;2;1\n");
+    assert_refused(TABLES("'none'", "", U), "none has no cell \"u\"", NULL);
+    assert_refused(TABLES("'none'", "", X ", " Z), "none has no cell \"x\"", NULL);
+    assert_refused(TABLES("['all', 'none']", "", Z), "none: expected 3 cells", NULL);
+    assert_refused(TABLES("['none', 'more']", "", X), "more: expected 3 cells", NULL);
+    assert_refused(TABLES("['more', 'all']", "", X), "all: expected 4 cells", NULL);
+    assert_refused(TABLES("'cut'", "", X), "is \"delimiter\" another?", NULL);
+    assert_refused("{'format': 'csv', 'file': ['all', 'last'], 'label': -1}, 'columns': [" X "]",
+                   "last: its label is \"b\"", NULL);
+    assert_refused("{'format': 'csv', 'file': 'none', 'label': 'y', 'names': ['b', 'y']}, "
+                   "'columns': [" X "]",
+                   "no cell \"x\"", NULL);
+}
+
 static void weights_that_no_value_has_are_refused(void **state)
 {
 #define WEIGHTED                                                                                   \
@@ -748,6 +820,8 @@ int main(void)
         cmocka_unit_test(words_are_trimmed_and_some_are_missing),
         cmocka_unit_test(longer_lists_are_cut_where_that_is_said),
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),
+        cmocka_unit_test(a_header_may_lack_what_has_a_default),
+        cmocka_unit_test(other_headers_are_refused),
         cmocka_unit_test(weights_that_no_value_has_are_refused),
         cmocka_unit_test(words_hash_as_in_tensorflow),
         cmocka_unit_test(a_bucket_is_the_rest_of_a_division),

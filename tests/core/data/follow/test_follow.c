@@ -403,6 +403,38 @@ static void test_files_of_other_columns_are_named(void **state)
     source_close_batches(&o);
 }
 
+/* Of a column that has a default, in rows of memory and of a stream. */
+static void test_a_file_may_lack_a_column(void **state)
+{
+    static const char *const more[] = {"", ", 'stream': 'always'"};
+    const struct stream_options options = options_of(0, 1);
+    for (int k = 0; k < 2; k++) {
+        struct opened_source o;
+        struct batch batch;
+        char source[512];
+        begin_empty(state);
+        snprintf(source, sizeof source,
+                 "{'format': 'csv', 'file': '*.csv', 'label': 'y', 'label_type': 'number', "
+                 "'follow': true, 'settle_secs': 0%s}, 'columns': [{'column': 'numeric', 'name': "
+                 "'x', 'default': -5}]",
+                 more[k]);
+        write_rows("a.csv", 0, BATCH);
+        file_write_text("b.csv", "z,y\n1,0\n1,0\n1,0\n1,0\n");
+        write_rows("c.csv", 0, BATCH);
+        file_write_text("_SUCCESS", "");
+        source_open_batches_ok(source, folder_path(), &o);
+        assert_int_equal(o.source->calls->begin(o.source, &options), OK);
+        for (int file = 0; file < 3; file++) {
+            assert_int_equal(await(&o), OK);
+            assert_int_equal(o.source->calls->next(o.source, &batch), OK);
+            for (int i = 0; i < BATCH; i++)
+                assert_int_equal((int)((const float *)batch.columns[1].at)[i], file == 1 ? -5 : i);
+        }
+        assert_end(&o);
+        source_close_batches(&o);
+    }
+}
+
 /* What a writer that was killed has left of a line is none. */
 static void test_half_a_line_of_the_list_is_written_anew(void **state)
 {
@@ -518,6 +550,7 @@ int main(void)
         cmocka_unit_test_setup(test_another_life_goes_on_behind_files_that_are_gone, begin_empty),
         cmocka_unit_test_setup(test_a_file_that_changes_is_named, begin_empty),
         cmocka_unit_test_setup(test_files_of_other_columns_are_named, begin_empty),
+        cmocka_unit_test_setup(test_a_file_may_lack_a_column, begin_empty),
         cmocka_unit_test_setup(test_half_a_line_of_the_list_is_written_anew, begin_empty),
         cmocka_unit_test_setup(test_another_share_is_refused, begin_empty),
         cmocka_unit_test_setup(test_a_list_that_has_just_begun_is_gone_on_with, begin_empty),

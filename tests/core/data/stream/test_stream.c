@@ -126,6 +126,23 @@ static void gives_what_memory_gives(void **state)
     "'label_type': 'number'" more "}, 'columns': [{'column': 'numeric', 'name': 'dense', "         \
     "'max': 3}, {'column': 'hash', 'name': 'name', 'buckets': 1000}]"
 
+static void headers_may_lack_what_has_a_default(void **state)
+{
+#define LACKING(file, more)                                                                        \
+    "{'format': 'csv', 'file': " file ", 'label': 'y', 'label_type': 'number'" more                \
+    "}, 'columns': [{'column': 'numeric', 'name': 'x', 'default': -5}, "                           \
+    "{'column': 'hash', 'name': 'word', 'buckets': 1000}]"
+    static char text[400 << 10];
+    size_t used = (size_t)sprintf(text, "word,y\n");
+    for (int i = 0; i < 20000; i++) used += (size_t)sprintf(text + used, "w%d,%d\n", i % 77, i % 7);
+    file_write("short.csv", text, used);
+    write_csv("long.csv", 0, 3000, false);
+    assert_stream_is_memory(LACKING("['short.csv', 'long.csv']", ""),
+                            LACKING("['short.csv', 'long.csv']", STREAM));
+    assert_stream_is_memory(LACKING("['long.csv', 'short.csv']", ", 'skip': 2999"),
+                            LACKING("['long.csv', 'short.csv']", ", 'skip': 2999" STREAM));
+}
+
 static void every_format_gives_what_memory_gives(void **state)
 {
     file_write_text("rows.svm", "# a comment\n1 1:2 4:5\n\n  \n0 7:1 # more\n#1 2:3\n 2 3:4");
@@ -672,6 +689,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_what_memory_gives),
+        cmocka_unit_test(headers_may_lack_what_has_a_default),
         cmocka_unit_test(every_format_gives_what_memory_gives),
         cmocka_unit_test(numbers_are_streams_too),
         cmocka_unit_test(rows_of_a_fixed_size_are_streams_too),

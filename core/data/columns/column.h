@@ -192,6 +192,11 @@ const struct column *columns_made(const struct columns *, int *ret_count);
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
+/* Of the rows so far: whether a column that has weights has seen none. */
+bool columns_want_weights(const struct columns *);
+/* ERR_INPUT: among all rows, which are so many, there are values and no weight. */
+err columns_check_weights(const struct columns *, const char *name, int64_t rows);
+
 /* Reads all rows into memory; takes the reader, also on failure. Where there may be other parts,
  * perhaps none: then without columns, or with columns at NULL. */
 err columns_open(struct row_reader *, const struct format_context *, struct dataset *ret);

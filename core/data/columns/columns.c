@@ -368,6 +368,29 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     return OK;
 }
 
+/* ---- weights ---- */
+
+bool columns_want_weights(const struct columns *c)
+{
+    for (int i = 0; i < c->maker_count; i++)
+        if (c->makers[i].made.is_weighted && c->makers[i].weighted == 0) return true;
+    return false;
+}
+
+/* A table of ids with weights whose cells have none would train as if each were 1. */
+err columns_check_weights(const struct columns *c, const char *name, int64_t rows)
+{
+    for (int i = 0; i < c->maker_count; i++) {
+        const struct column_maker *m = &c->makers[i];
+        if (m->made.is_weighted && m->weighted == 0 && m->missing < rows)
+            return fail(ERR_INPUT,
+                        "%s: column \"%s\": \"weights\" is true, and no value has one: expected "
+                        "id:weight, as in 3:0.5, or false",
+                        name, m->name);
+    }
+    return OK;
+}
+
 /* ---- all rows, as a dataset ---- */
 
 struct made {
@@ -477,21 +500,6 @@ static void say_use(struct made *made, const struct row_reader *reader)
     }
 }
 
-/* A table of ids with weights whose cells have none would train as if each were 1. */
-static err check_weights(const struct made *made, const struct row_reader *reader)
-{
-    const struct columns *c = made->columns;
-    for (int i = 0; i < c->maker_count; i++) {
-        const struct column_maker *m = &c->makers[i];
-        if (m->made.is_weighted && m->weighted == 0 && m->missing < made->rows)
-            return fail(ERR_INPUT,
-                        "%s: column \"%s\": \"weights\" is true, and no value has one: expected "
-                        "id:weight, as in 3:0.5, or false",
-                        reader->name, m->name);
-    }
-    return OK;
-}
-
 static err make_all(struct made *made, struct row_reader *reader,
                     const struct format_context *context)
 {
@@ -502,7 +510,8 @@ static err make_all(struct made *made, struct row_reader *reader,
     TRY(make_rows(made, reader, context->bad_rows));
     if (made->rows == 0 && !context->has_other_parts)
         return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
-    if (!context->without_labels && !context->has_other_parts) TRY(check_weights(made, reader));
+    if (!context->without_labels && !context->has_other_parts)
+        TRY(columns_check_weights(made->columns, reader->name, made->rows));
     say_use(made, reader);
     return OK;
 }

@@ -8,6 +8,8 @@
 #include "core/base/fingerprint.h"
 #include "core/base/log.h"
 
+enum { LOOK_ROWS = 64 };
+
 /* ---- one reader ---- */
 
 static err open_reader(struct row_files *f, int file, struct row_reader **ret)
@@ -18,11 +20,12 @@ static err open_reader(struct row_files *f, int file, struct row_reader **ret)
     return fail(ERR_INPUT, "\"stream\": its rows come from no file");
 }
 
-static void new_row(const struct columns *columns, struct arena *arena, void **to)
+static void new_rows(const struct columns *columns, int64_t rows, struct arena *arena, void **to)
 {
     int count;
     const struct column *made = columns_made(columns, &count);
-    for (int i = 0; i < count; i++) to[i] = arena_new(arena, column_row_bytes(&made[i]));
+    for (int i = 0; i < count; i++)
+        to[i] = arena_new(arena, (size_t)rows * column_row_bytes(&made[i]));
 }
 
 /* ---- indexes ---- */
@@ -44,7 +47,7 @@ static err leave_out(struct row_files *f, struct indexed_file *file, struct row_
 {
     void *to[COLUMNS_MAX];
     struct arena arena = {0};
-    new_row(f->columns, &arena, to);
+    new_rows(f->columns, 1, &arena, to);
     const err e = row_index_leave_out(&file->index, reader, f->columns, to, &f->bad_rows);
     arena_free(&arena);
     return e;
@@ -162,6 +165,50 @@ static void make_units(struct row_files *f)
     }
 }
 
+/* ---- weights ---- */
+
+/* Rows of one unit, until each column that has weights has seen one. */
+static err look_in_unit(struct row_cursor *c, const struct unit *unit, void *const *to,
+                        int64_t *rows)
+{
+    for (int64_t i = 0; i < unit->rows && columns_want_weights(c->columns); i += LOOK_ROWS) {
+        const int64_t left = unit->rows - i, count = left < LOOK_ROWS ? left : LOOK_ROWS;
+        const struct passage passage = {
+            .file = unit->file, .first = unit->first + i, .rows = count};
+        TRY(row_cursor_read(c, &passage, to));
+        *rows += count;
+    }
+    return OK;
+}
+
+/* As rows in memory are looked at. The first row tells it, most often: all of them are read only
+ * where none has what is wanted. */
+static err look_for_weights(struct row_files *f, struct row_cursor *c)
+{
+    struct arena arena = {0};
+    void *to[COLUMNS_MAX];
+    int64_t rows = 0;
+    err e = OK;
+    new_rows(c->columns, LOOK_ROWS, &arena, to);
+    for (int64_t i = 0; i < f->unit_count && !e; i++) e = look_in_unit(c, &f->units[i], to, &rows);
+    arena_free(&arena);
+    return e ? e : columns_check_weights(c->columns, f->name, rows);
+}
+
+static err check_weights(struct row_files *f)
+{
+    struct row_cursor cursor = {.files = f};
+    struct columns *const kept = f->columns; /* who may have counted rows already */
+    if (f->context.without_labels || f->context.has_other_parts) return OK;
+    if (!columns_want_weights(kept)) return OK;
+    f->columns = NULL;
+    err e = row_cursor_open(&cursor);
+    if (!e) e = look_for_weights(f, &cursor);
+    row_cursor_close(&cursor);
+    f->columns = kept;
+    return e;
+}
+
 err row_files_open(struct row_files *f, const struct source_spec *source,
                    const struct format_context *context)
 {
@@ -177,7 +224,7 @@ err row_files_open(struct row_files *f, const struct source_spec *source,
     if (rows == 0) return OK;
     TRY(source_narrow(source, f->name, rows, &f->rows));
     make_units(f);
-    return OK;
+    return check_weights(f);
 }
 
 void row_files_close(struct row_files *f)

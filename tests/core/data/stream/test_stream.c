@@ -143,6 +143,31 @@ static void headers_may_lack_what_has_a_default(void **state)
                             LACKING("['long.csv', 'short.csv']", ", 'skip': 2999" STREAM));
 }
 
+static void weights_that_no_value_has_are_refused(void **state)
+{
+#define WEIGHTED(more)                                                                             \
+    "{'format': 'csv', 'file': 'ids-*.csv', 'label': 'y'" more STREAM                              \
+    "}, 'columns': [{'column': 'ids', 'name': 'i', 'rows': 10, 'max': 3, 'weights': true}]"
+    static char text[200 << 10];
+    struct opened_source o;
+    size_t used = (size_t)sprintf(text, "i,y\n");
+    for (int i = 0; i < 20000; i++) used += (size_t)sprintf(text + used, "1 2,0\n");
+    file_write("ids-1.csv", text, used);
+    file_write_text("ids-2.csv", "i,y\n3 4,0\n");
+    assert_int_equal(source_open_batches(WEIGHTED(""), NULL, &o), ERR_INPUT);
+    assert_said("\"weights\" is true, and no value has one");
+    source_close_batches(&o);
+    file_write_text("ids-2.csv", "i,y\n3 4,0\n5:0.5,1\n");
+    source_open_batches_ok(WEIGHTED(""), NULL, &o);
+    source_close_batches(&o);
+    assert_int_equal(source_open_batches(WEIGHTED(", 'take': 20001"), NULL, &o), ERR_INPUT);
+    source_close_batches(&o);
+    file_write_text("ids-1.csv", "i,y\n,0\n,1\n");
+    file_write_text("ids-2.csv", "i,y\n,0\n");
+    source_open_batches_ok(WEIGHTED(""), NULL, &o);
+    source_close_batches(&o);
+}
+
 static void every_format_gives_what_memory_gives(void **state)
 {
     file_write_text("rows.svm", "# a comment\n1 1:2 4:5\n\n  \n0 7:1 # more\n#1 2:3\n 2 3:4");
@@ -690,6 +715,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_what_memory_gives),
         cmocka_unit_test(headers_may_lack_what_has_a_default),
+        cmocka_unit_test(weights_that_no_value_has_are_refused),
         cmocka_unit_test(every_format_gives_what_memory_gives),
         cmocka_unit_test(numbers_are_streams_too),
         cmocka_unit_test(rows_of_a_fixed_size_are_streams_too),

@@ -223,6 +223,7 @@ static void check_reason(struct world *world, const struct actor *chief)
 
 static void choose(struct world *world, struct actor *chief, bool is_again)
 {
+    if (chief->opens_folder) return;
     check_reason(world, chief);
     if (!worker_role_leads(chief->role))
         blame(world, "%s chooses, and does not lead", actor_name(chief));
@@ -323,7 +324,21 @@ static void lead(struct world *world, struct actor *chief, const struct action_l
     TRACE(world, "%s leads, term %llu", actor_name(chief), (unsigned long long)action->term);
     world->counters.elected += action->term > 0;
     disk_lead(world, chief);
+    chief->opens_folder = p->saves && p->write_us && action->term;
+    if (chief->opens_folder) {
+        worker_role_folder_opens(chief->role);
+        actor_add(world, chief, EVENT_OPEN, p->write_us)->number = (int)action->term;
+    }
     if (p->saves && p->save_interval_us) actor_add(world, chief, EVENT_SAVE, p->save_interval_us);
+}
+
+void worker_folder_is_open(struct world *world, struct actor *chief, int term)
+{
+    const bool leads = worker_role_leads(chief->role);
+    if (!leads || worker_role_term(chief->role) != (uint64_t)term) return;
+    chief->opens_folder = false;
+    worker_role_folder_is_open(chief->role, &chief->outbox);
+    actor_flush(world, chief);
 }
 
 static void claim(struct world *world, struct actor *chief, const struct action_claim *action)
@@ -369,6 +384,8 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         fill(world, worker, action->fill.ps, action->fill.array);
         break;
     case ACTION_BEGIN:
+        if (worker->opens_folder)
+            blame(world, "%s saves, and its folder is not open", actor_name(worker));
         if (disk_begin(world, &action->begin))
             worker->role->ops->done(worker->role, ACTION_BEGIN, ERR_IO, "no space left",
                                     &worker->outbox);

@@ -205,6 +205,8 @@ static void happen_to_actor(struct world *world, const struct event *event)
         save(world, actor);
     else if (event->kind == EVENT_EVALUATE)
         rows_evaluate_again(world, actor);
+    else if (event->kind == EVENT_OPEN)
+        worker_folder_is_open(world, actor, event->number);
 }
 
 static void happen_to_link(struct world *world, const struct event *event)

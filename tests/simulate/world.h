@@ -50,6 +50,7 @@ enum event_kind {
     EVENT_PART,     /* actor (a worker) to ps `number`: a piece of the gradient is computed */
     EVENT_SAVE,     /* actor (who leads): the interval is over */
     EVENT_EVALUATE, /* actor (who leads): once more */
+    EVENT_OPEN,     /* actor (who leads in term `number`): its folder is open */
     EVENT_LEAVE,    /* actor has ended and closes its links */
     EVENT_DELIVER,  /* link, direction `number` */
     EVENT_NOTICE,   /* link: the end `number` sees that it is cut */
@@ -218,6 +219,7 @@ struct actor {
     uint64_t led; /* when it came to lead, as the folder counts */
     struct choice choice;
     int chosen;                           /* checkpoint; NOTHING: initial values */
+    bool opens_folder;                    /* of checkpoints: it leads, and that is not open yet */
     uint64_t save_generation;             /* of the last checkpoint that it asked for */
     uint64_t save_tag, save_us;           /* of that, since when it is made */
     uint64_t covered, covered_generation; /* the epoch that it hears of next */
@@ -399,6 +401,7 @@ void worker_watch_peers(struct world *, struct actor *);
 void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);
 void worker_end_work(struct world *, struct actor *, const struct action *);
+void worker_folder_is_open(struct world *, struct actor *, int term);
 void worker_died(struct world *, struct actor *);
 void worker_part(struct world *, struct actor *, int ps); /* a piece is computed */
 void worker_computes(struct world *, struct actor *); /* all that its step begins from is there */

@@ -38,17 +38,24 @@ static void claim(struct worker_role *w, int ps, struct outbox *out)
     w->servers[ps].is_claimed = w->term > 0;
 }
 
-/* The ps hear where it is, and what waited for it goes on. */
+void worker_role_folder_opens(struct role *role)
+{
+    ((struct worker_role *)role)->saving.awaits_folder = true;
+}
+
+/* The ps hear where it is, and what waited for it goes on: a choice, the last checkpoint. */
 void worker_role_folder_is_open(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     const bool sets_up = w->phase < JOINING;
+    w->saving.awaits_folder = false;
     for (int ps = 0; ps < w->options.ps_count && w->leads; ps++) {
         struct message m = claim_of(w);
         if (sets_up && w->options.limits.chief_ms) m.leads.lease_ms = w->options.limits.start_ms;
         if (w->servers[ps].contact == KNOWN) outbox_add_claim(out, (struct action_claim){ps, m});
     }
     worker_settle(w, out);
+    if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 
 /* A ps that came back empty knows of no term, nor that the job goes on. */
@@ -73,6 +80,7 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
 {
     if (w->leads || !may_lead(w)) return;
     w->leads = true;
+    w->saving.awaits_folder = false;
     w->renewed_ms = w->patience.told_ms;
     if (w->term) outbox_log(out, "leads from now on");
     outbox_add_lead(out, (struct action_lead){w->term});

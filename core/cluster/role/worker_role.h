@@ -104,8 +104,9 @@ struct choice {
     int arrays;          /* what a ps that READY_WANTS is to be filled with: 1, or 1 + slots */
 };
 void worker_role_chosen(struct role *, const struct choice *, struct outbox *);
-/* Chief: the folder of its checkpoints, which was not yet when it was asked to choose or claim, if
- * it was. */
+/* Chief: the folder of its checkpoints is being opened, since LEAD, and no checkpoint begins; and
+ * it is open, and what was to be chosen or claimed meanwhile is asked for again. */
+void worker_role_folder_opens(struct role *);
 void worker_role_folder_is_open(struct role *, struct outbox *);
 
 /* Chief: a checkpoint is wanted now. false: not while one is being written or nobody serves. */

@@ -98,6 +98,7 @@ struct saving {
     int refusals;                                    /* of last ones */
     uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
                                       to begin; 0: none has, none is */
+    bool awaits_folder;            /* this worker leads, and it is being opened */
     bool has_saved;                /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
     int shards;

@@ -34,7 +34,7 @@ int worker_role_shard(const struct role *role, int ps)
 static bool can_save(const struct worker_role *w)
 {
     if (!worker_is_chief(w) || w->phase < JOINING || w->phase > SAVING_LAST ||
-        w->participation != IN_CURRENT)
+        w->participation != IN_CURRENT || w->saving.awaits_folder)
         return false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (worker_is_asked(w, ps) && w->servers[ps].inquiry == NOT_ASKED) return false;
@@ -120,13 +120,13 @@ void worker_save_again(struct worker_role *w, struct outbox *out)
     if (w->phase == EVALUATING) finish_again(w, out);
 }
 
-/* One that is being made comes to its end first. */
+/* One that is being made comes to its end first, and the folder is open. */
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
     worker_set_phase(w, SAVING_LAST);
     patience_renew(&w->patience);
-    if (s->phase != SAVE_IDLE) return;
+    if (s->phase != SAVE_IDLE || s->awaits_folder) return;
     const bool is_there = has_saved_these(w);
     if (w->options.saves && !is_there && can_save(w))
         begin(w, true, out);

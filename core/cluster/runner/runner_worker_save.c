@@ -148,6 +148,7 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
         .context = w,
         .loop = w->options.task.loop,
     };
+    worker_role_folder_opens(w->task.role);
     return task_job_start(&j->opening);
 }
 

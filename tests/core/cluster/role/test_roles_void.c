@@ -262,6 +262,27 @@ static void refuse_to_save(struct scene *s)
                           .body_bytes = 7});
 }
 
+/* A new chief: its disk may be slow, which is no failure. */
+static void nothing_is_saved_before_the_folder_is_open(void **state)
+{
+    struct scene s;
+    open_last_save(&s);
+    assert_true(worker_role_can_save(s.role));
+    worker_role_folder_opens(s.role);
+    assert_false(worker_role_can_save(s.role));
+    assert_false(worker_role_save(s.role, &s.out));
+    say_final_values(&s);
+    for (int ps = 0; ps < PS_COUNT; ps++) { /* it waits, and asks nobody again and again */
+        assert_int_equal(find_sent(&s, ps, MESSAGE_SAVE), -1);
+        assert_int_equal(find_sent(&s, ps, MESSAGE_FINISHED), -1);
+    }
+    assert_int_equal(find(&s, ACTION_EVALUATE), -1);
+    outbox_empty(&s.out);
+    worker_role_folder_is_open(s.role, &s.out);
+    assert_true(find_sent(&s, 0, MESSAGE_SAVE) >= 0);
+    close_worker(&s);
+}
+
 static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void **state)
 {
     enum { REFUSALS = 20 };
@@ -614,6 +635,7 @@ int main(void)
         cmocka_unit_test(a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger),
         cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
         cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
+        cmocka_unit_test(nothing_is_saved_before_the_folder_is_open),
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
         cmocka_unit_test(a_last_save_that_fails_is_tried_again_until_its_limit),
         cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),

@@ -61,6 +61,7 @@ struct job_plan {
 
 /* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
 void job_plan_draw(struct job_plan *, enum mishap_kind only);
+extern const char *const mishap_names[];                           /* [MISHAP_KINDS] */
 enum mishap_kind mishap_find(const char *name);                    /* MISHAP_KINDS: there is none */
 const char *job_folder(const struct job_plan *, const char *name); /* until the next call but one */
 bool job_plan_has_disks(const struct job_plan *);

@@ -107,7 +107,7 @@ bool job_plan_asks(const struct job_plan *plan)
     return ret;
 }
 
-static const char *const mishap_names[] = {
+const char *const mishap_names[MISHAP_KINDS] = {
     "kill", "stand",  "reset",    "cut",    "alone", "dark",     "slow",    "ask",
     "full", "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store"};
 

@@ -1,13 +1,12 @@
 /* world.c - runs seeds of whole clusters of the program.
  *
- *     world --seeds A..B [--jobs N] [--twice]   says of all that go wrong why; --twice: each is run
- * two times, which must be the same, call by call world --seed N [--trace]                  one
- * seed; --trace: what its tasks say, and what befell them
- *     --calm                                    nothing befalls them
- *     --only KIND                               nothing but kill, stand, reset, cut, alone, dark,
- * slow or ask
- *     --aim MESSAGE                             blows at messages of that kind, or "any"
- *     --visits                                  commands are given meanwhile
+ *     world --seeds A..B [--jobs N]     says of all that go wrong why
+ *     world --seed N [--trace]          one; --trace: what its tasks say, and what befell them
+ *     --twice                           each is run two times, which must be the same, call by call
+ *     --calm                            nothing befalls them
+ *     --only KIND                       nothing but that; a wrong KIND is answered by their names
+ *     --aim MESSAGE                     blows at messages of that kind, or "any"
+ *     --visits                          commands are given meanwhile
  */
 #include "tests/world/cluster.h"
 
@@ -213,14 +212,21 @@ static void prepare(char **words)
     execve("/proc/self/exe", words, environment);
 }
 
+static void print_usage(void)
+{
+    fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
+                    "[--only KIND] [--aim MESSAGE] [--visits]\nKIND:");
+    for (int i = 0; i < MISHAP_KINDS; i++) fprintf(stderr, " %s", mishap_names[i]);
+    fprintf(stderr, "\nMESSAGE: any, or its name in net/messages.def\n");
+}
+
 int main(int count, char **words)
 {
     struct order order;
     char path[4096];
     prepare(words);
     if (!read_order(count, words, &order)) {
-        fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
-                        "[--only KIND] [--aim MESSAGE] [--visits]\n");
+        print_usage();
         return 2;
     }
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);

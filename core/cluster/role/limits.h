@@ -14,7 +14,8 @@
         LIMIT(end, 3600, 0.001,                                                                    \
               "seconds to wait for the others at the end of the run, evaluation included"),        \
         LIMIT(restart, 600, 0.001,                                                                 \
-              "seconds to wait for a ps or the chief that was lost to be there again"),            \
+              "seconds to wait for a ps or the chief that was lost to be there again, and for "    \
+              "storage that does not answer (a disk: 60 at most while a checkpoint is read)"),     \
         LIMIT(chief, 60, 0,                                                                        \
               "seconds that the chief may be gone or silent before another worker leads; 0: "      \
               "nobody takes its place"),                                                           \

@@ -120,9 +120,9 @@ static err check_order(const struct maker *m, int reader, int node)
     if (node == reader) return fail(ERR_INPUT, "inputs: it cannot read itself");
     if (node > reader)
         return fail(ERR_INPUT,
-                    "inputs: \"%s\" is model[%d], which comes later: a node reads "
+                    "inputs: \"%s\" is %s, which comes later: a node reads "
                     "earlier ones",
-                    m->names[node], node);
+                    m->names[node], node_place(m->spec->nodes.at, node, m->arena));
     return OK;
 }
 
@@ -259,7 +259,9 @@ static err make_node(struct maker *m, int index)
     if (!e) e = connect_inputs(m, node);
     if (!e) e = node->op->infer(node, m->arena);
     if (!e) e = shape_check(&node->output.shape);
-    if (e) return fail_prefix(e, "model[%d] (%s \"%s\")", index, node->op->object.name, node->name);
+    if (e)
+        return fail_prefix(e, "%s (%s \"%s\")", node_place(m->spec->nodes.at, index, m->arena),
+                           node->op->object.name, node->name);
     complete_tensors(node);
     return OK;
 }
@@ -272,9 +274,10 @@ static err check_all_read(const struct maker *m)
     for (int i = 0; i + 1 < graph->node_count; i++)
         if (!m->is_read[i])
             return fail(ERR_INPUT,
-                        "model[%d] (%s \"%s\"): nobody reads its output, and it is not the last "
+                        "%s (%s \"%s\"): nobody reads its output, and it is not the last "
                         "node",
-                        i, graph->nodes[i].op->object.name, graph->nodes[i].name);
+                        node_place(m->spec->nodes.at, i, m->arena), graph->nodes[i].op->object.name,
+                        graph->nodes[i].name);
     return OK;
 }
 

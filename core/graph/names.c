@@ -45,7 +45,7 @@ static int find(const char *name, const char *const *names, int count)
 
 /* Given names come first: a made-up one gives way to them, never the other way round. */
 static err take_given_names(const struct node_spec *specs, const struct readable *r,
-                            const char **names)
+                            struct arena *arena, const char **names)
 {
     for (int i = 0; i < r->node_count; i++) {
         const char *name = specs[i].name;
@@ -54,9 +54,11 @@ static err take_given_names(const struct node_spec *specs, const struct readable
 
         err e = check_name(name, r);
         const int other = e ? -1 : find(name, names, i);
-        if (other >= 0) e = fail(ERR_INPUT, "the name is taken by model[%d]", other);
+        if (other >= 0)
+            e = fail(ERR_INPUT, "the name is taken by %s", node_place(specs, other, arena));
         if (e)
-            return fail_prefix(e, "model[%d] (%s \"%s\")", i, specs[i].op.kind->object->name, name);
+            return fail_prefix(e, "%s (%s \"%s\")", node_place(specs, i, arena),
+                               specs[i].op.kind->object->name, name);
     }
     return OK;
 }
@@ -93,7 +95,7 @@ err names_assign(const struct node_spec *specs, const struct readable *r, struct
                  const char **ret_names)
 {
     const int count = r->node_count;
-    TRY(take_given_names(specs, r, ret_names));
+    TRY(take_given_names(specs, r, arena, ret_names));
     struct series series = {.specs = specs, .readable = r, .names = ret_names, .arena = arena};
     series.suffixes = arena_array(arena, (size_t)count, sizeof *series.suffixes);
     for (int i = 0; i < count; i++)

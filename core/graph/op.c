@@ -30,6 +30,11 @@ const struct object node_spec_object = {
     .size = sizeof(struct node_spec),
 };
 
+const char *node_place(const struct node_spec *nodes, int index, struct arena *arena)
+{
+    return nodes[index].place ? nodes[index].place : arena_format(arena, "model[%d]", index);
+}
+
 static const struct field regularizer_fields[] = {
     {.name = "l1",
      .type = FIELD_FLOAT,

@@ -176,8 +176,11 @@ struct node_spec {
     struct variant op;
     const char *name;      /* NULL: the op's name, with _1, _2 ... where taken */
     struct strings inputs; /* none: the node before */
+    const char *place;     /* where it is written, for messages; NULL: model[index] */
 };
 extern const struct object node_spec_object;
+/* "model[3]", or where in a block */
+const char *node_place(const struct node_spec *nodes, int index, struct arena *);
 
 /* The last step of a graph: losses per row, their mean, and the gradient that backward starts from.
  */

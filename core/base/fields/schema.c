@@ -199,12 +199,25 @@ static json_t *bare_number_schema(const struct kinds *kinds)
     return number_schema(field, field->type == FIELD_INT ? "integer" : "number");
 }
 
+/* Every name is allowed but those that are known, which are described. */
+static json_t *more_schema(const struct kinds *kinds)
+{
+    json_t *names = json_array();
+    const struct kind *kind;
+    for (int i = 0; (kind = kinds->at(i)); i++)
+        json_array_append_new(names, json_string(kind->object->name));
+    return json_pack("{s:s, s:{s:{s:s, s:{s:o}}}, s:[s]}", "type", "object", "properties",
+                     kinds->key, "type", "string", "not", "enum", names, "required", kinds->key);
+}
+
 static json_t *define(struct schema *schema, const struct definition *of)
 {
     json_t *ways = json_array();
     const struct kind *kind;
     for (int i = 0; (kind = of->kinds->at(i)); i++)
         json_array_append_new(ways, kind_schema(schema, of, kind->object));
+    if (of->kinds->beside) json_array_append_new(ways, object_schema(schema, of->kinds->beside));
+    if (of->kinds->has_more) json_array_append_new(ways, more_schema(of->kinds));
     json_t *names = names_schema(of);
     if (names) json_array_append_new(ways, names);
     if (of->kinds->number_kind) json_array_append_new(ways, bare_number_schema(of->kinds));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/train/spec/expand.h"
 #include "core/train/spec/spec_inside.h"
 
 enum {
@@ -11,38 +12,27 @@ enum {
     DEFINED_MAX = 1024,
     RANGE_MAX = 4096,
     ITEMS_MAX = 65536, /* of a list that has ranges */
-    WHERE_MAX = 256,
     RANGE_TEXT_MAX = 512,
 };
 
-/* Where in the spec a value stands, for messages: "model[2].units" */
-struct place {
-    char text[WHERE_MAX];
-};
-
-static struct place member_of(const struct place *of, const char *key)
+struct spec_place spec_place_member(const struct spec_place *of, const char *key)
 {
-    struct place place;
-    snprintf(place.text, sizeof place.text, "%.*s%s%.100s", WHERE_MAX - 110, of->text,
+    struct spec_place place;
+    snprintf(place.text, sizeof place.text, "%.*s%s%.100s", PLACE_TEXT_MAX - 110, of->text,
              *of->text ? "." : "", key);
     return place;
 }
 
-static struct place item_of(const struct place *of, size_t index)
+struct spec_place spec_place_item(const struct spec_place *of, size_t index)
 {
-    struct place place;
-    snprintf(place.text, sizeof place.text, "%.*s[%zu]", WHERE_MAX - 30, of->text, index);
+    struct spec_place place;
+    snprintf(place.text, sizeof place.text, "%.*s[%zu]", PLACE_TEXT_MAX - 30, of->text, index);
     return place;
 }
 
 /* ---- "$name" ---- */
 
-struct definitions {
-    const json_t *all;
-    int uses;
-};
-
-static err unknown(const json_t *defined, const char *name, const struct place *at)
+static err unknown(const json_t *defined, const char *name, const struct spec_place *at)
 {
     const char *names[DEFINED_MAX], *key;
     json_t *value;
@@ -55,10 +45,10 @@ static err unknown(const json_t *defined, const char *name, const struct place *
                 suggest(name, names, count).text);
 }
 
-static err use(struct definitions *defined, json_t *value, const struct place *at, int depth,
+static err use(struct definitions *defined, json_t *value, const struct spec_place *at, int depth,
                json_t **ret);
 
-static err use_in_object(struct definitions *defined, json_t *object, const struct place *at,
+static err use_in_object(struct definitions *defined, json_t *object, const struct spec_place *at,
                          int depth)
 {
     const char *key;
@@ -66,7 +56,7 @@ static err use_in_object(struct definitions *defined, json_t *object, const stru
     void *next;
     json_object_foreach_safe(object, next, key, value)
     {
-        const struct place place = member_of(at, key);
+        const struct spec_place place = spec_place_member(at, key);
         json_t *used;
         TRY(use(defined, value, &place, depth + 1, &used));
         if (json_object_set_new(object, key, used)) return fail(ERR_MEMORY, "no memory");
@@ -74,13 +64,14 @@ static err use_in_object(struct definitions *defined, json_t *object, const stru
     return OK;
 }
 
-static err use_in_list(struct definitions *defined, json_t *list, const struct place *at, int depth)
+static err use_in_list(struct definitions *defined, json_t *list, const struct spec_place *at,
+                       int depth)
 {
     size_t i;
     json_t *value;
     json_array_foreach(list, i, value)
     {
-        const struct place place = item_of(at, i);
+        const struct spec_place place = spec_place_item(at, i);
         json_t *used;
         TRY(use(defined, value, &place, depth + 1, &used));
         if (json_array_set_new(list, i, used)) return fail(ERR_MEMORY, "no memory");
@@ -89,12 +80,12 @@ static err use_in_list(struct definitions *defined, json_t *list, const struct p
 }
 
 /* What is defined may use what else is defined, but not itself. */
-static err use_name(struct definitions *defined, const char *name, const struct place *at,
+static err use_name(struct definitions *defined, const char *name, const struct spec_place *at,
                     int depth, json_t **ret)
 {
     json_t *value = json_object_get(defined->all, name);
     if (!value) return unknown(defined->all, name, at);
-    if (++defined->uses > USES_MAX)
+    if (++*defined->uses > USES_MAX)
         return fail(ERR_INPUT, "%s: what \"define\" has is used more than %d times", at->text,
                     USES_MAX);
     json_t *copy = json_deep_copy(value);
@@ -105,7 +96,7 @@ static err use_name(struct definitions *defined, const char *name, const struct 
 }
 
 /* The value with what is defined in it; a new reference */
-static err use(struct definitions *defined, json_t *value, const struct place *at, int depth,
+static err use(struct definitions *defined, json_t *value, const struct spec_place *at, int depth,
                json_t **ret)
 {
     const char *text = json_string_value(value);
@@ -123,20 +114,21 @@ static err use(struct definitions *defined, json_t *value, const struct place *a
     return OK;
 }
 
-static err put_definitions(json_t *spec)
+err definitions_use(struct definitions *defined, json_t *value, const struct spec_place *at)
 {
-    json_t *defined = json_object_get(spec, "define"), *same;
-    struct definitions definitions = {defined};
-    if (!defined || json_is_null(defined)) return OK;
-    if (!json_is_object(defined)) return fail(ERR_INPUT, "define: expected an object");
-    if (json_object_size(defined) > DEFINED_MAX)
+    json_t *same;
+    TRY(use(defined, value, at, 0, &same));
+    json_decref(same);
+    return OK;
+}
+
+static err put_definitions(json_t *spec, struct definitions *defined)
+{
+    if (!defined->all || json_is_null(defined->all)) return OK;
+    if (!json_is_object(defined->all)) return fail(ERR_INPUT, "define: expected an object");
+    if (json_object_size(defined->all) > DEFINED_MAX)
         return fail(ERR_INPUT, "define: more than %d", DEFINED_MAX);
-    json_incref(defined);
-    json_object_del(spec, "define");
-    err e = use(&definitions, spec, &(struct place){""}, 0, &same);
-    if (!e) json_decref(same);
-    json_decref(defined);
-    return e;
+    return definitions_use(defined, spec, &(struct spec_place){""});
 }
 
 /* ---- "C{1..26}" ---- */
@@ -159,7 +151,7 @@ static bool find_range(const char *text, struct range *ret)
     return false;
 }
 
-static err check_range(const struct range *r, const struct place *at)
+static err check_range(const struct range *r, const struct spec_place *at)
 {
     if (r->first >= 0 && r->last >= r->first && r->last - r->first < RANGE_MAX) return OK;
     return fail(ERR_INPUT, "%s: {%ld..%ld}: expected a range upwards of at most %d", at->text,
@@ -196,13 +188,12 @@ static const char *range_text(const json_t *item)
                                 : json_string_value(item);
 }
 
-/* list: each item with a range becomes as many items. */
-static err spread_list(json_t *list, const struct place *at)
+err spread_list(json_t *list, const struct spec_place *at)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *item = json_array_get(list, i);
         const char *text = range_text(item);
-        const struct place place = item_of(at, i);
+        const struct spec_place place = spec_place_item(at, i);
         struct range r;
         if (!text || strlen(text) > RANGE_TEXT_MAX / 2 || !find_range(text, &r)) continue;
         TRY(check_range(&r, &place));
@@ -226,18 +217,34 @@ static err put_ranges(json_t *spec)
     json_t *node;
     size_t i;
     TRY(spread_list(json_object_get(json_object_get(spec, "data"), "columns"),
-                    &(struct place){"data.columns"}));
+                    &(struct spec_place){"data.columns"}));
     json_array_foreach(json_object_get(spec, "model"), i, node)
     {
-        const struct place model = {"model"}, of = item_of(&model, i);
-        const struct place place = member_of(&of, "inputs");
+        const struct spec_place model = {"model"}, of = spec_place_item(&model, i);
+        const struct spec_place place = spec_place_member(&of, "inputs");
         TRY(spread_list(json_object_get(node, "inputs"), &place));
     }
     return OK;
 }
 
-err spec_expand(json_t *spec)
+/* Takes it out of the spec: a new reference, NULL where it is not there. */
+static json_t *take(json_t *spec, const char *key)
 {
-    TRY(put_definitions(spec));
-    return put_ranges(spec);
+    json_t *value = json_incref(json_object_get(spec, key));
+    json_object_del(spec, key);
+    return value;
+}
+
+err spec_expand(json_t *spec, json_t **ret_places)
+{
+    int uses = 0;
+    json_t *defined = take(spec, "define"), *blocks = take(spec, "blocks");
+    struct definitions definitions = {defined, &uses};
+    *ret_places = NULL;
+    err e = put_definitions(spec, &definitions);
+    if (!e) e = put_ranges(spec);
+    if (!e) e = nodes_expand(spec, &definitions, blocks, ret_places);
+    json_decref(defined);
+    json_decref(blocks);
+    return e;
 }

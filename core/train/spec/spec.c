@@ -41,6 +41,12 @@ static const struct field spec_fields[] = {
      .fallback = "null",
      .help = "an object of values that other places use by name: \"$dim\" is what {\"dim\": 16} "
              "has; --set define.dim=32 changes all of them"},
+    {.name = "blocks",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct spec, blocks),
+     .fallback = "null",
+     .help = "an object of blocks of nodes: {\"residual\": {\"parameters\": [\"filters\"], "
+             "\"nodes\": [...]}} makes residual an op (dtrain help block)"},
     {.name = "data",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct spec, data),
@@ -52,9 +58,10 @@ static const struct field spec_fields[] = {
      .count_min = 1,
      .count_max = NODES_MAX,
      .object = &node_spec_object,
-     .kinds = &op_kinds,
+     .kinds = &node_kinds,
      .help = "the nodes of the model; each reads the previous one unless it names its inputs; the "
-             "last makes the predictions"},
+             "last makes the predictions. {\"repeat\": 3, \"block\": [...]} is nodes three times "
+             "(dtrain help repeat)"},
     {.name = "loss",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct spec, model.loss),
@@ -199,6 +206,25 @@ static void note_servers(const json_t *json)
     json_object_foreach((json_t *)json, key, value) note_servers(value);
 }
 
+/* For messages: where each node was written, of a spec whose nodes are written anew. */
+static void set_places(struct spec *spec, const json_t *places, struct arena *arena)
+{
+    struct node_spec *nodes = spec->model.nodes.at;
+    for (int i = 0; i < spec->model.nodes.count && places; i++)
+        nodes[i].place = arena_string(arena, json_string_value(json_array_get(places, (size_t)i)));
+}
+
+static err expand_and_parse(json_t *json, struct arena *arena, struct spec *ret)
+{
+    json_t *places;
+    TRY(spec_expand(json, &places));
+    note_servers(json);
+    const err e = fields_parse(&spec_object, json, "", arena, ret);
+    if (!e) set_places(ret, places, arena);
+    json_decref(places);
+    return e;
+}
+
 /* json is borrowed here and becomes the spec's when all went well. */
 static err make(const struct spec_options *options, json_t *json, struct arena *arena,
                 struct spec *ret)
@@ -206,9 +232,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     struct spec spec = {0};
     char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
-    TRY(spec_expand(json));
-    note_servers(json);
-    TRY(fields_parse(&spec_object, json, "", arena, &spec));
+    TRY(expand_and_parse(json, arena, &spec));
     spec.trains_nothing = options->trains_nothing;
     TRY(check_device(&spec));
     TRY(spec_train_finish(&spec, json, arena));

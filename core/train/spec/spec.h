@@ -66,7 +66,7 @@ struct train_spec {
 struct spec {
     const char *name;
     int64_t seed;
-    json_t *definitions; /* NULL: they stand where they are used */
+    json_t *definitions, *blocks; /* NULL: they stand where they are used */
     struct data_spec data;
     struct model_spec model;         /* spec keys "model", "loss", "metrics" */
     struct optimizer_spec optimizer; /* as written: kind NULL, or the only one */
@@ -90,6 +90,10 @@ struct spec {
     struct arena arena;
 };
 extern const struct object spec_object;
+/* What "model" has: the ops, and what stands for several nodes of them (mlp, whose descriptor is
+ * NULL: there are none left in a spec that is loaded). */
+extern const struct kinds node_kinds;
+extern const struct object repeat_object, block_object;
 extern const char *const precision_names[]; /* of enum precision; ends with NULL */
 extern const char *const number_names[];    /* of enum number; ends with NULL */
 

@@ -18,10 +18,11 @@ err spec_make_fingerprint(const json_t *, const json_t *features, char ret[17]);
 extern const struct object train_spec_object;
 
 /* What a spec says once stands where it is used: "$dim" becomes what "define" has of that name,
- * which goes
- * ("$$dim" is the text "$dim"), and "C{1..26}" in inputs and in columns one for each number.
- * ERR_INPUT names the place. */
-err spec_expand(json_t *spec);
+ * which goes ("$$dim" is the text "$dim"), "C{1..26}" in inputs and in columns one for each number,
+ * and a node that stands for several (mlp, repeat, a block) becomes these. ERR_INPUT names the
+ * place. ret_places: a list of texts, of each node the place where it was written (new reference);
+ * NULL: as the spec counts. */
+err spec_expand(json_t *spec, json_t **ret_places);
 
 /* After the tables have filled spec->train from json (the whole spec): defaults that depend on
  * which keys were given, the pairs of warm_start, and what must hold between members. */

@@ -126,6 +126,199 @@ static void what_is_defined_stands_where_it_is_used(void **state)
     spec_free(&as_plain);
 }
 
+/* A spec with these members, which say "model" among others. */
+static char *with_model(const char *members)
+{
+    static char text[8192];
+    snprintf(text, sizeof text,
+             "{%s, \"loss\": \"softmax_cross_entropy\", \"optimizer\": \"adam\","
+             " \"train\": {\"epochs\": 2}}",
+             members);
+    return text;
+}
+
+#define DIGITS "\"data\": {\"train\": \"digits\"}, "
+#define COLUMNS                                                                                    \
+    "\"data\": {\"train\": {\"format\": \"csv\", \"file\": \"x\", \"label\": \"y\"}, "             \
+    "\"columns\": ["                                                                               \
+    "{\"column\": \"numeric\", \"name\": \"C{1..3}\"}, {\"column\": \"numeric\", \"name\": "       \
+    "\"d\"}]}, "
+#define DENSE(name, more) "{\"op\": \"dense\", \"name\": \"" name "\", \"units\": 4" more "}"
+#define RESIDUAL                                                                                   \
+    "\"blocks\": {\"residual\": {\"parameters\": [\"units\"], \"nodes\": ["                        \
+    "{\"op\": \"dense\", \"units\": \"$units\", \"activation\": \"$how\"},"                        \
+    "{\"op\": \"dense\", \"name\": \"b\", \"units\": \"$units\"},"                                 \
+    "{\"op\": \"add\", \"inputs\": [\"input\", \"b\"]}]}}, "
+
+/* In short, and the same model in full */
+static const struct {
+    const char *shorter, *full;
+} in_short[] = {
+    /* columns in their order; where none matches, nodes, whatever they stand for */
+    {COLUMNS "\"model\": [{\"op\": \"concat\", \"inputs\": [\"d\", \"C*\"]}]",
+     COLUMNS "\"model\": [{\"op\": \"concat\", \"name\": \"concat\", \"inputs\": [\"d\", \"C1\", "
+             "\"C2\", \"C3\"]}]"},
+    {COLUMNS "\"model\": [" DENSE(
+         "e1", ", \"inputs\": [\"C1\"]") ", {\"op\": \"mlp\", \"name\": "
+                                         "\"e2\", \"inputs\": [\"d\"], \"units\": 4}, {\"op\": "
+                                         "\"concat\", \"inputs\": "
+                                         "[\"e?\"]}]",
+     COLUMNS "\"model\": [" DENSE("e1", ", \"inputs\": [\"C1\"]") ", " DENSE(
+         "e2/layer_0",
+         ", \"activation\": \"relu\", \"inputs\": [\"d\"]") ", {\"op\": \"concat\", \"name\": "
+                                                            "\"concat\", \"inputs\": [\"e1\", "
+                                                            "\"e2/layer_0\"]}]"},
+    /* layers read one another, and who names the mlp its last node; names as tf.layers counts
+     */
+    {DIGITS "\"model\": [\"flatten\", {\"op\": \"mlp\", \"name\": \"net\", \"units\": [4, 4], "
+            "\"dropout\": 0.5, \"use_bias\": false}, \"relu\", {\"op\": \"add\", \"inputs\": "
+            "[\"net\", \"relu\"]}, \"relu\"]",
+     DIGITS "\"model\": [{\"op\": \"flatten\", \"name\": \"flatten\"}, " DENSE(
+         "net/layer_0",
+         ", \"activation\": \"relu\", \"use_bias\": false") ", {\"op\": \"dropout\", \"name\": "
+                                                            "\"net/dropout_0\", \"rate\": "
+                                                            "0.5}, " DENSE("net/layer_1",
+                                                                           ", \"activation\": "
+                                                                           "\"relu\", "
+                                                                           "\"use_bias\": "
+                                                                           "false") ", "
+                                                                                    "{\"op\": "
+                                                                                    "\"dropout"
+                                                                                    "\", "
+                                                                                    "\"name\": "
+                                                                                    "\"net/"
+                                                                                    "dropout_"
+                                                                                    "1\", "
+                                                                                    "\"rate\": "
+                                                                                    "0.5}, "
+                                                                                    "{\"op\": "
+                                                                                    "\"relu\", "
+                                                                                    "\"name\": "
+                                                                                    "\"relu\"},"
+                                                                                    " {\"op\": "
+                                                                                    "\"add\", "
+                                                                                    "\"name\": "
+                                                                                    "\"add\", "
+                                                                                    "\"inputs\""
+                                                                                    ": "
+                                                                                    "[\"net/"
+                                                                                    "dropout_"
+                                                                                    "1\", "
+                                                                                    "\"relu\"]}"
+                                                                                    ", "
+                                                                                    "{\"op\": "
+                                                                                    "\"relu\", "
+                                                                                    "\"name\": "
+                                                                                    "\"relu_"
+                                                                                    "1\"}]"},
+    /* several inputs are put side by side */
+    {COLUMNS "\"model\": [{\"op\": \"mlp\", \"inputs\": [\"C{1..2}\"], \"activation\": \"tanh\", "
+             "\"units\": 4}]",
+     COLUMNS "\"model\": [{\"op\": \"concat\", \"name\": \"mlp/concat\", \"inputs\": [\"C1\", "
+             "\"C2\"]}, " DENSE("mlp/layer_0", ", \"activation\": \"tanh\"") "]"},
+    /* a block reads what is before it, in every turn that of the one before */
+    {"\"define\": {\"how\": \"elu\"}, " RESIDUAL DIGITS
+     "\"model\": [\"flatten\", {\"repeat\": 2, \"block\": [{\"op\": \"residual\", \"name\": "
+     "\"r\", "
+     "\"units\": 4}]}]",
+     DIGITS "\"model\": [{\"op\": \"flatten\", \"name\": \"flatten\"}, " DENSE(
+         "repeat/block_0/r/dense",
+         ", \"activation\": \"elu\"") ", " DENSE("repeat/block_0/r/b",
+                                                 "") ", {\"op\": \"add\", \"name\": "
+                                                     "\"repeat/block_0/r/add\", \"inputs\": "
+                                                     "[\"flatten\", "
+                                                     "\"repeat/block_0/r/b\"]}, " DENSE(
+                                                         "repeat/block_1/r/dense",
+                                                         ", \"activation\": \"elu\"") ","
+                                                                                      " " DENSE(
+                                                                                          "repeat/"
+                                                                                          "block_1/"
+                                                                                          "r/b",
+                                                                                          "") ", "
+                                                                                              "{\"o"
+                                                                                              "p\":"
+                                                                                              " \"a"
+                                                                                              "dd\""
+                                                                                              ", "
+                                                                                              "\"na"
+                                                                                              "me\""
+                                                                                              ": "
+                                                                                              "\"re"
+                                                                                              "peat"
+                                                                                              "/blo"
+                                                                                              "ck_"
+                                                                                              "1/r/"
+                                                                                              "add"
+                                                                                              "\", "
+                                                                                              "\"in"
+                                                                                              "puts"
+                                                                                              "\": "
+                                                                                              "[\"r"
+                                                                                              "epea"
+                                                                                              "t/"
+                                                                                              "bloc"
+                                                                                              "k_0/"
+                                                                                              "r/"
+                                                                                              "add"
+                                                                                              "\", "
+                                                                                              "\"re"
+                                                                                              "peat"
+                                                                                              "/blo"
+                                                                                              "ck_"
+                                                                                              "1/r/"
+                                                                                              "b\"]"
+                                                                                              "}]"},
+    /* with inputs: its first node reads them, and inside others' names are seen */
+    {"\"blocks\": {\"tail\": {\"nodes\": [\"relu\", {\"op\": \"add\", \"inputs\": [\"relu\", "
+     "\"a\", "
+     "\"input\"]}]}}, " DIGITS "\"model\": [" DENSE("a", "") ", " DENSE(
+         "b", "") ", {\"op\": "
+                  "\"tail\", \"name\": \"t\", \"inputs\": [\"b\"]}]",
+     DIGITS "\"model\": [" DENSE("a", "") ", " DENSE(
+         "b", "") ", {\"op\": \"relu\", \"name\": "
+                  "\"t/relu\", \"inputs\": [\"b\"]}, {\"op\": \"add\", \"name\": \"t/add\", "
+                  "\"inputs\": [\"t/relu\", \"a\", \"b\"]}]"},
+};
+
+static void nodes_in_short_are_those_in_full(void **state)
+{
+    for (size_t i = 0; i < sizeof in_short / sizeof *in_short; i++) {
+        struct spec spec, full;
+        if (load_text(with_model(in_short[i].shorter), NULL, 0, &spec))
+            fail_msg("%s", error_text());
+        if (load_text(with_model(in_short[i].full), NULL, 0, &full)) fail_msg("%s", error_text());
+        if (!json_equal(spec.json, full.json)) fail_msg("%zu: %s", i, spec_text(&spec));
+        assert_string_equal(spec.fingerprint, full.fingerprint);
+        spec_free(&spec);
+        spec_free(&full);
+    }
+}
+
+/* Messages of the graph name the place that the user wrote. */
+static void a_node_keeps_the_place_where_it_was_written(void **state)
+{
+    static const char members[] = "\"define\": {\"how\": \"elu\"}, " RESIDUAL DIGITS
+                                  "\"model\": [{\"op\": \"mlp\", \"units\": [4, 4]}, {\"op\": "
+                                  "\"residual\", \"units\": 4}, {\"repeat\": 2, \"block\": "
+                                  "[\"relu\"]}]";
+    static const char *const places[] = {"model[0]",
+                                         "model[0]",
+                                         "model[1] (residual \"residual\"): "
+                                         "blocks.residual.nodes[0]",
+                                         "model[1] (residual \"residual\"): "
+                                         "blocks.residual.nodes[1]",
+                                         "model[1] (residual \"residual\"): "
+                                         "blocks.residual.nodes[2]",
+                                         "model[2].block[0]",
+                                         "model[2].block[0]"};
+    struct spec spec;
+    if (load_text(with_model(members), NULL, 0, &spec)) fail_msg("%s", error_text());
+    const struct node_spec *nodes = spec.model.nodes.at;
+    assert_int_equal(spec.model.nodes.count, 7);
+    for (int i = 0; i < 7; i++) assert_string_equal(nodes[i].place, places[i]);
+    spec_free(&spec);
+}
+
 static void what_is_left_out_has_its_default(void **state)
 {
     static const char text[] =
@@ -290,6 +483,42 @@ static const struct broken broken[] = {
     {NULL, "model[1].inputs=[\"x{0..4096}\"]",
      "model[1].inputs[0]: {0..4096}: expected a range upwards of at most 4096"},
     {NULL, "train.last_step.x=1", "train.last_step.x: ..."},
+    {NULL, "model[1].inputs=[\"hid*\"]",
+     "model[1].inputs[0]: \"hid*\" matches no name of a column in data.columns, nor of an earlier "
+     "node"},
+    {NULL, "model[1]={\"op\": \"mlp\", \"unit\": 3}",
+     "model[1]: unknown key \"unit\" (did you mean \"units\"?); mlp knows ..."},
+    {NULL, "model[1]={\"op\": \"mlp\", \"units\": []}", "model[1].units: expected ..."},
+    {NULL, "model[1]={\"op\": \"mlp\", \"units\": 3, \"name\": 4}",
+     "model[1].name: expected a string, got 4"},
+    {NULL, "model[1]=mlp", "model[1]: required key \"units\" is missing: ..."},
+    {NULL, "model[1]={\"op\": \"mlp\", \"units\": 3, \"name\": \"logits\"}",
+     "model[2]: the name \"logits\" is taken by an earlier node"},
+    {NULL, "model[1]={\"repeat\": 0, \"block\": [\"relu\"]}",
+     "model[1].repeat: expected an integer from 1 to 4096, got 0"},
+    {NULL, "model[1]={\"repeat\": 2, \"block\": []}", "model[1].block: expected a list of nodes"},
+    {NULL, "model[1]={\"repeat\": 2, \"block\": [\"relu\", {\"op\": \"dense\", \"units\": 0}]}",
+     "model[1].block[1].units: expected an integer from 1 to 16777216, got 0"},
+    {NULL, "model[1]={\"repeat\": 65, \"block\": [{\"repeat\": 65, \"block\": [\"relu\"]}]}",
+     "model[1].block[0].block[0]: more than 4096 nodes"},
+    {NULL, "blocks=4", "blocks: expected an object"},
+    {NULL, "blocks={\"dense\": {\"nodes\": []}}", "blocks.dense: an op is called that"},
+    {"{\"blocks\": {\"b\": {\"node\": []}}, \"model\": [\"b\"]}", NULL,
+     "blocks.b: unknown key \"node\" (did you mean \"nodes\"?); ..."},
+    {"{\"blocks\": {\"b\": {\"parameters\": [\"size\"], \"nodes\": [\"relu\"]}}, \"model\": "
+     "[\"b\"]}",
+     NULL, "model[0]: required key \"size\" is missing: block b takes it"},
+    {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\"]}}, \"model\": [{\"op\": \"b\", \"size\": 3}]}",
+     NULL, "model[0]: unknown key \"size\": block b has no such parameter"},
+    {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\", \"b\"]}}, \"model\": [\"b\"]}", NULL,
+     "model[0] (b \"b\"): blocks.b.nodes[1] (b \"b\"): ..."},
+    {"{\"blocks\": {\"b\": {\"parameters\": [\"n\"], \"nodes\": [\"relu\", {\"op\": \"dense\", "
+     "\"units\": \"$n\"}]}, \"a\": {\"nodes\": [{\"op\": \"b\", \"name\": \"x\", \"n\": "
+     "\"ten\"}]}}, "
+     "\"model\": [\"a\"]}",
+     NULL,
+     "model[0] (a \"a\"): blocks.a.nodes[0] (b \"x\"): blocks.b.nodes[1].units: expected an "
+     "integer from 1 to 16777216, got \"ten\""},
 };
 
 static void expect_message(const char *got, const char *wanted)
@@ -566,6 +795,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_spec_is_read_as_it_stands),
         cmocka_unit_test(what_is_defined_stands_where_it_is_used),
+        cmocka_unit_test(nodes_in_short_are_those_in_full),
+        cmocka_unit_test(a_node_keeps_the_place_where_it_was_written),
         cmocka_unit_test(what_is_left_out_has_its_default),
         cmocka_unit_test(every_broken_spec_is_refused_with_its_message),
         cmocka_unit_test(a_file_that_is_not_there_is_named),

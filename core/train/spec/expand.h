@@ -1,0 +1,33 @@
+/* expand.h - what the two files share that write out what a spec says in short. Nobody else
+ * includes this. */
+#ifndef CORE_TRAIN_SPEC_EXPAND_H
+#define CORE_TRAIN_SPEC_EXPAND_H
+
+#include "core/train/spec/spec.h"
+
+enum { PLACE_TEXT_MAX = 256 };
+
+/* Where in the spec a value stands, for messages: "model[2].units" */
+struct spec_place {
+    char text[PLACE_TEXT_MAX];
+};
+struct spec_place spec_place_member(const struct spec_place *of, const char *key);
+struct spec_place spec_place_item(const struct spec_place *of, size_t index);
+
+struct definitions {
+    const json_t *all; /* an object; NULL: none */
+    int *uses;         /* so far, of the whole spec */
+};
+
+/* In an object or a list, in place: "$name" becomes what is defined of that name. */
+err definitions_use(struct definitions *, json_t *value, const struct spec_place *);
+
+/* Each item of a list that has a range ("C{1..26}") becomes as many items. */
+err spread_list(json_t *list, const struct spec_place *);
+
+/* The nodes that stand for others (mlp, repeat, those of blocks), and patterns in "inputs".
+ * ret_places: a list of texts, of each node where it comes from (new reference); NULL: every node
+ * stands where it is written. */
+err nodes_expand(json_t *spec, const struct definitions *, json_t *blocks, json_t **ret_places);
+
+#endif

@@ -1,0 +1,604 @@
+/* nodes.c - see expand.h: one pass over the nodes, which writes each, or those that it stands for.
+ *
+ * Nodes of a block are in a scope of their own: their names begin with that of the block's use, and
+ * their inputs are looked for among them first, then around. Every node that is written has a name,
+ * so that one which reads "input" can say whom it reads.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "core/ops/layer.h"
+#include "core/train/spec/expand.h"
+
+enum {
+    LEVELS_MAX = 32,
+    WITHIN_MAX = 1024, /* bytes of a message's beginning */
+    UNITS_MAX = 1 << 24,
+    LAYERS_MAX = 256,
+};
+
+/* ---- what stands for nodes ---- */
+
+struct mlp {
+    struct layer layer;
+    struct ints units;
+    double dropout;
+};
+
+static const struct field mlp_fields[] = {
+    {.name = "units",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct mlp, units),
+     .min = 1,
+     .max = UNITS_MAX,
+     .count_min = 1,
+     .count_max = LAYERS_MAX,
+     .help = "outputs per example of each layer: [256, 128]"},
+    {.name = "dropout",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct mlp, dropout),
+     .fallback = "0",
+     .max = 0.999999,
+     .help = "fraction of the outputs of every layer to drop in training; 0: none"},
+    {.name = "activation",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct mlp, layer.activation),
+     .fallback = "\"relu\"",
+     .choices = activation_names,
+     .help = "activation applied to the outputs of every layer"},
+    LAYER_LINEAR_FIELDS,
+    {0},
+};
+
+static const struct object mlp_object = {
+    "mlp", "dense layers one after the other: nodes NAME/layer_0, NAME/layer_1 ...", mlp_fields,
+    sizeof(struct mlp)};
+
+struct repeat {
+    int64_t times;
+    json_t *block;
+    const char *name;
+    struct strings inputs;
+};
+
+static const struct field repeat_fields[] = {
+    {.name = "repeat",
+     .type = FIELD_INT,
+     .offset = offsetof(struct repeat, times),
+     .min = 1,
+     .max = NODES_MAX,
+     .help = "how many times, each reading the one before it"},
+    {.name = "block",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct repeat, block),
+     .help = "a list of nodes, of which the last is the output; \"input\" among their inputs is "
+             "what the block reads"},
+    {.name = "name",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct repeat, name),
+     .fallback = "null",
+     .help =
+         "its nodes are NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 ... if "
+         "that is taken"},
+    {.name = "inputs",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct repeat, inputs),
+     .fallback = "[]",
+     .count_max = INPUTS_MAX,
+     .help = "what the first one reads; default: the previous node"},
+    {0},
+};
+
+const struct object repeat_object = {"repeat", "nodes that follow one another several times",
+                                     repeat_fields, sizeof(struct repeat)};
+
+struct block {
+    struct strings parameters;
+    json_t *nodes;
+};
+
+static const struct field block_fields[] = {
+    {.name = "parameters",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct block, parameters),
+     .fallback = "[]",
+     .help = "what a node that uses the block must say beside name and inputs: in the block "
+             "\"$filters\" is what it says of \"filters\""},
+    {.name = "nodes",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct block, nodes),
+     .help = "a list of nodes, of which the last is the output; \"input\" among their inputs is "
+             "what the block reads. They are called NAME/..."},
+    {0},
+};
+
+const struct object block_object = {"block",
+                                    "nodes that {\"op\": BLOCK, \"name\": NAME, ...} stands for",
+                                    block_fields, sizeof(struct block)};
+
+static const struct kind *node_at(int index)
+{
+    static const struct kind mlp = {&mlp_object, NULL};
+    int ops = 0;
+    while (op_kinds.at(ops)) ops++;
+    return index == ops ? &mlp : index < ops ? op_kinds.at(index) : NULL;
+}
+
+const struct kinds node_kinds = {
+    .key = "op", .noun = "op", .at = node_at, .beside = &repeat_object, .has_more = true};
+
+/* ---- scopes ---- */
+
+struct scope {
+    const struct scope *outer; /* NULL: that of the model */
+    const char *prefix;        /* of names: "", "tower/" */
+    const char *within;        /* for messages: "", "model[4] (tower \"t\"): " */
+    json_t *input;             /* what a block reads: a list of names */
+    bool is_explicit;          /* the first node reads these, not the node before it */
+    bool is_begun;
+    json_t *outputs; /* name here: that of the node which has its output */
+    json_t *taken;   /* names here that there are, or will be */
+};
+
+struct writer {
+    const struct definitions *defined;
+    json_t *blocks;
+    json_t *columns; /* their names, as keys */
+    json_t *nodes, *places;
+    struct arena *arena;
+};
+
+static err no_memory(void)
+{
+    return fail(ERR_MEMORY, "no memory for the spec");
+}
+
+/* The node of this name: in the scope, else around it; NULL: none. */
+static const char *find_output(const struct scope *scope, const char *name)
+{
+    const char *found = NULL;
+    for (; scope && !found; scope = scope->outer)
+        found = json_string_value(json_object_get(scope->outputs, name));
+    return found;
+}
+
+/* As tf.layers counts: the op's name, or with _1, _2 ... where that is taken. */
+static const char *pick_name(struct writer *w, struct scope *scope, const char *op)
+{
+    const char *name = op;
+    for (int i = 1; json_object_get(scope->taken, name); i++)
+        name = arena_format(w->arena, "%s_%d", op, i);
+    json_object_set_new(scope->taken, name, json_true());
+    return name;
+}
+
+static const char *last_written(const struct writer *w)
+{
+    const size_t count = json_array_size(w->nodes);
+    const json_t *last = count ? json_array_get(w->nodes, count - 1) : NULL;
+    return last ? json_string_value(json_object_get(last, "name")) : FEATURES_NAME;
+}
+
+static err set_output(struct scope *scope, const char *name, const char *node)
+{
+    if (json_object_get(scope->outputs, name))
+        return fail(ERR_INPUT, "the name \"%.100s\" is taken by an earlier node", name);
+    return json_object_set_new(scope->outputs, name, json_string(node)) ? no_memory() : OK;
+}
+
+/* ---- inputs ---- */
+
+static err add_matches(json_t *names, const char *pattern, bool are_keys, json_t *list)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(names, key, value)
+    {
+        if (fnmatch(pattern, key, 0) != 0) continue;
+        if (json_array_append_new(list, are_keys ? json_string(key) : json_incref(value)))
+            return no_memory();
+    }
+    return OK;
+}
+
+/* Of the nodes of a block, else of what is around it; in the model columns come first. */
+static err match(const struct writer *w, const struct scope *scope, const char *pattern,
+                 json_t *list)
+{
+    const size_t before = json_array_size(list);
+    for (; scope && json_array_size(list) == before; scope = scope->outer) {
+        if (!scope->outer) TRY(add_matches(w->columns, pattern, true, list));
+        if (json_array_size(list) == before) TRY(add_matches(scope->outputs, pattern, false, list));
+    }
+    if (json_array_size(list) > before) return OK;
+    return fail(ERR_INPUT,
+                "\"%.100s\" matches no name of a column in data.columns, nor of an earlier node",
+                pattern);
+}
+
+static bool is_pattern(const char *text)
+{
+    return strpbrk(text, "*?") != NULL;
+}
+
+static err add_input(const struct writer *w, const struct scope *scope, json_t *input, json_t *list)
+{
+    const char *name = json_string_value(input);
+    const char *node = name ? find_output(scope, name) : NULL;
+    if (name && scope->outer && strcmp(name, "input") == 0)
+        return json_array_extend(list, scope->input) ? no_memory() : OK;
+    if (node) return json_array_append_new(list, json_string(node)) ? no_memory() : OK;
+    if (name && is_pattern(name) && !json_object_get(w->columns, name))
+        return match(w, scope, name, list);
+    return json_array_append(list, input) ? no_memory() : OK;
+}
+
+/* Names of the scope become those of nodes. */
+static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *node,
+                          const struct spec_place *at)
+{
+    json_t *inputs = json_object_get(node, "inputs"), *input;
+    const char *table = json_string_value(json_object_get(node, "table"));
+    const bool is_first = !scope->is_begun;
+    size_t i;
+    if (table && find_output(scope, table))
+        json_object_set_new(node, "table", json_string(find_output(scope, table)));
+    scope->is_begun = true;
+    if (json_array_size(inputs) == 0 && (!inputs || json_is_array(inputs))) {
+        if (!is_first || !scope->is_explicit) return OK;
+        return json_object_set(node, "inputs", scope->input) ? no_memory() : OK;
+    }
+    if (!json_is_array(inputs)) return OK; /* to be refused */
+    const struct spec_place of = spec_place_member(at, "inputs");
+    TRY(spread_list(inputs, &of));
+    json_t *list = json_array();
+    err e = list ? OK : no_memory();
+    for (i = 0; !e && i < json_array_size(inputs); i++) {
+        input = json_array_get(inputs, i);
+        e = add_input(w, scope, input, list);
+        if (e) e = fail_prefix(e, "%s", spec_place_item(&of, i).text);
+    }
+    if (!e && json_object_set(node, "inputs", list)) e = no_memory();
+    json_decref(list);
+    return e;
+}
+
+/* ---- writing ---- */
+
+/* Takes the node. */
+static err write_node(struct writer *w, const struct scope *scope, json_t *node, const char *name,
+                      const struct spec_place *at)
+{
+    const char *whole = arena_format(w->arena, "%s%s", scope->prefix, name);
+    if (json_object_set_new(node, "name", json_string(whole)) ||
+        json_array_append(w->nodes, node) ||
+        json_array_append_new(w->places, json_sprintf("%s%s", scope->within, at->text))) {
+        json_decref(node);
+        return no_memory();
+    }
+    json_decref(node);
+    if (json_array_size(w->nodes) <= NODES_MAX) return OK;
+    return fail(ERR_INPUT, "%s: more than %d nodes", at->text, NODES_MAX);
+}
+
+/* As the spec's table reads it, at the place where it is written. */
+static err check_node(struct writer *w, json_t *node, const struct spec_place *at,
+                      struct node_spec *ret)
+{
+    const struct field fields[] = {{.name = at->text,
+                                    .type = FIELD_VARIANT,
+                                    .object = &node_spec_object,
+                                    .kinds = &node_kinds},
+                                   {0}};
+    const struct object object = {"spec", NULL, fields, sizeof *ret};
+    json_t *json = json_pack("{s:O}", at->text, node);
+    if (!json) return no_memory();
+    const err e = fields_parse(&object, json, "", w->arena, ret);
+    json_decref(json);
+    return e;
+}
+
+/* Several inputs are put side by side first, as TensorFlow's input_layer does. */
+static err write_concat(struct writer *w, struct scope *scope, const char *name, json_t **inputs,
+                        const struct spec_place *at)
+{
+    if (json_array_size(*inputs) < 2) return OK;
+    const char *own = arena_format(w->arena, "%s/concat", name);
+    json_t *node = json_pack("{s:s, s:O}", "op", "concat", "inputs", *inputs);
+    *inputs = NULL;
+    return node ? write_node(w, scope, node, own, at) : no_memory();
+}
+
+/* One layer, with what the mlp says of all of them */
+static err write_layer(struct writer *w, struct scope *scope, const json_t *mlp,
+                       const struct mlp *of, int index, json_t *inputs, const char *name,
+                       const struct spec_place *at)
+{
+    json_t *node = json_deep_copy(mlp);
+    json_object_del(node, "dropout");
+    json_object_del(node, "inputs");
+    json_object_set_new(node, "op", json_string("dense"));
+    json_object_set_new(node, "units", json_integer(of->units.at[index]));
+    json_object_set_new(node, "activation", json_string(activation_names[of->layer.activation]));
+    if (inputs) json_object_set(node, "inputs", inputs);
+    TRY(write_node(w, scope, node, arena_format(w->arena, "%s/layer_%d", name, index), at));
+    if (of->dropout == 0) return OK;
+    json_t *dropout = json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout);
+    if (!dropout) return no_memory();
+    return write_node(w, scope, dropout, arena_format(w->arena, "%s/dropout_%d", name, index), at);
+}
+
+static err write_mlp(struct writer *w, struct scope *scope, const json_t *node,
+                     const struct mlp *mlp, const char *name, const struct spec_place *at)
+{
+    json_t *inputs = json_object_get(node, "inputs");
+    if (json_array_size(inputs) == 0) inputs = NULL;
+    TRY(write_concat(w, scope, name, &inputs, at));
+    for (int i = 0; i < mlp->units.count; i++)
+        TRY(write_layer(w, scope, node, mlp, i, i == 0 ? inputs : NULL, name, at));
+    return OK;
+}
+
+/* ---- blocks ---- */
+
+static err expand_list(struct writer *w, struct scope *scope, json_t *nodes,
+                       const struct spec_place *at, int level);
+
+/* nodes: of this scope's own, which stand at `at`; an error names whom they were written for. */
+static err expand_inside(struct writer *w, struct scope *scope, json_t *nodes,
+                         const struct spec_place *at, int level)
+{
+    if (!json_is_array(nodes) || json_array_size(nodes) == 0)
+        return fail(ERR_INPUT, "%s: expected a list of nodes", at->text);
+    if (level > LEVELS_MAX)
+        return fail(ERR_INPUT, "%s: more than %d levels of blocks: does a block use itself?",
+                    at->text, LEVELS_MAX);
+    scope->outputs = json_object();
+    scope->taken = json_object();
+    const err e = expand_list(w, scope, nodes, at, level);
+    json_decref(scope->outputs);
+    json_decref(scope->taken);
+    return e;
+}
+
+/* What the block reads: its inputs, or what was written last. New reference. */
+static json_t *input_of(const struct writer *w, json_t *node, bool *ret_explicit)
+{
+    json_t *inputs = json_object_get(node, "inputs");
+    *ret_explicit = json_array_size(inputs) > 0;
+    return *ret_explicit ? json_incref(inputs) : json_pack("[s]", last_written(w));
+}
+
+static err expand_repeat(struct writer *w, const struct scope *outer, json_t *node,
+                         const char *name, const struct spec_place *at, int level)
+{
+    struct repeat repeat;
+    TRY(fields_parse(&repeat_object, node, at->text, w->arena, &repeat));
+    const struct spec_place of = spec_place_member(at, "block");
+    for (int i = 0; i < (int)repeat.times; i++) {
+        struct scope scope = {.outer = outer, .within = outer->within};
+        scope.prefix = arena_format(w->arena, "%s%s/block_%d/", outer->prefix, name, i);
+        scope.input = input_of(w, i == 0 ? node : NULL, &scope.is_explicit);
+        json_t *nodes = json_deep_copy(repeat.block);
+        const err e =
+            nodes && scope.input ? expand_inside(w, &scope, nodes, &of, level + 1) : no_memory();
+        json_decref(nodes);
+        json_decref(scope.input);
+        TRY(e);
+    }
+    return OK;
+}
+
+static bool is_of_use(const char *key)
+{
+    return strcmp(key, "op") == 0 || strcmp(key, "name") == 0 || strcmp(key, "inputs") == 0;
+}
+
+/* What a use says of the parameters, added to what is defined: all of them and nothing else. */
+static err add_arguments(json_t *node, const struct block *block, const char *op,
+                         const struct spec_place *at, json_t *defined)
+{
+    const struct strings *parameters = &block->parameters;
+    const char *key;
+    json_t *value;
+    for (int i = 0; i < parameters->count; i++) {
+        value = json_object_get(node, parameters->at[i]);
+        if (!value)
+            return fail(ERR_INPUT, "%s: required key \"%.100s\" is missing: block %.100s takes it",
+                        at->text, parameters->at[i], op);
+        if (json_object_set(defined, parameters->at[i], value)) return no_memory();
+    }
+    json_object_foreach(node, key, value)
+    {
+        int i = 0;
+        while (i < parameters->count && strcmp(parameters->at[i], key) != 0) i++;
+        if (i < parameters->count || is_of_use(key)) continue;
+        return fail(ERR_INPUT, "%s: unknown key \"%.100s\"%s: block %.100s has no such parameter",
+                    at->text, key, suggest(key, parameters->at, parameters->count).text, op);
+    }
+    return OK;
+}
+
+static err expand_nodes_of(struct writer *w, struct scope *scope, const struct block *block,
+                           json_t *defined, const char *op, int level)
+{
+    struct definitions definitions = {defined, w->defined->uses};
+    const struct spec_place blocks = {"blocks"}, of = spec_place_member(&blocks, op),
+                            place = spec_place_member(&of, "nodes");
+    json_t *nodes = json_deep_copy(block->nodes);
+    if (!nodes) return no_memory();
+    err e = definitions_use(&definitions, nodes, &place);
+    if (!e) e = expand_inside(w, scope, nodes, &place, level + 1);
+    json_decref(nodes);
+    return e;
+}
+
+/* {"op": BLOCK, ...} */
+static err expand_block(struct writer *w, const struct scope *outer, json_t *node, const char *op,
+                        const char *name, const struct spec_place *at, int level)
+{
+    const struct spec_place blocks = {"blocks"}, place = spec_place_member(&blocks, op);
+    struct block block;
+    struct scope scope = {.outer = outer};
+    TRY(fields_parse(&block_object, json_object_get(w->blocks, op), place.text, w->arena, &block));
+    json_t *defined = w->defined->all ? json_copy((json_t *)w->defined->all) : json_object();
+    if (!json_is_object(defined)) { /* "define": null */
+        json_decref(defined);
+        defined = json_object();
+    }
+    scope.prefix = arena_format(w->arena, "%s%s/", outer->prefix, name);
+    scope.within = arena_format(w->arena, "%.*s%s (%.60s \"%.60s\"): ", WITHIN_MAX - 420,
+                                outer->within, at->text, op, name);
+    scope.input = input_of(w, node, &scope.is_explicit);
+    err e = defined && scope.input ? add_arguments(node, &block, op, at, defined) : no_memory();
+    if (!e) {
+        e = expand_nodes_of(w, &scope, &block, defined, op, level);
+        /* one level at a time: the outer ones put theirs in front */
+        if (e) e = fail_prefix(e, "%s (%.60s \"%.60s\")", at->text, op, name);
+    }
+    json_decref(scope.input);
+    json_decref(defined);
+    return e;
+}
+
+/* ---- the pass ---- */
+
+static const char *op_of(const json_t *node)
+{
+    if (json_is_string(node)) return json_string_value(node);
+    if (json_object_get(node, "repeat")) return "repeat";
+    return json_string_value(json_object_get(node, "op"));
+}
+
+/* node: of its own. Its last one has its output. */
+static err expand_named(struct writer *w, struct scope *scope, json_t *node, const char *name,
+                        const struct spec_place *at, int level)
+{
+    const char *op = op_of(node);
+    struct node_spec spec = {0};
+    TRY(resolve_inputs(w, scope, node, at));
+    if (json_object_get(node, "repeat")) return expand_repeat(w, scope, node, name, at, level);
+    if (op && json_object_get(w->blocks, op))
+        return expand_block(w, scope, node, op, name, at, level);
+    /* an mlp may read more than a node does: its concat is checked as a node */
+    TRY(check_node(w, node, at, &spec));
+    if (spec.op.kind->object == &mlp_object)
+        return write_mlp(w, scope, node, spec.op.attributes, name, at);
+    return write_node(w, scope, json_incref(node), name, at);
+}
+
+static err expand_node(struct writer *w, struct scope *scope, const json_t *written,
+                       const struct spec_place *at, int level)
+{
+    const char *op = op_of(written);
+    struct node_spec spec;
+    json_t *node = json_is_string(written) ? json_pack("{s:s}", "op", op) : json_deep_copy(written);
+    const json_t *given = json_object_get(node, "name");
+    if (!node) return no_memory();
+    err e = OK;
+    if (!op || !json_is_object(node) || (given && !json_is_null(given) && !json_is_string(given)))
+        e = check_node(w, node, at, &spec);
+    if (e || !op) {
+        json_decref(node);
+        return e ? e : fail(ERR_INPUT, "%s: expected a node", at->text);
+    }
+    const char *name = json_is_string(given) ? arena_string(w->arena, json_string_value(given))
+                                             : pick_name(w, scope, op);
+    e = expand_named(w, scope, node, name, at, level);
+    json_decref(node);
+    if (e) return e;
+    e = set_output(scope, name, last_written(w));
+    return e ? fail_prefix(e, "%s", at->text) : OK;
+}
+
+static err expand_list(struct writer *w, struct scope *scope, json_t *nodes,
+                       const struct spec_place *at, int level)
+{
+    json_t *node;
+    size_t i;
+    json_array_foreach(nodes, i, node)
+    {
+        const char *name = json_string_value(json_object_get(node, "name"));
+        if (name) json_object_set_new(scope->taken, name, json_true());
+    }
+    json_array_foreach(nodes, i, node)
+    {
+        const struct spec_place place = spec_place_item(at, i);
+        TRY(expand_node(w, scope, node, &place, level));
+    }
+    return OK;
+}
+
+/* Does a node stand for others, or read what a pattern matches? Else nothing is written anew. */
+static bool is_in_short(json_t *node, const json_t *blocks)
+{
+    const char *op = op_of(node);
+    json_t *input;
+    size_t i;
+    if (json_object_get(node, "repeat")) return true;
+    if (op && (strcmp(op, mlp_object.name) == 0 || json_object_get(blocks, op))) return true;
+    json_array_foreach(json_object_get(node, "inputs"), i, input)
+    {
+        if (json_is_string(input) && is_pattern(json_string_value(input))) return true;
+    }
+    return false;
+}
+
+static err check_blocks(json_t *blocks)
+{
+    const char *name;
+    json_t *block;
+    if (blocks && !json_is_object(blocks) && !json_is_null(blocks))
+        return fail(ERR_INPUT, "blocks: expected an object");
+    json_object_foreach(blocks, name, block)
+    {
+        if (kinds_find(&node_kinds, name) || strcmp(name, repeat_object.name) == 0)
+            return fail(ERR_INPUT, "blocks.%s: an op is called that", name);
+        if (!json_is_object(block))
+            return fail(ERR_INPUT, "blocks.%.100s: expected an object with \"nodes\"", name);
+    }
+    return OK;
+}
+
+static json_t *names_of_columns(json_t *spec)
+{
+    json_t *names = json_object(), *column;
+    size_t i;
+    json_array_foreach(json_object_get(json_object_get(spec, "data"), "columns"), i, column)
+    {
+        const char *name = json_string_value(json_object_get(column, "name"));
+        if (name) json_object_set_new(names, name, json_true());
+    }
+    return names;
+}
+
+static err expand_model(struct writer *w, json_t *spec, json_t *model)
+{
+    struct scope scope = {.prefix = "", .within = "", .outputs = json_object()};
+    scope.taken = json_copy(w->columns);
+    err e = expand_list(w, &scope, model, &(struct spec_place){"model"}, 0);
+    if (!e && json_object_set(spec, "model", w->nodes)) e = no_memory();
+    json_decref(scope.outputs);
+    json_decref(scope.taken);
+    return e;
+}
+
+err nodes_expand(json_t *spec, const struct definitions *defined, json_t *blocks,
+                 json_t **ret_places)
+{
+    json_t *model = json_object_get(spec, "model"), *node;
+    bool any = false;
+    size_t i;
+    TRY(check_blocks(blocks));
+    json_array_foreach(model, i, node) any = any || is_in_short(node, blocks);
+    if (!any) return OK;
+    struct arena arena = {0};
+    struct writer w = {defined, blocks, names_of_columns(spec), json_array(), json_array(), &arena};
+    const err e = w.columns && w.nodes && w.places ? expand_model(&w, spec, model) : no_memory();
+    if (!e) *ret_places = json_incref(w.places);
+    json_decref(w.columns);
+    json_decref(w.nodes);
+    json_decref(w.places);
+    arena_free(&arena);
+    return e;
+}

@@ -6,7 +6,7 @@
 #include "net/transport.h"
 #include "tests/device/rig.h"
 
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,17 +148,16 @@ static void add_checkpoint(const char *folder, int step, struct tape *tape)
     fclose(file);
 }
 
+static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *at)
+{
+    (void)found, (void)kind, (void)at;
+    return remove(path);
+}
+
 static void remove_folder(const char *folder)
 {
-    char path[PATH_BYTES * 2];
-    DIR *files = opendir(folder);
-    assert_non_null(files);
-    for (struct dirent *entry; (entry = readdir(files));) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        (void)unlink(path);
-    }
-    closedir(files);
-    assert_int_equal(rmdir(folder), 0);
+    enum { OPEN_FOLDERS_MAX = 16 };
+    assert_int_equal(nftw(folder, remove_one, OPEN_FOLDERS_MAX, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* To a first end, and from its checkpoint to a second one. */

@@ -137,7 +137,8 @@ static err restore_values(struct restored_model *r)
 /* By what lies beside the checkpoint. */
 static err measure(struct restored_model *r)
 {
-    return spec_measure(&r->spec, checkpoint_folder(r->bundle, &r->spec.arena), true);
+    TRY(spec_take_kept(&r->spec, checkpoint_folder(r->bundle, &r->spec.arena), true));
+    return spec_measure(&r->spec);
 }
 
 /* So that a run does not remove what is read. A folder that cannot be written to is not a run's. */

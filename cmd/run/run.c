@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/device.h"
@@ -18,6 +19,7 @@
 #include "cmd/launch/place.h"
 #include "cmd/run/settings.h"
 #include "cmd/run/task_parts.h"
+#include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/task.h"
@@ -215,10 +217,30 @@ static void report_classes(const struct strings *words)
              used < sizeof list ? "" : "...");
 }
 
+/* Storage that does not answer has time to come back, as for a checkpoint. */
+static err take_kept(struct run *run)
+{
+    const char *folder = run->spec.train.checkpoint_dir;
+    const uint64_t since_ms = clock_ms();
+    const uint64_t limit_ms = folder ? storage_wait_ms(folder, &run->flags.limits) : 0;
+    err e = spec_take_kept(&run->spec, folder, false);
+    for (uint64_t tries = 1; e == ERR_IO; tries++) { /* ends: it has a limit in time */
+        const unsigned long long waited_s = (clock_ms() - since_ms) / 1000;
+        if (waited_s >= limit_ms / 1000) break;
+        if (log_again(tries))
+            log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)",
+                     error_text(), waited_s, (unsigned long long)limit_ms / 1000);
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+        e = spec_take_kept(&run->spec, folder, false);
+    }
+    return e;
+}
+
 err run_measure(struct run *run)
 {
     const bool names_classes = label_words_are_wanting(&run->spec.data);
-    TRY(spec_measure(&run->spec, run->spec.train.checkpoint_dir, false));
+    TRY(take_kept(run));
+    TRY(spec_measure(&run->spec));
     if (names_classes) report_classes(label_words_of(&run->spec.data.train));
     return OK;
 }

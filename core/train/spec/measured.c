@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/files/file_system.h"
 #include "core/data/stats/label_words.h"
@@ -23,11 +22,14 @@ static err path_in(const char *folder, char ret[CHECKPOINT_PATH_MAX])
     return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", folder);
 }
 
-/* Without a checkpoint a file of an attempt that came to nothing means nothing. */
-static bool has_checkpoint(const char *folder)
+/* Without a checkpoint a file of an attempt that came to nothing means nothing. Storage that does
+ * not answer has not said that there is none. */
+static err find_checkpoint(const char *folder, bool *ret)
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    return folder && checkpoint_find(folder, prefix) == OK;
+    const err e = folder ? checkpoint_find(folder, prefix) : ERR_INPUT;
+    *ret = e == OK;
+    return e == ERR_IO ? e : OK;
 }
 
 struct kept {
@@ -89,9 +91,13 @@ static const char *name_wanting(struct spec *spec)
                   : NULL;
 }
 
-static bool is_there(const char *path)
+/* In a folder of this program's own one that is there and may not be read is a failure of storage,
+ * as where it is written. */
+static err find_kept(const char *path, bool *ret)
 {
-    return path_is_url(path) ? file_is_there(path) : access(path, R_OK) == 0;
+    struct file_state state;
+    const err e = file_find(path, ret, &state);
+    return e == ERR_INPUT && errno == EACCES ? ERR_IO : e;
 }
 
 static err take_wanting(struct spec *spec, const struct kept *kept)
@@ -119,11 +125,12 @@ static err read_kept(struct spec *spec, const char *folder)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     TRY(path_in(folder, path));
-    const bool is_kept = is_there(path); /* asked once: a disk may answer otherwise the next time */
+    bool is_kept; /* asked once: a disk may answer otherwise the next time */
+    TRY(find_kept(path, &is_kept));
     if (!is_kept && !name_wanting(spec)) return OK;
     if (!is_kept)
         return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
-                    strerror(errno), name_wanting(spec));
+                    strerror(ENOENT), name_wanting(spec));
     err e = spec_read_kept(path, &json);
     if (!e) e = parse_kept(spec, json);
     json_decref(json);
@@ -214,9 +221,15 @@ static err describe(struct spec *spec)
     return e ? fail_prefix(e, "%s", spec->source) : OK;
 }
 
-err spec_measure(struct spec *spec, const char *folder, bool is_restored)
+err spec_take_kept(struct spec *spec, const char *folder, bool is_restored)
 {
-    if (is_restored || has_checkpoint(folder)) TRY(read_kept(spec, folder));
+    bool is_there = is_restored;
+    if (!is_restored) TRY(find_checkpoint(folder, &is_there));
+    return is_there ? read_kept(spec, folder) : OK;
+}
+
+err spec_measure(struct spec *spec)
+{
     if (name_wanting(spec)) TRY(measure(spec));
     TRY(settle(spec));
     TRY(describe(spec));
@@ -286,7 +299,9 @@ err spec_copy_measured(const char *from, const char *to)
     json_t *json = NULL;
     TRY(path_in(from, source));
     TRY(path_in(to, path));
-    if (!is_there(source)) return OK;
+    bool is_there;
+    TRY(find_kept(source, &is_there));
+    if (!is_there) return OK;
     TRY(spec_read_kept(source, &json));
     return write_kept(path, json);
 }

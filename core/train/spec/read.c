@@ -34,9 +34,18 @@ static size_t read_some(void *buffer, size_t size, void *context)
     return reader->is_too_long ? (size_t)-1 : got;
 }
 
+/* What stands where a file of this program's own is to be, as errno says; the rest is storage. */
+static bool is_users(void)
+{
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EINVAL ||
+           errno == ENXIO || errno == EISDIR || errno == ENAMETOOLONG;
+}
+
 static err fail_read(const struct reader *reader, const json_error_t *error)
 {
-    if (reader->error) return fail(ERR_INPUT, "cannot be read: %s", strerror(reader->error));
+    if (reader->error)
+        return fail(reader->error == EISDIR ? ERR_INPUT : ERR_IO, "cannot be read: %s",
+                    strerror(reader->error));
     if (reader->is_too_long) {
         return fail(ERR_INPUT, "longer than %d bytes: not a spec", SPEC_BYTES_MAX);
     }
@@ -76,7 +85,7 @@ err spec_read_kept(const char *path, json_t **ret)
     if (path_is_url(path))
         TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
     else if (!(file = own_read(path)))
-        return fail(ERR_INPUT, "cannot be read: %s", strerror(errno));
+        return fail(is_users() ? ERR_INPUT : ERR_IO, "cannot be read: %s", strerror(errno));
     const err e = read_file(file, ret);
     fclose(file);
     return e;

@@ -115,8 +115,9 @@ void spec_free(struct spec *);
  * that they have the same: what was kept in this folder, where it has a checkpoint; else what the
  * data say, which are read for it. folder: NULL: none. is_restored: only what was kept there will
  * do. Once, before the data are opened. What features mean is described, and compared with what was
- * kept. */
-err spec_measure(struct spec *, const char *folder, bool is_restored);
+ * kept. First what was kept; ERR_IO: storage failed, which may be asked again. */
+err spec_take_kept(struct spec *, const char *folder, bool is_restored);
+err spec_measure(struct spec *);
 /* The same of a task that has no data: as another one tells, in JSON. New reference; ERR_MEMORY. */
 err spec_tell_measured(const struct spec *, json_t **ret);
 err spec_take_measured(struct spec *, json_t *);

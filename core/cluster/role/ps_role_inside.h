@@ -159,7 +159,7 @@ struct ps_role {
     uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
     struct patience patience;
     uint64_t term;        /* the highest that was heard of */
-    uint64_t lease_ms;    /* until when its chief need not be heard */
+    uint64_t lease_ms;    /* ps/0: until when its chief need not be heard */
     bool goes_on;         /* when this ps came somebody took part in a generation already */
     bool is_stopping;     /* no steps but those that are being computed */
     uint64_t stopping_ms; /* is_stopping: since when */

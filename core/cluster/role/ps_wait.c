@@ -48,13 +48,10 @@ static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
     if (p->is_stopping) ps_ask_chief_to_stop(p, out);
 }
 
-/* Then there is no other term than the one that this ps knows: ps/0 has given it out, and another
- * ps has heard of its chief so lately that ps/0 will have done so. */
-static bool knows_term(const struct ps_role *p)
+/* Then there is no other term than the one that this ps knows. */
+static bool gives_terms(const struct ps_role *p)
 {
-    if (p->phase != SERVING || !ps_chief_is_here(p)) return false;
-    const bool is_heard = !p->members[ps_chief(p)].has_left && p->patience.now_ms < p->lease_ms;
-    return p->options.task == 0 || is_heard;
+    return p->options.task == 0 && p->phase == SERVING && ps_chief_is_here(p);
 }
 
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
@@ -65,7 +62,7 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
         ps_say_term(p, worker, out);
         return;
     }
-    if (m->leads.term > p->term && knows_term(p) && worker != ps_chief(p)) {
+    if (m->leads.term > p->term && gives_terms(p) && worker != ps_chief(p)) {
         outbox_breach(out, false,
                       "worker/%d speaks of term %llu while worker/%d leads in term %llu", worker,
                       (unsigned long long)m->leads.term, ps_chief(p), (unsigned long long)p->term);
@@ -73,7 +70,7 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
     }
     if (m->leads.term > p->term) begin_term(p, m->leads.term, worker, out);
     if (m->leads.claims != LEADS_CLAIMS || worker != ps_chief(p)) return;
-    ps_renew_lease(p, p->options.task == 0 ? m->leads.lease_ms : 0);
+    ps_renew_lease(p, m->leads.lease_ms);
     if (!p->members[worker].claims) welcome_chief(p, worker, out);
 }
 

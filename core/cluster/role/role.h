@@ -18,8 +18,9 @@
  * same term. All begin with term 0. ps/0 alone goes on to a later term, where its chief is gone or
  * silent for limits.chief_ms: the next one whose worker is here. Whoever hears of a later term
  * keeps it and tells those who say an older one (LEADS); what a chief of an older term says is
- * void. While ps/0 serves, workers hear of terms from it alone, and another ps believes none while
- * it hears of its chief. The values stay as they are, and nothing begins again.
+ * void. While ps/0 serves, workers hear of terms from it alone: where another ps was told of a
+ * later one, its chief has ps/0 go beyond it. The values stay as they are, and nothing begins
+ * again.
  *
  * Who is who: peers are named by (job, index); the runner knows which link that is. A worker talks
  * to every ps; a ps talks to every worker. Nobody else talks.

@@ -148,8 +148,6 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
     w->renewed_ms = w->patience.told_ms;
     w->is_lease_long = hold_ms > least_ms;
     say_term(w, 0, LEADS_CLAIMS, out)->leads.lease_ms = w->is_lease_long ? hold_ms : least_ms;
-    for (int ps = 1; ps < w->options.ps_count; ps++) /* it may have heard another chief lately */
-        if (w->servers[ps].contact == KNOWN && w->servers[ps].is_claimed) claim(w, ps, out);
 }
 
 /* By the clock: for ps/0 this task may be late though it could not say anything meanwhile. Reading

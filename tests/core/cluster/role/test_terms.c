@@ -86,15 +86,15 @@ static const struct message *sent(const struct scene *s, int peer, enum message_
 
 /* ---- ps/0 ---- */
 
-static void open_ps(struct scene *s, int task)
+static void open_ps(struct scene *s)
 {
-    const struct ps_options o = {.task = task, .workers = WORKERS, .limits = limits};
+    const struct ps_options o = {.task = 0, .workers = WORKERS, .limits = limits};
     *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
     s->role->ops->start(s->role, 0, &s->out);
 }
 
 /* It serves, and knows that the others could lead. */
-static void open_serving_as(struct scene *s, int task)
+static void open_serving(struct scene *s)
 {
     const struct setup_result r = {
         .text = "",
@@ -106,7 +106,7 @@ static void open_serving_as(struct scene *s, int task)
                    .worker_timeout_ms = LIMIT_MS,
                    .min_workers = 1},
     };
-    open_ps(s, task);
+    open_ps(s);
     for (int w = 0; w < WORKERS; w++) {
         meet(s, w);
         say_term(s, w, 0, w ? LEADS_HEARD : LEADS_CLAIMS);
@@ -115,11 +115,6 @@ static void open_serving_as(struct scene *s, int task)
     ps_role_set_up(s->role, &r, &s->out);
     say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
     assert_true(ps_role_is_serving(s->role));
-}
-
-static void open_serving(struct scene *s)
-{
-    open_serving_as(s, 0);
 }
 
 static void close_ps(struct scene *s)
@@ -209,7 +204,7 @@ static void time_in_which_the_ps_itself_stood_still_does_not_count(void **state)
 static void a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on(void **state)
 {
     struct scene s;
-    open_ps(&s, 0);
+    open_ps(&s);
     meet(&s, 1);
     say_term(&s, 1, 0, LEADS_HEARD);
     assert_false(pass(&s, 10 * LEASE_MS));
@@ -218,32 +213,10 @@ static void a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on(voi
     close_ps(&s);
 }
 
-/* It does not give out terms, and has heard of its chief as lately as ps/0. */
-static void another_ps_believes_no_later_term_while_it_hears_of_its_chief(void **state)
-{
-    struct scene s;
-    open_serving_as(&s, 1);
-    for (uint64_t term = 1; term < 3 * WORKERS; term++) {
-        say_term(&s, 1, term, term % 2 ? LEADS_CLAIMS : LEADS_HEARD);
-        assert_int_equal(ps_role_term(s.role), 0);
-        pass(&s, LEASE_MS / 2);
-        say_save(&s, 0);
-        assert_int_equal(find(&s, ACTION_HANG_UP), -1);
-    }
-    say(&s, 0, /* of any word of its own that it is to be believed for longer */
-        &(struct message){.type = MESSAGE_LEADS,
-                          .leads = {LEADS_CLAIMS, .lease_ms = 10 * LEASE_MS}});
-    pass(&s, LEASE_MS);
-    say_term(&s, 1, 1, LEADS_CLAIMS);
-    assert_int_equal(ps_role_chief(s.role), 1);
-    assert_true(ps_role_obeys(s.role, 1));
-    close_ps(&s);
-}
-
 static void nobody_leads_who_does_not_say_that_it_could(void **state)
 {
     struct scene s;
-    open_ps(&s, 0);
+    open_ps(&s);
     for (int w = 0; w < WORKERS; w++) meet(&s, w);
     assert_false(pass(&s, 10 * LEASE_MS));
     close_ps(&s);
@@ -410,7 +383,6 @@ int main(void)
         cmocka_unit_test(a_chief_that_speaks_keeps_the_lead),
         cmocka_unit_test(time_in_which_the_ps_itself_stood_still_does_not_count),
         cmocka_unit_test(a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on),
-        cmocka_unit_test(another_ps_believes_no_later_term_while_it_hears_of_its_chief),
         cmocka_unit_test(what_another_ps_says_of_terms_is_for_ps_0_to_say),
         cmocka_unit_test(nobody_leads_who_does_not_say_that_it_could),
         cmocka_unit_test(worker_0_leads_when_all_ps_know_of_nobody_else),

@@ -330,10 +330,11 @@ int graph_first_param(const struct graph *graph, const struct node *node)
 static err make_loss(struct maker *m)
 {
     struct graph *graph = m->graph;
-    const struct variant *spec = &m->spec->loss;
+    const struct variant *spec = &m->spec->loss.loss;
     graph->loss = (struct loss_node){
         .loss = spec->kind->descriptor,
         .attributes = spec->attributes,
+        .reduction = (enum loss_reduction)m->spec->loss.reduction,
         .logits = &graph->nodes[graph->node_count - 1].output,
     };
     err e = graph->loss.loss->infer(&graph->loss, m->arena);

@@ -13,7 +13,7 @@ enum { GRAPH_INPUTS_MAX = 2 * COLUMNS_MAX };
 
 struct model_spec {
     struct objects nodes; /* of struct node_spec */
-    struct variant loss;
+    struct loss_spec loss;
     struct objects metrics; /* of struct variant */
 };
 

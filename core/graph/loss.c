@@ -1,11 +1,32 @@
 /* loss.c - a loss whose examples count more or less: around what the loss itself computes, on the
  * host, since there are few numbers per example by then.
  *
- * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum over how many weights are not 0.
+ * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum over how many weights are not 0;
+ * the sum is its SUM, which is divided by nothing.
  */
 #include "core/graph/op.h"
 
 enum { AT_ONCE = 1024 };
+
+static const char *const reductions[] = {[REDUCTION_MEAN] = "mean", [REDUCTION_SUM] = "sum", NULL};
+
+static const struct field spec_fields[] = {
+    {.name = "reduction",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct loss_spec, reduction),
+     .fallback = "mean",
+     .choices = reductions,
+     .help = "of the losses of a batch: mean, or sum, whose gradient grows with the batch; what "
+             "workers and towers compute is averaged either way, and an evaluation gives the mean"},
+    {0},
+};
+
+const struct object loss_spec_object = {
+    .name = "loss",
+    .summary = "the objective",
+    .fields = spec_fields,
+    .size = sizeof(struct loss_spec),
+};
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -40,6 +61,25 @@ double loss_weight(const struct loss_node *node, struct device *d, int64_t rows)
     return all * (double)counted / (double)rows;
 }
 
+double loss_divisor(const struct loss_node *node, struct device *d, int64_t rows)
+{
+    return node->reduction == REDUCTION_SUM ? 1 : loss_weight(node, d, rows);
+}
+
+float loss_scale(const struct loss_node *node, double weight)
+{
+    if (node->reduction == REDUCTION_SUM) return 1;
+    return weight > 0 ? (float)(1.0 / weight) : 0.0f;
+}
+
+/* What makes of a gradient that was divided by the number of all rows one of those that count */
+static double correction(const struct loss_node *node, struct device *d, int64_t rows)
+{
+    if (node->reduction == REDUCTION_SUM) return 1;
+    const double counted = loss_weight(node, d, rows);
+    return counted > 0 ? node->loss->weight(node, d, rows) / counted : 0;
+}
+
 /* values [rows, columns] times the weight of the row and the factor */
 static void weigh(const struct loss_node *node, struct device *d, float *values, int64_t rows,
                   int64_t columns, double factor)
@@ -55,15 +95,13 @@ static void weigh(const struct loss_node *node, struct device *d, float *values,
     }
 }
 
-/* What the loss divided its gradient by is the number of all rows. */
 void loss_forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct tensor *logits = node->logits;
     node->loss->forward(node, d, rows);
     if (!loss_is_weighted(node)) return;
-    const double counted = loss_weight(node, d, rows);
-    const double factor = counted > 0 ? node->loss->weight(node, d, rows) / counted : 0;
     weigh(node, d, node->losses, rows, 1, 1);
     if (logits->gradient)
-        weigh(node, d, logits->gradient, rows, shape_count_from(&logits->shape, 1), factor);
+        weigh(node, d, logits->gradient, rows, shape_count_from(&logits->shape, 1),
+              correction(node, d, rows));
 }

@@ -182,11 +182,22 @@ extern const struct object node_spec_object;
 /* "model[3]", or where in a block */
 const char *node_place(const struct node_spec *nodes, int index, struct arena *);
 
-/* The last step of a graph: losses per row, their mean, and the gradient that backward starts from.
+struct loss_spec {
+    struct variant loss;
+    int reduction; /* enum loss_reduction */
+};
+extern const struct object loss_spec_object;
+
+/* Of the losses of a batch: SUM_BY_NONZERO_WEIGHTS or SUM of tf.losses */
+enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM };
+
+/* The last step of a graph: losses per row, their mean or sum, and the gradient that backward
+ * starts from.
  */
 struct loss_node {
     const struct loss *loss;
     const void *attributes;
+    enum loss_reduction reduction;
     const struct tensor *logits; /* output of the last node */
     struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
     struct tensor weights;       /* [batch, 1] what each row counts; no name: 1. Set by the graph,
@@ -220,7 +231,7 @@ struct loss {
     size_t (*prepared_bytes)(const struct loss_node *, struct device *); /* optional, as a node's */
     void (*release)(struct loss_node *, struct device *);                /* optional */
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
-     * of the mean. */
+     * of the mean, or of the sum: by loss_scale(). */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);
     /* Per-row divisor of the mean: rows, or what SUM_BY_NONZERO_WEIGHTS and several columns make of
      * it */
@@ -233,6 +244,10 @@ extern const struct kinds loss_kinds;
  */
 void loss_forward(const struct loss_node *, struct device *, int64_t rows);
 double loss_weight(const struct loss_node *, struct device *, int64_t rows);
+/* What the sum of the rows' losses is divided by: the divisor of the mean, or 1 */
+double loss_divisor(const struct loss_node *, struct device *, int64_t rows);
+/* Of a gradient: 1 over the divisor of the mean, or 1. All weights 0: no gradient. */
+float loss_scale(const struct loss_node *, double weight);
 bool loss_is_weighted(const struct loss_node *);
 /* Of rows first .. first + rows - 1, on the host; 1 where there are none */
 void loss_row_weights(const struct loss_node *, struct device *, int64_t first, int64_t rows,

@@ -303,11 +303,11 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
     }
 }
 
-/* Weight 0: no row counts, whose mean TensorFlow takes for 0. */
+/* Divisor 0: no row counts, whose mean TensorFlow takes for 0. */
 double plan_loss(struct plan *plan, int64_t rows)
 {
     const struct loss_node *loss = &plan->graph->loss;
-    const double weight = loss_weight(loss, plan->device, rows);
-    if (weight <= 0) return 0;
-    return plan->device->kernels->sum(plan->device, loss->losses, rows) / weight;
+    const double divisor = loss_divisor(loss, plan->device, rows);
+    if (divisor <= 0) return 0;
+    return plan->device->kernels->sum(plan->device, loss->losses, rows) / divisor;
 }

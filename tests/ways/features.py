@@ -23,6 +23,7 @@ FACTORS = {
     "table": ["static", "dynamic", "admitted", "evicted"],
     "activation": ACTIVATIONS,
     "loss": ["softmax_cross_entropy", *BINARY, *NUMBER],
+    "reduction": ["mean", "sum"],
     "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "in_top_k", "log_loss", "loss", "mean_absolute_error",
                "precision", "recall", "root_mean_squared_error"],
     "optimizer": ["adadelta", "adagrad", "adagrad_da", "adam", "adamw", "ftrl", "gradient_descent", "lazy_adam",

@@ -408,7 +408,8 @@ def spec(case, folder):
         (folder / "_SUCCESS").write_bytes(b"")
     measured = source(case, files, "eval", EVAL_ROWS, 2) if case["evaluation"] != "none" else None
     metric = METRIC.get(case["metric"], case["metric"])
-    loss = {"op": case["loss"], **({"pos_weight": 2} if case["loss"] == "weighted_cross_entropy" else {})}
+    loss = {"op": case["loss"], **({"pos_weight": 2} if case["loss"] == "weighted_cross_entropy" else {}),
+            **({"reduction": "sum"} if case["reduction"] == "sum" else {})}
     data = {"train": learnt, "eval": measured, "batch_size": BATCH, "shuffle": case["shuffle"], "prefetch": case["prefetch"]}
     if case["format"] in features.NAMED:
         data |= {"columns": columns(case), "weight": "weight" if case["weight"] == "column" else None}

@@ -420,8 +420,8 @@ class Trainer:
         return name.endswith("/weights") or name.endswith("/embedding_weights")
 
     def gradients(self, rows):
-        """Of the mean over rows that count, and of what large weights cost."""
-        net, count = self.graph.net, sum(self.weight(row) != 0 for row in rows)
+        """Of the mean over rows that count, or the sum, and of what large weights cost."""
+        net, count = self.graph.net, sum(self.weight(row) != 0 for row in rows) if self.case["reduction"] == "mean" else 1
         net.clear()
         for row in rows:
             outputs = self.graph.forward(row)

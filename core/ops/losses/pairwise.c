@@ -29,7 +29,7 @@ struct regression pairwise_regression(const struct loss_node *node, int64_t rows
         .predictions = node->logits->value,
         .targets = node->labels.value,
         .delta = (float)delta,
-        .scale = (float)(1.0 / (double)(rows * columns)),
+        .scale = loss_scale(node, (double)(rows * columns)),
         .losses = node->losses,
         .gradient = node->logits->gradient,
     };

@@ -112,11 +112,9 @@ static double weight(const struct loss_node *node, struct device *d, int64_t row
     return (double)counted;
 }
 
-/* All weights 0: no loss, and no gradient. */
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    const double divisor = weight(node, d, rows);
     d->kernels->softmax_cross_entropy(d,
                                       &(struct cross_entropy){
                                           .rows = rows,
@@ -125,7 +123,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
                                           .labels = node->labels.value,
                                           .class_weights = node->state ? node->state : a->weights,
                                           .label_smoothing = (float)a->label_smoothing,
-                                          .scale = divisor > 0 ? (float)(1.0 / divisor) : 0.0f,
+                                          .scale = loss_scale(node, weight(node, d, rows)),
                                           .losses = node->losses,
                                           .gradient = node->logits->gradient,
                                       });

@@ -124,9 +124,8 @@ static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, s
 {
     const struct graph *g = plan->graph;
     double *state = s->metric_states;
-    double weight = loss_weight(&g->loss, plan->device, rows);
-    t->loss += plan_loss(plan, rows) * weight;
-    t->weight += weight;
+    t->loss += plan_loss(plan, rows) * loss_divisor(&g->loss, plan->device, rows);
+    t->weight += loss_weight(&g->loss, plan->device, rows);
     for (int i = 0; i < g->metric_count; i++) {
         const struct metric_node *m = &g->metrics[i];
         m->metric->update(m, plan->device, rows, state);

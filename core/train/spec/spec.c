@@ -65,6 +65,7 @@ static const struct field spec_fields[] = {
     {.name = "loss",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct spec, model.loss),
+     .object = &loss_spec_object,
      .kinds = &loss_kinds,
      .help = "the objective that training minimizes"},
     {.name = "metrics",

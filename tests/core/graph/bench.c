@@ -162,8 +162,8 @@ void loss_bench_close(struct loss_bench *b)
 double loss_bench_mean(struct loss_bench *b, int64_t rows)
 {
     b->node.loss->forward(&b->node, b->device, rows);
-    const double weight = b->node.loss->weight(&b->node, b->device, rows);
-    return b->device->kernels->sum(b->device, b->node.losses, rows) / weight;
+    const double divisor = loss_divisor(&b->node, b->device, rows);
+    return b->device->kernels->sum(b->device, b->node.losses, rows) / divisor;
 }
 
 void assert_near(double got, double want, double error)

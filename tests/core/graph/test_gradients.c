@@ -294,12 +294,14 @@ static void fill_logits(struct loss_bench *b)
     for (int64_t i = 0; i < count; i++) x[i] = 0.5f + x[i] / 8;
 }
 
-static void check_loss(struct device *device, const struct loss *loss, const struct op_case *test)
+static void check_loss(struct device *device, const struct loss *loss, const struct op_case *test,
+                       enum loss_reduction reduction)
 {
     struct loss_bench b;
     json_t *attributes = object_from(test->attributes);
     loss_bench_open(&b, device, loss, attributes, &test->input[0]);
     json_decref(attributes);
+    b.node.reduction = reduction;
     fill_labels(&b);
     fill_logits(&b);
 
@@ -318,7 +320,7 @@ static void check_loss(struct device *device, const struct loss *loss, const str
     loss_bench_close(&b);
 }
 
-static void every_loss_has_the_gradient_of_its_mean(void **state)
+static void every_loss_has_the_gradient_of_its_mean_and_its_sum(void **state)
 {
     struct device device = open_device_or_skip(*state);
     const struct kind *kind;
@@ -328,7 +330,8 @@ static void every_loss_has_the_gradient_of_its_mean(void **state)
             fail_msg("%s has no cases", loss->object.name);
         for (const struct op_case *test = loss->cases; test->attributes; test++) {
             print_message("%s %s\n", loss->object.name, test->attributes);
-            check_loss(&device, loss, test);
+            check_loss(&device, loss, test, REDUCTION_MEAN);
+            check_loss(&device, loss, test, REDUCTION_SUM);
         }
     }
     device_close(&device);
@@ -387,7 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_EVERY_ISA(every_op_has_the_gradient_of_its_forward_pass),
-        ON_EVERY_ISA(every_loss_has_the_gradient_of_its_mean),
+        ON_EVERY_ISA(every_loss_has_the_gradient_of_its_mean_and_its_sum),
         cmocka_unit_test(gradients_that_nobody_wants_are_left_out),
         cmocka_unit_test(every_fused_activation_has_a_case),
         cmocka_unit_test(dropout_draws_a_mask_per_step),

@@ -254,6 +254,7 @@ RIGHT = [
     (["help", "op", "conv2d"], "dilation_rate"),
     (["help", "conv2d"], "dilation_rate"),
     (["help", "loss", "huber"], "loss huber: "),
+    (["help", "loss", "hinge"], "reduction"),
     (["help", "metric", "in_top_k"], "metric in_top_k: "),
     (["help", "initializer", "orthogonal"], "initializer orthogonal: "),
     (["help", "regularizer"], "l2"),

@@ -85,7 +85,7 @@ static void a_good_spec_is_read_as_it_stands(void **state)
     const struct node_spec *nodes = spec.model.nodes.at;
     assert_string_equal(nodes[1].name, "hidden");
     assert_string_equal(nodes[2].op.kind->object->name, "dense");
-    assert_string_equal(spec.model.loss.kind->object->name, "softmax_cross_entropy");
+    assert_string_equal(spec.model.loss.loss.kind->object->name, "softmax_cross_entropy");
     assert_int_equal(spec.model.metrics.count, 1);
     const struct variant *metrics = spec.model.metrics.at;
     assert_string_equal(metrics[0].kind->object->name, "accuracy");

@@ -151,7 +151,7 @@ def refusals(case):
 def missing_in(schema):
     """Words of the program's lists that no level has."""
     def words(definition, key):
-        return {one["properties"][key]["const"] for one in schema["$defs"][definition]["anyOf"] if "properties" in one}
+        return {one["properties"][key]["const"] for one in schema["$defs"][definition]["anyOf"] if "const" in one.get("properties", {}).get(key, {})}
     lists = {"format": words("data_format", "format"), "loss": words("loss", "op"), "metric": words("metric", "op"),
              "optimizer": words("optimizer", "type"), "schedule": words("schedule", "type"), "clip": words("clipping", "type"),
              "initializer": words("initializer", "type"), "partitioner": words("partitioner", "type"),

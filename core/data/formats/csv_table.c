@@ -271,9 +271,9 @@ void csv_table_close(struct csv_table *t)
 static err lay_out(struct csv_table *t, const struct format_context *context)
 {
     const struct csv_attributes *a = t->attributes;
+    if (t->reader.is_empty || !a->header || a->names.count || looks_uncut(t)) return OK;
     const struct csv_header header = {t->path, a->file.at[0], t->names, t->width,
                                       t->missing.count > 0};
-    if (t->reader.is_empty || !a->header || a->names.count || looks_uncut(t)) return OK;
     TRY(csv_layout_new(&header, context, &t->layout));
     if (!t->layout.names) return OK;
     t->reader.cell_names = t->layout.names;

@@ -302,7 +302,8 @@ def model(case):
                 {"op": "softmax", "name": "soft"}, {"op": "add", "name": "sum", "inputs": ["soft", "after"]},
                 {"op": "multiply", "name": "product", "inputs": ["sum", "after"]}, dense(case, "out", units, "linear")]
     elif kind == "algebra":
-        body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 8, act), *ALGEBRA, dense(case, "out", units, "linear")]
+        deep = {"op": "mlp", "name": "deep", "units": [8, 8], "activation": "tanh", "kernel_initializer": initializer(case)}
+        body = [joined or {"op": "flatten", "inputs": inputs}, deep, dense(case, "hidden", 8, act), *ALGEBRA, dense(case, "out", units, "linear")]
     elif kind == "image":
         side = 28 if case["format"] == "digits" else SIDE
         body = [{"op": "reshape", "inputs": inputs, "shape": [side, side, 1] if case["format"] != "libsvm" else [2, 2, 1]},

@@ -208,15 +208,16 @@ static void end_step(struct world *world, struct actor *worker)
 
 /* ---- the chief ---- */
 
-/* A new generation undoes work; there must be a reason. */
+/* A new generation undoes work; there must be a reason. What a ps does that this chief has no link
+ * to any more, it may not have heard. */
 static void check_reason(struct world *world, const struct actor *chief)
 {
     uint64_t generation = ps_at(world, 0)->config.generation;
     for (int i = 0; i < world->profile.ps_count; i++) {
         const struct actor *ps = ps_at(world, i);
         const bool is_void = ps->role && ps_role_term(ps->role) > worker_role_term(chief->role);
-        if (is_void || !ps->is_alive || !ps->is_serving || ps->config.generation != generation)
-            return;
+        const bool is_heard = is_linked(world, i, chief->index);
+        if (is_void || !is_heard || !ps->is_serving || ps->config.generation != generation) return;
     }
     blame(world, "%s begins another generation though all ps serve one", actor_name(chief));
 }

@@ -15,7 +15,7 @@ static bool is_well(enum story story)
 
 /* ---- who is here ---- */
 
-static bool is_linked(struct world *world, int ps, int worker)
+bool is_linked(struct world *world, int ps, int worker)
 {
     const struct actor *p = ps_at(world, ps), *w = worker_at(world, worker);
     const struct link *link = p->links[worker];

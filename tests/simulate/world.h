@@ -490,6 +490,7 @@ void faults_happen(struct world *, int fault);
 
 /* checks.c */
 void check_end(struct world *);
+bool is_linked(struct world *, int ps, int worker); /* as both ends have it */
 void check_resize(struct world *, const struct actor *chief);
 void check_publish(struct world *, const struct checkpoint *);
 void check_save_end(struct world *, const struct actor *chief); /* published, or given up */

@@ -116,10 +116,11 @@ class Lost(named.Etcd, named.NamedCase):
         self.wait_for("gated", f"the place of {task} was lost at the coordinator, and is taken again")
 
     def places(self):
-        """What stands in the cluster's folder, by key."""
+        """What stands in the cluster's folder, by key, but for what a task claims beside a place that it had lost."""
         end = self.folder_there[:-1] + bytes([self.folder_there[-1] + 1])
         self.all = {"key": base64.b64encode(self.folder_there).decode(), "range_end": base64.b64encode(end).decode()}
-        return {one["key"]: one["value"] for one in self.ask_etcd("kv/range", **self.all).get("kvs", [])}
+        return {one["key"]: one["value"] for one in self.ask_etcd("kv/range", **self.all).get("kvs", [])
+                if not base64.b64decode(one["key"]).endswith(b".held")}
 
     def test_what_somebody_has_removed_is_written_again(self):
         self.start_behind_gate()

@@ -72,7 +72,7 @@ struct path path_of(const char *folder, const char *name)
 
 void merge_shards(const char *const shards[], int count, const char *prefix)
 {
-    if (bundle_merge(shards, count, prefix)) fail_msg("%s", error_text());
+    if (bundle_remove(prefix) || bundle_merge(shards, count, prefix)) fail_msg("%s", error_text());
     for (int i = 0; i < count; i++) {
         char index[FOLDER_PATH_MAX + 8];
         snprintf(index, sizeof index, "%s.index", shards[i]);

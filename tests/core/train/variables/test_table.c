@@ -454,6 +454,8 @@ static void what_cannot_be_a_table_is_said(void **state)
     close_world(&world);
 }
 
+enum { ROOM_BYTES = 4 << 20, ROOM_MAX = ROOM_BYTES / (WIDTH * sizeof(float)) /* rows */ };
+
 /* Which row is the last depends on the host's memory: halves of what it holds are tried. */
 static struct table *open_small(struct world *world, const struct growth *growth)
 {
@@ -464,13 +466,11 @@ static struct table *open_small(struct world *world, const struct growth *growth
                                          .key = KEY,
                                          .growth = growth};
     struct table *table;
-    room_bytes = (size_t)4 << 20;
+    room_bytes = ROOM_BYTES;
     assert_int_equal(table_open(&is, &world->dense.updaters[0], &world->device, &table), OK);
     room_bytes = SIZE_MAX;
     return table;
 }
-
-enum { ROOM_MAX = (4 << 20) / (WIDTH * sizeof(float)) }; /* rows of these bytes */
 
 static void a_table_that_is_full_says_so_and_keeps_its_rows(void **state)
 {
@@ -484,7 +484,7 @@ static void a_table_that_is_full_says_so_and_keeps_its_rows(void **state)
     int64_t key = 0, rows = 0;
     err e = OK;
     for (int64_t i = 0; i <= ROOM_MAX && !e; i++) {
-        key = i * (KEYS / ROOM_MAX);
+        key = (int64_t)((uint64_t)i * 0x9e3779b97f4a7c15 % (uint64_t)KEYS); /* as hashes come */
         e = table_apply(table, &key, 1, gradient, &now);
         rows += !e;
     }

@@ -68,5 +68,6 @@ void save_shards(const struct shard *shards, const struct shard_table *tables, i
     }
     aside_room_close(&room);
     snprintf(ret_prefix, FOLDER_PATH_MAX, "%.4000s/whole", folder);
-    if (bundle_merge(names, count, ret_prefix)) fail_msg("%s", error_text());
+    if (bundle_remove(ret_prefix) || bundle_merge(names, count, ret_prefix))
+        fail_msg("%s", error_text());
 }

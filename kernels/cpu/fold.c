@@ -8,15 +8,17 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-enum { FOLD_BLOCK = 256, FOLD_LANES = 16 };
+enum { FOLD_BLOCK = 256, FOLD_LANES = 16, STRAIGHT_BLOCK = 4096 };
 
 /* The last loop goes in blocks, all others place by place. */
 struct walk {
     struct fold f;
     struct fold_loops outer; /* kept ones that are no block */
-    int64_t n, blocks;       /* of the block's loop, which is kept; how many blocks it makes */
+    int64_t n, block;        /* of the block's loop, which is kept; the most of a block */
+    int64_t blocks;          /* how many it makes */
     int64_t y, a, b, c;      /* its steps */
     bool is_along;           /* blocks are of the last folded loop; n is 1 */
+    bool is_straight;        /* the formula in neighbours of all sides is the result */
     struct fold_loops inner; /* folded ones that are no block */
     int64_t folded_places;   /* of `inner` */
 };
@@ -30,7 +32,7 @@ ELEMENT const float *gather(float *room, const float *x, int64_t step, int count
 }
 
 /* The formula in a row of places; what it does not read may be NULL */
-ELEMENT void formula(enum fold_of of, const struct fold *f, float *restrict v, const float *a,
+ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, const float *a,
                      const float *b, const float *c, int count)
 {
     const bool has_b = b != NULL, has_c = c != NULL;
@@ -137,17 +139,26 @@ static float along(const struct walk *w, const int64_t first[3])
     return f->is_max ? top : (float)total;
 }
 
+static void straight_block(const struct walk *w, const int64_t first[3], float *y, int count)
+{
+    const struct fold *f = &w->f;
+    formula_of(f, y, f->a + first[0], f->b ? f->b + first[1] : NULL, f->c ? f->c + first[2] : NULL,
+               count);
+}
+
 static void walk_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct walk *w = arguments;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t place = i / w->blocks, k = i % w->blocks * FOLD_BLOCK;
-        const int count = w->n - k < FOLD_BLOCK ? (int)(w->n - k) : FOLD_BLOCK;
+        const int64_t place = i / w->blocks, k = i % w->blocks * w->block;
+        const int count = (int)(w->n - k < w->block ? w->n - k : w->block);
         const int64_t first[3] = {element_place(&w->outer, w->outer.a, place) + k * w->a,
                                   element_place(&w->outer, w->outer.b, place) + k * w->b,
                                   element_place(&w->outer, w->outer.c, place) + k * w->c};
         float *y = w->f.y + element_place(&w->outer, w->outer.y, place) + k * w->y;
-        if (w->is_along)
+        if (w->is_straight)
+            straight_block(w, first, y, count);
+        else if (w->is_along)
             give(&w->f, y, along(w, first));
         else
             kept_block(w, first, y, count);
@@ -159,6 +170,14 @@ static bool goes_along(const struct fold *f)
 {
     const int kept = f->kept.count - 1, folded = f->folded.count - 1;
     return folded >= 0 && f->folded.a[folded] == 1 && (kept < 0 || f->kept.a[kept] != 1);
+}
+
+/* Nothing is gathered, summed or scaled. */
+static bool is_straight(const struct walk *w)
+{
+    const struct fold *f = &w->f;
+    const bool has_steps = w->y == 1 && w->a == 1 && (!f->b || w->b == 1) && (!f->c || w->c == 1);
+    return has_steps && !f->folded.count && !f->add && f->scale == 1;
 }
 
 void ISA(fold)(struct device *d, const struct fold *f)
@@ -175,9 +194,11 @@ void ISA(fold)(struct device *d, const struct fold *f)
         w.b = f->kept.b[last];
         w.c = f->kept.c[last];
     }
-    w.blocks = (w.n + FOLD_BLOCK - 1) / FOLD_BLOCK;
+    w.is_straight = is_straight(&w);
+    w.block = w.is_straight ? STRAIGHT_BLOCK : FOLD_BLOCK;
+    w.blocks = (w.n + w.block - 1) / w.block;
     w.folded_places = fold_places(&w.inner);
     const int64_t units = fold_places(&w.outer) * w.blocks;
-    const int64_t work = fold_places(&f->folded) * (w.n < FOLD_BLOCK ? w.n : FOLD_BLOCK);
+    const int64_t work = fold_places(&f->folded) * (w.n < w.block ? w.n : w.block);
     spread(d, units, SPREAD_GRAIN / (4 * (work + 1)) + 1, walk_range, &w);
 }

@@ -138,8 +138,8 @@ static void each_fold(struct device *d)
     for (int round = 0; round < ROUNDS; round++) {
         struct fold f = {(enum fold_of)(round % FOLD_COUNT),
                          round % 5 == 0,
-                         round % 2 == 0,
-                         0.5f,
+                         round / FOLD_COUNT % 2 == 0, /* of each formula both */
+                         round % 3 ? 0.5f : 1,
                          0.3f,
                          0.8f,
                          .y = y,

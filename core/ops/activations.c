@@ -120,183 +120,123 @@ static const struct op_case gelu_cases[] = {
     {0},
 };
 
+/* What they have in common */
+#define OF_ONE_INPUT                                                                               \
+    .inputs_min = 1, .inputs_max = 1, .infer = infer, .forward = forward, .backward = backward
+
 const struct op op_relu = {
     .object = {"relu", "max(x, 0)"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_relu6 = {
     .object = {"relu6", "min(max(x, 0), 6)"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_elu = {
     .object = {"elu", "x above zero, exp(x) - 1 below"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_leaky_relu = {
     .object = {"leaky_relu", "x above zero, alpha x below", leaky_relu_fields,
                sizeof(struct leaky_relu)},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = leaky_relu_cases,
 };
 
 const struct op op_sigmoid = {
     .object = {"sigmoid", "1 / (1 + exp(-x))"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_tanh = {
     .object = {"tanh", "tanh(x)"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_softplus = {
     .object = {"softplus", "log(1 + exp(x))"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_swish = {
     .object = {"swish", "x sigmoid(x)"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_gelu = {
     .object = {"gelu", "x times the normal distribution up to x", gelu_fields, sizeof(struct gelu)},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = gelu_cases,
 };
 
 const struct op op_selu = {
     .object = {"selu",
                "x above zero, e^x - 1 below, scaled so that layers keep their mean and variance"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_softsign = {
     .object = {"softsign", "x / (1 + |x|)"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_square = {
     .object = {"square", "x^2"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_sqrt = {
     .object = {"sqrt", "the square root of x"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = positive_cases,
 };
 
 const struct op op_exp = {
     .object = {"exp", "e^x"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_output = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };
 
 const struct op op_log = {
     .object = {"log", "the natural logarithm of x"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = positive_cases,
 };
 
 const struct op op_abs = {
     .object = {"abs", "|x|"},
-    .inputs_min = 1,
-    .inputs_max = 1,
     .reads_input = true,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
+    OF_ONE_INPUT,
     .cases = cases,
 };

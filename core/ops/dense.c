@@ -3,6 +3,7 @@
  * x [rows, columns], kernel [columns, units], bias [units], y [rows, units]. What stands before the
  * last axis of x is rows, so [batch, time, columns] works as it is.
  */
+#include "core/ops/elementwise.h"
 #include "core/ops/layer.h"
 
 /* A row of outputs of 64 MiB: more is a slip of the pen. */
@@ -29,11 +30,7 @@ static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
-    char text[SHAPE_TEXT_MAX];
-    if (x->rank < 2)
-        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
-                    shape_text(x, text));
-
+    TRY(expect_columns(x));
     const int64_t columns = x->dim[x->rank - 1];
     node->output.shape = *x;
     node->output.shape.dim[x->rank - 1] = a->units;

@@ -16,3 +16,10 @@ err elementwise_infer(struct node *node, struct arena *arena)
     node->output.shape = *first;
     return OK;
 }
+
+err expect_columns(const struct shape *x)
+{
+    char text[SHAPE_TEXT_MAX];
+    if (x->rank >= 2) return OK;
+    return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s", shape_text(x, text));
+}

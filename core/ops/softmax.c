@@ -1,14 +1,11 @@
 /* softmax: exp(x) / sum exp(x) over the last axis. */
-#include "core/graph/op.h"
+#include "core/ops/elementwise.h"
 
 /* All axes but the last count as rows. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *x = &node->input[0]->shape;
-    char text[SHAPE_TEXT_MAX];
-    if (x->rank < 2)
-        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
-                    shape_text(x, text));
+    TRY(expect_columns(x));
     node->output.shape = *x;
     node->output.is_shares = true;
     return OK;

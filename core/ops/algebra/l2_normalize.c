@@ -86,9 +86,8 @@ static void backward(const struct node *node, struct device *d)
 
     broadcast_back(node, d, 0,
                    &(struct back){FOLD_MULTIPLY, .a_value = y->gradient, .b = inverse, .scale = 1});
-    struct node more = *node;
-    more.add[0] = true;
-    broadcast_back(&more, d, 0, &(struct back){FOLD_MULTIPLY, y, sums, .scale = -1});
+    broadcast_back(node, d, 0,
+                   &(struct back){FOLD_MULTIPLY, y, sums, .scale = -1, .is_more = true});
 }
 
 static const struct op_case cases[] = {

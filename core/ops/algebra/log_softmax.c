@@ -1,14 +1,12 @@
 /* log_softmax: x less the logarithm of the sum of e^x over the last axis. */
 #include "core/ops/algebra/loops.h"
+#include "core/ops/elementwise.h"
 
 /* saved: one number of each row */
 static err infer(struct node *node, struct arena *arena)
 {
     struct shape rows = node->input[0]->shape;
-    char text[SHAPE_TEXT_MAX];
-    if (rows.rank < 2)
-        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
-                    shape_text(&rows, text));
+    TRY(expect_columns(&rows));
     node->output.shape = rows;
     rows.dim[rows.rank - 1] = 1;
     node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = rows};
@@ -45,9 +43,8 @@ static void backward(const struct node *node, struct device *d)
     if (!node->input[0]->gradient) return;
     fold_rows(node, d, FOLD_A, false, y->gradient);
     broadcast_back(node, d, 0, &(struct back){FOLD_A, .a_value = y->gradient, .scale = 1});
-    struct node more = *node;
-    more.add[0] = true;
-    broadcast_back(&more, d, 0, &(struct back){FOLD_EXP_TIMES, y, rows, .scale = -1});
+    broadcast_back(node, d, 0,
+                   &(struct back){FOLD_EXP_TIMES, y, rows, .scale = -1, .is_more = true});
 }
 
 static const struct op_case cases[] = {

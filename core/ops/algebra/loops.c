@@ -101,7 +101,7 @@ void broadcast(struct device *d, enum fold_of of, const struct tensor *y, const 
 void broadcast_back(const struct node *node, struct device *d, int i, const struct back *back)
 {
     const struct shape *y = &node->output.shape;
-    struct fold f = {back->of, .add = node->add[i], .scale = back->scale};
+    struct fold f = {back->of, .add = node->add[i] || back->is_more, .scale = back->scale};
     f.y = node->input[i]->gradient;
     if (!f.y) return;
     const struct steps to = steps_of(&node->input[i]->shape, y), own = steps_of(y, y);

@@ -27,12 +27,14 @@ void broadcast(struct device *, enum fold_of, const struct tensor *y, const stru
                const struct tensor *b);
 
 /* The gradient of input i, which y's shape was made from: += or = the sum of f over where it was
- * broadcast. Operands are of y's shape or broadcast to it; scale: of all. */
+ * broadcast. Operands are of y's shape or broadcast to it; scale: of all. is_more: another term of
+ * the gradient is there already. */
 struct back {
     enum fold_of of;
     const struct tensor *a, *b;
     const float *a_value, *b_value, *c; /* c: of y's shape; NULL */
     float scale;
+    bool is_more;
 };
 void broadcast_back(const struct node *, struct device *, int i, const struct back *);
 

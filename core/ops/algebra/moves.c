@@ -4,6 +4,7 @@
  * the same from dy to dx, summed where x stays.
  */
 #include "core/ops/algebra/loops.h"
+#include "core/ops/elementwise.h"
 
 #include <inttypes.h>
 
@@ -120,16 +121,11 @@ static err infer_stack(struct node *node, struct arena *arena)
     const struct stack *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     struct shape *y = &node->output.shape;
-    char one[SHAPE_TEXT_MAX], other[SHAPE_TEXT_MAX];
     int axis;
+    TRY(elementwise_infer(node, arena));
     node->output.is_shares = true;
-    for (int i = 0; i < node->input_count; i++) {
+    for (int i = 0; i < node->input_count; i++)
         node->output.is_shares = node->output.is_shares && node->input[i]->is_shares;
-        if (!shape_equal(x, &node->input[i]->shape))
-            return fail(ERR_INPUT, "inputs must have one shape: \"%s\" is %s, \"%s\" is %s",
-                        node->input[0]->name, shape_text(x, one), node->input[i]->name,
-                        shape_text(&node->input[i]->shape, other));
-    }
     if (x->rank == RANK_MAX) return fail(ERR_INPUT, "inputs have %d axes already", RANK_MAX);
     *y = (struct shape){x->rank + 1, {0}};
     TRY(axis_of("axis", a->axis, y, &axis));

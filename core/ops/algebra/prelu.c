@@ -1,6 +1,7 @@
 /* prelu: x above zero, alpha x below, with a trained alpha for each place of the last axis, as
  * tf.keras.layers.PReLU with all other axes shared. */
 #include "core/ops/algebra/loops.h"
+#include "core/ops/elementwise.h"
 
 struct attributes {
     struct variant initializer;
@@ -20,10 +21,7 @@ static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
-    char text[SHAPE_TEXT_MAX];
-    if (x->rank < 2)
-        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
-                    shape_text(x, text));
+    TRY(expect_columns(x));
     node->output.shape = *x;
     return node_add_param(node, arena,
                           &(struct param){.name = "alpha",

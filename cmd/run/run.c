@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/device.h"
@@ -22,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/storage.h"
 #include "core/cluster/runner/task.h"
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
@@ -222,17 +222,10 @@ static err take_kept(struct run *run)
 {
     const char *folder = run->spec.train.checkpoint_dir;
     const uint64_t since_ms = clock_ms();
-    const uint64_t limit_ms = folder ? storage_wait_ms(folder, &run->flags.limits) : 0;
     err e = spec_take_kept(&run->spec, folder, false);
-    for (uint64_t tries = 1; e == ERR_IO; tries++) { /* ends: it has a limit in time */
-        const unsigned long long waited_s = (clock_ms() - since_ms) / 1000;
-        if (waited_s >= limit_ms / 1000) break;
-        if (log_again(tries))
-            log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)",
-                     error_text(), waited_s, (unsigned long long)limit_ms / 1000);
-        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    while (folder &&
+           storage_is_asked_again(e, folder, &run->flags.limits, since_ms)) /* ends: in time */
         e = spec_take_kept(&run->spec, folder, false);
-    }
     return e;
 }
 

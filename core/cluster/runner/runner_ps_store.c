@@ -11,12 +11,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/job.h"
+#include "core/cluster/runner/storage.h"
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -150,21 +150,10 @@ static void show_values(const struct runner_ps *p)
     if (p->rounded.base) store_show(&p->store, p->rounded.base);
 }
 
-/* Storage that does not answer is waited for: it may be back, and nobody trains meanwhile. */
-enum { STORAGE_PAUSE_MS = 1000 };
-
-static bool waits_for_storage(const struct runner_ps *p, err e, const char *prefix,
-                              uint64_t since_ms)
+/* Nobody trains meanwhile. */
+static bool is_asked_again(const struct runner_ps *p, err e, const char *path, uint64_t since_ms)
 {
-    const uint64_t waited_ms = clock_ms() - since_ms,
-                   limit_ms = storage_wait_ms(prefix, &p->task.options.limits);
-    if (e != ERR_IO || waited_ms >= limit_ms) return false;
-    if (log_again(waited_ms / STORAGE_PAUSE_MS + 1))
-        log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
-                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
-    nanosleep(&(struct timespec){STORAGE_PAUSE_MS / 1000, STORAGE_PAUSE_MS % 1000 * 1000000L},
-              NULL);
-    return true;
+    return storage_is_asked_again(e, path, &p->task.options.limits, since_ms);
 }
 
 /* Values and slots; powers, step and ledger came with SETUP. */
@@ -189,8 +178,8 @@ static err restore(struct runner_ps *p)
 {
     const uint64_t since_ms = clock_ms();
     err e = read_checkpoint(p);
-    while (waits_for_storage(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
-        TRY(runner_ps_tables_open(p));                                   /* empty again */
+    while (is_asked_again(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
+        TRY(runner_ps_tables_open(p));                                /* empty again */
         e = read_checkpoint(p);
     }
     return e;
@@ -216,7 +205,7 @@ static err warm_tables(struct runner_ps *p)
     const uint64_t since_ms = clock_ms();
     if (!setup->warm_from || !setup->table_count) return OK;
     err e = read_warm_tables(p);
-    while (waits_for_storage(p, e, setup->warm_from, since_ms)) { /* ends: it has a limit */
+    while (is_asked_again(p, e, setup->warm_from, since_ms)) { /* ends: it has a limit */
         TRY(runner_ps_tables_open(p));
         e = read_warm_tables(p);
     }
@@ -249,7 +238,7 @@ static void look_for_folder(struct runner_ps *p)
     const struct setup *setup = &p->share->setup;
     const uint64_t since_ms = clock_ms();
     err e = find_folder(setup->directory, setup->token, &p->sees_folder);
-    while (setup->restore && waits_for_storage(p, e, setup->directory, since_ms)) /* in time */
+    while (setup->restore && is_asked_again(p, e, setup->directory, since_ms)) /* in time */
         e = find_folder(setup->directory, setup->token, &p->sees_folder);
     if (e) p->sees_folder = false;
 }

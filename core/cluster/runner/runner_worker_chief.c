@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/cluster/role/queue.h"
 #include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/storage.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/spec/day.h"

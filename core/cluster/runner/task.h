@@ -7,7 +7,6 @@
 #ifndef CORE_CLUSTER_RUNNER_TASK_H
 #define CORE_CLUSTER_RUNNER_TASK_H
 
-#include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/role/limits.h"
@@ -34,15 +33,7 @@ enum {
      * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
     TASK_STRANGERS_MAX = 1024,
     TASK_GREETING_BYTES_MAX = 64 << 10,
-    TASK_DISK_AWAY_MAX_MS = 60000, /* a disk that fails for longer has damaged what is on it */
 };
-
-/* How long what lies there is asked for again, where that fails. */
-static inline uint64_t storage_wait_ms(const char *path, const struct wait_limits *limits)
-{
-    const bool is_short = path_is_url(path) || limits->restart_ms < TASK_DISK_AWAY_MAX_MS;
-    return is_short ? limits->restart_ms : TASK_DISK_AWAY_MAX_MS;
-}
 
 struct task_options {
     const struct cluster_spec *cluster;

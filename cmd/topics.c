@@ -18,8 +18,8 @@ void print_timeouts(FILE *out)
     int count = 0;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
         if (ends_with(flag->name, "_timeout") && count < FLAGS_SHOWN_MAX) limits[count++] = *flag;
-    fputs("Every wait has a timeout, set by a flag; every 10 s a task logs what it is waiting "
-          "for:\n\n",
+    fputs("Every wait has a timeout, set by a flag; after 10 s, and then ever more seldom, a task\n"
+          "logs what it is waiting for:\n\n",
           out);
     flags_help(out, &(struct object){.name = "timeouts", .fields = limits});
     fputs(

@@ -16,7 +16,6 @@
 enum {
     LOOK_MS = 250,    /* while somebody is waited for, */
     LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
-    NOTE_MS = 10000,
     SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
     FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task writes its place again before */
     MEMBERSHIPS_MAX = 64,               /* that take a place away again */
@@ -539,7 +538,7 @@ static err look_once_more(struct registry *r, err e, const char *what)
                                limit_name)
                  : fail(ERR_TIMEOUT, "cluster %s: %s, %.3g s (%s)", r->cluster->name, what,
                         (double)limit_ms / 1000, limit_name);
-    if (now_ms - r->noted_ms >= NOTE_MS) {
+    if (!r->noted_ms || log_wait_is_due(r->began_ms, r->noted_ms, now_ms)) {
         r->noted_ms = now_ms;
         log_line(LOG_INFO, "cluster %s: %s, %llu s of %.3g s", r->cluster->name,
                  e ? error_text() : what, (unsigned long long)waited_ms / 1000,

@@ -23,7 +23,6 @@
 enum {
     LOOK_MS = 500,   /* between two looks at the folder */
     AGAIN_MS = 5000, /* before a checkpoint is tried again that a disk did not give */
-    NOTE_MS = 10000, /* between two lines about ps/0 that is not there */
 };
 
 struct evaluator {
@@ -174,7 +173,7 @@ static err look(struct evaluator *v)
 
 /* ---- the job ---- */
 
-/* Says every 10 s that ps/0 is not there, and gives up at the limit. */
+/* Says now and then that ps/0 is not there, and gives up at the limit. */
 static err watch_ps(struct evaluator *v)
 {
     uint64_t now_ms = clock_ms();
@@ -197,7 +196,7 @@ static err watch_ps(struct evaluator *v)
     if (waited >= limit)
         return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,
                     flag, trouble);
-    if (now_ms - v->noted_ms < NOTE_MS) return OK;
+    if (!log_wait_is_due(v->absent_ms, v->noted_ms, now_ms)) return OK;
     v->noted_ms = now_ms;
     log_line(log_wait_level(now_ms - v->absent_ms), "waiting for ps/0 at %s: %s, %.0f s of %.0f s",
              address, trouble, waited, limit);

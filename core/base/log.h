@@ -22,10 +22,21 @@ void log_set_level(enum log_level);
 void log_set_task(const char *task); /* copied; "" for none */
 void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Of a wait that has a limit: a line about one that is long already is a warning. */
-enum { LOG_WAIT_LONG_MS = 30000 };
+enum { LOG_WAIT_LONG_MS = 30000, LOG_WAIT_NOTE_MS = 10000, LOG_WAIT_SELDOM_MS = 600000 };
 static inline enum log_level log_wait_level(uint64_t waited_ms)
 {
     return waited_ms < LOG_WAIT_LONG_MS ? LOG_INFO : LOG_WARNING;
+}
+/* Whether a wait is told now: after 10 s, and whenever half as long again has passed as it had
+ * taken when it was last told, but 10 minutes at most: an hour is some 15 lines. said_ms: since_ms
+ * or earlier where it was not told yet. All of one clock. */
+static inline bool log_wait_is_due(uint64_t since_ms, uint64_t said_ms, uint64_t now_ms)
+{
+    if (said_ms < since_ms) said_ms = since_ms;
+    uint64_t pause_ms = (said_ms - since_ms) / 2;
+    if (pause_ms < LOG_WAIT_NOTE_MS) pause_ms = LOG_WAIT_NOTE_MS;
+    if (pause_ms > LOG_WAIT_SELDOM_MS) pause_ms = LOG_WAIT_SELDOM_MS;
+    return now_ms - said_ms >= pause_ms;
 }
 /* Lines of one place that say how far something is: the first LOG_PACED_FREE of them come as they
  * may, then one in LOG_PACE_S seconds; with log_set_pace() one in so many seconds from the first

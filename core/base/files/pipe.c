@@ -16,7 +16,7 @@
 #include "core/base/files/own.h"
 #include "core/base/log.h"
 
-enum { NOTE_MS = 10000, READ_BYTES = 1 << 16 };
+enum { READ_BYTES = 1 << 16 };
 
 /* Those that were read, as long as the process lives */
 static struct kept {
@@ -47,13 +47,13 @@ static err await(const char *path, int descriptor)
     const uint64_t since_ms = clock_ms();
     for (uint64_t noted_ms = since_ms;;) { /* ends: the limit */
         struct pollfd pollfd = {.fd = descriptor, .events = POLLIN};
-        const int ready = poll(&pollfd, 1, NOTE_MS);
+        const int ready = poll(&pollfd, 1, LOG_WAIT_NOTE_MS);
         const uint64_t now_ms = clock_ms(), waited_ms = now_ms - since_ms;
         if (ready > 0) return OK;
         if (ready < 0 && errno != EINTR) return fail(ERR_IO, "%s: %s", path, strerror(errno));
         if (waited_ms >= PIPE_SILENT_MS)
             return fail(ERR_TIMEOUT, "%s: nothing came for %d s", path, PIPE_SILENT_MS / 1000);
-        if (now_ms - noted_ms < NOTE_MS) continue;
+        if (!log_wait_is_due(since_ms, noted_ms, now_ms)) continue;
         noted_ms = now_ms;
         log_line(log_wait_level(waited_ms), "waiting for what comes from %s, %llu s of %d s", path,
                  (unsigned long long)waited_ms / 1000, PIPE_SILENT_MS / 1000);

@@ -14,7 +14,7 @@ enum { PIPES_MAX = 64, PIPE_SILENT_MS = 3600 * 1000 /* without a byte */ };
 #define STANDARD_INPUT "-"
 
 /* descriptor: open for reading, not blocking; it stays the caller's. ret: another one. Waiting is
- * said every 10 s. ERR_INPUT: another process reads the pipe; ERR_TIMEOUT: nothing came for so
+ * said now and then. ERR_INPUT: another process reads the pipe; ERR_TIMEOUT: nothing came for so
  * long; ERR_IO: no room. Any thread may call. */
 err pipe_open(const char *path, int descriptor, int *ret);
 /* Such a file without a name, for reading and writing; path is told where there is no room. */

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/cluster/role/role.h"
 
-enum { NOTE_MS = 10000, TICK_MS = 100 /* about */ };
+enum { TICK_MS = 100 /* about */ };
 
 const char *job_name(enum job job)
 {
@@ -227,7 +227,7 @@ bool patience_is_over(struct patience *p, const struct awaited *a, struct outbox
         snprintf(ret_text, ACTION_TEXT_MAX, "waited %llu s for %s", waited_ms / 1000, a->what);
         return true;
     }
-    if (p->now_ms - p->noted_ms >= NOTE_MS) {
+    if (log_wait_is_due(p->since_ms, p->noted_ms, p->now_ms)) {
         p->noted_ms = p->now_ms;
         note(p, a, out);
     }

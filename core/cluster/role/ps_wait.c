@@ -375,7 +375,8 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
     int here;
     if (!name_missing(p, missing, sizeof missing, &here)) {
-        snprintf(what, sizeof what, "worker/%d to evaluate (--end_timeout)", ps_chief(p));
+        snprintf(what, sizeof what, "worker/%d to save and to evaluate (--end_timeout)",
+                 ps_chief(p));
         watch_wait(p, &(struct awaited){what, p->options.limits.end_ms, true}, out);
         return;
     }

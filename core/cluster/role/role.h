@@ -114,7 +114,7 @@ void message_say_verdict(struct message *, int code, const char *name, const cha
 void message_text(const struct message *,
                   char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
 
-/* How long a role has been waiting. Says every 10 s for what, after 30 s as a warning.
+/* How long a role has been waiting. Says now and then for what, after 30 s as a warning.
  *
  * A role's time, by which it keeps all its limits, is time in which its task runs: while the task
  * stands still (a stopped container, Ctrl-Z) it hears of nobody, and nobody is late for it. */

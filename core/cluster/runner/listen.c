@@ -9,8 +9,6 @@
 #include "core/base/log.h"
 #include "core/cluster/description/ports.h"
 
-enum { NOTE_MS = 10000 };
-
 /* "0.0.0.0", "host", "[::1]", "::"; not "host:0", "[::1]:0", "fd:3" */
 static bool lacks_port(const char *address)
 {
@@ -79,7 +77,7 @@ err task_listen(const struct task_options *options, const struct link_events *ev
         const err e = transport_tcp.listen(options->loop, address, events, context, real, ret);
         const uint64_t now_ms = clock_ms(), waited_ms = now_ms - started_ms;
         if (!e) break;
-        const bool notes = tries == 0 || now_ms - noted_ms >= NOTE_MS;
+        const bool notes = tries == 0 || log_wait_is_due(started_ms, noted_ms, now_ms);
         if (notes) noted_ms = now_ms;
         TRY(check_patience(e, waited_ms, limit_ms, notes));
         const uint64_t left_ms = limit_ms - waited_ms, wanted_ms = task_retry_ms(tries);

@@ -13,7 +13,6 @@
 #include "core/cluster/role/verdict.h"
 
 enum {
-    NOTE_MS = 10000,        /* between two lines about a chief that is not here */
     START_GRACE_MS = 10000, /* a chief that is here waits for another ps, and names it first */
 };
 
@@ -465,8 +464,7 @@ static void watch_chief(struct task *t, uint64_t now_ms)
     const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
     if (ps_role_is_set_up(t->role)) return;
     if (now_ms - since_ms < limit_ms) {
-        const uint64_t told_ms = p->noted_ms > since_ms ? p->noted_ms : since_ms;
-        if (now_ms - told_ms < NOTE_MS) return;
+        if (!log_wait_is_due(since_ms, p->noted_ms, now_ms)) return;
         p->noted_ms = now_ms;
         note_absent(p, chief, now_ms - since_ms, limit_ms);
         return;

@@ -18,7 +18,6 @@
 #include "core/cluster/runner/trace/trace_worker.h"
 
 enum {
-    NOTE_MS = 10000,
     STEADY_MS = 1000, /* a link that lasts for less is not made anew at once again and again */
 };
 
@@ -371,8 +370,8 @@ static const struct link_events events = {
 /* A ps answers at once what it is told first. */
 static const char silent[] = "it takes connections and says nothing (is it another program?)";
 
-/* Who is not there yet, every 10 s, and the limit. */
-static void watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
+/* Who is not there yet, and the limit. true: it was said. */
+static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
 {
     const struct peer *peer = &w->task.peers[ps];
     const struct wait_limits *limits = &w->options.task.limits;
@@ -388,10 +387,11 @@ static void watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
                                 "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
                                 peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
                                 peer->was_up ? "--restart_timeout" : "--start_timeout", trouble));
-    else if (now_ms - w->noted_ms >= NOTE_MS)
-        log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s", ps,
-                 address, trouble, (unsigned long long)waited_ms / 1000,
-                 (unsigned long long)limit_ms / 1000);
+    if (waited_ms >= limit_ms || !log_wait_is_due(since_ms, w->noted_ms, now_ms)) return false;
+    log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s", ps,
+             address, trouble, (unsigned long long)waited_ms / 1000,
+             (unsigned long long)limit_ms / 1000);
+    return true;
 }
 
 static void connect_when_due(struct runner_worker *w, int ps, uint64_t now_ms)
@@ -412,14 +412,14 @@ void runner_worker_tick_end(struct task *t, uint64_t now_ms)
 void runner_worker_tick_links(struct task *t, uint64_t now_ms)
 {
     struct runner_worker *w = (struct runner_worker *)t;
-    bool is_noting = now_ms - w->noted_ms >= NOTE_MS;
+    bool is_said = false;
     for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
         struct peer *peer = &t->peers[ps];
         if (peer->is_up) continue;
         connect_when_due(w, ps, now_ms);
-        watch_start(w, ps, now_ms);
+        is_said |= watch_start(w, ps, now_ms);
     }
-    if (is_noting) w->noted_ms = now_ms;
+    if (is_said) w->noted_ms = now_ms;
 }
 
 void runner_worker_hang_up(struct task *t)

@@ -17,7 +17,6 @@ enum {
     RETRY_MS = 100,         /* between two attempts to connect to one ps */
     REFUSED_RETRY_MS = 500, /* by one that has no place */
     LOOK_MS = 50,           /* between two looks at what is due */
-    NOTE_MS = 10000,        /* between two lines of who waits */
 };
 
 /* One ps, and what was asked of it. */
@@ -288,7 +287,7 @@ err visitor_wait_up(struct visitor *v, uint64_t limit_ms, const char *flag)
         if (now_ms - started_ms >= limit_ms)
             return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s (%s): %s", host->index,
                         address_of(host, address), (double)limit_ms / 1000, flag, host->trouble);
-        if (now_ms - noted_ms < NOTE_MS) continue;
+        if (!log_wait_is_due(started_ms, noted_ms, now_ms)) continue;
         noted_ms = now_ms;
         log_line(log_wait_level(now_ms - started_ms),
                  "waiting for ps/%d at %s: %s, %llu s of %.3g s (%s)", host->index,

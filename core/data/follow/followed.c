@@ -11,7 +11,7 @@
 #include "core/data/follow/ahead.h"
 #include "core/data/stream/stream.h"
 
-enum { NOTE_MS = 10000, LOOK_MS = 100, NS_IN_MS = 1000000, MS_IN_S = 1000 };
+enum { LOOK_MS = 100, NS_IN_MS = 1000000, MS_IN_S = 1000 };
 
 struct followed {
     struct arrivals arrivals;
@@ -35,7 +35,7 @@ static err note_wait(struct followed *f)
     if (silent_s > 0 && (double)waited_ms >= silent_s * MS_IN_S)
         return fail(ERR_TIMEOUT, "%s: no file came for %g s (\"silent_secs\")", f->arrivals.pattern,
                     silent_s);
-    if (now_ms - f->noted_ms < NOTE_MS) return OK;
+    if (!log_wait_is_due(f->since_ms, f->noted_ms, now_ms)) return OK;
     f->noted_ms = now_ms;
     log_line(LOG_INFO, "waiting for the next file of %s: %d taken%s%s, %llu s", f->arrivals.pattern,
              f->arrivals.count, f->arrivals.watched[0] ? ", last looked at " : "",

@@ -153,6 +153,25 @@ static int due_in(struct log_pace *pace, uint64_t from_ms, uint64_t to_ms)
     return due;
 }
 
+static void a_wait_is_told_ever_more_seldom(void **state)
+{
+    static const unsigned told_s[] = {10, 20, 30, 45, 68};
+    const uint64_t since_ms = 77000, hours_ms = 10 * 3600000;
+    uint64_t said_ms = 5, last_ms = since_ms; /* of an earlier wait */
+    size_t count = 0;
+    (void)state;
+    for (uint64_t now_ms = since_ms; now_ms < since_ms + hours_ms; now_ms += 1000) {
+        if (!log_wait_is_due(since_ms, said_ms, now_ms)) continue;
+        said_ms = now_ms;
+        if (count < sizeof told_s / sizeof *told_s)
+            assert_int_equal((now_ms - since_ms) / 1000, told_s[count]);
+        assert_true(now_ms - last_ms <= LOG_WAIT_SELDOM_MS);
+        last_ms = now_ms;
+        count++;
+    }
+    assert_in_range(count, 60, 70);
+}
+
 static void lines_about_steps_come_at_a_pace(void **state)
 {
     struct log_pace by_itself = {0}, told = {0}, all = {0};
@@ -276,6 +295,7 @@ int main(void)
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
         cmocka_unit_test_setup(a_limited_line_is_said_now_and_then_with_a_count, reset),
         cmocka_unit_test_setup(of_lines_of_many_kinds_so_many_are_said, reset),
+        cmocka_unit_test(a_wait_is_told_ever_more_seldom),
         cmocka_unit_test_setup(lines_about_steps_come_at_a_pace, reset),
         cmocka_unit_test_setup(what_a_limit_leaves_out_is_for_debug, reset),
         cmocka_unit_test_setup(control_characters_are_spelled_out, reset),

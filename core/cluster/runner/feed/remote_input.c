@@ -16,7 +16,6 @@
 #include "core/base/threads/thread.h"
 
 enum {
-    NOTE_MS = 10000,
     WAIT_MS_MAX = 600000, /* for a batch of a chief that is there */
     POLL_MS = 100,
     GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
@@ -538,7 +537,7 @@ static err check_start(struct remote_input *f)
                     "worker/0 at %s, which reads the data, did not come within %llu s "
                     "(--start_timeout): %s",
                     address_of(f), (unsigned long long)limit_ms / 1000, f->trouble);
-    if (now_ms - f->noted_ms < NOTE_MS) return OK;
+    if (!log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) return OK;
     f->noted_ms = now_ms;
     log_line(log_wait_level(waited_ms),
              "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
@@ -614,7 +613,7 @@ err remote_input_note_late(struct remote_input *f)
     const uint64_t waited_s = (now_ms - f->waits_ms) / 1000;
     if (now_ms - f->waits_ms >= WAIT_MS_MAX)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
-    if (now_ms - f->noted_ms >= NOTE_MS) {
+    if (log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) {
         f->noted_ms = now_ms;
         pthread_mutex_lock(&f->lock);
         snprintf(trouble, sizeof trouble, "%s", f->is_here ? "it reads" : f->trouble);

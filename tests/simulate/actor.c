@@ -99,7 +99,10 @@ void actor_start(struct world *world, struct actor *actor)
     actor->ticked_us = world->now_us;
     actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
     if (actor->job == JOB_PS)
-        ps_role_let_advance(actor->role, world->profile.advances, &actor->outbox);
+        ps_role_plan_overlap(
+            actor->role,
+            &(struct overlap_rounds){.is_wanted = world->profile.advances, .can_undo = true},
+            &actor->outbox);
     actor_flush(world, actor);
 }
 

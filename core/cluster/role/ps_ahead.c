@@ -123,7 +123,7 @@ static bool is_watched_by_evicted(const struct ps_role *p)
 void ps_advance(struct ps_role *p, struct outbox *out)
 {
     struct party party = {.workers = p->applying + p->applying_count, .parts = UINT64_MAX};
-    if (!p->advances || !p->config.takes_all) return;
+    if (!(p->overlap & OVERLAP_ADVANCE)) return;
     if (is_watched_by_evicted(p)) {
         ps_take_back(p, out);
         return;
@@ -136,11 +136,24 @@ void ps_advance(struct ps_role *p, struct outbox *out)
     advance(p, &party, out);
 }
 
-void ps_role_let_advance(struct role *role, bool is_wanted, struct outbox *out)
+void ps_plan_overlap(struct ps_role *p)
+{
+    p->facts.takes_all = p->config.takes_all;
+    p->facts.lends = p->windows;
+    p->overlap = overlap_of_rounds(&p->facts);
+}
+
+void ps_role_plan_overlap(struct role *role, const struct overlap_rounds *facts, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->advances = is_wanted && !p->windows;
-    if (!p->advances) ps_take_back(p, out);
+    p->facts = *facts;
+    ps_plan_overlap(p);
+    if (!(p->overlap & OVERLAP_ADVANCE)) ps_take_back(p, out);
+}
+
+unsigned ps_role_overlap(const struct role *role)
+{
+    return ((const struct ps_role *)role)->overlap;
 }
 
 /* One that comes again is of a gradient that is computed again. */

@@ -169,7 +169,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     p->config = r->config;
     p->block = parts_of(r->config.block_bytes);
     p->windows = r->config.windows;
-    p->advances = p->advances && !p->windows;
+    ps_plan_overlap(p);
     if (!r->result && !open_queue(p, &r->config)) {
         ps_end(p, EXIT_FAILED, "no memory for the batches that are handed out", NOBODY, out);
         return;

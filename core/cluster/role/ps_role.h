@@ -29,7 +29,7 @@
  * first where it may do that; another ps applies it beside its rounds, as soon as it comes.
  *
  * Parts: a push may come in parts, in any order. What has come of every worker of a round is summed
- * at once and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that
+ * at once and its new values go ahead, where that is planned (core/base/overlap.h); a round that
  * takes all, and no other. They count with the round's VALUES, and can be taken back until then.
  *
  * Windows: a ps that has many workers far away has fewer windows for gradients than workers
@@ -61,6 +61,7 @@
 #ifndef CORE_CLUSTER_ROLE_PS_ROLE_H
 #define CORE_CLUSTER_ROLE_PS_ROLE_H
 
+#include "core/base/overlap.h"
 #include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
 
@@ -134,9 +135,10 @@ void ps_role_note_refused(struct role *, int worker);
  * asked, and RESIZE or SCALED comes of it; or why not. */
 const char *ps_role_scale(struct role *, const int count[JOB_COUNT], struct outbox *);
 
-/* Values may change before a round is whole: where that saves a far worker time, and nobody else
- * looks at them. Not so at first. */
-void ps_role_let_advance(struct role *, bool is_wanted, struct outbox *);
+/* What the runner knows of how rounds may overlap (the role adds the rest); before, nothing does.
+ */
+void ps_role_plan_overlap(struct role *, const struct overlap_rounds *, struct outbox *);
+unsigned ps_role_overlap(const struct role *);
 /* Which parts of the worker's push of that number have come ahead of it: it brings the others, or
  * all again. */
 uint64_t ps_role_ahead(const struct role *, int worker, uint64_t push);

@@ -8,6 +8,7 @@
 #ifndef CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
 
+#include "core/base/overlap.h"
 #include "core/cluster/role/parts.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/queue.h"
@@ -137,8 +138,9 @@ struct ps_role {
     int *applying; /* workers of the updates of this call, one after the other */
     int applying_count;
     uint32_t gradients; /* of the current step, here */
-    bool advances;      /* so the runner wants it */
-    uint64_t advanced;  /* parts that have the current round's values already */
+    struct overlap_rounds facts;
+    unsigned overlap;  /* the plan of rounds, by these facts */
+    uint64_t advanced; /* parts that have the current round's values already */
     uint32_t advanced_gradients;
     int windows, windows_used; /* of the pool, which outlives a generation; 0: there is none */
     uint64_t window_turns;     /* given out */
@@ -205,6 +207,7 @@ bool ps_is_in_round(const struct ps_role *, int worker);   /* with a push that i
 bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring nothing more for it */
 
 void ps_part(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_plan_overlap(struct ps_role *);             /* with this generation's config */
 void ps_advance(struct ps_role *, struct outbox *); /* after anything that may let it */
 void ps_take_back(struct ps_role *, struct outbox *);
 struct message *ps_send_ahead(struct ps_role *, int worker, struct outbox *);

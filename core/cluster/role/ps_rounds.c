@@ -87,8 +87,8 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
         flags |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
     if (p->is_stopping) flags |= VALUES_STOPS;
-    if (p->advances && p->config.takes_all) flags |= VALUES_WANTS_PARTS;
-    if (p->windows && !p->config.takes_all) flags |= VALUES_WANTS_WHOLE;
+    if (p->overlap & OVERLAP_ADVANCE) flags |= VALUES_WANTS_PARTS;
+    if (p->overlap & OVERLAP_WHOLE_PUSHES) flags |= VALUES_WANTS_WHOLE;
     struct message *values = send_values_message(p, worker, flags, out);
     values->offset = front.offset;
     values->length = front.length;

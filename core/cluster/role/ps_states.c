@@ -145,7 +145,7 @@ const char *ps_role_check(const struct role *role)
     if (p->phase != EMPTY && (!p->was_set_up || !p->config.generation)) return "set up by nobody";
     if (p->phase == EMPTY && (p->step || p->gradients)) return "empty, and has steps";
     if (p->is_stopping && p->phase != SERVING) return "stops before it serves";
-    if (p->advanced && (p->phase != SERVING || !p->advances || !p->config.takes_all))
+    if (p->advanced && (p->phase != SERVING || !(p->overlap & OVERLAP_ADVANCE)))
         return "advances where it may not";
     for (int w = 0; w < p->options.workers && !wrong; w++) wrong = check_member(p, &p->members[w]);
     if (!wrong) wrong = check_cut(p);

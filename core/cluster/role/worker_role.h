@@ -76,7 +76,7 @@ void worker_role_begin_at(struct role *, uint64_t first_step);
 /* While COMPUTE is carried out: which parts of the gradient for this ps have not left and may. The
  * first part goes with the push. */
 uint64_t worker_role_left(const struct role *, int ps);
-bool worker_role_helps(const struct role *, int ps); /* parts help others, so the ps said */
+unsigned worker_role_overlap(const struct role *, int ps); /* the ps' plan of rounds, as it said */
 /* These, which are left, are final: they leave now (SEND). */
 void worker_role_part(struct role *, int ps, uint64_t parts, struct outbox *);
 

@@ -142,14 +142,15 @@ uint64_t worker_role_left(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
     const struct server *s = &w->servers[ps];
+    const bool is_whole = s->overlap & OVERLAP_WHOLE_PUSHES;
     const bool may_leave =
-        w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED && !s->wants_whole;
+        w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED && !is_whole;
     return may_leave ? parts_all(&s->block) & ~s->ahead & ~FIRST_PART : 0;
 }
 
-bool worker_role_helps(const struct role *role, int ps)
+unsigned worker_role_overlap(const struct role *role, int ps)
 {
-    return ((const struct worker_role *)role)->servers[ps].wants_parts;
+    return ((const struct worker_role *)role)->servers[ps].overlap;
 }
 
 void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *out)
@@ -556,8 +557,8 @@ static void note_answer(struct server *s, const struct message *m)
     s->has_answered = true;
     s->step = s->round = m->values.step;
     s->version = m->values.updates;
-    s->wants_parts = m->values.flags & VALUES_WANTS_PARTS;
-    s->wants_whole = m->values.flags & VALUES_WANTS_WHOLE;
+    s->overlap = (m->values.flags & VALUES_WANTS_PARTS ? OVERLAP_ADVANCE : 0) |
+                 (m->values.flags & VALUES_WANTS_WHOLE ? OVERLAP_WHOLE_PUSHES : 0);
     if (!s->is_pushed) return;
     s->ledger.received = s->sequence;
     if (m->values.flags & VALUES_DROPPED) return;

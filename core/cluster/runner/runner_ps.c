@@ -276,14 +276,14 @@ static err greet_worker(struct connection *connection, const struct message *m)
     connection_become_worker(connection, g.task);
     runner_ps_copies_forget(p, g.task);
     peer->link = connection->link;
-    if (task_sends_parts(&p->task, connection->link)) link_keep_short(connection->link);
+    runner_ps_plan_overlap(p);
+    if (peer->overlap & OVERLAP_IN_PARTS) link_keep_short(connection->link);
     if (peer->incarnation != g.incarnation) peer->came_ms = clock_ms();
     peer->incarnation = g.incarnation;
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
     peer->data = g.data;
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
              link_transport(connection->link)->name, link_peer_name(connection->link));
-    runner_ps_consider_advance(p);
     task_peer_up(&p->task, g.task);
     return OK;
 }
@@ -487,7 +487,7 @@ static void tick(struct task *t, uint64_t now_ms)
     }
     visits_tick(p->visits, now_ms);
     runner_ps_pool_tick(p, now_ms);
-    runner_ps_consider_advance(p);
+    runner_ps_plan_overlap(p);
     watch_chief(t, now_ms);
 }
 
@@ -518,9 +518,16 @@ static bool awaits(const struct task *t, int worker)
     return ps_role_awaits(t->role, worker);
 }
 
+static void report(const struct task *t)
+{
+    char text[OVERLAP_TEXT_MAX];
+    log_line(LOG_INFO, "overlap of rounds: %s", overlap_text(ps_role_overlap(t->role), text));
+}
+
 static const struct task_ops ops = {.act = act,
                                     .flushed = flushed,
                                     .pump = pump,
+                                    .report = report,
                                     .send = runner_ps_values_send,
                                     .tick = tick,
                                     .hang_up = hang_up_all,

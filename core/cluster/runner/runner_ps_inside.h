@@ -192,9 +192,11 @@ err runner_ps_fold(struct runner_ps *, const struct action_fold *);
 void runner_ps_unfold(struct runner_ps *);
 err runner_ps_advance(struct runner_ps *, const struct action_advance *);
 void runner_ps_take_back(struct runner_ps *);
-/* Whether values may go ahead of their round: after links, or what visitors wait for, have changed.
- */
-void runner_ps_consider_advance(struct runner_ps *);
+/* After links, or what visitors wait for, have changed. */
+void runner_ps_plan_overlap(struct runner_ps *);
+/* Visitors are about to look: nobody sees values some of which are of the next step already. Until
+ * it is planned again. */
+void runner_ps_settle(struct runner_ps *);
 void runner_ps_store_close(struct runner_ps *);
 
 /* Instead of link_send: values leave in parts. */

@@ -347,6 +347,7 @@ void runner_ps_setup(struct runner_ps *p, const struct message *m)
     if (p->share) r.config = p->share->setup.config;
     r.config.windows = p->pool_count;
     ps_role_set_up(p->task.role, &r, &p->task.outbox);
+    runner_ps_plan_overlap(p);
 }
 
 /* ---- windows ---- */
@@ -506,7 +507,7 @@ static void give_up_advance(struct runner_ps *p)
 {
     log_line(LOG_WARNING, "values go out after each round only: %s", error_text());
     p->cannot_advance = true;
-    runner_ps_consider_advance(p);
+    runner_ps_plan_overlap(p);
 }
 
 err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
@@ -527,19 +528,41 @@ void runner_ps_take_back(struct runner_ps *p)
     store_take_back(&p->store, p->rounded.base);
 }
 
-static bool is_anybody_far(const struct runner_ps *p)
+static void plan_links(struct runner_ps *p)
 {
+    struct overlap_link facts = {.rounds = ps_role_overlap(p->task.role), .all_are_far = true};
+    facts.is_sync = p->share && p->share->setup.config.is_sync;
+    for (int w = 0; w < p->task.peer_count; w++) {
+        const struct link *link = p->task.peers[w].link;
+        if (link && link_is_near(link)) facts.all_are_far = false;
+    }
     for (int w = 0; w < p->task.peer_count; w++)
-        if (p->task.peers[w].link && task_sends_parts(&p->task, p->task.peers[w].link)) return true;
-    return false;
+        if (p->task.peers[w].link) task_plan_overlap(&p->task, w, facts);
 }
 
-void runner_ps_consider_advance(struct runner_ps *p)
+static void plan_rounds(struct runner_ps *p, bool is_looked_at)
 {
-    /* a change is made before the update of its round, to all or none of the values */
-    const bool is_wanted = is_anybody_far(p) && !visits_wait_for_round(p->visits);
-    const bool can = !p->cannot_advance && !p->device->is_separate;
-    ps_role_let_advance(p->task.role, is_wanted && can, &p->task.outbox);
+    const struct overlap_rounds facts = {
+        .is_wanted = task_overlaps(&p->task, OVERLAP_IN_PARTS),
+        .is_looked_at = is_looked_at,
+        .can_undo = !p->cannot_advance && !p->device->is_separate,
+    };
+    ps_role_plan_overlap(p->task.role, &facts, &p->task.outbox);
+}
+
+/* A change by a visitor is made before the update of its round, to all or none of the values. */
+void runner_ps_plan_overlap(struct runner_ps *p)
+{
+    plan_links(p); /* whether they are IN_PARTS */
+    plan_rounds(p, visits_wait_for_round(p->visits));
+    plan_links(p);
+}
+
+void runner_ps_settle(struct runner_ps *p)
+{
+    plan_rounds(p, true);
+    task_flush(&p->task);
+    runner_ps_copies_outdate(p); /* values may be changed */
 }
 
 void runner_ps_store_close(struct runner_ps *p)

@@ -59,22 +59,10 @@ void runner_ps_values_heard(struct runner_ps *p, int worker, const struct messag
     if (m->type == MESSAGE_JOIN) rows_told_forget(&p->windows[worker].named.told);
 }
 
-/* Asynchronous, and all workers are on other hosts: values that all of them wait for in pieces
- * would come to all of them late, where they come to one after another as a whole. */
-static bool would_delay_others(const struct runner_ps *p)
-{
-    if (p->share->setup.config.is_sync) return false;
-    for (int w = 0; w < p->task.peer_count; w++) {
-        const struct link *link = p->task.peers[w].link;
-        if (link && link_is_near(link)) return false;
-    }
-    return true;
-}
-
 static bool has_rest(const struct runner_ps *p, int worker, const struct message *m)
 {
     return !(m->values.flags & VALUES_FINAL) && p->windows[worker].takes_rest &&
-           task_sends_parts(&p->task, p->task.peers[worker].link) && !would_delay_others(p);
+           p->task.peers[worker].overlap & OVERLAP_REST;
 }
 
 static err send_values(struct runner_ps *p, int worker, const struct message *values)

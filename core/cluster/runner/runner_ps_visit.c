@@ -125,21 +125,13 @@ err runner_ps_visit_greet(struct connection *connection)
     return OK;
 }
 
-/* Nobody sees values some of which are of the next step already. */
-static void settle(struct runner_ps *p)
-{
-    ps_role_let_advance(p->task.role, false, &p->task.outbox);
-    task_flush(&p->task);
-    runner_ps_copies_outdate(p); /* values may be changed */
-}
-
 bool runner_ps_visit_message(struct connection *connection, const struct message *m)
 {
     if (m->type != MESSAGE_ASK) return false;
     struct runner_ps *p = connection->ps;
-    settle(p);
+    runner_ps_settle(p);
     visits_ask(p->visits, connection->visitor, m, clock_ms());
-    runner_ps_consider_advance(p);
+    runner_ps_plan_overlap(p);
     task_flush(&p->task);
     return true;
 }
@@ -204,11 +196,11 @@ void runner_ps_visit_pump(struct runner_ps *p)
     const uint64_t now_ms = clock_ms();
     if (!visits_wait_for_work(p->visits, now_ms) || !loop_begin_guests(loop)) return;
     bool has_more = true;
-    settle(p);
+    runner_ps_settle(p);
     while (has_more && !loop_guests_had_their_slice(loop))
         has_more = visits_work(p->visits, now_ms);
     loop_end_guests(loop, has_more);
-    runner_ps_consider_advance(p);
+    runner_ps_plan_overlap(p);
     task_flush(&p->task);
 }
 

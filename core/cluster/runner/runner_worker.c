@@ -100,6 +100,7 @@ static void compute(struct runner_worker *w, const struct action_compute *a)
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
     w->lacks_values = false;
+    for (int ps = 0; ps < w->task.peer_count; ps++) runner_worker_plan_overlap(w, ps);
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) runner_worker_trace_step(w, a->step);
     if (!e) e = await_batches(w);
@@ -253,6 +254,8 @@ static void report(const struct task *t)
     const struct runner_worker *w = (const struct runner_worker *)t;
     struct batch_source *data = w->session.train_data;
     const int ready = data->calls->ready(data);
+    char text[OVERLAP_TEXT_MAX];
+    log_line(LOG_INFO, "overlap of a step: %s", overlap_text(w->session.overlap, text));
     if (ready >= 0)
         log_line(LOG_INFO, "%d batches are ready (prefetch %lld)", ready,
                  (long long)w->options.spec->data.prefetch);
@@ -377,7 +380,8 @@ static err open_session(struct runner_worker *w)
         .batches_per_push = (int)w->gradients_per_push,
         .batches_per_round = (int)spec_replicas(w->options.spec, workers),
         .is_handed_out = spec_hands_out(w->options.spec),
-        .exchange = runner_worker_open_exchange(w),
+        .exchange = is_alone ? NULL : runner_worker_open_exchange(w),
+        .parts = w->options.task.parts,
         .rows_from = runner_worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
         .value_number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire_values,

@@ -5,17 +5,17 @@
 
 /* ---- meanwhile ---- */
 
-bool runner_worker_sends_parts(const struct runner_worker *w)
+void runner_worker_plan_overlap(struct runner_worker *w, int ps)
 {
-    for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (w->task.peers[ps].link && task_sends_parts(&w->task, w->task.peers[ps].link))
-            return true;
-    return false;
+    const unsigned rounds = worker_role_overlap(w->task.role, ps);
+    const struct overlap_link facts = {.rounds = rounds,
+                                       .all_are_far = true}; /* REST: it decides */
+    if (w->task.peers[ps].link) task_plan_overlap(&w->task, ps, facts);
 }
 
 void runner_worker_lend_loop(struct runner_worker *w)
 {
-    if (!w->is_computing || w->cannot_lend || !runner_worker_sends_parts(w)) return;
+    if (!w->is_computing || w->cannot_lend || !task_overlaps(&w->task, OVERLAP_IN_PARTS)) return;
     w->cannot_lend = loop_lend(w->options.task.loop) != OK;
     if (w->cannot_lend) log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
 }
@@ -118,21 +118,19 @@ err runner_worker_await_all(struct runner_worker *w)
 
 /* ---- gradients ---- */
 
-/* Within one host a part is work for nothing, unless it helps somebody far away. */
 static void send_parts(struct runner_worker *w, const struct bucket *bucket)
 {
-    const struct link *link = w->task.peers[bucket->ps].link;
-    const bool is_cut = link && task_sends_parts(&w->task, link);
+    const struct peer *peer = &w->task.peers[bucket->ps];
     const int before = w->task.outbox.count;
     const struct parts block = runner_worker_block(w, bucket->ps);
     const uint64_t end = (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
     uint64_t left = worker_role_left(w->task.role, bucket->ps) & parts_before(&block, end);
-    if (!link || !left || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
+    if (!peer->link || !left || !(peer->overlap & OVERLAP_GRADIENTS)) return;
     const err e = runner_worker_await_all(w);
     runner_worker_reclaim_loop(w); /* waiting lends it again */
     if (e) return;
     while (left) { /* one by one they can be overtaken */
-        const uint64_t leaves = is_cut ? parts_last(left) : left;
+        const uint64_t leaves = peer->overlap & OVERLAP_IN_PARTS ? parts_last(left) : left;
         worker_role_part(w->task.role, bucket->ps, leaves, &w->task.outbox);
         left &= ~leaves;
     }
@@ -147,12 +145,8 @@ static void leave(void *context, const struct bucket *bucket)
     runner_worker_lend_loop(w);
 }
 
-/* Asynchronous, gradients that leave early are in the way of values that another worker waits for:
- * two workers that were in step get out of it. */
 const struct exchange *runner_worker_open_exchange(struct runner_worker *w)
 {
-    const bool is_sync = w->options.spec->train.mode == MODE_SYNC;
-    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
-    w->exchange = (struct exchange){await, leave, runner_worker_has_come, w, is_sync};
-    return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
+    w->exchange = (struct exchange){await, leave, runner_worker_has_come, w};
+    return &w->exchange;
 }

@@ -153,7 +153,6 @@ struct runner_worker {
 uint64_t runner_worker_block_bytes(const struct runner_worker *, int ps);
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
 
-/* NULL: values come and gradients leave between steps only. */
 const struct exchange *runner_worker_open_exchange(struct runner_worker *);
 /* While a step is computed a thread moves bytes between hosts. Both do nothing where they need not.
  */
@@ -162,7 +161,8 @@ void runner_worker_reclaim_loop(struct runner_worker *);
 void runner_worker_note_values(struct runner_worker *, int ps,
                                const struct message *);                                /* VALUES, */
 void runner_worker_note_ahead(struct runner_worker *, int ps, const struct message *); /* AHEAD */
-bool runner_worker_sends_parts(const struct runner_worker *); /* to somebody, or gets them */
+/* After the link, or what the ps says of its rounds, has changed. */
+void runner_worker_plan_overlap(struct runner_worker *, int ps);
 struct parts runner_worker_block(const struct runner_worker *, int ps);
 struct stretch runner_worker_stretch_of(const struct bucket *);
 

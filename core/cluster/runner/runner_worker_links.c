@@ -92,7 +92,8 @@ static void accept_peer(struct attempt *attempt, uint64_t incarnation)
     runner_worker_forget_speculation(w);
     w->arrivals[attempt->ps].ahead = 0;
     w->arrivals[attempt->ps].is_next = false;
-    if (task_sends_parts(&w->task, attempt->link)) link_keep_short(attempt->link);
+    runner_worker_plan_overlap(w, attempt->ps);
+    if (peer->overlap & OVERLAP_IN_PARTS) link_keep_short(attempt->link);
     log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", attempt->ps,
              link_transport(attempt->link)->name, link_peer_name(attempt->link));
     task_peer_up(&w->task, attempt->ps);
@@ -228,6 +229,7 @@ static void hear(struct runner_worker *w, int ps, const struct message *m)
         runner_worker_rows_values(w, ps);
     if (w->trace && m->type == MESSAGE_VALUES) runner_worker_trace_values(w, ps, m);
     task_message(&w->task, ps, m);
+    if (m->type == MESSAGE_VALUES) runner_worker_plan_overlap(w, ps);
 }
 
 /* Only whether a ps knows the verdict counts yet; one that was lost just before is told again. */

@@ -14,19 +14,11 @@
 
 enum { SPECULATED_LOOKS = 256 }; /* in a row; the next byte that comes is a reason for more */
 
-/* For this worker or for another one */
-static bool are_values_ahead(const struct runner_worker *w)
-{
-    for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (worker_role_helps(w->task.role, ps)) return true;
-    return runner_worker_sends_parts(w);
-}
-
 static bool may_speculate(const struct runner_worker *w)
 {
     const uint64_t last = runner_worker_last_step(w);
     return !w->has_stepped && !w->task.has_ended && (!last || w->step < last) &&
-           worker_role_awaits_next(w->task.role) && are_values_ahead(w);
+           worker_role_awaits_next(w->task.role) && task_overlaps(&w->task, OVERLAP_VALUES);
 }
 
 bool runner_worker_has_come(void *context, const struct bucket *values)

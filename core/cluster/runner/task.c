@@ -279,10 +279,26 @@ void task_flush(struct task *t)
     } while (t->outbox.count > 0 && !t->has_ended);
 }
 
-bool task_sends_parts(const struct task *t, const struct link *link)
+void task_plan_overlap(struct task *t, int i, struct overlap_link facts)
 {
-    if (t->options.parts == PARTS_NEVER || link_shares_memory(link)) return false;
-    return t->options.parts == PARTS_ALWAYS || !link_is_near(link);
+    char name[TASK_NAME_MAX], text[OVERLAP_TEXT_MAX];
+    struct peer *peer = &t->peers[i];
+    facts.parts = t->options.parts;
+    facts.shares_memory = link_shares_memory(peer->link);
+    facts.is_near = link_is_near(peer->link);
+    const unsigned plan = overlap_of_link(&facts);
+    if (plan == peer->overlap) return;
+    peer->overlap = plan;
+    task_name(t->peer_job, i, name);
+    log_limited(&t->replanned, clock_ms(), LOG_DEBUG, "%s: overlap of the link: %s", name,
+                overlap_text(plan, text));
+}
+
+bool task_overlaps(const struct task *t, unsigned bits)
+{
+    for (int i = 0; i < t->peer_count; i++)
+        if (t->peers[i].link && t->peers[i].overlap & bits) return true;
+    return false;
 }
 
 void task_flush_since(struct task *t, int before)
@@ -449,14 +465,15 @@ void task_report_memory(const char *what)
 
 static void report(struct task *t)
 {
-    char name[TASK_NAME_MAX];
+    char name[TASK_NAME_MAX], text[OVERLAP_TEXT_MAX];
     task_report_memory(t->role->ops->name);
     for (int i = 0; i < t->peer_count; i++) {
         const struct link *link = t->peers[i].is_up ? t->peers[i].link : NULL;
         task_name(t->peer_job, i, name);
         if (link)
-            log_line(LOG_INFO, "%s: here over %s, %zu bytes queued", name,
-                     link_transport(link)->name, link_queued_bytes(link));
+            log_line(LOG_INFO, "%s: here over %s, %zu bytes queued, overlap: %s", name,
+                     link_transport(link)->name, link_queued_bytes(link),
+                     overlap_text(t->peers[i].overlap, text));
         else
             log_line(LOG_INFO, "%s: not here", name);
     }

@@ -8,6 +8,7 @@
 #define CORE_CLUSTER_RUNNER_TASK_H
 
 #include "core/base/log.h"
+#include "core/base/overlap.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
@@ -16,12 +17,6 @@
 #include "net/transport.h"
 
 enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
-/* When gradients leave before the step's end, and values before the round's */
-enum parts_choice {
-    PARTS_AUTO,   /* over links to other hosts */
-    PARTS_ALWAYS, /* over every link that carries bytes */
-    PARTS_NEVER,
-};
 
 enum {
     TASK_TICK_MS = 100,
@@ -58,6 +53,7 @@ struct data_said {
 /* The other end, by index in its job. */
 struct peer {
     struct link *link; /* NULL: not there */
+    unsigned overlap;  /* of the link (core/base/overlap.h) */
     bool is_up;        /* greeted; the role knows it */
     bool was_up;       /* at any time */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
@@ -100,8 +96,9 @@ struct task {
     enum number wire, wire_values; /* what gradients travel as, and values */
     struct data_said data;         /* of a worker that reads for itself; before it greets */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
-    struct log_limit breaches; /* what peers may not say */
-    struct log_budget lines;   /* whatever else roles tell of them */
+    struct log_limit breaches;  /* what peers may not say */
+    struct log_limit replanned; /* plans of links that change */
+    struct log_budget lines;    /* whatever else roles tell of them */
     bool has_ended, has_left;
     bool ends_alone;              /* has_ended, and the others are not told */
     struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */
@@ -150,8 +147,10 @@ void task_watch_report(void);
 bool task_report_is_wanted(void);
 void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
 
-/* Whether pushes and values go over the link in parts. */
-bool task_sends_parts(const struct task *, const struct link *);
+/* Of the link that is: its plan, from these facts and what is known of it here. */
+void task_plan_overlap(struct task *, int peer, struct overlap_link facts);
+/* Whether the plan of some link has one of these bits. */
+bool task_overlaps(const struct task *, unsigned bits);
 
 /* Roles count in bytes of the block, four for a number. Of a message with gradients or values, and
  * of no other: the stretch that travels, and what that is of the block. */

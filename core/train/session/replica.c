@@ -106,7 +106,7 @@ err replica_open(const struct replica_options *o, struct arena *arena, struct re
         .device = o->device,
         .graph = o->graph,
         .layout = o->layout,
-        .exchange = o->mirrors ? NULL : o->exchange,
+        .exchange = o->exchange,
         .values = arena_array(arena, ps_count, sizeof(float *)),
         .gradients = arena_array(arena, ps_count, sizeof(float *)),
         .whole_values = arena_array(arena, variables, sizeof(float *)),
@@ -117,7 +117,7 @@ err replica_open(const struct replica_options *o, struct arena *arena, struct re
     TRY(open_widening(ret, o->value_number, arena));
     if (ret->exchange) buckets_open(o->layout, 1, arena, &ret->buckets);
     for (int i = 0; i < o->graph->param_count; i++)
-        o->graph->params[i]->leaves_amid = ret->exchange && ret->exchange->leaves_amid;
+        o->graph->params[i]->leaves_amid = ret->exchange && o->leaves_within_node;
     return open_buffers(ret);
 }
 
@@ -253,11 +253,6 @@ void replica_clear_gradients(struct replica *r)
 }
 
 /* ---- a pass ---- */
-
-bool replica_lets_leave(const struct replica *r)
-{
-    return r->exchange || mirror_lets_leave(&r->mirror);
-}
 
 static void begin_buckets(void *replica)
 {

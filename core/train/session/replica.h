@@ -27,11 +27,9 @@ struct exchange {
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
     bool (*await)(void *context, const struct bucket *);
     void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
-    /* Ahead of a pass: whether values of this stretch are there, though they may be taken back.
-     * NULL: nothing is done ahead */
+    /* Ahead of a pass: whether values of this stretch are there, though they may be taken back. */
     bool (*is_there)(void *context, const struct bucket *);
     void *context;
-    bool leaves_amid; /* gradients of a node also while the rest of them is computed */
 };
 
 struct replica {
@@ -60,7 +58,8 @@ struct replica_options { /* all borrowed */
     /* Those that will be bound are the host's memory, and the device has its own; then there is no
      * exchange. */
     bool mirrors;
-    const struct exchange *exchange;  /* NULL: none */
+    const struct exchange *exchange;  /* NULL: none; then: */
+    bool leaves_within_node;          /* gradients of a node, while the rest of it is computed */
     enum number number, value_number; /* what gradients leave as, and values come */
 };
 
@@ -86,8 +85,6 @@ void replica_round_gradients(struct replica *);
  * goes on from there. Returns how many have been run by now. Such a pass awaits values. */
 int replica_speculate(struct replica *);
 
-/* Whether gradients can leave while backward goes on. */
-bool replica_lets_leave(const struct replica *);
 /* A pass over the rows that were loaded or taken; add: to the gradients that are there. leaves: the
  * gradients of each node go to where they are bound as soon as they are finished. */
 void replica_run(struct replica *, int64_t rows, bool add, bool leaves);

@@ -183,16 +183,42 @@ static err open_clipping(struct session *s)
 
 /* A session that only evaluates makes its own block, and a single process binds memory of the
  * device. */
+static bool mirrors(const struct session *s)
+{
+    const struct session_options *o = &s->options;
+    return o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
+}
+
+void session_plan_overlap(struct session *s)
+{
+    const struct session_options *o = &s->options;
+    s->overlap = overlap_of_step(&(struct overlap_step){
+        .is_sync = o->spec->train.mode == MODE_SYNC,
+        .is_alone = !o->exchange,
+        .parts = o->parts,
+        .is_mirrored = mirrors(s),
+        .mirror_lets_leave = mirror_lets_leave(&s->replica.mirror),
+        .has_towers = o->towers.count,
+        .clips = s->clips,
+        .is_looked_at = s->tolerates_nan || s->is_watched,
+        .sums_batches = o->batches_per_push > 1,
+        .has_rows = rows_are_used(&s->rows),
+        .has_inlet = s->replica.plan && s->replica.plan->inlet,
+        .knows_next_batch = !o->remote_input && s->train_data && s->train_data->rows > 0,
+    });
+}
+
 static err open_replica(struct session *s)
 {
     const struct session_options *o = &s->options;
-    const bool mirrors = o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
+    session_plan_overlap(s);
     const struct replica_options options = {
         .device = o->device,
         .graph = s->graph,
         .layout = s->layout,
-        .mirrors = mirrors,
-        .exchange = o->towers.count ? NULL : o->exchange,
+        .mirrors = mirrors(s),
+        .exchange = s->overlap & OVERLAP_FORWARD ? o->exchange : NULL,
+        .leaves_within_node = s->overlap & OVERLAP_WITHIN_NODE,
         .number = o->number,
         .value_number = o->value_number,
     };
@@ -354,6 +380,7 @@ err session_open(const struct session_options *options, struct session *ret)
 {
     *ret = (struct session){.options = *options};
     err e = open_parts(ret);
+    if (!e) session_plan_overlap(ret);
     if (e) session_close(ret);
     return e == ERR_INPUT ? fail_prefix(e, "%s", options->spec->source) : e;
 }

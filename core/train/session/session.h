@@ -16,6 +16,7 @@
 #ifndef CORE_TRAIN_SESSION_SESSION_H
 #define CORE_TRAIN_SESSION_SESSION_H
 
+#include "core/base/overlap.h"
 #include "core/data/source.h"
 #include "core/train/session/replica.h"
 #include "core/train/session/rows.h"
@@ -40,7 +41,8 @@ struct session_options {
      * they are the host's, and a device with memory of its own works on a mirror of them. */
     bool binds_device_memory;
     const struct exchange
-        *exchange; /* borrowed; NULL: values are there, gradients stay (replica.h) */
+        *exchange;           /* borrowed; NULL: values are there, gradients stay (replica.h) */
+    enum parts_choice parts; /* with an exchange */
     const struct row_source *rows_from; /* borrowed; where there are tables */
     enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
@@ -96,6 +98,7 @@ struct session {
     bool has_left;        /* the gradients of the last step, while backward went on */
     double gradient_norm; /* of the last step, where clipping computed it */
     bool regularized;
+    unsigned overlap;      /* the plan of a step (core/base/overlap.h) */
     bool is_watched;       /* a hook looks at values between a step and its push */
     bool tolerates_nan;    /* a loss that is not finite is reported as any other (the nan hook) */
     double *metric_states; /* of all metrics, for a batch or the whole evaluation set */

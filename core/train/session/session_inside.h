@@ -21,6 +21,9 @@ bool session_keeps_sums(const struct session *);
 err session_check_memory(struct session *);
 err session_open_plan(struct session *);
 
+/* As hooks and what is bound are now. */
+void session_plan_overlap(struct session *);
+
 void session_close_restored(struct session *); /* none is fine */
 
 /* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their

@@ -116,14 +116,6 @@ static err send_batch(struct session *s)
 
 /* ---- speculated ---- */
 
-static bool can_speculate(const struct session *s)
-{
-    const struct exchange *exchange = s->replica.exchange;
-    if (!exchange || !exchange->is_there || s->towers.count || s->replica.plan->inlet) return false;
-    if (rows_are_used(&s->rows)) return false;
-    return s->options.batches_per_push == 1 && !s->options.remote_input && s->train_data->rows > 0;
-}
-
 /* What is wrong with it the step will hear again. */
 static bool take_next(struct session *s)
 {
@@ -141,7 +133,8 @@ static bool take_next(struct session *s)
 bool session_speculate(struct session *s)
 {
     const int before = s->replica.stepper.ahead;
-    return can_speculate(s) && take_next(s) && replica_speculate(&s->replica) > before;
+    return s->overlap & OVERLAP_SPECULATE && take_next(s) &&
+           replica_speculate(&s->replica) > before;
 }
 
 void session_forget_speculation(struct session *s)
@@ -150,15 +143,6 @@ void session_forget_speculation(struct session *s)
 }
 
 /* ---- a step ---- */
-
-/* Whether the gradients of the pass are what is pushed, so that they can leave before its end. With
- * those that leave for good the values that they were computed from may go, too. */
-static bool is_last_word(const struct session *s, int batch)
-{
-    const bool is_held = s->tolerates_nan || s->is_watched;
-    if (s->towers.count || (s->replica.exchange && is_held)) return false;
-    return !s->clips && batch + 1 == s->options.batches_per_push && replica_lets_leave(&s->replica);
-}
 
 err session_fail_loss(const struct session *s, double loss)
 {
@@ -189,13 +173,14 @@ err session_step(struct session *s, double *ret_loss)
     double loss = 0;
     bool leaves = false;
     s->has_last_metrics = false;
+    session_plan_overlap(s);
     if (s->replica.exchange)
         s->replica.awaits_values = true;
     else
         replica_gather_values(&s->replica);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
-        leaves = is_last_word(s, i);
+        leaves = s->overlap & OVERLAP_BACKWARD && i + 1 == s->options.batches_per_push;
         TRY(compute(s, i, leaves));
         if (s->clips) clip(s);
         if (s->kept) keep(s, i);

@@ -210,7 +210,7 @@ class Launch(CommandCase):
         running.process.send_signal(signal.SIGUSR1)
         for task in TASKS:
             running.wait_for_match(rf"^{task}: .* MiB resident$")
-            running.wait_for_match(rf"^{task}: .*: here over \w+, \d+ bytes queued$")
+            running.wait_for_match(rf"^{task}: .*: here over \w+, \d+ bytes queued, overlap: ")
         for task in ("worker/0", "worker/1"):
             running.wait_for_match(rf"^{task}: .* \d+ batches are ready \(prefetch 4\)$")
         running.process.send_signal(signal.SIGUSR2)

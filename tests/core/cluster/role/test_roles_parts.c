@@ -165,6 +165,13 @@ static void what_an_evicted_worker_computes_from_does_not_change_under_it(void *
     assert_in_range(found, SEEDS / 4, SEEDS);
 }
 
+static void plan(struct stage *s, bool is_looked_at)
+{
+    const struct overlap_rounds facts = {
+        .is_wanted = true, .is_looked_at = is_looked_at, .can_undo = true};
+    ps_role_plan_overlap(s->ps[0].role, &facts, &s->ps[0].outbox);
+}
+
 /* A visitor comes, who is to see the values of one step. */
 static void values_are_whole_while_somebody_looks_at_them(void **state)
 {
@@ -174,13 +181,13 @@ static void values_are_whole_while_somebody_looks_at_them(void **state)
         begin(&s, &o);
         assert_true(run_until_advanced(&s));
         const int updates = stage_updates(&s, 0);
-        ps_role_let_advance(s.ps[0].role, false, &s.ps[0].outbox);
+        plan(&s, true);
         stage_flush(&s);
         for (int i = 0; i < PATIENCE_EVENTS && stage_updates(&s, 0) < updates + 3; i++) {
             assert_int_equal(s.ps[0].advanced, 0);
             assert_true(stage_step(&s));
         }
-        ps_role_let_advance(s.ps[0].role, true, &s.ps[0].outbox);
+        plan(&s, false);
         assert_true(run_until_advanced(&s));
         end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);

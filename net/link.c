@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPTS_PER_LOOK_MAX = 16 };
+enum { ACCEPTS_PER_LOOK_MAX = 16, NS_IN_US = 1000 };
 
 err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
 {
@@ -119,13 +119,17 @@ void link_set_deadline(struct link *link, bool is_new)
     link->deadline_ms = clock_ms() + limit_ms;
 }
 
-/* Nothing more is heard from a guest that does not read what it was answered. */
-bool link_may_deliver(const struct link *link, int delivered)
+/* A message may bring about much (all values are copied, rows are looked up), and who goes on
+ * sending such ones gets no more of the loop's time for them than one. Nothing more is heard from a
+ * guest that does not read what it was answered. */
+bool link_may_deliver(struct link *link, int delivered)
 {
     const struct mover *mover = loop_mover(link->loop);
+    if (delivered == 0) link->took_ns = 0;
     if (link->state != LINK_OPEN) return false;
     if (mover_is_moving(mover)) return !mover_is_full(mover);
-    if (delivered >= LINK_MESSAGES_PER_LOOK_MAX) return false;
+    if (delivered >= LINK_MESSAGES_PER_LOOK_MAX || link->took_ns >= LINK_SLICE_US * NS_IN_US)
+        return false;
     return !link->is_guest || (link_is_idle(link) && !loop_guests_had_their_slice(link->loop));
 }
 
@@ -230,7 +234,9 @@ err link_check(const struct link *link, const struct message *message)
 
 void link_tell(struct link *link, const struct message *message)
 {
+    const uint64_t began_ns = loop_now_ns(link->loop);
     if (link->events.message) link->events.message(link->context, link, message);
+    link->took_ns += loop_now_ns(link->loop) - began_ns;
 }
 
 void link_deliver(struct link *link, const struct message *message)

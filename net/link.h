@@ -30,6 +30,7 @@ enum {
     LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
     LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
+    LINK_SLICE_US = 100,               /* likewise, when what they brought about took so long */
     LINK_CODE_OF_OTHER_VERSION = 2,    /* of REFUSED: an exit code, as for a wrong command line */
 };
 
@@ -74,6 +75,7 @@ struct link {
     int wake_watch;              /* of what its peer wakes this side by; -1: none */
     uint32_t body_max;           /* bytes of a body that may come */
     uint64_t deadline_ms;        /* 0: none; see link_expire */
+    uint64_t took_ns;            /* what has come in this look, by the loop's clock */
     uint64_t progress;           /* grows when bytes come, and when a message is delivered */
     bool has_expectation;        /* active: link_expect was called */
     bool has_windows;            /* all that are shared are there */
@@ -137,7 +139,7 @@ bool link_may_come_amid(const struct message *);
 /* A message is incomplete: it must go on by then. is_new: it has only begun. */
 void link_set_deadline(struct link *, bool is_new);
 /* May the next message of this look be delivered? */
-bool link_may_deliver(const struct link *, int delivered);
+bool link_may_deliver(struct link *, int delivered);
 /* Where the stretch of such a message that comes is seen. */
 const struct window *link_incoming(const struct link *, uint32_t type);
 /* Its memory; NULL: it is to wait. */

@@ -49,7 +49,7 @@ struct loop {
     bool guests_are_ready; /* it says so */
     bool guest_work_waits; /* loop_begin_guests was refused, or there is more to do */
     bool work_went_last, links_went_last; /* of guests: they take turns */
-    uint64_t (*now_ns)(void);             /* by which guests are measured */
+    uint64_t (*now_ns)(void);             /* by which turns are measured */
     int spin_us, stall_ms;
     bool is_polling;
     bool is_moving;      /* loop_move */
@@ -257,6 +257,11 @@ void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
     watches_move(&loop->watches, link->watch, is_guest);
     watches_move(&loop->watches, link->wake_watch, is_guest);
     end_guests(loop);
+}
+
+uint64_t loop_now_ns(const struct loop *loop)
+{
+    return loop->now_ns();
 }
 
 void loop_set_clock(struct loop *loop, uint64_t (*now_ns)(void))

@@ -48,6 +48,7 @@ void loop_look_amid(struct loop *, struct link *); /* loop_move of one link */
 
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 void loop_set_stall(struct loop *, int stall_ms);
-void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests: measures guests */
+uint64_t loop_now_ns(const struct loop *);                    /* by which turns are measured */
+void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests */
 
 #endif

@@ -259,7 +259,7 @@ static err take_one(struct shm *shm, bool *ret_done)
     return receive_body(shm, ret_done);
 }
 
-static bool take_messages(struct shm *shm)
+static int take_messages(struct shm *shm)
 {
     int count = 0;
     for (bool is_done = true; is_done && link_may_deliver(&shm->link, count);) {
@@ -268,18 +268,17 @@ static bool take_messages(struct shm *shm)
         if (e) link_end(&shm->link, e);
         count += is_done;
     }
-    return count > 0;
+    return count;
 }
 
 /* The socket has gone: what the peer put before is delivered, then the link ends. */
 static bool end_lost(struct shm *shm, const char *why)
 {
-    bool delivered = false;
-    for (int i = 0; i < RING_SLOTS / LINK_MESSAGES_PER_LOOK_MAX && take_messages(shm); i++)
-        delivered = true;
+    int total = 0;
+    for (int taken = 1; taken && total < RING_SLOTS; total += taken) taken = take_messages(shm);
     if (shm->link.state == LINK_OPEN && !shm->was_stopped)
         link_end(&shm->link, fail(ERR_PEER, "%s", why));
-    return delivered;
+    return total > 0;
 }
 
 /* No body is expected: bytes on the socket are those of a header that is still in the ring. */
@@ -313,7 +312,7 @@ static bool shm_look(struct link *link)
     struct shm *shm = shm_of(link);
     if (link->state != LINK_OPEN) return false;
     bool delivered = send_queued(shm);
-    delivered |= take_messages(shm);
+    delivered |= take_messages(shm) > 0;
     if (shm->is_socket_broken && link->state == LINK_OPEN)
         delivered |= end_lost(shm, "closed the connection");
     link->needs_look = shm->is_socket_broken || shm->was_stopped;

@@ -84,19 +84,25 @@ void link_end(struct link *link, err why)
     loop_note_end(link->loop);
 }
 
-void link_end_of_other_version(struct link *link, err why)
+/* With the thread's error text, which the peer hears as far as it can tell. */
+static void end_telling(struct link *link, uint32_t code, err why)
 {
     char text[LINK_TEXT_MAX];
     snprintf(text, sizeof text, "%s", error_text());
     const struct message refused = {
         .type = MESSAGE_REFUSED,
-        .refused.exit_code = LINK_CODE_OF_OTHER_VERSION,
+        .refused.exit_code = code,
         .body = text,
         .body_bytes = (uint32_t)strlen(text),
     };
-    link->is_of_other_version = true;
     (void)link_send(link, &refused); /* it ends in any case */
     link_end(link, fail(why, "%s", text));
+}
+
+void link_end_of_other_version(struct link *link, err why)
+{
+    link->is_of_other_version = true;
+    end_telling(link, LINK_CODE_OF_OTHER_VERSION, why);
 }
 
 void link_announce_end(struct link *link)
@@ -411,7 +417,9 @@ err link_share(struct link *link, const struct link_windows *windows)
         return fail(ERR_INPUT, "windows are shared once, by the side that listens");
     link->windows = *windows;
     link->has_windows = true;
-    return end_if(link, link->ops->share(link));
+    const err e = link->ops->share(link);
+    if (e == ERR_IO) end_telling(link, LINK_CODE_OF_NO_MEMORY, e);
+    return end_if(link, e);
 }
 
 void link_expect(struct link *link, const struct link_windows *windows)
@@ -434,19 +442,28 @@ err listener_new(const struct listener *like, struct listener **ret)
     return OK;
 }
 
-err link_fail_full(const char *what)
+err link_fail_making(err kind, const char *what, int reason)
 {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail for this limit */
-    return fail(ERR_IO, "no descriptor is left for %s (ulimit -n is %llu)", what,
-                (unsigned long long)limit.rlim_cur);
+    if (reason == EMFILE)
+        return fail(kind,
+                    "no descriptor is left for %s: all %llu that ulimit -n allows are open, raise "
+                    "it",
+                    what, (unsigned long long)limit.rlim_cur);
+    if (reason == ENFILE)
+        return fail(kind,
+                    "no descriptor is left for %s: all that this host allows (fs.file-max) are "
+                    "open, raise it",
+                    what);
+    return fail(kind, "cannot make %s: %s%s", what, strerror(reason),
+                reason == ENOMEM ? " (ulimit -v)" : "");
 }
 
-static void say_why(struct listener *listener, int fd)
+void listener_turn_away(const struct listener *listener, int fd)
 {
     struct message last_words = {0};
     if (!listener->events.turned_away) return;
-    (void)link_fail_full("a connection");
     listener->events.turned_away(listener->context, &last_words);
     if (last_words.type && listener->say_last) listener->say_last(fd, &last_words);
 }
@@ -461,8 +478,12 @@ static bool accept_ready(void *context, uint32_t events)
             listener->arrived(listener, fd);
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE) loop_turn_away(listener->loop, listener, say_why);
-        if (errno != ECONNABORTED && errno != EINTR) break;
+        const int reason = errno;
+        if (reason == EMFILE || reason == ENFILE) {
+            (void)link_fail_making(ERR_IO, "a connection", reason);
+            loop_turn_away(listener->loop, listener, listener_turn_away);
+        }
+        if (reason != ECONNABORTED && reason != EINTR) break;
     }
     return true;
 }

@@ -32,6 +32,7 @@ enum {
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
     LINK_SLICE_US = 100,               /* likewise, when what they brought about took so long */
     LINK_CODE_OF_OTHER_VERSION = 2,    /* of REFUSED: an exit code, as for a wrong command line */
+    LINK_CODE_OF_NO_MEMORY = 128,      /* ... as of who may come again */
 };
 
 /* What a transport does with its links. Every function leaves the link ENDED where it fails for
@@ -147,14 +148,17 @@ void *link_place(struct link *, const struct message *);
 /* Of the window that such a message has a stretch of; NULL: there are none */
 const struct patches *link_patches(const struct link *, uint32_t type);
 
-/* ERR_IO: "no descriptor is left for WHAT (ulimit -n is 64)" */
-err link_fail_full(const char *what);
+/* `kind` of this errno: "no descriptor is left for WHAT: all 64 that ulimit -n allows are open,
+ * raise it", or "cannot make WHAT: ..." */
+err link_fail_making(err kind, const char *what, int reason);
 
 /* For the loop. */
 void link_announce_end(struct link *); /* an ENDED link's closed() */
 void link_expire(struct link *);       /* its deadline has passed */
 
 err listener_new(const struct listener *like, struct listener **ret); /* copies, joins the loop */
+/* For want of a descriptor, as error_text() says. */
+void listener_turn_away(const struct listener *, int fd);
 /* The same for a listening socket, which it takes in any case; arrived() for each connection. */
 err listener_open(const struct listener *like, int fd, struct listener **ret);
 void listener_close(struct listener *); /* unlisten of every transport */

@@ -364,7 +364,7 @@ static void give_up_socket(struct stream *stream)
 static err start_connecting(struct stream *stream, const struct addrinfo *to)
 {
     stream->fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (stream->fd < 0) return fail(ERR_PEER, "cannot open a socket: %s", strerror(errno));
+    if (stream->fd < 0) return link_fail_making(ERR_PEER, "a connection", errno);
     if (connect(stream->fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
         return explain_connect(errno);
     const struct loop_watcher watcher = {

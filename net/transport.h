@@ -52,7 +52,8 @@ enum { LINK_QUEUE_MAX = 1024, ADDRESS_MAX = 256 };
 struct window {
     void *base; /* aligned to a page; zeroed when new */
     size_t bytes;
-    int fd; /* memfd behind it, or -1 */
+    int fd;    /* memfd behind it, or -1 */
+    int lacks; /* why there is none: errno, or 0 */
 };
 
 err window_new(size_t bytes,
@@ -127,8 +128,9 @@ const char *link_peer_name(const struct link *); /* address text, for messages *
 bool link_is_of_other_version(const struct link *);
 const struct transport *link_transport(const struct link *);
 
-/* Passive; borrowed. Over tcp base may be NULL: of gradients, whose place is asked for; of values,
- * which link_send_from() sends. */
+/* Passive; borrowed. ERR_IO: windows of plain memory cannot be shared over this transport; the peer
+ * hears REFUSED with why. Over tcp base may be NULL: of gradients, whose place is asked for; of
+ * values, which link_send_from() sends. */
 err link_share(struct link *, const struct link_windows *);
 /* Active, before the peer shares; `bytes` alone are read. */
 void link_expect(struct link *, const struct link_windows *);

@@ -11,7 +11,7 @@
 size_t area_bytes(size_t bytes); /* whole pages, at least one */
 
 /* A memfd that can neither shrink nor grow, mapped for reading and writing. ERR_IO, ERR_MEMORY: the
- * system has none. */
+ * system has none; errno says why. */
 err area_new(size_t bytes, int *ret_fd, void **ret_base);
 
 /* A descriptor that came from a peer: sealed like ours and of this size? ERR_PROTOCOL if not. */

@@ -123,12 +123,19 @@ static err shm_send(struct link *link, const struct parcel *parcel)
     return OK;
 }
 
+static err check_passable(const struct window *window)
+{
+    if (window->fd >= 0 || !window->bytes) return OK;
+    if (window->lacks) return link_fail_making(ERR_IO, "shared memory", window->lacks);
+    return fail(ERR_IO, "its windows are no shared memory");
+}
+
 static err shm_share(struct link *link)
 {
     const struct link_windows *windows = &link->windows;
-    const bool lacks_rows = windows->rows.bytes && windows->rows.fd < 0;
-    if (windows->values.fd < 0 || windows->gradients.fd < 0 || lacks_rows)
-        return fail(ERR_IO, "there was no shared memory for its windows (ulimit -n, ulimit -v)");
+    TRY(check_passable(&windows->values));
+    TRY(check_passable(&windows->gradients));
+    TRY(check_passable(&windows->rows));
     /* From here on nobody can map the values for writing but who has already. Older kernels do not
      * know this seal. */
     (void)fcntl(windows->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);

@@ -75,7 +75,7 @@ err pass_receive(int socket, size_t size, struct passed *ret)
         if (too_many || message.msg_flags & MSG_CTRUNC) {
             pass_close(&passed);
             return too_many ? fail(ERR_PROTOCOL, "passed more than %d descriptors", PASS_FDS)
-                            : link_fail_full("shared memory");
+                            : link_fail_making(ERR_IO, "shared memory", EMFILE);
         }
     }
     *ret = passed;

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, GREETING_MAGIC = 0x6d687364 };
+enum { BACKLOG = 1024, GREETING_MAGIC = 0x6d687364, FULL_MAGIC = 0x66687364 };
 
 struct name {
     struct sockaddr_un at;
@@ -69,11 +69,27 @@ void shm_greeting(struct shm_greeting *ret)
                                  .control_bytes = sizeof(struct shm_control)};
 }
 
+/* Of a side that listens and has no descriptor for this connection. */
+static bool is_full(const struct passed *passed)
+{
+    struct shm_greeting said;
+    if (passed->size != sizeof said) return false;
+    memcpy(&said, passed->bytes, sizeof said);
+    return said.magic == FULL_MAGIC;
+}
+
+static void say_full(int fd, const struct message *unused)
+{
+    const struct shm_greeting full = {.magic = FULL_MAGIC, .version = PROTOCOL_VERSION};
+    (void)!send(fd, &full, sizeof full, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* The descriptor that has to come with it is the first; others are closed unseen. */
 static err check_greeting(const struct passed *passed)
 {
     struct shm_greeting expected;
     shm_greeting(&expected);
+    if (is_full(passed)) return fail(ERR_PEER, "no descriptor is left there (ulimit -n)");
     if (passed->size != sizeof expected || memcmp(passed->bytes, &expected, sizeof expected))
         return fail(ERR_PROTOCOL, "greeted in an unknown way");
     return passed->fd_count > 0 ? OK : fail(ERR_PROTOCOL, "greeted without a descriptor");
@@ -105,7 +121,7 @@ static err open_wake(struct shm *shm)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
-        return fail(ERR_IO, "cannot make a pair of sockets: %s", strerror(errno));
+        return link_fail_making(ERR_IO, "a connection", errno);
     err e = wake_by(shm, ends[0]);
     if (!e) e = greet(shm, ends[1]);
     close(ends[1]);
@@ -144,6 +160,15 @@ static err take_answer(struct shm *shm, struct passed *passed)
     return wake_by(shm, fd);
 }
 
+/* Nobody else would hear of it: the link was not announced yet. */
+static void turn_away(struct shm *shm)
+{
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    listener_turn_away(shm->link.listener, shm->fd);
+    (void)fail(ERR_IO, "%s", why);
+}
+
 static bool finish_connecting(struct shm *shm)
 {
     struct passed passed;
@@ -153,6 +178,7 @@ static bool finish_connecting(struct shm *shm)
         e = shm->link.is_active ? take_answer(shm, &passed) : answer_greeting(shm, &passed);
         pass_close(&passed);
     }
+    if (e == ERR_IO && shm->link.listener) turn_away(shm);
     if (e)
         link_end(&shm->link, e);
     else
@@ -261,7 +287,8 @@ static err shm_listen(struct loop *loop, const char *address, const struct link_
                             .loop = loop,
                             .events = *events,
                             .context = context,
-                            .arrived = arrived};
+                            .arrived = arrived,
+                            .say_last = say_full};
     real_name(fd, like.address);
     TRY(listener_open(&like, fd, ret));
     if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
@@ -272,7 +299,7 @@ static err shm_listen(struct loop *loop, const char *address, const struct link_
 
 static err reach(struct shm *shm, const struct name *name)
 {
-    if (shm->fd < 0) return fail(ERR_PEER, "cannot open a socket: %s", strerror(errno));
+    if (shm->fd < 0) return link_fail_making(ERR_PEER, "a connection", errno);
     if (connect(shm->fd, (const struct sockaddr *)&name->at, name->bytes)) {
         if (errno == ECONNREFUSED) return fail(ERR_PEER, "refused");
         return fail(ERR_PEER, "cannot connect: %s",
@@ -301,7 +328,8 @@ static err shm_connect(struct loop *loop, const char *address, const struct link
                                        .context = context,
                                        .is_active = true};
     struct shm *shm;
-    TRY(new_link(&origin, unix_socket(), &shm));
+    TRY(new_link(&origin, -1, &shm));
+    shm->fd = unix_socket();
     link_set_peer_name(&shm->link, address);
     /* Whatever the reason, this host does not do shared memory with that peer: ERR_PEER, so that
      * the owner takes another transport. */

@@ -1,6 +1,7 @@
 /* window.c - memory that two tasks can map, sealed so that neither can take it from the other. */
 #include "net/transport.h"
 
+#include "net/link.h"
 #include "net/shm/area.h"
 
 #include <errno.h>
@@ -73,13 +74,15 @@ void area_unmap(void *base, size_t bytes)
 err area_new(size_t bytes, int *ret_fd, void **ret_base)
 {
     const int fd = memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) return fail(ERR_IO, "no shared memory here: %s", strerror(errno));
+    if (fd < 0) return link_fail_making(ERR_IO, "shared memory", errno);
     err e = size_and_seal(fd, area_bytes(bytes));
     if (!e) e = area_map(fd, bytes, true, ret_base);
+    const int reason = errno;
     if (e)
         close(fd);
     else
         *ret_fd = fd;
+    errno = reason;
     return e;
 }
 
@@ -110,8 +113,14 @@ err window_new(size_t bytes, struct window *ret)
 {
     TRY(check_room(bytes));
     struct window window = {.bytes = bytes};
-    if (area_new(bytes, &window.fd, &window.base)) return window_new_plain(bytes, ret);
-    *ret = window;
+    errno = 0;
+    if (!area_new(bytes, &window.fd, &window.base)) {
+        *ret = window;
+        return OK;
+    }
+    const int reason = errno;
+    TRY(window_new_plain(bytes, ret));
+    ret->lacks = reason;
     return OK;
 }
 

@@ -564,6 +564,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
 {
     int workers = options->cluster->hosts[JOB_WORKER].count;
     p->task.incarnation = greeting_draw_incarnation();
+    (void)greeting_boot_id(); /* while there is a descriptor to read it by */
     const struct ps_options role_options = {
         .task = options->cluster->task,
         .workers = workers,

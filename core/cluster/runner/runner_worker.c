@@ -404,6 +404,7 @@ static err open_role(struct runner_worker *w)
     if (!bytes) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++) bytes[ps] = runner_worker_block_bytes(w, ps);
     w->task.incarnation = greeting_draw_incarnation();
+    (void)greeting_boot_id(); /* while there is a descriptor to read it by */
     const struct worker_options options = {
         .task = o->cluster->task,
         .ps_count = ps_count,

@@ -30,6 +30,7 @@ struct attempt {
     struct runner_worker *worker;
     struct link *link; /* NULL: none */
     bool has_windows;  /* that are bound came by it */
+    bool is_put_off;   /* the ps has said why it hangs up, which is the peer's trouble */
     int ps;
     uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
 };

@@ -178,7 +178,9 @@ static void put_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
     note_trouble(w, attempt->ps, why);
-    if (attempt != &w->tcp[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link) return;
+    attempt->is_put_off =
+        attempt != &w->tcp[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link;
+    if (attempt->is_put_off) return;
     link_close(attempt->link);
     attempt->link = NULL;
     plan_retry(w, attempt->ps);
@@ -324,12 +326,23 @@ static void second_closed(struct runner_worker *w, struct attempt *attempt, err 
         plan_retry(w, attempt->ps);
 }
 
+/* That the ps hung up says less than what it said before. */
+static err explain_end(struct attempt *attempt, err why)
+{
+    struct runner_worker *w = attempt->worker;
+    if (!attempt->is_put_off) return why;
+    attempt->is_put_off = false;
+    return fail(attempt == &w->shm[attempt->ps] ? ERR_IO : why, "ps/%d says: %s", attempt->ps,
+                w->task.peers[attempt->ps].trouble);
+}
+
 static void on_closed(void *context, struct link *link, err why)
 {
     struct attempt *attempt = context;
     struct runner_worker *w = attempt->worker;
     struct peer *peer = &w->task.peers[attempt->ps];
     attempt->link = NULL;
+    why = explain_end(attempt, why);
     if (attempt->has_windows) keep_gradient(w, attempt->ps);
     attempt->has_windows = false;
     if (link_is_of_other_version(link)) {

@@ -56,7 +56,9 @@ static err load(struct evaluated_checkpoints *v)
     if (found.bytes > JSON_BYTES_MAX) return fail(ERR_INPUT, "too large");
     TRY(file_open_text(v->path, JSON_BYTES_MAX, &file));
     json_t *json = json_loadf(file, 0, &error);
+    const bool has_failed = ferror(file);
     fclose(file);
+    if (!json && has_failed) return fail(ERR_IO, "%s: cannot be read", v->path);
     if (!json) return fail(ERR_INPUT, "line %d: %s", error.line, error.text);
     err e = read_json(json, v);
     json_decref(json);
@@ -94,7 +96,8 @@ err evaluated_checkpoints_open(struct evaluated_checkpoints *v, const char *fold
     *v = (struct evaluated_checkpoints){.keep = keep};
     int length = snprintf(v->path, sizeof v->path, "%s/evaluated.json", folder);
     if (length >= (int)sizeof v->path) return fail(ERR_INPUT, "%s: too long a path", folder);
-    if (!load(v)) return OK;
+    const err e = load(v);
+    if (!e || e == ERR_IO) return e;
     log_line(LOG_WARNING, "%s: %s; all checkpoints are evaluated again", v->path, error_text());
     v->count = 0;
     return OK;

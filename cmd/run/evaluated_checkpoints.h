@@ -28,7 +28,8 @@ struct evaluated_checkpoints {
     int count;
 };
 
-/* Goes on with what the file says. One that cannot be understood is a warning in the log. */
+/* Goes on with what the file says. One that cannot be understood is a warning in the log. ERR_IO.
+ */
 err evaluated_checkpoints_open(struct evaluated_checkpoints *, const char *folder, int keep);
 void evaluated_checkpoints_close(struct evaluated_checkpoints *);
 

@@ -4,6 +4,7 @@
  * It takes no part in training: it reads the run's folder, and visits ps/0 to hear how the job
  * ends. A checkpoint that it reads is leased, so that the chief leaves it alone.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
+#include "core/cluster/runner/storage.h"
 #include "core/cluster/visit/visitor.h"
 #include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/hooks/values.h"
@@ -277,19 +279,31 @@ static err find_metric(struct evaluator *v)
     return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s", wanted, near.text);
 }
 
-/* What it keeps: summaries, what was evaluated, the best. */
+/* What it keeps: summaries, what was evaluated, the best. A folder that it may not make is a
+ * person's to mend. */
+static err open_kept(struct evaluator *v)
+{
+    const struct run_flags *flags = &v->run->flags;
+    const int keep = (int)flags->keep_best;
+    const err e = events_own_folder(v->events_folder);
+    if (e) return errno == EACCES ? ERR_INPUT : e;
+    TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
+    return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint_dir, flags->best_metric,
+                                 evaluation_better(&v->session, v->best_value), keep);
+}
+
 static err open_files(struct evaluator *v)
 {
     const struct train_spec *train = &v->run->spec.train;
-    const int keep = (int)v->run->flags.keep_best;
     const char *folder = train->summary_dir ? train->summary_dir : train->checkpoint_dir;
     int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
     if (length >= (int)sizeof v->events_folder)
         return fail(ERR_INPUT, "%.64s...: too long a path", folder);
-    TRY(events_own_folder(v->events_folder));
-    TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
-    return best_checkpoints_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric,
-                                 evaluation_better(&v->session, v->best_value), keep);
+    const uint64_t since_ms = clock_ms();
+    err e = open_kept(v);
+    while (storage_is_asked_again(e, v->events_folder, &v->run->flags.limits, since_ms))
+        e = open_kept(v); /* ends: it has a limit */
+    return e;
 }
 
 static err open_session(struct evaluator *v)

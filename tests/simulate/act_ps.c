@@ -10,6 +10,13 @@ enum { START_GRACE_MS = 10000 };
 
 /* ---- setting up ---- */
 
+/* Without rounds the steps are those of ps/0: another one may have one push more. */
+static void begin_store(struct world *world, struct actor *ps, const struct ps_config *config)
+{
+    *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
+    if (!config->is_sync) world->nodes.at[*ps->store].step = config->step;
+}
+
 /* Reads its part of the checkpoint, or learns what it will be brought. */
 static void set_up(struct world *world, struct actor *ps, const struct action_setup *action)
 {
@@ -29,8 +36,7 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     config->windows = config->block_bytes ? world->profile.windows : 0;
     config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
-    if (!config->block_bytes || config->is_restored)
-        *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
+    if (!config->block_bytes || config->is_restored) begin_store(world, ps, config);
     if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
     ps->config = *config;
     struct setup_result result = {.text = "", .config = *config};
@@ -71,7 +77,7 @@ static void initialize(struct world *world, struct actor *ps,
     }
     ps->arrays++;
     if (ps->arrays == world->profile.arrays_restored || ps->restored == NOTHING)
-        *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, ps->config.generation);
+        begin_store(world, ps, &ps->config);
 }
 
 void ps_forget(struct world *world, struct actor *ps)

@@ -82,7 +82,8 @@ void worker_watch(struct worker_role *w, struct outbox *out)
 {
     const struct wait wait = current_wait(w);
     if (!wait.limit_ms) return;
-    if (!all_up(w)) {
+    const bool is_storage = w->leads && w->saving.awaits_folder; /* which has a limit of its own */
+    if (!all_up(w) || is_storage) {
         patience_renew(&w->patience);
         return;
     }

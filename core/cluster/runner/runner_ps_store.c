@@ -9,6 +9,7 @@
  * Where the device has memory of its own the ps is part of a single process, whose worker computes
  * on the same device: windows are memory of the device then, and nothing of them ever travels.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,15 +213,21 @@ static err warm_tables(struct runner_ps *p)
     return e ? fail_prefix(e, "train.warm_start, of which every ps reads its tables itself") : OK;
 }
 
-/* Rows take memory when they are made. */
+/* Rows take memory when they are made, and of one that grows nobody knows how many there will be.
+ */
 static const char *tables_text(const struct setup *setup, struct arena *arena)
 {
     double bytes = 0;
+    bool is_bounded = true;
     for (int i = 0; i < setup->table_count; i++) {
         const struct slice *slice = &setup->tables[i].slice;
+        is_bounded = is_bounded && !setup->tables[i].spec.growth;
         bytes += (double)slice->length * (double)slice->shape.dim[1] * sizeof(float);
     }
     if (!setup->table_count) return "";
+    if (!is_bounded)
+        return arena_format(arena, "%d table%s, ", setup->table_count,
+                            setup->table_count == 1 ? "" : "s");
     return arena_format(arena, "%d table%s of up to %.2f MB, ", setup->table_count,
                         setup->table_count == 1 ? "" : "s", bytes / 1e6);
 }
@@ -232,13 +239,19 @@ static err find_folder(const char *directory, uint64_t token, bool *ret_is_seen)
     return !directory || *ret_is_seen ? OK : checkpoints_token_find(directory, token, ret_is_seen);
 }
 
-/* What it has to read lies there. */
+/* What it has to read lies there. Where it may not read, and need not, it is brought its values. */
+static bool is_waited_for(const struct setup *setup)
+{
+    return setup->restore && (setup->table_count || errno != EACCES);
+}
+
 static void look_for_folder(struct runner_ps *p)
 {
     const struct setup *setup = &p->share->setup;
     const uint64_t since_ms = clock_ms();
     err e = find_folder(setup->directory, setup->token, &p->sees_folder);
-    while (setup->restore && is_asked_again(p, e, setup->directory, since_ms)) /* in time */
+    while (e && is_waited_for(setup) &&
+           is_asked_again(p, e, setup->directory, since_ms)) /* in time */
         e = find_folder(setup->directory, setup->token, &p->sees_folder);
     if (e) p->sees_folder = false;
 }

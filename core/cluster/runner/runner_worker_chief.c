@@ -514,9 +514,10 @@ static err choose_checkpoint(struct runner_worker *w, char why[ERROR_TEXT_MAX])
     }
 }
 
-static err look_into_folder(void *context)
+static err look_into_folder(struct runner_worker *w)
 {
-    struct runner_worker *w = context;
+    if (!w->checkpoints) return OK;
+    runner_worker_end_files(w);
     TRY(checkpoints_own(w->checkpoints, w->token, clock_unix_s()));
     return choose_checkpoint(w, w->origin.why_bad);
 }
@@ -587,16 +588,25 @@ static void note_mean(const struct runner_worker *w)
              gradients, gradients == 1 ? "" : "s", workers_of(w), workers_of(w) == 1 ? "" : "s");
 }
 
-static err choose(struct runner_worker *w, const struct action_choose *a)
+/* What is known of the checkpoints stays where the folder is looked into once more. */
+static void begin_choice(struct runner_worker *w, const struct action_choose *a)
 {
     struct origin *o = &w->origin;
-    int bad = a->why_again[0] ? o->bad : 0;
+    const bool is_again = w->jobs.looks > 0;
+    const int bad = a->why_again[0] || is_again ? o->bad : 0;
+    const uint64_t since_ms = is_again ? o->since_ms : clock_ms();
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", is_again && !a->why_again[0] ? o->why_bad : a->why_again);
     runner_worker_origin_close(w);
     o->bad = bad;
-    o->since_ms = clock_ms();
+    o->since_ms = since_ms;
     o->plan.arrays = 1;
-    snprintf(o->why_bad, sizeof o->why_bad, "%s", a->why_again);
-    if (w->checkpoints) TRY(runner_worker_ask_storage(w, look_into_folder));
+    snprintf(o->why_bad, sizeof o->why_bad, "%s", why);
+}
+
+static err choose(struct runner_worker *w, const struct action_choose *a)
+{
+    const struct origin *o = &w->origin;
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
                  (unsigned long long)o->plan.step);
@@ -641,11 +651,16 @@ static err tell_origin(struct runner_worker *w)
                                        : OK;
 }
 
-/* Of a folder that is still being opened the role hears when it is, and asks again. */
+/* Of a folder that is still being opened, or does not answer, the role hears when it is open, and
+ * asks again. */
 void runner_worker_choose(struct runner_worker *w, const struct action_choose *a)
 {
     if (w->jobs.opening.is_running) return;
-    err e = choose(w, a);
+    begin_choice(w, a);
+    err e = look_into_folder(w);
+    if (e && runner_worker_looks_again(w, &e)) return;
+    w->jobs.looks = 0;
+    if (!e) e = choose(w, a);
     if (!e) e = count_rows(w);
     if (!e) e = tell_origin(w);
     struct choice choice = {.result = e};

@@ -73,6 +73,7 @@ struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */
     uint64_t opening_since_ms;
+    uint64_t looks;                                                /* in vain, of a choice */
     _Atomic bool gives_up;                                         /* opening */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
     uint64_t step;
@@ -203,9 +204,11 @@ void runner_worker_hang_up(struct task *);
 /* Of whoever leads first: what is wrong with the folder is told at once. */
 err runner_worker_prove_checkpoints(const struct runner_worker *);
 err runner_worker_open_checkpoints(struct runner_worker *);
-/* Asks the folder, and storage that does not answer again and again, until --restart_timeout: for
- * what everybody waits for. */
-err runner_worker_ask_storage(struct runner_worker *, err (*ask)(void *worker));
+/* What is written or removed there is waited for, and nobody hears of it any more. */
+void runner_worker_end_files(struct runner_worker *);
+/* Storage did not answer as a generation was chosen: it is chosen once more after a pause, during
+ * which the loop goes on, until --restart_timeout. false: not, and why. */
+bool runner_worker_looks_again(struct runner_worker *, err *);
 void runner_worker_check_scale(struct runner_worker *,
                                const struct message *); /* SCALE: the role is told */
 void runner_worker_lead(struct runner_worker *);

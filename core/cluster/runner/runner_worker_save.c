@@ -112,19 +112,40 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
     return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
 }
 
-err runner_worker_ask_storage(struct runner_worker *w, err (*ask)(void *worker))
+void runner_worker_end_files(struct runner_worker *w)
 {
-    const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.restart_ms;
     task_job_close(&w->jobs.publishing); /* they are about the same list */
     task_job_close(&w->jobs.removing);
     w->jobs.is_void = false;
-    err e = ask(w);
-    for (uint64_t tries = 1; e; tries++) { /* ends: it has a limit in time */
-        if (!is_asked_again(&e, since_ms, limit_ms, "--restart_timeout", tries)) break;
-        pause_for_storage(&w->jobs);
-        e = ask(w);
-    }
-    return e;
+}
+
+static err pause_beside(void *context)
+{
+    const struct runner_worker *w = context;
+    pause_for_storage(&w->jobs);
+    return OK;
+}
+
+static void on_paused(void *context, err result)
+{
+    struct runner_worker *w = context;
+    (void)result;
+    worker_role_folder_is_open(w->task.role, &w->task.outbox);
+    task_flush(&w->task);
+}
+
+bool runner_worker_looks_again(struct runner_worker *w, err *e)
+{
+    struct folder_jobs *j = &w->jobs;
+    const uint64_t limit_ms = w->options.task.limits.restart_ms;
+    if (!is_asked_again(e, w->origin.since_ms, limit_ms, "--restart_timeout", ++j->looks))
+        return false;
+    j->gives_up = false;
+    j->opening = (struct task_job){
+        .run = pause_beside, .done = on_paused, .context = w, .loop = w->options.task.loop};
+    worker_role_folder_opens(w->task.role);
+    *e = task_job_start(&j->opening);
+    return *e == OK;
 }
 
 /* In a thread: a slow disk or server must not keep the chief from saying that it is there. Where it
@@ -183,6 +204,7 @@ void runner_worker_close_checkpoints(struct runner_worker *w)
     checkpoints_close(j->opened);
     w->checkpoints = j->opened = NULL;
     w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
+    j->looks = 0;
     w->directory[0] = '\0';
 }
 

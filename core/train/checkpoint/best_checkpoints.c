@@ -14,6 +14,7 @@
 #include "core/base/files/file_system.h"
 #include "core/base/files/own.h"
 #include "core/base/files/replace.h"
+#include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 
 static const char json_name[] = "best.json", state_name[] = "checkpoint";
@@ -104,8 +105,18 @@ static err read_json(json_t *json, struct best_checkpoints *b)
     return OK;
 }
 
+/* What stands there, and whether it may be read, a person can mend; the rest is the system's. */
+static err refused(const char *path)
+{
+    const int why = errno;
+    const bool is_users =
+        why == EINVAL || why == ELOOP || why == ENXIO || why == EACCES || why == ENOTDIR;
+    return is_users ? fail(ERR_INPUT, "%s: expected a regular file: %s", path, strerror(why))
+                    : fail(ERR_IO, "%s: %s", path, strerror(why));
+}
+
 /* Absent: nothing is kept yet. */
-static err load(struct best_checkpoints *b)
+static err load_file(struct best_checkpoints *b)
 {
     char path[CHECKPOINT_PATH_MAX];
     struct stat found;
@@ -113,15 +124,26 @@ static err load(struct best_checkpoints *b)
     TRY(path_of(b, json_name, path));
     FILE *file = own_read(path);
     if (!file && errno == ENOENT) return OK;
-    if (!file) return fail(ERR_INPUT, "%s: expected a regular file: %s", path, strerror(errno));
+    if (!file) return refused(path);
     const bool is_too_large = fstat(fileno(file), &found) || found.st_size > JSON_BYTES_MAX;
     json_t *json = is_too_large ? NULL : json_loadf(file, 0, &error);
+    const bool has_failed = ferror(file);
     fclose(file);
+    if (!json && has_failed) return fail(ERR_IO, "%s: cannot be read", path);
     if (is_too_large) return fail(ERR_INPUT, "%s: too large", path);
     if (!json) return fail(ERR_INPUT, "%s: line %d: %s", path, error.line, error.text);
     err e = read_json(json, b);
     json_decref(json);
     return e ? fail_prefix(e, "%s", path) : OK;
+}
+
+static err load(struct best_checkpoints *b)
+{
+    if (b->is_loaded) return OK;
+    b->count = 0;
+    const err e = load_file(b);
+    b->is_loaded = e == OK;
+    return e;
 }
 
 err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir,
@@ -133,7 +155,10 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
         return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
     if (keep && path_is_url(b->folder))
         return fail(ERR_INPUT, "keep_best: not where checkpoint_dir is a URL");
-    return keep ? load(b) : OK;
+    const err e = keep ? load(b) : OK;
+    if (e != ERR_IO) return e;
+    log_line(LOG_WARNING, "best checkpoints: %s; tries again with the next one", error_text());
+    return OK;
 }
 
 static void forget(struct best_checkpoints *b, int index)
@@ -176,6 +201,7 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
                            const struct best_checkpoint *entry)
 {
     char kept[CHECKPOINT_PATH_MAX];
+    if (b->keep) TRY(load(b));
     for (int i = b->count - 1; i >= 0; i--)
         if (b->at[i].step == entry->step) forget(b, i);
     if (!best_checkpoints_wants(b, entry->value)) return OK;

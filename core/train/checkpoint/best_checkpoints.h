@@ -26,12 +26,14 @@ struct best_checkpoints {
     const char *metric; /* borrowed */
     enum better better;
     int keep;
+    bool is_loaded;                          /* best.json, or there is none */
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
 };
 
-/* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. ERR_INPUT:
- * it cannot be read, or is about another metric. */
+/* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. A
+ * disk that does not give that now is asked again by the next offer. ERR_INPUT: it cannot be read,
+ * or is about another metric. */
 err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
                           enum better, int keep);
 

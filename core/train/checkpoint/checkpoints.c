@@ -280,12 +280,14 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
     snprintf(ret, TOKEN_BYTES + 1, "%016" PRIx64, token);
 }
 
-/* By a new file, whole from the first moment: a ps may read it at any time. */
+/* By a new file, whole from the first moment: a ps may read it at any time. A folder that somebody
+ * removed is made again. */
 static err write_token(const struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
     TRY(token_path(c->directory, path));
     token_text(token, text);
+    TRY(folder_make(c->directory));
     return path_is_url(path) ? file_put(path, text, TOKEN_BYTES)
                              : output_replace(path, text, TOKEN_BYTES);
 }
@@ -302,13 +304,12 @@ void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
 static err read_token(const char *directory, char ret[TOKEN_BYTES])
 {
     char path[CHECKPOINT_PATH_MAX];
-    struct file *file;
-    size_t got = 0;
+    struct file_reader reader;
     TRY(token_path(directory, path));
-    TRY(file_open(path, &file));
-    const err e = file_read_at(file, 0, TOKEN_BYTES, ret, TOKEN_BYTES, &got);
-    file_close(file);
-    return !e && got < TOKEN_BYTES ? fail(ERR_INPUT, "%s: cut off", path) : e;
+    TRY(file_reader_open(path, &reader));
+    const err e = file_reader_read(&reader, 0, ret, TOKEN_BYTES);
+    file_reader_close(&reader);
+    return e;
 }
 
 err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_seen)

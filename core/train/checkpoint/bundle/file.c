@@ -12,6 +12,7 @@
 #include "core/base/files/own.h"
 #include "core/base/files/pipe.h"
 #include "core/base/files/replace.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 
 enum {
@@ -39,10 +40,14 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
     return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
 }
 
+/* One that is there and may not be read is a failure of storage, which may be over soon, as where
+ * it is written: who takes it for damage, or for none, would go on without it. */
 err file_reader_open(const char *path, struct file_reader *ret)
 {
     struct file_reader s = {.path = path};
-    TRY(file_open(path, &s.file));
+    const err e = file_open(path, &s.file);
+    const bool is_denied = e == ERR_INPUT && !path_is_url(path) && errno == EACCES;
+    if (e) return is_denied ? ERR_IO : e;
     s.bytes = (int64_t)s.file->state.bytes;
     *ret = s;
     return OK;

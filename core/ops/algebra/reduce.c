@@ -1,4 +1,5 @@
-/* reduce: the sum, the mean or the largest over axes of an example. */
+/* reduce: the sum, the mean or the largest over axes of an example; and the same over all positions
+ * of an image, global_avg_pool and global_max_pool. */
 #include "core/ops/algebra/loops.h"
 
 #include <inttypes.h>
@@ -13,6 +14,12 @@ struct attributes {
 
 static const char *const reductions[] = {
     [REDUCE_SUM] = "sum", [REDUCE_MEAN] = "mean", [REDUCE_MAX] = "max", NULL};
+
+#define KEEP_DIMS                                                                                  \
+    {                                                                                              \
+        .name = "keep_dims", .type = FIELD_BOOL, .offset = offsetof(struct attributes, keep_dims), \
+        .fallback = "false", .help = "leave axes of 1 in their places"                             \
+    }
 
 static const struct field fields[] = {
     {.name = "reduction",
@@ -29,13 +36,11 @@ static const struct field fields[] = {
      .count_max = RANK_MAX - 1,
      .help =
          "axes that go, counting the batch as 0, negative: from the end; []: all of an example"},
-    {.name = "keep_dims",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, keep_dims),
-     .fallback = "false",
-     .help = "leave axes of 1 in their places"},
+    KEEP_DIMS,
     {0},
 };
+
+static const struct field global_fields[] = {KEEP_DIMS, {0}};
 
 static const struct attributes *attributes_of(const struct node *node)
 {
@@ -162,4 +167,63 @@ const struct op op_reduce = {
     .forward = forward,
     .backward = backward,
     .cases = cases,
+};
+
+/* Images are [batch, y, x, channel]. */
+static err infer_global(struct node *node, struct arena *arena, enum reduction reduction)
+{
+        struct attributes *a = arena_new(arena, sizeof *a);
+    char text[SHAPE_TEXT_MAX];
+    if (node->input[0]->shape.rank != 4)
+        return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",
+                    shape_text(&node->input[0]->shape, text));
+    *a = *attributes_of(node);
+    a->reduction = reduction;
+    a->axes = (struct ints){arena_array(arena, 2, sizeof(int64_t)), 2};
+    a->axes.at[0] = 1;
+    a->axes.at[1] = 2;
+    node->attributes = a;
+    return infer(node, arena);
+}
+
+static err infer_avg(struct node *node, struct arena *arena)
+{
+    return infer_global(node, arena, REDUCE_MEAN);
+}
+
+static err infer_max(struct node *node, struct arena *arena)
+{
+    return infer_global(node, arena, REDUCE_MAX);
+}
+
+static const struct op_case global_cases[] = {
+    {"{}", 1, {{4, {2, 3, 4, 5}}}},
+    {"{\"keep_dims\": true}", 1, {{4, {3, 1, 2, 17}}}},
+    {0},
+};
+
+const struct op op_global_avg_pool = {
+    .object = {"global_avg_pool", "the mean over all positions of an image, per channel",
+               global_fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer_avg,
+    .forward = forward,
+    .backward = backward,
+    .cases = global_cases,
+};
+
+const struct op op_global_max_pool = {
+    .object = {"global_max_pool",
+               "the largest of all positions of an image, per channel; its gradient is shared by "
+               "all that are the largest",
+               global_fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer_max,
+    .forward = forward,
+    .backward = backward,
+    .cases = global_cases,
 };

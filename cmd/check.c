@@ -194,12 +194,17 @@ static void print_data(const struct batch_source *data, const char *role)
     if (data->use && *data->use) printf("  %s\n", data->use);
 }
 
+static bool updates(const struct optimizers *list, int optimizer, const struct param *param)
+{
+    return optimizers_find(list, param->name, param->moving) == optimizer;
+}
+
 /* Of several: which variables it updates. */
 static void print_updated(const struct graph *graph, const struct optimizers *list, int optimizer)
 {
     const char *before = ", for ";
     for (int i = 0; list->count > 1 && i < graph->param_count; i++) {
-        if (optimizers_find(list, graph->params[i]->name) != optimizer) continue;
+        if (!updates(list, optimizer, graph->params[i])) continue;
         printf("%s%s", before, graph->params[i]->name);
         before = ", ";
     }
@@ -216,7 +221,7 @@ static void warn_of_sweeps(const struct graph *graph, const struct optimizers *l
         const struct param *param = graph->params[i];
         const int64_t own = shape_count(&param->shape) * (int64_t)sizeof(float);
         if (!param->held || own < LAYOUT_LARGE_BYTES) continue;
-        if (optimizers_find(list, param->name) != optimizer) continue;
+        if (!updates(list, optimizer, param)) continue;
         tables++;
         bytes += (double)own;
     }
@@ -232,7 +237,7 @@ static void print_optimizer(const struct graph *graph, const struct optimizers *
     const int slots = optimizer_slots(optimizer_of(spec), spec->optimizer.attributes);
     int64_t floats = 0;
     for (int i = 0; i < graph->param_count; i++)
-        if (optimizers_find(list, graph->params[i]->name) == optimizer)
+        if (updates(list, optimizer, graph->params[i]))
             floats += shape_count(&graph->params[i]->shape);
     printf("optimizer: %s, %d %s, %lld bytes", optimizer_of(spec)->object.name, slots,
            slots == 1 ? "slot" : "slots", (long long)(slots * floats * (int64_t)sizeof(float)));
@@ -280,7 +285,7 @@ static void print_advice(const struct graph *graph, const struct optimizers *lis
     for (int i = 0; i < graph->param_count; i++) {
         const struct param *param = graph->params[i];
         if (!param->ids) continue;
-        if (!slow && begins_slowly(&list->at[optimizers_find(list, param->name)])) slow = param;
+        if (!slow && begins_slowly(&list->at[optimizers_find(list, param->name, 0)])) slow = param;
         if (!large && begins_large(param)) large = param;
     }
     if (slow)

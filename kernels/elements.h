@@ -167,6 +167,18 @@ ELEMENT float element_fold(enum fold_of of, const struct fold *f, float a, float
         return a > 0.0f ? c : c * b;
     case FOLD_PRELU_SLOPE:
         return a > 0.0f ? 0.0f : c * a;
+    case FOLD_MULTIPLY_ADD:
+        return a * b + c;
+    case FOLD_DISTANCE:
+        return (a - b) * (a - b);
+    case FOLD_BEYOND:
+        return (a - b) * c;
+    case FOLD_SUM_ROOT:
+        return 1.0f / sqrtf(a + f->low);
+    case FOLD_DICE:
+        return a * (c + b * (1.0f - c));
+    case FOLD_DICE_SLOPE:
+        return a * (1.0f - b) * c;
     default:
         return a;
     }

@@ -243,6 +243,12 @@ enum fold_of {
     FOLD_PRELU,         /* a above 0, else a b */
     FOLD_PRELU_BACK,    /* c where a is above 0, else c b */
     FOLD_PRELU_SLOPE,   /* 0 where a is above 0, else c a */
+    FOLD_MULTIPLY_ADD,  /* a b + c */
+    FOLD_DISTANCE,      /* (a - b)^2 */
+    FOLD_BEYOND,        /* (a - b) c */
+    FOLD_SUM_ROOT,      /* 1 / sqrt(a + low) */
+    FOLD_DICE,          /* a (c + b (1 - c)) */
+    FOLD_DICE_SLOPE,    /* a (1 - b) c */
     FOLD_COUNT
 };
 

@@ -63,13 +63,16 @@ growth_counts(const struct growth *growth) /* occurrences; NULL: it does not gro
     return growth && growth->admit_by == SIGHTS_OCCURRENCES;
 }
 
-/* A trainable variable as the node that uses it sees it. */
+/* A variable as the node that uses it sees it. */
 struct param {
     const char *name; /* "<node>/kernel" */
     struct shape shape;
     const struct initializer *initializer;
     const void *initializer_attributes;
     struct regularizer regularizer;
+    /* Above 0: no optimizer changes it. What backward leaves as its gradient is a number b of the
+     * batch, and whoever keeps the value makes value -= (value - b) * moving of it. */
+    float moving;
     /* A table: its rows are named by this column of ids. NULL: a dense variable. */
     const struct tensor *ids;
     const struct growth *growth; /* NULL: a table of as many rows as the shape says, which else is

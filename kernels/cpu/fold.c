@@ -71,6 +71,12 @@ static void formula_of(const struct fold *f, float *v, const float *a, const flo
         CASE(FOLD_PRELU)
         CASE(FOLD_PRELU_BACK)
         CASE(FOLD_PRELU_SLOPE)
+        CASE(FOLD_MULTIPLY_ADD)
+        CASE(FOLD_DISTANCE)
+        CASE(FOLD_BEYOND)
+        CASE(FOLD_SUM_ROOT)
+        CASE(FOLD_DICE)
+        CASE(FOLD_DICE_SLOPE)
 #undef CASE
     default:
         return;

@@ -86,6 +86,18 @@ static double want_of(const struct fold *f, float a, float b, float c)
         return a > 0 ? c : (double)c * b;
     case FOLD_PRELU_SLOPE:
         return a > 0 ? 0 : (double)c * a;
+    case FOLD_MULTIPLY_ADD:
+        return (double)a * b + c;
+    case FOLD_DISTANCE:
+        return ((double)a - b) * ((double)a - b);
+    case FOLD_BEYOND:
+        return ((double)a - b) * c;
+    case FOLD_SUM_ROOT:
+        return 1 / sqrt((double)a + f->low);
+    case FOLD_DICE:
+        return a * (c + b * (1 - (double)c));
+    case FOLD_DICE_SLOPE:
+        return a * (1 - (double)b) * c;
     default:
         return a;
     }

@@ -309,8 +309,12 @@ def model(case):
         body = [{"op": "reshape", "inputs": inputs, "shape": [side, side, 1] if case["format"] != "libsvm" else [2, 2, 1]},
                 {"op": "conv2d", "name": "conv", "filters": 2, "kernel_size": 2, "padding": "same", "activation": act,
                  "kernel_initializer": initializer(case), "kernel_regularizer": regularizer(case)},
-                {"op": "max_pool", "pool_size": 2, "strides": 1}, {"op": "avg_pool", "pool_size": 2, "strides": 2, "padding": "same"},
-                {"op": "flatten"}, dense(case, "out", units, "linear")]
+                {"op": "batch_normalization", "name": "normal", "momentum": 0.9}, {"op": "lrn", "depth_radius": 1}, {"op": "dice"},
+                {"op": "max_pool", "pool_size": 2, "strides": 1},
+                {"op": "avg_pool", "name": "small", "pool_size": 2, "strides": 2, "padding": "same"},
+                {"op": "flatten", "name": "flat"}, {"op": "global_avg_pool", "inputs": ["small"], "name": "mean"},
+                {"op": "global_max_pool", "inputs": ["small"], "name": "most"},
+                {"op": "concat", "inputs": ["flat", "mean", "most"]}, dense(case, "out", units, "linear")]
     elif kind == "linear":
         body = [{"op": "linear", "name": "wide", "inputs": ["id0", "id1"], "units": units, **tables(case)}]
     elif kind == "embedding":

@@ -52,9 +52,10 @@ static json_t *slice_json(const struct slice *s)
     json_t *shape = json_array();
     for (int i = 0; i < s->shape.rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)s->shape.dim[i]));
-    return json_pack("{ss so si sI sI sI sI}", "name", s->name, "shape", shape, "axis", s->axis,
+    return json_pack("{ss so si sI sI sI sI sf}", "name", s->name, "shape", shape, "axis", s->axis,
                      "start", (json_int_t)s->start, "length", (json_int_t)s->length, "offset",
-                     (json_int_t)s->offset, "count", (json_int_t)s->count);
+                     (json_int_t)s->offset, "count", (json_int_t)s->count, "moving",
+                     (double)s->moving);
 }
 
 static json_t *slices_json(const struct layout *layout, int ps)
@@ -221,6 +222,7 @@ struct slice_fields {
     struct slice slice; /* but for what follows */
     struct ints shape;
     int64_t axis;
+    double moving;
 };
 
 struct table_fields {
@@ -247,8 +249,9 @@ static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40), k
         {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = keys_max},          \
         {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = keys_max},        \
         {.name = "offset", .type = FIELD_INT, .offset = IN(slice.offset), .max = floats_max},      \
+        {.name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max},        \
     {                                                                                              \
-        .name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max           \
+        .name = "moving", .type = FIELD_FLOAT, .offset = IN(moving), .fallback = "0", .max = 1     \
     }
 
 static const struct field slice_field_table[] = {SLICE_FIELDS, {0}};
@@ -339,6 +342,7 @@ static err read_shape(const struct slice_fields *f, bool grows, struct slice *re
     *ret = f->slice;
     ret->shape.rank = f->shape.count;
     ret->axis = (int)f->axis;
+    ret->moving = (float)f->moving;
     for (int i = 0; i < f->shape.count; i++) ret->shape.dim[i] = f->shape.at[i];
     TRY(shape_check(&ret->shape));
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
@@ -383,7 +387,7 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
               : f->most <= slice->shape.dim[0] && is_a_part(slice);
     if (slice->shape.rank != 2 || !is_known || slice->axis != 0 || setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
-    ret->optimizer = optimizers_find(&setup->optimizers, slice->name);
+    ret->optimizer = optimizers_find(&setup->optimizers, slice->name, slice->moving);
     if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);
     ret->spec = (struct table_spec){
         .initializer = f->initializer.kind->descriptor,

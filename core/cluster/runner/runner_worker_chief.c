@@ -740,7 +740,8 @@ static err read_arrays(struct runner_worker *w, int ps)
     TRY(optimizers_of_slices(optimizers_of(w), shard.slices, shard.slice_count, &o->arena,
                              &shard.optimizer_of));
     for (int i = 0; i < shard.slice_count; i++)
-        initial_slots(o, &shard.slices[i], &optimizers_of(w)->at[shard.optimizer_of[i]]);
+        if (shard.optimizer_of[i] != OPTIMIZER_NONE)
+            initial_slots(o, &shard.slices[i], &optimizers_of(w)->at[shard.optimizer_of[i]]);
     shard.ledger =
         arena_array(&o->arena, (size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
     return shard_read(o->bundle, o->plan.restore ? NULL : &warm, &shard);

@@ -172,7 +172,7 @@ const struct op op_reduce = {
 /* Images are [batch, y, x, channel]. */
 static err infer_global(struct node *node, struct arena *arena, enum reduction reduction)
 {
-        struct attributes *a = arena_new(arena, sizeof *a);
+    struct attributes *a = arena_new(arena, sizeof *a);
     char text[SHAPE_TEXT_MAX];
     if (node->input[0]->shape.rank != 4)
         return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",

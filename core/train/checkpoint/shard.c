@@ -39,7 +39,9 @@ void shard_name_state(struct shard *shard, const struct optimizers *optimizers)
 
 const struct slot_names *shard_slots(const struct shard *shard, int slice)
 {
-    return &shard->slot_names[shard->optimizer_of ? shard->optimizer_of[slice] : 0];
+    static const struct slot_names none = {0};
+    const int optimizer = shard->optimizer_of ? shard->optimizer_of[slice] : 0;
+    return optimizer == OPTIMIZER_NONE ? &none : &shard->slot_names[optimizer];
 }
 
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX])

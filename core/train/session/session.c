@@ -137,7 +137,8 @@ static err make_layout(struct session *s)
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
     for (int i = 0; i < g->param_count; i++) {
         const struct param *param = g->params[i];
-        variables[i] = (struct variable){param->name, param->shape, describe_table(s, param)};
+        variables[i] =
+            (struct variable){param->name, param->shape, describe_table(s, param), param->moving};
     }
     /* alone, pins to other ps and partitions have no meaning */
     struct placement_spec placement = {0};
@@ -173,7 +174,8 @@ static err open_clipping(struct session *s)
     s->clips = clips(s->options.spec);
     s->optimizer_of = arena_array(&s->arena, count, sizeof *s->optimizer_of);
     for (int i = 0; i < g->param_count; i++)
-        s->optimizer_of[i] = optimizers_find(&s->options.spec->optimizers, g->params[i]->name);
+        s->optimizer_of[i] =
+            optimizers_find(&s->options.spec->optimizers, g->params[i]->name, g->params[i]->moving);
     if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)

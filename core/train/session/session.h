@@ -173,7 +173,7 @@ const struct plan *session_plan(const struct session *);
 err session_fail_loss(const struct session *, double loss);
 
 /* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and
- * clip_sizes. optimizer: of whose variables; -1: of all. Returns how many. */
+ * clip_sizes. optimizer: of whose variables; -1: of all that have one. Returns how many. */
 int session_list_gradients(const struct session *, int optimizer);
 
 /* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */

@@ -110,9 +110,11 @@ static const char *const *names_of(struct session *s, int *ret_count)
     int at = 0;
     for (int i = 0; i < g->param_count; i++) {
         const char *name = g->params[i]->name;
-        const struct optimizer_spec *by = &list->at[optimizers_find(list, name)];
-        const struct optimizer *optimizer = optimizer_of(by);
+        const int index = optimizers_find(list, name, g->params[i]->moving);
         names[at++] = name;
+        if (index == OPTIMIZER_NONE) continue;
+        const struct optimizer_spec *by = &list->at[index];
+        const struct optimizer *optimizer = optimizer_of(by);
         for (int k = 0; k < optimizer_slots(optimizer, by->optimizer.attributes); k++)
             names[at++] = arena_format(&s->arena, "%s/%s", name, optimizer->slot[k].name);
     }

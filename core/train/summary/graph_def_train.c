@@ -34,9 +34,12 @@ static const char *numbered(const struct training *t, const char *name, int opti
                      : arena_format(t->arena, "%s/%s", t->scope, name);
 }
 
+/* NULL: no optimizer has it. */
 static struct drawn *drawn_of(struct training *t, int variable)
 {
-    return &t->drawn[optimizers_find(t->optimizers, t->m->layout->variables[variable].name)];
+    const struct variable *v = &t->m->layout->variables[variable];
+    const int found = optimizers_find(t->optimizers, v->name, v->moving);
+    return found == OPTIMIZER_NONE ? NULL : &t->drawn[found];
 }
 
 static const char *add(struct training *t, const struct graph_node *node)
@@ -149,12 +152,29 @@ static const char *add_slot(struct training *t, const struct graph_node *slice, 
     return add(t, &node);
 }
 
+/* What moves reads what a batch measured. */
+static void add_move(struct training *t, int index)
+{
+    const struct slice *slice = &t->m->layout->slices[index];
+    struct graph_node held = t->m->nodes.at[index];
+    const char *inputs[] = {held.name, t->gradients[slice->variable]};
+    held.name = arena_format(t->arena, "%s/AssignMovingAvg", held.name);
+    held.op = "AssignMovingAvg";
+    held.inputs = inputs;
+    held.input_count = 2;
+    t->updates[index] = arena_format(t->arena, "^%s", add(t, &held));
+}
+
 /* The update of one slice: it reads the slice, its slots, the powers, the rate and the gradient. */
 static void add_update(struct training *t, int index)
 {
     struct graph_nodes *nodes = &t->m->nodes;
     const struct slice *slice = &t->m->layout->slices[index];
     const struct drawn *by = drawn_of(t, slice->variable);
+    if (!by) {
+        add_move(t, index);
+        return;
+    }
     struct graph_node held = nodes->at[index]; /* slice i is node i */
     const char *inputs[SLOTS_MAX + POWERS_MAX + 3] = {held.name};
     int count = 1;

@@ -65,6 +65,7 @@ struct variable {
     const char *name;
     struct shape shape;
     const struct table_spec *table; /* NULL: dense */
+    float moving;                   /* of a param (op.h); no optimizer has it then */
 };
 
 /* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
@@ -76,6 +77,7 @@ struct slice {
     int64_t start, length; /* along axis; of a table that grows keys (growing/keys.h) */
     int64_t offset, count; /* floats in the ps' block (of a table none); count without padding, of
                               a table that grows those of one row */
+    float moving;          /* of the variable */
     int mod; /* of a table: over how many parts its ids go by turns (mod.h); 0: start is an id */
     /* in a layout, which has all ps and all parts: */
     int variable, part, parts, ps;

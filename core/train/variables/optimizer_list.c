@@ -37,11 +37,11 @@ static bool matches(const struct optimizer_spec *spec, const char *variable)
     return fnmatch(spec->match, variable, 0) == 0;
 }
 
-int optimizers_find(const struct optimizers *list, const char *variable)
+int optimizers_find(const struct optimizers *list, const char *variable, float moving)
 {
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; i < list->count && moving == 0; i++)
         if (matches(&list->at[i], variable)) return i;
-    return -1;
+    return OPTIMIZER_NONE;
 }
 
 void optimizers_powers(const struct optimizers *list, float *ret)
@@ -68,8 +68,8 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
     const char **names = arena_array(arena, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++) {
         names[i] = variables[i].name;
-        if (!matches(&list->at[index], names[i])) continue;
-        if (optimizers_find(list, names[i]) == index) return OK;
+        if (variables[i].moving > 0 || !matches(&list->at[index], names[i])) continue;
+        if (optimizers_find(list, names[i], 0) == index) return OK;
         taken = names[i];
     }
     if (strcmp(pattern, "*") == 0) return OK;
@@ -77,7 +77,7 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
         return fail(ERR_INPUT,
                     "optimizers[%d].match: \"%s\" matches nothing that optimizers[%d] "
                     "has not taken before it",
-                    index, pattern, optimizers_find(list, taken));
+                    index, pattern, optimizers_find(list, taken, 0));
     const struct suggestion near = suggest(pattern, names, count);
     return fail(ERR_INPUT, "optimizers[%d].match: no variable is called \"%s\"%s", index, pattern,
                 near.text);
@@ -88,7 +88,7 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
 static err check_growing(const struct optimizers *list, const struct variable *variable)
 {
     if (!variable->table || !variable->table->growth) return OK;
-    const struct optimizer *by = optimizer_of(&list->at[optimizers_find(list, variable->name)]);
+    const struct optimizer *by = optimizer_of(&list->at[optimizers_find(list, variable->name, 0)]);
     if (!by->sweeps) return OK;
     return fail(ERR_INPUT,
                 "%s changes all rows at each step, and %s grows: take one that changes the rows of "
@@ -101,7 +101,9 @@ err optimizers_check(const struct optimizers *list, const struct variable *varia
 {
     for (int i = 0; i < list->count; i++) TRY(check_pattern(list, i, variables, count, arena));
     for (int i = 0; i < count; i++) {
-        if (optimizers_find(list, variables[i].name) < 0) return fail_unmatched(variables[i].name);
+        if (variables[i].moving > 0) continue;
+        if (optimizers_find(list, variables[i].name, 0) < 0)
+            return fail_unmatched(variables[i].name);
         TRY(check_growing(list, &variables[i]));
     }
     return OK;
@@ -112,8 +114,8 @@ err optimizers_of_slices(const struct optimizers *list, const struct slice *slic
 {
     int *found = arena_array(arena, (size_t)count + 1, sizeof *found);
     for (int i = 0; i < count; i++) {
-        found[i] = optimizers_find(list, slices[i].name);
-        if (found[i] < 0) return fail_unmatched(slices[i].name);
+        found[i] = optimizers_find(list, slices[i].name, slices[i].moving);
+        if (found[i] < 0 && slices[i].moving == 0) return fail_unmatched(slices[i].name);
     }
     *ret = found;
     return OK;
@@ -122,6 +124,7 @@ err optimizers_of_slices(const struct optimizers *list, const struct slice *slic
 struct start {
     int64_t offset;
     int optimizer;
+    float moving;
 };
 
 static int compare_starts(const void *a, const void *b)
@@ -130,19 +133,23 @@ static int compare_starts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Neighbours of one optimizer are one section; what lies between two slices is the first one's. */
+/* Neighbours of one optimizer, or moved alike, are one section; what lies between two slices is the
+ * first one's. */
 int sections_make(const struct slice *slices, const int *optimizer_of, int count, int64_t floats,
                   struct arena *arena, const struct section **ret)
 {
     struct start *starts = arena_array(arena, (size_t)count + 1, sizeof *starts);
     struct section *sections = arena_array(arena, (size_t)count + 1, sizeof *sections);
     int made = 0;
-    for (int i = 0; i < count; i++) starts[i] = (struct start){slices[i].offset, optimizer_of[i]};
+    for (int i = 0; i < count; i++)
+        starts[i] = (struct start){slices[i].offset, optimizer_of[i], slices[i].moving};
     qsort(starts, (size_t)count, sizeof *starts, compare_starts);
     for (int i = 0; i < count; i++) {
         const int64_t end = i + 1 < count ? starts[i + 1].offset : floats;
-        if (!made || sections[made - 1].optimizer != starts[i].optimizer)
-            sections[made++].optimizer = starts[i].optimizer;
+        if (!made || sections[made - 1].optimizer != starts[i].optimizer ||
+            sections[made - 1].moving != starts[i].moving)
+            sections[made++] =
+                (struct section){.optimizer = starts[i].optimizer, .moving = starts[i].moving};
         sections[made - 1].end = end;
     }
     *ret = sections;

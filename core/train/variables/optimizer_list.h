@@ -6,7 +6,7 @@
 #include "core/train/variables/layout.h"
 #include "core/train/variables/optimizer.h"
 
-enum { OPTIMIZERS_MAX = 16, ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX };
+enum { OPTIMIZER_NONE = -1, OPTIMIZERS_MAX = 16, ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX };
 
 struct optimizers {
     const struct optimizer_spec *at; /* borrowed */
@@ -18,21 +18,24 @@ struct optimizers {
 
 /* Floats of a block up to `end`, from where the section before ends, are one optimizer's. */
 struct section {
-    int optimizer;
+    int optimizer; /* OPTIMIZER_NONE: what a batch measured moves its floats by this share */
+    float moving;
     int64_t end;
 };
 
 /* At most OPTIMIZERS_MAX; names go to the arena. */
 struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
-/* Index of the one that updates the variable, -1: none does. */
-int optimizers_find(const struct optimizers *, const char *variable);
+/* Index of the one that updates the variable; OPTIMIZER_NONE: none does, as its values move, or
+ * because none matches. */
+int optimizers_find(const struct optimizers *, const char *variable, float moving);
 /* ERR_INPUT: a variable that no optimizer has, a pattern that no variable is left for, or a table
  * that grows and one that sweeps. */
 err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
 /* Before the first update: [power_count] */
 void optimizers_powers(const struct optimizers *, float *ret);
 
-/* Of each of the slices which optimizer, in the arena. ERR_INPUT: a variable that none has. */
+/* Of each of the slices which optimizer, in the arena. ERR_INPUT: a variable that none has, and
+ * whose values do not move. */
 err optimizers_of_slices(const struct optimizers *, const struct slice *, int count, struct arena *,
                          const int **ret);
 /* The sections of a block that consists of the slices. Returns how many. */

@@ -128,9 +128,15 @@ void store_close(struct store *store)
     *store = (struct store){0};
 }
 
+/* By what a section is updated; NULL: no optimizer has it, and no slots are its own. */
+static const struct updater *updater_at(const struct store *store, const struct section *section)
+{
+    return section->optimizer == OPTIMIZER_NONE ? NULL : &store->updaters[section->optimizer];
+}
+
 static void reset_section(struct store *store, const struct updater *by, int64_t begin, int64_t end)
 {
-    for (int i = 0; i < by->slot_count; i++) {
+    for (int i = 0; by && i < by->slot_count; i++) {
         const float initial = optimizer_initial(by->optimizer, by->attributes, i);
         if (initial == 0.0f && store->version == 0) continue; /* as allocated */
         store->device->kernels->fill(store->device, store->slots[i] + begin, initial, end - begin);
@@ -142,7 +148,7 @@ void store_reset(struct store *store)
     int64_t at = 0;
     for (int i = 0; at < store->floats; i++) {
         const struct section *section = section_at(store, i);
-        reset_section(store, &store->updaters[section->optimizer], at, section->end);
+        reset_section(store, updater_at(store, section), at, section->end);
         at = section->end;
     }
     for (int i = 0; i < store->updater_count; i++) {
@@ -173,7 +179,7 @@ float *store_array(const struct store *store, int array)
 
 static void keep(const struct store *store, const struct updater *by, int64_t begin, int64_t n)
 {
-    for (int i = 0; i <= by->slot_count; i++)
+    for (int i = 0; i <= (by ? by->slot_count : 0); i++)
         store->device->kernels->copy(store->device, store->kept[i] + begin,
                                      store_array(store, i) + begin, n);
 }
@@ -246,22 +252,33 @@ static void show(const struct store *store, void *snapshot, int64_t begin, int64
                        n);
 }
 
+/* value -= (value - gradient) * moving */
+static void move_some(const struct store *store, float moving, int64_t begin, int64_t n,
+                      const float *gradient)
+{
+    struct device *d = store->device;
+    d->kernels->scale(d, store->values + begin, 1 - moving, n);
+    d->kernels->axpy(d, store->values + begin, moving, gradient, n);
+}
+
 /* Floats of one section, with their gradients; NULL: they stay as they are. */
-static void update_some(const struct application *a, int updater, int64_t begin, int64_t n,
-                        const float *gradient)
+static void update_some(const struct application *a, const struct section *section, int64_t begin,
+                        int64_t n, const float *gradient)
 {
     const struct store *store = a->store;
-    const struct updater *by = &store->updaters[updater];
+    const struct updater *by = updater_at(store, section);
+    if (a->keeps) keep(store, by, begin, n);
+    if (!by && gradient) move_some(store, section->moving, begin, n, gradient);
+    if (!by || !gradient) return;
     struct update update = {
         .rule = by->optimizer->rule,
-        .constants = a->constants[updater],
+        .constants = a->constants[section->optimizer],
         .value = store->values + begin,
         .gradient = gradient,
         .form = by->form,
     };
     for (int i = 0; i < by->slot_count; i++) update.slot[i] = store->slots[i] + begin;
-    if (a->keeps) keep(store, by, begin, n);
-    if (gradient) store->device->kernels->update(store->device, &update, n);
+    store->device->kernels->update(store->device, &update, n);
 }
 
 /* A sum is looked at while it is in the first cache. No number makes up for one that is not finite,
@@ -276,8 +293,7 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
     for (int i = section_of(store, begin); at < begin + n; i++) {
         const struct section *section = section_at(store, i);
         const int64_t end = section->end < begin + n ? section->end : begin + n;
-        update_some(a, section->optimizer, at, end - at,
-                    is_finite ? gradient + (at - begin) : NULL);
+        update_some(a, section, at, end - at, is_finite ? gradient + (at - begin) : NULL);
         at = end;
     }
     if (a->snapshot) show(store, a->snapshot, begin, n, scratch);
@@ -496,7 +512,8 @@ static void take_range_back(const struct store *store, struct float_range range)
     for (int i = section_of(store, at); at < range.end; i++) {
         const struct section *section = section_at(store, i);
         const int64_t end = section->end < range.end ? section->end : range.end;
-        for (int k = 0; k <= store->updaters[section->optimizer].slot_count; k++)
+        const struct updater *by = updater_at(store, section);
+        for (int k = 0; k <= (by ? by->slot_count : 0); k++)
             store->device->kernels->copy(store->device, store_array(store, k) + at,
                                          store->kept[k] + at, end - at);
         at = end;

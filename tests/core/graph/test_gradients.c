@@ -176,6 +176,7 @@ static int places_of(struct bench *b, struct place *ret_places)
                                              shape_count(&b->input[i].shape), "input"};
     for (int i = 0; i < b->node.param_count; i++) {
         struct param *p = &b->node.param[i];
+        if (p->moving > 0) continue; /* no gradient is left there */
         ret_places[count++] =
             (struct place){p->value, p->gradient, shape_count(&p->shape), p->name};
     }

@@ -55,11 +55,11 @@ static void the_first_that_matches_has_the_variable(void **state)
 {
     struct world w;
     open_world(&w);
-    assert_int_equal(optimizers_find(&w.all, "wide/bias"), WIDE);
-    assert_int_equal(optimizers_find(&w.all, "deep/bias"), BIAS);
-    assert_int_equal(optimizers_find(&w.all, "deep/kernel"), REST);
+    assert_int_equal(optimizers_find(&w.all, "wide/bias", 0), WIDE);
+    assert_int_equal(optimizers_find(&w.all, "deep/bias", 0), BIAS);
+    assert_int_equal(optimizers_find(&w.all, "deep/kernel", 0), REST);
     const struct optimizers two = optimizers_make(w.specs, 2, &w.arena);
-    assert_int_equal(optimizers_find(&two, "deep/kernel"), -1);
+    assert_int_equal(optimizers_find(&two, "deep/kernel", 0), OPTIMIZER_NONE);
     close_world(&w);
 }
 
@@ -80,7 +80,7 @@ static void powers_have_the_names_that_tensorflow_gives(void **state)
 
 static void neighbours_of_one_optimizer_are_one_section(void **state)
 {
-    static const struct section wanted[] = {{BIAS, 48}, {REST, 8992}, {WIDE, FLOATS}};
+    static const struct section wanted[] = {{BIAS, 0, 48}, {REST, 0, 8992}, {WIDE, 0, FLOATS}};
     struct world w;
     open_world(&w);
     assert_int_equal(w.section_count, 3);

@@ -659,6 +659,43 @@ static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
     close_world(&world);
 }
 
+/* Between floats of an optimizer: the mean of what the batches measured, whatever was pushed ahead
+ * or taken back; no slot of theirs is touched. */
+static void values_that_move_go_towards_what_batches_measured(void **state)
+{
+    static const struct section sections[] = {
+        {0, 0, 160}, {OPTIMIZER_NONE, 0.25f, 320}, {OPTIMIZER_NONE, 0.5f, 336}, {0, 0, FLOATS}};
+    struct world world;
+    struct store store;
+    float *made[GRADIENTS_MAX];
+    open_world(&world, "{\"optimizer\": \"adam\"}");
+    make_gradients(&world.device, made);
+    float *values = random_floats(&world.device, 7), *before = random_floats(&world.device, 7);
+    const struct optimizers one = optimizers_make(&world.spec, 1, &world.arena);
+    const void *const *gradients = (const void *const *)made;
+    assert_int_equal(store_open(&one, sections, 4, &world.device, FLOATS, values, &store), OK);
+    if (!world.device.is_separate) {
+        const struct float_range range = {144, 336};
+        assert_int_equal(store_advance(&store, gradients, 2, 0.5f, 0, range, NULL), OK);
+        assert_true(values[200] != before[200]);
+        store_take_back(&store, NULL);
+        assert_memory_equal(values, before, FLOATS * sizeof(float));
+    }
+    assert_int_equal(store_apply(&store, gradients, 2, 0.5f, 0, NULL), OK);
+    for (int i = 160; i < 336; i++) {
+        const double measured = ((double)made[0][i] + made[1][i]) / 2;
+        const double wanted = before[i] - (before[i] - measured) * (i < 320 ? 0.25 : 0.5);
+        fixture_near(values[i], wanted, (struct tolerance){1e-6, 1e-6}, "moved");
+        assert_true(store.slots[0][i] == 0 && store.slots[1][i] == 0);
+    }
+    assert_true(store.slots[0][159] != 0 && store.slots[0][336] != 0);
+    store_close(&store);
+    fixture_release(&world.device, values);
+    fixture_release(&world.device, before);
+    free_all(&world.device, made);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -674,6 +711,7 @@ int main(void)
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),
         cmocka_unit_test(a_reset_store_starts_anew_but_keeps_the_values),
         cmocka_unit_test(powers_advance_once_per_update_even_where_there_is_nothing_to_update),
+        cmocka_unit_test(values_that_move_go_towards_what_batches_measured),
         cmocka_unit_test(a_store_that_finds_no_memory_gives_back_what_it_took),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

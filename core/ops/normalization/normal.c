@@ -1,0 +1,160 @@
+/* normal.c - see normal.h. All is folds over rows, or over the channels alone. */
+#include "core/ops/normalization/normal.h"
+
+#include "core/ops/algebra/loops.h"
+
+/* One row of numbers per channel each, in the room */
+enum { MEAN, VARIANCE, INVERSE, SCALE, OFFSET, SUM, PRODUCT, ROOM_ROWS };
+enum { ROOM_ALIGN = 16 };
+
+static int64_t room_width(int64_t channels)
+{
+    return (channels + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
+}
+
+struct tensor normal_room(int64_t channels)
+{
+    return (struct tensor){.dtype = FLOAT32, .shape = {2, {ROOM_ROWS, room_width(channels)}}};
+}
+
+static float *room(const struct normal *n, int row)
+{
+    return (float *)n->room->value + row * room_width(n->channels);
+}
+
+static void set_initializer(struct param *param, const struct variant *given, const char *fallback)
+{
+    const struct kind *kind = given ? given->kind : kinds_find(&initializer_kinds, fallback);
+    param->initializer = kind->descriptor;
+    param->initializer_attributes = given ? given->attributes : NULL;
+}
+
+err normal_add_moving(struct node *node, struct arena *arena, int64_t channels, double momentum,
+                      const struct moving_initializers *initializers)
+{
+    struct param mean = {
+        .name = "moving_mean", .shape = {1, {channels}}, .moving = (float)(1 - momentum)};
+    struct param variance = mean;
+    variance.name = "moving_variance";
+    set_initializer(&mean, initializers ? initializers->mean : NULL, "zeros");
+    set_initializer(&variance, initializers ? initializers->variance : NULL, "ones");
+    TRY(node_add_param(node, arena, &mean));
+    return node_add_param(node, arena, &variance);
+}
+
+/* y = f(a, b, c), each of one number per channel */
+static void per_channel(struct device *d, const struct normal *n, struct fold f)
+{
+    fold_axis(&f, n->channels, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
+    d->kernels->fold(d, &f);
+}
+
+/* An operand of x's shape goes on from row to row, one of channels does not. */
+struct wide {
+    bool a, b, c;
+};
+
+/* y, one number per channel, = scale times the sum over rows */
+static void over_rows(struct device *d, const struct normal *n, struct fold f, struct wide wide)
+{
+    const int64_t w = n->channels;
+    fold_axis(&f, n->rows, 0, wide.a ? w : 0, wide.b ? w : 0, wide.c ? w : 0);
+    fold_axis(&f, w, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
+    d->kernels->fold(d, &f);
+}
+
+/* y of x's shape */
+static void all(struct device *d, const struct normal *n, struct fold f, struct wide wide)
+{
+    const int64_t w = n->channels;
+    fold_axis(&f, n->rows, w, wide.a ? w : 0, wide.b ? w : 0, wide.c ? w : 0);
+    fold_axis(&f, w, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
+    d->kernels->fold(d, &f);
+}
+
+static void measure(struct device *d, const struct normal *n)
+{
+    const float share = (float)(1.0 / (double)n->rows);
+    over_rows(d, n, (struct fold){FOLD_A, .scale = share, .y = room(n, MEAN), .a = n->x->value},
+              (struct wide){.a = true});
+    over_rows(d, n,
+              (struct fold){FOLD_DISTANCE, .scale = share, .y = room(n, VARIANCE), .a = n->x->value,
+                            .b = room(n, MEAN)},
+              (struct wide){.a = true});
+}
+
+/* As tf.nn.batch_normalization: x times a scale, and an offset */
+void normal_forward(const struct node *node, struct device *d, const struct normal *n, float *y)
+{
+    const float *mean = n->mean->value, *variance = n->variance->value;
+    float *inverse = room(n, INVERSE), *scale = room(n, SCALE), *offset = room(n, OFFSET);
+    if (node->training) {
+        measure(d, n);
+        mean = room(n, MEAN);
+        variance = room(n, VARIANCE);
+    }
+    per_channel(
+        d, n,
+        (struct fold){FOLD_SUM_ROOT, .scale = 1, .low = n->epsilon, .y = inverse, .a = variance});
+    per_channel(d, n,
+                (struct fold){n->gamma ? FOLD_MULTIPLY : FOLD_A, .scale = 1, .y = scale,
+                              .a = inverse, .b = n->gamma});
+    per_channel(d, n,
+                (struct fold){FOLD_MULTIPLY, .scale = -1, .y = offset, .a = mean, .b = scale});
+    if (n->beta)
+        per_channel(d, n,
+                    (struct fold){FOLD_A, .add = true, .scale = 1, .y = offset, .a = n->beta});
+    all(d, n,
+        (struct fold){FOLD_MULTIPLY_ADD, .scale = 1, .y = y, .a = n->x->value, .b = scale,
+                      .c = offset},
+        (struct wide){.a = true});
+}
+
+struct normal_sums normal_back_sums(struct device *d, const struct normal *n, const float *dy)
+{
+    float *sum = room(n, SUM), *product = room(n, PRODUCT), *inverse = room(n, INVERSE);
+    over_rows(d, n, (struct fold){FOLD_A, .scale = 1, .y = sum, .a = dy}, (struct wide){.a = true});
+    over_rows(d, n,
+              (struct fold){FOLD_BEYOND, .scale = 1, .y = product, .a = n->x->value,
+                            .b = room(n, MEAN), .c = dy},
+              (struct wide){.a = true, .c = true});
+    per_channel(d, n,
+                (struct fold){FOLD_MULTIPLY, .scale = 1, .y = product, .a = product, .b = inverse});
+    return (struct normal_sums){sum, product};
+}
+
+/* dx = scale (dy - sum / rows - (x - mean) inverse product / rows); what the room has of the sums
+ * and the offset goes. */
+void normal_back(struct device *d, const struct normal *n, float *dx, const float *dy, bool add)
+{
+    float *sum = room(n, SUM), *product = room(n, PRODUCT), *scale = room(n, SCALE);
+    const float share = (float)(-1.0 / (double)n->rows);
+    per_channel(d, n, (struct fold){FOLD_MULTIPLY, .scale = share, .y = sum, .a = sum, .b = scale});
+    per_channel(
+        d, n, (struct fold){FOLD_MULTIPLY, .scale = share, .y = product, .a = product, .b = scale});
+    per_channel(d, n,
+                (struct fold){FOLD_MULTIPLY, .scale = 1, .y = product, .a = product,
+                              .b = room(n, INVERSE)});
+    all(d, n,
+        (struct fold){FOLD_MULTIPLY_ADD, .add = add, .scale = 1, .y = dx, .a = dy, .b = scale,
+                      .c = sum},
+        (struct wide){.a = true});
+    all(d, n,
+        (struct fold){FOLD_BEYOND, .add = true, .scale = 1, .y = dx, .a = n->x->value,
+                      .b = room(n, MEAN), .c = product},
+        (struct wide){.a = true});
+}
+
+/* The fused kernel, which TensorFlow has for images, tells the variance of all numbers that the
+ * batch is drawn from: N - 1 in the place of N. */
+void normal_tell(const struct node *node, struct device *d, const struct normal *n)
+{
+    const bool is_fused = n->x->shape.rank == 4, add = node_adds_params(node);
+    const double rows = (double)n->rows, less = n->rows > 1 ? rows - 1 : 1;
+    per_channel(
+        d, n,
+        (struct fold){FOLD_A, .add = add, .scale = 1, .y = n->mean->gradient, .a = room(n, MEAN)});
+    per_channel(d, n,
+                (struct fold){FOLD_A, .add = add, .scale = is_fused ? (float)(rows / less) : 1,
+                              .y = n->variance->gradient, .a = room(n, VARIANCE)});
+}

@@ -16,7 +16,6 @@
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "kernels/kernels.h"
-#include "net/coordinator/coordinator.h"
 #include "net/web/systems.h"
 
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
@@ -77,7 +76,6 @@ static int cmd_version(int argc, char **argv)
     print_library("libcurl", web_library_version(WEB_CURL));
     print_library("libcrypto", web_library_version(WEB_CRYPTO));
     print_library("expat", web_library_version(WEB_EXPAT));
-    print_library("libzookeeper-mt", coordinator_zookeeper_version());
     print_cuda();
     return EXIT_DONE;
 }

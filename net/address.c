@@ -3,7 +3,10 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +63,23 @@ err address_check(const char *address)
 {
     struct address split;
     return address_split(address, &split);
+}
+
+static err resolve_with(const struct address *address, int flags, struct addrinfo **ret)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    const char *host = strcmp(address->host, "localhost") ? address->host : "127.0.0.1";
+    const int code = getaddrinfo(host, address->port, &hints, ret);
+    if (code == 0) return OK;
+    if (code == EAI_SYSTEM) return fail(ERR_PEER, "cannot resolve: %s", strerror(errno));
+    return fail(ERR_PEER, "no such host: %s", gai_strerror(code));
+}
+
+err address_resolve(const struct address *address, struct addrinfo **ret)
+{
+    if (!resolve_with(address, AI_NUMERICHOST, ret)) return OK;
+    return resolve_with(address, 0, ret);
 }
 
 /* The inode of the socket that listens on the port, from a table of the kernel; 0 if none. */

@@ -12,6 +12,12 @@ struct address {
 
 err address_split(const char *address, struct address *ret); /* ERR_INPUT says why not */
 
+/* Numbers and "localhost" (always 127.0.0.1) are answered at once; a name may make the caller wait
+ * for the system's resolver, which gives up by the limits of resolv.conf. The result is for
+ * freeaddrinfo. ERR_PEER. */
+struct addrinfo;
+err address_resolve(const struct address *, struct addrinfo **ret);
+
 /* "pid 4242 (python3)"; process: its number as /proc spells it. */
 void process_text(const char *process, char *ret, size_t size);
 

@@ -138,25 +138,6 @@ static void endpoint_text(const struct endpoint *endpoint, char *ret, size_t siz
     snprintf(ret, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static err resolve_with(const struct address *address, int flags, struct addrinfo **ret)
-{
-    const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
-    const char *host = strcmp(address->host, "localhost") ? address->host : "127.0.0.1";
-    const int code = getaddrinfo(host, address->port, &hints, ret);
-    if (code == 0) return OK;
-    if (code == EAI_SYSTEM) return fail(ERR_PEER, "cannot resolve: %s", strerror(errno));
-    return fail(ERR_PEER, "no such host: %s", gai_strerror(code));
-}
-
-/* Numbers and "localhost" (always 127.0.0.1) are answered at once; a name may make the loop wait
- * for the system's resolver, which gives up by the limits of resolv.conf. */
-static err resolve(const struct address *address, struct addrinfo **ret)
-{
-    if (!resolve_with(address, AI_NUMERICHOST, ret)) return OK;
-    return resolve_with(address, 0, ret);
-}
-
 /* ---- listening ---- */
 
 static const struct link_ops *const ops = &stream_ops;
@@ -236,7 +217,7 @@ static err open_listening(const char *address, int *ret_fd)
     struct address split;
     TRY(address_split(address, &split));
     struct addrinfo *list;
-    const err e = resolve(&split, &list);
+    const err e = address_resolve(&split, &list);
     if (e) return fail_prefix(ERR_PEER, "cannot listen on %s", address);
     const struct addrinfo *at = preferred(list);
     const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -319,7 +300,7 @@ err address_towards(const char *address, char ret_host[ADDRESS_MAX])
     struct addrinfo *list;
     struct endpoint own;
     TRY(address_split(address, &split));
-    err e = resolve(&split, &list);
+    err e = address_resolve(&split, &list);
     if (!e) {
         e = look_for_way(preferred(list), &own);
         freeaddrinfo(list);
@@ -432,7 +413,7 @@ static err tcp_connect(struct loop *loop, const char *address, const struct link
     struct stream *stream = (struct stream *)link;
     stream->fd = -1;
     link_set_peer_name(link, address);
-    const err e = resolve(&split, &stream->addresses);
+    const err e = address_resolve(&split, &stream->addresses);
     stream->next_address = stream->addresses;
     connect_next(stream, e ? e : ERR_PEER);
     *ret = link;

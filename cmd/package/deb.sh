@@ -74,7 +74,6 @@ Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
 Recommends: libcurl4t64 | libcurl4
-Suggests: libzookeeper-mt2
 Section: science
 Priority: optional
 Description: trains neural networks over parameter servers

@@ -7,7 +7,7 @@
  *
  *     etcd://host:2379,host:2379/folder         its JSON gateway, version 3
  *     etcds://host:2379,host:2379/folder        the same by TLS
- *     zookeeper://host:2181,host:2181/folder    through libzookeeper-mt, where that is installed
+ *     zookeeper://host:2181,host:2181/folder    its own protocol
  *
  * Who asks is said by the environment: ETCDCTL_USER (USER:PASSWORD, or with ETCDCTL_PASSWORD
  * beside it), and for etcds ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY (files), as etcd's own
@@ -26,8 +26,7 @@
 enum {
     COORDINATOR_LEASE_S = 10,
     COORDINATOR_RENEW_MS = 2500, /* how often its owner should */
-    COORDINATOR_OPEN_MAX_S = 30,
-    COORDINATOR_PATH_MAX = 512, /* bytes of a folder and a key together */
+    COORDINATOR_PATH_MAX = 512,  /* bytes of a folder and a key together */
     COORDINATOR_VALUE_MAX = 4096,
     COORDINATOR_KEYS_MAX = 65536, /* in a folder */
 };
@@ -40,9 +39,6 @@ err coordinator_open(const char *url, struct coordinator **ret);
 void coordinator_close(struct coordinator *); /* with all claims; NULL is fine */
 /* ERR_INPUT, without asking anybody. */
 err coordinator_check(const char *url);
-/* Of the library that zookeeper:// needs: what it is; "": it is not installed; NULL: not built in.
- */
-const char *coordinator_zookeeper_version(void);
 /* The host of its first server, into an arena: the way there tells what address others see us by.
  */
 const char *coordinator_server(const char *url, struct arena *);

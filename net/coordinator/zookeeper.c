@@ -1,165 +1,55 @@
-/* zookeeper.c - claims in ZooKeeper: ephemeral nodes, through libzookeeper-mt, which is opened when
- * the first coordinator is. It has threads of its own, which renew the session. */
-#define THREADED /* its functions that wait */
-#include <dlfcn.h>
+/* zookeeper.c - claims in ZooKeeper: ephemeral nodes, which go with the session that has made them.
+ *
+ * A claim whose answer was lost is made again: what is there then is the session's own, or not.
+ */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <zookeeper/zookeeper.h>
-#include <zookeeper/zookeeper_version.h>
 
 #include "core/base/clock.h"
 #include "net/coordinator/kind.h"
+#include "net/coordinator/session.h"
 
 enum {
-    LOOK_MS = 20,
-    CLAIM_TRIES_MAX = 3, /* where the answer is lost */
-    BEGIN_AGAIN_MAX_S = 4,
-    SERVERS_BYTES = 1024,
+    LEASE_MS = COORDINATOR_LEASE_S * 1000,
+    CALL_MAX_S = 8,      /* each of this file's, in whole */
+    CLAIM_TRIES_MAX = 4, /* where the answer is lost, or there is no folder */
+    GETS_MAX = 64,       /* on their way at once */
+    LIST_BYTES_MAX = 32 << 20,
+    PERMISSION_ALL = 31,
+    EPHEMERAL = 1,
+    ANY_VERSION = -1,
+    BEFORE_OWNER_BYTES = 4 * JUTE_LONG_BYTES + 3 * JUTE_INT_BYTES, /* in what is said of a node */
 };
 
-/* ---- the library ---- */
-
-static struct {
-    typeof(zookeeper_init) *init;
-    typeof(zookeeper_close) *close;
-    typeof(zoo_add_auth) *add_auth;
-    typeof(zoo_state) *state;
-    typeof(zoo_client_id) *client_id;
-    typeof(zoo_create) *create;
-    typeof(zoo_exists) *exists;
-    typeof(zoo_get) *get;
-    typeof(zoo_set) *set;
-    typeof(zoo_get_children) *get_children;
-    typeof(zoo_set_debug_level) *set_debug_level;
-    typeof(zerror) *error;
-    typeof(deallocate_String_vector) *deallocate;
-    struct ACL_vector *open_acl, *own_acl;
-    const int *ephemeral, *connected, *expired, *refused;
-} zoo;
-
-static const struct {
-    const char *name;
-    void **at;
-} symbols[] = {
-    {"zookeeper_init", (void **)&zoo.init},
-    {"zookeeper_close", (void **)&zoo.close},
-    {"zoo_add_auth", (void **)&zoo.add_auth},
-    {"zoo_state", (void **)&zoo.state},
-    {"zoo_client_id", (void **)&zoo.client_id},
-    {"zoo_create", (void **)&zoo.create},
-    {"zoo_exists", (void **)&zoo.exists},
-    {"zoo_get", (void **)&zoo.get},
-    {"zoo_set", (void **)&zoo.set},
-    {"zoo_get_children", (void **)&zoo.get_children},
-    {"zoo_set_debug_level", (void **)&zoo.set_debug_level},
-    {"zerror", (void **)&zoo.error},
-    {"deallocate_String_vector", (void **)&zoo.deallocate},
-    {"ZOO_OPEN_ACL_UNSAFE", (void **)&zoo.open_acl},
-    {"ZOO_CREATOR_ALL_ACL", (void **)&zoo.own_acl},
-    {"ZOO_EPHEMERAL", (void **)&zoo.ephemeral},
-    {"ZOO_CONNECTED_STATE", (void **)&zoo.connected},
-    {"ZOO_EXPIRED_SESSION_STATE", (void **)&zoo.expired},
-    {"ZOO_AUTH_FAILED_STATE", (void **)&zoo.refused},
+struct zookeeper {
+    struct coordinator base;
+    char root[COORDINATOR_PATH_MAX];
+    char *servers;
+    struct zookeeper_session session;
 };
 
-static err open_library(void)
+static uint64_t until(void)
 {
-    static void *library;
-    if (library) return OK;
-    library = dlopen("libzookeeper_mt.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return fail(ERR_INPUT,
-                    "zookeeper:// needs libzookeeper-mt, which is not installed here "
-                    "(libzookeeper-mt2): %s",
-                    dlerror());
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        *symbols[i].at = dlsym(library, symbols[i].name);
-        if (*symbols[i].at) continue;
-        dlclose(library);
-        library = NULL;
-        return fail(ERR_INPUT, "libzookeeper_mt.so.2 has no %s", symbols[i].name);
-    }
-    zoo.set_debug_level(0);
-    return OK;
-}
-
-/* The library itself does not say which it is. */
-const char *coordinator_zookeeper_version(void)
-{
-    return open_library() ? "" : "installed (headers of " ZOO_VERSION ")";
+    return clock_ms() + CALL_MAX_S * 1000;
 }
 
 /* ---- the session ---- */
 
-struct zookeeper {
-    struct coordinator base;
-    char servers[SERVERS_BYTES], root[COORDINATOR_PATH_MAX];
-    zhandle_t *session;     /* NULL: there is none */
-    uint64_t away_ms;       /* since when it finds no server; 0: it has one */
-    const char *user;       /* "name:password"; NULL: nobody is said */
-    struct ACL_vector *acl; /* of what is made: that user's alone, or everybody's */
-};
-
-static void look_elsewhere(zhandle_t *session, int type, int state, const char *path, void *context)
-{
-    (void)session, (void)type, (void)state, (void)path, (void)context;
-}
-
-static void end_session(struct zookeeper *c)
-{
-    if (c->session) zoo.close(c->session);
-    c->session = NULL;
-}
-
-static err fail_session(struct zookeeper *c, err why)
-{
-    end_session(c);
-    return why;
-}
-
-/* Of a session that has begun, which tells it to each server that it goes to later. Everybody is
- * believed: it counts where a node is asked for. */
-static err tell_user(struct zookeeper *c)
-{
-    if (!c->user) return OK;
-    const int code = zoo.add_auth(c->session, "digest", c->user, (int)strlen(c->user), NULL, NULL);
-    return code == ZOK ? OK
-                       : fail_session(c, fail(ERR_IO, "zookeeper: %s: telling who asks: %s",
-                                              c->servers, zoo.error(code)));
-}
-
-static err begin_session(struct zookeeper *c, int max_s)
-{
-    const struct timespec pause = {0, LOOK_MS * 1000000L};
-    const uint64_t end_ms = clock_ms() + (uint64_t)max_s * 1000;
-    c->away_ms = 0;
-    c->session = zoo.init(c->servers, look_elsewhere, COORDINATOR_LEASE_S * 1000, NULL, NULL, 0);
-    if (!c->session) return fail(ERR_IO, "zookeeper: %s: no such server", c->servers);
-    while (clock_ms() < end_ms) {
-        const int state = zoo.state(c->session);
-        if (state == *zoo.connected) return tell_user(c);
-        if (state == *zoo.refused)
-            return fail_session(c, fail(ERR_INPUT, "zookeeper: %s: refuses us", c->servers));
-        nanosleep(&pause, NULL);
-    }
-    return fail_session(c,
-                        fail(ERR_IO, "zookeeper: %s: no session within %d s", c->servers, max_s));
-}
-
 static void zookeeper_end(struct coordinator *base)
 {
     struct zookeeper *c = (struct zookeeper *)base;
-    end_session(c);
+    session_end(&c->session);
+    free(c->servers);
     free(c);
 }
 
-static err read_user(struct zookeeper *c)
+static err read_user(struct zookeeper_session *s)
 {
-    c->user = getenv("DTRAIN_ZOOKEEPER_AUTH");
-    if (c->user && !*c->user) c->user = NULL;
-    c->acl = c->user ? zoo.own_acl : zoo.open_acl;
-    return !c->user || strchr(c->user, ':')
+    s->user = getenv("DTRAIN_ZOOKEEPER_AUTH");
+    if (s->user && !*s->user) s->user = NULL;
+    return !s->user || strchr(s->user, ':')
                ? OK
                : fail(ERR_INPUT, "DTRAIN_ZOOKEEPER_AUTH: expected USER:PASSWORD");
 }
@@ -167,14 +57,19 @@ static err read_user(struct zookeeper *c)
 static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
                            struct coordinator **ret)
 {
-    TRY(open_library());
     struct zookeeper *c = calloc(1, sizeof *c);
-    if (!c) return fail(ERR_MEMORY, "no memory for a coordinator");
+    char *kept = c ? strdup(servers) : NULL;
+    if (!kept) free(c);
+    if (!kept) return fail(ERR_MEMORY, "no memory for a coordinator");
     c->base.kind = &coordinator_zookeeper;
-    snprintf(c->servers, sizeof c->servers, "%s", servers);
+    c->servers = kept;
     snprintf(c->root, sizeof c->root, "%s", root);
-    err e = read_user(c);
-    if (!e) e = begin_session(c, COORDINATOR_OPEN_MAX_S);
+    c->session.servers = kept;
+    c->session.wanted_ms = LEASE_MS;
+    c->session.least_ms = 2 * COORDINATOR_RENEW_MS;
+    session_prepare(&c->session);
+    err e = read_user(&c->session);
+    if (!e) e = session_begin(&c->session, until());
     if (e)
         zookeeper_end(&c->base);
     else
@@ -182,36 +77,33 @@ static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
     return e;
 }
 
-/* It would try for ever: servers that have lost what they knew turn away a session that has seen
- * more, and never tell it that it has expired. */
-static bool is_away_for_good(struct zookeeper *c, int state)
-{
-    const uint64_t now_ms = clock_ms();
-    if (state == *zoo.connected) c->away_ms = 0;
-    if (state == *zoo.connected) return false;
-    if (!c->away_ms) c->away_ms = now_ms;
-    return now_ms - c->away_ms >= COORDINATOR_LEASE_S * 1000;
-}
-
-/* The library renews while it lives; what has expired is over for good. */
+/* What has expired is over; and so is a session of which no server has said anything for so long:
+ * servers that have lost what they knew turn away one that has seen more, and never tell it. */
 static err zookeeper_renew(struct coordinator *base, bool *ret_has_lost)
 {
-    struct zookeeper *c = (struct zookeeper *)base;
-    const int state = c->session ? zoo.state(c->session) : *zoo.expired;
-    *ret_has_lost = state == *zoo.expired || is_away_for_good(c, state);
-    if (state == *zoo.connected) return OK;
-    if (!*ret_has_lost) return fail(ERR_IO, "zookeeper: %s: no connection", c->servers);
-    end_session(c);
-    return begin_session(c, BEGIN_AGAIN_MAX_S);
+    struct zookeeper_session *s = &((struct zookeeper *)base)->session;
+    const uint64_t until_ms = until();
+    const err e = session_ping(s, until_ms);
+    *ret_has_lost = e && (!s->id || clock_ms() - s->heard_ms >= LEASE_MS);
+    return *ret_has_lost ? session_begin(s, until_ms) : e;
 }
 
 /* ---- nodes ---- */
 
 static err explain(const struct zookeeper *c, const char *path, int code)
 {
-    const bool may_not = code == ZNOAUTH;
-    return fail(may_not ? ERR_INPUT : ERR_IO, "zookeeper: %s%s: %s%s", c->servers, path,
-                zoo.error(code), may_not ? " (DTRAIN_ZOOKEEPER_AUTH says who asks)" : "");
+    if (code == SESSION_NOT_ALLOWED)
+        return fail(ERR_INPUT,
+                    "zookeeper: %s%s: not authenticated (DTRAIN_ZOOKEEPER_AUTH says who asks)",
+                    c->servers, path);
+    return fail(ERR_IO, "zookeeper: %s%s: %s (its error %d)", c->servers, path,
+                code == SESSION_NO_NODE ? "no such node" : "refused", code);
+}
+
+static err ask(struct zookeeper *c, uint64_t until_ms, int *ret_code, struct jute_in *ret)
+{
+    TRY(session_send(&c->session, until_ms));
+    return session_answer(&c->session, until_ms, ret_code, ret);
 }
 
 static const char *path_of(const struct zookeeper *c, const char *key,
@@ -221,100 +113,186 @@ static const char *path_of(const struct zookeeper *c, const char *key,
     return ret;
 }
 
+/* That user's alone, or everybody's */
+static err create(struct zookeeper *c, const char *path, const char *value, int flags,
+                  uint64_t until_ms, int *ret_code)
+{
+    struct jute_in in;
+    TRY(session_connect(&c->session, until_ms));
+    struct jute_out *out = session_ask(&c->session, SESSION_CREATE);
+    jute_put_text(out, path);
+    jute_put_text(out, value);
+    jute_put_int(out, 1); /* who may: one entry */
+    jute_put_int(out, PERMISSION_ALL);
+    jute_put_text(out, c->session.user ? "auth" : "world");
+    jute_put_text(out, c->session.user ? "" : "anyone");
+    jute_put_int(out, flags);
+    return ask(c, until_ms, ret_code, &in);
+}
+
 /* All folders above the node, which stay. */
-static err make_folders(struct zookeeper *c, const char *path)
+static err make_folders(struct zookeeper *c, const char *path, uint64_t until_ms)
 {
     char folder[COORDINATOR_PATH_MAX];
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        int code;
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        const int code = zoo.create(c->session, folder, "", 0, c->acl, 0, NULL, 0);
-        if (code != ZOK && code != ZNODEEXISTS) return explain(c, folder, code);
+        TRY(create(c, folder, "", 0, until_ms, &code));
+        if (code && code != SESSION_NODE_EXISTS) return explain(c, folder, code);
     }
     return OK;
 }
 
 /* The session's, where an answer was lost. */
-static bool is_ours(struct zookeeper *c, const char *path)
+static err is_ours(struct zookeeper *c, const char *path, uint64_t until_ms, bool *ret)
 {
-    struct Stat stat;
-    const clientid_t *own = zoo.client_id(c->session);
-    return zoo.exists(c->session, path, 0, &stat) == ZOK && own &&
-           stat.ephemeralOwner == own->client_id;
+    struct jute_in in;
+    int code;
+    TRY(session_connect(&c->session, until_ms));
+    struct jute_out *out = session_ask(&c->session, SESSION_EXISTS);
+    jute_put_text(out, path);
+    jute_put_bool(out, false); /* unwatched */
+    TRY(ask(c, until_ms, &code, &in));
+    jute_skip(&in, BEFORE_OWNER_BYTES);
+    const int64_t owner = jute_long(&in);
+    if (!code && in.is_torn) return session_broken(&c->session, "half of what a node is");
+    *ret = !code && owner == c->session.id;
+    return OK;
 }
 
 /* Of a node of our session, with which both end. */
-static err set_value(struct zookeeper *c, const char *path, const char *value)
+static err set_value(struct zookeeper *c, const char *path, const char *value, uint64_t until_ms)
 {
-    const int code = zoo.set(c->session, path, value, (int)strlen(value), -1);
-    return code == ZOK ? OK : explain(c, path, code);
-}
-
-static bool is_lost_answer(int code)
-{
-    return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT;
+    struct jute_in in;
+    int code;
+    TRY(session_connect(&c->session, until_ms));
+    struct jute_out *out = session_ask(&c->session, SESSION_SET);
+    jute_put_text(out, path);
+    jute_put_text(out, value);
+    jute_put_int(out, ANY_VERSION);
+    TRY(ask(c, until_ms, &code, &in));
+    return code ? explain(c, path, code) : OK;
 }
 
 static err zookeeper_claim(struct coordinator *base, const char *key, const char *value,
                            bool *ret_is_ours)
 {
     struct zookeeper *c = (struct zookeeper *)base;
+    const uint64_t until_ms = until();
     char path[COORDINATOR_PATH_MAX];
-    int code = ZNONODE;
+    int code = SESSION_NO_NODE;
+    err e = OK;
     path_of(c, key, path);
-    if (!c->session) return fail(ERR_IO, "zookeeper: %s: no session", c->servers);
-    for (int i = 0; i < CLAIM_TRIES_MAX && (code == ZNONODE || is_lost_answer(code)); i++) {
-        if (code == ZNONODE && i > 0) TRY(make_folders(c, path));
-        code = zoo.create(c->session, path, value, (int)strlen(value), c->acl, *zoo.ephemeral, NULL,
-                          0);
+    for (int i = 0; i < CLAIM_TRIES_MAX && (e == ERR_IO || code == SESSION_NO_NODE); i++) {
+        if (i > 0 && !e) TRY(make_folders(c, path, until_ms));
+        e = create(c, path, value, EPHEMERAL, until_ms, &code);
+        if (!c->session.id) break;
     }
-    if (code != ZOK && code != ZNODEEXISTS) return explain(c, path, code);
-    *ret_is_ours = code == ZOK || is_ours(c, path);
-    return *ret_is_ours && code != ZOK ? set_value(c, path, value) : OK;
+    if (e) return e;
+    if (code && code != SESSION_NODE_EXISTS) return explain(c, path, code);
+    *ret_is_ours = !code;
+    if (code) TRY(is_ours(c, path, until_ms, ret_is_ours));
+    return *ret_is_ours && code ? set_value(c, path, value, until_ms) : OK;
 }
 
-/* *ret NULL: it has gone meanwhile, or has no value. What does not answer is not gone. */
-static err value_of(struct zookeeper *c, const char *path, struct arena *arena, const char **ret)
+/* ---- folders ---- */
+
+/* Of what we write; what else is there is left out. */
+static bool is_name(const char *at, size_t bytes)
 {
-    char value[COORDINATOR_VALUE_MAX];
-    int bytes = sizeof value;
-    const int code = zoo.get(c->session, path, 0, value, &bytes, NULL);
-    if (code != ZOK && code != ZNONODE) return explain(c, path, code);
-    *ret = code == ZOK && bytes >= 0 ? arena_format(arena, "%.*s", bytes, value) : NULL;
-    return OK;
+    for (size_t i = 0; i < bytes; i++)
+        if (!isalnum((unsigned char)at[i]) && !strchr("-_.", at[i])) return false;
+    return bytes > 0 && bytes < COORDINATOR_PATH_MAX / 2;
 }
 
-static err read_entries(struct zookeeper *c, const char *folder, const struct String_vector *names,
-                        struct arena *arena, struct coordinator_entry **ret, int *ret_count)
+struct listing {
+    struct zookeeper *c;
+    const char *folder;
+    uint64_t until_ms;
+    struct arena *arena;
+    struct coordinator_entry *entries;
+    int names; /* entries that have one, */
+    int count; /* and those before that have a value, too */
+    size_t bytes;
+    int refusal; /* of a value: a code of the protocol; 0: none */
+};
+
+static err read_names(struct listing *l, struct jute_in *in)
+{
+    const int said = jute_count(in, JUTE_INT_BYTES);
+    const int count = said < COORDINATOR_KEYS_MAX ? said : COORDINATOR_KEYS_MAX;
+    l->entries = arena_array(l->arena, (size_t)count, sizeof *l->entries);
+    for (int i = 0; i < count; i++) {
+        size_t bytes;
+        const char *name = jute_bytes(in, &bytes);
+        if (name && is_name(name, bytes))
+            l->entries[l->names++].name = arena_format(l->arena, "%.*s", (int)bytes, name);
+    }
+    return in->is_torn ? session_broken(&l->c->session, "half of a list of nodes") : OK;
+}
+
+static err list_names(struct listing *l)
+{
+    struct jute_in in;
+    int code;
+    TRY(session_connect(&l->c->session, l->until_ms));
+    struct jute_out *out = session_ask(&l->c->session, SESSION_LIST);
+    jute_put_text(out, l->folder);
+    jute_put_bool(out, false); /* unwatched */
+    TRY(ask(l->c, l->until_ms, &code, &in));
+    if (code == SESSION_NO_NODE) return OK;
+    return code ? explain(l->c, l->folder, code) : read_names(l, &in);
+}
+
+static void ask_for_value(struct listing *l, const char *name)
 {
     char path[2 * COORDINATOR_PATH_MAX];
-    *ret = arena_array(arena, (size_t)names->count, sizeof **ret);
-    *ret_count = 0;
-    for (int i = 0; i < names->count && i < COORDINATOR_KEYS_MAX; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names->data[i]);
-        const char *value = NULL;
-        TRY(value_of(c, path, arena, &value));
-        if (!value) continue;
-        (*ret)[(*ret_count)++] =
-            (struct coordinator_entry){arena_string(arena, names->data[i]), value};
-    }
+    struct jute_out *out = session_ask(&l->c->session, SESSION_GET);
+    snprintf(path, sizeof path, "%s/%s", l->folder, name);
+    jute_put_text(out, path);
+    jute_put_bool(out, false); /* unwatched */
+}
+
+/* Kept where it is one that we write, and has not gone meanwhile. */
+static err take_value(struct listing *l, const char *name)
+{
+    struct jute_in in;
+    size_t bytes;
+    int code;
+    TRY(session_answer(&l->c->session, l->until_ms, &code, &in));
+    if (code && code != SESSION_NO_NODE) l->refusal = code;
+    if (code) return OK;
+    const char *value = jute_bytes(&in, &bytes);
+    if (in.is_torn) return session_broken(&l->c->session, "half of a value");
+    if (!value || bytes >= COORDINATOR_VALUE_MAX || memchr(value, '\0', bytes)) return OK;
+    l->bytes += bytes;
+    if (l->bytes > LIST_BYTES_MAX) return session_broken(&l->c->session, "values without end");
+    l->entries[l->count++] =
+        (struct coordinator_entry){name, arena_format(l->arena, "%.*s", (int)bytes, value)};
     return OK;
+}
+
+static err take_values(struct listing *l, int first, int end)
+{
+    TRY(session_connect(&l->c->session, l->until_ms));
+    for (int i = first; i < end; i++) ask_for_value(l, l->entries[i].name);
+    TRY(session_send(&l->c->session, l->until_ms));
+    for (int i = first; i < end; i++) TRY(take_value(l, l->entries[i].name));
+    return l->refusal ? explain(l->c, l->folder, l->refusal) : OK;
 }
 
 static err zookeeper_list(struct coordinator *base, const char *folder, struct arena *arena,
                           struct coordinator_entry **ret, int *ret_count)
 {
-    struct zookeeper *c = (struct zookeeper *)base;
-    struct String_vector names = {0};
     char path[COORDINATOR_PATH_MAX];
-    *ret_count = 0;
-    path_of(c, folder, path);
-    if (!c->session) return fail(ERR_IO, "zookeeper: %s: no session", c->servers);
-    const int code = zoo.get_children(c->session, path, 0, &names);
-    if (code == ZNONODE) return OK;
-    if (code != ZOK) return explain(c, path, code);
-    const err e = read_entries(c, path, &names, arena, ret, ret_count);
-    zoo.deallocate(&names);
-    return e;
+    struct listing l = {.c = (struct zookeeper *)base, .until_ms = until(), .arena = arena};
+    l.folder = path_of(l.c, folder, path);
+    TRY(list_names(&l));
+    for (int at = 0; at < l.names; at += GETS_MAX)
+        TRY(take_values(&l, at, l.names - at < GETS_MAX ? l.names : at + GETS_MAX));
+    *ret = l.entries;
+    *ret_count = l.count;
+    return OK;
 }
 
 const struct coordinator_kind coordinator_zookeeper = {

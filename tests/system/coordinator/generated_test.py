@@ -1,5 +1,5 @@
 """Coordinators whose answers are drawn (program/lying.py): etcd's from what a server of the tests' own would say, ZooKeeper's
-from its wire format. A task that asks ends within its limit, says why, and does not crash.
+within its wire format (tests/net/test_zookeeper.c breaks that, too). A task that asks ends within its limit, says why, and does not crash.
 
     GENERATED_SEEDS=100..2000 python3 tests/system/coordinator/generated_test.py"""
 import base64
@@ -78,8 +78,7 @@ def jute(*parts):
 
 
 class ZooKeeper(socketserver.BaseRequestHandler):
-    """Answers in its wire format, which libzookeeper relies on (net/README.md), and draws what it says: other codes, values,
-    names and lists than there are, sessions that are over, and ends in the middle."""
+    """Draws what it says: other codes, values, names and lists than there are, sessions that are over, and ends in the middle."""
 
     CREATE, EXISTS, GET, SET, LIST, PING = 1, 3, 4, 5, 8, 11
 

@@ -33,6 +33,27 @@ void epoch_lines_flush(struct epoch_lines *t, uint64_t now_ns)
     t->said_ns = now_ns;
 }
 
+static void write_open(const struct rows_seen *r, char *ret, size_t bytes)
+{
+    const unsigned long long first = r->epoch + 1, last = r->epoch + r->epochs;
+    const unsigned long long applied = r->applied, rows = r->rows;
+    if (r->epochs > 1)
+        snprintf(ret, bytes, "epochs %llu to %llu so far: %llu of %llu rows", first, last, applied,
+                 rows);
+    else
+        snprintf(ret, bytes, "epoch %llu so far: %llu of %llu rows", first, applied, rows);
+}
+
+void epoch_lines_end(struct epoch_lines *t, const struct rows_seen *open, uint64_t now_ns)
+{
+    char line[EPOCH_LINE_BYTES];
+    epoch_lines_flush(t, now_ns);
+    const bool is_begun = !open->is_over && !open->is_endless && open->applied > 0;
+    if (!is_begun || open->epoch + open->epochs < 2) return;
+    write_open(open, line, sizeof line);
+    t->say(line);
+}
+
 static void begin(struct epoch_lines *t, const struct rows_seen *r, uint64_t now_ns)
 {
     t->has_some = t->is_each = true;

@@ -26,5 +26,7 @@ struct epoch_lines { /* but for `say` zeroed: nothing was told */
 /* An epoch that is over, or data that come without end. */
 void epoch_lines_add(struct epoch_lines *, const struct rows_seen *, uint64_t now_ns);
 void epoch_lines_flush(struct epoch_lines *, uint64_t now_ns);
+/* The run has ended amid these epochs (rows 0: it has not); nothing is told of the first alone. */
+void epoch_lines_end(struct epoch_lines *, const struct rows_seen *open, uint64_t now_ns);
 
 #endif

@@ -395,7 +395,7 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
     if (!p->evaluation.rows) p->final_step = v->global_step;
-    epoch_lines_flush(&p->rows, clock_ns());
+    epoch_lines_end(&p->rows, &p->covered, clock_ns());
     if (o->end.code == EXIT_DONE || p->evaluation.rows) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
     const bool is_told = p->metrics_error;

@@ -90,6 +90,36 @@ static void epochs_that_come_as_one_are_summed(void **state)
     assert_string_equal(last, "epochs 1 to 28: 2800 of 2800 rows, 0 twice, 0 lost");
 }
 
+/* Of epochs that are counted together some may be whole, but nobody can tell which. */
+static void epochs_that_are_not_over_are_told_at_the_end(void **state)
+{
+    struct epoch_lines t = opened();
+    struct rows_seen r = {.epochs = 4, .rows = 40, .applied = 40, .is_over = true};
+    for (; r.epoch < 28; r.epoch += 4) epoch_lines_add(&t, &r, r.epoch);
+    r.applied = 17;
+    r.is_over = false;
+    epoch_lines_end(&t, &r, 30);
+    assert_int_equal(lines, 2);
+    assert_string_equal(last, "epochs 29 to 32 so far: 17 of 40 rows");
+    r.epochs = 1;
+    r.rows = 20;
+    epoch_lines_end(&t, &r, 30);
+    assert_string_equal(last, "epoch 29 so far: 17 of 20 rows");
+}
+
+static void a_run_that_ends_with_an_epoch_or_in_the_first_tells_no_open_one(void **state)
+{
+    struct epoch_lines t = opened();
+    const struct rows_seen none = {0}, first = {.epochs = 1, .rows = 300, .applied = 7},
+                           over = {.epochs = 3, .rows = 9, .applied = 9, .is_over = true},
+                           begins = {.epoch = 5, .epochs = 1, .rows = 300};
+    epoch_lines_end(&t, &none, 0);
+    epoch_lines_end(&t, &first, 0);
+    epoch_lines_end(&t, &over, 0);
+    epoch_lines_end(&t, &begins, 0);
+    assert_int_equal(lines, 0);
+}
+
 static void of_data_without_an_end_the_last_numbers_are_told(void **state)
 {
     struct epoch_lines t = opened();
@@ -112,6 +142,8 @@ int main(void)
         cmocka_unit_test(what_is_twice_does_not_hide_what_is_lost),
         cmocka_unit_test(epochs_that_come_again_are_told_apart),
         cmocka_unit_test(epochs_that_come_as_one_are_summed),
+        cmocka_unit_test(epochs_that_are_not_over_are_told_at_the_end),
+        cmocka_unit_test(a_run_that_ends_with_an_epoch_or_in_the_first_tells_no_open_one),
         cmocka_unit_test(of_data_without_an_end_the_last_numbers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,7 @@
 
 struct verb {
     const char *name, *arguments, *summary;
-    int words; /* least number; at most CALL_WORDS_MAX or, where exact, this many */
-    bool is_exact;
+    int words, words_max;
     const struct field *flags; /* of struct checkpoint_call */
     err (*run)(const struct checkpoint_call *, int *ret_code);
 };
@@ -31,19 +30,29 @@ static const struct field reshard_flags[] = {
     {0},
 };
 
+static const struct field rows_flags[] = {
+    {.name = "vocabulary",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct checkpoint_call, vocabulary),
+     .fallback = "null",
+     .help = "file with a word a line, that of id 0 first: rows are named by words, not by ids"},
+    {0},
+};
+
 static const struct verb verbs[] = {
-    {"ls", "DIR", "the checkpoints of a folder: step, time, shards, bytes, variables, leases", 1,
-     true, json_flags, checkpoint_ls},
-    {"show", "CKPT [NAME]", "all tensors: type, shape, slices, shard; or one with its values", 1,
-     false, json_flags, checkpoint_show},
-    {"verify", "CKPT", "compare all checksums; step and ledgers agree", 1, true, json_flags,
+    {"ls", "DIR", "the checkpoints of a folder: step, time, shards, bytes, variables, leases", 1, 1,
+     json_flags, checkpoint_ls},
+    {"show", "CKPT [NAME]", "all tensors: type, shape, slices, shard; or one with its values", 1, 2,
+     json_flags, checkpoint_show},
+    {"verify", "CKPT", "compare all checksums; step and ledgers agree", 1, 1, json_flags,
      checkpoint_verify},
-    {"diff", "A B", "what differs; exit code 0 only where all is equal bit for bit, else 1", 2,
-     true, json_flags, checkpoint_diff},
-    {"reshard", "CKPT --ps=N DIR", "the same values in N shards, as a new folder", 2, true,
+    {"diff", "A B", "what differs; exit code 0 only where all is equal bit for bit, else 1", 2, 2,
+     json_flags, checkpoint_diff},
+    {"reshard", "CKPT --ps=N DIR", "the same values in N shards, as a new folder", 2, 2,
      reshard_flags, checkpoint_reshard},
-    {"export", "CKPT FILE.npz", "all tensors as numpy arrays", 2, true, no_flags,
-     checkpoint_export},
+    {"export", "CKPT FILE.npz", "all tensors as numpy arrays", 2, 2, no_flags, checkpoint_export},
+    {"rows", "CKPT TABLE OUT", "the rows of one table with their ids", 3, 3, rows_flags,
+     checkpoint_rows},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -58,12 +67,17 @@ static void print_checkpoint_help(FILE *out)
         fprintf(out, "  dtrain checkpoint %-7s %-16s %s\n", verbs[i].name, verbs[i].arguments,
                 verbs[i].summary);
     fputs("\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
-          ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`\n"
-          "and `export` write. What reshard wrote is a folder to go on from: name it as\n"
-          "train.checkpoint_dir. ls, show, verify and diff take --json, reshard --ps:\n\n",
+          ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`,\n"
+          "`export` and `rows` write. What reshard wrote is a folder to go on from: name it as\n"
+          "train.checkpoint_dir. rows writes OUT.npy, and the ids to OUT.ids.npy; OUT.csv or\n"
+          "OUT.tsv, with the id in the first column; or, where OUT is a folder, the files that\n"
+          "TensorBoard's projector shows (tensorboard --logdir OUT). A table is a variable of two\n"
+          "axes, whether it grows or not; one that grows has the rows that were admitted.\n"
+          "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary:\n\n",
           out);
     flags_help(out, &(struct object){.fields = json_flags});
     flags_help(out, &(struct object){.fields = reshard_flags});
+    flags_help(out, &(struct object){.fields = rows_flags});
 }
 
 /* A verb is most often mistyped by a letter. */
@@ -88,8 +102,7 @@ static err parse(const struct verb *verb, int argc, char **argv, struct arena *a
     const struct object object = {"checkpoint", verb->summary, verb->flags, sizeof *ret};
     const char *words[CALL_WORDS_MAX] = {0};
     int count;
-    err e = flags_parse(&object, argc, argv, arena, ret, words,
-                        verb->is_exact ? verb->words : CALL_WORDS_MAX, &count);
+    err e = flags_parse(&object, argc, argv, arena, ret, words, verb->words_max, &count);
     if (!e && count < verb->words)
         e = fail(ERR_INPUT, "expected dtrain checkpoint %s %s", verb->name, verb->arguments);
     if (e) return fail_prefix(e, "checkpoint %s", verb->name);

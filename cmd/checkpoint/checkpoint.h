@@ -10,12 +10,13 @@
 #include "core/base/arena.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 
-enum { CALL_WORDS_MAX = 2 };
+enum { CALL_WORDS_MAX = 3 };
 
 struct checkpoint_call {
     const char *words[CALL_WORDS_MAX]; /* NULL: not given */
     int64_t ps;                        /* --ps of reshard */
     bool json;                         /* --json of those that only look */
+    const char *vocabulary;            /* --vocabulary of rows; NULL: none */
     struct arena *arena;
 };
 
@@ -26,6 +27,7 @@ err checkpoint_verify(const struct checkpoint_call *, int *ret_code);
 err checkpoint_diff(const struct checkpoint_call *, int *ret_code);
 err checkpoint_reshard(const struct checkpoint_call *, int *ret_code);
 err checkpoint_export(const struct checkpoint_call *, int *ret_code);
+err checkpoint_rows(const struct checkpoint_call *, int *ret_code);
 
 /* A folder, a prefix, or an .index file. */
 err checkpoint_open(const char *path, struct bundle **ret);

@@ -10,8 +10,7 @@
 #include <zlib.h>
 
 enum {
-    NPY_HEADER_MAX = 512, /* magic and the dictionary; a shape of eight axes takes 200 */
-    NPY_ALIGN = 64,       /* of the elements in the member */
+    NPY_ALIGN = 64, /* of the elements in the member */
     NAME_BYTES_MAX = 60000,
     MEMBERS_MAX = 1 << 24,
     CRC_PIECE_BYTES = 1 << 30, /* zlib counts in 32 bits */
@@ -71,11 +70,6 @@ static uint32_t crc_of(uint32_t crc, const void *bytes, size_t count)
 
 /* ---- the .npy member ---- */
 
-struct npy_header {
-    char at[NPY_HEADER_MAX];
-    size_t length;
-};
-
 /* A tuple as Python writes it: (), (3,), (3, 4). */
 static int print_shape(const struct npz_array *array, char *text, size_t size)
 {
@@ -89,8 +83,9 @@ static int print_shape(const struct npz_array *array, char *text, size_t size)
 }
 
 /* Magic, version, length of what follows, and a Python dictionary, padded with blanks. */
-static void make_header(const struct npz_array *array, struct npy_header *h)
+struct npy_header npy_header(const struct npz_array *array)
 {
+    struct npy_header header, *h = &header;
     static const char magic[] = "\x93NUMPY\x01"; /* and the 0 that ends it: version 1.0 */
     const size_t begin = sizeof magic + 2;
     char *text = h->at + begin;
@@ -105,6 +100,7 @@ static void make_header(const struct npz_array *array, struct npy_header *h)
     h->at[h->length - 1] = '\n';
     h->at[begin - 2] = (char)((h->length - begin) & 0xff);
     h->at[begin - 1] = (char)((h->length - begin) >> 8);
+    return header;
 }
 
 /* ---- the zip ---- */
@@ -236,12 +232,11 @@ static err new_member(struct npz *z, const char *name, struct member **ret)
 /* The checksum stands before the bytes, which are in memory anyhow: nothing is written twice. */
 err npz_add(struct npz *z, const struct npz_array *array)
 {
-    struct npy_header header;
+    const struct npy_header header = npy_header(array);
     struct member *m = NULL;
     if (strlen(array->name) > NAME_BYTES_MAX || z->count == MEMBERS_MAX)
         return fail(ERR_INPUT, "%.64s...: a name too long, or too many arrays", array->name);
     TRY(new_member(z, array->name, &m));
-    make_header(array, &header);
     m->bytes = header.length + array->bytes;
     m->crc = crc_of(crc_of(0, header.at, header.length), array->elements, array->bytes);
     TRY(write_local(z, m));

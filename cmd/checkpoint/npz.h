@@ -20,6 +20,14 @@ struct npz_array {
     size_t bytes;
 };
 
+/* Before the elements of a file OUT.npy. */
+enum { NPY_HEADER_MAX = 512 }; /* magic and the dictionary; a shape of eight axes takes 200 */
+struct npy_header {
+    char at[NPY_HEADER_MAX];
+    size_t length;
+};
+struct npy_header npy_header(const struct npz_array *);
+
 struct npz;
 /* Into a temporary file beside path, which takes its name at the end. */
 err npz_create(const char *path, struct npz **ret);

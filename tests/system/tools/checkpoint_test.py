@@ -12,8 +12,9 @@ import program
 import tool
 from made import DOUBLE, FLOAT, INT32, INT64, STRING
 
+TABLE = "words/embedding_weights"  # of the fixture
 COLUMNS = 3  # of a ledger: received, taken, for which step
-VERBS = ("show", "verify", "diff", "reshard", "export")
+VERBS = ("show", "verify", "diff", "reshard", "export", "rows")
 EXPECTED = json.loads((tool.ADAM / "expected.json").read_text())["variables"]
 FORMATS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B"}
 
@@ -393,11 +394,107 @@ class Exporting(Checkpoint):
         self.assertEqual([path.name for path in self.folder.iterdir()], ["taken"])
 
 
+class Rows(Checkpoint):
+    """One table: of any form, in any form."""
+    GROWN = 12345678901234567  # an id, which fits no double
+
+    def table(self, source, name, out="out.csv", *words):
+        self.checkpoint("rows", source, name, out, *words)
+        lines = (self.folder / out).read_text().splitlines()
+        return lines[0], [line.split(",") for line in lines[1:]]
+
+    def growing(self, *keys):
+        """Two ids that have a row each, and one that was seen once and has none; in two parts."""
+        return self.write("grows", {
+            "t/part_00000/keys": (INT64, [len(keys), 3], [x for key in keys for x in key]),
+            "t/part_00000/rows": (FLOAT, [1, 2], [1, 2]),
+            "t/part_00001/keys": (INT64, [0, 3], []),
+            "t/part_00001/rows": (FLOAT, [0, 2], [])})
+
+    def test_rows_of_a_matrix_are_numbered(self):
+        wanted = EXPECTED[TABLE]
+        head, rows = self.table(tool.ADAM, TABLE)
+        rank = wanted["shape"][1]
+        self.assertEqual(head, ",".join(["id"] + [f"v{k}" for k in range(rank)]))
+        self.assertEqual([row[0] for row in rows], [str(k) for k in range(wanted["shape"][0])])
+        values = [float(cell) for row in rows for cell in row[1:]]
+        self.assertEqual(len(values), len(wanted["data"]))
+        for value, expected in zip(values, wanted["data"]):
+            self.assertAlmostEqual(value, expected, delta=1e-7 * abs(expected))
+
+    def test_ids_went_to_parts_by_turns(self):
+        source = self.write("turns", {"t/part_0": (FLOAT, [2, 1], [0, 2]),
+                                      "t/part_1": (FLOAT, [1, 1], [1])})
+        self.assertEqual(self.table(source, "t"), ("id,v0", [["0", "0"], ["2", "2"], ["1", "1"]]))
+
+    def test_a_table_that_grows_has_the_rows_that_were_admitted(self):
+        seen, admitted = [7, 1, 3], [self.GROWN, 0, 3]
+        outcomes = []
+        for keys in ([seen, admitted], [admitted, seen]):  # one of them is the order of keys
+            source = self.growing(*keys)
+            ended = self.dtrain("checkpoint", "rows", source, "t", "out.csv")
+            outcomes.append(ended.returncode)
+            if ended.returncode:
+                self.assertIn("not in the order of their keys", ended.stderr)
+            else:
+                self.assertEqual(self.table(source, "t")[1], [[str(self.GROWN), "1", "2"]])
+        self.assertEqual(sorted(outcomes), [0, program.BAD_INPUT])
+
+    def test_numpy_has_rows_and_ids(self):
+        self.checkpoint("rows", tool.ADAM, TABLE, "out.npy")
+        dtype, shape, values = read_npy((self.folder / "out.npy").read_bytes())
+        self.assertEqual((dtype, list(shape)), ("<f4", EXPECTED[TABLE]["shape"]))
+        self.assertEqual(len(values), len(EXPECTED[TABLE]["data"]))
+        rows = shape[0]
+        self.assertEqual(read_npy((self.folder / "out.ids.npy").read_bytes()),
+                         ("<i8", (rows,), list(range(rows))))
+
+    def test_the_projector_finds_its_files(self):
+        words = self.folder / "words.txt"
+        words.write_text("one\n\n two\twords \r\n")
+        self.checkpoint("rows", tool.ADAM, TABLE, "shown", f"--vocabulary={words}")
+        names = (self.folder / "shown/metadata.tsv").read_text().splitlines()
+        self.assertEqual(names[:3], ["one", "two words", "2"])
+        vectors = (self.folder / "shown/vectors.tsv").read_text().splitlines()
+        self.assertEqual(len(vectors), len(names))
+        self.assertEqual(len(vectors[0].split("\t")), EXPECTED[TABLE]["shape"][1])
+        config = (self.folder / "shown/projector_config.pbtxt").read_text()
+        self.assertIn(f'tensor_name: "{TABLE}"', config)
+        self.assertIn('tensor_path: "vectors.tsv"', config)
+
+    def test_words_are_quoted_where_they_must_be(self):
+        words = self.folder / "words.txt"
+        words.write_text('a,b\n"c"\n')
+        self.checkpoint("rows", tool.ADAM, TABLE, "out.csv", f"--vocabulary={words}")
+        lines = (self.folder / "out.csv").read_text().splitlines()
+        self.assertTrue(lines[0].startswith("word,v0"))
+        self.assertTrue(lines[1].startswith('"a,b",'))
+        self.assertTrue(lines[2].startswith('"""c""",'))
+
+    def test_what_is_refused_leaves_nothing(self):
+        short = self.growing([7, 1, 3])
+        wrong = {"nothing.csv": (tool.ADAM, "nothing"), "bias.csv": (tool.ADAM, "global_step"),
+                 "short.csv": (short, "t")}
+        before = sorted(path.name for path in self.folder.iterdir())
+        said = [self.refuse("rows", *words, out) for out, words in wrong.items()]
+        for text, expected in zip(said, ('no table "nothing"', "a matrix of floats",
+                                         "other keys than rows")):
+            self.assertIn(expected, text)
+        self.assertIn('did you mean "words/embedding_weights"',
+                      self.refuse("rows", tool.ADAM, "words/embedding_weight", "x.csv"))
+        self.assertIn("a path of this host", self.refuse("rows", tool.ADAM, TABLE, "s3://a/b.csv"))
+        self.assertIn("No such file",
+                      self.refuse("rows", tool.ADAM, TABLE, "none/out.csv", code=1))
+        self.assertIn("--vocabulary: gone",
+                      self.refuse("rows", tool.ADAM, TABLE, "x.csv", "--vocabulary=gone"))
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+
+
 class Garbage(Checkpoint):
     def try_all(self, path):
         for verb in VERBS:
             more = {"diff": [path], "reshard": ["--ps=2", self.folder / "out"],
-                    "export": ["out.npz"]}.get(verb, [])
+                    "export": ["out.npz"], "rows": [TABLE, "out.csv"]}.get(verb, [])
             ended = self.dtrain("checkpoint", verb, path, *more)
             self.assertIn(ended.returncode, (0, program.BAD_INPUT), (verb, ended.stderr))
             self.assertNotIn("Sanitizer", ended.stderr)

@@ -525,6 +525,7 @@ static err plan(struct batch_source *source, uint64_t first, const uint64_t *ran
     const err e = reading_plan_make(first, ranges, count, p->options.batch, &plan);
     if (e) return fail_prefix(e, "%s", p->data.name);
     if (p->from.stream) stream_plan(p->from.stream, &plan);
+    if (p->from.followed) followed_plan(p->from.followed, &plan);
     if (p->has_thread) {
         *ret_is_void = plan_thread(p, &plan);
         return OK;
@@ -600,8 +601,12 @@ uint64_t batch_source_digest(const struct batch_source *source)
 int64_t batch_source_stretch(const struct batch_source *source, int workers)
 {
     const struct pipeline *p = (const struct pipeline *)source;
+    struct stream_size size;
     if (source->calls->begin != begin) return 0;
-    return p->from.stream ? stream_stretch(p->from.stream, workers) : 0;
+    if (p->from.followed) return followed_stretch(p->from.followed, workers);
+    if (!p->from.stream) return 0;
+    stream_measure(p->from.stream, &size);
+    return stream_stretch(&size, &p->options, workers);
 }
 
 bool batch_source_is_in_memory(const struct batch_source *source)

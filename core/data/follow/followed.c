@@ -1,6 +1,7 @@
 /* followed.c - see followed.h. */
 #include "core/data/follow/followed.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +23,10 @@ struct followed {
     struct opener ahead;
     uint64_t since_ms, noted_ms; /* it waits; 0: it does not */
     bool has_ended;              /* and it is said */
+    struct stream_size example;  /* of the file that it is described by */
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct reading_plan plan;
 };
 
 /* ---- waiting ---- */
@@ -102,6 +107,28 @@ static int next_with_rows(const struct arrivals *a, int file)
     return file;
 }
 
+/* Of a file that is in memory there is nothing to plan. */
+static void plan_stream(struct followed *f, struct stream *stream)
+{
+    pthread_mutex_lock(&f->lock);
+    const struct reading_plan plan = f->plan;
+    pthread_mutex_unlock(&f->lock);
+    stream_plan(stream, &plan);
+}
+
+void followed_plan(struct followed *f, const struct reading_plan *plan)
+{
+    pthread_mutex_lock(&f->lock);
+    f->plan = *plan;
+    pthread_mutex_unlock(&f->lock);
+}
+
+int64_t followed_stretch(const struct followed *f, int workers)
+{
+    if (!f->example.rows) return 0;
+    return stream_stretch(&f->example, &f->options, workers);
+}
+
 err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *rows,
                   int64_t *ret_count, const struct dataset **ret_from)
 {
@@ -111,8 +138,11 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
     const uint64_t key = random_u64(f->options.key, (uint64_t)number);
     TRY(open_file(f, number));
     ahead_want(&f->ahead, next_with_rows(&f->arrivals, number));
-    if (f->opened.rows.stream)
-        return stream_rows(f->opened.rows.stream, position, max, rows, ret_count, ret_from);
+    struct stream *const stream = f->opened.rows.stream;
+    if (stream) {
+        plan_stream(f, stream);
+        return stream_rows(stream, position, max, rows, ret_count, ret_from);
+    }
     *ret_from = &f->opened.rows.all;
     *ret_count = left < max ? left : max;
     for (int64_t i = 0; i < *ret_count; i++) {
@@ -150,6 +180,7 @@ static err describe(struct followed *f)
     struct arrived_rows rows;
     TRY(await_example(f, &rows));
     f->since_ms = 0;
+    if (rows.stream) stream_measure(rows.stream, &f->example);
     const struct dataset d = rows.all;
     f->described = (struct dataset){
         .column_count = d.column_count,
@@ -176,6 +207,7 @@ err followed_open(const struct source_spec *source, const struct format_context 
     struct followed *f = calloc(1, sizeof *f);
     if (!f) return fail(ERR_MEMORY, "no memory for rows");
     f->opened.number = -1;
+    pthread_mutex_init(&f->lock, NULL);
     err e = ahead_open(&f->ahead, source, context);
     if (!e) e = arrivals_open(&f->arrivals, source, context);
     if (!e) e = describe(f);
@@ -192,6 +224,7 @@ void followed_close(struct followed *f)
     ahead_close(&f->ahead);
     opened_close(&f->opened);
     arrivals_close(&f->arrivals);
+    pthread_mutex_destroy(&f->lock);
     free(f);
 }
 

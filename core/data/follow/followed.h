@@ -32,6 +32,10 @@ err followed_look(struct followed *, uint64_t position, bool *ret_is_there);
 err followed_rows(struct followed *, uint64_t position, int64_t max, int64_t *rows,
                   int64_t *ret_count, const struct dataset **ret_from);
 /* No more will come than the last look has seen: as has_ended of source_calls. */
+/* Of batches that are handed out: what comes next. From any thread. */
+void followed_plan(struct followed *, const struct reading_plan *);
+/* As batch_source_stretch; 0: the file that it was described by is held in memory. */
+int64_t followed_stretch(const struct followed *, int workers);
 bool followed_has_ended(const struct followed *, int64_t *ret_rows, int64_t *ret_used);
 
 #endif

@@ -204,11 +204,15 @@ static err fill_with(struct stream *s, struct pool *pool, struct pool_number n)
     return OK;
 }
 
-/* Of positions that will be read: the first that is in another pool. */
+/* Of positions that will be read: the first that is in another pool. A stream that ends may have
+ * others before it and behind it. */
 static bool leaves_pool(const struct stream *s, uint64_t from, uint64_t end, struct pool_number n,
                         struct pool_number *ret)
 {
+    const uint64_t first = s->order.first, last = first + (uint64_t)s->order.rows;
     int64_t row;
+    if (from < first) from = first;
+    if (s->order.is_once && end > last) end = last;
     for (int i = 0; i < 2 && from < end; i++) {
         *ret = order_pool(&s->order, from, &row);
         if (ret->epoch != n.epoch || ret->pool != n.pool) return true;
@@ -218,7 +222,7 @@ static bool leaves_pool(const struct stream *s, uint64_t from, uint64_t end, str
 }
 
 /* The one that is wanted behind this one, of which this position is: where there is a plan it says
- * so. Of a file that is followed there is none: everybody reads all of it. */
+ * so. */
 static bool find_next(const struct stream *s, uint64_t position, struct pool_number n,
                       struct pool_number *ret)
 {
@@ -288,14 +292,35 @@ void stream_plan(struct stream *s, const struct reading_plan *plan)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Two pools at most fill the memory that there is. */
+static int64_t choose_pool_rows(const struct stream_size *size, const struct stream_options *o)
+{
+    const struct source_spec *source = size->source;
+    const int64_t most = (source->memory_mb << 20) / (POOLS * size->row_bytes);
+    int64_t rows = source->shuffle_rows;
+    if (!rows) rows = smaller(most, POOL_ROWS_DEFAULT);
+    if (!source->shuffle_rows && o->is_handed_out)
+        rows = smaller(rows, larger(size->rows / PARTS, PART_ROWS_MIN));
+    if (!o->shuffle) rows = smaller(rows, IN_ORDER_ROWS_MAX);
+    rows = larger(1, smaller(rows, size->rows));
+    const bool is_even = o->is_handed_out && rows < size->rows && rows > o->batch;
+    return is_even ? rows - rows % o->batch : rows;
+}
+
+void stream_measure(const struct stream *s, struct stream_size *ret)
+{
+    *ret = (struct stream_size){s->files.source, s->files.rows, s->row_bytes, has_packed(s)};
+}
+
 /* A pool, which is read as a whole; of files that can only be read on a part of the epoch, as
  * whoever reads a pool of one reads what lies before. */
-int64_t stream_stretch(const struct stream *s, int workers)
+int64_t stream_stretch(const struct stream_size *size, const struct stream_options *o, int workers)
 {
-    const int64_t part = s->files.rows / workers, pools = part / s->pool_rows;
-    const int64_t most = has_packed(s) ? pools : s->order.shuffle ? 1 : STRETCH_POOLS;
-    const int64_t rows = pools ? s->pool_rows * smaller(pools, most) : part;
-    return larger(rows / s->order.batch, STRETCH_BATCHES_MIN);
+    const int64_t pool = choose_pool_rows(size, o);
+    const int64_t part = size->rows / workers, pools = part / pool;
+    const int64_t most = size->is_packed ? pools : o->shuffle ? 1 : STRETCH_POOLS;
+    const int64_t rows = pools ? pool * smaller(pools, most) : part;
+    return larger(rows / o->batch, STRETCH_BATCHES_MIN);
 }
 
 void stream_stop(struct stream *s)
@@ -308,21 +333,6 @@ void stream_stop(struct stream *s)
 }
 
 /* ---- begin ---- */
-
-/* Two pools at most fill the memory that there is. */
-static int64_t choose_pool_rows(const struct stream *s, const struct stream_options *o)
-{
-    const struct source_spec *source = s->files.source;
-    const int64_t most = (source->memory_mb << 20) / (POOLS * s->row_bytes);
-    int64_t rows = source->shuffle_rows;
-    if (!rows) rows = smaller(most, POOL_ROWS_DEFAULT);
-    if (!source->shuffle_rows && o->is_handed_out)
-        rows = smaller(rows, larger(s->files.rows / PARTS, PART_ROWS_MIN));
-    if (!o->shuffle) rows = smaller(rows, IN_ORDER_ROWS_MAX);
-    rows = larger(1, smaller(rows, s->files.rows));
-    const bool is_even = o->is_handed_out && rows < s->files.rows && rows > o->batch;
-    return is_even ? rows - rows % o->batch : rows;
-}
 
 static err check_memory(const struct stream *s)
 {
@@ -395,7 +405,9 @@ err stream_begin(struct stream *s, const struct stream_options *o)
     none.rows = 0;
     s->transform = o->transform;
     if (!s->without_labels) TRY(transform_check(&s->transform, &none));
-    s->pool_rows = choose_pool_rows(s, o);
+    struct stream_size size;
+    stream_measure(s, &size);
+    s->pool_rows = choose_pool_rows(&size, o);
     s->is_handed_out = o->is_handed_out;
     TRY(check_memory(s));
     s->order = (struct order){

@@ -38,8 +38,14 @@ err stream_rows(struct stream *, uint64_t position, int64_t max, int64_t *rows, 
                 const struct dataset **ret_from);
 /* Of batches that are handed out: what comes next, and is read ahead. From any thread. */
 void stream_plan(struct stream *, const struct reading_plan *);
-/* As batch_source_stretch. */
-int64_t stream_stretch(const struct stream *, int workers);
+struct stream_size {
+    const struct source_spec *source;
+    int64_t rows, row_bytes; /* rows 0: there is no stream */
+    bool is_packed;          /* of its files some can only be read on */
+};
+void stream_measure(const struct stream *, struct stream_size *ret);
+/* As batch_source_stretch, of a stream of this size. */
+int64_t stream_stretch(const struct stream_size *, const struct stream_options *, int workers);
 /* Whoever waits in stream_rows, and all who come, get ERR_STOPPED. */
 void stream_stop(struct stream *);
 

@@ -533,6 +533,62 @@ static void test_silence_has_a_limit(void **state)
                       "*.csv: no file came for 0.01 s (\"silent_secs\")");
 }
 
+/* ---- batches that are handed out, of files that memory does not hold ---- */
+
+enum { POOL = 4 * BATCH, POOLS = 3 };
+#define AS_STREAM FOLLOW(", 'settle_secs': 0, 'stream': 'always', 'shuffle_rows': 16")
+
+static void open_handed_out(const char *source, struct opened_source *o)
+{
+    struct stream_options options = options_of(0, 1);
+    options.is_handed_out = true;
+    source_open_batches_ok(source, folder_path(), o);
+    assert_int_equal(o->source->calls->begin(o->source, &options), OK);
+}
+
+static void write_pools(const char *name, int first, int broken)
+{
+    char text[4096] = "x,y\n";
+    for (int i = first; i < first + POOLS * POOL; i++)
+        sprintf(text + strlen(text), i == broken ? "oops %d,%d\n" : "%d,%d\n", i, i % 3);
+    file_write_text(name, text);
+}
+
+static void plan(struct opened_source *o, const uint64_t *ranges, int count)
+{
+    bool is_void;
+    assert_int_equal(o->source->calls->plan(o->source, 0, ranges, count, &is_void), OK);
+    assert_false(is_void);
+}
+
+/* A row that cannot be made of its cells is only seen by who reads it. */
+static void test_a_reader_leaves_alone_what_was_handed_to_others(void **state)
+{
+    const uint64_t ranges[] = {0, 4, 8, 12, 16, 20};
+    struct opened_source o;
+    write_pools("a.csv", 0, POOL + 5);
+    write_pools("b.csv", POOLS * POOL, POOLS * POOL + 3);
+    file_write_text("_SUCCESS", "");
+    open_handed_out(AS_STREAM, &o);
+    plan(&o, ranges, 3);
+    for (int at = 0; at < POOL; at += BATCH) assert_next(&o, at);
+    for (int at = 2 * POOL; at < 3 * POOL; at += BATCH) assert_next(&o, at);
+    for (int at = 4 * POOL; at < 5 * POOL; at += BATCH) assert_next(&o, at);
+    source_close_batches(&o);
+}
+
+static void test_files_that_memory_does_not_hold_are_handed_out_in_stretches(void **state)
+{
+    struct opened_source o;
+    write_pools("a.csv", 0, -1);
+    open_handed_out(AS_STREAM, &o);
+    assert_int_equal(batch_source_stretch(o.source, 2), POOL / BATCH);
+    source_close_batches(&o);
+    open_handed_out(AT_ONCE, &o);
+    assert_int_equal(batch_source_stretch(o.source, 2), 0);
+    source_close_batches(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,6 +617,9 @@ int main(void)
         cmocka_unit_test_setup(test_a_file_that_has_just_changed_is_not_whole, begin_empty),
         cmocka_unit_test_setup(test_a_file_that_is_gone_too_early_is_named, begin_empty),
         cmocka_unit_test_setup(test_silence_has_a_limit, begin_empty),
+        cmocka_unit_test_setup(test_a_reader_leaves_alone_what_was_handed_to_others, begin_empty),
+        cmocka_unit_test_setup(test_files_that_memory_does_not_hold_are_handed_out_in_stretches,
+                               begin_empty),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

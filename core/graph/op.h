@@ -20,7 +20,7 @@
 enum {
     INPUTS_MAX = 64,
     PARAMS_MAX = INPUTS_MAX + 1,
-    SAVED_MAX = 2,
+    SAVED_MAX = 3,
     NODES_MAX = 4096,
     CASE_INPUTS_MAX = 8,
 };

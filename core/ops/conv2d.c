@@ -4,14 +4,18 @@
  * Images are [batch, y, x, channel], the kernel [y, x, in, out]. The work is the kernels' own; this
  * file says what is convolved with what.
  */
+#include <inttypes.h>
+
+#include "core/ops/grouped.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
 enum { FILTERS_MAX = 1 << 20 };
+enum { SUMS, PADDED }; /* saved: by the layer; where there are groups */
 
 struct attributes {
     struct layer layer;
-    int64_t filters;
+    int64_t filters, groups;
     struct window_spec window;
 };
 
@@ -22,38 +26,15 @@ static const struct field fields[] = {
      .min = 1,
      .max = FILTERS_MAX,
      .help = "channels of the output"},
-    {.name = "kernel_size",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct attributes, window.kernel),
-     .min = 1,
-     .max = WINDOW_SIDE_MAX,
-     .count_min = 1,
-     .count_max = 2,
-     .help = "size of the window: one number, or [y, x]"},
-    {.name = "strides",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct attributes, window.strides),
+    WINDOW_FIELDS(struct attributes, window),
+    DILATION_FIELD(struct attributes, window),
+    {.name = "groups",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, groups),
      .fallback = "1",
      .min = 1,
-     .max = WINDOW_SIDE_MAX,
-     .count_min = 1,
-     .count_max = 2,
-     .help = "stride of the window: one number, or [y, x]"},
-    {.name = "padding",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, window.padding),
-     .fallback = "\"valid\"",
-     .choices = padding_names,
-     .help = "valid: windows lie inside; same: zeros around, so that stride 1 keeps the size"},
-    {.name = "dilation_rate",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct attributes, window.dilation),
-     .fallback = "1",
-     .min = 1,
-     .max = WINDOW_SIDE_MAX,
-     .count_min = 1,
-     .count_max = 2,
-     .help = "dilation, the distance between elements of the window: one number, or [y, x]"},
+     .max = FILTERS_MAX,
+     .help = "the channels of input and output in so many parts, each convolved by itself"},
     LAYER_FIELDS,
     {0},
 };
@@ -66,8 +47,27 @@ static err infer(struct node *node, struct arena *arena)
     struct window2d w;
     TRY(window_make(&a->window, x, &w));
     node->output.shape = (struct shape){4, {w.batch, w.out_y, w.out_x, a->filters}};
-    return layer_infer(node, arena,
-                       &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3], a->filters}});
+    if (x->dim[3] % a->groups || a->filters % a->groups)
+        return fail(ERR_INPUT,
+                    "groups: %" PRId64 " divides not both %" PRId64 " channels of the input and "
+                    "%" PRId64 " filters",
+                    a->groups, x->dim[3], a->filters);
+    if (a->groups > 1) node->saved[PADDED] = grouped_room(&w, x->dim[3]);
+    return layer_infer(
+        node, arena,
+        &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3] / a->groups, a->filters}});
+}
+
+/* In parts: true */
+static bool grouped_of(const struct node *node, struct grouped *ret)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    *ret = (struct grouped){.groups = a->groups,
+                            .in = x->dim[3] / a->groups,
+                            .out = a->filters / a->groups,
+                            .padded = node->saved[PADDED].value};
+    return a->groups > 1 && !window_make(&a->window, x, &ret->window);
 }
 
 static err convolution_of(const struct node *node, struct conv2d *ret)
@@ -83,6 +83,8 @@ static err convolution_of(const struct node *node, struct conv2d *ret)
 static size_t prepared_bytes(const struct node *node, struct device *d)
 {
     struct conv2d conv;
+    struct grouped parts;
+    if (grouped_of(node, &parts)) return 0;
     return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
 }
 
@@ -91,6 +93,8 @@ static err prepare(struct node *node, struct device *d)
 {
     struct conv2d conv;
     struct conv2d_plan *plan;
+    struct grouped parts;
+    if (grouped_of(node, &parts)) return OK;
     TRY(convolution_of(node, &conv));
     TRY(d->kernels->conv2d_open(d, &conv, &plan));
     node->state = plan;
@@ -99,13 +103,19 @@ static err prepare(struct node *node, struct device *d)
 
 static void release(struct node *node, struct device *d)
 {
-    d->kernels->conv2d_close(d, node->state);
+    if (node->state) d->kernels->conv2d_close(d, node->state);
     node->state = NULL;
 }
 
 /* Bias and activation are part of the convolution. */
 static void forward(const struct node *node, struct device *d)
 {
+    struct grouped parts;
+    if (grouped_of(node, &parts)) {
+        grouped_forward(d, &parts, node->output.value, node->input[0]->value, layer_kernel(node));
+        layer_finish(node, d, node->output.value);
+        return;
+    }
     d->kernels->conv2d_forward(d, node->state, node->output.value, node->input[0]->value,
                                layer_kernel(node), layer_bias(node), layer_sums(node),
                                layer_activation(node), (float)LEAKY_RELU_ALPHA);
@@ -116,6 +126,13 @@ static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0];
     const float *dy = layer_backward(node, d);
+    struct grouped parts;
+    if (grouped_of(node, &parts)) {
+        grouped_back_kernel(d, &parts, node->param[0].gradient, dy, x->value, node->add_params);
+        if (x->gradient)
+            grouped_back_data(d, &parts, x->gradient, dy, layer_kernel(node), node->add[0]);
+        return;
+    }
     d->kernels->conv2d_back_kernel(d, node->state, node->param[0].gradient, dy, x->value,
                                    node->add_params);
     if (x->gradient)
@@ -137,6 +154,12 @@ static const struct op_case cases[] = {
      1,
      {{4, {1, 6, 7, 2}}}},
     {"{\"filters\": 4, \"kernel_size\": 1, \"use_bias\": false}", 1, {{4, {2, 3, 3, 3}}}},
+    {"{\"filters\": 6, \"kernel_size\": 3, \"groups\": 2, \"padding\": \"same\", \"strides\": 2}",
+     1,
+     {{4, {2, 5, 4, 4}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"groups\": 3, \"activation\": \"swish\"}",
+     1,
+     {{4, {2, 4, 4, 6}}}},
     {"{\"filters\": 17, \"kernel_size\": 3, \"activation\": \"relu\"}", 1, {{4, {2, 4, 4, 9}}}},
     {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"relu6\"}", 1, {{4, {2, 4, 3, 2}}}},
     {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"elu\"}", 1, {{4, {2, 4, 3, 2}}}},

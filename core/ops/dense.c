@@ -40,14 +40,8 @@ static err infer(struct node *node, struct arena *arena)
 /* Linear and without a bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
-    const enum activation activation = layer_activation(node);
-    const float *bias = layer_bias(node);
-    const int64_t units = node->param[0].shape.dim[1];
-    float *y = node->output.value;
-    layer_multiply(node, d, y);
-    if (bias || activation != ACTIVATION_LINEAR)
-        d->kernels->bias_activate(d, y, bias, layer_sums(node), activation, (float)LEAKY_RELU_ALPHA,
-                                  shape_count(&node->output.shape) / units, units);
+    layer_multiply(node, d, node->output.value);
+    layer_finish(node, d, node->output.value);
 }
 
 static void backward(const struct node *node, struct device *d)

@@ -1,8 +1,8 @@
 /* layer.c - parameters, fused activation and its gradient for dense and convolutional ops. */
 #include "core/ops/layer.h"
 
-/* The params of a layer, in creation order. */
-enum { KERNEL, BIAS };
+/* The first param of a layer; the bias, where there is one, is the last. */
+enum { KERNEL };
 
 const char *const activation_names[] = {
     [ACTIVATION_LINEAR] = "linear",
@@ -37,22 +37,43 @@ static err add_param(struct node *node, struct arena *arena, const struct param 
     return node_add_param(node, arena, &complete);
 }
 
-err layer_infer(struct node *node, struct arena *arena, const struct shape *kernel)
+err layer_infer_kernel(struct node *node, struct arena *arena, const char *name,
+                       const struct shape *kernel)
 {
     const struct layer *layer = layer_of(node);
-    const struct param kernel_param = {
-        .name = "kernel", .shape = *kernel, .regularizer = layer->kernel_regularizer};
-    TRY(add_param(node, arena, &kernel_param, &layer->kernel_initializer));
+    const struct param param = {
+        .name = name, .shape = *kernel, .regularizer = layer->kernel_regularizer};
+    return add_param(node, arena, &param, &layer->kernel_initializer);
+}
 
-    const struct param bias_param = {.name = "bias",
-                                     .shape = {1, {kernel->dim[kernel->rank - 1]}},
-                                     .regularizer = layer->bias_regularizer};
-    if (layer->use_bias) TRY(add_param(node, arena, &bias_param, &layer->bias_initializer));
+err layer_infer_bias(struct node *node, struct arena *arena, int64_t outputs)
+{
+    const struct layer *layer = layer_of(node);
+    const struct param param = {
+        .name = "bias", .shape = {1, {outputs}}, .regularizer = layer->bias_regularizer};
+    if (layer->use_bias) TRY(add_param(node, arena, &param, &layer->bias_initializer));
 
     node->output.is_shares = layer_activation(node) == ACTIVATION_SIGMOID;
     if (node->training && activation_reads_x(layer_activation(node)))
         node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};
     return OK;
+}
+
+err layer_infer(struct node *node, struct arena *arena, const struct shape *kernel)
+{
+    TRY(layer_infer_kernel(node, arena, "kernel", kernel));
+    return layer_infer_bias(node, arena, kernel->dim[kernel->rank - 1]);
+}
+
+void layer_finish(const struct node *node, struct device *d, float *y)
+{
+    const enum activation activation = layer_activation(node);
+    const struct shape *shape = &node->output.shape;
+    const int64_t outputs = shape->dim[shape->rank - 1];
+    const float *bias = layer_bias(node);
+    if (bias || activation != ACTIVATION_LINEAR)
+        d->kernels->bias_activate(d, y, bias, layer_sums(node), activation, (float)LEAKY_RELU_ALPHA,
+                                  shape_count(shape) / outputs, outputs);
 }
 
 const float *layer_kernel(const struct node *node)
@@ -62,7 +83,7 @@ const float *layer_kernel(const struct node *node)
 
 const float *layer_bias(const struct node *node)
 {
-    return layer_of(node)->use_bias ? node->param[BIAS].value : NULL;
+    return layer_of(node)->use_bias ? node->param[node->param_count - 1].value : NULL;
 }
 
 float *layer_sums(const struct node *node)
@@ -84,8 +105,8 @@ const float *layer_backward(const struct node *node, struct device *d)
         d->kernels->activate_back(d, y->gradient, y->gradient, y->value, layer_sums(node),
                                   layer_activation(node), (float)LEAKY_RELU_ALPHA, count, false);
     if (layer_of(node)->use_bias)
-        d->kernels->sum_rows(d, node->param[BIAS].gradient, y->gradient, count / columns, columns,
-                             node->add_params);
+        d->kernels->sum_rows(d, node->param[node->param_count - 1].gradient, y->gradient,
+                             count / columns, columns, node->add_params);
     return y->gradient;
 }
 

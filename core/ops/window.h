@@ -18,6 +18,37 @@ struct window_spec {
     int padding;                           /* index of padding_names */
 };
 
+/* Rows of the field table of a convolution; member: its struct window_spec */
+#define WINDOW_FIELDS(of, member)                                                                  \
+    {.name = "kernel_size",                                                                        \
+     .type = FIELD_INTS,                                                                           \
+     .offset = offsetof(of, member.kernel),                                                        \
+     .min = 1,                                                                                     \
+     .max = WINDOW_SIDE_MAX,                                                                       \
+     .count_min = 1,                                                                               \
+     .count_max = 2,                                                                               \
+     .help = "size of the window: one number, or [y, x]"},                                         \
+        {.name = "strides",                                                                        \
+         .type = FIELD_INTS,                                                                       \
+         .offset = offsetof(of, member.strides),                                                   \
+         .fallback = "1",                                                                          \
+         .min = 1,                                                                                 \
+         .max = WINDOW_SIDE_MAX,                                                                   \
+         .count_min = 1,                                                                           \
+         .count_max = 2,                                                                           \
+         .help = "stride of the window: one number, or [y, x]"},                                   \
+    {                                                                                              \
+        .name = "padding", .type = FIELD_ENUM, .offset = offsetof(of, member.padding),             \
+        .fallback = "\"valid\"", .choices = padding_names,                                         \
+        .help = "valid: windows lie inside; same: zeros around, so that stride 1 keeps the size"   \
+    }
+#define DILATION_FIELD(of, member)                                                                 \
+    {                                                                                              \
+        .name = "dilation_rate", .type = FIELD_INTS, .offset = offsetof(of, member.dilation),      \
+        .fallback = "1", .min = 1, .max = WINDOW_SIDE_MAX, .count_min = 1, .count_max = 2,         \
+        .help = "dilation, the distance between elements of the window: one number, or [y, x]"     \
+    }
+
 /* The window over images of shape [batch, y, x, channel]. ERR_INPUT when the shape has another rank
  * or is smaller than the window. */
 err window_make(const struct window_spec *, const struct shape *, struct window2d *ret);

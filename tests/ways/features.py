@@ -66,7 +66,8 @@ OPS = {  # of some model in made.py
     "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "cross_layer", "dot_interaction",
     "factorization_machine", "embedding", "linear", "selu", "softsign", "square", "sqrt", "exp", "log", "abs", "subtract", "divide",
     "maximum", "minimum", "clip", "scale", "l2_normalize", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
-    "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn"}
+    "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
+    "conv2d_transpose"}
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
 

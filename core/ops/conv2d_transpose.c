@@ -1,0 +1,136 @@
+/* conv2d_transpose: the image of which conv2d with the same window would make one of x's shape, as
+ * tf.layers.conv2d_transpose. Forward is the gradient of that convolution, and the other way round.
+ */
+#include "core/ops/layer.h"
+#include "core/ops/window.h"
+
+enum { FILTERS_MAX = 1 << 20 };
+enum { SUMS, ADDED }; /* saved: by the layer; a gradient before it is added to another */
+
+struct attributes {
+    struct layer layer;
+    int64_t filters;
+    struct window_spec window;
+};
+
+static const struct field fields[] = {
+    {.name = "filters",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, filters),
+     .min = 1,
+     .max = FILTERS_MAX,
+     .help = "channels of the output"},
+    WINDOW_FIELDS(struct attributes, window),
+    LAYER_FIELDS,
+    {0},
+};
+
+/* One direction of what comes out: with `same` each pixel becomes stride of them. */
+static int64_t extent(const struct window_spec *spec, int64_t in, int direction)
+{
+    const int64_t kernel = spec->kernel.at[spec->kernel.count == 1 ? 0 : direction];
+    const int64_t stride = spec->strides.at[spec->strides.count == 1 ? 0 : direction];
+    const bool is_valid = spec->padding % PADDING_COUNT == PADDING_VALID;
+    return in * stride + (is_valid && kernel > stride ? kernel - stride : 0);
+}
+
+/* The convolution from the output to x; y is of rank 4. */
+static err convolution_of(const struct node *node, struct conv2d *ret)
+{
+    const struct attributes *a = node->attributes;
+    const int64_t channels = node->input[0]->shape.dim[3];
+    *ret = (struct conv2d){.in_channels = a->filters, .out_channels = channels};
+    return window_make(&a->window, &node->output.shape, &ret->window);
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    char text[SHAPE_TEXT_MAX];
+    struct conv2d conv;
+    if (x->rank != 4)
+        return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",
+                    shape_text(x, text));
+    node->output.shape = (struct shape){4,
+                                        {x->dim[0], extent(&a->window, x->dim[1], 0),
+                                         extent(&a->window, x->dim[2], 1), a->filters}};
+    TRY(shape_check(&node->output.shape));
+    TRY(convolution_of(node, &conv));
+    if (node->training) node->saved[ADDED] = (struct tensor){.dtype = FLOAT32, .shape = *x};
+    const struct window2d *w = &conv.window;
+    TRY(layer_infer_kernel(node, arena, "kernel",
+                           &(struct shape){4, {w->kernel_y, w->kernel_x, a->filters, x->dim[3]}}));
+    return layer_infer_bias(node, arena, a->filters);
+}
+
+static size_t prepared_bytes(const struct node *node, struct device *d)
+{
+    struct conv2d conv;
+    return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
+}
+
+static err prepare(struct node *node, struct device *d)
+{
+    struct conv2d conv;
+    struct conv2d_plan *plan;
+    TRY(convolution_of(node, &conv));
+    TRY(d->kernels->conv2d_open(d, &conv, &plan));
+    node->state = plan;
+    return OK;
+}
+
+static void release(struct node *node, struct device *d)
+{
+    d->kernels->conv2d_close(d, node->state);
+    node->state = NULL;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    d->kernels->conv2d_back_data(d, node->state, node->output.value, node->input[0]->value,
+                                 layer_kernel(node), false);
+    layer_finish(node, d, node->output.value);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0];
+    const float *dy = layer_backward(node, d);
+    float *dx = node->add[0] ? node->saved[ADDED].value : x->gradient;
+    d->kernels->conv2d_back_kernel(d, node->state, node->param[0].gradient, x->value, dy,
+                                   node->add_params);
+    if (!x->gradient) return;
+    d->kernels->conv2d_forward(d, node->state, dx, dy, layer_kernel(node), NULL, NULL,
+                               ACTIVATION_LINEAR, 0);
+    if (node->add[0]) d->kernels->axpy(d, x->gradient, 1.0f, dx, shape_count(&x->shape));
+}
+
+static const struct op_case cases[] = {
+    {"{\"filters\": 3, \"kernel_size\": 3, \"strides\": 2, \"padding\": \"same\"}",
+     1,
+     {{4, {2, 3, 4, 2}}}},
+    {"{\"filters\": 2, \"kernel_size\": [3, 2], \"strides\": [1, 2]}", 1, {{4, {2, 3, 3, 3}}}},
+    {"{\"filters\": 2, \"kernel_size\": 2, \"strides\": 3, \"activation\": \"swish\"}",
+     1,
+     {{4, {1, 2, 3, 3}}}},
+    {"{\"filters\": 4, \"kernel_size\": 4, \"use_bias\": false}", 1, {{4, {2, 2, 2, 17}}}},
+    {0},
+};
+
+const struct op op_conv2d_transpose = {
+    .object = {"conv2d_transpose",
+               "the transpose of a 2-D convolution, which makes images larger, bias and activation",
+               fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
+    .release = release,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

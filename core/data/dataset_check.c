@@ -17,7 +17,7 @@ enum {
 };
 
 /* What is from min to max; NaN is not. */
-struct range {
+struct value_range {
     double min, max;
 };
 
@@ -32,7 +32,7 @@ static bool is_float_inside(float x, float min, float max)
 }
 
 /* The first that is outside; count: none. */
-static int64_t find_float(const float *x, int64_t count, struct range range)
+static int64_t find_float(const float *x, int64_t count, struct value_range range)
 {
     const float min = (float)range.min, max = (float)range.max;
     for (int64_t at = 0; at < count; at += LOOK_AT_ONCE) {
@@ -45,7 +45,7 @@ static int64_t find_float(const float *x, int64_t count, struct range range)
     return count;
 }
 
-static int64_t find_int(const int32_t *x, int64_t count, struct range range)
+static int64_t find_int(const int32_t *x, int64_t count, struct value_range range)
 {
     for (int64_t i = 0; i < count; i++)
         if (x[i] < range.min || x[i] > range.max) return i;
@@ -64,7 +64,7 @@ err dataset_check_features(const struct dataset *d)
     const struct column *features = &d->columns[FEATURES];
     const int64_t of_row = column_width(features), count = d->rows * of_row;
     if (features->dtype != FLOAT32) return OK;
-    const int64_t at = find_float(features->at, count, (struct range){-FLT_MAX, FLT_MAX});
+    const int64_t at = find_float(features->at, count, (struct value_range){-FLT_MAX, FLT_MAX});
     if (at == count) return OK;
     const struct part_row place = dataset_row_part(d, at / of_row);
     return fail(ERR_INPUT,
@@ -76,17 +76,17 @@ err dataset_check_features(const struct dataset *d)
 
 /* ---- labels ---- */
 
-static struct range range_of(const struct transform *t)
+static struct value_range range_of(const struct transform *t)
 {
     switch (t->labels) {
     case LABELS_SHARES:
-        return (struct range){0, 1};
+        return (struct value_range){0, 1};
     case LABELS_CLASSES:
-        return (struct range){0, (double)t->classes - 1};
+        return (struct value_range){0, (double)t->classes - 1};
     case LABELS_ANY:
         break;
     }
-    return (struct range){-FLT_MAX, FLT_MAX};
+    return (struct value_range){-FLT_MAX, FLT_MAX};
 }
 
 /* What the loss takes, and so what would mend it. */
@@ -120,7 +120,7 @@ static err refuse(const struct transform *t, const struct dataset *d, int64_t at
 {
     const struct column *labels = &d->columns[LABELS];
     const double label = label_at(labels, at);
-    const struct range range = range_of(t);
+    const struct value_range range = range_of(t);
     const bool is_inside = label >= range.min && label <= range.max;
     char rule[RULE_TEXT_MAX];
     describe_rule(t, rule);
@@ -148,7 +148,7 @@ static err check_values(const struct transform *t, const struct dataset *d)
 static err check_weights(const char *name, const struct dataset *d)
 {
     const struct column *weights = &d->columns[column_find(d->columns, d->column_count, name)];
-    const int64_t at = find_float(weights->at, d->rows, (struct range){0, FLT_MAX});
+    const int64_t at = find_float(weights->at, d->rows, (struct value_range){0, FLT_MAX});
     if (at == d->rows) return OK;
     const struct part_row place = dataset_row_part(d, at);
     return fail(ERR_INPUT, "%s: row %lld: weight \"%s\" is %g; expected 0 or more", place.name,

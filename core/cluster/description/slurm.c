@@ -37,12 +37,12 @@ static err read_number(const char *list, const char **at, int *ret_digits, int64
 }
 
 /* "7", "001-003": the digits of the first are what all have at least. */
-struct range {
+struct number_range {
     int64_t first, last;
     int digits;
 };
 
-static err read_range(const char *list, const char **at, struct range *ret)
+static err read_range(const char *list, const char **at, struct number_range *ret)
 {
     int digits;
     TRY(read_number(list, at, &ret->digits, &ret->first));
@@ -64,7 +64,7 @@ static err expand_group(struct names *n, const char *before, const char *rest, s
     if (!close) return refuse(n->list, "a bracket is not closed");
     if (groups == GROUPS_MAX) return refuse(n->list, "too many brackets in a name");
     for (const char *at = open; at < close;) {
-        struct range range = {0};
+        struct number_range range = {0};
         at++; /* the bracket, or a comma */
         TRY(read_range(n->list, &at, &range));
         if (at != close && *at != ',') return refuse(n->list, "expected numbers in brackets");
@@ -202,7 +202,7 @@ static err reserved_port(const char *list, int place, int64_t *ret)
 {
     *ret = 0;
     for (const char *at = list; at;) {
-        struct range range = {0};
+        struct number_range range = {0};
         TRY(read_range(list, &at, &range));
         if (*at && *at != ',') return refuse(list, "expected ports");
         if (range.first + place <= range.last) {

@@ -439,7 +439,7 @@ struct summed_gradients {
     const int *workers;
     int count;
     uint64_t step;
-    struct float_range range;
+    struct range range;
 };
 
 /* Whose bits of the exponent are all ones is not finite. */
@@ -452,7 +452,7 @@ static bool are_finite(enum number number, const uint16_t *at, int64_t n)
 }
 
 static bool is_finite(const struct runner_ps *p, int worker, const struct slice *slice,
-                      struct float_range range)
+                      struct range range)
 {
     const void *gradients = runner_ps_gradient(p, worker);
     const int64_t begin = slice->offset > range.begin ? slice->offset : range.begin;
@@ -526,7 +526,7 @@ static void give_up_advance(struct runner_ps *p)
 err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
 {
     const int64_t begin = (int64_t)(a->offset / sizeof(float));
-    const struct float_range range = {begin, begin + (int64_t)(a->length / sizeof(float))};
+    const struct range range = {begin, begin + (int64_t)(a->length / sizeof(float))};
     const struct summed_gradients g = {a->workers, a->worker_count, a->step, range};
     list_sources(p, a->workers, a->worker_count);
     const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,

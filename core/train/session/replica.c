@@ -206,9 +206,9 @@ void replica_gather_values(struct replica *r)
     for (int i = 0; i < r->graph->param_count; i++) gather_value(r, i);
 }
 
-/* A stretch of it: all, where the device has its own memory. A variable that is one slice has its
+/* A range of it: all, where the device has its own memory. A variable that is one slice has its
  * gradient there already. */
-static void scatter_gradient(struct replica *r, int variable, const struct extent *part)
+static void scatter_gradient(struct replica *r, int variable, struct range part)
 {
     struct device *d = r->device;
     float **blocks = gradient_blocks(r);
@@ -223,7 +223,7 @@ static void scatter_gradient(struct replica *r, int variable, const struct exten
 void replica_scatter_gradients(struct replica *r)
 {
     for (int i = 0; i < r->graph->param_count; i++)
-        scatter_gradient(r, i, &(struct extent){0, param_floats(r->graph->params[i])});
+        scatter_gradient(r, i, (struct range){0, param_floats(r->graph->params[i])});
     if (has_mirror(r) && !rounds(r)) mirror_download(&r->mirror);
 }
 
@@ -333,7 +333,7 @@ static void leave(struct replica *r, const struct bucket *bucket)
 static void finish_gradient(struct replica *r, int variable, int64_t floats)
 {
     const int64_t before = r->buckets.complete[variable];
-    if (floats > before) scatter_gradient(r, variable, &(struct extent){before, floats - before});
+    if (floats > before) scatter_gradient(r, variable, (struct range){before, floats});
     buckets_finish(&r->buckets, variable, floats);
 }
 

@@ -134,24 +134,24 @@ static err put_definitions(json_t *spec, struct definitions *defined)
 /* ---- "C{1..26}" ---- */
 
 /* The first range of a name: its braces, and the numbers between */
-struct range {
+struct numbered_range {
     const char *begin, *end; /* end: behind the brace */
     long first, last;
 };
 
-static bool find_range(const char *text, struct range *ret)
+static bool find_range(const char *text, struct numbered_range *ret)
 {
     for (const char *c = strchr(text, '{'); c; c = strchr(c + 1, '{')) {
         long first, last;
         int length = 0;
         if (sscanf(c, "{%9ld..%9ld}%n", &first, &last, &length) != 2 || !length) continue;
-        *ret = (struct range){c, c + length, first, last};
+        *ret = (struct numbered_range){c, c + length, first, last};
         return true;
     }
     return false;
 }
 
-static err check_range(const struct range *r, const struct spec_place *at)
+static err check_range(const struct numbered_range *r, const struct spec_place *at)
 {
     if (r->first >= 0 && r->last >= r->first && r->last - r->first < RANGE_MAX) return OK;
     return fail(ERR_INPUT, "%s: {%ld..%ld}: expected a range upwards of at most %d", at->text,
@@ -161,7 +161,7 @@ static err check_range(const struct range *r, const struct spec_place *at)
 /* The text with the number in the place of its range; a text without one is the same. */
 static json_t *with_number(const char *text, long number)
 {
-    struct range r;
+    struct numbered_range r;
     char name[RANGE_TEXT_MAX];
     if (!find_range(text, &r)) return json_string(text);
     snprintf(name, sizeof name, "%.*s%ld%s", (int)(r.begin - text), text, number, r.end);
@@ -194,7 +194,7 @@ err spread_list(json_t *list, const struct spec_place *at)
         json_t *item = json_array_get(list, i);
         const char *text = range_text(item);
         const struct spec_place place = spec_place_item(at, i);
-        struct range r;
+        struct numbered_range r;
         if (!text || strlen(text) > RANGE_TEXT_MAX / 2 || !find_range(text, &r)) continue;
         TRY(check_range(&r, &place));
         if (json_array_size(list) > ITEMS_MAX)

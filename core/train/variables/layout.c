@@ -414,27 +414,20 @@ void layout_gather(const struct layout *layout, int variable, const float *const
     }
 }
 
-static struct extent overlap(const struct extent *a, const struct extent *b)
-{
-    const int64_t start = a->start > b->start ? a->start : b->start;
-    const int64_t a_end = a->start + a->floats, b_end = b->start + b->floats;
-    return (struct extent){start, (a_end < b_end ? a_end : b_end) - start};
-}
-
 void layout_scatter_part(const struct layout *layout, int variable, const float *whole,
-                         float *const blocks[], const struct extent *part)
+                         float *const blocks[], struct range part)
 {
     const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
         if (!blocks[slice->ps]) continue;
         const struct runs runs = runs_of(layout, slice);
-        struct extent own = {runs.start, runs.floats};
+        int64_t own = runs.start;
         float *to = blocks[slice->ps] + slice->offset;
-        for (int64_t i = 0; i < runs.count; i++, own.start += runs.stride, to += runs.floats) {
-            const struct extent copied = overlap(&own, part);
-            if (copied.floats > 0)
-                memcpy(to + copied.start - own.start, whole + copied.start,
-                       (size_t)copied.floats * sizeof(float));
+        for (int64_t i = 0; i < runs.count; i++, own += runs.stride, to += runs.floats) {
+            const struct range copied = range_meet((struct range){own, own + runs.floats}, part);
+            if (!range_is_empty(copied))
+                memcpy(to + copied.begin - own, whole + copied.begin,
+                       (size_t)range_count(copied) * sizeof(float));
         }
     }
 }
@@ -442,8 +435,8 @@ void layout_scatter_part(const struct layout *layout, int variable, const float 
 void layout_scatter(const struct layout *layout, int variable, const float *whole,
                     float *const blocks[])
 {
-    const struct extent all = {0, shape_count(&layout->variables[variable].shape)};
-    layout_scatter_part(layout, variable, whole, blocks, &all);
+    const struct range all = {0, shape_count(&layout->variables[variable].shape)};
+    layout_scatter_part(layout, variable, whole, blocks, all);
 }
 
 void layout_gather_on(struct device *device, const struct layout *layout, int variable,

@@ -21,6 +21,7 @@
 #define CORE_TRAIN_VARIABLES_LAYOUT_H
 
 #include "core/base/fields/fields.h"
+#include "core/base/range.h"
 #include "core/graph/op.h"
 #include "kernels/kernels.h"
 
@@ -106,17 +107,12 @@ err layout_make(const struct placement_spec *, const struct variable *, int coun
 /* The first slice in blocks of this variable, or of one after it. */
 int layout_first_slice(const struct layout *, int variable);
 
-/* Some floats of a whole variable */
-struct extent {
-    int64_t start, floats;
-};
-
 /* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the
  * slices of a ps whose block is NULL). */
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
 void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
 void layout_scatter_part(const struct layout *, int variable, const float *whole,
-                         float *const blocks[], const struct extent *);
+                         float *const blocks[], struct range of_whole);
 
 /* The same where blocks and whole lie in the memory of a device. */
 void layout_gather_on(struct device *, const struct layout *, int variable,

@@ -346,12 +346,11 @@ static void derive(const struct store *store, int64_t step, struct application *
     }
 }
 
-static err apply(const struct store *store, struct application *a, int64_t step,
-                 struct float_range range)
+static err apply(const struct store *store, struct application *a, int64_t step, struct range range)
 {
     atomic_bool is_spoiled = false;
     assert(a->sum.count >= !store->has_sum && a->sum.count <= WORKERS_MAX);
-    if (range.begin == range.end) return OK;
+    if (range_is_empty(range)) return OK;
     derive(store, step, a);
     a->is_spoiled = &is_spoiled;
     a->begin = range.begin;
@@ -374,8 +373,8 @@ err store_apply(struct store *store, const void *const gradients[], int count, f
     };
     int64_t at = 0;
     for (int i = 0; i < store->advanced_count; at = store->advanced[i++].end)
-        TRY(apply(store, &application, step, (struct float_range){at, store->advanced[i].begin}));
-    TRY(apply(store, &application, step, (struct float_range){at, store->floats}));
+        TRY(apply(store, &application, step, (struct range){at, store->advanced[i].begin}));
+    TRY(apply(store, &application, step, (struct range){at, store->floats}));
     advance_powers(store);
     store->advanced_count = 0;
     store->has_sum = false;
@@ -433,9 +432,9 @@ static err open_kept(struct store *store)
 }
 
 /* Ranges that meet become one. */
-static void note_advanced(struct store *store, struct float_range range)
+static void note_advanced(struct store *store, struct range range)
 {
-    struct float_range *const at = store->advanced;
+    struct range *const at = store->advanced;
     int i = store->advanced_count;
     for (; i > 0 && at[i - 1].begin > range.begin; i--) at[i] = at[i - 1];
     assert(store->advanced_count < ADVANCED_MAX && (i == 0 || at[i - 1].end <= range.begin));
@@ -453,7 +452,7 @@ static void note_advanced(struct store *store, struct float_range range)
 }
 
 err store_advance(struct store *store, const void *const gradients[], int count, float scale,
-                  int64_t step, struct float_range range, void *snapshot)
+                  int64_t step, struct range range, void *snapshot)
 {
     struct application application = {
         .store = store,
@@ -490,23 +489,23 @@ static void show_part(const void *arguments, int64_t begin, int64_t end)
     show_tiles(s, s->begin + begin * LAYOUT_ALIGN, s->begin + end * LAYOUT_ALIGN, scratch);
 }
 
-static void show_range(const struct store *store, void *snapshot, struct float_range range)
+static void show_range(const struct store *store, void *snapshot, struct range range)
 {
     struct device *device = store->device;
     const struct showing s = {store, snapshot, tile_floats(device, store->floats), range.begin};
     if (device->is_separate)
         show_tiles(&s, range.begin, range.end, store->scratch);
     else
-        device->kernels->spread(device, (range.end - range.begin) / LAYOUT_ALIGN,
+        device->kernels->spread(device, range_count(range) / LAYOUT_ALIGN,
                                 THREAD_FLOATS / LAYOUT_ALIGN, show_part, &s);
 }
 
 void store_show(const struct store *store, void *snapshot)
 {
-    show_range(store, snapshot, (struct float_range){0, store->floats});
+    show_range(store, snapshot, (struct range){0, store->floats});
 }
 
-static void take_range_back(const struct store *store, struct float_range range)
+static void take_range_back(const struct store *store, struct range range)
 {
     int64_t at = range.begin;
     for (int i = section_of(store, at); at < range.end; i++) {

@@ -2,6 +2,7 @@
 #ifndef CORE_TRAIN_VARIABLES_STORE_H
 #define CORE_TRAIN_VARIABLES_STORE_H
 
+#include "core/base/range.h"
 #include "core/train/variables/optimizer_list.h"
 
 /* One of the optimizers, as it is set */
@@ -11,10 +12,6 @@ struct updater {
     const struct schedule_spec *learning_rate;
     int form, slot_count; /* of its rule */
     int first_power;
-};
-
-struct float_range {
-    int64_t begin, end;
 };
 
 enum { ADVANCED_MAX = 64 };
@@ -35,8 +32,8 @@ struct store {
     float powers[ALL_POWERS_MAX]; /* in the order of the updaters */
     /* Of gradients, and of snapshots; float32 where the owner sets nothing else */
     enum number number, shown;
-    uint64_t version;                          /* updates applied */
-    struct float_range advanced[ADVANCED_MAX]; /* of the next version already; in order, apart */
+    uint64_t version;                    /* updates applied */
+    struct range advanced[ADVANCED_MAX]; /* of the next version already; in order, apart */
     int advanced_count;
     float *sum; /* of gradients that were folded; NULL until the first */
     bool has_sum;
@@ -79,7 +76,7 @@ void store_unfold(struct store *); /* there are no such gradients */
  * and slots the first time; ERR_MEMORY: nothing has changed; ERR_NUMBER: as there, until it is
  * taken back. Of a device that has no memory of its own. */
 err store_advance(struct store *, const void *const gradients[], int count, float scale,
-                  int64_t step, struct float_range, void *snapshot);
+                  int64_t step, struct range, void *snapshot);
 /* Values and slots are those of the version again, and the snapshot as well. */
 void store_take_back(struct store *, void *snapshot);
 /* All values to a snapshot. */

@@ -268,11 +268,11 @@ static void a_variable_is_scattered_in_parts(void **state)
         const int64_t count = shape_count(&three[0].shape);
         for (int64_t i = 0; i < count; i++) world.whole[i] = (float)(i + 1);
         for (int64_t start = 0; start < count; start += 9) {
-            const struct extent part = {start, count - start < 9 ? count - start : 9};
-            layout_scatter_part(world.layout, 0, world.whole, world.blocks, &part);
+            const struct range part = {start, count - start < 9 ? count : start + 9};
+            layout_scatter_part(world.layout, 0, world.whole, world.blocks, part);
             for (int64_t i = 0; i < count; i++)
                 assert_true(element_in_block(&world, 0, i) ==
-                            (i < start + part.floats ? world.whole[i] : 0.0f));
+                            (i < part.end ? world.whole[i] : 0.0f));
         }
         close_world(&world);
     }

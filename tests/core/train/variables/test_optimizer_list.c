@@ -168,8 +168,8 @@ static void update_apart(struct world *w, float *values, float *const gradients[
 /* Stretches that end within sections go ahead; some of them are taken back. */
 static void update_in_parts(struct store *store, float *const gradients[2])
 {
-    static const struct float_range ranges[] = {{9008, 17008}, {0, 16},      {48, 64},
-                                                {16, 48},      {8208, 9008}, {64, 8208}};
+    static const struct range ranges[] = {{9008, 17008}, {0, 16},      {48, 64},
+                                          {16, 48},      {8208, 9008}, {64, 8208}};
     const void *const both[] = {gradients[0], gradients[1]};
     const void *const wrong[] = {gradients[1], gradients[1]};
     for (int step = 0; step < STEPS; step++) {

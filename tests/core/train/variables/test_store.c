@@ -180,8 +180,7 @@ static void expect_equal_twins(const struct twins *t)
 static void advance(struct twins *t, int step, int gradients, int64_t begin, int64_t end)
 {
     assert_int_equal(store_advance(&t->store[1], (const void *const *)t->made, gradients,
-                                   1.0f / (float)gradients, step, (struct float_range){begin, end},
-                                   NULL),
+                                   1.0f / (float)gradients, step, (struct range){begin, end}, NULL),
                      OK);
 }
 
@@ -290,7 +289,7 @@ static void a_gradient_that_is_not_finite_is_refused(void **state)
 {
     const float bad[] = {NAN, INFINITY, -INFINITY};
     const int at[] = {0, FLOATS / 2, FLOATS - 1};
-    const struct float_range all = {0, FLOATS};
+    const struct range all = {0, FLOATS};
     struct world world;
     open_world(&world, "{\"optimizer\": \"adam\"}");
     struct twins t = {0};
@@ -362,7 +361,7 @@ static void meddle_with(struct world *world, enum number number, int count, bool
         for (int g = 0; g < GRADIENTS_MAX; g++) /* halves that are finite */
             memset(made[g], 0x11, FLOATS * sizeof(float));
     const err e = advances ? store_advance(&store, gradients, count, 1.0f / (float)count, 0,
-                                           (struct float_range){0, FLOATS}, NULL)
+                                           (struct range){0, FLOATS}, NULL)
                            : store_apply(&store, gradients, count, 1.0f / (float)count, 0, NULL);
     assert_int_equal(e, ERR_NUMBER); /* of the floats behind those that were looked at first */
     expect_finite(&store);
@@ -507,7 +506,7 @@ static void expect_shown(const struct store *store, const uint16_t *snapshot)
 static void step_shown(struct twins *t, int step, uint16_t *snapshot)
 {
     const void *const *made = (const void *const *)t->made;
-    const struct float_range ranges[] = {{FLOATS / 32 * 16, FLOATS}, {0, 16}};
+    const struct range ranges[] = {{FLOATS / 32 * 16, FLOATS}, {0, 16}};
     for (int i = 0; i < 2 && !t->store[1].device->is_separate; i++) {
         assert_int_equal(store_advance(&t->store[1], made, 3, 1.0f / 3, step, ranges[i], snapshot),
                          OK);
@@ -675,7 +674,7 @@ static void values_that_move_go_towards_what_batches_measured(void **state)
     const void *const *gradients = (const void *const *)made;
     assert_int_equal(store_open(&one, sections, 4, &world.device, FLOATS, values, &store), OK);
     if (!world.device.is_separate) {
-        const struct float_range range = {144, 336};
+        const struct range range = {144, 336};
         assert_int_equal(store_advance(&store, gradients, 2, 0.5f, 0, range, NULL), OK);
         assert_true(values[200] != before[200]);
         store_take_back(&store, NULL);

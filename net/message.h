@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/range.h"
+
 enum {
     PROTOCOL_VERSION = 14,
     MESSAGE_HEADER_BYTES = 80,
@@ -135,6 +137,9 @@ struct message {
     uint64_t generation; /* names one life of the values: drawn by the chief whenever it initialises
                             or restores them. What belongs to another one is void */
     uint64_t offset, length; /* of its stretch: bytes of the window; length 0: none */
+    /* What of the block that is, where it is one of the block: filled in, and translated, by the
+     * owners of links. Transports do not know it. */
+    struct range range;
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
     union {           /* by type */

@@ -32,11 +32,11 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     memset(ps->told, 0, sizeof ps->told);
     memset(ps->ids, 0, sizeof ps->ids);
     ps->restored = shard ? shard->node : NOTHING;
-    config->block_bytes = world->profile.has_variables[ps->index] ? PIECES * PIECE_BYTES : 0;
-    config->windows = config->block_bytes ? world->profile.windows : 0;
+    config->block_floats = world->profile.has_variables[ps->index] ? PIECES * PIECE_FLOATS : 0;
+    config->windows = config->block_floats ? world->profile.windows : 0;
     config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
-    if (!config->block_bytes || config->is_restored) begin_store(world, ps, config);
+    if (!config->block_floats || config->is_restored) begin_store(world, ps, config);
     if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
     ps->config = *config;
     struct setup_result result = {.text = "", .config = *config};
@@ -67,7 +67,7 @@ static void begin_set_up(struct world *world, struct actor *ps, const struct act
 static void initialize(struct world *world, struct actor *ps,
                        const struct action_initialize *action)
 {
-    if (!ps->config.block_bytes) return;
+    if (!ps->config.block_floats) return;
     const struct windows *windows = ps->windows[action->worker];
     const struct content *content = windows ? windows->gradient : NULL;
     if (!content || content->kind != CONTENT_ARRAY || content->array != action->array ||
@@ -97,7 +97,7 @@ static void share(struct world *world, struct actor *ps, const struct action_sha
     if (!*windows || action->is_fresh) *windows = &world_map(world)->windows;
     if (action->is_fresh) rows_told_forget(&ps->told[action->worker]);
     struct link *link = ps->links[action->worker];
-    if (!link || link->is_cut || !link->is_open[TO_WORKER] || !ps->config.block_bytes) return;
+    if (!link || link->is_cut || !link->is_open[TO_WORKER] || !ps->config.block_floats) return;
     if (link->has_windows[TO_PS])
         blame(world, "%s shares windows twice over link %d", actor_name(ps), link->number);
     link->has_windows[TO_PS] = true;
@@ -302,7 +302,7 @@ static void check_pieces(struct world *world, const struct actor *ps,
         if (has_advanced(ps, i) && ps->advanced_hashes[i] != hash)
             blame(world, "%s advanced its piece %d by other gradients than it applies",
                   actor_name(ps), i);
-    for (int i = 0; i < action->worker_count && ps->config.block_bytes; i++) {
+    for (int i = 0; i < action->worker_count && ps->config.block_floats; i++) {
         const struct content *gradient = ps->windows[action->workers[i]]->gradient;
         const bool is_folded = ps->is_folded[action->workers[i]];
         const uint64_t of_all = gradient_of(ps, action->workers[i])->hash;
@@ -402,8 +402,8 @@ static void show_change(struct world *world, const struct actor *ps, int first, 
 static void advance(struct world *world, struct actor *ps, const struct action_advance *action)
 {
     static const struct content nothing = {.kind = CONTENT_NONE};
-    const struct parts block = {PIECES * PIECE_BYTES, PIECE_BYTES};
-    const uint64_t parts = parts_in(&block, (struct stretch){action->offset, action->length});
+    const struct parts block = {PIECES * PIECE_FLOATS, PIECE_FLOATS};
+    const uint64_t parts = parts_in(&block, action->range);
     if (*ps->store == NOTHING || action->step != node_of(world, *ps->store)->step || !parts ||
         parts & ps->advanced || !ps->config.takes_all) {
         blame(world, "%s advances pieces %llx, of which %llx have, at step %llu", actor_name(ps),
@@ -412,8 +412,8 @@ static void advance(struct world *world, struct actor *ps, const struct action_a
         return;
     }
     check_divisor(world, ps, action->workers, action->worker_count, action->gradients);
-    const int first = (int)(action->offset / PIECE_BYTES),
-              count = (int)(action->length / PIECE_BYTES);
+    const int first = (int)(action->range.begin / PIECE_FLOATS),
+              count = (int)(range_count(action->range) / PIECE_FLOATS);
     for (int piece = first; piece < first + count; piece++) {
         const struct content *gradients[WORKERS_MAX];
         for (int i = 0; i < action->worker_count; i++) {
@@ -586,20 +586,20 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
 {
     const struct message *m = &parcel->message;
     if (m->type == MESSAGE_STATE) ps->is_serving = m->state.state == PS_SERVING;
-    parcel->first = (int)(m->offset / PIECE_BYTES);
-    parcel->pieces = (int)(m->length / PIECE_BYTES);
+    parcel->first = (int)(m->range.begin / PIECE_FLOATS);
+    parcel->pieces = (int)(range_count(m->range) / PIECE_FLOATS);
     if (m->type == MESSAGE_AHEAD) memcpy(parcel->ahead, ps->advanced_hashes, sizeof parcel->ahead);
     if (m->type != MESSAGE_VALUES) return;
-    if (m->length) check_whole(world, ps, "an answer");
+    if (!range_is_empty(m->range)) check_whole(world, ps, "an answer");
     struct windows *windows = ps->windows[worker];
-    if (!ps->config.block_bytes && ps->index != 0) return; /* it has no values, and no step */
-    bool sees_store = ps->config.takes_all || !ps->config.block_bytes;
-    if (!sees_store && m->length && !windows) {
+    if (!ps->config.block_floats && ps->index != 0) return; /* it has no values, and no step */
+    bool sees_store = ps->config.takes_all || !ps->config.block_floats;
+    if (!sees_store && !range_is_empty(m->range) && !windows) {
         blame(world, "%s sends values that it has not shared", actor_name(ps));
         return;
     }
     if (*ps->store != NOTHING) leave_out_rounds(world, ps, m->values.step);
-    parcel->node_source = sees_store || !m->length ? ps->store : &windows->copy;
+    parcel->node_source = sees_store || range_is_empty(m->range) ? ps->store : &windows->copy;
     parcel->node = *parcel->node_source;
     if (parcel->node != *ps->store || parcel->node == NOTHING)
         blame(world, "%s sends old values to worker/%d", actor_name(ps), worker);
@@ -613,12 +613,12 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
 static void check_stretch(struct world *world, const struct actor *ps, int worker,
                           const struct message *m)
 {
-    const struct parts block = {PIECES * PIECE_BYTES, PIECE_BYTES};
-    const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
+    const struct parts block = {PIECES * PIECE_FLOATS, PIECE_FLOATS};
+    const uint64_t parts = parts_in(&block, m->range);
     if (m->type != MESSAGE_PUSH) return;
     const uint64_t ahead = ps_role_ahead(ps->role, worker, m->push.push), all = parts_all(&block);
     const bool is_void = m->generation != ps->config.generation;
-    if (is_void || !ps->config.block_bytes || parts == all || (parts ^ ahead) == all) return;
+    if (is_void || !ps->config.block_floats || parts == all || (parts ^ ahead) == all) return;
     blame(world, "%s gets pieces %llx with a push of worker/%d, and %llx ahead of it",
           actor_name(ps), (unsigned long long)parts, worker, (unsigned long long)ahead);
 }
@@ -646,9 +646,9 @@ bool ps_receives(struct world *world, struct actor *ps, int worker, struct parce
     rows_check_told(world, ps, worker, &parcel->message);
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return true;
     check_stretch(world, ps, worker, &parcel->message);
-    if (!ps->config.block_bytes && !ps->windows[worker])
+    if (!ps->config.block_floats && !ps->windows[worker])
         ps->windows[worker] = &world_map(world)->windows;
-    if (!ps->windows[worker] || (world->profile.shares_memory && ps->config.block_bytes))
+    if (!ps->windows[worker] || (world->profile.shares_memory && ps->config.block_floats))
         return true;
     const bool is_lost = type == MESSAGE_PART && is_broken(world, DEFECT_PART_LOST);
     for (int i = 0; i < parcel->pieces && !is_lost; i++) {

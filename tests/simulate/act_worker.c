@@ -494,8 +494,8 @@ void worker_sends(struct world *world, struct actor *worker, int ps, struct parc
     uint32_t type = parcel->message.type;
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return;
     bool has_window = world->profile.has_variables[ps];
-    parcel->first = (int)(parcel->message.offset / PIECE_BYTES);
-    parcel->pieces = has_window ? (int)(parcel->message.length / PIECE_BYTES) : PIECES;
+    parcel->first = (int)(parcel->message.range.begin / PIECE_FLOATS);
+    parcel->pieces = has_window ? (int)(range_count(parcel->message.range) / PIECE_FLOATS) : PIECES;
     parcel->source = has_window ? worker->views[ps].gradient + parcel->first : NULL;
     parcel->content = has_window ? *parcel->source : worker->computed;
     if (type != MESSAGE_INIT) check_push(world, worker, ps, parcel);
@@ -594,7 +594,7 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
         world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
     if (!(parcel->message.values.flags & VALUES_HELD)) rows_hear_values(world, worker, view);
-    bool travels = parcel->message.length && !world->profile.shares_memory;
+    bool travels = !range_is_empty(parcel->message.range) && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
     check_ahead(world, worker, ps, parcel);
     /* A stretch is read from memory while it leaves: what was there last is what arrives. */

@@ -44,16 +44,16 @@ static struct role *open_ps(const struct world *world, const struct actor *actor
 static struct role *open_worker(const struct world *world, const struct actor *actor)
 {
     const struct profile *p = &world->profile;
-    uint64_t block_bytes[PS_MAX];
+    int64_t block_floats[PS_MAX];
     for (int i = 0; i < p->ps_count; i++)
-        block_bytes[i] = p->has_variables[i] ? PIECES * PIECE_BYTES : 0;
+        block_floats[i] = p->has_variables[i] ? PIECES * PIECE_FLOATS : 0;
     const struct worker_options options = {
         .task = actor->index,
         .ps_count = p->ps_count,
         .workers = p->workers,
         .membership = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
-        .block_bytes = block_bytes,
+        .block_floats = block_floats,
         .gradients_per_push = p->gradients_per_push[actor->index],
         .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,

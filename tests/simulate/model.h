@@ -14,7 +14,7 @@ enum {
     PS_MAX = 4,
     WORKERS_MAX = 7,
     PIECES = 4,             /* of a block, which come and go one by one */
-    PIECE_BYTES = 16 << 10, /* a part of it, as the roles cut it */
+    PIECE_FLOATS = 4 << 10, /* a part of it, as the roles cut it */
     ROWS_AT = PIECES,       /* where rows of tables stand in a window, behind the block's pieces */
     WINDOW_PIECES,
     NOTHING = -1

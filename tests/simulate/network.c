@@ -372,8 +372,8 @@ static bool must_hold(struct world *world, struct link *link, enum direction end
     struct queue *queue = &link->queues[end];
     const struct parcel *parcel = queue->first;
     const struct message *m = &parcel->message;
-    const bool is_gradient =
-        end == TO_PS && parcel->kind == PARCEL_MESSAGE && m->length && message_has_stretch(m->type);
+    const bool is_gradient = end == TO_PS && parcel->kind == PARCEL_MESSAGE &&
+                             !range_is_empty(m->range) && message_has_stretch(m->type);
     if (!is_gradient || ps->has_ended || ps->links[link->worker] != link || !ps->config.windows)
         return false;
     if (ps_finds_window(world, ps, link->worker, m)) return queue->first != parcel;
@@ -440,7 +440,7 @@ void network_send(struct world *world, struct actor *actor, const struct action_
     if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_GRANTED)
         worker_at(world, send->peer)->is_granted = true;
     if (actor->job == JOB_WORKER && m->type == MESSAGE_STOP) world_is_to_stop(world);
-    if (m->length && !can_send_stretch(world, link, away)) return;
+    if (!range_is_empty(m->range) && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
     if (actor->job == JOB_WORKER)
         rows_before_push(world, actor, send->peer, m);

@@ -513,7 +513,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .min_workers = (int)f.min_workers,
                    .needs_everybody = f.needs_everybody,
                    .stretch = (int)f.stretch,
-                   .block_bytes = (uint64_t)f.floats * sizeof(float),
+                   .block_floats = f.floats,
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,

@@ -5,32 +5,32 @@
 
 enum {
     PARTS_MANY = 16, /* of a block that is neither small nor large */
-    PART_BYTES_MIN = 16 << 10,
-    PART_BYTES_MAX = 256 << 10,
-    PART_ALIGN = 64, /* LAYOUT_BYTES */
+    PART_FLOATS_MIN = 4 << 10,
+    PART_FLOATS_MAX = 64 << 10,
+    PART_ALIGN = 16, /* LAYOUT_ALIGN */
 };
 
-static uint64_t share_of(uint64_t block, uint64_t count)
+static int64_t share_of(int64_t block, int64_t count)
 {
     return (block + count * PART_ALIGN - 1) / (count * PART_ALIGN) * PART_ALIGN;
 }
 
-struct parts parts_of(uint64_t block)
+struct parts parts_of(int64_t block)
 {
-    const uint64_t fine = share_of(block, PARTS_MANY), least = share_of(block, PARTS_MAX);
-    uint64_t part = fine < PART_BYTES_MAX ? fine : PART_BYTES_MAX;
-    if (part < PART_BYTES_MIN) part = PART_BYTES_MIN;
+    const int64_t fine = share_of(block, PARTS_MANY), least = share_of(block, PARTS_MAX);
+    int64_t part = fine < PART_FLOATS_MAX ? fine : PART_FLOATS_MAX;
+    if (part < PART_FLOATS_MIN) part = PART_FLOATS_MIN;
     return (struct parts){block, part > least ? part : least};
 }
 
 /* The first `count` of 64. */
-static uint64_t first(uint64_t count)
+static uint64_t first(int64_t count)
 {
     return count < PARTS_MAX ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-/* How many parts reach as far as byte `end`; round_up: those that end behind it, too. */
-static uint64_t count_to(const struct parts *p, uint64_t end, bool round_up)
+/* How many parts reach as far as `end`; round_up: those that end behind it, too. */
+static int64_t count_to(const struct parts *p, int64_t end, bool round_up)
 {
     if (end >= p->block) return (p->block + p->part - 1) / p->part;
     return (end + (round_up ? p->part - 1 : 0)) / p->part;
@@ -41,23 +41,22 @@ uint64_t parts_all(const struct parts *p)
     return first(count_to(p, p->block, true));
 }
 
-uint64_t parts_before(const struct parts *p, uint64_t end)
+uint64_t parts_before(const struct parts *p, int64_t end)
 {
     return first(count_to(p, end, false));
 }
 
-uint64_t parts_touched(const struct parts *p, struct stretch s)
+uint64_t parts_touched(const struct parts *p, struct range r)
 {
-    if (!s.length) return 0;
-    return first(count_to(p, s.offset + s.length, true)) & ~first(count_to(p, s.offset, false));
+    if (range_is_empty(r)) return 0;
+    return first(count_to(p, r.end, true)) & ~first(count_to(p, r.begin, false));
 }
 
-uint64_t parts_in(const struct parts *p, struct stretch s)
+uint64_t parts_in(const struct parts *p, struct range r)
 {
-    const bool is_inside = s.length <= p->block && s.offset <= p->block - s.length;
-    if (!is_inside || !s.length || s.offset % p->part) return 0;
-    const uint64_t end = s.offset + s.length;
-    return end % p->part && end < p->block ? 0 : parts_touched(p, s);
+    const bool is_inside = r.begin >= 0 && r.end <= p->block;
+    if (!is_inside || range_is_empty(r) || r.begin % p->part) return 0;
+    return r.end % p->part && r.end < p->block ? 0 : parts_touched(p, r);
 }
 
 uint64_t parts_last(uint64_t set)
@@ -65,25 +64,24 @@ uint64_t parts_last(uint64_t set)
     return UINT64_C(1) << (PARTS_MAX - 1 - __builtin_clzll(set));
 }
 
-static struct stretch stretch_of(const struct parts *p, uint64_t begin, uint64_t end)
+static struct range range_of(const struct parts *p, int64_t begin, int64_t end)
 {
-    const uint64_t offset = begin * p->part;
-    return (struct stretch){offset, (end * p->part < p->block ? end * p->part : p->block) - offset};
+    return (struct range){begin * p->part, end * p->part < p->block ? end * p->part : p->block};
 }
 
-struct stretch parts_take_last(const struct parts *p, uint64_t *set)
+struct range parts_take_last(const struct parts *p, uint64_t *set)
 {
     assert(*set);
-    const uint64_t end = PARTS_MAX - (uint64_t)__builtin_clzll(*set);
+    const int64_t end = PARTS_MAX - __builtin_clzll(*set);
     const uint64_t gaps = ~*set & first(end);
-    const uint64_t begin = gaps ? PARTS_MAX - (uint64_t)__builtin_clzll(gaps) : 0;
+    const int64_t begin = gaps ? PARTS_MAX - __builtin_clzll(gaps) : 0;
     *set &= first(begin);
-    return stretch_of(p, begin, end);
+    return range_of(p, begin, end);
 }
 
-struct stretch parts_take_front(const struct parts *p, uint64_t *set)
+struct range parts_take_front(const struct parts *p, uint64_t *set)
 {
-    const uint64_t end = ~*set ? (uint64_t)__builtin_ctzll(~*set) : PARTS_MAX;
+    const int64_t end = ~*set ? __builtin_ctzll(~*set) : PARTS_MAX;
     *set &= ~first(end);
-    return stretch_of(p, 0, end);
+    return range_of(p, 0, end);
 }

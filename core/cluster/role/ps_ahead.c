@@ -96,10 +96,9 @@ static void advance(struct ps_role *p, const struct party *party, struct outbox 
 {
     uint64_t left = party->parts;
     while (left) {
-        const struct stretch part = parts_take_last(&p->block, &left);
-        outbox_add_advance(out,
-                           (struct action_advance){party->workers, party->count, party->gradients,
-                                                   p->step, part.offset, part.length});
+        const struct range part = parts_take_last(&p->block, &left);
+        outbox_add_advance(out, (struct action_advance){party->workers, party->count,
+                                                        party->gradients, p->step, part});
     }
     for (int i = 0; i < party->count; i++) {
         p->members[party->workers[i]].is_in_advance = true;
@@ -162,7 +161,7 @@ void ps_part(struct ps_role *p, int worker, const struct message *m, struct outb
     struct member *member = &p->members[worker];
     struct ahead *a = &member->ahead;
     if (p->phase != SERVING || member->push == PUSH_WAITS) return;
-    const uint64_t parts = parts_in(&p->block, (struct stretch){m->offset, m->length});
+    const uint64_t parts = parts_in(&p->block, m->range);
     if (m->part.push <= member->ledger.received || !parts || parts & FIRST_PART) return;
     if (m->part.push != a->push || parts & a->parts) ps_forget_ahead(p, worker, out);
     a->push = m->part.push;

@@ -46,7 +46,7 @@ static bool keeps(const struct member *m)
 void ps_pool_heard(struct ps_role *p, int worker, const struct message *m)
 {
     struct member *member = &p->members[worker];
-    const bool has_come = message_has_stretch(m->type) && m->length;
+    const bool has_come = message_has_stretch(m->type) && !range_is_empty(m->range);
     if (member->window == WINDOW_NONE || (member->window == WINDOW_COMES && !has_come)) return;
     set_window(p, member, keeps(member) ? WINDOW_HELD : WINDOW_NONE);
 }

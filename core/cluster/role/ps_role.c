@@ -167,7 +167,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
         return;
     }
     p->config = r->config;
-    p->block = parts_of(r->config.block_bytes);
+    p->block = parts_of(r->config.block_floats);
     p->windows = r->config.windows;
     ps_plan_overlap(p);
     if (!r->result && !open_queue(p, &r->config)) {
@@ -194,7 +194,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     p->config.queue = NULL;
     tell_state(p, out);
     ps_share(p, ps_chief(p), out);
-    send_ready(p, r->config.is_restored || !r->config.block_bytes ? READY_RESTORED : READY_WANTS,
+    send_ready(p, r->config.is_restored || !r->config.block_floats ? READY_RESTORED : READY_WANTS,
                out);
 }
 
@@ -208,7 +208,7 @@ static void initialize(struct ps_role *p, const struct message *m, struct outbox
 
 static bool is_filled(const struct ps_role *p)
 {
-    return p->config.is_restored || !p->config.block_bytes || p->arrays == p->config.arrays;
+    return p->config.is_restored || !p->config.block_floats || p->arrays == p->config.arrays;
 }
 
 static void serve(struct ps_role *p, struct outbox *out)

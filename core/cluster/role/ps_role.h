@@ -75,7 +75,7 @@ struct ps_config { /* from the chief's SETUP */
     uint64_t worker_timeout_ms;
     int min_workers;
     bool needs_everybody; /* all rows are wanted, and nobody else reads those of a worker */
-    uint64_t block_bytes; /* 0: no variables here, nothing to fill */
+    int64_t block_floats; /* 0: no variables here, nothing to fill */
     int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
     uint64_t step; /* where the generation begins */
     bool is_restored;            /* the runner has read its part of the checkpoint */

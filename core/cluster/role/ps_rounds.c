@@ -51,10 +51,8 @@ bool ps_all_finished(const struct ps_role *p)
 void ps_send_parts(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
 {
     while (parts) {
-        const struct stretch last = parts_take_last(&p->block, &parts);
-        struct message *ahead = ps_send_ahead(p, worker, out);
-        ahead->offset = last.offset;
-        ahead->length = last.length;
+        const struct range last = parts_take_last(&p->block, &parts);
+        ps_send_ahead(p, worker, out)->range = last;
     }
 }
 
@@ -74,7 +72,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (!member_is_here(m)) return; /* it asks again when it is back */
     ps_take_back(p, out);
     uint64_t left = parts_all(&p->block) & ~m->given;
-    const struct stretch front = parts_take_front(&p->block, &left);
+    const struct range front = parts_take_front(&p->block, &left);
     ps_send_parts(p, worker, left, out);
     m->given = 0;
     const bool has_batch = prepare_ticket(p, worker, out);
@@ -89,9 +87,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (p->is_stopping) flags |= VALUES_STOPS;
     if (p->overlap & OVERLAP_ADVANCE) flags |= VALUES_WANTS_PARTS;
     if (p->overlap & OVERLAP_WHOLE_PUSHES) flags |= VALUES_WANTS_WHOLE;
-    struct message *values = send_values_message(p, worker, flags, out);
-    values->offset = front.offset;
-    values->length = front.length;
+    send_values_message(p, worker, flags, out)->range = front;
 }
 
 /* The worker waits for the end of a snapshot. Where ps/0 decides what is taken, the other ps cannot
@@ -468,8 +464,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     const struct ledger before = member->ledger;
-    const struct stretch brought = {m->offset, m->length};
-    if (parts_in(&p->block, brought) & member->ahead.parts)
+    if (parts_in(&p->block, m->range) & member->ahead.parts)
         ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
     member->ledger.received = m->push.push;

@@ -246,7 +246,7 @@ static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *o
     outbox_add_fill(out, (struct action_fill){ps, (int)array});
     struct message *m = worker_send(w, ps, MESSAGE_INIT, out);
     m->init.array = (uint32_t)array;
-    m->length = w->servers[ps].block.block;
+    m->range.end = w->servers[ps].block.block;
 }
 
 static void serve_when_ready(struct worker_role *w, struct outbox *out)

@@ -631,7 +631,7 @@ struct role *worker_role_new(const struct worker_options *options)
         return NULL;
     }
     for (int ps = 0; ps < options->ps_count; ps++)
-        w->servers[ps].block = parts_of(options->block_bytes[ps]);
+        w->servers[ps].block = parts_of(options->block_floats[ps]);
     return &w->role;
 }
 

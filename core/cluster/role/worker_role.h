@@ -47,7 +47,7 @@
 struct worker_options {
     int task, ps_count, workers;
     uint64_t incarnation;
-    const uint64_t *block_bytes; /* [ps_count]; copied */
+    const int64_t *block_floats; /* [ps_count]; copied */
     uint32_t gradients_per_push;
     bool is_sync;
     bool drops_gradients;         /* backup workers, or max_staleness */

@@ -113,7 +113,7 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 /* ---- pushing ---- */
 
 static void send_gradient(struct worker_role *w, int ps, enum message_type type, uint64_t sequence,
-                          uint64_t step, struct stretch stretch, struct outbox *out)
+                          uint64_t step, struct range range, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, type, out);
     const uint32_t gradients = w->options.gradients_per_push;
@@ -121,8 +121,7 @@ static void send_gradient(struct worker_role *w, int ps, enum message_type type,
         m->push = (struct message_push){gradients, sequence, step, w->servers[ps].version};
     else
         m->part = (struct message_part){gradients, sequence, step};
-    m->offset = stretch.offset;
-    m->length = stretch.length;
+    m->range = range;
 }
 
 /* With what has not left ahead of it. */
@@ -130,9 +129,9 @@ static void send_push(struct worker_role *w, int ps, struct outbox *out)
 {
     const struct server *s = &w->servers[ps];
     uint64_t left = parts_all(&s->block) & ~s->ahead;
-    const struct stretch front = parts_take_front(&s->block, &left);
+    const struct range front = parts_take_front(&s->block, &left);
     while (left) {
-        const struct stretch last = parts_take_last(&s->block, &left);
+        const struct range last = parts_take_last(&s->block, &left);
         send_gradient(w, ps, MESSAGE_PART, s->sequence, s->push_step, last, out);
     }
     send_gradient(w, ps, MESSAGE_PUSH, s->sequence, s->push_step, front, out);
@@ -160,7 +159,7 @@ void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *
     assert(!(parts & ~worker_role_left(role, ps)));
     s->ahead |= parts;
     while (parts) {
-        const struct stretch last = parts_take_last(&s->block, &parts);
+        const struct range last = parts_take_last(&s->block, &parts);
         send_gradient(w, ps, MESSAGE_PART, w->computed, s->step, last, out);
     }
 }

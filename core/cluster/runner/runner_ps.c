@@ -331,11 +331,12 @@ static bool is_whole(const struct runner_ps *p, int worker, const struct message
 {
     bool has_it = message_has_stretch(m->type) && !message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (!has_it) return true;
-    if (!p->share || m->offset % LAYOUT_BYTES || m->length % LAYOUT_BYTES) return false;
+    const struct range range = m->range;
+    if (!p->share || range.begin % LAYOUT_ALIGN || range.end % LAYOUT_ALIGN) return false;
     if (m->generation != p->share->setup.config.generation) return true; /* and void */
-    const struct parts block = parts_of(runner_ps_block_bytes(p));
-    const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
-    if (m->type == MESSAGE_PART) return !m->length || (parts && !(parts & FIRST_PART));
+    const struct parts block = parts_of(runner_ps_block_floats(p));
+    const uint64_t parts = parts_in(&block, range);
+    if (m->type == MESSAGE_PART) return range_is_empty(range) || (parts && !(parts & FIRST_PART));
     const bool is_all = parts == parts_all(&block), is_push = m->type == MESSAGE_PUSH;
     const uint64_t ahead = is_push ? ps_role_ahead(p->task.role, worker, m->push.push) : 0;
     return (is_all || (parts ^ ahead) == parts_all(&block)) &&
@@ -388,7 +389,7 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     runner_ps_values_heard(p, worker, m);
     struct message counted = *m;
-    task_stretch_back(&p->task, &counted);
+    task_set_range(&p->task, &counted);
     if (!is_whole(p, worker, &counted)) {
         (void)fail(ERR_PROTOCOL, "%s with %llu bytes from %llu on where a block has %zu",
                    message_name(m->type), (unsigned long long)m->length,

@@ -133,6 +133,7 @@ struct runner_ps {
     struct trace *recording;       /* in it; NULL: nothing is recorded */
 };
 
+int64_t runner_ps_block_floats(const struct runner_ps *);
 size_t runner_ps_block_bytes(const struct runner_ps *);
 size_t runner_ps_shown_bytes(const struct runner_ps *); /* of the values as workers see them */
 

@@ -28,14 +28,19 @@ void share_release(struct share *s)
     free(s);
 }
 
+int64_t runner_ps_block_floats(const struct runner_ps *p)
+{
+    return p->share ? p->share->setup.floats : 0;
+}
+
 size_t runner_ps_block_bytes(const struct runner_ps *p)
 {
-    return p->share ? (size_t)p->share->setup.floats * sizeof(float) : 0;
+    return (size_t)runner_ps_block_floats(p) * sizeof(float);
 }
 
 size_t runner_ps_shown_bytes(const struct runner_ps *p)
 {
-    return p->share ? (size_t)p->share->setup.floats * number_bytes(p->task.wire_values) : 0;
+    return (size_t)runner_ps_block_floats(p) * number_bytes(p->task.wire_values);
 }
 
 static err open_window(const struct runner_ps *p, size_t bytes, struct window *ret)
@@ -455,12 +460,12 @@ static bool is_finite(const struct runner_ps *p, int worker, const struct slice 
                       struct range range)
 {
     const void *gradients = runner_ps_gradient(p, worker);
-    const int64_t begin = slice->offset > range.begin ? slice->offset : range.begin;
-    const int64_t last = slice->offset + slice->count, end = last < range.end ? last : range.end;
-    if (begin >= end || p->windows[worker].is_folded) return true; /* it was looked at before */
+    range = range_meet(range, (struct range){slice->offset, slice->offset + slice->count});
+    const int64_t begin = range.begin, n = range_count(range);
+    if (n <= 0 || p->windows[worker].is_folded) return true; /* it was looked at before */
     if (p->store.number != NUMBER_FLOAT32)
-        return are_finite(p->store.number, (const uint16_t *)gradients + begin, end - begin);
-    return p->device->kernels->all_finite(p->device, (const float *)gradients + begin, end - begin);
+        return are_finite(p->store.number, (const uint16_t *)gradients + begin, n);
+    return p->device->kernels->all_finite(p->device, (const float *)gradients + begin, n);
 }
 
 /* On a device that has failed nothing looks finite, and no gradient is to blame. */
@@ -525,12 +530,10 @@ static void give_up_advance(struct runner_ps *p)
 
 err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
 {
-    const int64_t begin = (int64_t)(a->offset / sizeof(float));
-    const struct range range = {begin, begin + (int64_t)(a->length / sizeof(float))};
-    const struct summed_gradients g = {a->workers, a->worker_count, a->step, range};
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, a->range};
     list_sources(p, a->workers, a->worker_count);
     const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                                (int64_t)a->step, range, p->rounded.base);
+                                (int64_t)a->step, a->range, p->rounded.base);
     if (e == ERR_NUMBER) return blame(p, &g);
     if (e) give_up_advance(p);
     return OK;

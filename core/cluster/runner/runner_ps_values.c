@@ -23,16 +23,14 @@ static err send_stretch(struct runner_ps *p, int worker, const struct message *m
  */
 static err send_each(struct runner_ps *p, int worker, const struct message *like, uint64_t set)
 {
-    const struct parts block = parts_of(runner_ps_block_bytes(p));
+    const struct parts block = parts_of(runner_ps_block_floats(p));
     struct message m = *like;
     err e = OK;
     while (set && !e) {
         uint64_t last = parts_last(set);
         set &= ~last;
-        const struct stretch stretch = parts_take_last(&block, &last);
-        m.offset = stretch.offset;
-        m.length = stretch.length;
-        task_shrink_stretch(&p->task, &m);
+        m.range = parts_take_last(&block, &last);
+        task_set_stretch(&p->task, &m);
         e = send_stretch(p, worker, &m);
     }
     return e;
@@ -40,8 +38,8 @@ static err send_each(struct runner_ps *p, int worker, const struct message *like
 
 static uint64_t parts_of_message(const struct runner_ps *p, const struct message *m)
 {
-    const struct parts block = parts_of(runner_ps_block_bytes(p));
-    return task_parts_of(&p->task, &block, m);
+    const struct parts block = parts_of(runner_ps_block_floats(p));
+    return parts_in(&block, m->range);
 }
 
 /* A worker that sees the memory itself is only told. */

@@ -400,9 +400,6 @@ static err open_role(struct runner_worker *w)
 {
     const struct task_options *o = &w->options.task;
     int ps_count = o->cluster->hosts[JOB_PS].count;
-    uint64_t *bytes = calloc((size_t)ps_count, sizeof *bytes);
-    if (!bytes) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
-    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = runner_worker_block_bytes(w, ps);
     w->task.incarnation = greeting_draw_incarnation();
     (void)greeting_boot_id(); /* while there is a descriptor to read it by */
     const struct worker_options options = {
@@ -411,7 +408,7 @@ static err open_role(struct runner_worker *w)
         .workers = o->cluster->hosts[JOB_WORKER].count,
         .membership = cluster_membership(o->cluster),
         .incarnation = w->task.incarnation,
-        .block_bytes = bytes,
+        .block_floats = w->session.layout->block_floats,
         .gradients_per_push = w->gradients_per_push,
         .is_sync = w->options.spec->train.mode == MODE_SYNC,
         .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,
@@ -422,7 +419,6 @@ static err open_role(struct runner_worker *w)
         .limits = o->limits,
     };
     struct role *role = worker_role_new(&options);
-    free(bytes);
     w->task.wire = w->session.options.number;
     w->task.wire_values = w->session.options.value_number;
     w->task.data = (struct data_said){(uint64_t)w->session.train_data->rows,

@@ -29,13 +29,7 @@ void runner_worker_reclaim_loop(struct runner_worker *w)
 
 struct parts runner_worker_block(const struct runner_worker *w, int ps)
 {
-    return parts_of(runner_worker_block_bytes(w, ps));
-}
-
-struct stretch runner_worker_stretch_of(const struct bucket *b)
-{
-    return (struct stretch){(uint64_t)b->offset * sizeof(float),
-                            (uint64_t)b->floats * sizeof(float)};
+    return parts_of(w->session.layout->block_floats[ps]);
 }
 
 void runner_worker_note_values(struct runner_worker *w, int ps, const struct message *m)
@@ -43,7 +37,7 @@ void runner_worker_note_values(struct runner_worker *w, int ps, const struct mes
     struct arrival *a = &w->arrivals[ps];
     const struct parts block = runner_worker_block(w, ps);
     if (m->values.flags & VALUES_HELD) return;
-    const uint64_t brought = task_parts_of(&w->task, &block, m);
+    const uint64_t brought = parts_in(&block, m->range);
     runner_worker_doubt_speculation(w, ps, brought | ~a->ahead);
     const uint64_t missing = parts_all(&block) & ~(a->ahead | brought);
     *a = (struct arrival){.missing = missing, .is_next = true, .used = a->used};
@@ -55,9 +49,9 @@ void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct mess
 {
     struct arrival *a = &w->arrivals[ps];
     const struct parts block = runner_worker_block(w, ps);
-    const uint64_t brought = task_parts_of(&w->task, &block, m);
-    runner_worker_doubt_speculation(w, ps, m->length ? brought : UINT64_MAX);
-    if (!m->length)
+    const uint64_t brought = parts_in(&block, m->range);
+    runner_worker_doubt_speculation(w, ps, range_is_empty(m->range) ? UINT64_MAX : brought);
+    if (range_is_empty(m->range))
         a->ahead = 0;
     else if (a->missing)
         a->missing &= ~brought;
@@ -65,10 +59,10 @@ void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct mess
         a->ahead |= brought;
 }
 
-static bool is_there(const struct runner_worker *w, int ps, struct stretch stretch)
+static bool is_there(const struct runner_worker *w, int ps, struct range range)
 {
     const struct parts block = runner_worker_block(w, ps);
-    return !(w->arrivals[ps].missing & parts_touched(&block, stretch));
+    return !(w->arrivals[ps].missing & parts_touched(&block, range));
 }
 
 void runner_worker_lack_values(struct runner_worker *w, const char *what)
@@ -89,59 +83,58 @@ static bool is_silent(const struct runner_worker *w, int ps)
 }
 
 /* The step is given up where nothing comes, once: the role asks for all of the values again. */
-static void await_stretch(struct runner_worker *w, int ps, struct stretch stretch)
+static void await_range(struct runner_worker *w, int ps, struct range range)
 {
     struct trace *const trace = w->session.trace;
-    if (w->lacks_values || is_there(w, ps, stretch)) return;
+    if (w->lacks_values || is_there(w, ps, range)) return;
     const uint64_t begin_ns = trace_begin(trace);
     runner_worker_reclaim_loop(w);
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, stretch); i++)
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, range); i++)
         if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
-    w->lacks_values |= !is_there(w, ps, stretch);
+    w->lacks_values |= !is_there(w, ps, range);
     runner_worker_lend_loop(w);
 }
 
-static bool await(void *context, const struct bucket *values)
+static bool await(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
-    await_stretch(w, values->ps, runner_worker_stretch_of(values));
+    await_range(w, ps, values);
     return !w->lacks_values;
 }
 
 err runner_worker_await_all(struct runner_worker *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        await_stretch(w, ps, (struct stretch){0, runner_worker_block_bytes(w, ps)});
+        await_range(w, ps, (struct range){0, w->session.layout->block_floats[ps]});
     return w->lacks_values ? fail(ERR_PEER, "values were lost on their way") : OK;
 }
 
 /* ---- gradients ---- */
 
-static void send_parts(struct runner_worker *w, const struct bucket *bucket)
+static void send_parts(struct runner_worker *w, int ps, struct range gradients)
 {
-    const struct peer *peer = &w->task.peers[bucket->ps];
+    const struct peer *peer = &w->task.peers[ps];
     const int before = w->task.outbox.count;
-    const struct parts block = runner_worker_block(w, bucket->ps);
-    const uint64_t end = (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
-    uint64_t left = worker_role_left(w->task.role, bucket->ps) & parts_before(&block, end);
+    const struct parts block = runner_worker_block(w, ps);
+    uint64_t left = worker_role_left(w->task.role, ps) & parts_before(&block, gradients.end);
     if (!peer->link || !left || !(peer->overlap & OVERLAP_GRADIENTS)) return;
     const err e = runner_worker_await_all(w);
     runner_worker_reclaim_loop(w); /* waiting lends it again */
     if (e) return;
     while (left) { /* one by one they can be overtaken */
         const uint64_t leaves = peer->overlap & OVERLAP_IN_PARTS ? parts_last(left) : left;
-        worker_role_part(w->task.role, bucket->ps, leaves, &w->task.outbox);
+        worker_role_part(w->task.role, ps, leaves, &w->task.outbox);
         left &= ~leaves;
     }
     task_flush_since(&w->task, before);
 }
 
-static void leave(void *context, const struct bucket *bucket)
+static void leave(void *context, int ps, struct range gradients)
 {
     struct runner_worker *w = context;
     runner_worker_reclaim_loop(w);
-    send_parts(w, bucket);
+    send_parts(w, ps, gradients);
     runner_worker_lend_loop(w);
 }
 

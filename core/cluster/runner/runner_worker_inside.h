@@ -166,12 +166,11 @@ void runner_worker_note_ahead(struct runner_worker *, int ps, const struct messa
 /* After the link, or what the ps says of its rounds, has changed. */
 void runner_worker_plan_overlap(struct runner_worker *, int ps);
 struct parts runner_worker_block(const struct runner_worker *, int ps);
-struct stretch runner_worker_stretch_of(const struct bucket *);
 
 /* After every look at the links. */
 void runner_worker_speculate(struct runner_worker *);
 /* Of struct exchange: is_there. */
-bool runner_worker_has_come(void *worker, const struct bucket *values);
+bool runner_worker_has_come(void *worker, int ps, struct range values);
 /* What is speculated is void: if it has used one of these, which come again; in any case. */
 void runner_worker_doubt_speculation(struct runner_worker *, int ps, uint64_t parts);
 void runner_worker_forget_speculation(struct runner_worker *);

@@ -243,10 +243,13 @@ static void hear_at_end(struct attempt *attempt, const struct link *link, const 
     if (!is_known && m->type == MESSAGE_WELCOME) welcome(attempt, m);
 }
 
-static void on_message(void *context, struct link *link, const struct message *m)
+static void on_message(void *context, struct link *link, const struct message *came)
 {
     struct attempt *attempt = context;
     struct runner_worker *w = attempt->worker;
+    struct message counted = *came;
+    const struct message *const m = &counted;
+    task_set_range(&w->task, &counted);
     const bool is_part = message_is_part(m->type);
     if (w->trace && is_part) runner_worker_trace_back(w, attempt->ps, m);
     if (w->task.has_ended) {

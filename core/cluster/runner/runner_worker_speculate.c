@@ -21,14 +21,14 @@ static bool may_speculate(const struct runner_worker *w)
            worker_role_awaits_next(w->task.role) && task_overlaps(&w->task, OVERLAP_VALUES);
 }
 
-bool runner_worker_has_come(void *context, const struct bucket *values)
+bool runner_worker_has_come(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
-    struct arrival *a = &w->arrivals[values->ps];
-    const struct parts block = runner_worker_block(w, values->ps);
-    const uint64_t wanted = parts_touched(&block, runner_worker_stretch_of(values));
+    struct arrival *a = &w->arrivals[ps];
+    const struct parts block = runner_worker_block(w, ps);
+    const uint64_t wanted = parts_touched(&block, values);
     const uint64_t there = a->is_next ? ~a->missing : a->ahead;
-    if (!w->task.peers[values->ps].link || wanted & ~there) return false;
+    if (!w->task.peers[ps].link || wanted & ~there) return false;
     a->used |= wanted;
     if (!w->is_computing) {
         w->is_computing = true;

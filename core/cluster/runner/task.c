@@ -191,27 +191,24 @@ static enum number number_of(const struct task *t, const struct message *m)
     }
 }
 
-void task_shrink_stretch(const struct task *t, struct message *m)
+void task_set_stretch(const struct task *t, struct message *m)
 {
-    const enum number number = number_of(t, m);
-    if (number == NUMBER_FLOAT32) return;
-    m->offset = m->offset / sizeof(float) * number_bytes(number);
-    m->length = m->length / sizeof(float) * number_bytes(number);
+    if (!message_has_stretch(m->type)) return;
+    const size_t bytes = number_bytes(number_of(t, m));
+    m->offset = (uint64_t)m->range.begin * bytes;
+    m->length = (uint64_t)range_count(m->range) * bytes;
 }
 
-void task_stretch_back(const struct task *t, struct message *m)
+/* Transports have checked that it lies in the window. What is not of whole numbers is no range of a
+ * block. */
+void task_set_range(const struct task *t, struct message *m)
 {
-    const enum number number = number_of(t, m);
-    if (number == NUMBER_FLOAT32) return;
-    m->offset = m->offset * sizeof(float) / number_bytes(number);
-    m->length = m->length * sizeof(float) / number_bytes(number);
-}
-
-uint64_t task_parts_of(const struct task *t, const struct parts *block, const struct message *m)
-{
-    struct message counted = *m;
-    task_stretch_back(t, &counted);
-    return parts_in(block, (struct stretch){counted.offset, counted.length});
+    if (!message_has_stretch(m->type)) return;
+    const size_t bytes = number_bytes(number_of(t, m));
+    const int64_t begin = (int64_t)(m->offset / bytes);
+    const bool is_whole = m->offset % bytes == 0 && m->length % bytes == 0;
+    m->range = is_whole ? (struct range){begin, begin + (int64_t)(m->length / bytes)}
+                        : (struct range){-1, 0};
 }
 
 static void send_message(struct task *t, const struct action_send *a)
@@ -219,7 +216,7 @@ static void send_message(struct task *t, const struct action_send *a)
     struct peer *peer = &t->peers[a->peer];
     if (!peer->link) return;
     struct message m = a->message;
-    task_shrink_stretch(t, &m);
+    task_set_stretch(t, &m);
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */

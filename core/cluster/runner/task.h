@@ -67,7 +67,6 @@ struct peer {
     char trouble[ADDRESS_MAX]; /* why it is not there yet */
 };
 
-struct parts; /* core/cluster/role/parts.h */
 struct task;
 struct task_ops { /* what differs between a ps and a worker */
     void (*act)(struct task *, const struct action *);
@@ -152,12 +151,10 @@ void task_plan_overlap(struct task *, int peer, struct overlap_link facts);
 /* Whether the plan of some link has one of these bits. */
 bool task_overlaps(const struct task *, unsigned bits);
 
-/* Roles count in bytes of the block, four for a number. Of a message with gradients or values, and
- * of no other: the stretch that travels, and what that is of the block. */
-void task_shrink_stretch(const struct task *, struct message *);
-void task_stretch_back(const struct task *, struct message *);
-/* The parts of the block (parts.h) that such a message brings. */
-uint64_t task_parts_of(const struct task *, const struct parts *, const struct message *);
+/* Of a message with gradients or values, and of no other: from its range of the block to the bytes
+ * that travel, and back. */
+void task_set_stretch(const struct task *, struct message *);
+void task_set_range(const struct task *, struct message *);
 
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);

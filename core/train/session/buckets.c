@@ -76,13 +76,14 @@ static int64_t front(const struct buckets *p, int ps)
     return slice->offset + complete_of(p, slice);
 }
 
-bool buckets_next(struct buckets *p, struct bucket *ret)
+bool buckets_next(struct buckets *p, int *ret_ps, struct range *ret)
 {
     for (int ps = 0; ps < p->layout->ps_count; ps++) {
         const int64_t end = front(p, ps), grown = end - p->sent[ps];
         const bool is_end = end == p->layout->block_floats[ps];
         if (grown == 0 || (grown < p->least && !is_end)) continue;
-        *ret = (struct bucket){ps, p->sent[ps], grown};
+        *ret_ps = ps;
+        *ret = (struct range){p->sent[ps], end};
         p->sent[ps] = end;
         return true;
     }

@@ -1,4 +1,4 @@
-/* buckets.h - which stretch of each ps' gradients is complete while backward goes on.
+/* buckets.h - which range of each ps' gradients is complete while backward goes on.
  *
  * The slices of a block lie in the order in which backward finishes them (layout.h), so that as a
  * rule its front grows. What has grown by `least` floats, or is the end of the block, is a bucket:
@@ -9,11 +9,6 @@
 
 #include "core/base/arena.h"
 #include "core/train/variables/layout.h"
-
-struct bucket {
-    int ps;
-    int64_t offset, floats; /* in the ps' block */
-};
 
 struct buckets {
     const struct layout *layout;  /* borrowed */
@@ -32,8 +27,8 @@ void buckets_open(const struct layout *, int64_t least, struct arena *, struct b
 void buckets_begin(struct buckets *);
 /* As many floats at the front of the variable are complete, or all. */
 void buckets_finish(struct buckets *, int variable, int64_t floats);
-/* The next that is complete since; false: none. Within a pass every float of every block is in one
- * bucket, gaps between slices included. */
-bool buckets_next(struct buckets *, struct bucket *ret);
+/* The next that is complete since, of the block of *ret_ps; false: none. Within a pass every float
+ * of every block is in one bucket, gaps between slices included. */
+bool buckets_next(struct buckets *, int *ret_ps, struct range *ret);
 
 #endif

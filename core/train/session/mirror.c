@@ -142,11 +142,11 @@ bool mirror_lets_leave(const struct mirror *mirror)
     return true;
 }
 
-void mirror_leave(const struct mirror *mirror, const struct bucket *bucket)
+void mirror_leave(const struct mirror *mirror, int ps, struct range range)
 {
     struct device *d = mirror->device;
-    const size_t offset = leaving_bytes(mirror, bucket->offset);
-    d->kernels->overlap->download_pinned(d, (char *)mirror->host_gradients[bucket->ps] + offset,
-                                         (char *)mirror->leaving[bucket->ps] + offset,
-                                         leaving_bytes(mirror, bucket->floats));
+    const size_t offset = leaving_bytes(mirror, range.begin);
+    d->kernels->overlap->download_pinned(d, (char *)mirror->host_gradients[ps] + offset,
+                                         (char *)mirror->leaving[ps] + offset,
+                                         leaving_bytes(mirror, range_count(range)));
 }

@@ -47,6 +47,6 @@ void mirror_download(const struct mirror *);
 /* Whether gradients of all ps can leave while a step goes on, and one that leaves when what is
  * queued now is done: it is there after the device was synchronized. */
 bool mirror_lets_leave(const struct mirror *);
-void mirror_leave(const struct mirror *, const struct bucket *);
+void mirror_leave(const struct mirror *, int ps, struct range);
 
 #endif

@@ -272,9 +272,9 @@ static struct node_slices slices_of(const struct replica *r, const struct node *
                                 layout_first_slice(r->layout, first + node->param_count)};
 }
 
-static struct bucket bucket_of(const struct slice *slice)
+static struct range range_of(const struct slice *slice)
 {
-    return (struct bucket){slice->ps, slice->offset, slice->count};
+    return (struct range){slice->offset, slice->offset + slice->count};
 }
 
 /* To where the node reads them. */
@@ -296,8 +296,8 @@ static bool await_values(void *replica, const struct node *node)
     struct replica *r = replica;
     const struct node_slices slices = slices_of(r, node);
     for (int i = slices.first; i < slices.end; i++) {
-        const struct bucket bucket = bucket_of(&r->layout->slices[i]);
-        r->is_void |= !r->exchange->await(r->exchange->context, &bucket);
+        const struct slice *slice = &r->layout->slices[i];
+        r->is_void |= !r->exchange->await(r->exchange->context, slice->ps, range_of(slice));
     }
     take_values(r, node);
     return true;
@@ -308,8 +308,8 @@ static bool values_are_there(void *replica, const struct node *node)
     struct replica *r = replica;
     const struct node_slices slices = slices_of(r, node);
     for (int i = slices.first; i < slices.end; i++) {
-        const struct bucket bucket = bucket_of(&r->layout->slices[i]);
-        if (!r->exchange->is_there(r->exchange->context, &bucket)) return false;
+        const struct slice *slice = &r->layout->slices[i];
+        if (!r->exchange->is_there(r->exchange->context, slice->ps, range_of(slice))) return false;
     }
     take_values(r, node);
     return true;
@@ -321,13 +321,13 @@ int replica_speculate(struct replica *r)
     return stepper_run_ahead(&r->stepper, values_are_there, r);
 }
 
-static void leave(struct replica *r, const struct bucket *bucket)
+static void leave(struct replica *r, int ps, struct range range)
 {
-    if (rounds(r)) rounding_round(&r->rounding, bucket->ps, bucket->offset, bucket->floats);
+    if (rounds(r)) rounding_round(&r->rounding, ps, range.begin, range_count(range));
     if (r->exchange)
-        r->exchange->leave(r->exchange->context, bucket);
+        r->exchange->leave(r->exchange->context, ps, range);
     else
-        mirror_leave(&r->mirror, bucket);
+        mirror_leave(&r->mirror, ps, range);
 }
 
 static void finish_gradient(struct replica *r, int variable, int64_t floats)
@@ -341,12 +341,13 @@ static void send_gradients(void *replica, const struct node *node, int64_t float
 {
     struct replica *r = replica;
     const int first = graph_first_param(r->graph, node);
-    struct bucket bucket;
+    int ps;
+    struct range bucket;
     if (r->is_void) return;
     finish_gradient(r, first, floats);
     for (int i = 1; i < node->param_count; i++)
         finish_gradient(r, first + i, param_floats(&node->param[i]));
-    while (buckets_next(&r->buckets, &bucket)) leave(r, &bucket);
+    while (buckets_next(&r->buckets, &ps, &bucket)) leave(r, ps, bucket);
 }
 
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)

@@ -23,12 +23,12 @@
 /* Who brings values while forward goes on, and takes gradients away while backward does, where the
  * host computes. */
 struct exchange {
-    /* Returns when the values of this stretch are where they are bound; false: they will not come,
+    /* Returns when the values of this range are where they are bound; false: they will not come,
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
-    bool (*await)(void *context, const struct bucket *);
-    void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
-    /* Ahead of a pass: whether values of this stretch are there, though they may be taken back. */
-    bool (*is_there)(void *context, const struct bucket *);
+    bool (*await)(void *context, int ps, struct range);
+    void (*leave)(void *context, int ps, struct range); /* where it is bound, it is final */
+    /* Ahead of a pass: whether values of this range are there, though they may be taken back. */
+    bool (*is_there)(void *context, int ps, struct range);
     void *context;
 };
 

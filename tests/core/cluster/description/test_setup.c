@@ -129,7 +129,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.config.generation, c.plan.generation);
     assert_int_equal(s.config.step, 300);
     assert_int_equal(s.config.last_step, 2000);
-    assert_true(s.config.is_sync && s.config.takes_all && s.config.block_bytes);
+    assert_true(s.config.is_sync && s.config.takes_all && s.config.block_floats);
     assert_int_equal(s.config.replicas_to_aggregate, 5);
     assert_int_equal(s.config.max_staleness, -1);
     assert_int_equal(s.config.min_workers, 2);
@@ -179,7 +179,7 @@ static void a_ps_without_variables_is_empty(void **state)
     struct setup s;
     open_chief(&c, "{\"placement\": {}}", VARIABLES + 2);
     receive(&c, VARIABLES + 1, &s);
-    assert_int_equal(s.config.block_bytes, 0);
+    assert_int_equal(s.config.block_floats, 0);
     assert_int_equal(s.slice_count, 0);
     assert_false(s.owns_powers);
     close_chief(&c);

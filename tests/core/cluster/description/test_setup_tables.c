@@ -206,13 +206,13 @@ static void a_ps_of_tables_only_is_not_empty(void **state)
                 "\"*\", \"ps\": 0}]}}",
                 one_optimizer);
     receive(&c, 2, &s);
-    assert_true(s.config.block_bytes > 0);
+    assert_true(s.config.block_floats > 0);
     assert_int_equal(s.slice_count, 0);
     assert_int_equal(s.table_count, 2);
     receive(&c, 0, &s);
     assert_int_equal(s.table_count, 0);
     receive(&c, 1, &s);
-    assert_int_equal(s.config.block_bytes, 0);
+    assert_int_equal(s.config.block_floats, 0);
     close_chief(&c);
 }
 

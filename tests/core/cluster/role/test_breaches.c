@@ -19,7 +19,7 @@ enum {
 };
 
 /* Fields beside those that have ranges */
-enum { GENERATION = MESSAGE_PLACES, OFFSET, LENGTH, TASK, JOB, BODY, FIELDS };
+enum { GENERATION = MESSAGE_PLACES, BEGIN, END, TASK, JOB, BODY, FIELDS };
 
 struct lie {
     uint32_t type;
@@ -51,11 +51,11 @@ static void set(struct message *m, const struct lie *lie, uint64_t body[BODY_NUM
     case GENERATION:
         m->generation = lie->number;
         break;
-    case OFFSET:
-        m->offset = lie->number;
+    case BEGIN:
+        m->range.begin = (int64_t)lie->number;
         break;
-    case LENGTH:
-        m->length = lie->number;
+    case END:
+        m->range.end = (int64_t)lie->number;
         break;
     case TASK:
         m->task = (uint32_t)lie->number;
@@ -238,7 +238,7 @@ static struct message next_push(const struct stage *s, int ps, int worker)
         .generation = worker_role_generation(s->workers[worker].role),
         .push = {s->world.profile.gradients_per_push[worker],
                  ps_role_ledger(role, worker)->received + 1, ps_role_step(role)},
-        .length = PIECES * PIECE_BYTES,
+        .range = {0, PIECES * PIECE_FLOATS},
     };
 }
 

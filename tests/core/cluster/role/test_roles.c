@@ -112,7 +112,7 @@ static void a_push_that_is_not_the_next_of_its_generation_is_never_applied(void 
     struct message m = {.type = MESSAGE_PUSH,
                         .generation = worker_role_generation(s.workers[0].role),
                         .push = {.gradients = 1, .push = 5},
-                        .length = PIECES * PIECE_BYTES};
+                        .range = {0, PIECES * PIECE_FLOATS}};
     stage_send_to_ps(&s, 0, 0, &m); /* again */
     m.push.push = 6;
     m.generation++;

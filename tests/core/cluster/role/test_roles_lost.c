@@ -481,9 +481,9 @@ static void lose_ps(struct role *chief)
  * checkpoint. */
 static void a_start_whose_link_is_lost_begins_anew(void **state)
 {
-    static const uint64_t bytes[1] = {4};
+    static const int64_t floats[1] = {1};
     const struct worker_options o = {
-        .ps_count = 1, .workers = 1, .incarnation = 1, .block_bytes = bytes};
+        .ps_count = 1, .workers = 1, .incarnation = 1, .block_floats = floats};
     struct role *chief = worker_role_new(&o);
     struct outbox out = {0};
     chief->ops->start(chief, 1, &out);

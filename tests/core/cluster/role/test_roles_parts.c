@@ -233,12 +233,11 @@ static void a_part_that_is_not_finite_changes_nothing(void **state)
             .generation = s.ps[0].config.generation,
             .part = {.push = ps_role_ledger(s.ps[0].role, worker)->received + 1,
                      .step = (uint64_t)stage_updates(&s, 0)},
-            .length = PIECE_BYTES,
         };
         const uint64_t ahead = ps_role_ahead(s.ps[0].role, worker, spoiled.part.push);
         int piece = 1;
         while (piece < PIECES && ahead >> piece & 1) piece++;
-        spoiled.offset = (uint64_t)piece * PIECE_BYTES;
+        spoiled.range = (struct range){piece * PIECE_FLOATS, (piece + 1) * PIECE_FLOATS};
         if (piece < PIECES) {
             found++;
             s.ps[0].role->ops->message(s.ps[0].role, JOB_WORKER, worker, &spoiled, &s.ps[0].outbox);
@@ -267,14 +266,13 @@ static void parts_that_belong_to_nothing_are_void(void **state)
             .task = 1,
             .generation = s.ps[0].config.generation,
             .part = {.gradients = 1, .push = next},
-            .offset = PIECE_BYTES,
-            .length = PIECE_BYTES,
+            .range = {PIECE_FLOATS, 2 * PIECE_FLOATS},
         };
         struct message past = part, front = part, torn = part, beyond = part;
         past.part.push = next - 1;
-        front.offset = 0;
-        torn.length = PIECE_BYTES / 2;
-        beyond.length = PIECES * PIECE_BYTES;
+        front.range = (struct range){0, PIECE_FLOATS};
+        torn.range.end -= PIECE_FLOATS / 2;
+        beyond.range.end = (PIECES + 1) * PIECE_FLOATS;
         const uint64_t before = ps_role_ahead(s.ps[0].role, 1, next);
         stage_send_to_ps(&s, 0, 1, &past);
         stage_send_to_ps(&s, 0, 1, &front);

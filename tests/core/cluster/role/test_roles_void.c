@@ -10,7 +10,7 @@
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
-enum { GENERATION = 7, BLOCK_BYTES = 64, PS_COUNT = 2, WORKERS = 2 };
+enum { GENERATION = 7, BLOCK_FLOATS = 16, PS_COUNT = 2, WORKERS = 2 };
 
 struct scene {
     struct role *role;
@@ -106,7 +106,7 @@ static void say_values_with(struct scene *s, int ps, uint32_t flags, uint64_t re
         &(struct message){.type = MESSAGE_VALUES,
                           .generation = GENERATION,
                           .values = {flags, received, step},
-                          .length = BLOCK_BYTES});
+                          .range = {0, BLOCK_FLOATS}});
 }
 
 static void say_values(struct scene *s, int ps, uint64_t received, uint64_t step)
@@ -128,12 +128,12 @@ static uint64_t save_ms; /* of those that are opened */
 static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
                          uint64_t ret_joins[PS_COUNT])
 {
-    const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
+    const int64_t block_floats[PS_COUNT] = {BLOCK_FLOATS, BLOCK_FLOATS};
     const struct worker_options o = {
         .task = task,
         .ps_count = PS_COUNT,
         .workers = WORKERS,
-        .block_bytes = block_bytes,
+        .block_floats = block_floats,
         .gradients_per_push = 1,
         .is_sync = is_sync,
         .drops_gradients = drops,

@@ -12,7 +12,7 @@
 
 enum {
     GENERATION = 7,
-    BLOCK_BYTES = 64,
+    BLOCK_FLOATS = 16,
     PS_COUNT = 2,
     WORKERS = 3,
     LEASE_MS = 900,
@@ -226,12 +226,12 @@ static void nobody_leads_who_does_not_say_that_it_could(void **state)
 
 static void open_worker(struct scene *s, int task)
 {
-    const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
+    const int64_t block_floats[PS_COUNT] = {BLOCK_FLOATS, BLOCK_FLOATS};
     const struct worker_options o = {
         .task = task,
         .ps_count = PS_COUNT,
         .workers = WORKERS,
-        .block_bytes = block_bytes,
+        .block_floats = block_floats,
         .gradients_per_push = 1,
         .is_sync = true,
         .saves = true,

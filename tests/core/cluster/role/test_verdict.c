@@ -116,9 +116,9 @@ static int ps_hears(uint32_t type, uint32_t code, enum action_type wanted)
 
 static int worker_hears(uint32_t type, uint32_t code, enum action_type wanted)
 {
-    static const uint64_t bytes[2] = {4, 4};
+    static const int64_t floats[2] = {1, 1};
     const struct worker_options options = {
-        .ps_count = 2, .workers = 2, .incarnation = 1, .block_bytes = bytes};
+        .ps_count = 2, .workers = 2, .incarnation = 1, .block_floats = floats};
     struct role *role = worker_role_new(&options);
     const int found = hear(role, JOB_PS, type, code, wanted);
     worker_role_free(role);
@@ -160,9 +160,9 @@ static int count_sent(const struct outbox *out, int peer, uint32_t type)
 
 static void a_worker_answers_the_verdict_on_the_link_that_it_came_on(void **state)
 {
-    static const uint64_t bytes[1] = {4};
+    static const int64_t floats[1] = {1};
     const struct worker_options options = {
-        .ps_count = 1, .workers = 2, .incarnation = 1, .block_bytes = bytes};
+        .ps_count = 1, .workers = 2, .incarnation = 1, .block_floats = floats};
     struct role *role = worker_role_new(&options);
     struct outbox out = {0};
     const struct message m = saying(MESSAGE_VERDICT, 0, "");
@@ -202,9 +202,9 @@ static void a_ps_awaits_an_answer_of_each_worker_and_tells_it_again(void **state
 
 static void a_worker_tells_its_verdict_again_until_the_ps_has_said_that_it_knows(void **state)
 {
-    static const uint64_t bytes[2] = {4, 4};
+    static const int64_t floats[2] = {1, 1};
     const struct worker_options options = {
-        .ps_count = 2, .workers = 1, .incarnation = 1, .block_bytes = bytes};
+        .ps_count = 2, .workers = 1, .incarnation = 1, .block_floats = floats};
     struct role *role = worker_role_new(&options);
     struct outbox out = {0};
     const struct message m = saying(MESSAGE_VERDICT, 0, "");

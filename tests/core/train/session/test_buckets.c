@@ -64,13 +64,14 @@ static int64_t floats_of(const struct world *w, int variable)
 }
 
 /* Nothing of a variable that is not complete is in it. */
-static void assert_complete(const struct world *w, const struct bucket *p)
+static void assert_complete(const struct world *w, int ps, struct range bucket)
 {
     for (int i = 0; i < w->layout->slice_count; i++) {
         const struct slice *s = &w->layout->slices[i];
-        const int64_t bucket_end = p->offset + p->floats, end = s->offset + s->count;
-        if (s->ps != p->ps || s->offset >= bucket_end || p->offset >= end) continue;
-        const int64_t inside = (bucket_end < end ? bucket_end : end) - s->offset;
+        const struct range slice = {s->offset, s->offset + s->count};
+        const struct range both = range_meet(slice, bucket);
+        if (s->ps != ps || range_is_empty(both)) continue;
+        const int64_t inside = both.end - s->offset;
         const int64_t before = s->start * shape_count_from(&s->shape, 1);
         const int64_t wanted = s->axis == 0 ? before + inside : floats_of(w, s->variable);
         if (wanted > w->complete[s->variable])
@@ -80,14 +81,15 @@ static void assert_complete(const struct world *w, const struct bucket *p)
 
 static void take_all(struct world *w)
 {
-    struct bucket p;
-    while (buckets_next(&w->buckets, &p)) {
-        const int64_t floats = w->layout->block_floats[p.ps];
-        assert_in_range(p.ps, 0, w->layout->ps_count - 1);
-        assert_true(p.floats > 0 && p.offset >= 0 && p.offset + p.floats <= floats);
-        assert_true(p.floats >= LEAST || p.offset + p.floats == floats);
-        assert_complete(w, &p);
-        for (int64_t i = p.offset; i < p.offset + p.floats; i++) w->taken[p.ps][i]++;
+    int ps;
+    struct range p;
+    while (buckets_next(&w->buckets, &ps, &p)) {
+        const int64_t floats = w->layout->block_floats[ps];
+        assert_in_range(ps, 0, w->layout->ps_count - 1);
+        assert_true(!range_is_empty(p) && p.begin >= 0 && p.end <= floats);
+        assert_true(range_count(p) >= LEAST || p.end == floats);
+        assert_complete(w, ps, p);
+        for (int64_t i = p.begin; i < p.end; i++) w->taken[ps][i]++;
         w->count++;
     }
 }

@@ -59,36 +59,36 @@ static void spoil(const struct fixture *f, int ps, int64_t offset, int64_t count
     memset((char *)f->values[ps] + (size_t)offset * bytes, 0xff, (size_t)count * bytes);
 }
 
-static bool await(void *context, const struct bucket *b)
+static bool await(void *context, int ps, struct range r)
 {
     struct fixture *f = context;
     if (f->awaits_in_vain) return false;
     assert_int_equal(f->left, 0); /* nothing leaves before all has come */
-    const size_t bytes = value_bytes(f), from = (size_t)b->offset * bytes;
-    memcpy((char *)f->values[b->ps] + from, (char *)f->sent[b->ps] + from,
-           (size_t)b->floats * bytes);
+    const size_t bytes = value_bytes(f), from = (size_t)r.begin * bytes;
+    memcpy((char *)f->values[ps] + from, (char *)f->sent[ps] + from,
+           (size_t)range_count(r) * bytes);
     f->awaited++;
     return true;
 }
 
-static bool is_there(void *context, const struct bucket *b)
+static bool is_there(void *context, int ps, struct range r)
 {
     const struct fixture *f = context;
     const struct layout *layout = f->session.layout;
     for (int i = 0; i < f->there; i++) {
         const struct slice *slice = &layout->slices[i];
-        if (slice->ps == b->ps && slice->offset == b->offset) return true;
+        if (slice->ps == ps && slice->offset == r.begin) return true;
     }
     return false;
 }
 
 /* What comes ahead of the next values may take the place of these. */
-static void leave(void *context, const struct bucket *b)
+static void leave(void *context, int ps, struct range r)
 {
     struct fixture *f = context;
-    memcpy(f->taken[b->ps] + b->offset, f->gradients[b->ps] + b->offset,
-           (size_t)b->floats * sizeof(float));
-    spoil(f, b->ps, b->offset, b->floats);
+    memcpy(f->taken[ps] + r.begin, f->gradients[ps] + r.begin,
+           (size_t)range_count(r) * sizeof(float));
+    spoil(f, ps, r.begin, range_count(r));
     f->left++;
 }
 

@@ -7,6 +7,7 @@ crash, take memory for what was announced only, fill its log, or wait for ever; 
 import itertools
 import os
 import re
+import resource
 import signal
 import socket
 
@@ -20,6 +21,8 @@ LOG_BYTES_MAX = 256 << 10  # of a task that hears thousands of lies
 GROWTH_MAX_MB = 64
 LARGEST = 2 ** 64 - 1
 RARELY = 31
+STRANGERS_MAX = 1024  # of core/cluster/runner/task.h
+DESCRIPTORS = 4 * STRANGERS_MAX
 SOME = 7  # tests/core/cluster/role/test_breaches.c says all of them, to one role
 EVER = (1, 2, 7, 2 ** 31, 2 ** 32 - 1, 2 ** 62, 2 ** 62 + 2, 2 ** 63, LARGEST)
 OTHERS = {"generation": (0, LARGEST), "task": (2 ** 31, 2 ** 32 - 1), "job": (0, 2, 2 ** 32 - 1),
@@ -148,6 +151,25 @@ class Breaches(garbage_test.Strangers):
                 pass
             caller.close()
         self.assert_unharmed(cluster, before)
+        cluster.start("worker/1")
+        self.assert_codes(cluster, 0)
+
+    def test_who_is_silent_at_a_chief_that_feeds_others_keeps_nobody_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
+            self.skipTest("too few descriptors")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, DESCRIPTORS), hard))
+        self.changes = {**garbage_test.Garbage.changes, "train.replication": "in_graph"}
+        cluster = self.start_half(last_step=10)
+        address = cluster.address("worker/0")
+        silent = [self.call(address) for _ in range(STRANGERS_MAX + 9)]
+        silent[-1].send("HELLO", greeting(cluster.hosts, "worker", garbage_test.WORKER))
+        self.assertEqual(silent[-1].hear().kind, "WELCOME")
+        first = silent[0].hear()
+        if first:  # else it took longer than a greeting may, and it went without a word
+            self.assertEqual((first.kind, first.text()),
+                             ("REFUSED", "it said nothing, and others want to be heard"))
+        silent.pop().close()
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
 

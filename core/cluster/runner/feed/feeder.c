@@ -1,11 +1,13 @@
 /* feeder.c - see feeder.h. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/feed/feed.h"
 #include "core/cluster/runner/feed/feeder.h"
 #include "core/cluster/runner/greeting.h"
@@ -52,7 +54,7 @@ struct feeder {
     char *description;
     struct caller *callers; /* the newest first */
     int strangers;
-    struct log_limit refused;
+    struct log_limit refused, unserved;
     char part[FEED_PART_BYTES];
 };
 
@@ -84,10 +86,21 @@ static void refuse(struct caller *caller, err why)
     hang_up(caller);
 }
 
+/* A worker says HELLO at once, so that the one who has waited longest is none. */
+static void refuse_oldest_stranger(struct feeder *f)
+{
+    struct caller *oldest = NULL;
+    for (struct caller *caller = f->callers; caller; caller = caller->next)
+        if (caller->worker == STRANGER) oldest = caller;
+    const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+    if (oldest) refuse(oldest, e);
+}
+
 static void on_accepted(void *context, struct link *link)
 {
     struct feeder *f = context;
-    struct caller *caller = f->strangers < TASK_STRANGERS_MAX ? calloc(1, sizeof *caller) : NULL;
+    if (f->strangers >= TASK_STRANGERS_MAX) refuse_oldest_stranger(f);
+    struct caller *caller = calloc(1, sizeof *caller);
     if (!caller) {
         link_close(link);
         return;
@@ -97,6 +110,17 @@ static void on_accepted(void *context, struct link *link)
     f->strangers++;
     link_set_context(link, caller);
     link_set_body_max(link, TASK_GREETING_BYTES_MAX);
+}
+
+static void on_turned_away(void *context, struct message *ret_last_words)
+{
+    struct feeder *f = context;
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    log_limited(&f->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
+    refuse_oldest_stranger(f); /* so that the next one finds a descriptor */
+    (void)fail(ERR_IO, "%s", why);
+    *ret_last_words = greeting_refusal(&f->task, EXIT_LOST_PEER);
 }
 
 static err check_greeting(const struct feeder *f, const struct message *m, struct greeting *ret)
@@ -141,6 +165,7 @@ static err greet(struct caller *caller, const struct message *m)
     *share = (struct share){.read = share->read, .caller = caller, .incarnation = g.incarnation};
     caller->worker = g.task;
     f->strangers--;
+    link_set_guest(caller->link, false);
     TRY(greeting_send(&f->task, caller->link, MESSAGE_WELCOME, NULL));
     log_line(LOG_DEBUG, "feeds worker/%d (%s)", g.task, link_peer_name(caller->link));
     const struct message data = {
@@ -211,6 +236,7 @@ static void on_closed(void *context, struct link *link, err why)
 
 static const struct link_events events = {
     .accepted = on_accepted,
+    .turned_away = on_turned_away,
     .message = on_message,
     .closed = on_closed,
 };
@@ -371,7 +397,9 @@ static err open_parts(struct feeder *f, const struct task_options *options)
     TRY(loop_open(&f->loop));
     TRY(waker_open(&f->waker, f->loop));
     f->task.options.loop = f->loop;
-    return task_listen(&f->task.options, &events, f, &f->listener);
+    TRY(task_listen(&f->task.options, &events, f, &f->listener));
+    listener_set_guests(f->listener);
+    return OK;
 }
 
 err feeder_open(const struct task_options *options, struct feeder **ret)

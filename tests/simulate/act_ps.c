@@ -675,7 +675,13 @@ static void note_absent(struct world *world, const struct actor *ps)
             ps_silence_limit_ms(&p->limits, ps_role_has_pushed(ps->role, w));
         const bool is_silent = world->is_to_stop && ps->links[w] && w != ps_role_chief(ps->role) &&
                                world->now_us - world->stop_us + TICK_US >= silence_ms * 1000;
-        world->was_left_out[w] |= (is_absent || is_silent) && !worker_at(world, w)->is_granted;
+        uint64_t waited_ms;
+        const bool is_late =
+            ps_role_snapshot_awaits(ps->role, w, &waited_ms) &&
+            1000 * waited_ms + 2 * TICK_US >=
+                1000 * ps_snapshot_limit_ms(&p->limits, ps_role_has_pushed(ps->role, w));
+        world->was_left_out[w] |=
+            (is_absent || is_silent || is_late) && !worker_at(world, w)->is_granted;
     }
 }
 

@@ -102,6 +102,8 @@ enum { PS_STOP_PARTS = 3 };
  * little where this life of the worker has never brought anything, since nobody knows that it will.
  */
 uint64_t ps_silence_limit_ms(const struct wait_limits *, bool has_pushed);
+/* The same for a snapshot of asynchronous training, while which all others wait; 0: none. */
+uint64_t ps_snapshot_limit_ms(const struct wait_limits *, bool has_pushed);
 
 struct ps_options {
     int task, workers;
@@ -160,6 +162,9 @@ bool ps_role_is_serving(const struct role *);
  * new one it is told again. */
 bool ps_role_awaits(const struct role *, int worker);
 bool ps_role_has_pushed(const struct role *, int worker); /* in this life of it */
+/* For a snapshot, as of its last tick: for how long a push of this worker is waited for. false: it
+ * is not. */
+bool ps_role_snapshot_awaits(const struct role *, int worker, uint64_t *ret_ms);
 uint64_t ps_role_term(const struct role *);
 int ps_role_chief(const struct role *);              /* the worker that leads, here or not */
 bool ps_role_obeys(const struct role *, int worker); /* it is here, and leads */

@@ -111,6 +111,7 @@ enum snapshot_phase { SNAPSHOT_NONE, SNAPSHOT_COMING, SNAPSHOT_MADE };
 struct snapshot {
     enum snapshot_phase phase;
     uint64_t tag;
+    uint64_t since_ms;      /* COMING: since when */
     uint64_t step;          /* COMING, not ps/0: where to snapshot */
     struct ledger *target;  /* [workers]; not ps/0: what must be here */
     struct ledger *as_of;   /* [workers]: the ledger at the snapshot */
@@ -252,6 +253,8 @@ void ps_tell_coverage_at_snapshot(struct ps_role *, struct outbox *); /* of data
 void ps_save(struct ps_role *, const struct message *, struct outbox *);
 void ps_refuse_save(struct ps_role *, int worker, uint64_t tag, const char *why, struct outbox *);
 void ps_try_snapshot(struct ps_role *, struct outbox *); /* after anything that may complete it */
+/* Asynchronous: its push, which is to come before the snapshot. */
+bool ps_snapshot_awaits(const struct ps_role *, int worker);
 void ps_resume(struct ps_role *, struct outbox *);
 void ps_stay(struct ps_role *, struct outbox *); /* RESUME_STAY */
 void ps_snapshot_written(struct ps_role *, err, const char *text, struct outbox *);

@@ -99,6 +99,7 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
         return;
     }
     ps_set_snapshot(p, SNAPSHOT_COMING);
+    p->snapshot.since_ms = p->patience.now_ms;
     p->snapshot.is_kept = false;
     p->snapshot.tag = m->save.tag;
     p->snapshot.step = m->save.step;
@@ -129,6 +130,13 @@ static enum arrival arrival(const struct ps_role *p, int worker)
     if (is_same || m->standing == EVICTED || is_over)
         return ARRIVED; /* nothing will make them the same */
     return m->ledger.taken < wanted->taken && member_is_here(m) ? COMING : MISSED;
+}
+
+bool ps_snapshot_awaits(const struct ps_role *p, int worker)
+{
+    if (p->snapshot.phase != SNAPSHOT_COMING || p->snapshot.writing || p->config.is_sync)
+        return false;
+    return p->options.task == 0 ? computes(p, &p->members[worker]) : arrival(p, worker) == COMING;
 }
 
 static enum arrival all_arrived(const struct ps_role *p)

@@ -214,6 +214,40 @@ static void end_without_silent(struct ps_role *p, int worker, struct outbox *out
     evict(p, worker, out);
 }
 
+uint64_t ps_snapshot_limit_ms(const struct wait_limits *limits, bool has_pushed)
+{
+    enum { PARTS = 4, UNPROVEN_PARTS = 5 * PARTS };
+    return limits->save_ms / (has_pushed ? PARTS : UNPROVEN_PARTS);
+}
+
+bool ps_role_snapshot_awaits(const struct role *role, int worker, uint64_t *ret_ms)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    *ret_ms = p->patience.now_ms - p->snapshot.since_ms;
+    return worker != ps_chief(p) && ps_snapshot_awaits(p, worker);
+}
+
+/* All others are kept waiting. A step that takes so long is not lost: whoever computes it comes
+ * back and brings it. */
+static bool keeps_snapshot(const struct ps_role *p, int worker)
+{
+    const bool has_pushed = p->members[worker].has_pushed;
+    const uint64_t limit_ms = ps_snapshot_limit_ms(&p->options.limits, has_pushed);
+    uint64_t waited_ms;
+    return ps_role_snapshot_awaits(&p->role, worker, &waited_ms) && limit_ms &&
+           waited_ms >= limit_ms;
+}
+
+/* What ps/0 has of it others may lack: their shards say so, once it is not waited for. */
+static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
+{
+    outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while a checkpoint waits",
+               worker, (unsigned long long)(p->patience.now_ms - p->snapshot.since_ms) / 1000);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    if (p->options.task != 0) member_set_standing(&p->members[worker], EVICTED);
+    ps_forget_link(p, worker, out);
+}
+
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
     outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
@@ -226,6 +260,7 @@ static void evict_absent(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
         if (is_too_silent(p, w)) end_without_silent(p, w, out);
+        if (keeps_snapshot(p, w)) snapshot_without(p, w, out);
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
         if (gone_ms >= absence_limit_ms(p, m))

@@ -408,6 +408,43 @@ static void a_job_that_ends_has_time_for_its_checkpoint_whoever_is_silent(void *
     }
 }
 
+/* As soon as the chief knows of a step that is not saved. */
+static void begin_to_save(struct stage *s)
+{
+    const struct role *chief = s->workers[CHIEF].role;
+    while (!worker_role_can_save(chief)) assert_true(stage_step(s));
+    for (stage_save(s); worker_role_can_save(chief); stage_save(s)) assert_true(stage_step(s));
+}
+
+/* Asynchronous: everybody else waits until it has pushed, or is not waited for. */
+static void a_checkpoint_waits_for_a_part_of_its_time_for_who_is_silent(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = saving(async_options(2, 3, LAST_STEP, seed));
+        const bool has_pushed = seed % 2;
+        struct stage s;
+        begin(&s, &o);
+        hang_silently(&s, 2, has_pushed);
+        run_until_saved(&s, 1);
+        const int before = s.world.counters.published;
+        begin_to_save(&s);
+        settle(&s);
+        const int updates = stage_updates(&s, 0);
+        assert_true(updates < LAST_STEP - 1);
+        stage_pass_time(&s, ps_snapshot_limit_ms(&s.world.profile.limits, has_pushed));
+        settle(&s);
+        assert_true(s.world.counters.published > before);
+        assert_int_equal(s.world.counters.abandoned, 0);
+        all_checkpoints_are_of_one_moment(&s);
+        assert_true(stage_updates(&s, 0) > updates); /* the others go on */
+        stage_go_on(&s, &s.workers[2]);
+        for (int ps = 0; ps < 2; ps++) stage_connect(&s, ps, 2);
+        end_with(&s, EXIT_DONE);
+        all_ps_applied(&s, LAST_STEP); /* its step was not lost */
+        stage_close(&s);
+    }
+}
+
 static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void **state)
 {
     for (int task = 0; task < 5; task++) {
@@ -538,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
         cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
         cmocka_unit_test(a_job_that_ends_has_time_for_its_checkpoint_whoever_is_silent),
+        cmocka_unit_test(a_checkpoint_waits_for_a_part_of_its_time_for_who_is_silent),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
         cmocka_unit_test(a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all),
         cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),

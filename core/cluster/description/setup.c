@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fields/json.h"
 #include "core/cluster/role/queue.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
@@ -51,7 +52,7 @@ static json_t *slice_json(const struct slice *s)
 {
     json_t *shape = json_array();
     for (int i = 0; i < s->shape.rank; i++)
-        json_array_append_new(shape, json_integer((json_int_t)s->shape.dim[i]));
+        json_append(&shape, json_integer((json_int_t)s->shape.dim[i]));
     return json_pack("{ss so si sI sI sI sI sf}", "name", s->name, "shape", shape, "axis", s->axis,
                      "start", (json_int_t)s->start, "length", (json_int_t)s->length, "offset",
                      (json_int_t)s->offset, "count", (json_int_t)s->count, "moving",
@@ -64,7 +65,7 @@ static json_t *slices_json(const struct layout *layout, int ps)
     const struct slice *slices;
     json_t *list = json_array();
     int count = setup_slices(layout, ps, &arena, &slices);
-    for (int i = 0; i < count; i++) json_array_append_new(list, slice_json(&slices[i]));
+    for (int i = 0; i < count; i++) json_append(&list, slice_json(&slices[i]));
     arena_free(&arena);
     return list;
 }
@@ -76,17 +77,17 @@ static json_t *table_json(const struct layout *layout, const struct slice *slice
     json_t *initializer = fields_write(&table->initializer->object, table->initializer_attributes);
     char key[20];
     snprintf(key, sizeof key, "%016" PRIx64, table->key);
-    json_object_set_new(initializer, "type", json_string(table->initializer->object.name));
-    json_object_set_new(json, "initializer", initializer);
-    json_object_set_new(json, "key", json_string(key));
-    json_object_set_new(json, "most", json_integer((json_int_t)table->most));
-    json_object_set_new(json, "part", json_integer(slice->part));
-    json_object_set_new(json, "mod", json_integer(slice->mod));
+    json_put(&initializer, "type", json_string(table->initializer->object.name));
+    json_put(&json, "initializer", initializer);
+    json_put(&json, "key", json_string(key));
+    json_put(&json, "most", json_integer((json_int_t)table->most));
+    json_put(&json, "part", json_integer(slice->part));
+    json_put(&json, "mod", json_integer(slice->mod));
     if (table->growth)
-        json_object_set_new(json, "growth",
-                            json_pack("{sI sI ss}", "admit_after", table->growth->admit_after,
-                                      "evict_after_steps", table->growth->evict_after_steps,
-                                      "admit_by", sights_names[table->growth->admit_by]));
+        json_put(&json, "growth",
+                 json_pack("{sI sI ss}", "admit_after", table->growth->admit_after,
+                           "evict_after_steps", table->growth->evict_after_steps, "admit_by",
+                           sights_names[table->growth->admit_by]));
     return json;
 }
 
@@ -94,8 +95,7 @@ static json_t *tables_json(const struct layout *layout, int ps)
 {
     json_t *list = json_array();
     for (int i = layout->slice_count; i < layout->all_count; i++)
-        if (layout->slices[i].ps == ps)
-            json_array_append_new(list, table_json(layout, &layout->slices[i]));
+        if (layout->slices[i].ps == ps) json_append(&list, table_json(layout, &layout->slices[i]));
     return list;
 }
 
@@ -106,7 +106,7 @@ static json_t *ledger_json(const struct setup_plan *plan)
         int64_t numbers[LEDGER_NUMBERS];
         ledger_numbers(&plan->ledger[w], numbers);
         for (int k = 0; k < LEDGER_NUMBERS; k++)
-            json_array_append_new(list, json_integer((json_int_t)numbers[k]));
+            json_append(&list, json_integer((json_int_t)numbers[k]));
     }
     return list;
 }
@@ -117,7 +117,7 @@ static json_t *coverage_json(const struct setup_plan *plan, int ps)
     int64_t numbers[COVERAGE_NUMBERS];
     coverage_numbers(&plan->coverage, numbers);
     for (int i = 0; ps == 0 && i < COVERAGE_NUMBERS; i++)
-        json_array_append_new(list, json_integer((json_int_t)numbers[i]));
+        json_append(&list, json_integer((json_int_t)numbers[i]));
     return list;
 }
 
@@ -125,7 +125,7 @@ static json_t *queue_json(const struct setup_plan *plan, int ps)
 {
     json_t *list = json_array();
     for (int i = 0; ps == 0 && i < plan->queue_numbers; i++)
-        json_array_append_new(list, json_integer((json_int_t)plan->queue[i]));
+        json_append(&list, json_integer((json_int_t)plan->queue[i]));
     return list;
 }
 
@@ -133,7 +133,7 @@ static json_t *powers_json(const struct setup_plan *plan)
 {
     json_t *list = json_array();
     for (int i = 0; plan->powers && i < plan->power_count; i++)
-        json_array_append_new(list, json_real((double)plan->powers[i]));
+        json_append(&list, json_real((double)plan->powers[i]));
     return list;
 }
 
@@ -159,14 +159,14 @@ static int ps_of_powers(const struct layout *layout)
     return first ? first->ps : 0;
 }
 
-/* Pairs one behind the other: from, to */
+/* Pairs one behind the other: from, to. NULL: none */
 static json_t *maps_json(const struct warm_start_spec *warm)
 {
-    const struct name_map *maps = warm->maps.at;
     json_t *list = json_array();
-    for (int i = 0; i < warm->maps.count; i++) {
-        json_array_append_new(list, json_string(maps[i].from));
-        json_array_append_new(list, json_string(maps[i].to));
+    for (int i = 0; warm && i < warm->maps.count; i++) {
+        const struct name_map *map = (const struct name_map *)warm->maps.at + i;
+        json_append(&list, json_string(map->from));
+        json_append(&list, json_string(map->to));
     }
     return list;
 }
@@ -174,8 +174,8 @@ static json_t *maps_json(const struct warm_start_spec *warm)
 static json_t *strings_json(const struct strings *strings)
 {
     json_t *list = json_array();
-    for (int i = 0; i < strings->count; i++)
-        json_array_append_new(list, json_string(strings->at[i]));
+    for (int i = 0; strings && i < strings->count; i++)
+        json_append(&list, json_string(strings->at[i]));
     return list;
 }
 
@@ -194,7 +194,7 @@ static json_t *hex(uint64_t number)
 
 static json_t *text_json(const char *text)
 {
-    return text ? json_string(text) : NULL;
+    return text ? json_string(text) : json_null();
 }
 
 static bool needs_everybody(const struct setup_plan *plan)
@@ -209,7 +209,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     const struct warm_start_spec *warm = &plan->spec->train.warm_start;
     const struct ps_config mode = mode_of(plan->spec, plan->workers);
     json_t *json = json_object();
-#define FACT(name, c_type, type, written, ...) json_object_set_new(json, #name, written);
+#define FACT(name, c_type, type, written, ...) json_put(&json, #name, written);
 #include "core/cluster/description/setup.def"
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);

@@ -372,6 +372,39 @@ static void what_is_no_setup_is_refused(void **state)
     close_chief(&c);
 }
 
+/* ---- without memory ---- */
+
+static int allocations_left;
+
+static void *allocate_some(size_t bytes)
+{
+    return allocations_left-- > 0 ? malloc(bytes) : NULL;
+}
+
+static char *write_with(const struct chief *c, int allocations)
+{
+    allocations_left = allocations;
+    json_set_alloc_funcs(allocate_some, free);
+    char *text = setup_write(&c->plan, 0);
+    json_set_alloc_funcs(malloc, free);
+    return text;
+}
+
+static void a_setup_that_memory_does_not_reach_for_is_none(void **state)
+{
+    struct chief c;
+    open_chief(&c, partitioned, PS);
+    char *whole = setup_write(&c.plan, 0), *text = NULL;
+    int allocations = 0;
+    for (; !text && allocations < 1 << 20; allocations++) text = write_with(&c, allocations);
+    assert_true(allocations > 100);
+    assert_non_null(text);
+    assert_string_equal(text, whole);
+    free(text);
+    free(whole);
+    close_chief(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +420,7 @@ int main(void)
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(a_fact_of_another_type_is_refused_by_its_name),
         cmocka_unit_test(what_is_no_setup_is_refused),
+        cmocka_unit_test(a_setup_that_memory_does_not_reach_for_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,16 +139,16 @@ void coverage_begin(struct coverage *c, const struct data_share *share,
         count(c, w, own_before(share, w, c->first), own_rows(share, w, ledgers[w].received));
 }
 
-bool coverage_is_full(const struct coverage *c, int worker, uint64_t sequence)
+bool coverage_is_full(const struct coverage *c, int worker, uint64_t push)
 {
-    const uint64_t last = own_rows(&c->share, worker, sequence) - 1;
+    const uint64_t last = own_rows(&c->share, worker, push) - 1;
     return epoch_of(&c->share, worker, last) >= c->first + COVERAGE_EPOCHS;
 }
 
-void coverage_apply(struct coverage *c, int worker, uint64_t sequence)
+void coverage_apply(struct coverage *c, int worker, uint64_t push)
 {
-    const uint64_t begin = own_rows(&c->share, worker, sequence - 1);
-    const uint64_t end = own_rows(&c->share, worker, sequence);
+    const uint64_t begin = own_rows(&c->share, worker, push - 1);
+    const uint64_t end = own_rows(&c->share, worker, push);
     count(c, worker, begin, end);
     c->total += end - begin;
 }

@@ -70,8 +70,8 @@ uint64_t coverage_go_on(struct coverage *, const struct data_share *, const stru
 bool data_share_is_same(const struct data_share *, const struct data_share *);
 
 /* Must the oldest epoch be closed before this push is applied? */
-bool coverage_is_full(const struct coverage *, int worker, uint64_t sequence);
-void coverage_apply(struct coverage *, int worker, uint64_t sequence);
+bool coverage_is_full(const struct coverage *, int worker, uint64_t push);
+void coverage_apply(struct coverage *, int worker, uint64_t push);
 /* Has a worker that has pushed so often nothing more to bring for the oldest epoch? */
 bool coverage_is_past(const struct coverage *, int worker, uint64_t pushes);
 

@@ -59,15 +59,15 @@ static void cover_batch(struct ps_role *p, struct outbox *out)
 void ps_cover(struct ps_role *p, int worker, struct outbox *out)
 {
     struct coverage *c = &p->coverage;
-    const uint64_t sequence = p->members[worker].ledger.taken;
+    const uint64_t push = p->members[worker].ledger.taken;
     if (!c->share.rows) return;
     if (is_queue(p)) {
         cover_batch(p, out);
         return;
     }
-    for (int i = 0; i < COVERAGE_EPOCHS && coverage_is_full(c, worker, sequence); i++)
+    for (int i = 0; i < COVERAGE_EPOCHS && coverage_is_full(c, worker, push); i++)
         close_oldest(p, out);
-    coverage_apply(c, worker, sequence);
+    coverage_apply(c, worker, push);
     for (int i = 0; i < COVERAGE_EPOCHS && is_over(p); i++) close_oldest(p, out);
 }
 

@@ -73,12 +73,12 @@ struct server {
     uint64_t join_step;       /* values of this step or later are wanted */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
-    bool has_left;        /* the push, on this link */
-    uint64_t ahead;       /* parts of its gradient that left ahead of the push, on this link */
-    unsigned overlap;     /* its plan of rounds, as it said with its last values */
-    struct ledger ledger; /* what it has of this worker */
-    uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */
-    uint64_t step, version;       /* of the values that came last */
+    bool has_left;            /* the push, on this link */
+    uint64_t ahead;           /* parts of its gradient that left ahead of the push, on this link */
+    unsigned overlap;         /* its plan of rounds, as it said with its last values */
+    struct ledger ledger;     /* what it has of this worker */
+    uint64_t push, push_step; /* of the last push to it in this generation; 0: none */
+    uint64_t step, version;   /* of the values that came last */
     uint64_t snapshot_version,
         saved_version; /* of the last snapshot, and of the last one that was published */
     uint64_t round;    /* where it was when it said something of its values last */

@@ -111,7 +111,7 @@ static const char *check_server(const struct worker_role *w, int ps)
         return "a ps that is gone was asked or has answered";
     if (s->inquiry == ANSWERED && !worker_is_asked(w, ps)) return "a ps answers that is not asked";
     if (s->is_pushed && !is_out) return "a push is out of a step that is not";
-    if (s->is_pushed && s->sequence != w->computed) return "a push is out of another step";
+    if (s->is_pushed && s->push != w->computed) return "a push is out of another step";
     if (s->ledger.taken > s->ledger.received) return "a push was taken that did not come";
     if (s->setup != NOT_READY && !worker_is_chief(w)) return "not the chief, and sets up";
     if (s->setup == IS_READY && w->phase > DESCRIBING) return "a ps is ready and was not told";

@@ -23,7 +23,7 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
     s->join_code = code;
     s->join_step = step;
-    m->join = (struct message_join){code, s->sequence, step, ++s->joins};
+    m->join = (struct message_join){code, s->push, step, ++s->joins};
     s->ahead = 0; /* the ps forgets it */
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
@@ -48,7 +48,7 @@ static void join_all(struct worker_role *w, struct outbox *out)
 /* What was computed comes to nothing, or to those who have it already. */
 static void give_up_step(struct worker_role *w)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].sequence = 0;
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].push = 0;
 }
 
 /* Does this ps wait for a push that another one has? */
@@ -85,7 +85,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
     if (w->participation == IN_CURRENT) worker_set_participation(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->sequence = s->push_step = s->step = s->version = s->saved_version = 0;
+        s->push = s->push_step = s->step = s->version = s->saved_version = 0;
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
@@ -112,15 +112,15 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 
 /* ---- pushing ---- */
 
-static void send_gradient(struct worker_role *w, int ps, enum message_type type, uint64_t sequence,
+static void send_gradient(struct worker_role *w, int ps, enum message_type type, uint64_t push,
                           uint64_t step, struct range range, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, type, out);
     const uint32_t gradients = w->options.gradients_per_push;
     if (type == MESSAGE_PUSH)
-        m->push = (struct message_push){gradients, sequence, step, w->servers[ps].version};
+        m->push = (struct message_push){gradients, push, step, w->servers[ps].version};
     else
-        m->part = (struct message_part){gradients, sequence, step};
+        m->part = (struct message_part){gradients, push, step};
     m->range = range;
 }
 
@@ -132,9 +132,9 @@ static void send_push(struct worker_role *w, int ps, struct outbox *out)
     const struct range front = parts_take_front(&s->block, &left);
     while (left) {
         const struct range last = parts_take_last(&s->block, &left);
-        send_gradient(w, ps, MESSAGE_PART, s->sequence, s->push_step, last, out);
+        send_gradient(w, ps, MESSAGE_PART, s->push, s->push_step, last, out);
     }
-    send_gradient(w, ps, MESSAGE_PUSH, s->sequence, s->push_step, front, out);
+    send_gradient(w, ps, MESSAGE_PUSH, s->push, s->push_step, front, out);
 }
 
 uint64_t worker_role_left(const struct role *role, int ps)
@@ -185,7 +185,7 @@ static void send_pushes(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
-        if (!is_due || s->sequence <= s->ledger.received || !may_leave(w, ps)) continue;
+        if (!is_due || s->push <= s->ledger.received || !may_leave(w, ps)) continue;
         s->has_left = true;
         send_push(w, ps, out);
     }
@@ -198,7 +198,7 @@ static bool is_passed_over(const struct worker_role *w)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
-        if (is_due && s->sequence > s->ledger.received && s->round > s->push_step) return true;
+        if (is_due && s->push > s->ledger.received && s->round > s->push_step) return true;
     }
     return false;
 }
@@ -215,7 +215,7 @@ static bool begin_anew(struct worker_role *w, struct outbox *out)
 static void push_to(struct worker_role *w, int ps, uint64_t step)
 {
     struct server *s = &w->servers[ps];
-    s->sequence = w->computed;
+    s->push = w->computed;
     s->push_step = step;
     s->is_pushed = true;
 }
@@ -559,9 +559,9 @@ static void note_answer(struct server *s, const struct message *m)
     s->overlap = (m->values.flags & VALUES_WANTS_PARTS ? OVERLAP_ADVANCE : 0) |
                  (m->values.flags & VALUES_WANTS_WHOLE ? OVERLAP_WHOLE_PUSHES : 0);
     if (!s->is_pushed) return;
-    s->ledger.received = s->sequence;
+    s->ledger.received = s->push;
     if (m->values.flags & VALUES_DROPPED) return;
-    s->ledger.taken = s->sequence;
+    s->ledger.taken = s->push;
     s->ledger.taken_step = s->push_step;
 }
 
@@ -569,7 +569,7 @@ static void note_answer(struct server *s, const struct message *m)
 static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (w->phase != ASKING || ps != 0 || s->has_answered || m->values.push < s->sequence) return;
+    if (w->phase != ASKING || ps != 0 || s->has_answered || m->values.push < s->push) return;
     note_answer(s, m);
     w->global_step = m->values.step;
     turn_to_others(w, m->values.flags & VALUES_DROPPED, out);
@@ -613,7 +613,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         return;
     }
     if (!is_final && !is_expected(w, ps)) return;
-    if (s->is_pushed && m->values.push < s->sequence) return; /* said before the push came */
+    if (s->is_pushed && m->values.push < s->push) return; /* said before the push came */
     if (ps == 0 && s->is_pushed && m->values.updates > s->version)
         w->staleness = m->values.updates - s->version - 1;
     note_answer(s, m);

@@ -152,6 +152,21 @@ static int widest(int width, const char *text)
     return length > width ? length : width;
 }
 
+static void print_head(const struct head *head)
+{
+    const struct loss_node *loss = &head->loss;
+    const char *name = loss->loss->object.name;
+    if (head->name)
+        printf("head %s: %s of \"%s\", label \"%s\", weight %g\n", head->name, name,
+               loss->logits->name, loss->labels.name, (double)loss->factor);
+    else
+        printf("loss: %s\n", name);
+    if (loss->loss->predicts == PREDICTS_PROBABILITY && !loss->logits->is_shares)
+        printf("warning: %s takes probabilities, and \"%s\" makes any numbers: it wants the "
+               "activation sigmoid, or the loss to be sigmoid_cross_entropy\n",
+               name, loss->logits->name);
+}
+
 /* node, op, output [batch, ...], parameters */
 static void print_nodes(const struct graph *graph)
 {
@@ -169,12 +184,7 @@ static void print_nodes(const struct graph *graph)
         printf("%-*s  %-*s  %-*s  %12lld\n", name, node->name, op, node->op->object.name, output,
                shape_text(&node->output.shape, shape), (long long)count_params(node));
     }
-    printf("loss: %s\n", graph->loss.loss->object.name);
-    if (graph->loss.loss->predicts == PREDICTS_PROBABILITY && !graph->loss.logits->is_shares)
-        printf("warning: %s takes probabilities, and \"%s\" makes any numbers: it wants the "
-               "activation "
-               "sigmoid, or the loss to be sigmoid_cross_entropy\n",
-               graph->loss.loss->object.name, graph->loss.logits->name);
+    for (int i = 0; i < graph->head_count; i++) print_head(&graph->heads[i]);
 }
 
 static void print_data(const struct batch_source *data, const char *role)
@@ -277,11 +287,19 @@ static bool begins_large(const struct param *table)
            *fields_float(object, (void *)table->initializer_attributes, "stddev") >= by_default;
 }
 
+static bool says_yes_or_no(const struct graph *graph)
+{
+    for (int i = 0; i < graph->head_count; i++) {
+        const enum prediction predicts = graph->heads[i].loss.loss->predicts;
+        if (predicts == PREDICTS_CLASS || predicts == PREDICTS_NUMBER) return false;
+    }
+    return true;
+}
+
 static void print_advice(const struct graph *graph, const struct optimizers *list)
 {
     const struct param *slow = NULL, *large = NULL;
-    const enum prediction predicts = graph->loss.loss->predicts;
-    if (predicts == PREDICTS_CLASS || predicts == PREDICTS_NUMBER) return;
+    if (!says_yes_or_no(graph)) return;
     for (int i = 0; i < graph->param_count; i++) {
         const struct param *param = graph->params[i];
         if (!param->ids) continue;

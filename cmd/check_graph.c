@@ -61,7 +61,10 @@ void check_print_graph(const struct graph *graph, enum graph_form form, FILE *ou
             put_box(&w, 'c', i, graph->inputs[i].tensor->name,
                     shape_text(&graph->inputs[i].tensor->shape, shape));
     for (int i = 0; i < graph->node_count; i++) put_node(&w, graph, i);
-    put_box(&w, 'l', 0, graph->loss.loss->object.name, "loss");
-    put_arrow(&w, 'n', graph->node_count - 1, 'l', 0);
+    for (int i = 0; i < graph->head_count; i++) {
+        const struct head *head = &graph->heads[i];
+        put_box(&w, 'l', i, head->loss.loss->object.name, head->name ? head->name : "loss");
+        put_input(&w, graph, head->loss.logits, 'l', i);
+    }
     if (form == GRAPH_DOT) fputs("}\n", out);
 }

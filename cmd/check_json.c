@@ -66,6 +66,20 @@ static json_t *memory_json(const struct ps_memory *memory, int count)
     return list;
 }
 
+/* The name of the loss, or those of all heads by their names */
+static json_t *loss_json(const struct graph *graph)
+{
+    json_t *ret = json_object();
+    if (!graph->heads[0].name) {
+        json_decref(ret);
+        return json_string(graph->heads[0].loss.loss->object.name);
+    }
+    for (int i = 0; i < graph->head_count; i++)
+        json_object_set_new(ret, graph->heads[i].name,
+                            json_string(graph->heads[i].loss.loss->object.name));
+    return ret;
+}
+
 /* Of tables that grow, what nobody can know before */
 static json_t *growing_json(const struct graph *graph, const struct optimizers *list)
 {
@@ -86,17 +100,16 @@ err check_print_json(const struct spec *spec, const struct session *session, int
     const int64_t rows = session->train_data->rows;
     struct ps_memory *memory;
     TRY(check_memory(spec, session, workers, &memory));
-    json_t *json =
-        json_pack("{ss* ss so ss sI so so so so sI si si sI sI sI}", "name", spec->name,
-                  "fingerprint", spec->fingerprint, "nodes", nodes_json(session->graph), "loss",
-                  session->graph->loss.loss->object.name, "parameters",
-                  (json_int_t)session->graph->param_floats, "variables",
-                  variables_json(session->layout), "ps_bytes", ps_bytes_json(session->layout),
-                  "ps_memory", memory_json(memory, session->layout->ps_count), "growing",
-                  growing_json(session->graph, &spec->optimizers), "rows", (json_int_t)rows, "ps",
-                  ps_count, "workers", workers, "batch_size", (json_int_t)spec->data.batch_size,
-                  "last_step", (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
-                  (json_int_t)session_plan(session)->size.block);
+    json_t *json = json_pack(
+        "{ss* ss so so sI so so so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
+        spec->fingerprint, "nodes", nodes_json(session->graph), "loss", loss_json(session->graph),
+        "parameters", (json_int_t)session->graph->param_floats, "variables",
+        variables_json(session->layout), "ps_bytes", ps_bytes_json(session->layout), "ps_memory",
+        memory_json(memory, session->layout->ps_count), "growing",
+        growing_json(session->graph, &spec->optimizers), "rows", (json_int_t)rows, "ps", ps_count,
+        "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
+        (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
+        (json_int_t)session_plan(session)->size.block);
     free(memory);
     return json_print(json);
 }

@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "core/data/columns/column.h"
+#include "core/data/labels.h"
 #include "core/train/hooks/hook.h"
 
 enum { TOPIC_TEXT_MAX = 256, KINDS_SHOWN_MAX = 512 };
@@ -81,6 +82,10 @@ static const struct topic topics[] = {
      .summary = "the objective that training minimizes",
      .kinds = &loss_kinds,
      .object = &loss_spec_object},
+    {.name = "head",
+     .alias = "heads",
+     .summary = "several outputs, each with its label, loss and metrics",
+     .object = &head_spec_object},
     {.name = "metric", .summary = "metrics reported beside the loss", .kinds = &metric_kinds},
     {.name = "initializer", .summary = "initial values of variables", .kinds = &initializer_kinds},
     {.name = "regularizer", .summary = "weight penalties (L1, L2)", .object = &regularizer_object},
@@ -101,6 +106,10 @@ static const struct topic topics[] = {
      .summary = "how cells of a row become inputs of the model",
      .kinds = &column_kinds,
      .object = &column_spec_object},
+    {.name = "label",
+     .alias = "labels",
+     .summary = "several labels of a source, which heads learn",
+     .object = &label_spec_object},
     {.name = "data format",
      .alias = "format",
      .summary = "formats of data files",

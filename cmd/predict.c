@@ -18,11 +18,12 @@
 #include "core/base/standard_output.h"
 #include "core/data/columns/items.h"
 #include "core/data/files.h"
+#include "core/data/formats/label.h"
 #include "core/data/parts.h"
 #include "core/data/stats/beside.h"
 #include "core/data/stats/label_words.h"
 
-enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64 };
+enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64, NAME_BYTES = 32 };
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
 
@@ -67,11 +68,12 @@ struct predict {
     struct predict_flags flags;
     enum output_format format;
     struct restored_model model;
-    enum prediction predicts;
-    const struct strings *words; /* by class; none: classes are numbers */
-    int64_t first_row;           /* of those that are not left out: what the source skips */
-    struct beside *beside;       /* NULL: nothing is */
-    char *cell;                  /* its text, for a moment */
+    const struct head *heads; /* of the model's graph */
+    int head_count;
+    const struct strings *words[HEADS_MAX]; /* by class; none: classes are numbers */
+    int64_t first_row;     /* of those that are not left out: what the source skips */
+    struct beside *beside; /* NULL: nothing is */
+    char *cell;            /* its text, for a moment */
     size_t cell_bytes;
     int64_t rows; /* written */
     FILE *out;
@@ -89,7 +91,10 @@ static void print_predict_help(FILE *out)
         "softmax_cross_entropy the class and the probabilities of all classes; with\n"
         "a loss of yes and no the probability of yes of each label, and the class where there is\n"
         "one; else the numbers. probability_K is that of class K, and of one label alone there is\n"
-        "probability, that of yes. Classes that are words are named. Labels are not read: of idx "
+        "probability, that of yes. Of several heads each has its own, under its name:\n"
+        "click/probability in csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are "
+        "words\n"
+        "are named. Labels are not read: of idx "
         "and raw "
         "files only the features are\n"
         "needed, a csv file may lack the label's column where that has a name.\n\n",
@@ -100,40 +105,56 @@ static void print_predict_help(FILE *out)
 
 /* ---- rows ---- */
 
-/* Labels that exclude each other, or one alone. */
-static bool has_class(const struct predict *p, int64_t columns)
+/* What a head says of one row, and what its numbers mean */
+struct said {
+    const char *head; /* NULL: it is the only one */
+    enum prediction predicts;
+    const struct strings *words; /* by class; none: classes are numbers */
+    const float *row;            /* [columns] */
+    int64_t columns;
+};
+
+static struct said said_of(const struct predict *p, int head, const struct predictions *batch,
+                           int64_t row)
 {
-    return p->predicts == PREDICTS_CLASS || (p->predicts != PREDICTS_NUMBER && columns == 1);
+    const struct head_predictions *of = &batch->heads[head];
+    return (struct said){p->heads[head].name, p->heads[head].loss.loss->predicts, p->words[head],
+                         of->at + row * of->columns, of->columns};
 }
 
-static int64_t class_of(const struct predict *p, const float *row, int64_t columns)
+/* Labels that exclude each other, or one alone. */
+static bool has_class(const struct said *s)
+{
+    return s->predicts == PREDICTS_CLASS || (s->predicts != PREDICTS_NUMBER && s->columns == 1);
+}
+
+static int64_t class_of(const struct said *s)
 {
     int64_t best = 0;
-    if (p->predicts != PREDICTS_CLASS) return row[0] > 0.5f;
-    for (int64_t i = 1; i < columns; i++)
-        if (row[i] > row[best]) best = i;
+    if (s->predicts != PREDICTS_CLASS) return s->row[0] > 0.5f;
+    for (int64_t i = 1; i < s->columns; i++)
+        if (s->row[i] > s->row[best]) best = i;
     return best;
 }
 
 /* Its word, or its number where labels are numbers. */
-static const char *name_of(const struct predict *p, int64_t class, char number[NUMBER_TEXT_MAX])
+static const char *name_of(const struct said *s, int64_t class, char number[NUMBER_TEXT_MAX])
 {
     snprintf(number, NUMBER_TEXT_MAX, "%lld", (long long)class);
-    return class < p->words->count ? p->words->at[class] : number;
+    return class < s->words->count ? s->words->at[class] : number;
 }
 
 /* There is but one number, the probability of yes, which no word names. */
-static bool is_yes(const struct predict *p, int64_t columns)
+static bool is_yes(const struct said *s)
 {
-    return p->predicts != PREDICTS_CLASS && has_class(p, columns) && p->words->count == 0;
+    return s->predicts != PREDICTS_CLASS && has_class(s) && s->words->count == 0;
 }
 
 /* Of a column: what it is the probability of; of yes, which is 1, where there is but one. */
-static const char *column_name(const struct predict *p, int64_t columns, int64_t column,
-                               char number[NUMBER_TEXT_MAX])
+static const char *column_name(const struct said *s, int64_t column, char number[NUMBER_TEXT_MAX])
 {
-    const bool is_of_yes = p->predicts != PREDICTS_CLASS && has_class(p, columns);
-    return name_of(p, is_of_yes ? 1 : column, number);
+    const bool is_of_yes = s->predicts != PREDICTS_CLASS && has_class(s);
+    return name_of(s, is_of_yes ? 1 : column, number);
 }
 
 /* ---- cells beside ---- */
@@ -208,38 +229,63 @@ static void write_cell(const struct predict *p, const char *before, const char *
     if (!is_plain) fputc('"', p->out);
 }
 
-static void write_head(const struct predict *p, int64_t columns)
+/* "class", or "click/class" */
+static void write_title(const struct predict *p, const struct said *s, const char *what,
+                        const char *of)
+{
+    char text[HEAD_NAME_MAX + NAME_BYTES + LABEL_TEXT_MAX];
+    snprintf(text, sizeof text, "%s%s%s%s", s->head ? s->head : "", s->head ? "/" : "", what, of);
+    fputc(',', p->out);
+    write_cell(p, "", text);
+}
+
+static void write_titles(const struct predict *p, const struct said *s)
 {
     char number[NUMBER_TEXT_MAX];
-    const char *before = p->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
+    const char *before = s->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
+    if (has_class(s)) write_title(p, s, "class", "");
+    if (is_yes(s)) write_title(p, s, "probability", "");
+    for (int64_t i = 0; i < s->columns && !is_yes(s); i++)
+        write_title(p, s, before, column_name(s, i, number));
+}
+
+static void write_first_line(const struct predict *p, const struct predictions *batch)
+{
     fputs("row", p->out);
     for (int i = 0; i < p->flags.with.count; i++) {
         fputc(',', p->out);
         write_cell(p, "", p->flags.with.at[i]);
     }
-    if (has_class(p, columns)) fputs(",class", p->out);
-    if (is_yes(p, columns)) fputs(",probability", p->out);
-    for (int64_t i = 0; i < columns && !is_yes(p, columns); i++) {
-        fputc(',', p->out);
-        write_cell(p, before, column_name(p, columns, i, number));
+    for (int i = 0; i < p->head_count; i++) {
+        const struct said said = said_of(p, i, batch, 0);
+        write_titles(p, &said);
     }
     fputc('\n', p->out);
 }
 
 /* Nine digits bring a float back exactly. */
-static void write_csv(struct predict *p, int64_t number, const float *row, int64_t columns)
+static void write_said(const struct predict *p, const struct said *s)
 {
     char text[NUMBER_TEXT_MAX];
+    if (has_class(s)) {
+        fputc(',', p->out);
+        write_cell(p, "", name_of(s, class_of(s), text));
+    }
+    for (int64_t i = 0; i < s->columns; i++) fprintf(p->out, ",%.9g", s->row[i]);
+}
+
+static void write_csv(struct predict *p, int64_t number, const struct predictions *batch,
+                      int64_t row)
+{
     fprintf(p->out, "%lld", (long long)number);
     for (int i = 0; i < p->flags.with.count; i++) {
         fputc(',', p->out);
         write_cell(p, "", beside_text(p, i));
     }
-    if (has_class(p, columns)) {
-        fputc(',', p->out);
-        write_cell(p, "", name_of(p, class_of(p, row, columns), text));
+    for (int i = 0; i < p->head_count; i++) {
+        const struct said said = said_of(p, i, batch, row);
+        write_said(p, &said);
     }
-    for (int64_t i = 0; i < columns; i++) fprintf(p->out, ",%.9g", row[i]);
     fputc('\n', p->out);
 }
 
@@ -251,23 +297,39 @@ static json_t *json_number(float number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-static json_t *json_class(const struct predict *p, int64_t class)
+static json_t *json_class(const struct said *s, int64_t class)
 {
     char number[NUMBER_TEXT_MAX];
-    return p->words->count ? json_string(name_of(p, class, number)) : json_integer(class);
+    return s->words->count ? json_string(name_of(s, class, number)) : json_integer(class);
 }
 
 /* By their words, or a list. */
-static json_t *json_row(const struct predict *p, const float *row, int64_t columns)
+static json_t *json_numbers(const struct said *s)
 {
     char number[NUMBER_TEXT_MAX];
-    json_t *list = p->words->count ? json_object() : json_array();
-    for (int64_t i = 0; i < columns; i++)
-        if (p->words->count)
-            json_object_set_new(list, column_name(p, columns, i, number), json_number(row[i]));
+    json_t *list = s->words->count ? json_object() : json_array();
+    for (int64_t i = 0; i < s->columns; i++)
+        if (s->words->count)
+            json_object_set_new(list, column_name(s, i, number), json_number(s->row[i]));
         else
-            json_array_append_new(list, json_number(row[i]));
+            json_array_append_new(list, json_number(s->row[i]));
     return list;
+}
+
+/* Members of the row, or of an object that is called as the head. */
+static void put_said(const struct said *s, json_t *row)
+{
+    json_t *json = s->head ? json_object() : json_incref(row);
+    if (has_class(s)) json_object_set_new(json, "class", json_class(s, class_of(s)));
+    if (is_yes(s))
+        json_object_set_new(json, "probability", json_number(s->row[0]));
+    else
+        json_object_set_new(json, s->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
+                            json_numbers(s));
+    if (s->head)
+        json_object_set_new(row, s->head, json);
+    else
+        json_decref(json);
 }
 
 static json_t *json_beside(struct predict *p, int i)
@@ -279,18 +341,16 @@ static json_t *json_beside(struct predict *p, int i)
     return text ? text : json_null();
 }
 
-static void write_json(struct predict *p, int64_t number, const float *row, int64_t columns)
+static void write_json(struct predict *p, int64_t number, const struct predictions *batch,
+                       int64_t row)
 {
     json_t *json = json_pack("{sI}", "row", (json_int_t)number);
     for (int i = 0; i < p->flags.with.count; i++)
         json_object_set_new(json, p->flags.with.at[i], json_beside(p, i));
-    if (has_class(p, columns))
-        json_object_set_new(json, "class", json_class(p, class_of(p, row, columns)));
-    if (is_yes(p, columns))
-        json_object_set_new(json, "probability", json_number(row[0]));
-    else
-        json_object_set_new(json, p->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
-                            json_row(p, row, columns));
+    for (int i = 0; i < p->head_count; i++) {
+        const struct said said = said_of(p, i, batch, row);
+        put_said(&said, json);
+    }
     json_dumpf(json, p->out, JSON_REAL_PRECISION(9));
     json_decref(json);
     fputc('\n', p->out);
@@ -305,16 +365,15 @@ static err check_written(const struct predict *p)
 static err take(void *context, const struct predictions *batch)
 {
     struct predict *p = context;
-    if (p->rows == 0 && p->format == OUTPUT_CSV) write_head(p, batch->columns);
+    if (p->rows == 0 && p->format == OUTPUT_CSV) write_first_line(p, batch);
     for (int64_t i = 0; i < batch->rows; i++) {
-        const float *row = batch->at + i * batch->columns;
         const int64_t number =
             left_out_number(p->model.session.eval_data->left_out, p->first_row + batch->first + i);
         if (p->beside) TRY(beside_next(p->beside, number));
         if (p->format == OUTPUT_CSV)
-            write_csv(p, number, row, batch->columns);
+            write_csv(p, number, batch, i);
         else
-            write_json(p, number, row, batch->columns);
+            write_json(p, number, batch, i);
     }
     p->rows += batch->rows;
     return check_written(p);
@@ -438,6 +497,22 @@ static err close_output(struct predict *p)
     return fail(ERR_IO, "--out=%s: %s", p->flags.out, file_why(p->flags.out));
 }
 
+/* A cell beside has another name than a head. */
+static err take_heads(struct predict *p)
+{
+    const struct graph *graph = p->model.session.graph;
+    p->heads = graph->heads;
+    p->head_count = graph->head_count;
+    for (int i = 0; i < p->head_count; i++) {
+        const struct head *head = &p->heads[i];
+        p->words[i] = label_words_named(&p->model.spec.data.train, head->loss.labels.name);
+        for (int k = 0; k < p->flags.with.count && head->name; k++)
+            if (strcmp(p->flags.with.at[k], head->name) == 0)
+                return fail(ERR_INPUT, "--with=%s: a head has this name", head->name);
+    }
+    return OK;
+}
+
 /* The output is opened when everything else is there: a wrong word in the call empties no file. */
 static err predict(struct predict *p, int argc, char **argv, struct arena *arena)
 {
@@ -449,10 +524,9 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));
-    p->words = label_words_of(&p->model.spec.data.train);
+    TRY(take_heads(p));
     TRY(open_beside(p));
     TRY(open_output(p));
-    p->predicts = p->model.session.graph->loss.loss->predicts;
     err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});
     return e ? e : close_output(p);
 }

@@ -35,10 +35,14 @@ static struct conversion conversion_of(const struct transform *t, const struct c
 void conversions_of(const struct transform *t, const struct dataset *d, struct conversion *ret)
 {
     for (int i = 0; i < d->column_count; i++) ret[i] = conversion_of(t, &d->columns[i]);
-    ret[LABELS] = (struct conversion){
-        .made = {.name = d->columns[LABELS].name, .dtype = t->label_dtype, .shape = t->label_shape},
-        .scale = 1,
-    };
+    for (int i = t->label_count - 1; i >= 0; i--) {
+        const struct wanted_label *label = &t->labels[i];
+        const struct column *stored = &d->columns[label->column];
+        ret[label->column] = (struct conversion){
+            .made = {.name = stored->name, .dtype = label->dtype, .shape = label->shape},
+            .scale = 1,
+        };
+    }
 }
 
 bool conversion_is_identity(const struct conversion *c, const struct column *stored)

@@ -11,7 +11,7 @@
 #include "core/data/bad_rows.h"
 #include "core/data/cells.h"
 #include "core/graph/batch.h"
-#include "core/graph/op.h"
+#include "core/graph/graph.h"
 
 /* Where a dataset has its labels; the others follow, most often one that is called "features". */
 enum { LABELS, FEATURES };
@@ -137,13 +137,18 @@ void dataset_close(struct dataset *); /* a zeroed one is fine */
 
 /* What becomes of the columns, as the graph reads them */
 struct transform {
-    double scale, offset;   /* of all but labels and ids */
-    enum dtype label_dtype; /* what the loss wants; labels are converted */
-    struct shape label_shape;
-    enum label_rule labels;
-    int64_t classes;    /* LABELS_CLASSES: labels are below */
-    const char *loss;   /* for messages */
-    const char *weight; /* the column of weights; NULL: none */
+    double scale, offset; /* of all but labels and ids */
+    struct wanted_label { /* of each loss; of losses that read the same one the first converts it */
+        int column;
+        enum dtype dtype; /* what the loss wants; labels are converted */
+        struct shape shape;
+        enum label_rule rule;
+        int64_t classes;  /* LABELS_CLASSES: labels are below */
+        const char *loss; /* for messages */
+    } labels[HEADS_MAX];
+    int label_count;
+    bool without_labels; /* they are not there, and are zeros */
+    const char *weight;  /* the column of weights; NULL: none */
 };
 /* One pass over all labels; of their shapes [] and [1] are the same. ERR_INPUT names the file, the
  * row (from 1, of all that the file has), the label, and what the loss takes; or a weight below 0.

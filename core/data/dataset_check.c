@@ -76,9 +76,9 @@ err dataset_check_features(const struct dataset *d)
 
 /* ---- labels ---- */
 
-static struct value_range range_of(const struct transform *t)
+static struct value_range range_of(const struct wanted_label *t)
 {
-    switch (t->labels) {
+    switch (t->rule) {
     case LABELS_SHARES:
         return (struct value_range){0, 1};
     case LABELS_CLASSES:
@@ -90,9 +90,9 @@ static struct value_range range_of(const struct transform *t)
 }
 
 /* What the loss takes, and so what would mend it. */
-static void describe_rule(const struct transform *t, char ret[RULE_TEXT_MAX])
+static void describe_rule(const struct wanted_label *t, char ret[RULE_TEXT_MAX])
 {
-    switch (t->labels) {
+    switch (t->rule) {
     case LABELS_ANY:
         snprintf(ret, RULE_TEXT_MAX, "takes every finite number: mend or leave out the row");
         break;
@@ -102,9 +102,10 @@ static void describe_rule(const struct transform *t, char ret[RULE_TEXT_MAX])
                  "another loss");
         break;
     case LABELS_CLASSES:
-        snprintf(ret, RULE_TEXT_MAX,
-                 "takes the number of a class, expected 0 to %lld, as the last node makes %lld",
-                 (long long)t->classes - 1, (long long)t->classes);
+        snprintf(
+            ret, RULE_TEXT_MAX,
+            "takes the number of a class, expected 0 to %lld, as the node that it reads makes %lld",
+            (long long)t->classes - 1, (long long)t->classes);
         break;
     }
 }
@@ -116,31 +117,32 @@ static double label_at(const struct column *labels, int64_t i)
                                   : (double)((const float *)labels->at)[i];
 }
 
-static err refuse(const struct transform *t, const struct dataset *d, int64_t at)
+static err refuse(const struct wanted_label *t, const struct dataset *d, int64_t at)
 {
-    const struct column *labels = &d->columns[LABELS];
+    const struct column *labels = &d->columns[t->column];
     const double label = label_at(labels, at);
     const struct value_range range = range_of(t);
     const bool is_inside = label >= range.min && label <= range.max;
     char rule[RULE_TEXT_MAX];
     describe_rule(t, rule);
     const struct part_row place = dataset_row_part(d, at / column_width(labels));
-    return fail(ERR_INPUT, "%s: row %lld: label %.9g is %s; %s %s", place.label_name,
-                (long long)place.row + 1, label,
+    const bool is_named = t->column != LABELS;
+    return fail(ERR_INPUT, "%s: row %lld: label %s%s%.9g is %s; %s %s", place.label_name,
+                (long long)place.row + 1, is_named ? labels->name : "", is_named ? " " : "", label,
                 !isfinite(label) ? "not a finite number"
                 : is_inside      ? "not a whole number"
                                  : "out of range",
                 t->loss, rule);
 }
 
-static err check_values(const struct transform *t, const struct dataset *d)
+static err check_values(const struct wanted_label *t, const struct dataset *d)
 {
-    const struct column *labels = &d->columns[LABELS];
+    const struct column *labels = &d->columns[t->column];
     const int64_t count = d->rows * column_width(labels);
     const bool is_float = labels->dtype == FLOAT32;
     int64_t at = is_float ? find_float(labels->at, count, range_of(t))
                           : find_int(labels->at, count, range_of(t));
-    if (is_float && t->label_dtype == INT32) at = smaller(at, find_broken(labels->at, at));
+    if (is_float && t->dtype == INT32) at = smaller(at, find_broken(labels->at, at));
     return at < count ? refuse(t, d, at) : OK;
 }
 
@@ -148,6 +150,7 @@ static err check_values(const struct transform *t, const struct dataset *d)
 static err check_weights(const char *name, const struct dataset *d)
 {
     const struct column *weights = &d->columns[column_find(d->columns, d->column_count, name)];
+    if (!weights->at) return OK;
     const int64_t at = find_float(weights->at, d->rows, (struct value_range){0, FLT_MAX});
     if (at == d->rows) return OK;
     const struct part_row place = dataset_row_part(d, at);
@@ -161,16 +164,22 @@ static bool label_shape_fits(const struct shape *have, const struct shape *wante
     return shape_equal(have, wanted) || (shape_count(have) == 1 && shape_count(wanted) == 1);
 }
 
+static err check_label(const struct wanted_label *t, const struct dataset *d)
+{
+    const struct column *labels = &d->columns[t->column];
+    if (t->dtype == UINT8)
+        return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->label_name);
+    if (!label_shape_fits(&labels->shape, &t->shape)) {
+        char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
+        return fail(ERR_INPUT, "%s: %s have shape %s per example, the loss wants %s", d->label_name,
+                    labels->name, shape_text(&labels->shape, have), shape_text(&t->shape, wanted));
+    }
+    return labels->at ? check_values(t, d) : OK; /* rows of a stream are looked at as they come */
+}
+
 err transform_check(const struct transform *t, const struct dataset *d)
 {
-    if (t->label_dtype == UINT8)
-        return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->label_name);
-    const struct shape *shape = &d->columns[LABELS].shape;
-    if (!label_shape_fits(shape, &t->label_shape)) {
-        char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
-        return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s",
-                    d->label_name, shape_text(shape, have), shape_text(&t->label_shape, wanted));
-    }
-    TRY(check_values(t, d));
+    if (t->without_labels) return OK;
+    for (int i = 0; i < t->label_count; i++) TRY(check_label(&t->labels[i], d));
     return t->weight ? check_weights(t->weight, d) : OK;
 }

@@ -381,7 +381,7 @@ static err check_options(const struct dataset *d, const struct stream_options *o
     if (o->prefetch < 1 || o->prefetch > PREFETCH_MAX)
         return fail(ERR_INPUT, "%s: prefetch of %d batches: expected 1 to %d", d->name, o->prefetch,
                     (int)PREFETCH_MAX);
-    return d->columns[LABELS].at ? transform_check(&o->transform, d) : OK;
+    return transform_check(&o->transform, d);
 }
 
 /* Labels aside, which prepare_stored sees to. */

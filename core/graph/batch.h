@@ -21,6 +21,7 @@ struct column {
 
     int64_t buckets;  /* INT64: ids are below it, or negative, which is none */
     bool is_weighted; /* INT64: the next column is the weights of these ids, in the same shape */
+    bool is_label;    /* of those that a source lists: nodes do not read it */
 };
 
 struct batch {

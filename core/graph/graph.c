@@ -19,8 +19,9 @@ struct maker {
     const struct graph_options *options;
     struct arena *arena;
     struct graph *graph;
-    const char **names; /* [node_count] */
-    bool *is_read;      /* [node_count] does a later node read its output? */
+    const char **names;   /* [node_count] */
+    bool *is_read;        /* [node_count] does a later node or a head read its output? */
+    struct objects heads; /* of struct head_spec */
 };
 
 static const struct node_spec *node_spec(const struct maker *m, int index)
@@ -271,13 +272,13 @@ static err make_node(struct maker *m, int index)
 static err check_all_read(const struct maker *m)
 {
     const struct graph *graph = m->graph;
-    for (int i = 0; i + 1 < graph->node_count; i++)
+    for (int i = 0; i < graph->node_count; i++)
         if (!m->is_read[i])
-            return fail(ERR_INPUT,
-                        "%s (%s \"%s\"): nobody reads its output, and it is not the last "
-                        "node",
+            return fail(ERR_INPUT, "%s (%s \"%s\"): nobody reads its output%s",
                         node_place(m->spec->nodes.at, i, m->arena), graph->nodes[i].op->object.name,
-                        graph->nodes[i].name);
+                        graph->nodes[i].name,
+                        graph->heads[0].name ? ", and it is no head's"
+                                             : ", and it is not the last node");
     return OK;
 }
 
@@ -295,7 +296,7 @@ static err make_nodes(struct maker *m)
     const struct readable readable = readable_of(m);
     TRY(names_assign(m->spec->nodes.at, &readable, m->arena, m->names));
     for (int i = 0; i < count; i++) TRY(make_node(m, i));
-    return check_all_read(m);
+    return OK;
 }
 
 /* Creation order: by node, then as the node declares them. Placement on ps and checkpoints follow
@@ -326,23 +327,95 @@ int graph_first_param(const struct graph *graph, const struct node *node)
     return first;
 }
 
-/* The last node's output is what the loss looks at. */
-static err make_loss(struct maker *m)
+/* ---- heads ---- */
+
+/* A loss of probabilities reads what "probability" names, and no other does. */
+static err find_output(struct maker *m, const struct head_spec *spec, const struct loss *loss,
+                       const struct tensor **ret)
+{
+    const struct graph *graph = m->graph;
+    const bool wants_shares = loss->predicts == PREDICTS_PROBABILITY;
+    const char *name = spec->logits ? spec->logits : spec->probability;
+    const char *key = spec->logits ? "logits" : "probability";
+    int node = graph->node_count - 1;
+    if (name && wants_shares != (spec->probability != NULL))
+        return fail(ERR_INPUT, "%s: %s reads %s", key, loss->object.name,
+                    wants_shares ? "a \"probability\"" : "\"logits\"");
+    for (node = name ? 0 : node; name && node < graph->node_count; node++)
+        if (strcmp(m->names[node], name) == 0) break;
+    if (node == graph->node_count)
+        return fail(ERR_INPUT, "%s: no node is called \"%s\"%s", key, name,
+                    suggest(name, m->names, graph->node_count).text);
+    m->is_read[node] = true;
+    *ret = &graph->nodes[node].output;
+    return OK;
+}
+
+/* Of the labels that the source lists, or its own. */
+static err find_label(const struct maker *m, const char *name, int *ret)
+{
+    const struct column *columns = m->options->columns;
+    const char *names[COLUMNS_MAX];
+    int count = 0;
+    *ret = column_find(columns, m->options->column_count, LABELS_NAME);
+    assert(*ret >= 0); /* every source has them */
+    for (int i = 0; i < m->options->column_count; i++) {
+        if (!columns[i].is_label) continue;
+        names[count++] = columns[i].name;
+        if (!name || strcmp(columns[i].name, name) == 0) *ret = i;
+        if (name && *ret == i) return OK;
+    }
+    if (name && count == 0)
+        return fail(ERR_INPUT, "label: the source lists no \"labels\", so that there is but one");
+    if (name)
+        return fail(ERR_INPUT, "label: no label is called \"%s\"%s", name,
+                    suggest(name, names, count).text);
+    if (count > 1)
+        return fail(ERR_INPUT, "label: the source has %d: name one, as \"%s\"", count, names[0]);
+    return OK;
+}
+
+static const struct head_spec *head_spec(const struct maker *m, int index)
+{
+    return (const struct head_spec *)m->heads.at + index;
+}
+
+/* Rows have a label once, as classes or as numbers. */
+static err check_same_label(const struct graph *graph, int index, int column)
+{
+    const struct tensor *labels = &graph->heads[index].loss.labels;
+    for (int i = 0; i < index; i++) {
+        const struct tensor *other = &graph->heads[i].loss.labels;
+        const bool is_same = graph->inputs[graph_input_of(graph, other)].source == column;
+        if (!is_same ||
+            (other->dtype == labels->dtype && shape_equal(&other->shape, &labels->shape)))
+            continue;
+        return fail(ERR_INPUT,
+                    "label: \"%s\" reads the same label in another form: list it twice under two "
+                    "names",
+                    graph->heads[i].name);
+    }
+    return OK;
+}
+
+static err make_head(struct maker *m, int index)
 {
     struct graph *graph = m->graph;
-    const struct variant *spec = &m->spec->loss.loss;
-    graph->loss = (struct loss_node){
-        .loss = spec->kind->descriptor,
-        .attributes = spec->attributes,
-        .reduction = (enum loss_reduction)m->spec->loss.reduction,
-        .logits = &graph->nodes[graph->node_count - 1].output,
-    };
-    err e = graph->loss.loss->infer(&graph->loss, m->arena);
-    if (!e) e = shape_check(&graph->loss.labels.shape);
-    if (e) return fail_prefix(e, "loss (%s)", spec->kind->object->name);
-    const int column = column_find(m->options->columns, m->options->column_count, LABELS_NAME);
-    assert(column >= 0); /* every source has them */
-    return add_input(m, &graph->loss.labels, column, false, NULL);
+    struct head *head = &graph->heads[index];
+    const struct head_spec *spec = head_spec(m, index);
+    const struct variant *loss = &spec->loss.loss;
+    int column;
+    *head = (struct head){.name = spec->name,
+                          .loss = {.loss = loss->kind->descriptor,
+                                   .attributes = loss->attributes,
+                                   .reduction = (enum loss_reduction)spec->loss.reduction,
+                                   .factor = (float)spec->weight}};
+    TRY(find_output(m, spec, head->loss.loss, &head->loss.logits));
+    TRY(find_label(m, spec->label, &column));
+    TRY(head->loss.loss->infer(&head->loss, m->arena));
+    TRY(shape_check(&head->loss.labels.shape));
+    TRY(check_same_label(graph, index, column));
+    return add_input(m, &head->loss.labels, column, false, NULL);
 }
 
 static err find_weights(const struct maker *m, int *ret)
@@ -357,9 +430,8 @@ static err find_weights(const struct maker *m, int *ret)
 }
 
 /* What an example counts in loss and metrics; with weights of classes it would count twice. */
-static err add_weights(struct maker *m)
+static err add_weights(struct maker *m, struct loss_node *loss)
 {
-    struct loss_node *loss = &m->graph->loss;
     int column;
     if (!m->options->weight) return OK;
     TRY(find_weights(m, &column));
@@ -371,33 +443,74 @@ static err add_weights(struct maker *m)
     return add_input(m, &loss->weights, column, false, NULL);
 }
 
-/* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5"). */
-static err make_metric(struct maker *m, int index)
+static err make_heads(struct maker *m)
 {
-    const struct variant *spec = (const struct variant *)m->spec->metrics.at + index;
-    struct metric_node *metrics = m->graph->metrics;
-    metrics[index] = (struct metric_node){
-        .metric = spec->kind->descriptor,
-        .attributes = spec->attributes,
-        .name = spec->kind->object->name,
-        .loss = &m->graph->loss,
+    struct graph *graph = m->graph;
+    m->heads = heads_listed(m->spec, m->arena);
+    graph->head_count = m->heads.count;
+    graph->heads = arena_array(m->arena, (size_t)graph->head_count, sizeof *graph->heads);
+    for (int i = 0; i < graph->head_count; i++) {
+        const err e = make_head(m, i);
+        if (e) return fail_prefix(e, "%s", head_place(&graph->heads[i], graph, m->arena));
+        TRY(add_weights(m, &graph->heads[i].loss));
+    }
+    return check_all_read(m);
+}
+
+/* ---- metrics ---- */
+
+/* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5") and the
+ * head ("auc/click"). */
+static err add_metric(struct maker *m, const struct head *head, const struct kind *kind,
+                      const void *attributes, const char *name)
+{
+    struct graph *graph = m->graph;
+    struct metric_node *node = &graph->metrics[graph->metric_count];
+    int first = 0; /* of those that the head lists */
+    while (first < graph->metric_count && graph->metrics[first].loss != &head->loss) first++;
+    first += head->name != NULL;
+    if (graph->metric_count == GRAPH_METRICS_MAX)
+        return fail(ERR_INPUT, "more than %d metrics of all heads", GRAPH_METRICS_MAX);
+    *node = (struct metric_node){
+        .metric = kind->descriptor,
+        .attributes = attributes,
+        .name = kind->object->name,
+        .loss = &head->loss,
     };
-    TRY(metrics[index].metric->infer(&metrics[index], m->arena));
-    for (int i = 0; i < index; i++)
-        if (strcmp(metrics[i].name, metrics[index].name) == 0)
-            return fail(ERR_INPUT, "the same as metrics[%d]", i);
+    TRY(node->metric->infer(node, m->arena));
+    if (name) node->name = name;
+    if (head->name) node->name = arena_format(m->arena, "%s/%s", node->name, head->name);
+    for (int i = 0; i < graph->metric_count; i++)
+        if (strcmp(graph->metrics[i].name, node->name) == 0)
+            return fail(ERR_INPUT, "the same as metrics[%d]", i - first);
+    graph->metric_count++;
+    return OK;
+}
+
+/* A head that has a name shows its own loss, too. */
+static err make_metrics_of(struct maker *m, int index)
+{
+    const struct head *head = &m->graph->heads[index];
+    const struct objects *list = &head_spec(m, index)->metrics;
+    if (head->name) TRY(add_metric(m, head, kinds_find(&metric_kinds, "loss"), NULL, "loss"));
+    for (int i = 0; i < list->count; i++) {
+        const struct variant *spec = (const struct variant *)list->at + i;
+        const err e = add_metric(m, head, spec->kind, spec->attributes, NULL);
+        if (e) return fail_prefix(e, "metrics[%d] (%s)", i, spec->kind->object->name);
+    }
     return OK;
 }
 
 static err make_metrics(struct maker *m)
 {
-    const int count = m->spec->metrics.count;
-    m->graph->metric_count = count;
-    m->graph->metrics = arena_array(m->arena, (size_t)count, sizeof *m->graph->metrics);
-    for (int i = 0; i < count; i++) {
-        err e = make_metric(m, i);
-        const struct variant *spec = (const struct variant *)m->spec->metrics.at + i;
-        if (e) return fail_prefix(e, "metrics[%d] (%s)", i, spec->kind->object->name);
+    struct graph *graph = m->graph;
+    size_t count = 0;
+    for (int i = 0; i < graph->head_count; i++) count += 1 + (size_t)head_spec(m, i)->metrics.count;
+    graph->metrics = arena_array(m->arena, count, sizeof *graph->metrics);
+    for (int i = 0; i < graph->head_count; i++) {
+        const struct head *head = &graph->heads[i];
+        const err e = make_metrics_of(m, i);
+        if (e) return head->name ? fail_prefix(e, "%s", head_place(head, graph, m->arena)) : e;
     }
     return OK;
 }
@@ -411,9 +524,8 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     graph->column_count = options->column_count;
     struct maker m = {.spec = spec, .options = options, .arena = arena, .graph = graph};
     TRY(make_nodes(&m));
+    TRY(make_heads(&m));
     TRY(list_params(&m));
-    TRY(make_loss(&m));
-    TRY(add_weights(&m));
     TRY(make_metrics(&m));
     *ret = graph;
     return OK;

@@ -9,13 +9,36 @@
 #include "core/graph/batch.h"
 #include "core/graph/op.h"
 
-enum { GRAPH_INPUTS_MAX = 2 * COLUMNS_MAX };
+enum {
+    GRAPH_INPUTS_MAX = 2 * COLUMNS_MAX,
+    HEADS_MAX = 32,
+    METRICS_MAX = 32,        /* of a head */
+    GRAPH_METRICS_MAX = 240, /* of all heads, their losses among them */
+    HEAD_NAME_MAX = 64,
+};
 
-struct model_spec {
-    struct objects nodes; /* of struct node_spec */
+/* What a loss looks at, and with which label */
+struct head_spec {
+    const char *name;                 /* NULL: of the one that "loss" and "metrics" are */
+    const char *logits, *probability; /* a node; both NULL: the last one */
+    const char *label;                /* NULL: the only one */
     struct loss_spec loss;
+    double weight;          /* of its loss in the sum that is trained */
     struct objects metrics; /* of struct variant */
 };
+extern const struct object head_spec_object;
+
+struct model_spec {
+    struct objects nodes;   /* of struct node_spec */
+    struct objects heads;   /* of struct head_spec; none: the two below are one */
+    struct loss_spec loss;  /* loss.kind NULL: heads are listed */
+    struct objects metrics; /* of struct variant */
+};
+
+/* ERR_INPUT: heads and loss, or none; names that are taken. */
+err heads_check(const struct model_spec *);
+/* Of struct head_spec, one at least */
+struct objects heads_listed(const struct model_spec *, struct arena *);
 
 struct graph_options {
     const struct column *columns; /* that batches will have */
@@ -44,6 +67,11 @@ struct graph_input {
     const struct node *shared;
 };
 
+struct head {
+    const char *name; /* NULL: it is the only one */
+    struct loss_node loss;
+};
+
 struct graph {
     int64_t batch;
     bool training;
@@ -54,15 +82,19 @@ struct graph {
     struct node *nodes;
     int param_count;
     struct param **params; /* of all nodes, in creation order */
-    struct loss_node loss;
+    struct head *heads;    /* one at least; their losses are summed */
+    int head_count;
     int metric_count;
-    struct metric_node *metrics;
+    struct metric_node *metrics; /* of all heads, "auc", or "auc/NAME" of one with a name */
     int64_t param_floats;
 };
 
 /* Everything lives in the arena. ERR_INPUT names the node: model[2] (dense "hidden"): ... */
 err graph_make(const struct model_spec *, const struct graph_options *, struct arena *,
                struct graph **ret);
+
+/* For messages: loss (log_loss), or heads[1] (log_loss "buy") */
+const char *head_place(const struct head *, const struct graph *, struct arena *);
 
 /* Index in `params` of the node's first one: they are listed node by node. */
 int graph_first_param(const struct graph *, const struct node *);

@@ -61,12 +61,23 @@ static void visit(const struct graph *graph, const struct node *node, struct lif
     }
 }
 
-/* The logits stay to the end of the step: metrics look at them after backward. */
-static void visit_loss(const struct graph *graph, struct life *life)
+/* Whether a head before it has the same logits, or others that lie where they do. */
+static bool is_second(const struct graph *graph, int head)
 {
-    struct life *logits = &life[root_of(graph, graph->loss.logits)];
-    extend(&logits->value_last, 2 * graph->node_count);
-    logits->gradient_first = graph->node_count;
+    const int root = root_of(graph, graph->heads[head].loss.logits);
+    for (int i = 0; i < head; i++)
+        if (root_of(graph, graph->heads[i].loss.logits) == root) return true;
+    return false;
+}
+
+/* The logits stay to the end of the step: metrics look at them after backward. */
+static void visit_heads(const struct graph *graph, struct life *life)
+{
+    for (int i = 0; i < graph->head_count; i++) {
+        struct life *logits = &life[root_of(graph, graph->heads[i].loss.logits)];
+        extend(&logits->value_last, 2 * graph->node_count);
+        logits->gradient_first = graph->node_count;
+    }
 }
 
 /* There is room for all: liveness_open counts the most that a graph can need. */
@@ -82,33 +93,44 @@ static void add_node(struct liveness *l, struct node *node, const struct life *l
     const size_t bytes = tensor_bytes(&node->output);
     const int backward = end - node->index;
     if (!node->is_view)
-        add_buffer(l, (struct use){ROLE_VALUE, &node->output},
+        add_buffer(l, (struct use){ROLE_VALUE, &node->output, 0},
                    (struct packed_buffer){bytes, node->index, life->value_last});
     if (!node->is_view && life->wants_gradient)
-        add_buffer(l, (struct use){ROLE_GRADIENT, &node->output},
+        add_buffer(l, (struct use){ROLE_GRADIENT, &node->output, 0},
                    (struct packed_buffer){bytes, life->gradient_first, backward});
     for (int i = 0; i < SAVED_MAX; i++)
         if (node->saved[i].name)
-            add_buffer(l, (struct use){ROLE_SAVED, &node->saved[i]},
+            add_buffer(l, (struct use){ROLE_SAVED, &node->saved[i], 0},
                        (struct packed_buffer){tensor_bytes(&node->saved[i]), node->index,
                                               life->wants_gradient ? backward : node->index});
+}
+
+static void add_head(struct liveness *l, struct graph *graph, int head, const struct life *life)
+{
+    const int time = graph->node_count;
+    struct loss_node *loss = &graph->heads[head].loss;
+    add_buffer(l, (struct use){.role = ROLE_LOSSES, .head = head},
+               (struct packed_buffer){(size_t)graph->batch * sizeof(float), time, 2 * time});
+    loss->apart = (struct tensor){.name = loss->logits->name, .shape = loss->logits->shape};
+    if (is_second(graph, head) && life[root_of(graph, loss->logits)].wants_gradient)
+        add_buffer(l, (struct use){ROLE_GRADIENT, &loss->apart, 0},
+                   (struct packed_buffer){tensor_bytes(&loss->apart), time, time});
 }
 
 /* The buffers of inputs are filled before node 0 runs and kept as long as anybody reads them.
  * Losses are read until the next step. */
 static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
 {
-    const int loss_time = graph->node_count, end = 2 * loss_time;
+    const int end = 2 * graph->node_count;
     for (int i = 0; i < graph->input_count; i++) {
         struct tensor *input = graph->inputs[i].tensor;
         if (graph->inputs[i].of_nodes)
-            add_buffer(l, (struct use){ROLE_INPUT, input},
+            add_buffer(l, (struct use){ROLE_INPUT, input, 0},
                        (struct packed_buffer){tensor_bytes(input), 0,
                                               life[graph->node_count + i].value_last});
     }
     for (int i = 0; i < graph->node_count; i++) add_node(l, &graph->nodes[i], &life[i], end);
-    add_buffer(l, (struct use){ROLE_LOSSES, NULL},
-               (struct packed_buffer){(size_t)graph->batch * sizeof(float), loss_time, end});
+    for (int i = 0; i < graph->head_count; i++) add_head(l, graph, i, life);
 }
 
 static err allocate(struct liveness *l, size_t capacity)
@@ -127,13 +149,13 @@ err liveness_open(struct graph *graph, struct liveness *ret)
     struct life *life = calloc(nodes + inputs, sizeof *life);
     if (!life) return fail(ERR_MEMORY, "no memory to plan a graph");
 
-    /* per node value, gradient and saved tensors; inputs and losses */
+    /* per node value, gradient and saved tensors; inputs; of heads losses and a gradient */
     struct liveness l = {0};
-    const err e = allocate(&l, nodes * (2 + SAVED_MAX) + inputs + 1);
+    const err e = allocate(&l, nodes * (2 + SAVED_MAX) + inputs + 2 * (size_t)graph->head_count);
     if (e) goto out;
     for (size_t i = 0; i < nodes; i++)
         if (!graph->nodes[i].is_view) visit(graph, &graph->nodes[i], life);
-    visit_loss(graph, life);
+    visit_heads(graph, life);
     add_all(&l, graph, life);
     *ret = l;
 out:
@@ -154,7 +176,8 @@ err liveness_mark_adds(struct graph *graph)
     bool *written = calloc((size_t)graph->node_count + (size_t)graph->input_count, sizeof *written);
     if (!written) return fail(ERR_MEMORY, "no memory to plan a graph");
 
-    written[root_of(graph, graph->loss.logits)] = true;
+    for (int i = 0; i < graph->head_count; i++)
+        written[root_of(graph, graph->heads[i].loss.logits)] = true;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
         /* in the order of the inputs, as backward writes them: one tensor may be read twice */

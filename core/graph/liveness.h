@@ -15,6 +15,7 @@ enum buffer_role { ROLE_VALUE, ROLE_GRADIENT, ROLE_SAVED, ROLE_LOSSES, ROLE_INPU
 struct use {
     enum buffer_role role;
     struct tensor *tensor; /* whose buffer it is; NULL for LOSSES */
+    int head;              /* of LOSSES: whose */
 };
 
 /* The buffers of a graph: buffer[i] is what use[i] says. */

@@ -68,8 +68,8 @@ double loss_divisor(const struct loss_node *node, struct device *d, int64_t rows
 
 float loss_scale(const struct loss_node *node, double weight)
 {
-    if (node->reduction == REDUCTION_SUM) return 1;
-    return weight > 0 ? (float)(1.0 / weight) : 0.0f;
+    if (node->reduction == REDUCTION_SUM) return node->factor;
+    return weight > 0 ? node->factor * (float)(1.0 / weight) : 0.0f;
 }
 
 /* What makes of a gradient that was divided by the number of all rows one of those that count */

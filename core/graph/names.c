@@ -15,11 +15,16 @@ static bool is_scope_name(const char *name)
     return true;
 }
 
+static bool is_label(const struct column *column)
+{
+    return column->is_label || strcmp(column->name, LABELS_NAME) == 0;
+}
+
 /* The column of this name, or -1. What is learned from labels is not read by nodes. */
 static int find_column(const char *name, const struct readable *r)
 {
-    if (strcmp(name, LABELS_NAME) == 0) return -1;
-    return column_find(r->columns, r->column_count, name);
+    const int column = column_find(r->columns, r->column_count, name);
+    return column >= 0 && is_label(&r->columns[column]) ? -1 : column;
 }
 
 static err check_name(const char *name, const struct readable *r)
@@ -109,7 +114,7 @@ static struct suggestion nearest(const char *name, const struct readable *r)
     const char *columns[COLUMNS_MAX];
     int count = 0;
     for (int i = 0; i < r->column_count; i++)
-        if (strcmp(r->columns[i].name, LABELS_NAME)) columns[count++] = r->columns[i].name;
+        if (!is_label(&r->columns[i])) columns[count++] = r->columns[i].name;
     const struct suggestion near = suggest(name, r->nodes, r->node_count);
     return *near.text ? near : suggest(name, columns, count);
 }

@@ -194,23 +194,26 @@ extern const struct object loss_spec_object;
 /* Of the losses of a batch: SUM_BY_NONZERO_WEIGHTS or SUM of tf.losses */
 enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM };
 
-/* The last step of a graph: losses per row, their mean or sum, and the gradient that backward
- * starts from.
- */
+/* The last step of a graph, one of them for each head: losses per row, their mean or sum, and the
+ * gradient that backward starts from. */
 struct loss_node {
     const struct loss *loss;
     const void *attributes;
     enum loss_reduction reduction;
-    const struct tensor *logits; /* output of the last node */
-    struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
-    struct tensor weights;       /* [batch, 1] what each row counts; no name: 1. Set by the graph,
-                                    value from the batch */
-    bool reads_labels;           /* set by infer: forward looks at them on the host, so it waits */
-    float *losses;               /* [batch] */
-    void *state;                 /* from prepare; NULL: none */
+    float factor;                /* of it in the sum that is trained */
+    const struct tensor *logits; /* output of a node */
+    /* Where another head's loss has the same logits and comes before: the gradient of this one lies
+     * here until it is added. Set by the plan; gradient NULL: nowhere */
+    struct tensor apart;
+    struct tensor labels;  /* dtype and shape set by infer; value set from the batch */
+    struct tensor weights; /* [batch, 1] what each row counts; no name: 1. Set by the graph,
+                              value from the batch */
+    bool reads_labels;     /* set by infer: forward looks at them on the host, so it waits */
+    float *losses;         /* [batch] */
+    void *state;           /* from prepare; NULL: none */
 };
 
-/* What a loss takes the last node's output for; metrics depend on it. */
+/* What a loss takes a node's output for; metrics depend on it. */
 enum prediction {
     PREDICTS_CLASS,       /* logits [batch, classes], labels int32 [batch] */
     PREDICTS_LOGIT,       /* one logit per label of 0 or 1: true above 0 */
@@ -249,7 +252,9 @@ void loss_forward(const struct loss_node *, struct device *, int64_t rows);
 double loss_weight(const struct loss_node *, struct device *, int64_t rows);
 /* What the sum of the rows' losses is divided by: the divisor of the mean, or 1 */
 double loss_divisor(const struct loss_node *, struct device *, int64_t rows);
-/* Of a gradient: 1 over the divisor of the mean, or 1. All weights 0: no gradient. */
+/* Of a gradient: the factor over the divisor of the mean, or the factor. All weights 0: no
+ * gradient.
+ */
 float loss_scale(const struct loss_node *, double weight);
 bool loss_is_weighted(const struct loss_node *);
 /* Of rows first .. first + rows - 1, on the host; 1 where there are none */

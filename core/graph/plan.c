@@ -14,9 +14,11 @@
 /* What prepare() will take, and the draw. */
 static size_t workspace(const struct graph *graph, struct device *d)
 {
-    const struct loss_node *loss = &graph->loss;
     size_t bytes = sizeof(uint64_t);
-    if (loss->loss->prepared_bytes) bytes += loss->loss->prepared_bytes(loss, d);
+    for (int i = 0; i < graph->head_count; i++) {
+        const struct loss_node *loss = &graph->heads[i].loss;
+        if (loss->loss->prepared_bytes) bytes += loss->loss->prepared_bytes(loss, d);
+    }
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         if (node->op->prepared_bytes && !node->is_view) bytes += node->op->prepared_bytes(node, d);
@@ -69,7 +71,7 @@ static void bind(struct plan *plan, const struct use *use, void *address)
         use->tensor->gradient = address;
         break;
     case ROLE_LOSSES:
-        plan->graph->loss.losses = address;
+        plan->graph->heads[use->head].loss.losses = address;
         break;
     case ROLE_INPUT:
         plan->inputs[graph_input_of(plan->graph, use->tensor)] = address;
@@ -134,11 +136,14 @@ static err place(struct plan *plan)
     return liveness_mark_adds(plan->graph);
 }
 
-static err prepare_loss(struct plan *plan)
+static err prepare_heads(struct plan *plan)
 {
-    struct loss_node *loss = &plan->graph->loss;
-    const err e = loss->loss->prepare ? loss->loss->prepare(loss, plan->device) : OK;
-    return e ? fail_prefix(e, "loss (%s)", loss->loss->object.name) : OK;
+    for (int i = 0; i < plan->graph->head_count; i++) {
+        struct loss_node *loss = &plan->graph->heads[i].loss;
+        const err e = loss->loss->prepare ? loss->loss->prepare(loss, plan->device) : OK;
+        if (e) return fail_prefix(e, "loss (%s)", loss->loss->object.name);
+    }
+    return OK;
 }
 
 /* Views take no part: they have nothing to compute. prepared_count says where release() stops when
@@ -171,7 +176,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     err e = place(plan);
     if (!e) e = place_inputs(plan);
     if (!e) e = place_draw(plan);
-    if (!e) e = prepare_loss(plan);
+    if (!e) e = prepare_heads(plan);
     if (!e) e = prepare_nodes(plan);
     if (e) {
         plan_close(plan);
@@ -189,8 +194,10 @@ void plan_close(struct plan *plan)
         struct node *node = &plan->graph->nodes[i];
         if (node->op->release && !node->is_view) node->op->release(node, plan->device);
     }
-    struct loss_node *loss = &plan->graph->loss;
-    if (loss->loss->release) loss->loss->release(loss, plan->device);
+    for (int i = 0; i < plan->graph->head_count; i++) {
+        struct loss_node *loss = &plan->graph->heads[i].loss;
+        if (loss->loss->release) loss->loss->release(loss, plan->device);
+    }
     if (plan->inlet) plan->device->kernels->overlap->inlet_close(plan->device, plan->inlet);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
     for (int i = 0; i < plan->graph->input_count; i++)
@@ -211,16 +218,40 @@ static void settle(const struct plan *plan)
 
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
  * over the whole batch. */
-static void run_loss(struct plan *plan, int64_t rows)
+static void run_loss(const struct plan *plan, const struct loss_node *loss, int64_t rows)
 {
-    struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    loss_forward(&graph->loss, d, rows);
-
-    const struct tensor *logits = graph->loss.logits;
-    if (!logits->gradient || rows == graph->batch) return;
+    const struct tensor *logits = loss->logits;
+    loss_forward(loss, d, rows);
+    if (!logits->gradient || rows == plan->graph->batch) return;
     const int64_t row = shape_count_from(&logits->shape, 1);
-    d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
+    d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (plan->graph->batch - rows) * row);
+}
+
+/* Its gradient is added to that of the head before it which has the same logits. */
+static void run_second_loss(const struct plan *plan, struct loss_node *loss, int64_t rows)
+{
+    struct device *d = plan->device;
+    const struct tensor *logits = loss->logits;
+    loss->apart.value = logits->value;
+    loss->logits = &loss->apart;
+    loss_forward(loss, d, rows);
+    loss->logits = logits;
+    d->kernels->axpy(d, logits->gradient, 1.0f, loss->apart.gradient,
+                     rows * shape_count_from(&logits->shape, 1));
+}
+
+static void run_head(const struct plan *plan, int head, int64_t rows)
+{
+    struct loss_node *loss = &plan->graph->heads[head].loss;
+    const char *name = loss->loss->object.name;
+    mark(plan, "loss", name);
+    if (loss->apart.gradient)
+        run_second_loss(plan, loss, rows);
+    else
+        run_loss(plan, loss, rows);
+    settle(plan);
+    mark(plan, "what follows loss", name);
 }
 
 int plan_compute(struct plan *plan, int first, plan_needed *needed, void *context)
@@ -247,11 +278,7 @@ void plan_judge(struct plan *plan, int64_t rows)
     const struct graph *graph = plan->graph;
     assert(rows >= 1 && rows <= graph->batch);
     const uint64_t begin_ns = trace_begin(plan->trace);
-    const char *loss = graph->loss.loss->object.name;
-    mark(plan, "loss", loss);
-    run_loss(plan, rows);
-    settle(plan);
-    mark(plan, "what follows loss", loss);
+    for (int i = 0; i < graph->head_count; i++) run_head(plan, i, rows);
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
 }
 
@@ -304,10 +331,18 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
 }
 
 /* Divisor 0: no row counts, whose mean TensorFlow takes for 0. */
-double plan_loss(struct plan *plan, int64_t rows)
+double plan_head_loss(struct plan *plan, int head, int64_t rows)
 {
-    const struct loss_node *loss = &plan->graph->loss;
+    const struct loss_node *loss = &plan->graph->heads[head].loss;
     const double divisor = loss_divisor(loss, plan->device, rows);
     if (divisor <= 0) return 0;
     return plan->device->kernels->sum(plan->device, loss->losses, rows) / divisor;
+}
+
+double plan_loss(struct plan *plan, int64_t rows)
+{
+    double sum = 0;
+    for (int i = 0; i < plan->graph->head_count; i++)
+        sum += plan->graph->heads[i].loss.factor * plan_head_loss(plan, i, rows);
+    return sum;
 }

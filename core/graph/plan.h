@@ -66,7 +66,7 @@ typedef bool plan_needed(void *context, const struct node *);
 /* The nodes from `first` on forward, over the rows that were loaded, as far as needed() lets them
  * (may be NULL). Returns the first that was not run: where this goes on. */
 int plan_compute(struct plan *, int first, plan_needed *needed, void *context);
-/* After all nodes: fills loss.losses[rows] (and, when training, the gradient). Logits
+/* After all nodes: fills losses[rows] of each head (and, when training, the gradient). Logits
  * and losses stay until the next pass. */
 void plan_judge(struct plan *, int64_t rows);
 
@@ -78,7 +78,9 @@ void plan_forward(struct plan *, const struct batch *, uint64_t draw);
  * host computes also amid one (may be NULL). add: add to the param gradients. */
 void plan_backward(struct plan *, bool add, finished_with *finished, void *context);
 
-/* After a forward pass: the mean or the sum of the losses of the rows, without regularization. */
+/* After a forward pass: the mean or the sum of the losses of the rows, without regularization; of
+ * all heads, each times its factor, or of one alone. */
 double plan_loss(struct plan *, int64_t rows);
+double plan_head_loss(struct plan *, int head, int64_t rows);
 
 #endif

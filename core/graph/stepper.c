@@ -7,7 +7,8 @@ void stepper_open(struct plan *plan, struct stepper *ret)
 {
     const struct overlap *overlap = plan->device->kernels->overlap;
     *ret = (struct stepper){.plan = plan, .records_nothing = !overlap || !overlap->record};
-    ret->records_nothing |= plan->graph->loss.reads_labels;
+    for (int i = 0; i < plan->graph->head_count; i++)
+        ret->records_nothing |= plan->graph->heads[i].loss.reads_labels;
 }
 
 /* ---- ahead ---- */
@@ -65,7 +66,7 @@ static void replay(const struct plan *plan, const struct recording *recording)
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
     if (d->kernels->mark)
-        d->kernels->mark(d, "recorded pass with loss", graph->loss.loss->object.name);
+        d->kernels->mark(d, "recorded pass with loss", graph->heads[0].loss.loss->object.name);
     d->kernels->overlap->replay(d, recording);
 }
 

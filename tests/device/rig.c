@@ -179,7 +179,8 @@ void rig_step(struct rig *r, int64_t step, struct tape *tape)
 
 static err take(void *context, const struct predictions *p)
 {
-    tape_add(context, p->at, (size_t)(p->rows * p->columns) * sizeof(float));
+    const struct head_predictions *head = &p->heads[0];
+    tape_add(context, head->at, (size_t)(p->rows * head->columns) * sizeof(float));
     return OK;
 }
 

@@ -139,18 +139,32 @@ static json_t *closed_object(const char *summary, json_t *properties, json_t *re
     return result;
 }
 
-/* "oneOf": exactly one member of the group that is required. An object has one such group at most.
- */
-static void require_group(const struct object *object, json_t *schema)
+/* Exactly one member of the group that a field begins; NULL: it begins none that is required. */
+static json_t *one_of_group(const struct object *object, int begin)
 {
+    const char *group = object->fields[begin].group;
+    if (!object->fields[begin].group_is_required) return NULL;
+    for (int i = 0; i < begin; i++)
+        if (object->fields[i].group && strcmp(object->fields[i].group, group) == 0) return NULL;
     json_t *members = json_array();
-    const int count = fields_count(object);
-    for (int i = 0; i < count; i++)
-        if (object->fields[i].group_is_required)
+    for (int i = begin; i < fields_count(object); i++)
+        if (object->fields[i].group && strcmp(object->fields[i].group, group) == 0)
             json_array_append_new(members,
                                   json_pack("{s:[s]}", "required", object->fields[i].name));
-    if (json_array_size(members) > 0) json_object_set(schema, "oneOf", members);
-    json_decref(members);
+    return json_pack("{s:o}", "oneOf", members);
+}
+
+/* "oneOf" of the group that is required, or where there are several "allOf" them */
+static void require_group(const struct object *object, json_t *schema)
+{
+    json_t *groups = json_array();
+    for (int i = 0; i < fields_count(object); i++) {
+        json_t *group = one_of_group(object, i);
+        if (group) json_array_append_new(groups, group);
+    }
+    if (json_array_size(groups) == 1) json_object_update(schema, json_array_get(groups, 0));
+    if (json_array_size(groups) > 1) json_object_set(schema, "allOf", groups);
+    json_decref(groups);
 }
 
 static json_t *object_schema(struct schema *schema, const struct object *object)

@@ -37,7 +37,7 @@ static err check_file(const struct opening *opening, const struct arrived *file,
     if (rows->rows != file->rows)
         return fail(ERR_INPUT, "%s: had %lld rows when it was taken, now %lld", rows->name,
                     (long long)file->rows, (long long)rows->rows);
-    return rows->columns[LABELS].at ? transform_check(&opening->options->transform, rows) : OK;
+    return transform_check(&opening->options->transform, rows);
 }
 
 static err begin_stream(struct stream *stream, const struct arrived *file, int number,

@@ -51,6 +51,16 @@ static err check_key(const char *name, const json_t *key)
                                       : "neither");
 }
 
+/* Of a source that lists its labels this one may be left out. */
+static err check_label(const struct csv_attributes *a)
+{
+    const bool is_given = a->label && !json_is_null(a->label);
+    if (!is_given && a->label_form.labels.count > 0) return OK;
+    return is_given ? check_key("label", a->label)
+                    : fail(ERR_INPUT, "expected \"label\", the name or the index of a column, or "
+                                      "\"labels\", got none");
+}
+
 /* Where "missing" is a list of words, beside data.columns; else none */
 static err list_missing(const json_t *list, struct strings *ret)
 {
@@ -350,7 +360,7 @@ static err open_table(struct table *t, const struct csv_attributes *a,
                       const struct format_context *context)
 {
     const struct csv_key label = key_of(a->label);
-    TRY(check_key("label", a->label));
+    TRY(check_label(a));
     TRY(csv_table_open(a, &label, (struct strings){0}, context, &t->file));
     if (t->file.reader.is_empty) return OK;
     TRY(read_missing(t));
@@ -398,7 +408,7 @@ static err read_csv(const void *attributes, const struct format_context *context
             "column");
     const struct csv_key label = key_of(a->label);
     struct strings missing;
-    TRY(check_key("label", a->label));
+    TRY(check_label(a));
     TRY(list_missing(a->missing, &missing));
     return csv_table_read(a, &label, missing, context, ret);
 }
@@ -412,7 +422,10 @@ static const struct field fields[] = {
     {.name = "label",
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, label),
-     .help = "column of the label: its name, or its index from 0 (-1: the last)"},
+     .fallback = "null",
+     .help = "column of the label: its name, or its index from 0 (-1: the last); null: where "
+             "\"labels\" are listed"},
+    LABELS_FIELD(csv_attributes),
     LABEL_FIELDS(csv_attributes),
     {.name = "columns",
      .type = FIELD_JSON,

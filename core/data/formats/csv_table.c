@@ -243,7 +243,8 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
                    struct csv_table *ret)
 {
     *ret = (struct csv_table){.attributes = a,
-                              .without_labels = context->without_labels,
+                              .without_labels =
+                                  context->without_labels || a->label_form.labels.count > 0,
                               .bad_rows = context->bad_rows,
                               .missing = missing};
     ret->seen = label_seen_begin(context->has_other_parts, context->labels);

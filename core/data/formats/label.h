@@ -5,13 +5,17 @@
 
 #include "core/base/fields/fields.h"
 #include "core/data/cells.h"
+#include "core/graph/graph.h"
 
 struct label_form {
     int type;               /* index into label_types */
     const char *positive;   /* NULL: there is no such word */
     struct strings classes; /* the words, by class; none: labels are numbers, or not known yet */
     const int *sorted;      /* classes by their words (label_sort_classes) */
+    struct objects labels;  /* of struct label_spec (core/data/labels.h): several in the place of
+                               this one; where rows have cells */
 };
+extern const struct object label_spec_object;
 
 /* What a file's labels were so far, as long as none was the positive one */
 enum { LABELS_NAMED = 3 };
@@ -25,6 +29,15 @@ struct label_seen {
 extern const char *const label_types[]; /* ends with NULL */
 enum { LABEL_CLASS, LABEL_NUMBER, LABEL_WORD };
 enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a list */ };
+
+/* The same of a format whose rows have cells, beside those below */
+#define LABELS_FIELD(attributes)                                                                   \
+    {                                                                                              \
+        .name = "labels", .type = FIELD_OBJECTS,                                                   \
+        .offset = offsetof(struct attributes, label_form.labels), .fallback = "[]",                \
+        .count_max = HEADS_MAX, .object = &label_spec_object,                                      \
+        .help = "several labels in the place of one, which heads name (dtrain help label)"         \
+    }
 
 /* Rows of a format's table of fields, for its member `label_form` */
 #define LABEL_FIELDS(attributes)                                                                   \

@@ -118,8 +118,10 @@ err named_cells_open(struct named_cells *c, const struct named_attributes *a,
     c->missing = &a->missing;
     TRY(add_names(c, given));
     TRY(add_optional(c, a, context));
+    if (context->without_labels || a->label_form.labels.count > 0) return OK;
+    if (!a->label) return fail(ERR_INPUT, "expected \"label\" or \"labels\", got none");
     const size_t length = strlen(a->label);
-    if (context->without_labels || index_of(c, a->label, length) >= 0) return OK;
+    if (index_of(c, a->label, length) >= 0) return OK;
     return add_name(c, a->label, length);
 }
 
@@ -214,7 +216,9 @@ err named_cells_label(struct named_cells *c, const struct named_attributes *a, b
     struct item item = {.text = ""};
     struct cell cell = {0};
     *ret = 0;
-    if (without_labels || label_read(&a->label_form, items.cell, &c->seen, ret)) return OK;
+    if (without_labels || a->label_form.labels.count > 0 ||
+        label_read(&a->label_form, items.cell, &c->seen, ret))
+        return OK;
     items_next(&items, &item);
     cell.text = item_text(&item, buffer, &cell.length);
     return fail(ERR_INPUT, "\"%s\": expected %s, got %s\"%s\"", a->label,
@@ -225,7 +229,7 @@ err named_cells_label(struct named_cells *c, const struct named_attributes *a, b
 void named_cells_describe(struct named_cells *c, const struct named_attributes *a,
                           struct row_reader *reader)
 {
-    c->label = index_of(c, a->label, strlen(a->label));
+    c->label = a->label ? index_of(c, a->label, strlen(a->label)) : -1;
     reader->cell_names = (const char *const *)c->names;
     reader->cell_count = c->count;
     reader->label_cell = c->label;

@@ -29,8 +29,9 @@ struct named_attributes {
         {.name = "label",                                                                          \
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct named_attributes, label),                                       \
-         .help = "name of the label"},                                                             \
-        LABEL_FIELDS(named_attributes),                                                            \
+         .fallback = "null",                                                                       \
+         .help = "name of the label; null: where \"labels\" are listed"},                          \
+        LABELS_FIELD(named_attributes), LABEL_FIELDS(named_attributes),                            \
         {.name = "missing",                                                                        \
          .type = FIELD_STRINGS,                                                                    \
          .offset = offsetof(struct named_attributes, missing),                                     \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/data/formats/label.h"
+#include "core/data/labels.h"
 #include "core/data/stats/each_row.h"
 #include "core/data/stats/words.h"
 
@@ -20,7 +21,7 @@ static struct label_form *any_form_of(const struct source_spec *source)
 static struct label_form *form_of(const struct source_spec *source)
 {
     struct label_form *form = any_form_of(source);
-    return form && label_has_classes(form) ? form : NULL;
+    return form && form->labels.count == 0 && label_has_classes(form) ? form : NULL;
 }
 
 const struct strings *label_words_of(const struct source_spec *source)
@@ -28,6 +29,16 @@ const struct strings *label_words_of(const struct source_spec *source)
     static const struct strings none;
     const struct label_form *form = form_of(source);
     return form ? &form->classes : &none;
+}
+
+const struct strings *label_words_named(const struct source_spec *source, const char *label)
+{
+    const struct objects *labels = labels_listed(source);
+    for (int i = 0; i < labels->count; i++) {
+        const struct label_spec *spec = (const struct label_spec *)labels->at + i;
+        if (strcmp(spec->name, label) == 0) return &spec->classes;
+    }
+    return label_words_of(source);
 }
 
 const char *label_positive_of(const struct source_spec *source)

@@ -10,6 +10,8 @@
 
 /* The words, by class, of a source, if its labels are words; else none. Borrowed. */
 const struct strings *label_words_of(const struct source_spec *);
+/* Of one of several by its name, else of the source's own */
+const struct strings *label_words_named(const struct source_spec *, const char *label);
 /* The word that counts as 1, all others as 0; NULL: labels are not of that kind. */
 const char *label_positive_of(const struct source_spec *);
 /* Whether those of data.train are words that nobody has listed. */

@@ -133,7 +133,7 @@ int64_t row_index_block(const struct row_index *x, int64_t row)
 
 /* ---- in a file: a head, the blocks, and a checksum of both; this machine's byte order ---- */
 
-struct head {
+struct index_head {
     char magic[8];
     uint64_t key;
     struct file_state state;
@@ -141,18 +141,18 @@ struct head {
 };
 static const char MAGIC[8] = "dtrows2\n";
 
-static struct head head_of(const struct row_index *x, uint64_t key)
+static struct index_head head_of(const struct row_index *x, uint64_t key)
 {
-    struct head head = {.key = key,
-                        .state = x->state,
-                        .count = x->count,
-                        .rows = x->rows,
-                        .is_packed = x->is_packed};
+    struct index_head head = {.key = key,
+                              .state = x->state,
+                              .count = x->count,
+                              .rows = x->rows,
+                              .is_packed = x->is_packed};
     memcpy(head.magic, MAGIC, sizeof head.magic);
     return head;
 }
 
-static uint32_t sum_of(const struct head *head, const struct row_block *blocks)
+static uint32_t sum_of(const struct index_head *head, const struct row_block *blocks)
 {
     const uint32_t sum = crc32c(head, sizeof *head);
     return crc32c_extend(sum, blocks, (size_t)head->count * sizeof *blocks);
@@ -175,7 +175,7 @@ static bool is_in_order(const struct row_index *x)
     return is_so && x->blocks[x->count - 1].first < x->rows;
 }
 
-static bool read_blocks(FILE *file, const struct head *head, struct row_index *ret)
+static bool read_blocks(FILE *file, const struct index_head *head, struct row_index *ret)
 {
     const size_t count = (size_t)head->count;
     uint32_t sum;
@@ -195,7 +195,7 @@ static bool read_blocks(FILE *file, const struct head *head, struct row_index *r
 }
 
 /* The size is right before memory is asked for. */
-static bool read_file(FILE *file, struct head *head, struct row_index *ret)
+static bool read_file(FILE *file, struct index_head *head, struct row_index *ret)
 {
     struct stat status;
     if (fread(head, sizeof *head, 1, file) != 1 || memcmp(head->magic, MAGIC, sizeof MAGIC) ||
@@ -210,7 +210,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
                     struct row_index *ret)
 {
     char path[PATH_TEXT_MAX];
-    struct head head;
+    struct index_head head;
     struct file_state now;
     FILE *file = name_file(folder, key, "", path) ? own_read(path) : NULL;
     if (!file) return false;
@@ -225,7 +225,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     return false;
 }
 
-static bool write_file(FILE *file, const struct head *head, const struct row_index *x)
+static bool write_file(FILE *file, const struct index_head *head, const struct row_index *x)
 {
     const uint32_t sum = sum_of(head, x->blocks);
     const size_t count = (size_t)x->count;
@@ -245,7 +245,7 @@ void row_index_save(const char *folder, uint64_t key, const struct row_index *x)
         if (descriptor >= 0) close(descriptor);
         return;
     }
-    const struct head head = head_of(x, key);
+    const struct index_head head = head_of(x, key);
     bool is_written = write_file(file, &head, x);
     is_written = fclose(file) == 0 && is_written;
     if (!is_written || rename(fresh, path) != 0) unlink(fresh);

@@ -147,7 +147,7 @@ static err check_rows(const struct stream *s, const struct pool *pool,
     d.first_row = passage->first;
     d.name = d.label_name = name;
     if (s->files.is_stored) TRY(dataset_check_features(&d));
-    return s->without_labels ? OK : transform_check(&s->transform, &d);
+    return transform_check(&s->transform, &d);
 }
 
 static void finish_passage(struct stream *s, struct pool *pool, err e)
@@ -404,7 +404,7 @@ err stream_begin(struct stream *s, const struct stream_options *o)
     stream_describe(s, &none);
     none.rows = 0;
     s->transform = o->transform;
-    if (!s->without_labels) TRY(transform_check(&s->transform, &none));
+    TRY(transform_check(&s->transform, &none));
     struct stream_size size;
     stream_measure(s, &size);
     s->pool_rows = choose_pool_rows(&size, o);

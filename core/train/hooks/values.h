@@ -5,7 +5,7 @@
 
 #include "core/train/hooks/hook.h"
 
-enum { HOOK_VALUES_MAX = 64 };
+enum { HOOK_VALUES_MAX = GRAPH_METRICS_MAX + 8 };
 
 /* Of the last own step: global_step, gradient_norm, learning_rate, loss, push_seconds, staleness,
  * then the metrics. Returns how many. */

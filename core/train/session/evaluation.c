@@ -117,20 +117,32 @@ void session_keep_metrics(struct session *s)
 }
 
 struct totals {
-    double loss, weight;
+    double loss[HEADS_MAX], weight[HEADS_MAX];
 };
 
 static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, struct totals *t)
 {
     const struct graph *g = plan->graph;
     double *state = s->metric_states;
-    t->loss += plan_loss(plan, rows) * loss_divisor(&g->loss, plan->device, rows);
-    t->weight += loss_weight(&g->loss, plan->device, rows);
+    for (int i = 0; i < g->head_count; i++) {
+        const struct loss_node *loss = &g->heads[i].loss;
+        t->loss[i] += plan_head_loss(plan, i, rows) * loss_divisor(loss, plan->device, rows);
+        t->weight[i] += loss_weight(loss, plan->device, rows);
+    }
     for (int i = 0; i < g->metric_count; i++) {
         const struct metric_node *m = &g->metrics[i];
         m->metric->update(m, plan->device, rows, state);
         state += metric_state_count(m, s->eval_data->rows);
     }
+}
+
+/* As training sums the heads' losses */
+static double total_loss(const struct graph *graph, const struct totals *t)
+{
+    double sum = 0;
+    for (int i = 0; i < graph->head_count; i++)
+        if (t->weight[i] > 0) sum += graph->heads[i].loss.factor * (t->loss[i] / t->weight[i]);
+    return sum;
 }
 
 static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
@@ -165,8 +177,7 @@ err session_evaluate(struct session *s, struct evaluation *ret)
     memset(s->metric_states, 0, states_bytes(s, rows));
     TRY(evaluate_all(s, r, &t));
     take_results(s, rows);
-    *ret = (struct evaluation){rows, t.weight > 0 ? t.loss / t.weight : 0, s->eval_metrics,
-                               s->eval_curves};
+    *ret = (struct evaluation){rows, total_loss(r->graph, &t), s->eval_metrics, s->eval_curves};
     return OK;
 }
 
@@ -183,14 +194,14 @@ static void softmax(float *row, int64_t columns)
 }
 
 /* Once for all of a set, on the host: an exponential per number is nothing beside the model. */
-static void to_probabilities(enum prediction predicts, const struct predictions *p, float *values)
+static void to_probabilities(enum prediction predicts, int64_t rows, int64_t columns, float *values)
 {
     switch (predicts) {
     case PREDICTS_CLASS:
-        for (int64_t i = 0; i < p->rows; i++) softmax(values + i * p->columns, p->columns);
+        for (int64_t i = 0; i < rows; i++) softmax(values + i * columns, columns);
         break;
     case PREDICTS_LOGIT:
-        for (int64_t i = 0; i < p->rows * p->columns; i++)
+        for (int64_t i = 0; i < rows * columns; i++)
             values[i] = (float)(1 / (1 + exp(-(double)values[i])));
         break;
     case PREDICTS_PROBABILITY:
@@ -199,20 +210,32 @@ static void to_probabilities(enum prediction predicts, const struct predictions 
     }
 }
 
-/* values: [batch, columns], scratch. */
-static err predict_all(struct session *s, struct replica *r, const struct prediction_taker *taker,
-                       float *values)
+/* values: of each head [batch, columns], scratch */
+static err predict_batch(struct session *s, struct replica *r, float *const *values,
+                         struct predictions *p)
 {
     struct device *d = r->device;
-    const struct loss_node *loss = &r->graph->loss;
-    struct predictions p = {.columns = shape_count_from(&loss->logits->shape, 1), .at = values};
+    for (int i = 0; i < r->graph->head_count; i++) {
+        const struct tensor *logits = r->graph->heads[i].loss.logits;
+        p->heads[i] = (struct head_predictions){shape_count_from(&logits->shape, 1), values[i]};
+        d->kernels->download(d, values[i], logits->value,
+                             (size_t)(p->rows * p->heads[i].columns) * sizeof(float));
+    }
+    TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
+    for (int i = 0; i < r->graph->head_count; i++)
+        to_probabilities(r->graph->heads[i].loss.loss->predicts, p->rows, p->heads[i].columns,
+                         values[i]);
+    return OK;
+}
+
+static err predict_all(struct session *s, struct replica *r, const struct prediction_taker *taker,
+                       float *const *values)
+{
+    struct predictions p = {0};
     for (;; p.first += p.rows) {
         TRY(forward(s, r, &p.rows));
         if (p.rows == 0) return OK;
-        d->kernels->download(d, values, loss->logits->value,
-                             (size_t)(p.rows * p.columns) * sizeof(float));
-        TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
-        to_probabilities(loss->loss->predicts, &p, values);
+        TRY(predict_batch(s, r, values, &p));
         TRY(taker->take(taker->context, &p));
     }
 }
@@ -220,11 +243,15 @@ static err predict_all(struct session *s, struct replica *r, const struct predic
 err session_predict(struct session *s, const struct prediction_taker *taker)
 {
     struct replica *r;
+    float *values[HEADS_MAX] = {0};
+    err e = OK;
     if (!s->eval_data) return OK;
     TRY(begin(s, &r));
-    float *values = malloc(tensor_bytes(r->graph->loss.logits));
-    if (!values) return fail(ERR_MEMORY, "no memory for predictions");
-    err e = predict_all(s, r, taker, values);
-    free(values);
+    for (int i = 0; i < r->graph->head_count && !e; i++) {
+        values[i] = malloc(tensor_bytes(r->graph->heads[i].loss.logits));
+        if (!values[i]) e = fail(ERR_MEMORY, "no memory for predictions");
+    }
+    if (!e) e = predict_all(s, r, taker, values);
+    for (int i = 0; i < HEADS_MAX; i++) free(values[i]);
     return e;
 }

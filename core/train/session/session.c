@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/base/random.h"
+#include "core/data/labels.h"
 #include "core/train/session/session_inside.h"
 #include "core/train/spec/features.h"
 
@@ -16,18 +17,19 @@ static struct strings feature_names(const struct session *s)
 }
 
 static err open_set(const struct session *s, const char *name, const struct source_spec *source,
-                    struct batch_source **ret)
+                    const struct objects *columns, struct batch_source **ret)
 {
     const struct spec *spec = s->options.spec;
     const struct format_context context = {.directory = spec->directory,
                                            .seed = (uint64_t)spec->seed,
                                            .without_labels = s->options.without_labels,
-                                           .columns = &spec->data.columns,
+                                           .columns = columns,
                                            .feature_names = feature_names(s),
                                            .scaling = {spec->data.scale, spec->data.offset},
                                            .takes_other_features = spec->accepts_changed_features,
                                            .index_folder = spec->train.checkpoint_dir};
-    const err e = batch_source_open(source, &context, ret);
+    err e = labels_check(source, &spec->data.columns);
+    if (!e) e = batch_source_open(source, &context, ret);
     return e ? spec_fail_data(spec, name, e) : OK;
 }
 
@@ -39,6 +41,11 @@ static err compare_columns(const struct session *s)
         const struct column *learned = &s->train_data->columns[i];
         const struct column *measured = batch_source_column(s->eval_data, learned->name);
         const bool is_label = !strcmp(learned->name, LABELS_NAME);
+        if (!measured || measured != &s->eval_data->columns[i])
+            return fail(ERR_INPUT,
+                        "data.eval: expected the labels of data.train, in the same order: "
+                        "\"%s\" is not number %d",
+                        learned->name, i);
         if (is_label || shape_equal(&learned->shape, &measured->shape)) continue;
         return fail(ERR_INPUT, "data.eval: %s are %s, those of data.train %s", learned->name,
                     shape_text(&measured->shape, b), shape_text(&learned->shape, a));
@@ -57,8 +64,11 @@ static err open_data(struct session *s)
         s->train_data = s->options.remote_input;
         return OK;
     }
-    if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
-    if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
+    s->train_columns = labels_beside(&data->columns, &data->train, &s->arena);
+    if (trains) TRY(open_set(s, "data.train", &data->train, s->train_columns, &s->train_data));
+    if (data->eval.format.kind)
+        TRY(open_set(s, "data.eval", &data->eval,
+                     labels_beside(&data->columns, &data->eval, &s->arena), &s->eval_data));
     if (!trains && !s->eval_data)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
     return trains && s->eval_data ? compare_columns(s) : OK;
@@ -96,23 +106,33 @@ static err check_features(struct session *s)
                                    : features_check(s->options.spec, data, s->graph, &s->features);
 }
 
-/* What the loss wants of the labels. */
+static struct wanted_label wanted_label(const struct graph *graph, const struct loss_node *loss)
+{
+    return (struct wanted_label){
+        .column = graph->inputs[graph_input_of(graph, &loss->labels)].source,
+        .dtype = loss->labels.dtype,
+        .shape = shape_from(&loss->labels.shape, 1), /* of a row */
+        .rule = loss->loss->labels,
+        .classes = loss->logits->shape.dim[1],
+        .loss = loss->loss->object.name,
+    };
+}
+
+/* What the losses want of the labels. */
 static struct transform transform_for(const struct session *s, const struct source_spec *source)
 {
-    const struct graph *g = s->graph;
     const struct format *format = source->format.kind->descriptor;
     const struct data_spec *data = &s->options.spec->data;
-    const struct tensor *labels = &g->loss.labels;
-    return (struct transform){
+    struct transform transform = {
         .scale = format->scales ? 1 : data->scale,
         .offset = format->scales ? 0 : data->offset,
-        .label_dtype = labels->dtype,
-        .label_shape = shape_from(&labels->shape, 1), /* of a row */
-        .labels = g->loss.loss->labels,
-        .classes = g->loss.logits->shape.dim[1],
-        .loss = g->loss.loss->object.name,
+        .label_count = s->graph->head_count,
+        .without_labels = s->options.without_labels,
         .weight = s->options.spec->data.weight,
     };
+    for (int i = 0; i < s->graph->head_count; i++)
+        transform.labels[i] = wanted_label(s->graph, &s->graph->heads[i].loss);
+    return transform;
 }
 
 /* NULL: a dense variable */
@@ -282,7 +302,8 @@ err session_open_share(const struct session *s, int worker, struct session_share
     struct batch_source *source;
     options.is_stored = true;
     TRY(batch_source_share(s->train_data, &source));
-    if (!source) TRY(open_set(s, "data.train", &s->options.spec->data.train, &source));
+    if (!source)
+        TRY(open_set(s, "data.train", &s->options.spec->data.train, s->train_columns, &source));
     const err e = source->calls->begin(source, &options);
     if (e) {
         batch_source_close(source);

@@ -68,6 +68,7 @@ struct session {
     struct arena arena;
     struct layout *layout;                       /* of the variables over the ps */
     struct batch_source *train_data, *eval_data; /* NULL: none */
+    const struct objects *train_columns;         /* of data.train, its labels among them */
     json_t *features; /* what they mean (core/train/spec/features.h), to be kept; NULL: as the chief
                          says */
 
@@ -210,11 +211,14 @@ err session_evaluate(struct session *, struct evaluation *ret);
  * absent and the nearest name that is there, or both shapes. */
 err session_restore(struct session *, struct bundle *);
 
-/* What the last node says of rows first .. first + rows - 1 of the evaluation set, as the loss
- * takes it (graph->loss.loss->predicts): a probability per class, or of each label, or numbers. */
+/* What each head says of rows first .. first + rows - 1 of the evaluation set, as its loss takes it
+ * (its loss->predicts): a probability per class, or of each label, or numbers. */
 struct predictions {
-    int64_t first, rows, columns;
-    const float *at; /* [rows, columns]: valid during the call */
+    int64_t first, rows;
+    struct head_predictions {
+        int64_t columns;
+        const float *at; /* [rows, columns]: valid during the call */
+    } heads[HEADS_MAX];  /* [graph->head_count] */
 };
 struct prediction_taker {
     err (*take)(void *context, const struct predictions *);

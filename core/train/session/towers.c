@@ -221,7 +221,7 @@ static err compute(struct tower *t)
     stepper_run(&t->stepper, &(struct pass){.rows = t->batch.rows});
     give_gradients(t);
     t->loss = plan_loss(t->plan, t->batch.rows);
-    t->weight = loss_divisor(&t->graph->loss, d, t->batch.rows);
+    t->weight = loss_divisor(&t->graph->heads[0].loss, d, t->batch.rows);
     return d->kernels->synchronize(d);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/data/columns/column.h"
+#include "core/data/labels.h"
 #include "core/data/stats/label_words.h"
 
 enum { CHANGES_TEXT_MAX = 1200, VALUE_TEXT_MAX = 100, CHANGES_NAMED = 5 };
@@ -90,6 +91,20 @@ static json_t *list_of(const struct strings *texts)
     return list;
 }
 
+/* What the numbers of each label are; a cell may be called anything. */
+static json_t *describe_labels(const struct source_spec *source)
+{
+    const struct objects *labels = labels_listed(source);
+    json_t *list = json_array();
+    for (int i = 0; i < labels->count; i++) {
+        json_t *label = fields_write(&label_spec_object, (const struct label_spec *)labels->at + i);
+        json_object_del(label, "cell");
+        json_object_del(label, "separator");
+        json_array_append_new(list, label);
+    }
+    return list;
+}
+
 err features_describe(struct spec *spec, json_t **ret)
 {
     json_t *columns = json_object(), *classes = list_of(label_words_of(&spec->data.train));
@@ -101,6 +116,8 @@ err features_describe(struct spec *spec, json_t **ret)
                          "columns", columns, "classes", classes);
         if (*ret && positive) json_object_set_new(*ret, "positive", json_string(positive));
         if (*ret && json_array_size(classes) == 0) json_object_del(*ret, "classes");
+        if (*ret && labels_listed(&spec->data.train)->count)
+            json_object_set_new(*ret, "labels", describe_labels(&spec->data.train));
         if (!*ret) e = no_memory();
     }
     json_decref(columns);

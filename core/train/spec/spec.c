@@ -16,8 +16,6 @@
 #include "core/train/session/device_choice.h"
 #include "core/train/spec/spec_inside.h"
 
-enum { METRICS_MAX = 32 };
-
 const char *const precision_names[] = {
     [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL};
 
@@ -65,16 +63,29 @@ static const struct field spec_fields[] = {
     {.name = "loss",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct spec, model.loss),
+     .fallback = "null",
      .object = &loss_spec_object,
      .kinds = &loss_kinds,
+     .group = "objective",
+     .group_is_required = true,
      .help = "the objective that training minimizes"},
+    {.name = "heads",
+     .type = FIELD_OBJECTS,
+     .offset = offsetof(struct spec, model.heads),
+     .fallback = "[]",
+     .count_max = HEADS_MAX,
+     .object = &head_spec_object,
+     .group = "objective",
+     .group_is_required = true,
+     .help = "several outputs instead of one, each with its label, loss and metrics; training "
+             "minimizes the sum of their losses, each times its weight"},
     {.name = "metrics",
      .type = FIELD_VARIANTS,
      .offset = offsetof(struct spec, model.metrics),
      .fallback = "[]",
      .count_max = METRICS_MAX,
      .kinds = &metric_kinds,
-     .help = "metrics reported beside the loss"},
+     .help = "metrics reported beside the loss; heads have their own"},
     {.name = "optimizer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct spec, optimizer),
@@ -236,6 +247,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     TRY(expand_and_parse(json, arena, &spec));
     spec.trains_nothing = options->trains_nothing;
     TRY(check_device(&spec));
+    TRY(heads_check(&spec.model));
     TRY(spec_train_finish(&spec, json, arena));
     TRY(list_optimizers(&spec, arena));
     spec.json = json;

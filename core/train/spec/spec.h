@@ -68,7 +68,7 @@ struct spec {
     int64_t seed;
     json_t *definitions, *blocks; /* NULL: they stand where they are used */
     struct data_spec data;
-    struct model_spec model;         /* spec keys "model", "loss", "metrics" */
+    struct model_spec model;         /* spec keys "model", "heads" or "loss" and "metrics" */
     struct optimizer_spec optimizer; /* as written: kind NULL, or the only one */
     struct objects optimizer_list;   /* as written: none, or of struct optimizer_spec */
     struct optimizers optimizers;    /* whichever was written */

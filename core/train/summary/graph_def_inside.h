@@ -33,7 +33,7 @@ struct graph_maker {
     const char **wholes;  /* [layout->variable_count] who makes the whole variable */
     const char **slices;  /* [layout->slice_count] who holds each slice */
     const char **inputs;  /* [graph->input_count] who brings each column */
-    const char *labels, *loss;
+    const char *loss;
 };
 
 /* A name at the top that no node of the model has in front: "train", or "train_1" ... */

@@ -186,18 +186,31 @@ static void add_model(struct graph_maker *m)
     }
 }
 
-/* Losses of the rows, which are averaged. */
-static const char *add_rows_loss(struct graph_maker *m, const char *scope)
+/* What a loss reads: logits and labels */
+struct judged {
+    const char *names[2];
+};
+
+static struct judged judged_by(const struct graph_maker *m, const struct loss_node *loss)
 {
-    const struct loss_node *loss = &m->graph->loss;
+    struct judged ret = {{NULL, m->inputs[graph_input_of(m->graph, &loss->labels)]}};
+    for (int i = 0; i < m->graph->node_count; i++)
+        if (&m->graph->nodes[i].output == loss->logits) ret.names[0] = m->outputs[i];
+    return ret;
+}
+
+/* Losses of the rows, which are averaged. */
+static const char *add_rows_loss(struct graph_maker *m, const struct loss_node *loss,
+                                 const char *scope)
+{
     struct arena *arena = m->nodes.arena;
     const char *op = tensorflow_name(arena, loss->loss->object.name);
-    const char *logits = m->outputs[m->graph->node_count - 1];
+    const struct judged judged = judged_by(m, loss);
     return graph_nodes_add(&m->nodes,
                            &(struct graph_node){.name = arena_format(arena, "%s/%s", scope, op),
                                                 .op = op,
                                                 .device = WORKER_DEVICE,
-                                                .inputs = (const char *[]){logits, m->labels},
+                                                .inputs = judged.names,
                                                 .input_count = 2,
                                                 .shape = {1, {m->graph->batch}},
                                                 .dtype = GRAPH_FLOAT,
@@ -232,14 +245,28 @@ static const char *add_penalties(struct graph_maker *m, const char *scope)
                       count);
 }
 
-/* What is minimized: the mean of the batch, and the penalties where there are any. */
+/* The mean of the batch: of one head under a scope of its own */
+static const char *add_mean(struct graph_maker *m, const struct head *head, const char *scope)
+{
+    struct arena *arena = m->nodes.arena;
+    if (head->name) scope = arena_format(arena, "%s/%s", scope, head->name);
+    const char *rows = add_rows_loss(m, &head->loss, scope);
+    return add_scalar(m, arena_format(arena, "%s/Mean", scope), "Mean", &rows, 1);
+}
+
+/* What is minimized: the heads' losses, and the penalties where there are any. */
 static void add_loss(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
+    const struct graph *graph = m->graph;
     const char *scope = graph_scope(m, "loss");
-    const char *rows = add_rows_loss(m, scope);
-    m->loss = add_scalar(m, arena_format(arena, "%s/Mean", scope), "Mean", &rows, 1);
-    if (!graph_has_regularizers(m->graph)) return;
+    const char *means[HEADS_MAX];
+    for (int i = 0; i < graph->head_count; i++) means[i] = add_mean(m, &graph->heads[i], scope);
+    m->loss = means[0];
+    if (graph->heads[0].name)
+        m->loss =
+            add_scalar(m, arena_format(arena, "%s/sum", scope), "AddN", means, graph->head_count);
+    if (!graph_has_regularizers(graph)) return;
     const char *const terms[] = {m->loss, add_penalties(m, scope)};
     m->loss = add_scalar(m, arena_format(arena, "%s/total", scope), "AddV2", terms, 2);
 }
@@ -249,15 +276,15 @@ static void add_metrics(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
     const char *scope = graph_scope(m, "metrics");
-    const char *const inputs[] = {m->outputs[m->graph->node_count - 1], m->labels};
     for (int i = 0; i < m->graph->metric_count; i++) {
         const struct metric_node *metric = &m->graph->metrics[i];
         const struct object *object = &metric->metric->object;
+        const struct judged judged = judged_by(m, metric->loss);
         graph_nodes_add(&m->nodes, &(struct graph_node){
                                        .name = arena_format(arena, "%s/%s", scope, metric->name),
                                        .op = tensorflow_name(arena, object->name),
                                        .device = WORKER_DEVICE,
-                                       .inputs = inputs,
+                                       .inputs = judged.names,
                                        .input_count = 2,
                                        .dtype = GRAPH_FLOAT,
                                        .object = object,
@@ -283,7 +310,6 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
     for (int i = 0; i < graph->input_count; i++)
         m.inputs[i] = graph_input_shown(graph, i) < i ? m.inputs[graph_input_shown(graph, i)]
                                                       : add_batch(&m, graph->inputs[i].tensor);
-    m.labels = m.inputs[graph_input_of(graph, &graph->loss.labels)];
     add_model(&m);
     add_loss(&m);
     add_metrics(&m);

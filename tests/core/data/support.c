@@ -1,6 +1,7 @@
 /* support.c - see support.h. */
 #include "tests/core/data/support.h"
 
+#include "core/data/labels.h"
 #include "core/data/convert.h"
 
 #include <dirent.h>
@@ -99,8 +100,10 @@ static err open_source(const char *json, bool without_labels, struct dataset *re
     struct data_spec spec;
     json_t *root;
     err e = parse_source(json, &arena, &root, &spec);
-    const struct format_context context = {
-        .directory = folder, .seed = 1, .without_labels = without_labels, .columns = &spec.columns};
+    struct format_context context = {
+        .directory = folder, .seed = 1, .without_labels = without_labels};
+    if (!e) e = labels_check(&spec.train, &spec.columns);
+    if (!e) context.columns = labels_beside(&spec.columns, &spec.train, &arena);
     if (!e) e = dataset_open(&spec.train, &context, ret);
     arena_free(&arena);
     json_decref(root);
@@ -110,11 +113,13 @@ static err open_source(const char *json, bool without_labels, struct dataset *re
 err source_open_batches(const char *json, const char *index_folder, struct opened_source *ret)
 {
     *ret = (struct opened_source){0};
-    TRY(parse_source(json, &ret->arena, &ret->root, &ret->spec));
-    const struct format_context context = {.directory = folder,
-                                           .seed = 1,
-                                           .columns = &ret->spec.columns,
-                                           .index_folder = index_folder};
+    struct data_spec *spec = &ret->spec;
+    TRY(parse_source(json, &ret->arena, &ret->root, spec));
+    const struct format_context context = {
+        .directory = folder,
+        .seed = 1,
+        .columns = labels_beside(&spec->columns, &spec->train, &ret->arena),
+        .index_folder = index_folder};
     return batch_source_open(&ret->spec.train, &context, &ret->source);
 }
 
@@ -261,7 +266,7 @@ static void assert_batches_alike(struct opened_source *a, struct opened_source *
 void assert_stream_is_memory(const char *of_memory, const char *of_stream)
 {
     const struct stream_options options = {
-        .transform = {.scale = 1, .label_dtype = FLOAT32, .loss = "loss"},
+        .transform = {.scale = 1, .labels = {{.dtype = FLOAT32, .loss = "loss"}}, .label_count = 1},
         .batch = 64,
         .is_once = true,
         .workers = 1,

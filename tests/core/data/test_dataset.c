@@ -51,11 +51,14 @@ static void the_defaults_of_the_spec_are_those_of_the_documentation(void **state
     json_decref(json);
 }
 
-static const struct transform to_any = {1, .label_dtype = FLOAT32, .loss = "squares"};
-static const struct transform to_shares = {1, .label_dtype = FLOAT32, .labels = LABELS_SHARES,
-                                           .loss = "yes_or_no"};
-static const struct transform to_3_classes = {1, .label_dtype = INT32, .labels = LABELS_CLASSES,
-                                              .classes = 3, .loss = "one_of"};
+static const struct transform to_any = {1, .labels = {{.dtype = FLOAT32, .loss = "squares"}},
+                                        .label_count = 1};
+static const struct transform to_shares = {
+    1, .labels = {{.dtype = FLOAT32, .rule = LABELS_SHARES, .loss = "yes_or_no"}},
+    .label_count = 1};
+static const struct transform to_3_classes = {
+    1, .labels = {{.dtype = INT32, .rule = LABELS_CLASSES, .classes = 3, .loss = "one_of"}},
+    .label_count = 1};
 
 /* Of 4 rows. */
 static err check(const struct transform *t, enum dtype have, const void *labels)
@@ -87,7 +90,7 @@ static void assert_told(err e, const char *text)
 static void classes_are_whole_and_have_a_logit(void **state)
 {
     static const char rule[] =
-        "one_of takes the number of a class, expected 0 to 2, as the last node makes 3";
+        "one_of takes the number of a class, expected 0 to 2, as the node that it reads makes 3";
     char text[256];
     assert_int_equal(check(&to_3_classes, INTS(0, 2, 1, 2)), OK);
     assert_int_equal(check(&to_3_classes, FLOATS(0, 2, 1, 2)), OK);
@@ -128,7 +131,7 @@ static void any_label_must_be_finite(void **state)
                 "the labels: row 2: label -inf is not a finite number; squares takes every "
                 "finite number: mend or leave out the row");
     assert_int_equal(check(&to_any, FLOATS(0, 1, NAN)), ERR_INPUT);
-    const struct transform bytes = {1, .label_dtype = UINT8};
+    const struct transform bytes = {1, .labels = {{.dtype = UINT8}}, .label_count = 1};
     assert_int_equal(check(&bytes, INTS(1, 2)), ERR_INPUT);
 }
 
@@ -177,8 +180,10 @@ static void the_shape_of_a_label_must_be_what_the_loss_wants(void **state)
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 4);
     const struct shape one = {.rank = 1, .dim = {1}}, two = {.rank = 1, .dim = {2}};
-    const struct transform wants_one = {.scale = 1, .label_dtype = INT32, .label_shape = one};
-    const struct transform wants_two = {.scale = 1, .label_dtype = INT32, .label_shape = two};
+    const struct transform wants_one = {
+        .scale = 1, .labels = {{.dtype = INT32, .shape = one}}, .label_count = 1};
+    const struct transform wants_two = {
+        .scale = 1, .labels = {{.dtype = INT32, .shape = two}}, .label_count = 1};
     assert_int_equal(transform_check(&wants_one, &d), OK);
     assert_int_equal(transform_check(&wants_two, &d), ERR_INPUT);
     assert_non_null(strstr(error_text(), "wants [2]"));
@@ -195,7 +200,8 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
     int32_t label = 0;
     float y[257];
     for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)(i * 7);
-    const struct transform t = {.scale = 1 / 255.0f, .offset = -0.5f, .label_dtype = INT32};
+    const struct transform t = {
+        .scale = 1 / 255.0f, .offset = -0.5f, .labels = {{.dtype = INT32}}, .label_count = 1};
     for (int n = 1; n <= 256; n++) {
         struct dataset d = {
             .rows = 1,
@@ -217,14 +223,15 @@ static void reading_scales_features_and_converts_labels(void **state)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 10);
-    const struct transform t = {.scale = 2, .offset = 1, .label_dtype = FLOAT32};
+    const struct transform t = {
+        .scale = 2, .offset = 1, .labels = {{.dtype = FLOAT32}}, .label_count = 1};
     float features[3 * COUNTED_WIDTH], labels[3];
     source_read(&d, &t, 4, 3, features, labels);
     for (int i = 0; i < 3 * COUNTED_WIDTH; i++)
         assert_true(features[i] == 2 * (float)(4 + i / COUNTED_WIDTH + i % COUNTED_WIDTH) + 1);
     for (int i = 0; i < 3; i++) assert_true(labels[i] == (float)(4 + i));
 
-    const struct transform whole = {.scale = 1, .label_dtype = INT32};
+    const struct transform whole = {.scale = 1, .labels = {{.dtype = INT32}}, .label_count = 1};
     int32_t numbers[10];
     d.columns[LABELS].dtype = FLOAT32;
     d.columns[LABELS].at = (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
@@ -263,7 +270,7 @@ static void check_once(struct batch_source *source)
 
 static void what_is_measured_comes_once_in_stored_order(void **state)
 {
-    const struct transform t = {.scale = 1, .label_dtype = INT32};
+    const struct transform t = {.scale = 1, .labels = {{.dtype = INT32}}, .label_count = 1};
     struct counted memory;
     for (int is_float = 0; is_float < 2; is_float++) {
         struct dataset d = counted_dataset(&memory, is_float ? FLOAT32 : UINT8, 50);
@@ -278,8 +285,10 @@ static void what_is_measured_comes_once_in_stored_order(void **state)
 static void without_labels_they_are_zeros_of_the_wanted_shape(void **state)
 {
     static const float zeros[16 * 3];
-    const struct transform t = {
-        .scale = 1, .label_dtype = FLOAT32, .label_shape = {.rank = 1, .dim = {3}}};
+    const struct transform t = {.scale = 1,
+                                .labels = {{.dtype = FLOAT32, .shape = {.rank = 1, .dim = {3}}}},
+                                .label_count = 1,
+                                .without_labels = true};
     struct counted memory;
     for (int is_float = 0; is_float < 2; is_float++) {
         struct dataset d = counted_dataset(&memory, is_float ? FLOAT32 : UINT8, 50);
@@ -298,7 +307,8 @@ static void without_labels_they_are_zeros_of_the_wanted_shape(void **state)
 static void a_weight_below_0_is_named_by_its_row(void **state)
 {
     static float weights[50];
-    const struct transform t = {.scale = 1, .label_dtype = INT32, .weight = "w"};
+    const struct transform t = {
+        .scale = 1, .weight = "w", .labels = {{.dtype = INT32}}, .label_count = 1};
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 50);
     d.columns[d.column_count++] = (struct column){.name = "w", .at = weights};

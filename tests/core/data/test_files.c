@@ -90,7 +90,9 @@ static void faults_name_the_file_that_has_them(void **state)
     source_open_ok(CSV("['a-*.csv', 'bad.csv', 'b.csv']"), &d);
     assert_non_null(strstr(d.name, "a-1.csv and 3 more"));
     const struct transform t = {
-        .scale = 1, .label_dtype = INT32, .labels = LABELS_CLASSES, .classes = 2, .loss = "a loss"};
+        .scale = 1,
+        .labels = {{.dtype = INT32, .rule = LABELS_CLASSES, .classes = 2, .loss = "a loss"}},
+        .label_count = 1};
     assert_int_equal(transform_check(&t, &d), ERR_INPUT);
     assert_non_null(strstr(error_text(), "bad.csv: row 2: label 7"));
     dataset_close(&d);

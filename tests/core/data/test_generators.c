@@ -141,7 +141,9 @@ static void train(struct softmax *s, const struct dataset *d, const struct trans
 static void softmax_regression_learns_most_digits_but_not_all(void **state)
 {
     const struct transform t = {
-        .scale = 1 / 255.0f, .label_dtype = INT32, .labels = LABELS_CLASSES, .classes = CLASSES};
+        .scale = 1 / 255.0f,
+        .labels = {{.dtype = INT32, .rule = LABELS_CLASSES, .classes = CLASSES}},
+        .label_count = 1};
     struct dataset learned, other;
     struct softmax *s = calloc(1, sizeof *s);
     assert_non_null(s);

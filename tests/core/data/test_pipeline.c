@@ -24,7 +24,7 @@ enum { WAYS = sizeof ways / sizeof ways[0] };
 static struct stream_options options_of(struct way way, int64_t batch)
 {
     return (struct stream_options){
-        .transform = {.scale = 1, .label_dtype = INT32},
+        .transform = {.scale = 1, .labels = {{.dtype = INT32}}, .label_count = 1},
         .batch = batch,
         .shuffle = way.shuffle,
         .key = 42,
@@ -245,7 +245,7 @@ static void labels_are_converted_in_every_way_of_reading(void **state)
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
         struct stream_options o = options_of(ways[way], 4);
-        o.transform.label_dtype = FLOAT32;
+        o.transform.labels[0].dtype = FLOAT32;
         struct batch_source *p = open_pipeline(&d, &o);
         for (int i = 0; i < 10; i++) {
             struct batch b;
@@ -396,11 +396,11 @@ static void what_cannot_be_read_is_refused_at_open(void **state)
     struct batch_source *p = NULL;
     struct dataset d = counted_dataset(&memory, UINT8, 100);
     struct stream_options o = options_of((struct way){UINT8, true}, 10);
-    o.transform.labels = LABELS_CLASSES;
-    o.transform.classes = 99;
+    o.transform.labels[0].rule = LABELS_CLASSES;
+    o.transform.labels[0].classes = 99;
     assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     assert_non_null(strstr(error_text(), "label 99"));
-    o.transform.classes = 100;
+    o.transform.labels[0].classes = 100;
     o.batch = 0;
     assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     o.batch = INT64_C(1) << 40;

@@ -144,7 +144,7 @@ void loss_bench_open(struct loss_bench *b, struct device *device, const struct l
                              .logits = {.name = "logits", .shape = *logits}};
     b->logits.value = take_tensor(&b->memory, &b->logits);
     b->logits.gradient = take_tensor(&b->memory, &b->logits);
-    b->node = (struct loss_node){.loss = loss, .logits = &b->logits};
+    b->node = (struct loss_node){.loss = loss, .factor = 1, .logits = &b->logits};
     b->node.attributes = attributes_from(&loss->object, attributes, &b->arena);
     if (loss->infer(&b->node, &b->arena)) fail_msg("%s: %s", loss->object.name, error_text());
     b->node.labels.value = take_tensor(&b->memory, &b->node.labels);

@@ -13,6 +13,12 @@ static const struct field model_fields[] = {
      .object = &node_spec_object,
      .kinds = &op_kinds,
      .help = "nodes"},
+    {.name = "heads",
+     .type = FIELD_OBJECTS,
+     .offset = offsetof(struct model_spec, heads),
+     .fallback = "[]",
+     .object = &head_spec_object,
+     .help = "heads"},
     {.name = "loss",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct model_spec, loss),
@@ -76,7 +82,7 @@ static void draw_params(struct graph *graph)
 static void draw_batch(struct model *m)
 {
     const struct graph *graph = m->graph;
-    const struct tensor *labels = &graph->loss.labels;
+    const struct tensor *labels = &graph->heads[0].loss.labels;
     const int64_t count = graph->batch * column_width(&m->columns[1]);
     const int64_t label_count = shape_count(&labels->shape);
     m->features = take(count);
@@ -86,8 +92,8 @@ static void draw_batch(struct model *m)
         const uint64_t draw = random_u64(6, (uint64_t)i);
         if (labels->dtype == INT32)
             ((int32_t *)m->labels)[i] =
-                (int32_t)(draw % (uint64_t)graph->loss.logits->shape.dim[1]);
-        else if (graph->loss.loss->predicts != PREDICTS_NUMBER)
+                (int32_t)(draw % (uint64_t)graph->heads[0].loss.logits->shape.dim[1]);
+        else if (graph->heads[0].loss.loss->predicts != PREDICTS_NUMBER)
             ((float *)m->labels)[i] = (float)(draw & 1);
         else
             ((float *)m->labels)[i] = random_normal(7, (uint64_t)i);

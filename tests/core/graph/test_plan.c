@@ -130,7 +130,11 @@ static void unshare(struct graph *graph, struct unshared *u)
             if (node->saved[s].name) node->saved[s].value = take(u, &node->saved[s]);
     }
     const struct tensor losses = {.shape = {1, {graph->batch}}};
-    graph->loss.losses = take(u, &losses);
+    for (int i = 0; i < graph->head_count; i++) {
+        struct loss_node *loss = &graph->heads[i].loss;
+        loss->losses = take(u, &losses);
+        if (loss->apart.gradient) loss->apart.gradient = take(u, &loss->apart);
+    }
 }
 
 static void free_unshared(struct unshared *u)

@@ -290,21 +290,21 @@ static void labels_have_the_shape_that_the_loss_wants(void **state)
     struct model m;
     char text[SHAPE_TEXT_MAX];
     open_ok(&m, "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"huber\"}", &ROWS);
-    assert_string_equal(shape_text(&m.graph->loss.labels.shape, text), "[4]");
-    assert_int_equal(m.graph->loss.labels.dtype, FLOAT32);
+    assert_string_equal(shape_text(&m.graph->heads[0].loss.labels.shape, text), "[4]");
+    assert_int_equal(m.graph->heads[0].loss.labels.dtype, FLOAT32);
     model_close(&m);
     open_ok(&m,
             "{\"model\": [{\"op\": \"dense\", \"units\": 3}], \"loss\": "
             "\"sigmoid_cross_entropy\", \"metrics\": [\"accuracy\", \"loss\"]}",
             &ROWS);
-    assert_string_equal(shape_text(&m.graph->loss.labels.shape, text), "[4, 3]");
+    assert_string_equal(shape_text(&m.graph->heads[0].loss.labels.shape, text), "[4, 3]");
     model_close(&m);
     open_ok(&m,
             "{\"model\": [{\"op\": \"dense\", \"units\": 7}], \"loss\": "
             "\"softmax_cross_entropy\", \"metrics\": [\"accuracy\", \"in_top_k\"]}",
             &ROWS);
-    assert_string_equal(shape_text(&m.graph->loss.labels.shape, text), "[4]");
-    assert_int_equal(m.graph->loss.labels.dtype, INT32);
+    assert_string_equal(shape_text(&m.graph->heads[0].loss.labels.shape, text), "[4]");
+    assert_int_equal(m.graph->heads[0].loss.labels.dtype, INT32);
     assert_string_equal(m.graph->metrics[1].name, "in_top_5");
     model_close(&m);
 }
@@ -383,6 +383,58 @@ static json_t *random_value(uint64_t draw)
     return json_loads(text, JSON_DECODE_ANY, NULL);
 }
 
+/* ---- heads ---- */
+
+static void assert_heads_refused(const char *heads, const char *text)
+{
+    static const char model[] = "{\"model\": [{\"op\": \"dense\", \"name\": \"a\", \"units\": 3}, "
+                                "{\"op\": \"sigmoid\", \"name\": \"b\"}], \"heads\": %s}";
+    const struct column more[] = {
+        {.name = "click", .dtype = FLOAT32, .shape = {1, {3}}, .is_label = true},
+        {.name = "buy", .dtype = FLOAT32, .shape = {1, {1}}, .is_label = true},
+    };
+    const struct setting setting = {
+        .batch = 4, .training = true, .features = {1, {2}}, .more = more, .more_count = 2};
+    char spec[1024];
+    struct model m;
+    snprintf(spec, sizeof spec, model, heads);
+    assert_int_equal(model_parse(&m, spec, &setting), ERR_INPUT);
+    if (!strstr(error_text(), text)) fail_msg("%s\nwants: %s", error_text(), text);
+    model_close(&m);
+}
+
+static void what_heads_have_wrong_is_said(void **state)
+{
+#define HEAD(name, more) "{\"name\": \"" name "\", " more "}"
+#define LOSS(name) "\"loss\": \"" name "\""
+    assert_heads_refused("[" HEAD("x", LOSS("log_loss")) "]",
+                         "heads[0] (log_loss \"x\"): label: the source has 2: name one");
+    assert_heads_refused("[" HEAD("x", "\"label\": \"by\", " LOSS("log_loss")) "]",
+                         "no label is called \"by\" (did you mean \"buy\"?)");
+    assert_heads_refused(
+        "[" HEAD("x", "\"label\": \"buy\", \"logits\": \"b\", " LOSS("log_loss")) "]",
+        "logits: log_loss reads a \"probability\"");
+    assert_heads_refused(
+        "[" HEAD("x", "\"label\": \"buy\", \"probability\": \"a\", " LOSS("hinge")) "]",
+        "probability: hinge reads \"logits\"");
+    assert_heads_refused(
+        "[" HEAD("x", "\"label\": \"click\", \"probability\": \"c\", " LOSS("log_loss")) "]",
+        "probability: no node is called \"c\"");
+    assert_heads_refused(
+        "[" HEAD("x", "\"label\": \"click\", \"logits\": \"a\", " LOSS("hinge")) "]",
+        "model[1] (sigmoid \"b\"): nobody reads its output, and it is no head's");
+    assert_heads_refused(
+        "[" HEAD("x", "\"label\": \"click\", \"probability\": \"b\", " LOSS("log_loss")) ", " HEAD(
+            "y", "\"label\": \"click\", \"logits\": \"a\", " LOSS("softmax_cross_entropy")) "]",
+        "heads[1] (softmax_cross_entropy \"y\"): label: \"x\" reads the same label in another "
+        "form");
+    assert_heads_refused("[" HEAD("x", "\"label\": \"click\", \"probability\": \"b\", "
+                                       "\"metrics\": [\"auc\", \"auc\"], " LOSS("log_loss")) "]",
+                         "heads[0] (log_loss \"x\"): metrics[1] (auc): the same as metrics[0]");
+#undef HEAD
+#undef LOSS
+}
+
 /* Some kind with about half of its fields set to something. */
 static json_t *random_kind(const struct kinds *kinds, int count, uint64_t key)
 {
@@ -454,6 +506,7 @@ int main(void)
         cmocka_unit_test(shapes_follow_from_the_attributes),
         cmocka_unit_test(labels_have_the_shape_that_the_loss_wants),
         cmocka_unit_test(metrics_are_called_by_what_they_measure),
+        cmocka_unit_test(what_heads_have_wrong_is_said),
         cmocka_unit_test(better_depends_on_the_metric),
         cmocka_unit_test(shapes_are_printed_compared_and_checked),
     };

@@ -69,9 +69,21 @@ static json_t *load_curve(const char *name)
     return NULL;
 }
 
+static void parse_spec(struct run *r, const char *text, const char *data_dir)
+{
+    char path[] = "/tmp/curve-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    const struct spec_options options = {.path = path, .data_dir = data_dir, .seed = -1};
+    if (spec_load(&options, &r->spec)) fail_msg("%s", error_text());
+    unlink(path);
+}
+
 static void load_spec(struct run *r, const struct curve *curve, json_t *json)
 {
-    char text[TEXT_MAX], path[] = "/tmp/curve-XXXXXX", data[PATH_MAX_BYTES];
+    char text[TEXT_MAX], data[PATH_MAX_BYTES];
     char *optimizer = json_dumps(json_object_get(json, "optimizer"), JSON_COMPACT);
     snprintf(
         text, sizeof text,
@@ -83,14 +95,7 @@ static void load_spec(struct run *r, const struct curve *curve, json_t *json)
         "\"train\":{\"mode\":\"sync\",\"last_step\":120}}",
         100 / r->workers, curve->model, optimizer);
     free(optimizer);
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
-    const struct spec_options options = {
-        .path = path, .data_dir = shared("data/mnist", data), .seed = -1};
-    if (spec_load(&options, &r->spec)) fail_msg("%s", error_text());
-    unlink(path);
+    parse_spec(r, text, shared("data/mnist", data));
 }
 
 static float *block(struct run *r, int ps)
@@ -101,10 +106,10 @@ static float *block(struct run *r, int ps)
     return memory;
 }
 
-static void open_run(struct run *r, const struct curve *curve, json_t *json, int workers)
+/* Its spec is there. */
+static void open_run(struct run *r)
 {
-    *r = (struct run){.workers = workers, .ps_count = workers};
-    load_spec(r, curve, json);
+    const int workers = r->workers;
     assert_int_equal(device_open_cpu(1, NULL, &r->host), OK);
     if (curve_device(&r->device)) fail_msg("%s", error_text());
     for (int w = 0; w < workers; w++) {
@@ -259,7 +264,9 @@ static void follow_all(int workers)
         struct branch branches[BRANCHES_MAX];
         int count = branches_of(&curves[i], json, reversed, branches);
         static struct run r;
-        open_run(&r, &curves[i], json, workers);
+        r = (struct run){.workers = workers, .ps_count = workers};
+        load_spec(&r, &curves[i], json);
+        open_run(&r);
         take_initial_values(&r, curves[i].name);
         check_evaluation(&r, &curves[i], json, follow(&r, &curves[i], json, branches, count));
         close_run(&r);
@@ -278,9 +285,80 @@ static void two_workers_of_half_the_batch_follow_tensorflow(void **state)
     follow_all(2);
 }
 
+/* ---- several heads ---- */
+
+static const char heads_spec[] =
+    "{\"data\":{\"train\":{\"format\":\"csv\",\"file\":\"train.csv\",\"labels\":["
+    "{\"name\":\"click\",\"cell\":\"clk\",\"positive\":\"yes\"},{\"name\":\"buy\"}]},"
+    "\"columns\":[{\"column\":\"numeric\",\"name\":\"x{1..6}\"}],\"batch_size\":%d,"
+    "\"shuffle\":false},\"model\":[{\"op\":\"concat\",\"inputs\":[\"x*\"]},"
+    "{\"op\":\"dense\",\"name\":\"hidden\",\"units\":8,\"activation\":\"relu\"},"
+    "{\"op\":\"dense\",\"name\":\"ctr\",\"units\":1,\"activation\":\"sigmoid\"},"
+    "{\"op\":\"dense\",\"name\":\"cvr\",\"inputs\":[\"hidden\"],\"units\":1,"
+    "\"activation\":\"sigmoid\"},"
+    "{\"op\":\"multiply\",\"name\":\"ctcvr\",\"inputs\":[\"ctr\",\"cvr\"]}],"
+    "\"heads\":[{\"name\":\"click\",\"probability\":\"ctr\",\"label\":\"click\",\"loss\":"
+    "\"log_loss\"},{\"name\":\"buy\",\"probability\":\"ctcvr\",\"label\":\"buy\",\"loss\":"
+    "\"log_loss\",\"weight\":0.5},{\"name\":\"squares\",\"logits\":\"ctr\",\"label\":\"click\","
+    "\"loss\":\"mean_squared_error\",\"weight\":0.25}],"
+    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5},"
+    "\"train\":{\"mode\":\"sync\",\"last_step\":120}}";
+
+static void take_listed_values(struct run *r, json_t *initial)
+{
+    const struct session *s = &r->session[0];
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct param *param = s->graph->params[i];
+        json_t *list = json_object_get(initial, param->name);
+        const struct slice *slice;
+        assert_true(layout_is_whole(s->layout, i, &slice));
+        assert_int_equal(json_array_size(list), shape_count(&param->shape));
+        for (int64_t k = 0; k < slice->count; k++)
+            r->values[slice->ps][slice->offset + k] = (float)number(list, (int)k);
+    }
+}
+
+/* The sum that is trained, then each head's own */
+static void check_heads(struct run *r, int i, double loss, json_t *wanted)
+{
+    const double got[] = {loss, session_metric(&r->session[0], 0),
+                          session_metric(&r->session[0], 1), session_metric(&r->session[0], 2)};
+    const int count = r->workers == 1 ? 4 : 1; /* a worker knows its own rows */
+    for (int k = 0; k < count; k++)
+        if (!(fabs(got[k] - number(wanted, k)) <= 2e-5 * number(wanted, k)))
+            fail_msg("step %d, %d workers: number %d is %.9g, TensorFlow's %.9g", i, r->workers, k,
+                     got[k], number(wanted, k));
+}
+
+/* Two labels, three losses, of which two look at the same output, which the third reads, too */
+static void heads_follow(int workers)
+{
+    static struct run r;
+    char text[TEXT_MAX];
+    json_t *json = fixture_load("two_heads/curve.json");
+    r = (struct run){.workers = workers, .ps_count = workers};
+    snprintf(text, sizeof text, heads_spec, 20 / workers);
+    parse_spec(&r, text, SOURCE_ROOT "/tests/fixtures/two_heads");
+    open_run(&r);
+    assert_string_equal(r.session[0].graph->metrics[2].name, "loss/squares");
+    take_listed_values(&r, json_object_get(json, "initial"));
+    for (int i = 0; i < STEPS; i++)
+        check_heads(&r, i, step(&r, i),
+                    json_array_get(json_object_get(json, "float64"), (size_t)i));
+    close_run(&r);
+    json_decref(json);
+}
+
+static void several_heads_follow_tensorflow(void **state)
+{
+    heads_follow(1);
+    heads_follow(2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_heads_follow_tensorflow),
         cmocka_unit_test(one_worker_follows_tensorflow),
         cmocka_unit_test(two_workers_of_half_the_batch_follow_tensorflow),
     };

@@ -384,7 +384,9 @@ class CommandLine(CommandCase):
         self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
         for name in commands.SPEC:
             self.assertIn(name, schema["properties"])
-        self.assertEqual(schema["oneOf"], [{"required": ["optimizer"]}, {"required": ["optimizers"]}])
+        self.assertEqual(schema["allOf"], [
+            {"oneOf": [{"required": [one]}, {"required": [other]}]}
+            for one, other in (("loss", "heads"), ("optimizer", "optimizers"))])
         vocabulary = [kind for kind in schema["$defs"]["column"]["anyOf"]
                       if kind.get("properties", {}).get("column") == {"const": "vocabulary"}]
         self.assertEqual(vocabulary[0]["oneOf"], [{"required": ["words"]}, {"required": ["file"]}])

@@ -218,6 +218,36 @@ class Data(Predict):
         self.assertTrue(self.dtrain(*words).stdout.startswith("row,class,"))
         self.assertTrue(self.dtrain(*words, "--format=jsonl").stdout.startswith('{"row": 0'))
 
+    def test_each_head_says_its_own(self):
+        spec = model.spec()
+        labels = [{"name": "kind", "cell": "y"}, {"name": "early", "cell": "b", "threshold": 0.6}]
+        for source in spec["data"].values():
+            if isinstance(source, dict):
+                source.pop("label")
+                source["labels"] = labels
+        spec["data"]["columns"] = [{"column": "numeric", "name": name} for name in "ab"]
+        spec["model"].insert(0, {"op": "concat", "inputs": ["a", "b"]})
+        spec["model"].append({"op": "slice", "name": "first", "begin": [0], "size": [1]})
+        spec["heads"] = [
+            {"name": "kind", "logits": "out", "label": "kind", "loss": spec.pop("loss"),
+             "metrics": spec.pop("metrics")},
+            {"name": "early", "logits": "first", "label": "early", "weight": 0.5,
+             "loss": "sigmoid_cross_entropy"}]
+        self.write_spec(spec)
+        lines = self.lines()
+        for line, row in zip(lines, model.ROWS):
+            self.assert_near(line["kind"]["probabilities"], model.softmax(row))
+            self.assert_near([line["early"]["probability"]],
+                             [1 / (1 + math.exp(-model.logits(row)[0]))])
+        text = self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=-")
+        self.assertEqual(text.splitlines()[0],
+                         "row,kind/class,kind/probability_0,kind/probability_1,kind/probability_2,"
+                         "early/class,early/probability")
+        self.run_ok("eval", "spec.json", "--checkpoint=run", "--result=result.json")
+        metrics = json.loads((self.folder / "result.json").read_text())["metrics"]
+        self.assertEqual(list(metrics), ["loss", "loss/kind", "accuracy/kind", "loss/early"])
+        self.assertAlmostEqual(metrics["loss"], metrics["loss/kind"] + metrics["loss/early"] / 2, 6)
+
     def test_output_that_cannot_be_written(self):
         self.assertIn("neither .csv, .json nor .jsonl", self.refuse("--out=out.txt"))
         self.assertIn("predict: --out is required", self.refuse())

@@ -38,7 +38,7 @@ struct described_column {
     int dtype;
     struct ints shape;
     int64_t buckets;
-    bool is_weighted;
+    bool is_weighted, is_label;
 };
 
 struct description {
@@ -80,6 +80,11 @@ static const struct field column_fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct described_column, is_weighted),
      .help = "the next column is the weights of these ids"},
+    {.name = "label",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct described_column, is_label),
+     .fallback = "false",
+     .help = "one of several labels, which nodes do not read"},
     {0},
 };
 
@@ -116,8 +121,9 @@ static json_t *column_json(const struct column *c)
     for (int i = 0; i < c->shape.rank; i++)
         json_array_append_new(shape, json_integer(c->shape.dim[i]));
     const int64_t buckets = c->buckets == ANY_ID ? ANY_BUCKETS : c->buckets;
-    return json_pack("{ss ss so sI sb}", "name", c->name, "dtype", dtype_names[c->dtype], "shape",
-                     shape, "buckets", (json_int_t)buckets, "weighted", c->is_weighted);
+    return json_pack("{ss ss so sI sb sb}", "name", c->name, "dtype", dtype_names[c->dtype],
+                     "shape", shape, "buckets", (json_int_t)buckets, "weighted", c->is_weighted,
+                     "label", c->is_label);
 }
 
 err feed_describe(const struct batch_source *source, const struct spec *spec, char **ret)
@@ -145,6 +151,7 @@ static err take_column(const struct described_column *from, struct column *ret)
         .shape = {.rank = from->shape.count},
         .buckets = from->buckets == ANY_BUCKETS ? ANY_ID : from->buckets,
         .is_weighted = from->is_weighted,
+        .is_label = from->is_label,
     };
     if (strlen(from->name) > NAME_BYTES_MAX)
         return fail(ERR_INPUT, "a name of %zu bytes", strlen(from->name));
@@ -163,6 +170,8 @@ static err check_columns(const struct feed_description *d)
     for (int i = 1; i < d->column_count; i++) {
         const struct column *c = &d->columns[i], *next = c + 1;
         if (c->dtype == INT32) return fail(ERR_INPUT, "column \"%s\" is int32", c->name);
+        if (c->is_label && c->dtype != FLOAT32)
+            return fail(ERR_INPUT, "label \"%s\" is no number", c->name);
         if (!c->is_weighted) continue;
         const bool is_fine = i + 1 < d->column_count && next->dtype == FLOAT32 &&
                              c->dtype == INT64 && shape_equal(&c->shape, &next->shape);

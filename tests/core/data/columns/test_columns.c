@@ -73,6 +73,76 @@ static void words_hash_as_in_tensorflow(void **state)
     json_decref(root);
 }
 
+/* ---- several labels ---- */
+
+static void assert_labels(const char *label, int count, const float *wanted)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{'format': 'csv', 'file': 'table', 'labels': [{'name': 'l', %s}]}, 'columns': "
+             "[{'column': 'numeric', 'name': 'x'}]",
+             label);
+    assert_numbers(text, "l", count, wanted);
+    struct dataset d;
+    source_open_ok(text, &d);
+    assert_true(named(&d, "l")->is_label && !named(&d, "x")->is_label);
+    dataset_close(&d);
+    file_write_text("table", "x\n1\n2\n3\n"); /* to predict the cells need not be there */
+    assert_int_equal(source_open_to_predict(text, &d), OK);
+    for (int i = 0; i < count; i++) assert_true(((const float *)named(&d, "l")->at)[i] == 0);
+    dataset_close(&d);
+}
+
+#define LABELS_TABLE "x,word,n,list\n1,yes,3,0|1|0\n2,no,4,1|0|0\n3,?,5.5,0|0|1\n"
+static void labels_are_made_of_cells(void **state)
+{
+    static const struct {
+        const char *label;
+        int count;
+        float wanted[9];
+    } cases[] = {
+        {"'cell': 'word', 'positive': 'yes'", 3, {1, 0, 0}},
+        {"'cell': 'word', 'classes': ['no', 'yes', '?']", 3, {1, 0, 2}},
+        {"'cell': 'n'", 3, {3, 4, 5.5f}},
+        {"'cell': 'n', 'threshold': 4", 3, {0, 1, 1}},
+        {"'cell': 'n', 'scale': 2, 'offset': -1", 3, {5, 7, 10}},
+        {"'cell': 'list', 'one_hot': true, 'count': 3, 'separator': '|'", 3, {1, 0, 2}},
+        {"'cell': 'list', 'count': 3, 'separator': '|'", 9, {0, 1, 0, 1, 0, 0, 0, 0, 1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        file_write_text("table", LABELS_TABLE);
+        assert_labels(cases[i].label, cases[i].count, cases[i].wanted);
+    }
+}
+
+static void what_labels_have_wrong_is_said(void **state)
+{
+    static const char *const cases[][3] = {
+        {"'cell': 'wrod'", "label \"l\"", "no cell \"wrod\" (did you mean \"word\"?)"},
+        {"'cell': 'word'", "line 2", "expected a number, got \"yes\""},
+        {"'cell': 'word', 'classes': ['no', 'yes']", "line 4", "expected a word of \"classes\""},
+        {"'cell': 'n', 'count': 2", "line 2", "expected 2 values"},
+        {"'cell': 'list', 'one_hot': true, 'count': 2, 'separator': '|'", "line 2", "got more"},
+        {"'cell': 'n', 'one_hot': true", "labels[0]", "count"},
+        {"'cell': 'n', 'threshold': 'x'", "labels[0]", "threshold"},
+        {"'cell': 'word', 'positive': 'yes', 'threshold': 2", "labels[0]", "at most one of"},
+    };
+    char text[512];
+    file_write_text("table", LABELS_TABLE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text,
+                 "{'format': 'csv', 'file': 'table', 'labels': [{'name': 'l', %s}]}, 'columns': "
+                 "[{'column': 'numeric', 'name': 'x'}]",
+                 cases[i][0]);
+        assert_refused(text, cases[i][1], cases[i][2], NULL);
+    }
+    assert_refused("{'format': 'csv', 'file': 'table', 'labels': [{'name': 'n'}]}", "labels",
+                   "data.columns", NULL);
+    assert_refused("{'format': 'csv', 'file': 'table'}, 'columns': "
+                   "[{'column': 'numeric', 'name': 'x'}]",
+                   "\"label\"", "\"labels\"", NULL);
+}
+
 static void a_bucket_is_the_rest_of_a_division(void **state)
 {
     static const uint64_t numbers[] = {0,
@@ -851,6 +921,8 @@ int main(void)
         cmocka_unit_test(more_clicks_than_memory_holds_are_refused_before_any),
         cmocka_unit_test(a_positive_label_that_no_row_has_is_refused),
         cmocka_unit_test(a_positive_label_that_no_file_has_is_refused),
+        cmocka_unit_test(labels_are_made_of_cells),
+        cmocka_unit_test(what_labels_have_wrong_is_said),
         cmocka_unit_test(no_flipped_byte_crashes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -41,7 +41,7 @@ static int begin_empty(void **state)
 static struct stream_options options_of(int worker, int workers)
 {
     return (struct stream_options){
-        .transform = {.scale = 1, .label_dtype = FLOAT32, .loss = "loss"},
+        .transform = {.scale = 1, .labels = {{.dtype = FLOAT32, .loss = "loss"}}, .label_count = 1},
         .batch = BATCH,
         .worker = worker,
         .workers = workers,

@@ -42,7 +42,7 @@ static void read_rows(float *rows)
 {
     struct opened_source o;
     const struct stream_options options = {
-        .transform = {.scale = 1, .label_dtype = INT32},
+        .transform = {.scale = 1, .labels = {{.dtype = INT32}}, .label_count = 1},
         .batch = 100,
         .shuffle = true,
         .workers = 1,

@@ -14,7 +14,7 @@ enum { ROWS_MAX = 30000, WORKERS_MAX = 5, PATH_MAX_HERE = 1024 };
 static struct stream_options options_of(int64_t batch, bool shuffle)
 {
     return (struct stream_options){
-        .transform = {.scale = 1, .label_dtype = FLOAT32, .loss = "loss"},
+        .transform = {.scale = 1, .labels = {{.dtype = FLOAT32, .loss = "loss"}}, .label_count = 1},
         .batch = batch,
         .shuffle = shuffle,
         .key = 42,
@@ -631,8 +631,8 @@ static void a_wrong_label_is_named(void **state)
     struct opened_source o;
     struct stream_options options = options_of(10, true);
     write_csv("small.csv", 0, 10, false);
-    options.transform.labels = LABELS_CLASSES;
-    options.transform.classes = 6;
+    options.transform.labels[0].rule = LABELS_CLASSES;
+    options.transform.labels[0].classes = 6;
     source_open_batches_ok(CSV("'small.csv'", STREAM), NULL, &o);
     begin_ok(&o, &options);
     assert_int_equal(read_to_error(&o), ERR_INPUT);

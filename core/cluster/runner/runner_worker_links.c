@@ -113,13 +113,11 @@ static void drop(struct attempt *attempt)
     attempt->link = NULL;
 }
 
-/* A ps that is not taken yet says what none would say: it is tried anew, as long as the limit of
- * the wait for it has it. */
-static void break_off(struct attempt *attempt, const char *what)
+/* A ps that is not taken yet says what none would say, or another one does: it is tried anew, as
+ * long as the limit of the wait for it has it. */
+static void break_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
-    char why[ACTION_TEXT_MAX];
-    snprintf(why, sizeof why, "ps/%d sent %s", attempt->ps, what);
     log_limited(&w->wrong, clock_ms(), LOG_WARNING, "%s", why);
     note_trouble(w, attempt->ps, why);
     drop(&w->tcp[attempt->ps]);
@@ -136,15 +134,21 @@ static void welcome(struct attempt *attempt, const struct message *m)
         task_resize(&w->task, &g.membership);
         return;
     }
-    if (!e && g.task != attempt->ps)
+    const bool is_another = !e && g.task != attempt->ps;
+    if (is_another)
         e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, attempt->ps);
+    if (is_another && w->options.task.cluster->find) { /* which is out of date, then */
+        break_off(attempt, error_text());
+        return;
+    }
     if (e) {
         task_end(&w->task, e);
         return;
     }
     struct attempt *tcp = &w->tcp[attempt->ps], *shm = &w->shm[attempt->ps];
     if (attempt == tcp && shm->link) {
-        break_off(attempt, "WELCOME again");
+        (void)fail(ERR_PROTOCOL, "ps/%d sent WELCOME again", attempt->ps);
+        break_off(attempt, error_text());
         return;
     }
     if (attempt == shm) { /* the ps has hung up on the first connection */

@@ -124,6 +124,15 @@ static void on_closed(void *context, struct link *link, err why)
     lose(f, error_text());
 }
 
+/* Where tasks find each other by a name, its address is out of date. */
+static err look_again(struct remote_input *f, err why)
+{
+    if (!f->task.options.cluster->find) return why;
+    link_close(f->link);
+    lose(f, error_text());
+    return OK;
+}
+
 static err check_welcome(struct remote_input *f, const struct message *m)
 {
     struct greeting g;
@@ -131,7 +140,9 @@ static err check_welcome(struct remote_input *f, const struct message *m)
     if (m->type != MESSAGE_WELCOME)
         return fail(ERR_PROTOCOL, "sent %s before a greeting", message_name(m->type));
     TRY(greeting_read(&f->task, m, &g));
-    if (g.task != 0) return fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task);
+    if (g.task != 0)
+        return look_again(f,
+                          fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task));
     /* what is measured is in the fingerprint, and comes with the data */
     snprintf(f->task.peers[0].fingerprint, sizeof f->task.peers[0].fingerprint, "%s",
              g.fingerprint);

@@ -1,11 +1,14 @@
 /* cluster.c - see cluster.h: command lines, lives, and what befalls tasks. */
 #include "tests/world/cluster.h"
 
+#include "tests/world/coordinator.h"
 #include "tests/world/files.h"
 #include "tests/world/network.h"
+#include "tests/world/places.h"
 #include "tests/world/service.h"
 #include "tests/world/store.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,38 +37,67 @@ static void add_hosts(const struct cluster *cluster, int job, char *ret, size_t 
 
 static const char *const job_names[] = {"ps", "worker", "evaluator"};
 
+struct words {
+    char texts[WORDS_MAX][TEXT_BYTES / 4];
+    const char *at[WORDS_MAX];
+    int count;
+};
+
+static void add_word(struct words *words, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add_word(struct words *words, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words->texts[words->count], sizeof words->texts[0], format, arguments);
+    va_end(arguments);
+    words->at[words->count] = words->texts[words->count];
+    words->count++;
+}
+
+/* How it finds the others. */
+static void add_others(struct words *words, const struct cluster *cluster,
+                       const struct cluster_task *task)
+{
+    const struct job_plan *plan = cluster->plan;
+    char hosts[2][TEXT_BYTES / 8];
+    if (!plan->coordinator) {
+        add_hosts(cluster, TASK_PS, hosts[0], sizeof hosts[0]);
+        add_hosts(cluster, TASK_WORKER, hosts[1], sizeof hosts[1]);
+        add_word(words, "--ps_hosts=%s", hosts[0]);
+        add_word(words, "--worker_hosts=%s", hosts[1]);
+        if (plan->first_ps) add_word(words, "--ps=%d", plan->first_ps);
+        if (plan->first_ps) add_word(words, "--workers=%d", plan->first_workers);
+        return;
+    }
+    add_word(words, "--coordinator=%s", job_plan_coordinator(plan));
+    add_word(words, "--cluster=small");
+    add_word(words, "--tasks=ps=%d,worker=%d", plan->first_ps ? plan->first_ps : plan->ps,
+             plan->first_ps ? plan->first_workers : plan->workers);
+}
+
 static void begin_life(struct cluster *cluster, struct cluster_task *task)
 {
-    char hosts[2][TEXT_BYTES / 8], flags[16][TEXT_BYTES / 4], *words[WORDS_MAX];
     static const char *const limits[] = {"start", "step", "restart", "end", "save"};
     static const char *const parts[] = {"auto", "always", "never"};
-    int count = 0, flag = 0;
-    add_hosts(cluster, TASK_PS, hosts[0], sizeof hosts[0]);
-    add_hosts(cluster, TASK_WORKER, hosts[1], sizeof hosts[1]);
-    snprintf(flags[flag++], sizeof flags[0], "--job_name=%s", job_names[task->job]);
-    snprintf(flags[flag++], sizeof flags[0], "--task_index=%d", task->index);
-    snprintf(flags[flag++], sizeof flags[0], "--ps_hosts=%s", hosts[0]);
-    snprintf(flags[flag++], sizeof flags[0], "--worker_hosts=%s", hosts[1]);
+    struct words words = {.count = 0};
+    add_word(&words, "dtrain");
+    add_word(&words, "--job_name=%s", job_names[task->job]);
+    if (!cluster->plan->coordinator || (cluster->plan->has_indices && task->job != TASK_EVALUATOR))
+        add_word(&words, "--task_index=%d", task->index);
+    add_others(&words, cluster, task);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        snprintf(flags[flag++], sizeof flags[0], "--%s_timeout=%d", limits[i], LIMIT_S);
-    snprintf(flags[flag++], sizeof flags[0], "--chief_timeout=%d", cluster->plan->chief_timeout_s);
-    if (task->job != TASK_EVALUATOR)
-        snprintf(flags[flag++], sizeof flags[0], "--parts=%s", parts[cluster->plan->parts]);
-    if (cluster->plan->first_ps) {
-        snprintf(flags[flag++], sizeof flags[0], "--ps=%d", cluster->plan->first_ps);
-        snprintf(flags[flag++], sizeof flags[0], "--workers=%d", cluster->plan->first_workers);
-    }
-    words[count++] = "dtrain";
-    for (int i = 0; i < flag; i++) words[count++] = flags[i];
-    words[count++] = "--threads=1";
-    words[count++] = "--device=cpu";
-    words[count++] = "--transport=tcp";
-    char spec[TEXT_BYTES / 8];
-    snprintf(spec, sizeof spec, "%s.json", cluster->folder);
-    if (task->job != TASK_PS) words[count++] = spec;
+        add_word(&words, "--%s_timeout=%d", limits[i], LIMIT_S);
+    add_word(&words, "--chief_timeout=%d", cluster->plan->chief_timeout_s);
+    if (task->job != TASK_EVALUATOR) add_word(&words, "--parts=%s", parts[cluster->plan->parts]);
+    add_word(&words, "--threads=1");
+    add_word(&words, "--device=cpu");
+    add_word(&words, "--transport=tcp");
+    if (task->job != TASK_PS) add_word(&words, "%s.json", cluster->folder);
     task->is_due = false;
+    task->looked = 0;
     task->lives++;
-    task->life = process_start(task->name, task->host, count, (const char *const *)words);
+    task->life = process_start(task->name, task->host, words.count, words.at);
 }
 
 /* Which of two that run one after the other it is. */
@@ -96,6 +128,7 @@ static void heal(void *subject, uint64_t number)
     const struct cluster_task *task = &cluster_now->tasks[mishap->task];
     machine_say("heals");
     if (mishap->kind == MISHAP_STAND && number) process_signal((struct process *)number, SIGCONT);
+    if (mishap->kind == MISHAP_ALONE) network_cut(task->host, COORDINATOR_HOST, false);
     for (int i = 0; i < cluster_now->count; i++)
         if (mishap->kind == MISHAP_ALONE || (mishap->kind == MISHAP_CUT && i == mishap->other))
             if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, false);
@@ -146,6 +179,13 @@ static void ask_to_end(struct cluster_task *task)
     process_signal(task->life, SIGTERM);
 }
 
+/* May it keep tasks from the coordinator? */
+static bool is_of_places(enum mishap_kind kind)
+{
+    return kind == MISHAP_STAND || kind == MISHAP_ALONE || kind == MISHAP_STORE ||
+           kind == MISHAP_COORDINATOR;
+}
+
 static void befall(void *subject, uint64_t number)
 {
     const struct mishap *mishap = subject;
@@ -153,6 +193,7 @@ static void befall(void *subject, uint64_t number)
     const struct cluster_task *other = &cluster_now->tasks[mishap->other];
     machine_say("mishap %d: %s, %s, %.3f s", (int)mishap->kind, task->name, other->name,
                 (double)mishap->lasts_ns / 1e9);
+    if (is_of_places(mishap->kind)) places_trouble(cluster_now, machine.now_ns + mishap->lasts_ns);
     switch (mishap->kind) {
     case MISHAP_KILL:
         if (!runs(task)) return;
@@ -175,6 +216,7 @@ static void befall(void *subject, uint64_t number)
         network_cut(task->host, other->host, true);
         break;
     case MISHAP_ALONE:
+        network_cut(task->host, COORDINATOR_HOST, mishap->share % 2);
         for (int i = 0; i < cluster_now->count; i++)
             if (i != mishap->task) network_cut(task->host, cluster_now->tasks[i].host, true);
         break;
@@ -183,6 +225,10 @@ static void befall(void *subject, uint64_t number)
         return;
     case MISHAP_STORE:
         fail_store(mishap);
+        return;
+    case MISHAP_COORDINATOR:
+        coordinator_fail((enum coordinator_trouble)(mishap->share % COORDINATOR_TROUBLES),
+                         machine.now_ns + mishap->lasts_ns);
         return;
     default:
         fail_disk(mishap);
@@ -213,6 +259,7 @@ static void strike(struct blow *blow, struct process *process)
         process_signal(process, SIGKILL);
         if (task) begin_later(task, blow->lasts_ns);
     } else if (blow->kind == BLOW_STAND) {
+        places_trouble(cluster_now, over_ns);
         process_signal(process, SIGSTOP);
         event_at(over_ns, go_on, process, 0);
     } else if (blow->kind == BLOW_ASK && task) {
@@ -298,6 +345,8 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
         if (!cluster->done_ns) begin_later(task, SECOND_NS);
         return;
     }
+    const bool has_waited = cluster->plan->coordinator && !place_is_found(task);
+    if (life->code >= 128 && cluster->done_ns && has_waited) return;
     if (job_plan_has_disks(cluster->plan) && (life->code >= 128 || is_refused(life))) {
         task->failures += machine.now_ns > cluster->calm_ns;
         if (task->failures < FAILURES_MAX) {
@@ -332,6 +381,7 @@ static bool has_ended(struct cluster *cluster)
     if (!cluster->done_ns && is_done(cluster)) cluster->done_ns = machine.now_ns;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
+        places_look(cluster, task);
         if (!runs(task)) look_at_end(cluster, task);
         look_at_asked(cluster, task);
         if (runs(task) || task->is_due) ret = false;
@@ -368,6 +418,7 @@ void cluster_run(struct cluster *cluster)
     }
     disks_heal();
     service_heal();
+    coordinator_heal();
 }
 
 const char *cluster_ask(int *ret_code, int count, const char *const *words)

@@ -31,8 +31,12 @@ enum mishap_kind {
     MISHAP_ASK,   /* SIGTERM, and another life later */
     MISHAP_DISK,  /* and what is from here on: the faults of faults.h, in their order */
     MISHAP_STORE = MISHAP_DISK + DISK_FAULTS, /* the server of a URL fails, for a while */
+    MISHAP_COORDINATOR,                       /* is down or silent for a while, or forgets */
     MISHAP_KINDS
 };
+
+/* How tasks find each other. */
+enum { FOUND_BY_LISTS, FOUND_BY_ZOOKEEPER, FOUND_BY_ETCD };
 
 struct mishap {
     enum mishap_kind kind;
@@ -54,19 +58,23 @@ struct job_plan {
     struct mishap mishaps[MISHAPS_MOST];
     int blow_count;
     struct blow blows[BLOWS_MOST];
+    int coordinator;  /* FOUND_BY_... */
+    bool has_indices; /* each task says its own; else a life has the lowest that is free */
     int first_ps, first_workers; /* that take part at first; 0: all */
     int visit_count;
     struct visit visits[VISITS_MOST];
 };
 
-/* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. */
-void job_plan_draw(struct job_plan *, enum mishap_kind only);
+/* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. is_found: by a
+ * coordinator, whatever the seed says. */
+void job_plan_draw(struct job_plan *, enum mishap_kind only, bool is_found);
 extern const char *const mishap_names[];                           /* [MISHAP_KINDS] */
 enum mishap_kind mishap_find(const char *name);                    /* MISHAP_KINDS: there is none */
 const char *job_folder(const struct job_plan *, const char *name); /* until the next call but one */
 bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
+const char *job_plan_coordinator(const struct job_plan *); /* its URL */
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);
 
@@ -81,6 +89,9 @@ struct cluster_task {
     int lives, failures;
     struct process *asked; /* the life that was asked to end */
     uint64_t asked_ns;
+    const struct process *place_of; /* the life that has found its place, */
+    char place[NAME_BYTES], address[NAME_BYTES];
+    size_t looked; /* for it, in what was said */
 };
 
 struct cluster {
@@ -93,6 +104,7 @@ struct cluster {
     struct visit visits[VISITS_MOST];
     uint64_t started_ns, done_ns; /* when the first one has ended well */
     uint64_t calm_ns;             /* when all that befalls it is over */
+    uint64_t troubled_ns;         /* and what keeps tasks from the coordinator; 0: nothing has */
 };
 
 /* Until all have ended, or machine_fail(). */

@@ -1,6 +1,8 @@
 /* plan.c - what a seed says of a job. */
 #include "tests/world/cluster.h"
 
+#include "tests/world/coordinator.h"
+
 #include <string.h>
 
 static uint64_t draw_ns(uint64_t most_ms)
@@ -43,14 +45,32 @@ static void draw_disks(struct job_plan *plan, enum mishap_kind only)
     for (int i = 0; i < plan->mishap_count; i++) {
         struct mishap *mishap = &plan->mishaps[i];
         if (plan->is_url && mishap->kind >= MISHAP_DISK) mishap->kind = MISHAP_STORE;
-        if (only >= MISHAP_DISK && only != MISHAP_KINDS) draw_disk(mishap, plan);
+        if (only >= MISHAP_DISK && only < MISHAP_COORDINATOR) draw_disk(mishap, plan);
         mishap->is_everywhere = draw_below(2) == 0;
         mishap->share = draw_below(2) == 0 ? 1024 : 16 << draw_below(5);
     }
     machine.random = kept;
 }
 
-void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
+/* As draw_disks(). Some are cut off for longer than a lease, or stall the job for as long. */
+static void draw_coordinator(struct job_plan *plan, enum mishap_kind only, bool is_found)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x636f6f72);
+    const bool is_one = draw_below(6) == 0;
+    if (is_one || is_found || only == MISHAP_COORDINATOR)
+        plan->coordinator = draw_below(2) ? FOUND_BY_ZOOKEEPER : FOUND_BY_ETCD;
+    plan->has_indices = draw_below(2) == 0;
+    for (int i = 0; i < plan->mishap_count && plan->coordinator; i++) {
+        struct mishap *mishap = &plan->mishaps[i];
+        mishap->share = (int)draw_below(1024);
+        if (draw_below(4) == 0 && only == MISHAP_KINDS) mishap->kind = MISHAP_COORDINATOR;
+        if (draw_below(4) == 0) mishap->lasts_ns = draw_ns(45000);
+    }
+    machine.random = kept;
+}
+
+void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
     *plan = (struct job_plan){
         .ps = 1 + (int)draw_below(PS_MOST),
@@ -74,6 +94,12 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only)
     draw_disks(plan, only);
     for (int i = 0; i < plan->mishap_count && only != MISHAP_KINDS; i++)
         plan->mishaps[i].kind = only;
+    draw_coordinator(plan, only, is_found);
+}
+
+const char *job_plan_coordinator(const struct job_plan *plan)
+{
+    return plan->coordinator == FOUND_BY_ETCD ? COORDINATOR_ETCD : COORDINATOR_ZOOKEEPER;
 }
 
 const char *job_folder(const struct job_plan *plan, const char *name)
@@ -88,7 +114,8 @@ const char *job_folder(const struct job_plan *plan, const char *name)
 bool job_plan_has_disks(const struct job_plan *plan)
 {
     for (int i = 0; i < plan->mishap_count; i++)
-        if (plan->mishaps[i].kind >= MISHAP_DISK) return true;
+        if (plan->mishaps[i].kind >= MISHAP_DISK && plan->mishaps[i].kind <= MISHAP_STORE)
+            return true;
     return false;
 }
 
@@ -108,8 +135,8 @@ bool job_plan_asks(const struct job_plan *plan)
 }
 
 const char *const mishap_names[MISHAP_KINDS] = {
-    "kill", "stand",  "reset",    "cut",    "alone", "dark",     "slow",    "ask",
-    "full", "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store"};
+    "kill",   "stand",    "reset",  "cut",   "alone",    "dark",    "slow",  "ask",        "full",
+    "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store", "coordinator"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -139,6 +166,9 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
         fputc('\n', to);
     }
     for (int i = 0; i < plan->blow_count; i++) blow_print(&plan->blows[i], to);
+    if (plan->coordinator)
+        fprintf(to, "  found by %s%s\n", job_plan_coordinator(plan),
+                plan->has_indices ? ", with indices" : "");
     if (plan->first_ps)
         fprintf(to, "  begins with %d ps and %d workers\n", plan->first_ps, plan->first_workers);
     for (int i = 0; i < plan->visit_count; i++) visit_print(&plan->visits[i], to);

@@ -90,6 +90,10 @@ static void begin_visit(void *subject, uint64_t of)
                  cluster->tasks[i].host);
     add_word(&words, "dtrain", 0);
     add_command(&words, v, cluster->plan);
+    if (cluster->plan->coordinator) {
+        snprintf(hosts, sizeof hosts, "--coordinator=%s", job_plan_coordinator(cluster->plan));
+        add_word(&words, "--cluster=small", 0);
+    }
     words.at[words.count++] = hosts;
     add_word(&words, "--timeout=", TIMEOUT_S);
     v->process = process_start("visitor", VISITORS_HOST, words.count, words.at);

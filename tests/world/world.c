@@ -7,10 +7,12 @@
  *     --only KIND                       nothing but that; a wrong KIND is answered by their names
  *     --aim MESSAGE                     blows at messages of that kind, or "any"
  *     --visits                          commands are given meanwhile
+ *     --found                           tasks find each other by a coordinator
  */
 #include "tests/world/cluster.h"
 
 #include "net/message.h"
+#include "tests/world/coordinator.h"
 #include "tests/world/files.h"
 #include "tests/world/image.h"
 #include "tests/world/network.h"
@@ -33,7 +35,7 @@ struct order {
     uint64_t first, last;
     int jobs;
     bool is_traced, is_twice, is_calm;
-    bool is_aimed, is_visited;
+    bool is_aimed, is_visited, is_found;
     int message; /* that is aimed at; 0: any */
     enum mishap_kind only;
 };
@@ -54,7 +56,7 @@ static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t
     const bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
     enum mishap_kind only = order->only;
     if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_KINDS);
-    job_plan_draw(plan, only);
+    job_plan_draw(plan, only, order->is_found);
     if (is_visited) visits_draw(plan);
     if (!is_aimed) return;
     if (draw_below(2)) plan->mishap_count = 0;
@@ -71,6 +73,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     draw_plan(&plan, order, seed);
     network_start();
     if (plan.is_url) store_start();
+    if (plan.coordinator) coordinator_start();
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
     struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
@@ -159,11 +162,17 @@ static int run_jobs(const struct order *order)
 static bool read_order(int count, char **words, struct order *order)
 {
     static const struct option options[] = {
-        {"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},  {"trace", no_argument, NULL, 't'},
-        {"twice", no_argument, NULL, '2'},       {"calm", no_argument, NULL, 'c'},
-        {"only", required_argument, NULL, 'o'},  {"aim", required_argument, NULL, 'a'},
-        {"visits", no_argument, NULL, 'v'},      {0},
+        {"seeds", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"trace", no_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},
+        {"calm", no_argument, NULL, 'c'},
+        {"only", required_argument, NULL, 'o'},
+        {"aim", required_argument, NULL, 'a'},
+        {"visits", no_argument, NULL, 'v'},
+        {"found", no_argument, NULL, 'f'},
+        {0},
     };
     *order = (struct order){.first = 1, .last = 1, .jobs = 1, .only = MISHAP_KINDS};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
@@ -186,6 +195,7 @@ static bool read_order(int count, char **words, struct order *order)
             order->is_twice |= option == '2';
             order->is_calm |= option == 'c';
             order->is_visited |= option == 'v';
+            order->is_found |= option == 'f';
         }
         if (option == '?') return false;
     }
@@ -215,7 +225,7 @@ static void prepare(char **words)
 static void print_usage(void)
 {
     fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
-                    "[--only KIND] [--aim MESSAGE] [--visits]\nKIND:");
+                    "[--only KIND] [--aim MESSAGE] [--visits] [--found]\nKIND:");
     for (int i = 0; i < MISHAP_KINDS; i++) fprintf(stderr, " %s", mishap_names[i]);
     fprintf(stderr, "\nMESSAGE: any, or its name in net/messages.def\n");
 }

@@ -25,6 +25,38 @@ static bool is_swapped(const struct stored_file *file)
     return file->is_big_endian && file->dtype != UINT8;
 }
 
+err elements_bytes(const struct stored_file *file, int64_t rows, uint64_t *ret)
+{
+    const char *name = input_path(file->input);
+    uint64_t heads;
+    TRY(storage_bytes(name, rows, &file->shape, file->dtype, ret));
+    if (__builtin_mul_overflow((uint64_t)rows, file->head, &heads) ||
+        __builtin_add_overflow(*ret, heads, ret))
+        return fail(ERR_INPUT, "%s: %lld rows are more than memory can be", name, (long long)rows);
+    return OK;
+}
+
+/* One channel behind the other becomes one pixel behind the other. */
+static void turn(const struct stored_file *file, const char *from, char *to)
+{
+    const int64_t channels = file->shape.dim[2], pixels = shape_count(&file->shape) / channels;
+    const size_t size = dtype_size(file->dtype);
+    for (int64_t pixel = 0; pixel < pixels; pixel++)
+        for (int64_t channel = 0; channel < channels; channel++, to += size)
+            memcpy(to, from + (size_t)(channel * pixels + pixel) * size, size);
+}
+
+/* The numbers of a row, from where its head begins */
+static void take(const struct stored_file *file, const char *from, void *to)
+{
+    const size_t bytes = (size_t)shape_count(&file->shape) * dtype_size(file->dtype);
+    if (file->is_channels_first)
+        turn(file, from + file->head, to);
+    else
+        memcpy(to, from + file->head, bytes);
+    if (is_swapped(file)) swap_words(to, bytes);
+}
+
 static struct column column_of(const struct stored_file *file, const char *name, bool widens)
 {
     const enum dtype dtype = widens && file->dtype == UINT8 ? INT32 : file->dtype;
@@ -48,6 +80,35 @@ static err load(const struct stored_file *file, int64_t rows, struct block *ret)
     return OK;
 }
 
+/* Of rows with heads: the numbers alone, and the labels that are among the heads */
+static err part(const struct stored_rows *e, const struct block *whole, struct storage *ret)
+{
+    const struct stored_file *file = &e->features;
+    uint64_t bytes, row_bytes;
+    TRY(storage_bytes(input_path(file->input), e->rows, &file->shape, file->dtype, &bytes));
+    TRY(storage_bytes(input_path(file->input), 1, &file->shape, file->dtype, &row_bytes));
+    TRY(block_new(bytes, &ret->features));
+    if (e->has_labels_inside) TRY(block_new((uint64_t)e->rows * sizeof(int32_t), &ret->labels));
+    for (int64_t row = 0; row < e->rows; row++) {
+        const char *from = (const char *)whole->at + (size_t)row * (file->head + row_bytes);
+        take(file, from, (char *)ret->features.at + (size_t)row * row_bytes);
+        if (e->has_labels_inside)
+            ((int32_t *)ret->labels.at)[row] = ((const uint8_t *)from)[e->label_at];
+    }
+    return OK;
+}
+
+static err load_parted(const struct stored_rows *e, struct storage *ret)
+{
+    struct block whole = {0};
+    uint64_t bytes;
+    TRY(elements_bytes(&e->features, e->rows, &bytes));
+    TRY(input_block(e->features.input, bytes, e->features.what, &whole));
+    const err failed = part(e, &whole, ret);
+    block_drop(&whole);
+    return failed;
+}
+
 static err load_labels(const struct stored_rows *e, struct block *ret)
 {
     struct block stored = {0};
@@ -64,7 +125,9 @@ err elements_load(const struct stored_rows *elements, struct dataset *ret)
     struct dataset d = {.rows = elements->rows};
     describe(elements, d.columns);
     if (elements->labels.input) s.label_name = input_path(elements->labels.input);
-    err e = load(&elements->features, elements->rows, &s.features);
+    const bool has_heads = elements->features.head > 0 || elements->features.is_channels_first;
+    err e = has_heads ? load_parted(elements, &s)
+                      : load(&elements->features, elements->rows, &s.features);
     if (!e) e = load_labels(elements, &s.labels);
     if (!e) e = storage_give(&s, &d);
     if (!e) *ret = d;
@@ -88,6 +151,8 @@ struct stored_reader {
     struct column stored[STORED_COLUMNS];
     struct side sides[STORED_COLUMNS]; /* LABELS, FEATURES */
     int64_t row, rows;
+    bool has_labels_inside;
+    size_t label_at;
 };
 
 static err fill(struct side *s)
@@ -171,8 +236,7 @@ static void copy(const struct side *s, bool widens, void *to)
         for (size_t i = 0; i < s->row_bytes; i++) wide[i] = bytes[i];
         return;
     }
-    memcpy(to, s->last, s->row_bytes);
-    if (is_swapped(&s->file)) swap_words(to, s->row_bytes);
+    take(&s->file, s->last, to);
 }
 
 static err make_row(const struct row_reader *reader, const struct row *row, void *labels,
@@ -181,6 +245,8 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
     const struct stored_reader *r = (const struct stored_reader *)reader;
     if (r->sides[LABELS].file.input)
         copy(&r->sides[LABELS], true, labels);
+    else if (r->has_labels_inside)
+        *(int32_t *)labels = ((const uint8_t *)r->sides[FEATURES].last)[r->label_at];
     else
         memset(labels, 0, column_row_bytes(&r->stored[LABELS]));
     copy(&r->sides[FEATURES], false, features);
@@ -203,7 +269,7 @@ static err check_size(const struct side *s, int64_t rows)
 {
     struct input *in = s->file.input;
     uint64_t bytes;
-    TRY(storage_bytes(input_path(in), rows, &s->file.shape, s->file.dtype, &bytes));
+    TRY(elements_bytes(&s->file, rows, &bytes));
     TRY(input_announce(in, bytes, s->file.what));
     if (input_is_packed(in) || input_file_bytes(in) == s->begin + bytes) return OK;
     return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, there is more",
@@ -216,7 +282,7 @@ static err open_side(struct side *s, int64_t rows)
     if (!s->file.input) return OK;
     s->begin = input_offset(s->file.input);
     TRY(check_size(s, rows));
-    TRY(storage_bytes(input_path(s->file.input), 1, &s->file.shape, s->file.dtype, &row_bytes));
+    TRY(elements_bytes(&s->file, 1, &row_bytes));
     s->row_bytes = row_bytes;
     s->capacity = row_bytes > BUFFER_BYTES ? row_bytes : BUFFER_BYTES;
     s->buffer = malloc(s->capacity);
@@ -240,6 +306,8 @@ err elements_read(struct stored_rows *elements, struct row_reader **ret)
                    .stored = r->stored},
         .sides = {[LABELS] = {.file = elements->labels}, [FEATURES] = {.file = elements->features}},
         .rows = elements->rows,
+        .has_labels_inside = elements->has_labels_inside,
+        .label_at = elements->label_at,
     };
     describe(elements, r->stored);
     r->reader.label_dtype = r->stored[LABELS].dtype;

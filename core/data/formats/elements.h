@@ -15,12 +15,17 @@ struct stored_file {
     struct shape shape;  /* of one row */
     enum dtype dtype;    /* UINT8, INT32, FLOAT32; labels that are bytes become INT32 */
     bool is_big_endian;
-    const char *what; /* for messages: what the file is full of */
+    size_t head;            /* bytes before the numbers of each row */
+    bool is_channels_first; /* stored as [channel, y, x], where the shape is [y, x, channel] */
+    const char *what;       /* for messages: what the file is full of */
 };
 
 struct stored_rows {
     struct stored_file features, labels;
     int64_t rows;
+    /* The label is this byte of the features' head, and there is no file of labels. */
+    bool has_labels_inside;
+    size_t label_at;
 };
 
 /* All of them. ERR_INPUT: the files do not hold exactly these rows. */
@@ -28,6 +33,8 @@ err elements_load(const struct stored_rows *, struct dataset *ret);
 /* A reader that has `stored`, which takes the inputs, also on failure. ERR_INPUT: the same; of a
  * packed file this is told only at its end. */
 err elements_read(struct stored_rows *, struct row_reader **ret);
+/* Bytes of so many rows of a file, with what stands before each. ERR_INPUT: more than can be */
+err elements_bytes(const struct stored_file *, int64_t rows, uint64_t *ret);
 void elements_close(struct stored_rows *); /* a zeroed one is fine */
 
 #endif

@@ -23,6 +23,7 @@ struct mlp {
     struct layer layer;
     struct ints units;
     double dropout;
+    bool normalizes;
 };
 
 static const struct field mlp_fields[] = {
@@ -40,6 +41,12 @@ static const struct field mlp_fields[] = {
      .fallback = "0",
      .max = 0.999999,
      .help = "fraction of the outputs of every layer to drop in training; 0: none"},
+    {.name = "batch_normalization",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct mlp, normalizes),
+     .fallback = "false",
+     .help = "behind every layer and its dropout, with momentum 0.999 (as TensorFlow's DNN "
+             "estimators): NAME/batch_normalization_0 ..."},
     {.name = "activation",
      .type = FIELD_ENUM,
      .offset = offsetof(struct mlp, layer.activation),
@@ -309,6 +316,13 @@ static err write_concat(struct writer *w, struct scope *scope, const char *name,
     return node ? write_node(w, scope, node, own, at) : no_memory();
 }
 
+/* Takes the node; NULL: no memory for it. */
+static err write_after(struct writer *w, struct scope *scope, json_t *node, const char *name,
+                       const struct spec_place *at)
+{
+    return node ? write_node(w, scope, node, name, at) : no_memory();
+}
+
 /* One layer, with what the mlp says of all of them */
 static err write_layer(struct writer *w, struct scope *scope, const json_t *mlp,
                        const struct mlp *of, int index, json_t *inputs, const char *name,
@@ -316,16 +330,21 @@ static err write_layer(struct writer *w, struct scope *scope, const json_t *mlp,
 {
     json_t *node = json_deep_copy(mlp);
     json_object_del(node, "dropout");
+    json_object_del(node, "batch_normalization");
     json_object_del(node, "inputs");
     json_object_set_new(node, "op", json_string("dense"));
     json_object_set_new(node, "units", json_integer(of->units.at[index]));
     json_object_set_new(node, "activation", json_string(activation_names[of->layer.activation]));
     if (inputs) json_object_set(node, "inputs", inputs);
     TRY(write_node(w, scope, node, arena_format(w->arena, "%s/layer_%d", name, index), at));
-    if (of->dropout == 0) return OK;
-    json_t *dropout = json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout);
-    if (!dropout) return no_memory();
-    return write_node(w, scope, dropout, arena_format(w->arena, "%s/dropout_%d", name, index), at);
+    if (of->dropout > 0)
+        TRY(write_after(w, scope, json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout),
+                        arena_format(w->arena, "%s/dropout_%d", name, index), at));
+    if (of->normalizes)
+        TRY(write_after(w, scope,
+                        json_pack("{s:s, s:f}", "op", "batch_normalization", "momentum", 0.999),
+                        arena_format(w->arena, "%s/batch_normalization_%d", name, index), at));
+    return OK;
 }
 
 static err write_mlp(struct writer *w, struct scope *scope, const json_t *node,

@@ -168,6 +168,14 @@ static const struct {
          ", \"activation\": \"relu\", \"inputs\": [\"d\"]") ", {\"op\": \"concat\", \"name\": "
                                                             "\"concat\", \"inputs\": [\"e1\", "
                                                             "\"e2/layer_0\"]}]"},
+    {DIGITS "\"model\": [{\"op\": \"mlp\", \"name\": \"net\", \"units\": [4], "
+            "\"batch_normalization\": true}, \"relu\"]",
+     DIGITS "\"model\": [" DENSE(
+         "net/layer_0",
+         ", \"activation\": \"relu\"") ", {\"op\": "
+                                       "\"batch_normalization\", \"name\": "
+                                       "\"net/batch_normalization_0\", \"momentum\": "
+                                       "0.999}, {\"op\": \"relu\", \"name\": \"relu\"}]"},
     /* layers read one another, and who names the mlp its last node; names as tf.layers counts
      */
     {DIGITS "\"model\": [\"flatten\", {\"op\": \"mlp\", \"name\": \"net\", \"units\": [4, 4], "

@@ -213,6 +213,83 @@ ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
     return (float)(int32_t)(element_random_u64(key, index) >> 40) * 0x1p-24f;
 }
 
+/* What is drawn for an image, and where one channel of it lies */
+struct augmented {
+    int64_t top, left; /* of the image without zeros: may be below 0 */
+    bool is_flipped;
+    float more, factor;
+};
+
+ELEMENT int64_t element_whole(float uniform, int64_t n)
+{
+    const int64_t at = (int64_t)(uniform * (float)n);
+    return at < n ? at : n - 1;
+}
+
+ELEMENT struct augmented element_augmented(const struct augment *v, int64_t image)
+{
+    struct augmented a = {(v->in_y - v->out_y) / 2, (v->in_x - v->out_x) / 2, false, 0.0f, 1.0f};
+    if (!v->draws) return a;
+    const uint64_t key = element_random_u64(v->key, *v->draw);
+    const uint64_t row = 5 * (uint64_t)(v->first + image);
+    const int64_t high = v->in_y + 2 * v->pad - v->out_y, wide = v->in_x + 2 * v->pad - v->out_x;
+    a.top = element_whole(element_random_uniform(key, row), high + 1) - v->pad;
+    a.left = element_whole(element_random_uniform(key, row + 1), wide + 1) - v->pad;
+    a.is_flipped = v->flips && element_random_uniform(key, row + 2) < 0.5f;
+    a.more = (2.0f * element_random_uniform(key, row + 3) - 1.0f) * v->brightness;
+    a.factor = v->contrast_low +
+               element_random_uniform(key, row + 4) * (v->contrast_high - v->contrast_low);
+    return a;
+}
+
+/* Where the pixel of a result comes from, counted without channels; -1: from the zeros around */
+ELEMENT int64_t element_pixel_source(const struct augment *v, const struct augmented *a, int64_t y,
+                                     int64_t x)
+{
+    const int64_t from_y = y + a->top, from_x = (a->is_flipped ? v->out_x - 1 - x : x) + a->left;
+    const bool is_inside = from_y >= 0 && from_y < v->in_y && from_x >= 0 && from_x < v->in_x;
+    return is_inside ? from_y * v->in_x + from_x : -1;
+}
+
+/* One channel of an image, of those of all: plane = image * channels + channel */
+ELEMENT void element_augment(const struct augment *v, float *y, const float *x, int64_t plane)
+{
+    const int64_t image = plane / v->channels, channel = plane % v->channels;
+    const int64_t pixels = v->out_y * v->out_x;
+    const struct augmented a = element_augmented(v, image);
+    const float *from = x + image * v->in_y * v->in_x * v->channels + channel;
+    float *to = y + image * pixels * v->channels + channel;
+    double sum = 0;
+    for (int64_t i = 0; i < pixels; i++) {
+        const int64_t at = element_pixel_source(v, &a, i / v->out_x, i % v->out_x);
+        const float value = (at < 0 ? 0.0f : from[at * v->channels]) + a.more;
+        to[i * v->channels] = value;
+        sum += value;
+    }
+    if (a.factor == 1.0f) return;
+    const float mean = (float)(sum / (double)pixels);
+    for (int64_t i = 0; i < pixels; i++)
+        to[i * v->channels] = (to[i * v->channels] - mean) * a.factor + mean;
+}
+
+ELEMENT void element_augment_back(const struct augment *v, float *dx, const float *dy, bool add,
+                                  int64_t plane)
+{
+    const int64_t image = plane / v->channels, channel = plane % v->channels;
+    const int64_t pixels = v->out_y * v->out_x, inputs = v->in_y * v->in_x;
+    const struct augmented a = element_augmented(v, image);
+    const float *from = dy + image * pixels * v->channels + channel;
+    float *to = dx + image * inputs * v->channels + channel;
+    double sum = 0;
+    for (int64_t i = 0; i < inputs && !add; i++) to[i * v->channels] = 0.0f;
+    for (int64_t i = 0; i < pixels; i++) sum += from[i * v->channels];
+    const float share = (float)(sum / (double)pixels) * (1.0f - a.factor);
+    for (int64_t i = 0; i < pixels; i++) {
+        const int64_t at = element_pixel_source(v, &a, i / v->out_x, i % v->out_x);
+        if (at >= 0) to[at * v->channels] += from[i * v->channels] * a.factor + share;
+    }
+}
+
 /* Comparisons leave NaN as it is. */
 ELEMENT float element_clamp(float x, float low, float high)
 {

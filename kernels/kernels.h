@@ -189,6 +189,21 @@ struct dropout {
     int64_t first; /* element, of all */
 };
 
+/* Images with zeros around them, of each of which a part is cut out, mirrored or not, made brighter
+ * and richer in contrast, as it is drawn. What is drawn depends on key, draw and the image's row
+ * alone. */
+struct augment {
+    int64_t batch, in_y, in_x, out_y, out_x, channels;
+    int64_t pad;                       /* zeros on every side */
+    bool draws;                        /* false: the middle, as it is */
+    bool flips;                        /* one half of them, left to right */
+    float brightness;                  /* what is added is from -brightness to brightness */
+    float contrast_low, contrast_high; /* factors of the distance from a channel's mean */
+    uint64_t key;
+    const uint64_t *draw; /* of the device, as of dropout */
+    int64_t first;        /* row, of all */
+};
+
 /* Vectors of each example, whose pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... They lie in one x
  * [batch, vectors, width], or each in its own [batch, width]. */
 enum { INTERACTION_SOURCES_MAX = 64 };

@@ -16,7 +16,7 @@ BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss", "hinge"
 NUMBER = ["mean_squared_error", "huber", "absolute_difference"]
 
 FACTORS = {
-    "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "idx", "random", "digits", "clicks", "criteo"],
+    "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "records", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
     "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "cross"],
     "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
@@ -67,7 +67,7 @@ OPS = {  # of some model in made.py
     "factorization_machine", "embedding", "linear", "selu", "softsign", "square", "sqrt", "exp", "log", "abs", "subtract", "divide",
     "maximum", "minimum", "clip", "scale", "l2_normalize", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
     "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
-    "conv2d_transpose"}
+    "conv2d_transpose", "augment", "standardize"}
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
 
@@ -87,7 +87,7 @@ def others(name, *levels):
 APART = [
     never(("format", MADE), others("packing", "plain")),
     never(("format", MADE), ("stream", "always")),
-    never(("format", ["raw", "idx"]), ("stream", "always"), ("packing", ["zstd"])),
+    never(("format", ["raw", "records", "idx"]), ("stream", "always"), ("packing", ["zstd"])),
     never(others("format", *NAMED), ("model", TABLES + ["cross"])),
     never(("format", NAMED), ("model", ["image"])),
     never(others("model", *TABLES), others("column", "hash")),
@@ -104,7 +104,7 @@ APART = [
     never(("follow", True), ("shuffle", True)),
     never(("follow", True), ("stream", "never")),
     never(("format", ["clicks", "criteo"]), ("loss", ["softmax_cross_entropy", *NUMBER])),
-    never(("format", ["digits", "idx", "libsvm", "random", "raw"]), ("loss", BINARY + NUMBER)),
+    never(("format", ["digits", "idx", "libsvm", "random", "raw", "records"]), ("loss", BINARY + NUMBER)),
     never(("loss", "softmax_cross_entropy"), others("metric", "accuracy", "in_top_k", "loss")),
     never(("loss", BINARY), ("metric", ["in_top_k", "mean_absolute_error", "root_mean_squared_error"])),
     never(("loss", NUMBER), others("metric", "loss", "mean_absolute_error", "root_mean_squared_error")),

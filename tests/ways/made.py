@@ -159,6 +159,11 @@ class Files:
         if kind == "idx":
             return {"format": "idx", "features": self.write(f"{name}.images", idx(features_data, (len(rows), SIDE, SIDE))),
                     "labels": self.write(f"{name}.labels", idx(labels, (len(rows),)))}
+        if kind == "records":
+            size = SIDE * SIDE
+            records = b"".join(bytes([label, *features_data[i * size:][:size]]) for i, label in enumerate(labels))
+            return {"format": "records", "shape": [SIDE, SIDE, 1], "file": self.write(f"{name}.records", records),
+                    **({} if self.case["packing"] == "plain" else {"rows": len(rows)})}
         return {"format": "raw", "shape": [SIDE, SIDE, 1], "dtype": "uint8", "label_dtype": "uint8",
                 "file": self.write(f"{name}.rows", bytes(features_data)), "labels": self.write(f"{name}.labels", bytes(labels)),
                 **({} if self.case["packing"] == "plain" else {"rows": len(rows)})}
@@ -307,6 +312,7 @@ def model(case):
     elif kind == "image":
         side = 28 if case["format"] == "digits" else SIDE
         body = [{"op": "reshape", "inputs": inputs, "shape": [side, side, 1] if case["format"] != "libsvm" else [2, 2, 1]},
+                {"op": "augment", "pad": 1, "flip": True, "brightness": 0.1, "contrast": [0.8, 1.2]}, {"op": "standardize"},
                 {"op": "conv2d", "name": "conv", "filters": 2, "kernel_size": 2, "padding": "same", "activation": act,
                  "kernel_initializer": initializer(case), "kernel_regularizer": regularizer(case)},
                 {"op": "batch_normalization", "name": "normal", "momentum": 0.9}, {"op": "lrn", "depth_radius": 1}, {"op": "dice"},
@@ -421,7 +427,7 @@ def spec(case, folder):
     data = {"train": learnt, "eval": measured, "batch_size": BATCH, "shuffle": case["shuffle"], "prefetch": case["prefetch"]}
     if case["format"] in features.NAMED:
         data |= {"columns": columns(case), "weight": "weight" if case["weight"] == "column" else None}
-    elif case["format"] in ("idx", "raw", "digits"):
+    elif case["format"] in ("idx", "raw", "records", "digits"):
         data |= {"scale": 1 / 255}
     return {"data": data, "model": model(case), "loss": loss, "metrics": [metric], "optimizer": optimizer(case),
             "placement": placement(case), "train": train(case)}

@@ -1,0 +1,140 @@
+/* augment: images as they might be, too: a part of each, mirrored, brighter or darker, with more or
+ * less contrast. What is drawn is a function of the seed, the node's name and the example's place
+ * in the run, so that a run that begins again draws the same; an evaluation takes the middle. */
+#include "core/graph/op.h"
+
+#include <inttypes.h>
+
+enum { SIDE_MAX = 65536, PAD_MAX = 4096 };
+
+struct attributes {
+    struct ints crop;
+    int64_t pad;
+    bool flip;
+    double brightness;
+    struct floats contrast;
+};
+
+static const struct field fields[] = {
+    {.name = "crop",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct attributes, crop),
+     .fallback = "[]",
+     .min = 1,
+     .max = SIDE_MAX,
+     .count_max = 2,
+     .help = "size of the part that is kept: one number, or [y, x]; in training anywhere, else the "
+             "middle, with zeros around it where the image is smaller; []: as large as the image"},
+    {.name = "pad",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, pad),
+     .fallback = "0",
+     .max = PAD_MAX,
+     .help = "in training: zeros on every side, before the part is cut out"},
+    {.name = "flip",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, flip),
+     .fallback = "false",
+     .help = "in training: one half of the images is mirrored, left to right"},
+    {.name = "brightness",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, brightness),
+     .fallback = "0",
+     .max = 1e6,
+     .help = "in training: a number from -brightness to brightness is added to all of an image "
+             "(TensorFlow's max_delta)"},
+    {.name = "contrast",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct attributes, contrast),
+     .fallback = "[1, 1]",
+     .max = 1e6,
+     .count_min = 2,
+     .count_max = 2,
+     .help = "in training: [lower, upper] of the factor by which all of a channel goes away from "
+             "its mean"},
+    {0},
+};
+
+/* Side of direction 0 (y) or 1 (x) of what is kept */
+static int64_t side(const struct node *node, int direction)
+{
+    const struct attributes *a = node->attributes;
+    if (a->crop.count == 0) return node->input[0]->shape.dim[1 + direction];
+    return a->crop.at[a->crop.count == 1 ? 0 : direction];
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    char text[SHAPE_TEXT_MAX];
+    if (x->rank != 4)
+        return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",
+                    shape_text(x, text));
+    if (a->contrast.at[0] > a->contrast.at[1])
+        return fail(ERR_INPUT, "contrast: expected [lower, upper], got [%g, %g]", a->contrast.at[0],
+                    a->contrast.at[1]);
+    for (int i = 0; i < 2; i++)
+        if (side(node, i) > x->dim[1 + i] + 2 * a->pad)
+            return fail(ERR_INPUT,
+                        "crop: %" PRId64 " is more than %s has, with %" PRId64
+                        " zeros on either side (pad)",
+                        side(node, i), shape_text(x, text), a->pad);
+    node->output.shape = (struct shape){4, {x->dim[0], side(node, 0), side(node, 1), x->dim[3]}};
+    return OK;
+}
+
+static struct augment augment_of(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
+    return (struct augment){.batch = x->dim[0],
+                            .in_y = x->dim[1],
+                            .in_x = x->dim[2],
+                            .out_y = y->dim[1],
+                            .out_x = y->dim[2],
+                            .channels = x->dim[3],
+                            .pad = a->pad,
+                            .draws = node->training,
+                            .flips = a->flip,
+                            .brightness = (float)a->brightness,
+                            .contrast_low = (float)a->contrast.at[0],
+                            .contrast_high = (float)a->contrast.at[1],
+                            .key = node->key,
+                            .draw = node->draw,
+                            .first = node->first_row};
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct augment v = augment_of(node);
+    d->kernels->augment(d, &v, node->output.value, node->input[0]->value);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct augment v = augment_of(node);
+    float *dx = node->input[0]->gradient;
+    if (dx) d->kernels->augment_back(d, &v, dx, node->output.gradient, node->add[0]);
+}
+
+static const struct op_case cases[] = {
+    {"{\"crop\": 3, \"flip\": true}", 1, {{4, {3, 5, 4, 2}}}},
+    {"{\"crop\": [4, 5], \"pad\": 2, \"brightness\": 0.5, \"contrast\": [0.2, 1.8]}",
+     1,
+     {{4, {2, 4, 5, 3}}}},
+    {"{}", 1, {{4, {2, 2, 3, 1}}}},
+    {0},
+};
+
+const struct op op_augment = {
+    .object = {"augment",
+               "images cut out, mirrored, brighter and with other contrast, drawn for each", fields,
+               sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

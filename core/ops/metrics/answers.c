@@ -5,12 +5,23 @@
 
 enum { ANSWERS_AT_ONCE = 2048 };
 
+/* Class 1 is the yes. */
+static bool is_of_two_classes(const struct loss_node *loss)
+{
+    return loss->loss->predicts == PREDICTS_CLASS && loss->logits->shape.rank == 2 &&
+           loss->logits->shape.dim[1] == 2;
+}
+
 err answers_infer_yes_or_no(struct metric_node *node, struct arena *arena)
 {
     const struct loss *loss = node->loss->loss;
     if (loss->predicts == PREDICTS_LOGIT || loss->predicts == PREDICTS_PROBABILITY) return OK;
-    return fail(ERR_INPUT, "wants a loss over yes and no, as sigmoid_cross_entropy; %s is none",
-                loss->object.name);
+    if (is_of_two_classes(node->loss)) return OK;
+    return fail(
+        ERR_INPUT,
+        "wants a loss over yes and no, as sigmoid_cross_entropy, or over two classes; %s is "
+        "none",
+        loss->object.name);
 }
 
 err answers_infer_numbers(struct metric_node *node, struct arena *arena)
@@ -23,12 +34,32 @@ err answers_infer_numbers(struct metric_node *node, struct arena *arena)
 
 double answers_probability(const struct loss_node *loss, float said)
 {
-    return loss->loss->predicts == PREDICTS_LOGIT ? 1 / (1 + exp(-(double)said)) : said;
+    return loss->loss->predicts == PREDICTS_PROBABILITY ? said : 1 / (1 + exp(-(double)said));
 }
 
 bool answers_wants_yes(double label)
 {
     return label != 0;
+}
+
+/* A softmax of two logits is the sigmoid of how much larger that of class 1 is. */
+static void each_of_two_classes(const struct metric_node *node, struct device *d, int64_t rows,
+                                answers_add *add, double *state)
+{
+    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
+    for (int64_t first = 0; first < rows; first += ANSWERS_AT_ONCE) {
+        float said[2 * ANSWERS_AT_ONCE] = {0}, weights[ANSWERS_AT_ONCE];
+        int32_t wanted[ANSWERS_AT_ONCE] = {0};
+        const int64_t left = rows - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
+        d->kernels->download(d, said, (const float *)logits->value + 2 * first,
+                             (size_t)(2 * n) * sizeof *said);
+        d->kernels->download(d, wanted, (const int32_t *)labels->value + first,
+                             (size_t)n * sizeof *wanted);
+        loss_row_weights(node->loss, d, first, n, weights);
+        for (int64_t i = 0; i < n; i++)
+            add(node, (struct answer){said[2 * i + 1] - said[2 * i], (float)wanted[i], weights[i]},
+                state);
+    }
 }
 
 /* On the host and one after the other, so that sums are the same on every device and with any
@@ -38,6 +69,7 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
     const int64_t columns = shape_count_from(&logits->shape, 1), count = rows * columns;
+    if (is_of_two_classes(node->loss)) return each_of_two_classes(node, d, rows, add, state);
     for (int64_t first = 0; first < count; first += ANSWERS_AT_ONCE) {
         float said[ANSWERS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
         float wanted[ANSWERS_AT_ONCE] = {0}, weights[ANSWERS_AT_ONCE + 1];

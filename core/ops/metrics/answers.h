@@ -5,11 +5,12 @@
 
 #include "core/graph/op.h"
 
-/* ERR_INPUT where the loss is not over yes and no; where it is not over numbers. */
+/* ERR_INPUT where the loss is not over yes and no, nor over two classes, of which 1 is the yes;
+ * where it is not over numbers. */
 err answers_infer_yes_or_no(struct metric_node *, struct arena *);
 err answers_infer_numbers(struct metric_node *, struct arena *);
 
-/* How likely yes is, of what the last node said: a logit, or the probability itself. */
+/* How likely yes is, of what a node said: a logit, or the probability itself. */
 double answers_probability(const struct loss_node *, float said);
 
 /* As TensorFlow casts labels to bool: every share but 0 is a yes. */

@@ -10,7 +10,7 @@ static void add(const struct metric_node *node, struct answer answer, double *st
 {
     const double x = answer.said, z = answer.label, epsilon = 1e-7;
     double loss = fmax(x, 0) - x * z + log1p(exp(-fabs(x)));
-    if (node->loss->loss->predicts != PREDICTS_LOGIT)
+    if (node->loss->loss->predicts == PREDICTS_PROBABILITY)
         loss = -z * log(x + epsilon) - (1 - z) * log(1 - x + epsilon);
     state[0] += answer.weight * loss;
     state[1] += answer.weight;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/random.h"
+
 /* In the fixtures, but built later. An op in the file that is neither here nor built fails. */
 static const char *const LATER[] = {"causal_attention", "gru", "layer_normalization", "lstm"};
 
@@ -521,6 +523,36 @@ static void of_one_class_there_is_no_area_under_a_curve(void **state)
     device_close(&device);
 }
 
+/* A softmax of two logits says what the sigmoid of their difference says. */
+static void two_classes_are_yes_and_no(void **state)
+{
+    enum { ROWS = 200 };
+    static const char *const metrics[][2] = {
+        {"auc", "{}"},      {"auc", "{\"summation_method\": \"ranking\"}"}, {"precision", "{}"},
+        {"recall", "{}"},   {"precision", "{\"threshold\": 0.3}"},          {"calibration", "{}"},
+        {"log_loss", "{}"},
+    };
+    struct device device = open_device_or_skip(*state);
+    struct loss_bench two, one;
+    open_loss(&two, &device, "softmax_cross_entropy", &(struct shape){2, {ROWS, 2}});
+    open_loss(&one, &device, "sigmoid_cross_entropy", &(struct shape){2, {ROWS, 1}});
+    for (int i = 0; i < ROWS; i++) {
+        float *logits = (float *)two.logits.value + 2 * i;
+        logits[0] = random_normal(1, (uint64_t)i);
+        logits[1] = random_normal(2, (uint64_t)i);
+        ((float *)one.logits.value)[i] = logits[1] - logits[0];
+        const int32_t label = random_u64(3, (uint64_t)i) % 3 == 0;
+        ((int32_t *)two.node.labels.value)[i] = label;
+        ((float *)one.node.labels.value)[i] = (float)label;
+    }
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        assert_near(measure(&two, metrics[i][0], metrics[i][1]),
+                    measure(&one, metrics[i][0], metrics[i][1]), 1e-12);
+    loss_bench_close(&two);
+    loss_bench_close(&one);
+    device_close(&device);
+}
+
 /* argmax takes the first of equal logits, in_top_k all of them. */
 static void ties_count_as_tensorflow_counts_them(void **state)
 {
@@ -580,6 +612,7 @@ int main(void)
         ON_EVERY_ISA(the_log_loss_is_the_loss_of_yes_and_no),
         ON_EVERY_ISA(what_is_taken_for_yes_depends_on_the_threshold),
         ON_EVERY_ISA(of_one_class_there_is_no_area_under_a_curve),
+        ON_EVERY_ISA(two_classes_are_yes_and_no),
         ON_EVERY_ISA(ties_count_as_tensorflow_counts_them),
         ON_EVERY_ISA(the_loss_as_a_metric_is_the_mean_loss),
         ON_EVERY_ISA(class_weights_divide_by_the_rows_that_count),

@@ -145,7 +145,8 @@ static const struct bad BAD[] = {
      "\"metrics\": [{\"op\": \"in_top_k\", \"k\": 3}]}",
      "metrics[0] (in_top_k): k: must be less than the 3 classes, got 3"},
     {&ROWS, "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"metrics\": [\"auc\"]}",
-     "metrics[0] (auc): wants a loss over yes and no, as sigmoid_cross_entropy; "
+     "metrics[0] (auc): wants a loss over yes and no, as sigmoid_cross_entropy, or over "
+     "two classes; "
      "mean_squared_error"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"sigmoid_cross_entropy\", "

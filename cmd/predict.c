@@ -389,16 +389,6 @@ static const struct field *find_field(const struct format *format)
     return NULL;
 }
 
-/* Of the folder where the command is typed */
-static char *pattern_from_here(const char *pattern)
-{
-    char *here = getcwd(NULL, 0), *whole = NULL;
-    if (here && *pattern != '/' && asprintf(&whole, "%s/%s", here, pattern) < 0) whole = NULL;
-    if (*pattern == '/') whole = strdup(pattern);
-    free(here);
-    return whole;
-}
-
 /* Another file in the form of the spec's: all of its rows. A person means the path as the shell
  * does, not relative to the spec. */
 static err replace_file(struct predict *p, struct source_spec *source)
@@ -409,7 +399,7 @@ static err replace_file(struct predict *p, struct source_spec *source)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
     const bool stays = path_is_url(p->flags.data) || strcmp(p->flags.data, STANDARD_INPUT) == 0;
     char *path = stays ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
-    if (!path && strpbrk(p->flags.data, "*?[")) path = pattern_from_here(p->flags.data);
+    if (!path && strpbrk(p->flags.data, "*?[")) path = path_from_here(p->flags.data);
     if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
     struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
     files->at[0] = arena_string(&p->model.spec.arena, path);

@@ -38,6 +38,13 @@ char *path_join(const char *directory, const char *path)
     return asprintf(&joined, "%s%s%s", directory, has_slash ? "" : "/", path) < 0 ? NULL : joined;
 }
 
+char *path_from_here(const char *path)
+{
+    char *const here = getcwd(NULL, 0), *const joined = path_join(here, path);
+    free(here);
+    return joined;
+}
+
 /* ---- whose it is ---- */
 
 static bool has_scheme(const struct file_system *system, const char *path, size_t bytes)

@@ -83,6 +83,9 @@ void file_system_register(const struct file_system *);
 bool path_is_relative(const char *path);
 /* The path as it is, or behind the directory; a new string. NULL: no memory. */
 char *path_join(const char *directory, const char *path);
+/* The same of where the process is, as another process that is elsewhere finds it; where that is
+ * not known, the path as it is. */
+char *path_from_here(const char *path);
 
 /* ERR_INPUT: nobody knows the scheme. */
 err file_open(const char *path, struct file **ret);

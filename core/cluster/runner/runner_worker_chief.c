@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/files/url.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/cluster/role/queue.h"
@@ -556,9 +555,10 @@ static err read_warm_powers(struct runner_worker *w)
 /* A ps may have been started elsewhere. */
 static const char *absolute(const char *path, struct arena *arena)
 {
-    char folder[CHECKPOINT_PATH_MAX];
-    if (path[0] == '/' || !getcwd(folder, sizeof folder)) return arena_string(arena, path);
-    return arena_format(arena, "%s/%s", folder, path);
+    char *whole = path_from_here(path);
+    const char *kept = arena_string(arena, whole ? whole : path);
+    free(whole);
+    return kept;
 }
 
 static err open_warm_start(struct runner_worker *w)

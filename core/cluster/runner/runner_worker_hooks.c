@@ -1,6 +1,5 @@
 /* runner_worker_hooks.c - what hooks see of a worker, and what they may ask of it. */
-#include <limits.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
@@ -144,9 +143,10 @@ static const struct run_asks asks = {.save = ask_save,
 /* The folder may not be there yet. */
 static const char *absolute(struct runner_worker *w, const char *path)
 {
-    char here[PATH_MAX];
-    if (!path || !path_is_relative(path) || !getcwd(here, sizeof here)) return path;
-    return arena_format(&w->arena, "%s/%s", here, path);
+    char *whole = path ? path_from_here(path) : NULL;
+    const char *kept = whole ? arena_string(&w->arena, whole) : path;
+    free(whole);
+    return kept;
 }
 
 void runner_worker_open_view(struct runner_worker *w)

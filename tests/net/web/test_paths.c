@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #undef fail /* cmocka has a macro of this name */
@@ -44,6 +45,22 @@ static void relative_paths_follow_their_directory(void **state)
     assert_joined("s3://b/d", "a", "s3://b/d/a");
     assert_joined("s3://b/d/", "a", "s3://b/d/a");
     assert_joined("s3://b/d", "/a", "/a");
+}
+
+static void what_others_find_is_told_from_the_root(void **state)
+{
+    static const char *const as_they_are[] = {"/a", "s3://b/a", "-"};
+    char *here = getcwd(NULL, 0), *joined = path_join(here, "a"), *whole = path_from_here("a");
+    assert_string_equal(whole, joined);
+    assert_int_equal(whole[0], '/');
+    free(here);
+    free(joined);
+    free(whole);
+    for (int i = 0; i < 3; i++) {
+        whole = path_from_here(as_they_are[i]);
+        assert_string_equal(whole, as_they_are[i]);
+        free(whole);
+    }
 }
 
 static void assert_shown(const char *path, const char *expected)
@@ -133,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scheme_makes_a_url),
         cmocka_unit_test(relative_paths_follow_their_directory),
+        cmocka_unit_test(what_others_find_is_told_from_the_root),
         cmocka_unit_test(secrets_are_not_shown),
         cmocka_unit_test(secrets_of_a_text_are_hidden),
         cmocka_unit_test(a_message_has_no_secret_where_it_is_cut),

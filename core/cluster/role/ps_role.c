@@ -112,6 +112,10 @@ static void forget(struct ps_role *p, struct outbox *out)
             .can_lead = m->can_lead,
             .has_spoken = m->has_spoken,
             .has_left = m->has_left,
+            .late_term = m->late_term,
+            .has_named = m->has_named,
+            .outbid = m->outbid,
+            .unbelieved_ms = m->unbelieved_ms,
             .window = m->window,
             .window_turn = m->window_turn,
             .window_step = m->window_step,
@@ -415,6 +419,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     ps_pool_forget_link(p, worker);
     m->wants_values = false;
     m->claims = m->can_lead = false;
+    m->late_term = (struct message){0};
     m->lost_ms = p->patience.now_ms;
     if (worker == ps_chief(p)) p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
     ps_watch_scaling(p, out);

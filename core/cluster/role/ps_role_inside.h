@@ -64,10 +64,17 @@ struct member {
     /* As it has said on the link that is: */
     bool claims; /* to lead, with the highest term */
     bool can_lead;
-    bool has_spoken;  /* this life has said anything behind its greeting, on any link */
+    bool has_spoken;          /* this life has said anything behind its greeting, on any link */
+    struct message late_term; /* LEADS that is not believed yet; of no type: none */
     bool has_left;    /* this life has signed off: nobody waits for it until there is a new link */
     bool knows_end;   /* ENDED: it has said the verdict, or answered it */
     bool was_refused; /* NOT_YET: and has ended by that */
+
+    /* Of whoever is in the place. Terms that it named were outbid for the chief before them: so
+     * often, and until when a later one of it waits. */
+    bool has_named; /* a term since there is a chief that lasted */
+    unsigned outbid;
+    uint64_t unbelieved_ms;
 
     enum standing standing;
     enum push_fate push;
@@ -162,6 +169,8 @@ struct ps_role {
     uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
     struct patience patience;
     uint64_t term;        /* the highest that was heard of */
+    uint64_t term_ms;     /* since when */
+    int lasting;          /* the last chief that was obeyed for a while */
     uint64_t lease_ms;    /* ps/0: until when its chief need not be heard */
     bool goes_on;         /* when this ps came somebody took part in a generation already */
     bool is_stopping;     /* no steps but those that are being computed */

@@ -32,6 +32,7 @@ static void begin_term(struct ps_role *p, uint64_t term, int from, struct outbox
 {
     const int old = ps_chief(p);
     p->term = term;
+    p->term_ms = p->patience.now_ms;
     if (old != from && old != ps_chief(p)) hang_up(p, old, out);
     for (int w = 0; w < p->options.workers; w++) p->members[w].claims = false;
     ps_resume(p, out);
@@ -54,6 +55,58 @@ static bool gives_terms(const struct ps_role *p)
     return p->options.task == 0 && p->phase == SERVING && ps_chief_is_here(p);
 }
 
+/* Only ps/0 gives out terms, and another ps hears of them from workers, of which one may lie. Then
+ * the chief before has ps/0 give out a later one of its own (worker_recover.c, outbid): whoever has
+ * named one in between is not believed at once the next time. */
+static void note_name(struct ps_role *p, int worker, uint64_t term)
+{
+    enum { DOUBLINGS_MAX = 3 };
+    const struct wait_limits *limits = &p->options.limits;
+    const uint64_t limit_ms = limits->chief_ms ? limits->chief_ms : limits->restart_ms;
+    const uint64_t now_ms = p->patience.now_ms;
+    const bool has_lasted = ps_chief_is_here(p) && now_ms - p->term_ms >= limit_ms;
+    if (has_lasted) p->lasting = ps_chief(p);
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        const bool is_outbid = m->has_named && term_chief(term, p->options.workers) == p->lasting;
+        if (is_outbid && !has_lasted) {
+            m->outbid += m->outbid < DOUBLINGS_MAX;
+            m->unbelieved_ms = now_ms + (limit_ms << m->outbid);
+        }
+        if (is_outbid || has_lasted) m->has_named = false;
+    }
+    p->members[worker].has_named = worker != p->lasting;
+}
+
+/* Where the chief is not here, there may well be another one. */
+static bool is_believed(struct ps_role *p, int worker)
+{
+    return p->options.task == 0 || !ps_chief_is_here(p) ||
+           p->patience.now_ms >= p->members[worker].unbelieved_ms;
+}
+
+static void hear_late_terms(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct message late = p->members[w].late_term;
+        if (!late.type || !is_believed(p, w)) continue;
+        p->members[w].late_term = (struct message){0};
+        ps_heard_term(p, w, &late, out);
+    }
+}
+
+/* It waits, in the place of what waited before. */
+static void hear_later(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    outbox_breach(out, false,
+                  "worker/%d speaks of term %llu, as it did of others that ps/0 did not give out",
+                  worker, (unsigned long long)m->leads.term);
+    member->late_term = *m;
+    member->late_term.body = NULL;
+    member->late_term.body_bytes = 0;
+}
+
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (m->generation && !p->was_set_up) p->goes_on = true;
@@ -68,7 +121,14 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
                       (unsigned long long)m->leads.term, ps_chief(p), (unsigned long long)p->term);
         return;
     }
-    if (m->leads.term > p->term) begin_term(p, m->leads.term, worker, out);
+    if (m->leads.term > p->term && !is_believed(p, worker)) {
+        hear_later(p, worker, m, out);
+        return;
+    }
+    if (m->leads.term > p->term) {
+        note_name(p, worker, m->leads.term);
+        begin_term(p, m->leads.term, worker, out);
+    }
     if (m->leads.claims != LEADS_CLAIMS || worker != ps_chief(p)) return;
     ps_renew_lease(p, m->leads.lease_ms);
     if (!p->members[worker].claims) welcome_chief(p, worker, out);
@@ -398,6 +458,7 @@ static void watch_wait(struct ps_role *p, const struct awaited *a, struct outbox
 
 void ps_watch(struct ps_role *p, struct outbox *out)
 {
+    hear_late_terms(p, out);
     watch_lease(p, out);
     if (p->phase == READY || p->phase == SERVING) watch_chief(p, out);
     if (p->phase != SERVING) return;

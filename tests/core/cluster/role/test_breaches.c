@@ -336,6 +336,47 @@ static void a_term_that_ps_0_has_not_given_out_is_outbid(void **state)
     assert_true(outbid > SEEDS / 2);
 }
 
+static bool name_a_term(struct stage *s, uint64_t more)
+{
+    const struct role *ps = s->ps[1].role;
+    const uint64_t term = ps_role_term(ps) + more;
+    const struct message m = {.type = MESSAGE_LEADS,
+                              .generation = worker_role_generation(s->workers[WORKER].role),
+                              .leads = {LEADS_CLAIMS, term, .lease_ms = 1000}};
+    stage_connect(s, 1, WORKER);
+    stage_lie(s, &s->ps[1], WORKER, &m);
+    return ps_role_term(ps) == term;
+}
+
+static void run_until_outbid(struct stage *s)
+{
+    for (int i = 0; i < 4 * MIDDLE && !ps_role_obeys(s->ps[1].role, CHIEF); i++) {
+        stage_connect(s, 1, CHIEF);
+        stage_run(s, 1);
+    }
+}
+
+/* What is being saved is given up each time, and the next time it is not believed at once. */
+static void who_goes_on_naming_terms_is_believed_once(void **state)
+{
+    enum { TIMES = 30 };
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct stage s;
+        const struct stage_options o = options_of(seed | 2); /* two ps */
+        int believed = 0;
+        begin(&s, &o);
+        run_until_computing(&s, WORKER);
+        stage_hang(&s, &s.workers[WORKER]);
+        for (int i = 0; i < TIMES; i++) {
+            believed += name_a_term(&s, 1 + stage_draw(&s, WORKERS_MAX));
+            run_until_outbid(&s);
+        }
+        assert_int_equal(believed, 1);
+        assert_true(ps_role_obeys(s.ps[1].role, CHIEF));
+        stage_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_push_far_ahead_of_another_ps_is_a_breach),
         cmocka_unit_test(a_term_that_was_not_given_out_is_overheard),
         cmocka_unit_test(a_term_that_ps_0_has_not_given_out_is_outbid),
+        cmocka_unit_test(who_goes_on_naming_terms_is_believed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

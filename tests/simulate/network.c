@@ -428,6 +428,15 @@ struct link *network_link(struct world *world, const struct actor *actor, int pe
     return link && !link->is_cut && holds(world, link, away) ? link : NULL;
 }
 
+/* The answers that it waits for lie behind what it cannot hear amid a step. */
+static void check_hears(struct world *world, const struct actor *ps, int peer)
+{
+    const struct actor *worker = worker_at(world, peer);
+    if (!ps->config.is_sync && actor_is_at(worker, ACTION_COMPUTE))
+        blame(world, "%s tells %s of an epoch while it computes", actor_name(ps),
+              actor_name(worker));
+}
+
 void network_send(struct world *world, struct actor *actor, const struct action_send *send)
 {
     if (actor->job == JOB_WORKER) worker_says(world, actor, &send->message);
@@ -440,6 +449,7 @@ void network_send(struct world *world, struct actor *actor, const struct action_
     if (actor->job == JOB_PS && m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_GRANTED)
         worker_at(world, send->peer)->is_granted = true;
     if (actor->job == JOB_WORKER && m->type == MESSAGE_STOP) world_is_to_stop(world);
+    if (m->type == MESSAGE_COVERED && m->covered.is_over) check_hears(world, actor, send->peer);
     if (!range_is_empty(m->range) && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
     if (actor->job == JOB_WORKER)

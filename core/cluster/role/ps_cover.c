@@ -15,7 +15,7 @@ static const struct batch_queue *queue_of(const struct ps_role *p)
     return is_queue(p) ? &p->queue : NULL;
 }
 
-static void tell(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
+static void say(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
 {
     if (!ps_chief_is_here(p)) return; /* what comes next tells the sums */
     struct message *m = ps_tell_chief(p, MESSAGE_COVERED, out);
@@ -24,6 +24,50 @@ static void tell(struct ps_role *p, const struct covered *covered, bool is_over,
     m->covered.is_over = is_over;
     m->body = numbers;
     m->body_bytes = COVERED_NUMBERS * sizeof *numbers;
+}
+
+/* What is said to a chief amid a step is not heard before it, and nothing that comes behind it:
+ * rows of an evaluation would not, in whose time there may be many epochs. */
+static bool chief_computes(const struct ps_role *p)
+{
+    return !p->config.is_sync && ps_chief_is_here(p) && p->members[ps_chief(p)].holds_ticket;
+}
+
+static void say_waiting(struct ps_role *p, struct outbox *out)
+{
+    for (int i = 0; i < p->waiting.count; i++) say(p, &p->waiting.at[i], true, out);
+    p->waiting.count = 0;
+}
+
+void ps_tell_waiting_coverage(struct ps_role *p, struct outbox *out)
+{
+    if (p->waiting.count && !chief_computes(p)) say_waiting(p, out);
+}
+
+/* More than there is room for are told together. */
+static void keep(struct ps_role *p, const struct covered *covered)
+{
+    struct waiting_coverage *w = &p->waiting;
+    if (w->count < COVERED_WAITING_MAX) {
+        w->at[w->count++] = *covered;
+        return;
+    }
+    struct covered *last = &w->at[w->count - 1], sum = *covered;
+    sum.epoch = last->epoch;
+    sum.epochs += last->epochs;
+    sum.rows += last->rows;
+    sum.applied += last->applied;
+    *last = sum;
+}
+
+static void tell(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
+{
+    if (is_over && chief_computes(p)) {
+        keep(p, covered);
+        return;
+    }
+    say_waiting(p, out);
+    say(p, covered, is_over, out);
 }
 
 /* That are applied, or were dropped. */
@@ -61,6 +105,7 @@ void ps_cover(struct ps_role *p, int worker, struct outbox *out)
     struct coverage *c = &p->coverage;
     const uint64_t push = p->members[worker].ledger.taken;
     if (!c->share.rows) return;
+    ps_tell_waiting_coverage(p, out);
     if (is_queue(p)) {
         cover_batch(p, out);
         return;

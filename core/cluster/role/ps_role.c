@@ -99,6 +99,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->tickets = p->step = p->counters.applied = p->advanced = 0;
     p->is_stopping = false;
     p->coverage = (struct coverage){0};
+    p->waiting.count = 0;
     batch_queue_free(&p->queue);
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
@@ -510,6 +511,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
         ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
         return;
     }
+    ps_tell_waiting_coverage(p, out);
     ps_watch_scaling(p, out);
     ps_watch(p, out);
 }

@@ -135,6 +135,14 @@ struct snapshot {
     char written_text[ACTION_TEXT_MAX];
 };
 
+enum { COVERED_WAITING_MAX = 64 };
+
+/* ps/0: epochs that are over, and of which a chief that computes is told later */
+struct waiting_coverage {
+    struct covered at[COVERED_WAITING_MAX];
+    int count;
+};
+
 struct ps_role {
     struct role role;
     struct ps_options options;
@@ -165,6 +173,7 @@ struct ps_role {
     struct snapshot snapshot;
     struct ps_counters counters;
     struct coverage coverage; /* ps/0: of what is applied */
+    struct waiting_coverage waiting;
     struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
     uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
     struct patience patience;
@@ -240,7 +249,8 @@ void ps_begin_sum(struct ps_role *);             /* of another round */
 /* So that a push of this worker, which is in the sum, comes again. false: that cannot be. */
 bool ps_unfold(struct ps_role *, int worker, struct outbox *);
 
-void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
+void ps_tell_waiting_coverage(struct ps_role *, struct outbox *); /* when the chief listens */
+void ps_cover(struct ps_role *, int worker, struct outbox *);     /* its last push is applied */
 /* A push of this worker has come, for which it had a ticket. */
 void ps_take_batch(struct ps_role *, int worker, bool is_dropped);
 /* A ticket for the next one is out, or has come back. */

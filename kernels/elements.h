@@ -179,9 +179,101 @@ ELEMENT float element_fold(enum fold_of of, const struct fold *f, float a, float
         return a * (c + b * (1.0f - c));
     case FOLD_DICE_SLOPE:
         return a * (1.0f - b) * c;
+    case FOLD_IF_ABOVE:
+        return b > f->high ? a : f->low;
+    case FOLD_DIVIDE_OR_0:
+        return b == 0.0f ? 0.0f : a / b;
     default:
         return a;
     }
+}
+
+ELEMENT float element_by_example(const struct by_example *of, int64_t example)
+{
+    return of->at ? of->at[example * of->step] : 1.0f;
+}
+
+ELEMENT void element_lstm(const struct lstm_cell *v, int64_t example, int64_t k)
+{
+    float *gates = v->gates + example * 4 * v->units + k;
+    const int64_t at = example * v->units + k;
+    const float i = mathf_sigmoid(gates[0]), j = mathf_tanh(gates[v->units]);
+    const float f = mathf_sigmoid(gates[2 * v->units] + v->forget_bias);
+    const float o = mathf_sigmoid(gates[3 * v->units]);
+    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
+    const float c = f * v->c_before[at] + i * j;
+    gates[0] = i;
+    gates[v->units] = j;
+    gates[2 * v->units] = f;
+    gates[3 * v->units] = o;
+    v->c[at] = is_there ? c : v->c_before[at];
+    v->h[at] = is_there ? o * mathf_tanh(c) : v->h_before[at];
+}
+
+ELEMENT void element_lstm_back(const struct lstm_cell *v, int64_t example, int64_t k)
+{
+    float *gates = v->gates + example * 4 * v->units + k;
+    const int64_t at = example * v->units + k;
+    const float i = gates[0], j = gates[v->units], f = gates[2 * v->units];
+    const float o = gates[3 * v->units], c = mathf_tanh(v->c[at]);
+    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
+    const float dh = v->dh[at] + (v->dy ? v->dy[example * v->dy_step + k] : 0.0f);
+    const float dc = v->dc[at] + dh * o * (1.0f - c * c);
+    gates[0] = is_there ? dc * j * i * (1.0f - i) : 0.0f;
+    gates[v->units] = is_there ? dc * i * (1.0f - j * j) : 0.0f;
+    gates[2 * v->units] = is_there ? dc * v->c_before[at] * f * (1.0f - f) : 0.0f;
+    gates[3 * v->units] = is_there ? dh * c * o * (1.0f - o) : 0.0f;
+    v->dc[at] = is_there ? dc * f : v->dc[at];
+    v->dh[at] = is_there ? 0.0f : v->dh[at];
+}
+
+/* 1 less the attention */
+ELEMENT float element_attended(const struct gru_cell *v, int64_t example)
+{
+    return v->attention.at ? 1.0f - v->attention.at[example * v->attention.step] : 1.0f;
+}
+
+ELEMENT void element_gru_gates(const struct gru_cell *v, int64_t example, int64_t k)
+{
+    float *gates = v->gates + example * 2 * v->units + k;
+    const int64_t at = example * v->units + k;
+    gates[0] = mathf_sigmoid(gates[0]);
+    gates[v->units] = mathf_sigmoid(gates[v->units]);
+    v->reset[at] = gates[0] * v->before[at];
+}
+
+ELEMENT void element_gru(const struct gru_cell *v, int64_t example, int64_t k)
+{
+    const int64_t at = example * v->units + k;
+    const float u = v->gates[example * 2 * v->units + v->units + k] * element_attended(v, example);
+    const float c = mathf_tanh(v->candidate[at]);
+    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
+    v->candidate[at] = c;
+    v->after[at] = is_there ? u * v->before[at] + (1.0f - u) * c : v->before[at];
+}
+
+ELEMENT void element_gru_back(const struct gru_cell *v, int64_t example, int64_t k)
+{
+    float *gates = v->gates + example * 2 * v->units + k;
+    const int64_t at = example * v->units + k;
+    const float raw = gates[v->units], attended = element_attended(v, example);
+    const float u = raw * attended, c = v->candidate[at];
+    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
+    const float dh = v->dh[at] + (v->dy ? v->dy[example * v->dy_step + k] : 0.0f);
+    const float du = is_there ? dh * (v->before[at] - c) : 0.0f;
+    gates[v->units] = du * attended * raw * (1.0f - raw);
+    v->candidate[at] = is_there ? dh * (1.0f - u) * (1.0f - c * c) : 0.0f;
+    v->dh[at] = is_there ? dh * u : v->dh[at];
+    if (v->dattention) v->dattention[at] = -du * raw;
+}
+
+ELEMENT void element_gru_gates_back(const struct gru_cell *v, int64_t example, int64_t k)
+{
+    float *gates = v->gates + example * 2 * v->units + k;
+    const int64_t at = example * v->units + k;
+    const float r = gates[0], dreset = v->dreset[at];
+    gates[0] = dreset * v->before[at] * r * (1.0f - r);
+    v->dh[at] += dreset * r;
 }
 
 /* Where place i of loops lies in a tensor that goes on by `step` */

@@ -233,6 +233,73 @@ struct combine {
     const float *weights; /* [batch, places]; NULL: all 1 */
 };
 
+/* Rows of x, each less its mean, over the root of its variance + epsilon: what is normal; y is that
+ * times gamma, plus beta. Backward reads dy, what is normal and the inverse deviations, and makes
+ * dx. */
+struct layer_norm {
+    int64_t rows, columns;
+    float epsilon;
+    const float *x, *gamma, *beta; /* [rows, columns]; [columns] */
+    float *y, *normal, *inverse;   /* [rows, columns]; [rows] */
+    const float *dy;
+    float *dx;
+    bool add;
+};
+
+/* softmax(q k' scale) v of each head of each example: q [batch, queries, heads, width], k and v
+ * [batch, keys, heads, width]. Causal: of the keys up to the query's own place; mask [batch, keys]:
+ * of those that are not 0. A query that sees no key gets 0. Backward reads y and what forward has
+ * left in log_sums [batch, heads, queries], and the keys' part also the deltas of the queries'. */
+enum { ATTENTION_WIDTH_MAX = 256 };
+struct attention {
+    int64_t batch, heads, queries, keys, width;
+    float scale;
+    bool is_causal;
+    const float *q, *k, *v, *mask; /* mask: or NULL */
+    float *y, *log_sums, *deltas;
+    const float *dy;
+    float *dq, *dk, *dv; /* NULL: not wanted. k and v may be one, which then adds. */
+    bool add_q, add_k, add_v;
+};
+
+/* A number for each example, which lie so far apart; NULL: 1 for all */
+struct by_example {
+    const float *at;
+    int64_t step;
+};
+
+/* One step of an LSTM (BasicLSTMCell). gates [batch, 4 units]: the sums of i, j, f, o, which become
+ * what the activations make of them, and backward the gradients of the sums. Where the mask is 0
+ * all stays as it was before. */
+struct lstm_cell {
+    int64_t batch, units;
+    float forget_bias;
+    struct by_example mask;
+    float *gates;
+    const float *c_before, *h_before; /* [batch, units] */
+    float *c, *h;
+    /* Backward: dh, of h without dy, becomes that of h_before without what gates make of it, and dc
+     * that of c_before. */
+    const float *dy; /* [batch, units], rows dy_step apart; NULL: none */
+    int64_t dy_step;
+    float *dh, *dc;
+};
+
+/* One step of a GRU (GRUCell): gates [batch, 2 units] are the sums of reset and update, candidate
+ * [batch, units] those of the new values, of which update takes less as the attention is more
+ * (AUGRU); reset [batch, units] is the state times the reset gate. */
+struct gru_cell {
+    int64_t batch, units;
+    struct by_example mask, attention; /* attention.at NULL: 0 */
+    float *gates, *candidate, *reset;
+    const float *before; /* [batch, units] */
+    float *after;
+    const float *dy;
+    int64_t dy_step;
+    float *dh, *dreset;
+    float *dattention; /* [batch, units], to be summed; NULL: not wanted */
+};
+
 /* What a fold takes of each place: a formula of up to three numbers. c is a gradient where there
  * is one. */
 enum fold_of {
@@ -264,6 +331,8 @@ enum fold_of {
     FOLD_SUM_ROOT,      /* 1 / sqrt(a + low) */
     FOLD_DICE,          /* a (c + b (1 - c)) */
     FOLD_DICE_SLOPE,    /* a (1 - b) c */
+    FOLD_IF_ABOVE,      /* a where b > high, else low */
+    FOLD_DIVIDE_OR_0,   /* a / b, 0 where b is 0 */
     FOLD_COUNT
 };
 

@@ -59,3 +59,19 @@ void ISA(rows_combine_back)(struct device *d, const struct combine *c, float *dt
     const int64_t grain = SPREAD_GRAIN / (c->width + 1) + 1;
     spread(d, c->rows, grain, combine_rows_back, &(struct combine_task){*c, dy, dtable, add});
 }
+
+struct ids_mask {
+    float *y;
+    const int64_t *ids;
+};
+
+static void mask_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct ids_mask *m = arguments;
+    for (int64_t i = begin; i < end; i++) m->y[i] = m->ids[i] >= 0 ? 1.0f : 0.0f;
+}
+
+void ISA(ids_mask)(struct device *d, float *y, const int64_t *ids, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, mask_range, &(struct ids_mask){y, ids});
+}

@@ -77,6 +77,8 @@ static void formula_of(const struct fold *f, float *v, const float *a, const flo
         CASE(FOLD_SUM_ROOT)
         CASE(FOLD_DICE)
         CASE(FOLD_DICE_SLOPE)
+        CASE(FOLD_IF_ABOVE)
+        CASE(FOLD_DIVIDE_OR_0)
 #undef CASE
     default:
         return;

@@ -91,3 +91,35 @@ void ISA(gemm)(struct device *d, const struct gemm *g)
     }
     if (g->made) g->made(g->context, g->m);
 }
+
+/* The i-th of products that lie one behind the other */
+static struct gemm product_at(const struct gemm *g, int64_t i)
+{
+    struct gemm one = *g;
+    one.a += i * g->m * g->k;
+    one.b += i * g->k * g->n;
+    one.c += i * g->m * g->n;
+    one.made = NULL;
+    return one;
+}
+
+static void small_products(const void *arguments, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const struct gemm one = product_at(arguments, i);
+        openblas(&one);
+    }
+}
+
+/* Small products are shared out among the threads as they are, each of them whole. */
+void ISA(gemm_each)(struct device *d, const struct gemm *g, int64_t count)
+{
+    if (is_small(g) && g->m > 0 && g->k > 0) {
+        spread(d, count, SPREAD_GRAIN / (g->m * g->n * g->k / 8 + 1) + 1, small_products, g);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const struct gemm one = product_at(g, i);
+        ISA(gemm)(d, &one);
+    }
+}

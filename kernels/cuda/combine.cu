@@ -61,3 +61,18 @@ void cuda_rows_combine_back(struct device *d, const struct combine *c, float *dt
     if (!add) cuda_fill(d, dtable, 0.0f, c->rows * c->width);
     each(d, "rows_combine_back", combine_back_body{*c, dtable, dy}, c->batch * c->places * c->width);
 }
+
+struct ids_mask_body {
+    float *y;
+    const int64_t *ids;
+
+    __device__ void operator()(int64_t i) const
+    {
+        y[i] = ids[i] >= 0 ? 1.0f : 0.0f;
+    }
+};
+
+void cuda_ids_mask(struct device *d, float *y, const int64_t *ids, int64_t n)
+{
+    each(d, "ids_mask", ids_mask_body{y, ids}, n);
+}

@@ -155,11 +155,31 @@ static void gradients_do_not_depend_on_threads(void **state)
     on_every_device(check_order);
 }
 
+static void check_mask(struct device *d)
+{
+    const struct shape s = {300, 7, 40, 1};
+    int64_t *ids = new_ids(d, &s);
+    float *y = random_floats(d, s.batch * s.places, 2, 3, 407);
+    if (is_feasible(d, s.batch * s.places)) {
+        d->kernels->ids_mask(d, y, ids, s.batch * s.places);
+        assert_int_equal(d->kernels->synchronize(d), OK);
+        for (int64_t i = 0; i < s.batch * s.places; i++) assert_true(y[i] == (ids[i] >= 0));
+    }
+    free_floats(d, y);
+    free_floats(d, (float *)ids);
+}
+
+static void a_mask_is_1_where_there_is_an_id(void **state)
+{
+    on_every_device(check_mask);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_their_gradients_are_right),
         cmocka_unit_test(gradients_do_not_depend_on_threads),
+        cmocka_unit_test(a_mask_is_1_where_there_is_an_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

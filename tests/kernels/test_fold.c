@@ -98,6 +98,10 @@ static double want_of(const struct fold *f, float a, float b, float c)
         return a * (c + b * (1 - (double)c));
     case FOLD_DICE_SLOPE:
         return a * (1 - (double)b) * c;
+    case FOLD_IF_ABOVE:
+        return b > f->high ? a : f->low;
+    case FOLD_DIVIDE_OR_0:
+        return b == 0 ? 0 : (double)a / b;
     default:
         return a;
     }

@@ -126,3 +126,38 @@ void cuda_product_fini(struct cuda_state *state)
 {
     if (state->product_sums) (void)cudaFree(state->product_sums);
 }
+
+/* Small products: a thread has a place of one of them, and one launch all. */
+struct gemm_each_body {
+    struct gemm g;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int64_t row = quotient_of(index, g.n), i = quotient_of(row, g.m);
+        const int64_t y = row - i * g.m, x = index - row * g.n;
+        const float *a = g.a + i * g.m * g.k + (g.transpose_a ? y : y * g.k);
+        const float *b = g.b + i * g.k * g.n + (g.transpose_b ? x * g.k : x);
+        const int64_t a_step = g.transpose_a ? g.m : 1, b_step = g.transpose_b ? 1 : g.n;
+        float sum = 0;
+        for (int64_t k = 0; k < g.k; k++) sum += a[k * a_step] * b[k * b_step];
+        g.c[index] = g.add ? g.c[index] + sum : sum;
+    }
+};
+
+enum { GEMM_EACH_MAX = 1 << 20 }; /* multiply-adds of a product, from which on it fills a device */
+
+void cuda_gemm_each(struct device *d, const struct gemm *g, int64_t count)
+{
+    if (g->m * g->n * g->k <= GEMM_EACH_MAX) {
+        each(d, "gemm_each", gemm_each_body{*g}, count * g->m * g->n);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        struct gemm one = *g;
+        one.a += i * g->m * g->k;
+        one.b += i * g->k * g->n;
+        one.c += i * g->m * g->n;
+        one.made = NULL;
+        cuda_gemm(d, &one);
+    }
+}

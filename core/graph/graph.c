@@ -29,10 +29,15 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
-/* shared: whose table the places of ids are of, where several columns name its rows; NULL: each
- * table has those of this column alone. */
+/* What the ids of an input are. shared: whose table their places are of, where several columns name
+ * its rows; NULL: each table has those of this column alone. */
+struct ids_of {
+    const struct node *shared;
+    bool is_raw; /* no places at all */
+};
+
 static err add_input(struct maker *m, struct tensor *tensor, int source, bool of_nodes,
-                     const struct node *shared)
+                     struct ids_of ids)
 {
     struct graph *graph = m->graph;
     const int index = graph->input_count;
@@ -42,9 +47,10 @@ static err add_input(struct maker *m, struct tensor *tensor, int source, bool of
                     "once more",
                     GRAPH_INPUTS_MAX);
     struct graph_input input = {
-        tensor, shared ? graph->column_count++ : source, source, index, of_nodes, shared};
-    for (int i = index - 1; i >= 0 && shared; i--)
-        if (graph->inputs[i].shared == shared) input.lookup = i;
+        tensor,    ids.shared ? graph->column_count++ : source, source, index, of_nodes, ids.shared,
+        ids.is_raw};
+    for (int i = index - 1; i >= 0 && ids.shared; i--)
+        if (graph->inputs[i].shared == ids.shared) input.lookup = i;
     tensor->name = m->options->columns[source].name;
     graph->inputs[graph->input_count++] = input;
     return OK;
@@ -66,30 +72,29 @@ static err shape_column(const struct maker *m, const struct column *column, stru
     return OK;
 }
 
-static const struct tensor *input_of_column(const struct maker *m, int column,
-                                            const struct node *shared)
+static const struct tensor *input_of_column(const struct maker *m, int column, struct ids_of ids)
 {
     for (int i = 0; i < m->graph->input_count; i++) {
         const struct graph_input *input = &m->graph->inputs[i];
-        if (input->source == column && input->shared == shared) return input->tensor;
+        if (input->source == column && input->shared == ids.shared && input->is_raw == ids.is_raw)
+            return input->tensor;
     }
     return NULL;
 }
 
 /* A column becomes an input of the graph when the first node reads it, and with ids their weights.
  */
-static err read_column(struct maker *m, int index, const struct node *shared,
-                       const struct tensor **ret)
+static err read_column(struct maker *m, int index, struct ids_of ids, const struct tensor **ret)
 {
-    *ret = input_of_column(m, index, shared);
+    *ret = input_of_column(m, index, ids);
     if (*ret) return OK;
     const struct column *column = &m->options->columns[index];
     struct tensor *tensor = arena_new(m->arena, sizeof *tensor);
     tensor->dtype = column->dtype == INT64 ? INT64 : FLOAT32;
     tensor->buckets = column->buckets;
     TRY(shape_column(m, column, &tensor->shape));
-    if (column->is_weighted) TRY(read_column(m, index + 1, NULL, &tensor->weights));
-    TRY(add_input(m, tensor, index, true, shared));
+    if (column->is_weighted) TRY(read_column(m, index + 1, (struct ids_of){0}, &tensor->weights));
+    TRY(add_input(m, tensor, index, true, ids));
     *ret = tensor;
     return OK;
 }
@@ -118,35 +123,37 @@ static struct readable readable_of(const struct maker *m)
  * free of cycles. */
 static err check_order(const struct maker *m, int reader, int node)
 {
-    if (node == reader) return fail(ERR_INPUT, "inputs: it cannot read itself");
+    if (node == reader) return fail(ERR_INPUT, "it cannot read itself");
     if (node > reader)
         return fail(ERR_INPUT,
-                    "inputs: \"%s\" is %s, which comes later: a node reads "
+                    "\"%s\" is %s, which comes later: a node reads "
                     "earlier ones",
                     m->names[node], node_place(m->spec->nodes.at, node, m->arena));
     return OK;
 }
 
 /* Numbers and ids are told apart here, so that ops need not ask. */
-static err connect(struct maker *m, struct node *node, const struct tensor *tensor)
+static err connect(struct node *node, const struct tensor *tensor, bool reads_ids)
 {
     const bool is_ids = tensor->dtype == INT64;
-    if (is_ids && !node->op->reads_ids)
+    if (is_ids && !reads_ids)
         return fail(ERR_INPUT,
-                    "inputs: \"%s\" are ids: only some ops read those, to look them up "
-                    "in a table of weights or vectors",
+                    "\"%s\" are ids: only some ops read those, to look them up "
+                    "in a table of weights or vectors, or to say where there are some (mask)",
                     tensor->name);
-    if (!is_ids && node->op->reads_ids)
-        return fail(ERR_INPUT, "inputs: \"%s\" are numbers, %s reads ids", tensor->name,
+    if (!is_ids && reads_ids)
+        return fail(ERR_INPUT, "\"%s\" are numbers, %s reads ids", tensor->name,
                     node->op->object.name);
+    if (node->input_count == INPUTS_MAX)
+        return fail(ERR_INPUT, "a node reads at most %d", INPUTS_MAX);
     node->input[node->input_count++] = tensor;
     return OK;
 }
 
-static err connect_node(struct maker *m, struct node *node, int source)
+static err connect_node(struct maker *m, struct node *node, int source, bool reads_ids)
 {
     m->is_read[source] = true;
-    return connect(m, node, &m->graph->nodes[source].output);
+    return connect(node, &m->graph->nodes[source].output, reads_ids);
 }
 
 static const char *shared_name(const struct node_spec *spec)
@@ -168,31 +175,59 @@ static const struct node *shared_by(const struct maker *m, const struct node *no
     return NULL;
 }
 
-static err connect_column(struct maker *m, struct node *node, int column)
+static err connect_column(struct maker *m, struct node *node, int column, bool reads_ids)
 {
     const bool is_ids = m->options->columns[column].dtype == INT64;
+    struct ids_of ids = {0};
     const struct tensor *tensor = NULL;
-    TRY(read_column(m, column, is_ids ? shared_by(m, node) : NULL, &tensor));
-    return connect(m, node, tensor);
+    if (is_ids && node->op->ids_as_are)
+        ids.is_raw = node->holds_batch_rows;
+    else if (is_ids)
+        ids.shared = shared_by(m, node);
+    TRY(read_column(m, column, ids, &tensor));
+    return connect(node, tensor, reads_ids);
 }
 
-static err connect_named(struct maker *m, struct node *node, const char *name)
+static err connect_named(struct maker *m, struct node *node, const char *name, bool reads_ids)
 {
     const struct readable readable = readable_of(m);
     int source, column;
     TRY(names_find(name, &readable, &source, &column));
-    if (column >= 0) return connect_column(m, node, column);
+    if (column >= 0) return connect_column(m, node, column, reads_ids);
     TRY(check_order(m, node->index, source));
-    return connect_node(m, node, source);
+    return connect_node(m, node, source, reads_ids);
+}
+
+/* Those that attributes name. */
+static err connect_beside(struct maker *m, struct node *node)
+{
+    const char *const *keys = node->op->named_inputs;
+    for (int k = 0; keys && keys[k]; k++) {
+        const char *name = fields_string(&node->op->object, node->attributes, keys[k]);
+        if (!name) continue;
+        node->named[k] = node->input_count;
+        const err e = connect_named(m, node, name, false);
+        if (e) return fail_prefix(e, "%s", keys[k]);
+    }
+    return OK;
 }
 
 /* Without "inputs" a node reads the one before it, the first one the features. */
 static err connect_to_last(struct maker *m, struct node *node)
 {
-    if (node->index > 0) return connect_node(m, node, node->index - 1);
+    const bool reads_ids = node->op->reads_ids;
+    if (node->index > 0) return connect_node(m, node, node->index - 1, reads_ids);
     const int column = column_find(m->options->columns, m->options->column_count, FEATURES_NAME);
-    if (column < 0) return fail(ERR_INPUT, "inputs: expected names of columns of the data");
-    return connect_column(m, node, column);
+    if (column < 0) return fail(ERR_INPUT, "expected names of columns of the data");
+    return connect_column(m, node, column, reads_ids);
+}
+
+static err connect_listed(struct maker *m, struct node *node, const struct strings *inputs)
+{
+    if (inputs->count == 0) return connect_to_last(m, node);
+    for (int i = 0; i < inputs->count; i++)
+        TRY(connect_named(m, node, inputs->at[i], node->op->reads_ids));
+    return OK;
 }
 
 static err connect_inputs(struct maker *m, struct node *node)
@@ -207,9 +242,9 @@ static err connect_inputs(struct maker *m, struct node *node)
         return fail(ERR_INPUT, "inputs: %s reads %d to %d nodes, got %d: name them in \"inputs\"",
                     op->object.name, op->inputs_min, op->inputs_max, count);
     }
-    if (inputs->count == 0) return connect_to_last(m, node);
-    for (int i = 0; i < inputs->count; i++) TRY(connect_named(m, node, inputs->at[i]));
-    return OK;
+    const err e = connect_listed(m, node, inputs);
+    if (e) return fail_prefix(e, "inputs");
+    return connect_beside(m, node);
 }
 
 /* Only earlier nodes' are shared: what they are like is known. */
@@ -282,6 +317,18 @@ static err check_all_read(const struct maker *m)
     return OK;
 }
 
+/* Ids as they are stand beside places of the same column, where somebody reads these. */
+static void place_raw(struct graph *graph)
+{
+    for (int i = 0; i < graph->input_count; i++) {
+        struct graph_input *input = &graph->inputs[i];
+        bool is_beside = false;
+        for (int k = 0; k < graph->input_count && input->is_raw; k++)
+            is_beside |= !graph->inputs[k].is_raw && graph->inputs[k].column == input->source;
+        if (is_beside) input->column = graph->column_count++;
+    }
+}
+
 static err make_nodes(struct maker *m)
 {
     const int count = m->spec->nodes.count;
@@ -296,6 +343,7 @@ static err make_nodes(struct maker *m)
     const struct readable readable = readable_of(m);
     TRY(names_assign(m->spec->nodes.at, &readable, m->arena, m->names));
     for (int i = 0; i < count; i++) TRY(make_node(m, i));
+    place_raw(m->graph);
     return OK;
 }
 
@@ -415,7 +463,7 @@ static err make_head(struct maker *m, int index)
     TRY(head->loss.loss->infer(&head->loss, m->arena));
     TRY(shape_check(&head->loss.labels.shape));
     TRY(check_same_label(graph, index, column));
-    return add_input(m, &head->loss.labels, column, false, NULL);
+    return add_input(m, &head->loss.labels, column, false, (struct ids_of){0});
 }
 
 static err find_weights(const struct maker *m, int *ret)
@@ -440,7 +488,7 @@ static err add_weights(struct maker *m, struct loss_node *loss)
                     loss->loss->object.name);
     TRY(shape_column(m, &m->options->columns[column], &loss->weights.shape));
     loss->reads_labels = true;
-    return add_input(m, &loss->weights, column, false, NULL);
+    return add_input(m, &loss->weights, column, false, (struct ids_of){0});
 }
 
 static err make_heads(struct maker *m)

@@ -65,6 +65,9 @@ struct graph_input {
      * columns name, too. Their column lies behind those of the data. NULL: the table is not shared.
      */
     const struct node *shared;
+    /* Ids as the column has them, where a graph holds the rows of batches, too: nothing is looked
+     * up. Theirs is a column behind those of the data. */
+    bool is_raw;
 };
 
 struct head {

@@ -124,5 +124,5 @@ err names_find(const char *name, const struct readable *r, int *ret_node, int *r
     *ret_node = find(name, r->nodes, r->node_count);
     *ret_column = *ret_node < 0 ? find_column(name, r) : -1;
     if (*ret_node >= 0 || *ret_column >= 0) return OK;
-    return fail(ERR_INPUT, "inputs: no node is called \"%s\"%s", name, nearest(name, r).text);
+    return fail(ERR_INPUT, "no node is called \"%s\"%s", name, nearest(name, r).text);
 }

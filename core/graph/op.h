@@ -20,9 +20,10 @@
 enum {
     INPUTS_MAX = 64,
     PARAMS_MAX = INPUTS_MAX + 1,
-    SAVED_MAX = 3,
+    SAVED_MAX = 4,
     NODES_MAX = 4096,
     CASE_INPUTS_MAX = 8,
+    NAMED_INPUTS_MAX = 4,
 };
 
 /* Some of the elements that a variable begins with, by their flat index. */
@@ -103,6 +104,7 @@ struct node {
     int input_count;
     const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes, or columns */
     bool add[INPUTS_MAX]; /* set by the plan: add to input[i]->gradient instead of overwriting it */
+    int named[NAMED_INPUTS_MAX]; /* which input an attribute of op->named_inputs names; 0: none */
 
     int param_count;
     struct param param[PARAMS_MAX];
@@ -134,6 +136,12 @@ bool node_adds_params(const struct node *);
  * front, beside all of the others'. The values there are not read again, unless they are kept. */
 void node_tell_finished(const struct node *, int64_t floats);
 
+/* The input that named_inputs[k] names; NULL: none. */
+static inline const struct tensor *node_named(const struct node *node, int k)
+{
+    return node->named[k] ? node->input[node->named[k]] : NULL;
+}
+
 /* For infer: adds a parameter (its name without "<node>/"). ERR_INPUT when its shape is too large.
  */
 err node_add_param(struct node *, struct arena *, const struct param *);
@@ -150,10 +158,15 @@ struct op_case {            /* what the tests run an op with; attributes NULL en
 struct op {
     struct object object; /* name, summary, fields, size of attributes */
     int inputs_min, inputs_max;
+    /* Attributes that name one more input each, a node or a column of numbers, as {"mask": NAME};
+     * ends with NULL. They come behind those of "inputs", which inputs_min and inputs_max are
+     * about. NULL: none */
+    const char *const *named_inputs;
     /* Optional: the name of the node whose params are shared, NULL: none. Ids that name rows of one
      * table are looked up together. */
     const char *(*shared_name)(const void *attributes);
     bool reads_ids;                 /* inputs are columns of ids; of other ops none is */
+    bool ids_as_are;                /* and they are no places in a table of the node's */
     bool reads_input, reads_output; /* does backward read input values, the output value? (buffers
                                        live accordingly) */
 

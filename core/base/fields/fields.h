@@ -157,6 +157,8 @@ json_t *fields_write(const struct object *, const void *from);
 
 /* The FLOAT field of that name, which there is. */
 double *fields_float(const struct object *, void *of, const char *name);
+/* The same of a STRING: its value. */
+const char *fields_string(const struct object *, const void *of, const char *name);
 
 /* As if {} had been parsed; every field must have a default. */
 err fields_defaults(const struct object *, struct arena *, void *ret);

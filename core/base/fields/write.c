@@ -51,6 +51,14 @@ double *fields_float(const struct object *object, void *of, const char *name)
     return (double *)((char *)of + field->offset);
 }
 
+const char *fields_string(const struct object *object, const void *of, const char *name)
+{
+    const struct field *field = object->fields;
+    while (strcmp(field->name, name)) field++; /* ends: there is one */
+    assert(field->type == FIELD_STRING);
+    return *(const char *const *)((const char *)of + field->offset);
+}
+
 json_t *fields_write(const struct object *object, const void *from)
 {
     json_t *json = json_object();

@@ -64,12 +64,10 @@ static err infer(struct node *node, struct arena *arena)
 static void multiply_all(struct device *d, struct gemm g, const float *a, const float *b, float *c,
                          int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        g.a = a + i * g.m * g.k;
-        g.b = b + i * g.k * g.n;
-        g.c = c + i * g.m * g.n;
-        d->kernels->gemm(d, &g);
-    }
+    g.a = a;
+    g.b = b;
+    g.c = c;
+    d->kernels->gemm_each(d, &g, count);
 }
 
 static int64_t matrices_of(const struct node *node, const struct gemm *g)

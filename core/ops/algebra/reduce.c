@@ -1,6 +1,7 @@
-/* reduce: the sum, the mean or the largest over axes of an example; and the same over all positions
- * of an image, global_avg_pool and global_max_pool. */
-#include "core/ops/algebra/loops.h"
+/* reduce: the sum, the mean or the largest over axes of an example, or over those places of one
+ * axis that a mask has; and the same over all positions of an image, global_avg_pool and
+ * global_max_pool. */
+#include "core/ops/mask.h"
 
 #include <inttypes.h>
 
@@ -10,6 +11,7 @@ struct attributes {
     int reduction; /* enum reduction */
     struct ints axes;
     bool keep_dims;
+    const char *mask;
 };
 
 static const char *const reductions[] = {
@@ -37,6 +39,7 @@ static const struct field fields[] = {
      .help =
          "axes that go, counting the batch as 0, negative: from the end; []: all of an example"},
     KEEP_DIMS,
+    MASK_FIELD(offsetof(struct attributes, mask)),
     {0},
 };
 
@@ -68,7 +71,45 @@ static struct shape kept_shape(const struct node *node)
     return shape;
 }
 
-/* The number of the largest is kept for backward. */
+/* The axis that a mask is of; infer has seen to it that there is just one. */
+static int masked_axis(const struct node *node)
+{
+    bool goes[RANK_MAX];
+    int axis = 1;
+    axes_of(node, goes);
+    while (!goes[axis]) axis++;
+    return axis;
+}
+
+static err check_mask(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    if (!mask_of(node)) return OK;
+    if (a->axes.count == 1) return mask_check(node, node->input[0]->shape.dim[masked_axis(node)]);
+    return fail(ERR_INPUT, "axes: with a mask expected the one axis that it is of, got %d",
+                a->axes.count);
+}
+
+/* What is kept: of the largest, how many they are and then what each has of dy, and with a mask x
+ * without what is not there; of a mean with a mask what a place counts, and how many there are. */
+enum { SHARES, SHOWN, COUNTS = SHOWN };
+
+static void set_saved(struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    const struct tensor *mask = mask_of(node);
+    const struct tensor like_x = {.dtype = FLOAT32, .shape = node->input[0]->shape};
+    if (a->reduction == REDUCE_MAX && node->training)
+        node->saved[SHARES] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};
+    if (!mask || a->reduction == REDUCE_SUM) return;
+    if (a->reduction == REDUCE_MAX) {
+        node->saved[SHOWN] = like_x;
+        return;
+    }
+    node->saved[SHARES] = (struct tensor){.dtype = FLOAT32, .shape = mask->shape};
+    node->saved[COUNTS] = (struct tensor){.dtype = FLOAT32, .shape = {2, {mask->shape.dim[0], 1}}};
+}
+
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -78,74 +119,145 @@ static err infer(struct node *node, struct arena *arena)
     int axis;
     for (int i = 0; i < a->axes.count; i++) TRY(axis_of("axes", a->axes.at[i], x, &axis));
     if (x->rank < 2) return fail(ERR_INPUT, "an example of one number has no axes");
+    TRY(check_mask(node));
     axes_of(node, goes);
     *y = kept_shape(node);
     if (!a->keep_dims) y->rank = 0;
     for (int i = 0; i < x->rank && !a->keep_dims; i++)
         if (!goes[i]) y->dim[y->rank++] = x->dim[i];
     node->output.is_shares = node->input[0]->is_shares && a->reduction != REDUCE_SUM;
-    if (node->training && a->reduction == REDUCE_MAX)
-        node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = *y};
+    set_saved(node);
     return OK;
 }
 
 static float scale_of(const struct node *node)
 {
     const int64_t x = shape_count(&node->input[0]->shape), y = shape_count(&node->output.shape);
-    return attributes_of(node)->reduction == REDUCE_MEAN ? (float)((double)y / (double)x) : 1.0f;
+    if (attributes_of(node)->reduction != REDUCE_MEAN || mask_of(node)) return 1.0f;
+    return (float)((double)y / (double)x);
 }
 
-/* y, of the output's shape, = the fold of x and b, which is of the output's shape, too */
-static void over_axes(const struct node *node, struct device *d, struct fold *f)
+/* y, of the output's shape, = the fold of x and b; b is of the output's shape, or goes on so */
+static void over_axes(const struct node *node, struct device *d, struct fold *f,
+                      const struct steps *b)
 {
     const struct shape *x = &node->input[0]->shape, y = kept_shape(node);
     const struct steps to = steps_of(&y, x), own = steps_of(x, x);
+    const struct steps *other = b ? b : &to;
     for (int i = 0; i < x->rank; i++)
-        fold_axis(f, x->dim[i], to.at[i], own.at[i], f->b ? to.at[i] : 0, 0);
+        fold_axis(f, x->dim[i], to.at[i], own.at[i], f->b ? other->at[i] : 0, 0);
     d->kernels->fold(d, f);
+}
+
+/* Less than any number that somebody computes with */
+static const float NOT_THERE = -1e30f;
+
+/* x, where a mask hides some of it without these */
+static const float *shown(const struct node *node)
+{
+    return mask_of(node) ? node->saved[SHOWN].value : node->input[0]->value;
+}
+
+/* Where nothing is there, the largest is 0. */
+static void largest(const struct node *node, struct device *d)
+{
+    const struct shape *x = &node->input[0]->shape;
+    const struct tensor *y = &node->output;
+    const struct fold hide = {FOLD_IF_ABOVE, .low = NOT_THERE, .y = node->saved[SHOWN].value,
+                              .a = node->input[0]->value};
+    if (mask_of(node)) mask_apply(node, d, &hide, x, masked_axis(node));
+    over_axes(node, d, &(struct fold){FOLD_A, true, .scale = 1, .y = y->value, .a = shown(node)},
+              NULL);
+    if (!mask_of(node)) return;
+    struct fold found = {FOLD_IF_ABOVE, .scale = 1,    .high = NOT_THERE / 2,
+                         .y = y->value, .a = y->value, .b = y->value};
+    fold_axis(&found, shape_count(&y->shape), 1, 1, 1, 0);
+    d->kernels->fold(d, &found);
+}
+
+/* What each place counts, of a mean 1 over how many are there */
+static const struct tensor *counting(const struct node *node)
+{
+    return attributes_of(node)->reduction == REDUCE_MEAN ? &node->saved[SHARES] : mask_of(node);
+}
+
+static void count_places(const struct node *node, struct device *d)
+{
+    const struct tensor *mask = mask_of(node), *counts = &node->saved[COUNTS];
+    struct fold f = {FOLD_A, .scale = 1, .y = counts->value, .a = mask->value};
+    fold_axis(&f, mask->shape.dim[0], 1, mask->shape.dim[1], 0, 0);
+    fold_axis(&f, mask->shape.dim[1], 0, 1, 0, 0);
+    d->kernels->fold(d, &f);
+    broadcast(d, FOLD_DIVIDE_OR_0, &node->saved[SHARES], mask, counts);
 }
 
 static void forward(const struct node *node, struct device *d)
 {
-    const bool is_max = attributes_of(node)->reduction == REDUCE_MAX;
-    over_axes(node, d,
-              &(struct fold){FOLD_A, is_max, .scale = scale_of(node), .y = node->output.value,
-                             .a = node->input[0]->value});
+    const enum reduction reduction = (enum reduction)attributes_of(node)->reduction;
+    struct fold f = {FOLD_A, .scale = scale_of(node), .y = node->output.value,
+                     .a = node->input[0]->value};
+    if (reduction == REDUCE_MAX) {
+        largest(node, d);
+        return;
+    }
+    if (!mask_of(node)) {
+        over_axes(node, d, &f, NULL);
+        return;
+    }
+    if (reduction == REDUCE_MEAN) count_places(node, d);
+    const struct steps steps = mask_steps(&node->input[0]->shape, masked_axis(node));
+    f.of = FOLD_MULTIPLY;
+    f.b = counting(node)->value;
+    over_axes(node, d, &f, &steps);
 }
 
-/* saved: how many are the largest, and then what each of them has of dy */
+/* SHARES: how many are the largest, and then what each of them has of dy */
 static void share_out(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
-    struct tensor dy = {.shape = y->shape, .value = y->gradient}, shares = node->saved[0];
-    over_axes(node, d,
-              &(struct fold){FOLD_EQUAL, .scale = 1, .y = shares.value, .a = node->input[0]->value,
-                             .b = y->value});
+    struct tensor dy = {.shape = y->shape, .value = y->gradient}, shares = node->saved[SHARES];
+    over_axes(
+        node, d,
+        &(struct fold){FOLD_EQUAL, .scale = 1, .y = shares.value, .a = shown(node), .b = y->value},
+        NULL);
     broadcast(d, FOLD_DIVIDE, &shares, &dy, &shares);
+}
+
+/* f.y = the gradient of x, with operands that go on by these steps */
+static void to_input(const struct node *node, struct device *d, struct fold *f,
+                     const struct steps *a, const struct steps *b, const struct steps *c)
+{
+    const struct shape *x = &node->input[0]->shape;
+    const struct steps own = steps_of(x, x);
+    f->add = node->add[0];
+    f->scale = scale_of(node);
+    f->y = node->input[0]->gradient;
+    for (int i = 0; i < x->rank; i++)
+        fold_axis(f, x->dim[i], own.at[i], a->at[i], f->b ? b->at[i] : 0, f->c ? c->at[i] : 0);
+    d->kernels->fold(d, f);
 }
 
 static void backward(const struct node *node, struct device *d)
 {
-    const struct tensor *x = node->input[0];
-    const bool is_max = attributes_of(node)->reduction == REDUCE_MAX;
-    if (!x->gradient) return;
-    if (is_max) share_out(node, d);
-    struct fold f = {is_max ? FOLD_IF_EQUAL : FOLD_A,
-                     .add = node->add[0],
-                     .scale = scale_of(node),
-                     .y = x->gradient,
-                     .a = is_max ? x->value : node->output.gradient,
-                     .b = is_max ? node->output.value : NULL,
-                     .c = is_max ? node->saved[0].value : NULL};
-    const struct shape y = kept_shape(node);
-    const struct steps from = steps_of(&y, &x->shape), own = steps_of(&x->shape, &x->shape);
-    for (int i = 0; i < x->shape.rank; i++)
-        fold_axis(&f, x->shape.dim[i], own.at[i], is_max ? own.at[i] : from.at[i],
-                  is_max ? from.at[i] : 0, is_max ? from.at[i] : 0);
-    d->kernels->fold(d, &f);
+    const struct shape *x = &node->input[0]->shape, y = kept_shape(node);
+    const struct steps from = steps_of(&y, x), own = steps_of(x, x);
+    mask_backward(node, d);
+    if (!node->input[0]->gradient) return;
+    if (attributes_of(node)->reduction == REDUCE_MAX) {
+        share_out(node, d);
+        to_input(node, d,
+                 &(struct fold){FOLD_IF_EQUAL, .a = shown(node), .b = node->output.value,
+                                .c = node->saved[SHARES].value},
+                 &own, &from, &from);
+        return;
+    }
+    const struct steps mask = mask_of(node) ? mask_steps(x, masked_axis(node)) : from;
+    struct fold f = {mask_of(node) ? FOLD_MULTIPLY : FOLD_A, .a = node->output.gradient};
+    if (mask_of(node)) f.b = counting(node)->value;
+    to_input(node, d, &f, &from, &mask, NULL);
 }
 
-/* The last axis, a middle one, several, all; longer than a block */
+/* The last axis, a middle one, several, all; longer than a block; with a mask */
 static const struct op_case cases[] = {
     {"{\"reduction\": \"sum\", \"axes\": [-1]}", 1, {{3, {2, 3, 5}}}},
     {"{\"reduction\": \"mean\", \"axes\": 1}", 1, {{3, {2, 3, 5}}}},
@@ -153,14 +265,29 @@ static const struct op_case cases[] = {
     {"{\"reduction\": \"sum\"}", 1, {{3, {2, 7, 50}}}},
     {"{\"reduction\": \"max\", \"axes\": 1}", 1, {{3, {2, 3, 5}}}},
     {"{\"reduction\": \"max\", \"axes\": [-1, 1]}", 1, {{4, {2, 3, 2, 40}}}},
+    {"{\"reduction\": \"sum\", \"axes\": 1, \"mask\": \"input_1\"}",
+     2,
+     {{3, {4, 5, 3}}, {2, {4, 5}}}},
+    {"{\"reduction\": \"mean\", \"axes\": [-2], \"mask\": \"input_1\"}",
+     2,
+     {{3, {4, 5, 3}}, {2, {4, 5}}}},
+    {"{\"reduction\": \"mean\", \"axes\": -1, \"keep_dims\": true, \"mask\": \"input_1\"}",
+     2,
+     {{4, {4, 2, 3, 5}}, {2, {4, 5}}}},
+    {"{\"reduction\": \"max\", \"axes\": 1, \"mask\": \"input_1\"}",
+     2,
+     {{3, {4, 5, 3}}, {2, {4, 5}}}},
     {0},
 };
+
+static const char *const named[] = {"mask", NULL};
 
 const struct op op_reduce = {
     .object = {"reduce", "the sum, the mean or the largest over axes of an example", fields,
                sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
+    .named_inputs = named,
     .reads_input = true,
     .reads_output = true,
     .infer = infer,

@@ -74,27 +74,29 @@ static const struct param *table_of(const struct node *node, int i)
     return node->shares ? &node->shares->param[0] : &node->param[i];
 }
 
-static struct combine combine_of(const struct node *node, int i, enum combiner combiner)
+/* Of rows that are not combined each place is an example of its own. */
+static struct combine combine_of(const struct node *node, int i, int combiner)
 {
     const struct tensor *ids = node->input[i];
     const struct param *table = table_of(node, i);
-    return (struct combine){.batch = ids->shape.dim[0],
-                            .places = shape_count_from(&ids->shape, 1),
+    const int64_t all = shape_count(&ids->shape);
+    const int64_t batch = combiner == COMBINER_NONE ? all : ids->shape.dim[0];
+    return (struct combine){.batch = batch,
+                            .places = all / batch,
                             .rows = table->held ? table->held : table->shape.dim[0],
                             .width = table->shape.dim[1],
-                            .combiner = combiner,
+                            .combiner = combiner == COMBINER_NONE ? COMBINER_SUM : combiner,
                             .ids = ids->value,
                             .weights = ids->weights ? ids->weights->value : NULL};
 }
 
-void combine_forward(const struct node *node, struct device *d, int i, enum combiner combiner,
-                     bool add)
+void combine_forward(const struct node *node, struct device *d, int i, int combiner, bool add)
 {
     const struct combine c = combine_of(node, i, combiner);
     d->kernels->rows_combine(d, &c, node->output.value, table_of(node, i)->value, add);
 }
 
-void combine_backward(const struct node *node, struct device *d, int i, enum combiner combiner)
+void combine_backward(const struct node *node, struct device *d, int i, int combiner)
 {
     const struct combine c = combine_of(node, i, combiner);
     d->kernels->rows_combine_back(d, &c, table_of(node, i)->gradient, node->output.gradient,

@@ -51,8 +51,11 @@ err capacity_growth(const struct capacity *, const struct growth **ret);
 err combine_add_table(struct node *, struct arena *, int input, const struct param *,
                       int64_t width);
 
+/* Beside those of enum combiner: rows are not combined, y is [batch, ..., width]. */
+enum { COMBINER_NONE = COMBINER_SQRTN + 1 };
+
 /* Input i, ids [batch, ...], and table i: y [batch, width] (+)= its rows; the table's gradient. */
-void combine_forward(const struct node *, struct device *, int i, enum combiner, bool add);
-void combine_backward(const struct node *, struct device *, int i, enum combiner);
+void combine_forward(const struct node *, struct device *, int i, int combiner, bool add);
+void combine_backward(const struct node *, struct device *, int i, int combiner);
 
 #endif

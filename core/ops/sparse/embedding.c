@@ -1,4 +1,5 @@
-/* embedding: the rows of a table that an example's ids name, as one: y [batch, dimension]. */
+/* embedding: the rows of a table that an example's ids name, as one: y [batch, dimension]; or each
+ * in its place: [batch, ids, dimension]. */
 #include "core/ops/sparse/combine.h"
 
 #include <math.h>
@@ -8,14 +9,17 @@ enum { DIMENSION_MAX = 1 << 20 };
 
 struct attributes {
     int64_t dimension;
-    int combiner; /* enum combiner */
+    int combiner; /* enum combiner, or COMBINER_NONE */
     struct variant initializer;
     const char *table;
     struct capacity capacity;
 };
 
-static const char *const combiner_names[] = {
-    [COMBINER_SUM] = "sum", [COMBINER_MEAN] = "mean", [COMBINER_SQRTN] = "sqrtn", NULL};
+static const char *const combiner_names[] = {[COMBINER_SUM] = "sum",
+                                             [COMBINER_MEAN] = "mean",
+                                             [COMBINER_SQRTN] = "sqrtn",
+                                             [COMBINER_NONE] = "none",
+                                             NULL};
 
 static const struct field fields[] = {
     {.name = "dimension",
@@ -29,8 +33,10 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, combiner),
      .fallback = "\"mean\"",
      .choices = combiner_names,
-     .help = "how the rows of an example are combined: sum; mean (divided by the sum of their "
-             "weights); sqrtn (divided by the root of the sum of squared weights)"},
+     .help =
+         "how the rows of an example are combined: sum; mean (divided by the sum of their "
+         "weights); sqrtn (divided by the root of the sum of squared weights); none: each row in "
+         "the place of its id, [batch, ids, dimension], with zeros behind the last"},
     {.name = "initializer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct attributes, initializer),
@@ -67,7 +73,12 @@ static err infer(struct node *node, struct arena *arena)
     if (kind && ((const struct initializer *)kind->descriptor)->is_whole)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
                     kind->object->name);
-    node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
+    struct shape *y = &node->output.shape;
+    *y = node->input[0]->shape;
+    if (a->combiner != COMBINER_NONE) y->rank = 1;
+    if (y->rank == RANK_MAX)
+        return fail(ERR_INPUT, "combiner: ids of %d axes are combined", RANK_MAX);
+    y->dim[y->rank++] = a->dimension;
     if (a->table && (kind || a->capacity.kind))
         return fail(ERR_INPUT, "%s: the table is that of \"%s\"", kind ? "initializer" : "capacity",
                     a->table);
@@ -84,9 +95,9 @@ static const char *shared_name(const void *attributes)
     return ((const struct attributes *)attributes)->table;
 }
 
-static enum combiner combiner_of(const struct node *node)
+static int combiner_of(const struct node *node)
 {
-    return (enum combiner)((const struct attributes *)node->attributes)->combiner;
+    return ((const struct attributes *)node->attributes)->combiner;
 }
 
 static void forward(const struct node *node, struct device *d)
@@ -108,11 +119,14 @@ static const struct op_case cases[] = {
     {"{\"dimension\": 4, \"combiner\": \"sum\"}", 1, {{2, {6, 3}}}, 5, true},
     {"{\"dimension\": 4, \"combiner\": \"sqrtn\"}", 1, {{2, {6, 3}}}, 5},
     {"{\"dimension\": 4, \"combiner\": \"sqrtn\"}", 1, {{2, {6, 3}}}, 5, true},
+    {"{\"dimension\": 4, \"combiner\": \"none\"}", 1, {{2, {6, 3}}}, 5},
+    {"{\"dimension\": 5, \"combiner\": \"none\"}", 1, {{2, {2, 4}}}, 3, true},
     {0},
 };
 
 const struct op op_embedding = {
-    .object = {"embedding", "the rows of a table that an example's ids name, combined to one",
+    .object = {"embedding",
+               "the rows of a table that an example's ids name, combined to one or each by itself",
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

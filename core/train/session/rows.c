@@ -115,9 +115,14 @@ void rows_forget(struct rows *r, int ps)
 
 /* ---- batches ---- */
 
+static bool names_rows(const struct graph_input *input)
+{
+    return input->tensor->dtype == INT64 && !input->is_raw;
+}
+
 static bool has_lookup(const struct graph *graph, int input)
 {
-    return graph->inputs[input].tensor->dtype == INT64 && graph->inputs[input].lookup == input;
+    return names_rows(&graph->inputs[input]) && graph->inputs[input].lookup == input;
 }
 
 /* By input of the graph: ids get a place in a lookup, numbers a copy. */
@@ -136,7 +141,7 @@ void prepared_open(const struct rows *r, const struct graph *graph, const struct
         const struct tensor *tensor = graph->inputs[i].tensor;
         int64_t *cells = &ret->lookups[graph->inputs[i].lookup].cells;
         ret->first_cells[i] = *cells;
-        if (tensor->dtype == INT64)
+        if (names_rows(&graph->inputs[i]))
             *cells += shape_count(&tensor->shape);
         else
             ret->copies[i] = arena_new(arena, tensor_bytes(tensor));
@@ -153,7 +158,7 @@ static void prepare_column(struct prepared *p, const struct graph_input *input, 
     struct column *to = &p->columns[input->column];
     const int64_t cells = batch->rows * column_width(from);
     *to = *from;
-    if (from->dtype == INT64) {
+    if (names_rows(input)) {
         lookup_add(&p->lookups[input->lookup], from->at, cells, p->first_cells[i]);
         to->at = p->lookups[input->lookup].places + p->first_cells[i];
     } else {

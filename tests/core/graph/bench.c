@@ -70,6 +70,26 @@ static void set_ids(struct bench *b, struct tensor *ids, const struct op_case *s
     ids->weights = &b->weights;
 }
 
+/* Those that attributes name are called input_1, input_2 ... in cases. */
+static void name_inputs(struct node *node)
+{
+    const char *const *keys = node->op->named_inputs;
+    for (int k = 0; keys && keys[k]; k++) {
+        const char *name = fields_string(&node->op->object, node->attributes, keys[k]);
+        for (int i = 1; i < node->input_count && name; i++)
+            if (strcmp(node->input[i]->name, name) == 0) node->named[k] = i;
+        assert_true(!name || node->named[k] > 0);
+    }
+}
+
+bool bench_is_mask(const struct bench *b, int input)
+{
+    const char *const *keys = b->node.op->named_inputs;
+    for (int k = 0; keys && keys[k]; k++)
+        if (strcmp(keys[k], "mask") == 0 && b->node.named[k] == input) return input > 0;
+    return false;
+}
+
 static void set_inputs(struct bench *b, const struct op_case *shapes)
 {
     for (int i = 0; i < shapes->input_count; i++) {
@@ -84,6 +104,7 @@ static void set_inputs(struct bench *b, const struct op_case *shapes)
         b->input[i].gradient = take_tensor(&b->memory, &b->input[i]);
     }
     b->node.input_count = shapes->input_count;
+    name_inputs(&b->node);
 }
 
 static void set_memory(struct bench *b)

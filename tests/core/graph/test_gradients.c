@@ -115,12 +115,23 @@ static void spread_above_zero(float *x, int64_t count, uint64_t key)
     for (int64_t i = 0; i < count; i++) x[i] += 2.0f;
 }
 
+/* Of 0 and 1; one example has nothing, and none of them all */
+static void fill_mask(struct tensor *mask, uint64_t key)
+{
+    float *at = mask->value;
+    const int64_t places = mask->shape.dim[1];
+    for (int64_t i = 0; i < shape_count(&mask->shape); i++)
+        at[i] = i >= places && i % places != 1 && random_u64(key, (uint64_t)i) % 3 > 0;
+}
+
 static void fill_all(struct bench *b)
 {
     const float limit = b->node.param_count > 0 ? 2.0f : 8.0f;
     for (int i = 0; i < b->node.input_count; i++)
         if (b->node.op->reads_ids)
             fill_ids(&b->input[i], 12 + (uint64_t)i);
+        else if (bench_is_mask(b, i))
+            fill_mask(&b->input[i], 12 + (uint64_t)i);
         else if (b->is_positive)
             spread_above_zero(b->input[i].value, shape_count(&b->input[i].shape), 12 + (uint64_t)i);
         else
@@ -172,8 +183,9 @@ static int places_of(struct bench *b, struct place *ret_places)
 {
     int count = 0;
     for (int i = 0; i < b->node.input_count && !b->node.op->reads_ids; i++)
-        ret_places[count++] = (struct place){b->input[i].value, b->input[i].gradient,
-                                             shape_count(&b->input[i].shape), "input"};
+        if (!bench_is_mask(b, i))
+            ret_places[count++] = (struct place){b->input[i].value, b->input[i].gradient,
+                                                 shape_count(&b->input[i].shape), "input"};
     for (int i = 0; i < b->node.param_count; i++) {
         struct param *p = &b->node.param[i];
         if (p->moving > 0) continue; /* no gradient is left there */
@@ -197,6 +209,14 @@ static void check_adding(struct weighted *w, const struct place *places, int cou
                      (struct tolerance){.of_largest = 1e-5}, places[i].what);
 }
 
+/* It is added to, or nothing at all */
+static void check_masks(const struct bench *b, float start)
+{
+    for (int i = 0; i < b->node.input_count; i++)
+        for (int64_t k = 0; bench_is_mask(b, i) && k < shape_count(&b->input[i].shape); k++)
+            assert_true(b->input[i].gradient[k] == start);
+}
+
 static void check_case(struct device *device, const struct op *op, const struct op_case *test)
 {
     struct bench b;
@@ -210,11 +230,13 @@ static void check_case(struct device *device, const struct op *op, const struct 
 
     struct weighted w = {&b, weights};
     run_backward(&w, false, JUNK);
+    check_masks(&b, 0);
     struct place places[INPUTS_MAX + PARAMS_MAX];
     const int count = places_of(&b, places);
     const struct function f = {weighted_sum, &w};
     for (int i = 0; i < count; i++) check_place(&f, &places[i], 71 + (uint64_t)i);
     check_adding(&w, places, count);
+    check_masks(&b, 1);
     bench_close(&b);
 }
 

@@ -1,0 +1,103 @@
+/* layer_normalization: each vector of the last axis less its mean, over its deviation; times gamma,
+ * plus beta. */
+#include "core/ops/algebra/loops.h"
+#include "core/ops/elementwise.h"
+
+struct attributes {
+    double epsilon;
+};
+
+static const struct field fields[] = {
+    {.name = "epsilon",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, epsilon),
+     .fallback = "1e-3",
+     .min = 1e-12,
+     .max = 1,
+     .help = "added to the variance (Keras: 1e-3; tf.contrib.layers: 1e-12)"},
+    {0},
+};
+
+enum { GAMMA, BETA };     /* params */
+enum { NORMAL, INVERSE }; /* kept: x less its mean over its deviation; 1 over the deviation */
+
+static err add_param(struct node *node, struct arena *arena, const char *name, const char *initial)
+{
+    const struct kind *kind = kinds_find(&initializer_kinds, initial);
+    void *attributes = arena_new(arena, kind->object->size);
+    TRY(fields_defaults(kind->object, arena, attributes));
+    const struct shape *x = &node->input[0]->shape;
+    return node_add_param(node, arena,
+                          &(struct param){.name = name,
+                                          .shape = {1, {x->dim[x->rank - 1]}},
+                                          .initializer = kind->descriptor,
+                                          .initializer_attributes = attributes});
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct shape *x = &node->input[0]->shape;
+    TRY(expect_columns(x));
+    TRY(add_param(node, arena, "gamma", "ones"));
+    TRY(add_param(node, arena, "beta", "zeros"));
+    node->output.shape = *x;
+    const int64_t rows = shape_count(x) / x->dim[x->rank - 1];
+    node->saved[NORMAL] = (struct tensor){.dtype = FLOAT32, .shape = *x};
+    node->saved[INVERSE] = (struct tensor){.dtype = FLOAT32, .shape = {1, {rows}}};
+    return OK;
+}
+
+static struct layer_norm layer_norm_of(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    const struct tensor *x = node->input[0], *y = &node->output;
+    const int64_t columns = x->shape.dim[x->shape.rank - 1];
+    return (struct layer_norm){.rows = shape_count(&x->shape) / columns,
+                               .columns = columns,
+                               .epsilon = (float)a->epsilon,
+                               .x = x->value,
+                               .gamma = node->param[GAMMA].value,
+                               .beta = node->param[BETA].value,
+                               .y = y->value,
+                               .normal = node->saved[NORMAL].value,
+                               .inverse = node->saved[INVERSE].value,
+                               .dy = y->gradient,
+                               .dx = x->gradient,
+                               .add = node->add[0]};
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct layer_norm v = layer_norm_of(node);
+    d->kernels->layer_norm(d, &v);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct layer_norm v = layer_norm_of(node);
+    struct fold products = {FOLD_MULTIPLY, .add = node->add_params,
+                            .scale = 1,    .y = node->param[GAMMA].gradient,
+                            .a = v.dy,     .b = v.normal};
+    fold_axis(&products, v.rows, 0, v.columns, v.columns, 0);
+    fold_axis(&products, v.columns, 1, 1, 1, 0);
+    d->kernels->fold(d, &products);
+    d->kernels->sum_rows(d, node->param[BETA].gradient, v.dy, v.rows, v.columns, node->add_params);
+    if (v.dx) d->kernels->layer_norm_back(d, &v);
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {4, 6}}}},
+    {"{\"epsilon\": 0.01}", 1, {{3, {2, 3, 37}}}},
+    {0},
+};
+
+const struct op op_layer_normalization = {
+    .object = {"layer_normalization", "each vector of the last axis to mean 0 and deviation 1",
+               fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

@@ -1,0 +1,89 @@
+/* recurrent.h - what recurrent ops share: x [batch, time, inputs] goes step by step through a cell,
+ * whose states are y [batch, time, units], or the last of them [batch, units].
+ *
+ * What is kept for backward lies with the time in front, so that a step of all examples is one
+ * matrix.
+ */
+#ifndef CORE_OPS_RECURRENT_RECURRENT_H
+#define CORE_OPS_RECURRENT_RECURRENT_H
+
+#include "core/ops/layer.h"
+#include "core/ops/mask.h"
+
+enum { OUTPUT_ALL, OUTPUT_LAST };
+extern const char *const recurrent_outputs[];
+
+/* The first members of the attributes of such an op. */
+struct recurrent {
+    struct layer layer;
+    int64_t units;
+    int output;
+    const char *mask, *initial_state;
+};
+
+#define RECURRENT_FIELDS                                                                           \
+    {.name = "units",                                                                              \
+     .type = FIELD_INT,                                                                            \
+     .offset = offsetof(struct recurrent, units),                                                  \
+     .min = 1,                                                                                     \
+     .max = 1 << 16,                                                                               \
+     .help = "numbers of the state"},                                                              \
+        {.name = "output",                                                                         \
+         .type = FIELD_ENUM,                                                                       \
+         .offset = offsetof(struct recurrent, output),                                             \
+         .fallback = "\"all\"",                                                                    \
+         .choices = recurrent_outputs,                                                             \
+         .help = "all: the state after each step, [batch, time, units], zero where the mask is; "  \
+                 "last: that after the last step, [batch, units]"},                                \
+        MASK_FIELD(offsetof(struct recurrent, mask)),                                              \
+        {.name = "initial_state",                                                                  \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(struct recurrent, initial_state),                                      \
+         .fallback = "null",                                                                       \
+         .help = "a node of [batch, units] that is the state before the first step; null: zeros"}, \
+        LAYER_LINEAR_FIELDS
+
+/* Named inputs, in the order in which such ops list them */
+enum { INITIAL_STATE = MASK_INPUT + 1, RECURRENT_MORE };
+
+struct steps_of_time {
+    int64_t batch, time, inputs, units;
+};
+struct steps_of_time recurrent_sizes(const struct node *);
+
+/* Checks the inputs and sets the output's shape. */
+err recurrent_infer(struct node *);
+/* ERR_INPUT: named input k is there, and not of this shape */
+err recurrent_check(const struct node *, int k, const struct shape *);
+struct tensor recurrent_saved(int64_t n, int64_t batch, int64_t width);
+
+/* y [n1, n0, width] (+)= x [n0, n1, width] */
+void recurrent_turn(struct device *, float *y, const float *x, int64_t n0, int64_t n1,
+                    int64_t width, bool add);
+/* The state before the first step; and the gradient of that, where it is wanted. */
+void recurrent_begin(const struct node *, struct device *, int k, float *state);
+void recurrent_begin_back(const struct node *, struct device *, int k, const float *gradient);
+/* The output of states [time, batch, units], those after each step */
+void recurrent_give(const struct node *, struct device *, const float *states);
+/* For backward: the gradient of the last state, to which `dy` is added step by step: that of step
+ * t, or NULL. */
+void recurrent_take(const struct node *, struct device *, float *dh);
+const float *recurrent_slope(const struct node *, int64_t t);
+struct by_example recurrent_mask(const struct node *, int64_t t);
+
+/* Sums [time batch, width] = x kernel + bias, of the kernel's first rows: those of the inputs; a
+ * product of one step with the others. */
+void recurrent_sums(const struct node *, struct device *, int param, const float *x, float *sums);
+void recurrent_add_state(const struct node *, struct device *, int param, const float *state,
+                         float *sums);
+/* d[batch, units] (+)= dsums kernel' */
+void recurrent_to_state(const struct node *, struct device *, int param, const float *dsums,
+                        float *d, bool add);
+/* The gradients of a kernel and its bias, of what they were multiplied with in all steps; and dx
+ * [time batch, inputs] (+)= that of the inputs. */
+void recurrent_to_params(const struct node *, struct device *, int param, const float *x,
+                         const float *states, const float *dsums);
+void recurrent_to_input(const struct node *, struct device *, int param, const float *dsums,
+                        float *dx, bool add);
+
+#endif

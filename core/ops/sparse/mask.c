@@ -1,0 +1,38 @@
+/* mask: where an example has ids: 1 in the place of each, 0 behind the last; y [batch, ...]. */
+#include "core/graph/op.h"
+
+static err infer(struct node *node, struct arena *arena)
+{
+    node->output.shape = node->input[0]->shape;
+    node->output.is_shares = true;
+    return OK;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct tensor *ids = node->input[0];
+    d->kernels->ids_mask(d, node->output.value, ids->value, shape_count(&ids->shape));
+}
+
+/* Of ids there is nothing to learn. */
+static void backward(const struct node *node, struct device *d)
+{
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {5, 1}}}, 4},
+    {"{}", 1, {{2, {4, 7}}}, 3},
+    {0},
+};
+
+const struct op op_mask = {
+    .object = {"mask", "1 where a column of ids has one, 0 where its list has ended"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_ids = true,
+    .ids_as_are = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

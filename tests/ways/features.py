@@ -11,14 +11,14 @@ CELLS = ["csv", "jsonl", "tfrecord"]  # formats whose rows have cells of names t
 NAMED = CELLS + ["criteo", "clicks"]  # formats whose rows have named cells
 MADE = ["random", "digits", "clicks"]  # formats without files
 LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm"]  # formats of lists of files
-TABLES = ["linear", "embedding", "interaction", "shared"]  # models with tables of rows
+TABLES = ["linear", "embedding", "interaction", "shared", "sequence"]  # models with tables of rows
 BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss", "hinge"]
 NUMBER = ["mean_squared_error", "huber", "absolute_difference"]
 
 FACTORS = {
     "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "records", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
-    "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "cross"],
+    "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "sequence", "cross"],
     "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
     "table": ["static", "dynamic", "admitted", "evicted"],
     "activation": ACTIVATIONS,
@@ -67,7 +67,8 @@ OPS = {  # of some model in made.py
     "factorization_machine", "embedding", "linear", "selu", "softsign", "square", "sqrt", "exp", "log", "abs", "subtract", "divide",
     "maximum", "minimum", "clip", "scale", "l2_normalize", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
     "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
-    "conv2d_transpose", "augment", "standardize"}
+    "conv2d_transpose", "augment", "standardize", "mask", "layer_normalization", "lstm", "gru", "attention", "positional_embedding",
+    "multi_head_attention", "target_attention"}
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
 

@@ -339,6 +339,19 @@ def model(case):
                 {"op": "dot_interaction", "name": "dots", "inputs": ["e0", "e1"]},
                 {"op": "concat", "name": "joined", "inputs": [*inputs, "fm", "dots"]}, dense(case, "hidden", 8, act),
                 dense(case, "out", units, "linear")]
+    elif kind == "sequence":
+        body = [embedding(case, "steps", ["id0"], combiner="none"), {"op": "mask", "name": "there", "inputs": ["id0"]},
+                {"op": "positional_embedding", "name": "placed", "inputs": ["steps"]}, {"op": "layer_normalization", "name": "even"},
+                {"op": "multi_head_attention", "name": "self", "units": 4, "heads": 2, "mask": "there"},
+                {"op": "attention", "name": "near", "inputs": ["even", "self", "steps"], "heads": 2, "causal": True, "mask": "there"},
+                {"op": "lstm", "name": "read", "units": 3, "mask": "there"},
+                {"op": "reduce", "name": "scores", "reduction": "sum", "axes": [-1]}, {"op": "softmax", "name": "weights", "mask": "there"},
+                {"op": "gru", "name": "last", "inputs": ["read"], "units": 3, "attention": "weights", "mask": "there", "output": "last"},
+                {"op": "reduce", "name": "mean", "inputs": ["steps"], "reduction": "mean", "axes": [1], "mask": "there"},
+                embedding(case, "other", ["id1"]),
+                {"op": "target_attention", "name": "taken", "inputs": ["other", "steps"], "units": [3], "mask": "there"},
+                {"op": "concat", "name": "joined", "inputs": [*inputs, "last", "mean", "other", "taken"]},
+                dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
     else:
         body = [joined, {"op": "cross_layer", "name": "cross", "inputs": ["joined"], "kernel_initializer": initializer(case),
                          "kernel_regularizer": regularizer(case)}, dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]

@@ -25,6 +25,16 @@ err definitions_use(struct definitions *, json_t *value, const struct spec_place
 /* Each item of a list that has a range ("C{1..26}") becomes as many items. */
 err spread_list(json_t *list, const struct spec_place *);
 
+/* A block that the program brings along: its nodes as JSON, in which input_0 and input_last are the
+ * first and the last that a use of it reads. */
+struct shipped {
+    struct object object;
+    int inputs_min, inputs_max;
+    const char *nodes;
+};
+const struct kind *shipped_at(int); /* NULL: no more */
+const struct shipped *shipped_find(const char *name);
+
 /* The nodes that stand for others (mlp, repeat, those of blocks), and patterns in "inputs".
  * ret_places: a list of texts, of each node where it comes from (new reference); NULL: every node
  * stands where it is written. */

@@ -5,6 +5,7 @@
  * so that one which reads "input" can say whom it reads.
  */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ops/layer.h"
@@ -128,7 +129,7 @@ static const struct kind *node_at(int index)
     static const struct kind mlp = {&mlp_object, NULL};
     int ops = 0;
     while (op_kinds.at(ops)) ops++;
-    return index == ops ? &mlp : index < ops ? op_kinds.at(index) : NULL;
+    return index == ops ? &mlp : index < ops ? op_kinds.at(index) : shipped_at(index - ops - 1);
 }
 
 const struct kinds node_kinds = {
@@ -228,10 +229,25 @@ static bool is_pattern(const char *text)
     return strpbrk(text, "*?") != NULL;
 }
 
+/* "input_0", "input_1" ..., "input_last": one of those that a block reads; NULL: none is called so.
+ */
+static json_t *input_at(const struct scope *scope, const char *name)
+{
+    const size_t count = json_array_size(scope->input);
+    char end;
+    unsigned index;
+    if (!scope->outer || count == 0) return NULL;
+    if (strcmp(name, "input_last") == 0) return json_array_get(scope->input, count - 1);
+    if (sscanf(name, "input_%4u%c", &index, &end) != 1) return NULL;
+    return json_array_get(scope->input, index);
+}
+
 static err add_input(const struct writer *w, const struct scope *scope, json_t *input, json_t *list)
 {
     const char *name = json_string_value(input);
     const char *node = name ? find_output(scope, name) : NULL;
+    json_t *one = name ? input_at(scope, name) : NULL;
+    if (one) return json_array_append(list, one) ? no_memory() : OK;
     if (name && scope->outer && strcmp(name, "input") == 0)
         return json_array_extend(list, scope->input) ? no_memory() : OK;
     if (node) return json_array_append_new(list, json_string(node)) ? no_memory() : OK;
@@ -240,16 +256,32 @@ static err add_input(const struct writer *w, const struct scope *scope, json_t *
     return json_array_append(list, input) ? no_memory() : OK;
 }
 
+static void resolve_key(struct scope *scope, json_t *node, const char *key)
+{
+    const char *name = json_string_value(json_object_get(node, key));
+    const char *output = name ? find_output(scope, name) : NULL;
+    if (output) json_object_set_new(node, key, json_string(output));
+}
+
+/* Those that are named beside "inputs" */
+static void resolve_named(struct scope *scope, json_t *node)
+{
+    const char *name = json_string_value(json_object_get(node, "op"));
+    const struct kind *kind = name ? kinds_find(&op_kinds, name) : NULL;
+    const struct op *op = kind ? kind->descriptor : NULL;
+    resolve_key(scope, node, "table");
+    for (int k = 0; op && op->named_inputs && op->named_inputs[k]; k++)
+        resolve_key(scope, node, op->named_inputs[k]);
+}
+
 /* Names of the scope become those of nodes. */
 static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *node,
                           const struct spec_place *at)
 {
     json_t *inputs = json_object_get(node, "inputs"), *input;
-    const char *table = json_string_value(json_object_get(node, "table"));
     const bool is_first = !scope->is_begun;
     size_t i;
-    if (table && find_output(scope, table))
-        json_object_set_new(node, "table", json_string(find_output(scope, table)));
+    resolve_named(scope, node);
     scope->is_begun = true;
     if (json_array_size(inputs) == 0 && (!inputs || json_is_array(inputs))) {
         if (!is_first || !scope->is_explicit) return OK;
@@ -480,6 +512,55 @@ static err expand_block(struct writer *w, const struct scope *outer, json_t *nod
     return e;
 }
 
+/* What a use says of the fields of a block that is brought along, or what stands for it; as JSON */
+static err add_fields(json_t *node, const struct object *object, json_t *defined)
+{
+    for (const struct field *f = object->fields; f->name; f++) {
+        json_t *said = json_object_get(node, f->name);
+        json_t *value = said ? json_incref(said) : json_loads(f->fallback, JSON_DECODE_ANY, NULL);
+        if (json_object_set_new(defined, f->name, value)) return no_memory();
+    }
+    return OK;
+}
+
+static err expand_shipped_in(struct writer *w, struct scope *scope, const struct shipped *shipped,
+                             json_t *node, int level)
+{
+    int uses = 0;
+    const struct spec_place place = {"nodes"};
+    json_t *defined = json_object(), *nodes = json_loads(shipped->nodes, 0, NULL);
+    const struct definitions definitions = {defined, &uses};
+    err e = defined && nodes ? add_fields(node, &shipped->object, defined) : no_memory();
+    if (!e) e = definitions_use((struct definitions *)&definitions, nodes, &place);
+    if (!e) e = expand_inside(w, scope, nodes, &place, level + 1);
+    json_decref(nodes);
+    json_decref(defined);
+    return e;
+}
+
+static err expand_shipped(struct writer *w, const struct scope *outer, json_t *node,
+                          const struct shipped *shipped, const char *name,
+                          const struct spec_place *at, int level)
+{
+    const char *op = shipped->object.name;
+    struct scope scope = {.outer = outer};
+    scope.prefix = arena_format(w->arena, "%s%s/", outer->prefix, name);
+    scope.within = arena_format(w->arena, "%.*s%s (%s \"%.60s\"): ", WITHIN_MAX - 420,
+                                outer->within, at->text, op, name);
+    scope.input = input_of(w, node, &scope.is_explicit);
+    const int count = (int)json_array_size(scope.input);
+    err e = scope.input ? OK : no_memory();
+    if (!e && (count < shipped->inputs_min || count > shipped->inputs_max))
+        e = fail(ERR_INPUT, "%s: inputs: %s reads %d to %d, got %d", at->text, op,
+                 shipped->inputs_min, shipped->inputs_max, count);
+    if (!e) {
+        e = expand_shipped_in(w, &scope, shipped, node, level);
+        if (e) e = fail_prefix(e, "%s (%s \"%.60s\")", at->text, op, name);
+    }
+    json_decref(scope.input);
+    return e;
+}
+
 /* ---- the pass ---- */
 
 static const char *op_of(const json_t *node)
@@ -503,6 +584,8 @@ static err expand_named(struct writer *w, struct scope *scope, json_t *node, con
     TRY(check_node(w, node, at, &spec));
     if (spec.op.kind->object == &mlp_object)
         return write_mlp(w, scope, node, spec.op.attributes, name, at);
+    const struct shipped *shipped = op ? shipped_find(op) : NULL;
+    if (shipped) return expand_shipped(w, scope, node, shipped, name, at, level);
     return write_node(w, scope, json_incref(node), name, at);
 }
 
@@ -555,7 +638,8 @@ static bool is_in_short(json_t *node, const json_t *blocks)
     json_t *input;
     size_t i;
     if (json_object_get(node, "repeat")) return true;
-    if (op && (strcmp(op, mlp_object.name) == 0 || json_object_get(blocks, op))) return true;
+    if (op && (strcmp(op, mlp_object.name) == 0 || shipped_find(op) || json_object_get(blocks, op)))
+        return true;
     json_array_foreach(json_object_get(node, "inputs"), i, input)
     {
         if (json_is_string(input) && is_pattern(json_string_value(input))) return true;

@@ -51,6 +51,7 @@ err model_parse(struct model *m, const char *text, const struct setting *setting
         .column_count = m->column_count,
         .batch = setting->batch,
         .training = setting->training,
+        .holds_batch_rows = setting->holds_batch_rows,
         .weight = setting->weight,
         .seed = 1,
     };

@@ -11,7 +11,7 @@ enum { MODEL_PARAMS_MAX = 256, MODEL_COLUMNS_MAX = 8 };
 struct setting {
     int64_t batch;
     struct shape features; /* of one example */
-    bool training;
+    bool training, holds_batch_rows;
     const char *weight;        /* the column of what rows count; NULL: 1 */
     const struct column *more; /* [more_count] columns of the batch, beside features and labels */
     int more_count;

@@ -61,6 +61,30 @@ static void rows_that_are_missing_name_no_id(void **state)
     device_close(&device);
 }
 
+/* Where a graph holds the rows of its batch, a table's ids are places in it: a mask of the same
+ * column has the ids themselves, from a column of its own behind those of the data. */
+static void a_mask_has_ids_as_they_are(void **state)
+{
+    static const char text[] =
+        "{\"model\": [{\"op\": \"mask\", \"inputs\": [\"words\"]}, {\"op\": \"embedding\", "
+        "\"inputs\": [\"words\"], \"dimension\": 4}, {\"op\": \"concat\", \"inputs\": "
+        "[\"mask\", \"embedding\"]}, {\"op\": \"dense\", \"units\": 1}]}";
+    struct setting setting = COLUMNS;
+    for (int holds = 0; holds < 2; holds++) {
+        struct model m;
+        setting.holds_batch_rows = holds;
+        assert_int_equal(model_parse(&m, text, &setting), OK);
+        const struct graph *graph = m.graph;
+        const struct tensor *of_mask = graph->nodes[0].input[0];
+        const struct graph_input *read = &graph->inputs[graph_input_of(graph, of_mask)];
+        assert_int_equal(of_mask == graph->nodes[1].input[0], !holds);
+        assert_int_equal(read->is_raw, holds);
+        assert_int_equal(read->column, holds ? m.column_count : read->source);
+        assert_int_equal(graph->column_count, m.column_count + holds);
+        model_close(&m);
+    }
+}
+
 static void columns_that_cannot_be_read_are_named(void **state)
 {
     static const struct {
@@ -194,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_read_columns_by_name),
         cmocka_unit_test(rows_that_are_missing_name_no_id),
+        cmocka_unit_test(a_mask_has_ids_as_they_are),
         cmocka_unit_test(columns_that_cannot_be_read_are_named),
         cmocka_unit_test(a_column_says_what_each_row_counts),
         cmocka_unit_test(metrics_count_rows_by_their_weights),

@@ -144,6 +144,9 @@ static char *with_model(const char *members)
     "{\"column\": \"numeric\", \"name\": \"C{1..3}\"}, {\"column\": \"numeric\", \"name\": "       \
     "\"d\"}]}, "
 #define DENSE(name, more) "{\"op\": \"dense\", \"name\": \"" name "\", \"units\": 4" more "}"
+#define PROJECTION(name, input)                                                                    \
+    "{\"op\": \"dense\", \"name\": \"t/" name "\", \"inputs\": [\"" input "\"], \"units\": 4, "    \
+    "\"use_bias\": false, \"kernel_initializer\": \"glorot_uniform\"}"
 #define RESIDUAL                                                                                   \
     "\"blocks\": {\"residual\": {\"parameters\": [\"units\"], \"nodes\": ["                        \
     "{\"op\": \"dense\", \"units\": \"$units\", \"activation\": \"$how\"},"                        \
@@ -276,6 +279,23 @@ static const struct {
                                                                                               "1/r/"
                                                                                               "b\"]"
                                                                                               "}]"},
+    /* a block that the program brings along; each of several inputs by itself */
+    {
+        COLUMNS "\"model\": [" DENSE("a", ", \"inputs\": [\"d\"]") ", " DENSE(
+            "m", ", \"inputs\": [\"d\"]") ", {\"op\": \"multi_head_attention\", \"name\": \"t\", "
+                                          "\"inputs\": [\"a\", \"m\"], \"units\": 4, \"heads\": 2, "
+                                          "\"use_bias\": false, \"mask\": \"a\"}]",
+        COLUMNS
+        "\"model\": [" DENSE("a", ", \"inputs\": [\"d\"]") ", " DENSE("m", ", \"inputs\": [\"d\"]") ", " PROJECTION(
+            "query",
+            "a") ", " PROJECTION("key",
+                                 "m") ", " PROJECTION("value",
+                                                      "m") ", {\"op\": \"attention\", \"name\": "
+                                                           "\"t/heads\", \"inputs\": [\"t/query\", "
+                                                           "\"t/key\", \"t/value\"], \"heads\": 2, "
+                                                           "\"causal\": false, \"mask\": "
+                                                           "\"a\"}, " PROJECTION("output",
+                                                                                 "t/heads") "]"},
     /* with inputs: its first node reads them, and inside others' names are seen */
     {"\"blocks\": {\"tail\": {\"nodes\": [\"relu\", {\"op\": \"add\", \"inputs\": [\"relu\", "
      "\"a\", "
@@ -520,6 +540,10 @@ static const struct broken broken[] = {
      NULL, "model[0]: required key \"size\" is missing: block b takes it"},
     {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\"]}}, \"model\": [{\"op\": \"b\", \"size\": 3}]}",
      NULL, "model[0]: unknown key \"size\": block b has no such parameter"},
+    {"{\"model\": [{\"op\": \"target_attention\", \"units\": [2]}]}", NULL,
+     "model[0]: inputs: target_attention reads 2 to 2, got 1"},
+    {"{\"model\": [{\"op\": \"multi_head_attention\", \"units\": 4}]}", NULL,
+     "model[0]: required key \"heads\" is missing: ..."},
     {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\", \"b\"]}}, \"model\": [\"b\"]}", NULL,
      "model[0] (b \"b\"): blocks.b.nodes[1] (b \"b\"): ..."},
     {"{\"blocks\": {\"b\": {\"parameters\": [\"n\"], \"nodes\": [\"relu\", {\"op\": \"dense\", "

@@ -132,6 +132,7 @@ static err open(struct column_maker *m, const struct column_context *context)
     m->made.dtype = FLOAT32;
     m->made.shape = (struct shape){1, {label->one_hot ? 1 : label->count}};
     m->made.is_label = true;
+    m->awaits_word = label->positive != NULL;
     m->cell = context->format->without_labels ? -1 : row_reader_cell(reader, cell);
     if (m->cell < 0 && !context->format->without_labels)
         return fail(ERR_INPUT, "cell: %s has no cell \"%s\"%s", reader->name, cell,
@@ -196,6 +197,7 @@ static err make(struct column_maker *m, const struct cell *cells, void *ret)
         double number = 0;
         if (count == label->count) continue;
         TRY(read_item(label, &item, &number));
+        m->weighted += label->positive && number == 1;
         numbers[count] = (float)number;
     }
     if (count != label->count)

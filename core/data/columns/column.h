@@ -93,7 +93,8 @@ struct column_maker {
     uint64_t inverse;              /* of made.buckets: column_bucket */
     struct column_content content; /* of kinds that have it */
     int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
-    int64_t weighted; /* values that had a weight */
+    int64_t weighted; /* values that had a weight; of a label with a positive word, that were it */
+    bool awaits_word; /* such a label */
 };
 
 struct column_context {
@@ -192,9 +193,10 @@ const struct column *columns_made(const struct columns *, int *ret_count);
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
-/* Of the rows so far: whether a column that has weights has seen none. */
+/* Of the rows so far: whether a column that has weights has seen none, or a label no positive word.
+ */
 bool columns_want_weights(const struct columns *);
-/* ERR_INPUT: among all rows, which are so many, there are values and no weight. */
+/* ERR_INPUT: among all rows, which are so many, there are values and no weight, or no such word. */
 err columns_check_weights(const struct columns *, const char *name, int64_t rows);
 
 /* Reads all rows into memory; takes the reader, also on failure. Where there may be other parts,

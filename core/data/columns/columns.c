@@ -370,10 +370,15 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
 
 /* ---- weights ---- */
 
+static bool wants_weights(const struct column_maker *m)
+{
+    return (m->made.is_weighted || m->awaits_word) && m->weighted == 0;
+}
+
 bool columns_want_weights(const struct columns *c)
 {
     for (int i = 0; i < c->maker_count; i++)
-        if (c->makers[i].made.is_weighted && c->makers[i].weighted == 0) return true;
+        if (wants_weights(&c->makers[i])) return true;
     return false;
 }
 
@@ -382,7 +387,10 @@ err columns_check_weights(const struct columns *c, const char *name, int64_t row
 {
     for (int i = 0; i < c->maker_count; i++) {
         const struct column_maker *m = &c->makers[i];
-        if (m->made.is_weighted && m->weighted == 0 && m->missing < rows)
+        if (m->awaits_word && wants_weights(m))
+            return fail(ERR_INPUT, "%s: label \"%s\": no row has its \"positive\" word", name,
+                        m->name);
+        if (wants_weights(m) && m->missing < rows)
             return fail(ERR_INPUT,
                         "%s: column \"%s\": \"weights\" is true, and no value has one: expected "
                         "id:weight, as in 3:0.5, or false",

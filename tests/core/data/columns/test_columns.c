@@ -123,6 +123,7 @@ static void what_labels_have_wrong_is_said(void **state)
         {"'cell': 'word', 'classes': ['no', 'yes']", "line 4", "expected a word of \"classes\""},
         {"'cell': 'n', 'count': 2", "line 2", "expected 2 values"},
         {"'cell': 'list', 'one_hot': true, 'count': 2, 'separator': '|'", "line 2", "got more"},
+        {"'cell': 'word', 'positive': 'ja'", "label \"l\"", "no row has its \"positive\" word"},
         {"'cell': 'n', 'one_hot': true", "labels[0]", "count"},
         {"'cell': 'n', 'threshold': 'x'", "labels[0]", "threshold"},
         {"'cell': 'word', 'positive': 'yes', 'threshold': 2", "labels[0]", "at most one of"},

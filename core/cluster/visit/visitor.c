@@ -83,6 +83,14 @@ static void give_up(struct host *host, err e)
     lose(host, error_text());
 }
 
+/* It may have one later. */
+static void look_again(struct host *host, const char *why)
+{
+    link_close(host->link);
+    lose(host, why);
+    host->retry_ms = clock_ms() + REFUSED_RETRY_MS;
+}
+
 static void on_opened(void *context, struct link *link)
 {
     struct host *host = context;
@@ -113,9 +121,12 @@ static void welcome(struct host *host, const struct message *m)
     if (!e && !is_of_list(v, &w))
         e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d",
                  w.membership.count[JOB_PS], v->options.ps_hosts->count);
-    if (!e && w.ps != host->index)
-        e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
-    if (e)
+    const bool is_another = !e && w.ps != host->index;
+    if (is_another) e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
+    const bool is_found = v->options.cluster && v->options.cluster->find;
+    if (is_another && is_found) /* at an address that is out of date */
+        look_again(host, error_text());
+    else if (e)
         give_up(host, e);
     else
         host->is_up = true;
@@ -130,9 +141,7 @@ static void refused(struct host *host, const struct message *m)
         give_up(host, fail(ERR_INPUT, "%s", text));
         return;
     }
-    link_close(host->link);
-    lose(host, text);
-    host->retry_ms = clock_ms() + REFUSED_RETRY_MS;
+    look_again(host, text);
 }
 
 static void answered(struct host *host, const struct message *m)

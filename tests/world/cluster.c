@@ -193,7 +193,9 @@ static void befall(void *subject, uint64_t number)
     const struct cluster_task *other = &cluster_now->tasks[mishap->other];
     machine_say("mishap %d: %s, %s, %.3f s", (int)mishap->kind, task->name, other->name,
                 (double)mishap->lasts_ns / 1e9);
-    if (is_of_places(mishap->kind)) places_trouble(cluster_now, machine.now_ns + mishap->lasts_ns);
+    if (is_of_places(mishap->kind))
+        places_trouble(cluster_now, machine.now_ns + mishap->lasts_ns,
+                       mishap->kind != MISHAP_COORDINATOR);
     switch (mishap->kind) {
     case MISHAP_KILL:
         if (!runs(task)) return;
@@ -259,7 +261,7 @@ static void strike(struct blow *blow, struct process *process)
         process_signal(process, SIGKILL);
         if (task) begin_later(task, blow->lasts_ns);
     } else if (blow->kind == BLOW_STAND) {
-        places_trouble(cluster_now, over_ns);
+        places_trouble(cluster_now, over_ns, true);
         process_signal(process, SIGSTOP);
         event_at(over_ns, go_on, process, 0);
     } else if (blow->kind == BLOW_ASK && task) {
@@ -354,8 +356,9 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
             return;
         }
     }
+    const uint64_t begun_ns = life->started_ns + (cluster->plan->coordinator ? SECOND_NS : 0);
     if (life->code >= 128 && cluster->done_ns &&
-        (life->started_ns > cluster->done_ns || visits_resize(cluster->plan)))
+        (begun_ns > cluster->done_ns || visits_resize(cluster->plan)))
         return;
     if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;

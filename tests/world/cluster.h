@@ -104,7 +104,8 @@ struct cluster {
     struct visit visits[VISITS_MOST];
     uint64_t started_ns, done_ns; /* when the first one has ended well */
     uint64_t calm_ns;             /* when all that befalls it is over */
-    uint64_t troubled_ns;         /* and what keeps tasks from the coordinator; 0: nothing has */
+    uint64_t troubled_ns;         /* and what keeps tasks from the coordinator, */
+    uint64_t hampered_ns;         /* and some of them more than others; 0: nothing has */
 };
 
 /* Until all have ended, or machine_fail(). */

@@ -29,9 +29,9 @@ bool place_is_found(const struct cluster_task *task)
     return task->life && task->place_of == task->life;
 }
 
-static bool is_troubled(const struct cluster *cluster)
+static bool is_hampered(const struct cluster *cluster)
 {
-    return cluster->troubled_ns && machine.now_ns < cluster->troubled_ns + SURE_S * SECOND_NS;
+    return cluster->hampered_ns && machine.now_ns < cluster->hampered_ns + SURE_S * SECOND_NS;
 }
 
 static bool lives_in(const struct cluster_task *task, const char *place)
@@ -53,7 +53,7 @@ void places_look(const struct cluster *cluster, struct cluster_task *task)
     machine_say("%s has the place %s at %s", task->name, task->place, task->address);
     for (int i = 0; i < cluster->count; i++) {
         const struct cluster_task *other = &cluster->tasks[i];
-        if (other != task && lives_in(other, task->place) && !is_troubled(cluster))
+        if (other != task && lives_in(other, task->place) && !is_hampered(cluster))
             machine_fail("%s has taken the place %s, in which %s lives", task->name, task->place,
                          other->name);
     }
@@ -78,8 +78,9 @@ static void check_written(void *subject, uint64_t troubled_ns)
     }
 }
 
-void places_trouble(struct cluster *cluster, uint64_t until_ns)
+void places_trouble(struct cluster *cluster, uint64_t until_ns, bool is_of_some)
 {
+    if (is_of_some && until_ns > cluster->hampered_ns) cluster->hampered_ns = until_ns;
     if (!cluster->plan->coordinator || until_ns <= cluster->troubled_ns) return;
     cluster->troubled_ns = until_ns;
     event_at(until_ns + WRITTEN_S * SECOND_NS, check_written, cluster, until_ns);

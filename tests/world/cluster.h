@@ -91,7 +91,8 @@ struct cluster_task {
     uint64_t asked_ns;
     const struct process *place_of; /* the life that has found its place, */
     char place[NAME_BYTES], address[NAME_BYTES];
-    size_t looked; /* for it, in what was said */
+    uint64_t found_ns; /* when it has found it */
+    size_t looked;     /* for it, in what was said */
 };
 
 struct cluster {

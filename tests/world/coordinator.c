@@ -134,6 +134,14 @@ static void come_back(void *subject, uint64_t unused)
     for (int i = 0; i < ZOOKEEPER_SESSIONS_MAX; i++) server.sessions[i].heard_ms = now_ms();
 }
 
+/* But no number of a session or a lease is ever given again: they are of a time, or random. */
+static void forget(void)
+{
+    const int64_t ids = server.ids;
+    memset(&server, 0, sizeof server);
+    server.ids = ids;
+}
+
 void coordinator_fail(enum coordinator_trouble kind, uint64_t until_ns)
 {
     trouble.kind = kind;
@@ -143,7 +151,7 @@ void coordinator_fail(enum coordinator_trouble kind, uint64_t until_ns)
                 : kind == COORDINATOR_SILENT ? "is silent"
                                              : "forgets everything, and is down",
                 (double)(until_ns - machine.now_ns) / 1e9);
-    if (kind == COORDINATOR_FORGETS) memset(&server, 0, sizeof server);
+    if (kind == COORDINATOR_FORGETS) forget();
     for (int i = 0; i < peer_count && kind != COORDINATOR_SILENT; i++) hang_up(peers[i]);
     event_at(until_ns, come_back, NULL, 0);
 }
@@ -151,7 +159,7 @@ void coordinator_fail(enum coordinator_trouble kind, uint64_t until_ns)
 void coordinator_heal(void)
 {
     trouble.until_ns = 0;
-    memset(&server, 0, sizeof server);
+    forget();
 }
 
 void coordinator_start(void)

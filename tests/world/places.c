@@ -9,6 +9,7 @@
 enum {
     SURE_S = 30, /* after trouble: longer than a lease, and than a call to the coordinator */
     KEY_BYTES = 64,
+    UNDER_WAY_S = 10,
     WRITTEN_S = 45, /* who has lost its place has seen it, and has written it again */
 };
 
@@ -40,6 +41,19 @@ static bool lives_in(const struct cluster_task *task, const char *place)
            strcmp(task->place, place) == 0;
 }
 
+/* Others have said for long that they have joined: who comes hears it before it has joined, too. */
+static bool is_under_way(const struct cluster *cluster, const struct cluster_task *a,
+                         const struct cluster_task *b)
+{
+    for (int i = 0; i < cluster->count; i++) {
+        const struct cluster_task *task = &cluster->tasks[i];
+        if (task != a && task != b && place_is_found(task) && task->life->state == PROCESS_RUNS &&
+            machine.now_ns > task->found_ns + UNDER_WAY_S * SECOND_NS)
+            return true;
+    }
+    return false;
+}
+
 void places_look(const struct cluster *cluster, struct cluster_task *task)
 {
     const struct process *life = task->life;
@@ -50,10 +64,12 @@ void places_look(const struct cluster *cluster, struct cluster_task *task)
     if (!found) return;
     read_place(task, found);
     task->place_of = life;
+    task->found_ns = machine.now_ns;
     machine_say("%s has the place %s at %s", task->name, task->place, task->address);
     for (int i = 0; i < cluster->count; i++) {
         const struct cluster_task *other = &cluster->tasks[i];
-        if (other != task && lives_in(other, task->place) && !is_hampered(cluster))
+        if (other != task && lives_in(other, task->place) && !is_hampered(cluster) &&
+            is_under_way(cluster, task, other))
             machine_fail("%s has taken the place %s, in which %s lives", task->name, task->place,
                          other->name);
     }

@@ -95,8 +95,11 @@ static void close_oldest(struct ps_role *p, struct outbox *out)
 static void cover_batch(struct ps_role *p, struct outbox *out)
 {
     coverage_apply_batch(&p->coverage);
-    for (int i = 0; i < COVERAGE_EPOCHS && coverage_has_all(&p->coverage, &p->queue); i++)
-        close_oldest(p, out);
+    while (coverage_has_all(&p->coverage, &p->queue)) { /* ends: the next one is the oldest */
+        const struct covered closed = coverage_close(&p->coverage, &p->queue);
+        keep(p, &closed);
+    }
+    ps_tell_waiting_coverage(p, out);
 }
 
 /* A push brings fewer epochs than are open at a time. */

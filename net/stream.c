@@ -277,7 +277,7 @@ static bool may_next_come_amid(const struct stream *stream)
     return link_may_come_amid(&message);
 }
 
-static bool may_go_on(const struct stream *stream, int delivered)
+static bool may_go_on(struct stream *stream, int delivered)
 {
     if (loop_is_moving(stream->link.loop) && !may_next_come_amid(stream)) return false;
     return link_may_deliver(&stream->link, delivered);

@@ -59,10 +59,20 @@ static enum disk_use use_of(const char *path, int flags)
     return files_find(path, NULL, NULL) ? USE_NAME : USE_CREATE;
 }
 
+/* What processes of one host know each other by. */
+static const char *boot_path(void)
+{
+    static char ret[FILE_NAME_BYTES];
+    snprintf(ret, sizeof ret, "/tmp/boot_id-%d", process_now()->host);
+    if (!files_find(ret, NULL, NULL)) files_put(ret, strrchr(ret, '/') + 1);
+    return ret;
+}
+
 static int open_path(const char *path, int flags)
 {
     struct inode *folder;
     const char *name;
+    if (strcmp(path, "/proc/sys/kernel/random/boot_id") == 0) path = boot_path();
     if (strcmp(path, "/dev/null") == 0) return descriptor_give(description_new(OPEN_NOTHING), 0);
     const int fault = fault_at(path, use_of(path, flags));
     if (fault) return call_fails(fault);
@@ -344,12 +354,46 @@ char *mkdtemp(char *path)
     return mkdir(path, 0700) ? NULL : path;
 }
 
+enum { KEPT = 5 /* keep_checkpoint_max */ };
+
+/* Retention lets go of what so many newer ones stand behind in the list, or another one of its
+ * step. */
+static bool may_go(const char *list, const char *name, size_t length)
+{
+    static const char word[] = "all_model_checkpoint_paths: \"", start[] = "model.ckpt-";
+    const long long step = atoll(name + sizeof start - 1);
+    int newer = -1; /* it is not named */
+    for (const char *at = list; (at = strstr(at, word));) {
+        at += sizeof word - 1;
+        const char *last = strstr(at, start);
+        if (last && strncmp(last, name, length) == 0 && last[length] == '"')
+            newer = 0;
+        else if (newer >= 0 && last && atoll(last + sizeof start - 1) == step)
+            return true;
+        else if (newer >= 0)
+            newer++;
+    }
+    return newer < 0 || newer >= KEPT;
+}
+
+static void watch_retention(const struct inode *folder, const char *name)
+{
+    const char *end = strstr(name, ".index");
+    const struct inode *list = entries_find(&folder->entries, "checkpoint");
+    if (strncmp(name, "model.ckpt-", 11) != 0 || !end || end[6] || !list || !list->count) return;
+    char *text = strndup(list->bytes, list->count);
+    if (!may_go(text, name, (size_t)(end - name)))
+        machine_fail("%s removes %s, one of the newest in the list", process_now()->name, name);
+    free(text);
+}
+
 static int remove_name(struct inode *folder, const char *name, bool is_folder)
 {
     const struct inode *inode = folder ? entries_find(&folder->entries, name) : NULL;
     if (!inode) return call_fails(ENOENT);
     if (inode->is_folder != is_folder) return call_fails(is_folder ? ENOTDIR : EISDIR);
     if (is_folder && inode->entries.count > 0) return call_fails(ENOTEMPTY);
+    watch_retention(folder, name);
     files_set(folder, name, NULL);
     return 0;
 }

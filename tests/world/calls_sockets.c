@@ -8,8 +8,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 enum { NETWORK = 0x0a000000, SOME_RTT_US = 200 };
 
@@ -36,7 +39,8 @@ int socket(int domain, int type, int protocol)
 {
     if (!process_now()) return REAL(socket)(domain, type, protocol);
     call_begins("socket", domain);
-    if (domain != AF_INET) return call_fails(EAFNOSUPPORT);
+    const bool is_local = domain == AF_UNIX && (type & 0xf) == SOCK_STREAM;
+    if (domain != AF_INET && !is_local) return call_fails(EAFNOSUPPORT);
     return give_socket(socket_new(domain, type & 0xf), type & SOCK_NONBLOCK);
 }
 
@@ -48,6 +52,42 @@ int socketpair(int domain, int type, int protocol, int ends[2])
     ends[0] = give_socket(a, type & SOCK_NONBLOCK);
     ends[1] = give_socket(b, type & SOCK_NONBLOCK);
     return ends[1] < 0 ? -1 : 0;
+}
+
+/* ---- names within a host ---- */
+
+enum { NAME_AT = offsetof(struct sockaddr_un, sun_path) };
+
+static int name_bytes(socklen_t bytes)
+{
+    return bytes > NAME_AT ? (int)(bytes - NAME_AT) : 0;
+}
+
+static const char *name_of(const struct sockaddr *address)
+{
+    return ((const struct sockaddr_un *)address)->sun_path;
+}
+
+static int bind_local(struct socket *socket, const char *name, int bytes)
+{
+    if (!bytes) { /* the system chooses one */
+        static int names;
+        socket->name_bytes = 1 + snprintf(socket->name + 1, LOCAL_NAME_BYTES - 1, "%05x", ++names);
+        return 0;
+    }
+    if (socket_named(socket->host, name, bytes)) return call_fails(EADDRINUSE);
+    memcpy(socket->name, name, (size_t)bytes);
+    socket->name_bytes = bytes;
+    return 0;
+}
+
+static int say_name(const struct socket *socket, struct sockaddr *ret, socklen_t *bytes)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, socket->name, (size_t)socket->name_bytes);
+    memcpy(ret, &address, *bytes < sizeof address ? *bytes : sizeof address);
+    *bytes = (socklen_t)(NAME_AT + socket->name_bytes);
+    return 0;
 }
 
 /* ---- addresses ---- */
@@ -84,7 +124,9 @@ int getsockname(int descriptor, struct sockaddr *ret, socklen_t *bytes)
 {
     if (!process_now()) return REAL(getsockname)(descriptor, ret, bytes);
     const struct socket *socket = socket_of(descriptor);
-    return socket ? say_address(socket->host, socket->port, ret, bytes) : -1;
+    if (!socket) return -1;
+    return socket->domain == AF_UNIX ? say_name(socket, ret, bytes)
+                                     : say_address(socket->host, socket->port, ret, bytes);
 }
 
 int getpeername(int descriptor, struct sockaddr *ret, socklen_t *bytes)
@@ -152,6 +194,7 @@ int bind(int descriptor, const struct sockaddr *address, socklen_t bytes)
     struct socket *socket = socket_of(descriptor);
     call_begins("bind", descriptor);
     if (!socket) return -1;
+    if (socket->domain == AF_UNIX) return bind_local(socket, name_of(address), name_bytes(bytes));
     if (host_of(address) != socket->host) return call_fails(EADDRNOTAVAIL);
     const int port = port_of(address) ? port_of(address) : socket_free_port(socket->host);
     if (socket_listening(socket->host, port)) return call_fails(EADDRINUSE);
@@ -165,7 +208,8 @@ int listen(int descriptor, int backlog)
     struct socket *socket = socket_of(descriptor);
     call_begins("listen", descriptor);
     if (!socket) return -1;
-    if (socket_listening(socket->host, socket->port)) return call_fails(EADDRINUSE);
+    if (socket->domain != AF_UNIX && socket_listening(socket->host, socket->port))
+        return call_fails(EADDRINUSE);
     socket->state = SOCKET_LISTENS;
     return 0;
 }
@@ -190,6 +234,10 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t bytes)
     struct socket *socket = socket_of(descriptor);
     call_begins("connect", descriptor);
     if (!socket) return -1;
+    if (socket->domain == AF_UNIX) {
+        const int error = socket_connect_local(socket, name_of(address), name_bytes(bytes));
+        return error ? call_fails(error) : 0;
+    }
     if (host_of(address) < 0) return call_fails(ENETUNREACH);
     if (socket->type == SOCK_DGRAM) return 0;
     if (socket->state != SOCKET_NEW) return call_fails(EISCONN);
@@ -245,6 +293,8 @@ int getsockopt(int descriptor, int level, int option, void *ret, socklen_t *byte
     memset(ret, 0, *bytes);
     if (level == IPPROTO_TCP && option == TCP_CONGESTION)
         memcpy(ret, "cubic", sizeof "cubic");
+    else if (level == SOL_SOCKET && option == SO_PEERCRED && socket->peer)
+        *(struct ucred *)ret = (struct ucred){socket->peer->pid, geteuid(), getegid()};
     else if (level == IPPROTO_TCP && option == TCP_INFO)
         ((struct tcp_info *)ret)->tcpi_rtt = SOME_RTT_US;
     else
@@ -270,12 +320,69 @@ ssize_t send(int descriptor, const void *from, size_t count, int flags)
     return socket ? socket_send(socket, &(struct iovec){(void *)from, count}, 1) : -1;
 }
 
+static struct rights *rights_of(const struct msghdr *message)
+{
+    struct msghdr *at = (struct msghdr *)message;
+    struct cmsghdr *control = message->msg_controllen ? CMSG_FIRSTHDR(at) : NULL;
+    if (!control || control->cmsg_type != SCM_RIGHTS) return NULL;
+    struct rights *ret = calloc(1, sizeof *ret);
+    for (size_t i = 0; i < (control->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+        int descriptor;
+        memcpy(&descriptor, CMSG_DATA(control) + i * sizeof descriptor, sizeof descriptor);
+        struct description *description = description_of(descriptor);
+        if (description) ret->given[ret->count++] = description;
+    }
+    return ret;
+}
+
+static ssize_t pass(struct socket *socket, const struct msghdr *message, struct rights *rights)
+{
+    const ssize_t sent = socket_pass(socket, message->msg_iov, rights);
+    for (int i = 0; i < rights->count && sent > 0; i++) rights->given[i]->uses++;
+    return sent;
+}
+
+static void give_rights(struct msghdr *message, const struct rights *rights)
+{
+    struct cmsghdr *control = CMSG_FIRSTHDR(message);
+    for (int i = 0; i < rights->count; i++) {
+        struct description *description = rights->given[i];
+        const int descriptor = descriptor_give(description, 0);
+        memcpy(CMSG_DATA(control) + (size_t)i * sizeof descriptor, &descriptor, sizeof descriptor);
+        description->uses--;
+        description->process = process_now();
+    }
+    const size_t bytes = (size_t)rights->count * sizeof(int);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(bytes);
+    message->msg_controllen = CMSG_SPACE(bytes);
+}
+
+static ssize_t receive_message(struct socket *socket, struct msghdr *message, int flags)
+{
+    struct iovec *pieces = message->msg_iov;
+    if (message->msg_iovlen != 1 || socket->domain != AF_UNIX || !message->msg_controllen)
+        return socket_receive(socket, pieces, (int)message->msg_iovlen, flags);
+    struct iovec piece = *pieces;
+    const struct rights *rights = socket_take_rights(socket, &piece.iov_len);
+    if (rights)
+        give_rights(message, rights);
+    else
+        message->msg_controllen = 0;
+    message->msg_flags = 0;
+    return socket_receive(socket, &piece, 1, flags);
+}
+
 ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags)
 {
     if (!process_now()) return REAL(sendmsg)(descriptor, message, flags);
     struct socket *socket = socket_of(descriptor);
     call_begins("sendmsg", descriptor);
-    return socket ? socket_send(socket, message->msg_iov, (int)message->msg_iovlen) : -1;
+    if (!socket) return -1;
+    struct rights *rights = rights_of(message);
+    return rights ? pass(socket, message, rights)
+                  : socket_send(socket, message->msg_iov, (int)message->msg_iovlen);
 }
 
 ssize_t recvmsg(int descriptor, struct msghdr *message, int flags)
@@ -283,7 +390,7 @@ ssize_t recvmsg(int descriptor, struct msghdr *message, int flags)
     if (!process_now()) return REAL(recvmsg)(descriptor, message, flags);
     struct socket *socket = socket_of(descriptor);
     call_begins("recvmsg", descriptor);
-    return socket ? socket_receive(socket, message->msg_iov, (int)message->msg_iovlen, flags) : -1;
+    return socket ? receive_message(socket, message, flags) : -1;
 }
 
 ssize_t sendto(int descriptor, const void *from, size_t count, int flags, const struct sockaddr *to,

@@ -5,8 +5,11 @@
 #include "tests/world/store.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { WARNINGS_MOST = 40 }; /* of a life, of some minutes */
 
 #define COUNT(ARRAY) (int)(sizeof(ARRAY) / sizeof *(ARRAY))
 
@@ -47,7 +50,8 @@ static int ps_of_checkpoint(const struct cluster *cluster)
     const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
     int code, ret = 0;
     const char *said = cluster_ask(&code, COUNT(words), words), *in = strstr(said, " in ");
-    if (!in || sscanf(in, " in %d shard", &ret) != 1 || ret < 1 || ret > cluster->plan->ps)
+    if (!in || sscanf(in, " in %d shard", &ret) != 1 || ret < 1 ||
+        ret > (cluster->plan->is_alone ? 1 : cluster->plan->ps))
         machine_fail("no number of shards: %s", said);
     return ret;
 }
@@ -70,6 +74,37 @@ static struct range range_of_rows(const struct cluster *cluster)
     return all;
 }
 
+/* What ps/0 has counted of the rows (core/cluster/role/coverage.h). */
+struct counted {
+    double first, lost, total; /* epochs that are closed; rows */
+};
+
+static struct counted counted_of(const struct cluster *cluster)
+{
+    const char *folder = job_folder(cluster->plan, cluster->folder);
+    const char *const words[] = {"dtrain", "checkpoint", "show", folder, "dtrain/ledger/rows"};
+    struct counted ret = {0};
+    int code;
+    const char *said = cluster_ask(&code, COUNT(words), words), *values = strstr(said, "values: ");
+    if (code || !values ||
+        sscanf(values, "values: %*f %*f %*f %*f %lf %*f %lf %*f %lf", &ret.first, &ret.lost,
+               &ret.total) != 3)
+        machine_fail("cannot read what was counted: %s", said);
+    return ret;
+}
+
+/* Rows count themselves: what was counted is what was used. */
+static void check_counted(const struct cluster *cluster, const struct range *rows, double use)
+{
+    const struct counted counted = counted_of(cluster);
+    const double used = rows->mean * rows->count / use, least = rows->least / use;
+    if (fabs(used - counted.total) > 0.02 / use)
+        machine_fail("rows were used %g times, and %g are counted", used, counted.total);
+    if (least < counted.first - counted.lost - 0.01)
+        machine_fail("a row was used %g times in %g epochs, of which %g are lost", least,
+                     counted.first, counted.lost);
+}
+
 /* Each gradient is in each variable once; of the batches that they were of no row was used two
  * times more than another. */
 static void check_counts(const struct cluster *cluster)
@@ -90,12 +125,13 @@ static void check_counts(const struct cluster *cluster)
     if (off > 0.01 || off < -0.01)
         machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
                      plan->last_step);
-    /* others count for more then; what an asynchronous worker did not read of its share is lost */
-    const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
-                           (!plan->is_sync && (plan->is_streamed || plan->is_in_graph));
-    if (!is_uneven && rows.most - rows.least > 2.01 * use)
+    /* others count for more then */
+    const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan);
+    if (is_uneven) return;
+    if (rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
                      rows.least / use);
+    check_counted(cluster, &rows, use);
 }
 
 static bool is_known(const char *name)
@@ -108,6 +144,7 @@ static bool is_known(const char *name)
                                         "events.out.*",
                                         ".token",
                                         "rows-*",
+                                        "best",
                                         "eval"};
     for (int i = 0; i < COUNT(known); i++)
         if (fnmatch(known[i], name, 0) == 0) return true;
@@ -154,12 +191,25 @@ static void check_lead(const struct cluster *cluster)
     if (gone) machine_fail("the chief was there:%.40s", gone);
 }
 
+/* What fails again and again is told now and then. */
+static void check_logs(const struct cluster *cluster)
+{
+    for (int i = 0; i < machine.process_count; i++) {
+        const struct process *life = machine.processes[i];
+        int warnings = 0;
+        for (const char *at = life->said; at && (at = strstr(at, " WARNING: ")); at++) warnings++;
+        if (life->started_ns >= cluster->started_ns && warnings > WARNINGS_MOST)
+            machine_fail("%s warns %d times", life->name, warnings);
+    }
+}
+
 void cluster_check(const struct cluster *cluster)
 {
     check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);
     visits_check(cluster);
+    check_logs(cluster);
     if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster);
 }
 

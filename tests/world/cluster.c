@@ -22,6 +22,7 @@ enum {
     STOP_CALM_MS = 1000, /* where nothing else happens */
     ASKED = 143,
     SAID_MAX = 4 << 20,
+    FIRST_PORT = 2222,
 };
 
 /* ---- tasks ---- */
@@ -31,8 +32,8 @@ static void add_hosts(const struct cluster *cluster, int job, char *ret, size_t 
     *ret = '\0';
     for (int i = 0; i < cluster->count; i++)
         if ((int)cluster->tasks[i].job == job)
-            snprintf(ret + strlen(ret), size - strlen(ret), "%sh%d:2222", *ret ? "," : "",
-                     cluster->tasks[i].host);
+            snprintf(ret + strlen(ret), size - strlen(ret), "%sh%d:%d", *ret ? "," : "",
+                     cluster->tasks[i].host, cluster->tasks[i].port);
 }
 
 static const char *const job_names[] = {"ps", "worker", "evaluator"};
@@ -76,23 +77,32 @@ static void add_others(struct words *words, const struct cluster *cluster,
              plan->first_ps ? plan->first_workers : plan->workers);
 }
 
-static void begin_life(struct cluster *cluster, struct cluster_task *task)
+/* Where it is, and how long it waits for others. An undisturbed run has no shared memory: the bits
+ * are the same. */
+static void place_task(const struct cluster *cluster, const struct cluster_task *task,
+                       struct words *words)
 {
     static const char *const limits[] = {"start", "step", "restart", "end", "save"};
     static const char *const parts[] = {"auto", "always", "never"};
+    const struct job_plan *plan = cluster->plan;
+    add_word(words, "--job_name=%s", job_names[task->job]);
+    if (!plan->coordinator || (plan->has_indices && task->job != TASK_EVALUATOR))
+        add_word(words, "--task_index=%d", task->index);
+    add_others(words, cluster, task);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        add_word(words, "--%s_timeout=%d", limits[i], LIMIT_S);
+    add_word(words, "--chief_timeout=%d", plan->chief_timeout_s);
+    if (task->job != TASK_EVALUATOR) add_word(words, "--parts=%s", parts[plan->parts]);
+    add_word(words, "--transport=%s", plan->hosts && !cluster->is_calm ? "auto" : "tcp");
+}
+
+static void begin_life(struct cluster *cluster, struct cluster_task *task)
+{
     struct words words = {.count = 0};
     add_word(&words, "dtrain");
-    add_word(&words, "--job_name=%s", job_names[task->job]);
-    if (!cluster->plan->coordinator || (cluster->plan->has_indices && task->job != TASK_EVALUATOR))
-        add_word(&words, "--task_index=%d", task->index);
-    add_others(&words, cluster, task);
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        add_word(&words, "--%s_timeout=%d", limits[i], LIMIT_S);
-    add_word(&words, "--chief_timeout=%d", cluster->plan->chief_timeout_s);
-    if (task->job != TASK_EVALUATOR) add_word(&words, "--parts=%s", parts[cluster->plan->parts]);
+    if (!cluster->plan->is_alone) place_task(cluster, task, &words);
     add_word(&words, "--threads=1");
     add_word(&words, "--device=cpu");
-    add_word(&words, "--transport=tcp");
     if (task->job != TASK_PS) add_word(&words, "%s.json", cluster->folder);
     task->is_due = false;
     task->looked = 0;
@@ -277,7 +287,8 @@ static void name_tasks(struct cluster *cluster)
     cluster->count = plan->ps + plan->workers + plan->has_evaluator;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];
-        task->host = i;
+        task->host = plan->hosts ? i % plan->hosts : i;
+        task->port = FIRST_PORT + i;
         task->index = i < plan->ps ? i : i - plan->ps;
         task->job = i < plan->ps ? TASK_PS : TASK_WORKER;
         if (i == plan->ps + plan->workers) task->job = TASK_EVALUATOR, task->index = 0;

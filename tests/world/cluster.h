@@ -51,6 +51,10 @@ struct job_plan {
     bool is_sync, evaluates, has_evaluator;
     bool grows, is_streamed, is_in_graph; /* the table; the data, from files or by the chief */
     bool is_url, is_large; /* where checkpoints are; a table is more than a part of an upload */
+    int hosts;             /* tasks share them, and their memory; 0: each has its own */
+    bool is_alone;         /* one process, and no cluster */
+    int towers;            /* of each worker; 0: none */
+    int keep_best;         /* checkpoints */
     int parts;             /* auto, always, never */
     enum model_kind model;
     int last_step, save_steps, chief_timeout_s;
@@ -82,7 +86,7 @@ enum task_job { TASK_PS, TASK_WORKER, TASK_EVALUATOR };
 
 struct cluster_task {
     char name[NAME_BYTES];
-    int host, index;
+    int host, port, index;
     enum task_job job;
     struct process *life; /* the latest */
     bool is_due;          /* another life begins later */

@@ -85,6 +85,11 @@ static void release(struct process *process, struct description *description)
     if (description->kind == OPEN_MEMORY) REAL(close)(description->memory);
 }
 
+void description_drop(struct description *description)
+{
+    release(description->process, description);
+}
+
 int descriptor_close(int descriptor)
 {
     struct description *description = description_of(descriptor);

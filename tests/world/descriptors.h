@@ -60,6 +60,7 @@ struct description *description_new(enum description_kind);
 int descriptor_give(struct description *, int least); /* -1: errno */
 struct description *description_of(int descriptor);   /* NULL: EBADF */
 int descriptor_close(int descriptor);
+void description_drop(struct description *); /* one that was passed, and never came */
 /* Others wait for what it is ready for. */
 void description_changed(const struct description *);
 

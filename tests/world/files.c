@@ -287,6 +287,7 @@ void files_remove(const char *path)
     if (!files_find(path, &folder, &name)) return;
     snprintf(last, sizeof last, "%s", name);
     remove_all(folder, last);
+    inode_sync(folder);
 }
 
 const char *files_text(const char *path, size_t *ret_count)

@@ -40,7 +40,7 @@ struct inode {
 void files_start(void);
 /* Without a process: what a test puts there, for sure. */
 void files_put(const char *path, const char *text);
-/* All that is in a folder, and it. */
+/* All that is in a folder, and it, for sure. */
 void files_remove(const char *path);
 const char *files_text(const char *path, size_t *ret_count); /* NULL: no such file */
 /* NULL: no such path. ret_folder and ret_name, where they are not NULL: where the last name of it

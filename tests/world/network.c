@@ -35,6 +35,7 @@ void network_start(void)
 
 void network_cut(int host, int other, bool is_cut)
 {
+    if (host == other) return;
     network.is_cut[host][other] = network.is_cut[other][host] = is_cut;
 }
 
@@ -50,6 +51,8 @@ struct socket *socket_new(int domain, int type)
     ret->domain = domain;
     ret->type = type;
     ret->host = process_now()->host;
+    ret->pid = process_now()->pid;
+    ret->passing.is_foreign = domain == AF_UNIX;
     ret->next = sockets;
     sockets = ret;
     return ret;
@@ -84,7 +87,8 @@ static void carry(struct socket *socket)
     event_at(piece->due_ns > machine.now_ns ? piece->due_ns : machine.now_ns, arrive, socket, 0);
 }
 
-static void put(struct socket *socket, enum piece_kind kind, const void *bytes, size_t count)
+static void put_with(struct socket *socket, enum piece_kind kind, const void *bytes, size_t count,
+                     struct rights *rights)
 {
     if (!socket->peer) return;
     struct piece *piece = calloc(1, sizeof *piece + count);
@@ -92,6 +96,7 @@ static void put(struct socket *socket, enum piece_kind kind, const void *bytes, 
         delay_between(socket->host, socket->peer->host) + count * network.ns_per_kib / 1024;
     piece->kind = kind;
     piece->count = count;
+    piece->rights = rights;
     piece->sent_ns = machine.now_ns;
     piece->due_ns = machine.now_ns + takes_ns;
     if (count) memcpy(piece->bytes, bytes, count);
@@ -101,6 +106,11 @@ static void put(struct socket *socket, enum piece_kind kind, const void *bytes, 
         socket->first = piece;
     socket->last = piece;
     carry(socket);
+}
+
+static void put(struct socket *socket, enum piece_kind kind, const void *bytes, size_t count)
+{
+    put_with(socket, kind, bytes, count, NULL);
 }
 
 static void drop_pieces(struct socket *socket)
@@ -128,6 +138,15 @@ static void keep_bytes(struct socket *to, const struct piece *piece)
     }
     memcpy(to->bytes + to->end, piece->bytes, piece->count);
     to->end += piece->count;
+    if (piece->rights) {
+        piece->rights->at = to->came;
+        if (to->last_rights)
+            to->last_rights->next = piece->rights;
+        else
+            to->first_rights = piece->rights;
+        to->last_rights = piece->rights;
+    }
+    to->came += piece->count;
 }
 
 static void take_piece(struct socket *from, struct socket *to, const struct piece *piece)
@@ -226,7 +245,18 @@ static void become_open(struct socket *socket)
 struct socket *socket_listening(int host, int port)
 {
     for (struct socket *at = sockets; at; at = at->next)
-        if (at->state == SOCKET_LISTENS && at->host == host && at->port == port) return at;
+        if (at->state == SOCKET_LISTENS && at->host == host && at->port == port &&
+            at->domain != AF_UNIX)
+            return at;
+    return NULL;
+}
+
+struct socket *socket_named(int host, const char *name, int bytes)
+{
+    for (struct socket *at = sockets; at; at = at->next)
+        if (at->domain == AF_UNIX && at->host == host && !at->is_closed &&
+            at->name_bytes == bytes && bytes && memcmp(at->name, name, (size_t)bytes) == 0)
+            return at;
     return NULL;
 }
 
@@ -252,6 +282,27 @@ int socket_free_port(int host)
     static int next;
     (void)host;
     return FIRST + next++ % COUNT;
+}
+
+/* Both ends know of it at once. */
+int socket_connect_local(struct socket *socket, const char *name, int bytes)
+{
+    struct socket *listener = socket_named(socket->host, name, bytes);
+    if (!listener || listener->state != SOCKET_LISTENS) return ECONNREFUSED;
+    if (listener->waiting == BACKLOG_MAX) return EAGAIN;
+    struct socket *other = calloc(1, sizeof *other);
+    *other = (struct socket){.domain = AF_UNIX,
+                             .type = socket->type,
+                             .host = socket->host,
+                             .peer_host = socket->host,
+                             .pid = listener->pid,
+                             .passing.is_foreign = true,
+                             .next = sockets};
+    sockets = other;
+    sockets_join(socket, other);
+    listener->backlog[listener->waiting++] = other;
+    changed(listener);
+    return 0;
 }
 
 static void be_connected(void *subject, uint64_t unused)
@@ -329,10 +380,19 @@ static void reset(struct socket *socket)
     network.resets++;
 }
 
+/* Nobody takes them any more. */
+static void drop_rights(struct socket *socket)
+{
+    for (const struct rights *at = socket->first_rights; at; at = at->next)
+        for (int i = 0; i < at->count; i++) description_drop(at->given[i]);
+    socket->first_rights = socket->last_rights = NULL;
+}
+
 void socket_close(struct socket *socket)
 {
     socket->description = NULL;
     socket->is_closed = true;
+    drop_rights(socket);
     for (int i = 0; i < socket->waiting; i++) socket_close(socket->backlog[i]);
     socket->waiting = 0;
     if (socket->state == SOCKET_LISTENS) socket->state = SOCKET_OVER;
@@ -420,6 +480,32 @@ ssize_t socket_send(struct socket *socket, const struct iovec *pieces, int count
     return sent ? (ssize_t)sent : call_fails(EAGAIN);
 }
 
+ssize_t socket_pass(struct socket *socket, const struct iovec *bytes, struct rights *rights)
+{
+    if (socket->state != SOCKET_OPEN || socket->has_shut || socket->error) return call_fails(EPIPE);
+    if (socket->under_way + bytes->iov_len > SENT_MAX) return call_fails(EAGAIN);
+    put_with(socket, PIECE_BYTES, bytes->iov_base, bytes->iov_len, rights);
+    socket->under_way += bytes->iov_len;
+    machine_note("passes", bytes->iov_len);
+    network.passed++;
+    return (ssize_t)bytes->iov_len;
+}
+
+struct rights *socket_take_rights(struct socket *socket, size_t *count)
+{
+    struct rights *ret = socket->first_rights;
+    if (socket->end == socket->begin) return NULL;
+    if (ret && ret->at == socket->was_read) {
+        socket->first_rights = ret->next;
+        if (!ret->next) socket->last_rights = NULL;
+    } else {
+        ret = NULL;
+    }
+    const struct rights *next = socket->first_rights;
+    if (next && *count > next->at - socket->was_read) *count = next->at - socket->was_read;
+    return ret;
+}
+
 void socket_shut(struct socket *socket)
 {
     if (socket->state != SOCKET_OPEN || socket->has_shut) return;
@@ -435,7 +521,7 @@ bool network_reset_one(int host, int other)
     uint64_t count = 0;
     for (struct socket *at = sockets; at; at = at->next)
         if (at->state == SOCKET_OPEN && !at->is_closed && at->host == host &&
-            at->peer->host == other && draw_below(++count) == 0)
+            at->domain != AF_UNIX && at->peer->host == other && draw_below(++count) == 0)
             chosen = at;
     if (chosen) network_reset(chosen, true);
     return chosen;

@@ -16,6 +16,7 @@ struct network {
     int jitter;                        /* a piece may take so many times the delay */
     bool is_cut[HOSTS_MAX][HOSTS_MAX]; /* this way: nothing arrives until it is not */
     uint64_t refused, resets, lost;    /* connections, counted */
+    uint64_t passed;                   /* memory and connections, to others of a host */
 };
 extern struct network network;
 

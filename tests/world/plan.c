@@ -70,6 +70,34 @@ static void draw_coordinator(struct job_plan *plan, enum mishap_kind only, bool 
     machine.random = kept;
 }
 
+/* Nobody is beside it. */
+static void be_alone(struct job_plan *plan)
+{
+    plan->is_alone = true;
+    plan->ps = 0;
+    plan->workers = 1;
+    plan->hosts = 0;
+    plan->has_evaluator = plan->is_in_graph = false;
+    for (int i = 0; i < plan->mishap_count; i++) plan->mishaps[i].task = plan->mishaps[i].other = 0;
+}
+
+/* As for disks: seeds stay what they are. */
+static void draw_places(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x686f7374);
+    const bool is_found = plan->coordinator; /* whose tasks have a host each */
+    if (draw_below(3) == 0 && !is_found) plan->hosts = 1 + (int)draw_below(3);
+    if (draw_below(6) == 0) plan->towers = 2;
+    if (plan->evaluates && !plan->is_url && draw_below(3) == 0)
+        plan->keep_best = 1 + (int)draw_below(3);
+    const int evaluator = plan->ps + plan->workers;
+    for (int i = 0; i < plan->mishap_count && plan->has_evaluator && !is_found; i++)
+        if (draw_below(6) == 0) plan->mishaps[i].task = evaluator;
+    if (draw_below(10) == 0 && !is_found) be_alone(plan);
+    machine.random = kept;
+}
+
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
     *plan = (struct job_plan){
@@ -95,6 +123,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     for (int i = 0; i < plan->mishap_count && only != MISHAP_KINDS; i++)
         plan->mishaps[i].kind = only;
     draw_coordinator(plan, only, is_found);
+    draw_places(plan);
 }
 
 const char *job_plan_coordinator(const struct job_plan *plan)
@@ -155,6 +184,10 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             !plan->is_url    ? ""
             : plan->is_large ? ", s3, large"
                              : ", s3");
+    if (plan->is_alone) fprintf(to, "one process, ");
+    if (plan->hosts) fprintf(to, "%d hosts, ", plan->hosts);
+    if (plan->towers) fprintf(to, "%d towers, ", plan->towers);
+    if (plan->keep_best) fprintf(to, "keeps the best %d, ", plan->keep_best);
     fprintf(to, "%d steps, saves every %d, chief_timeout %d s, parts %d\n", plan->last_step,
             plan->save_steps, plan->chief_timeout_s, plan->parts);
     for (int i = 0; i < plan->mishap_count; i++) {

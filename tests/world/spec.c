@@ -35,14 +35,15 @@ static void counts_text(const struct job_plan *plan, char *ret, size_t size)
 static void digits_text(const struct job_plan *plan, char *ret, size_t size)
 {
     snprintf(ret, size,
-             "'data': {'train': {'format': 'digits', 'rows': 60}, %s 'batch_size': 5, 'scale': "
+             "'data': {'train': {'format': 'digits', 'rows': 60}, %s 'batch_size': %d, 'scale': "
              "0.0039}, "
              "'model': [{'op': 'avg_pool', 'pool_size': 4}, {'op': 'flatten'}, "
              "{'op': 'dense', 'name': 'hidden', 'units': 6, 'activation': 'relu'}, "
              "{'op': 'dense', 'name': 'logits', 'units': 10}], "
              "'loss': 'softmax_cross_entropy', "
              "'optimizer': {'type': 'momentum', 'learning_rate': 0.01, 'momentum': 0.9}",
-             plan->evaluates ? "'eval': {'format': 'digits', 'rows': 20, 'split': 'test'}," : "");
+             plan->evaluates ? "'eval': {'format': 'digits', 'rows': 20, 'split': 'test'}," : "",
+             plan->towers ? 6 : 5);
 }
 
 static void put_rows(void)
@@ -60,13 +61,16 @@ void job_put(const struct job_plan *plan, const char *folder)
         counts_text(plan, what, sizeof what);
     else
         digits_text(plan, what, sizeof what);
+    char towers[64] = "", best[64] = "";
+    if (plan->towers) snprintf(towers, sizeof towers, ", 'towers': %d", plan->towers);
+    if (plan->keep_best) snprintf(best, sizeof best, ", 'keep_best': %d", plan->keep_best);
     snprintf(text, sizeof text,
              "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', 'last_step': %d, "
              "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
-             "'evaluate_every_steps': %d, 'replication': '%s'}}",
+             "'evaluate_every_steps': %d, 'replication': '%s'%s%s}}",
              what, plan->is_sync ? "sync" : "async", plan->last_step, job_folder(plan, folder),
              plan->save_steps, plan->evaluates ? 13 : 0,
-             plan->is_in_graph ? "in_graph" : "between_graph");
+             plan->is_in_graph ? "in_graph" : "between_graph", towers, best);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     snprintf(path, sizeof path, "/job/%s.json", folder);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VISITORS_HOST = HOSTS_MAX - 1, TIMEOUT_S = 30, WORDS = 8, WORD_BYTES = 256 };
+enum { VISITORS_HOST = HOSTS_MAX - 1, TIMEOUT_S = 30, WORDS = 12, WORD_BYTES = 256 };
 
-static const char *const visit_names[] = {"var ls", "var get", "var get global_step", "var add",
-                                          "scale"};
+static const char *const visit_names[] = {"var ls",  "var get",   "var get global_step", "var add",
+                                          "var set", "var add 0", "var watch",           "scale"};
 
 /* ---- of a plan ---- */
 
@@ -73,10 +73,16 @@ static void add_command(struct words *words, const struct visit *v, const struct
         if (v->workers) add_word(words, "--workers=", v->workers);
         return;
     }
-    add_word(words, v->kind == VISIT_LIST ? "ls" : v->kind == VISIT_ADD ? "add" : "get", 0);
-    if (v->kind == VISIT_GET) add_word(words, is_counts ? "a/kernel" : "hidden/kernel", 0);
+    const char *trained = is_counts ? "a/kernel" : "hidden/kernel";
+    static const char *const verbs[] = {"ls", "get", "get", "add", "set", "add", "watch"};
+    add_word(words, verbs[v->kind], 0);
+    if (v->kind == VISIT_GET || v->kind == VISIT_TOUCH || v->kind == VISIT_WATCH)
+        add_word(words, trained, 0);
     if (v->kind == VISIT_STEP) add_word(words, "global_step", 0);
-    if (v->kind == VISIT_ADD) add_word(words, "own", 0), add_word(words, "1", 0);
+    if (v->kind == VISIT_ADD || v->kind == VISIT_SET) add_word(words, "own", 0);
+    if (v->kind == VISIT_ADD || v->kind == VISIT_SET) add_word(words, "1", 0);
+    if (v->kind == VISIT_TOUCH) add_word(words, "0", 0);
+    if (v->kind == VISIT_WATCH) add_word(words, "--every=0", 0), add_word(words, "--count=", 5);
 }
 
 static void begin_visit(void *subject, uint64_t of)
@@ -86,8 +92,8 @@ static void begin_visit(void *subject, uint64_t of)
     struct words words = {.count = 0};
     char hosts[WORD_BYTES] = "--ps_hosts=";
     for (int i = 0; i < cluster->plan->ps; i++)
-        snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts), "%sh%d:2222", i ? "," : "",
-                 cluster->tasks[i].host);
+        snprintf(hosts + strlen(hosts), sizeof hosts - strlen(hosts), "%sh%d:%d", i ? "," : "",
+                 cluster->tasks[i].host, cluster->tasks[i].port);
     add_word(&words, "dtrain", 0);
     add_command(&words, v, cluster->plan);
     if (cluster->plan->coordinator) {

@@ -18,6 +18,9 @@ enum visit_kind {
     VISIT_GET,   /* of a variable that is trained */
     VISIT_STEP,  /* of global_step */
     VISIT_ADD,   /* to a variable of its own */
+    VISIT_SET,   /* one of its own */
+    VISIT_TOUCH, /* adds nothing to a variable that is trained */
+    VISIT_WATCH, /* a variable that is trained, for a while */
     VISIT_SCALE, /* the job */
     VISIT_KINDS
 };

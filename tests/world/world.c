@@ -42,7 +42,7 @@ struct order {
 
 /* What the process of a seed leaves to the one that started it. */
 struct outcome {
-    uint64_t hash, ns, calls, blows;
+    uint64_t hash, ns, calls, blows, passed;
     bool has_ended;
     char why[WHY_BYTES]; /* "": as it should be */
 };
@@ -52,11 +52,12 @@ struct outcome {
 static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t seed)
 {
     const bool is_free = !order->is_aimed && order->only == MISHAP_KINDS;
-    const bool is_visited = order->is_visited || (is_free && seed / 4 % 4 == 1);
-    const bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
+    bool is_visited = order->is_visited || (is_free && seed / 4 % 4 == 1);
+    bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
     enum mishap_kind only = order->only;
     if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_KINDS);
     job_plan_draw(plan, only, order->is_found);
+    if (plan->is_alone) is_visited = is_aimed = false; /* there are no ps, and no messages */
     if (is_visited) visits_draw(plan);
     if (!is_aimed) return;
     if (draw_below(2)) plan->mishap_count = 0;
@@ -87,6 +88,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     outcome->calls = machine.calls;
     outcome->ns = machine_ns();
     for (int i = 0; i < plan.blow_count; i++) outcome->blows += disturbed.blows[i].has_fallen;
+    outcome->passed = network.passed;
     outcome->has_ended = true;
     if (machine.failed) snprintf(outcome->why, sizeof outcome->why, "%s", machine.failed);
 }
@@ -124,8 +126,10 @@ static bool run_seed(struct outcome *outcomes, const struct order *order, uint64
     *ns += outcomes[0].ns;
     *blows += outcomes[0].blows;
     if (order->first == order->last)
-        printf("seed %" PRIu64 ": %.3f s, %" PRIu64 " calls, hash %016" PRIx64 "\n", seed,
-               (double)outcomes[0].ns / 1e9, outcomes[0].calls, outcomes[0].hash);
+        printf("seed %" PRIu64 ": %.3f s, %" PRIu64 " calls, %" PRIu64 " passed, hash %016" PRIx64
+               "\n",
+               seed, (double)outcomes[0].ns / 1e9, outcomes[0].calls, outcomes[0].passed,
+               outcomes[0].hash);
     if (!outcomes[0].why[0]) return true;
     printf("seed %" PRIu64 ": %s\n", seed, outcomes[0].why);
     fflush(stdout);

@@ -59,8 +59,10 @@ struct member {
     bool wants_fresh; /* of the windows, which outlive a link: those that are there are another
                          life's */
     uint64_t incarnation;
-    bool has_pushed;  /* in this life */
-    uint64_t lost_ms; /* AWAY: since when */
+    bool has_pushed; /* in this life */
+    bool
+        kept_snapshot; /* this ps has hung up on it for that, and nothing of it was applied since */
+    uint64_t lost_ms;  /* AWAY: since when */
     /* As it has said on the link that is: */
     bool claims; /* to lead, with the highest term */
     bool can_lead;

@@ -470,6 +470,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     member->ledger.received = m->push.push;
     member->joins = 0;
     member->has_pushed = true;
+    member->kept_snapshot = false;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
     member->is_told = member->makes_good = false;

@@ -298,13 +298,16 @@ static bool keeps_snapshot(const struct ps_role *p, int worker)
            waited_ms >= limit_ms;
 }
 
-/* What ps/0 has of it others may lack: their shards say so, once it is not waited for. */
+/* What ps/0 has of its push others may lack: the first time it is to come back and bring that, and
+ * the checkpoint is given up. Of one that does not, the shards say what each has. */
 static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 {
     outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while a checkpoint waits",
                worker, (unsigned long long)(p->patience.now_ms - p->snapshot.since_ms) / 1000);
     outbox_add_hang_up(out, (struct action_hang_up){worker});
-    if (p->options.task != 0) member_set_standing(&p->members[worker], EVICTED);
+    struct member *m = &p->members[worker];
+    if (p->options.task != 0 && m->kept_snapshot) member_set_standing(m, EVICTED);
+    m->kept_snapshot = true;
     ps_forget_link(p, worker, out);
 }
 

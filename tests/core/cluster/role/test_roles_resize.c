@@ -73,11 +73,15 @@ static void all_meet(struct stage *s)
 }
 
 /* Or nobody was resized, and the job goes on; where a worker must bring a push again that one ps
- * has and another lacks, when the checkpoint is given up. */
+ * has and another lacks, when the checkpoint is given up, or when that ps has hung up on it: it
+ * comes back. */
 static void all_move_or_nobody(struct stage *s)
 {
     settle(s);
-    if (!count_moved(s)) stage_pass_time(s, STAGE_SAVE_LIMIT_MS);
+    if (!count_moved(s)) {
+        stage_pass_time(s, STAGE_SAVE_LIMIT_MS);
+        stage_greet(s);
+    }
     settle(s);
     if (count_moved(s)) {
         moves_from_one_moment(s);

@@ -27,6 +27,7 @@ struct etcd {
     const char *servers, *root;
     const char *server; /* in `servers`: which answered last */
     bool is_silent;     /* none did when one was asked last */
+    int status;         /* of HTTP, of the last answer */
     char lease[LEASE_DIGITS_MAX];
     const char *scheme; /* of HTTP */
     struct http_tls tls;
@@ -58,8 +59,7 @@ static err refused(const struct etcd *c, const struct http_call *call)
     return c->user ? ERR_INPUT : fail_prefix(ERR_INPUT, "without ETCDCTL_USER");
 }
 
-static err ask_server(const struct etcd *c, const char *what, const char *body, size_t max,
-                      json_t **ret)
+static err ask_server(struct etcd *c, const char *what, const char *body, size_t max, json_t **ret)
 {
     char url[URL_BYTES], proof[TOKEN_BYTES + sizeof "Authorization: "];
     void *answer = malloc(max);
@@ -82,6 +82,7 @@ static err ask_server(const struct etcd *c, const char *what, const char *body, 
                              .max = max};
     err e = http_start(&call);
     if (!e) e = http_wait(&call);
+    c->status = e ? 0 : call.status;
     if (!e && call.status >= 300) e = refused(c, &call);
     if (!e) e = read_answer(&call, ret);
     http_drop(&call);
@@ -285,12 +286,22 @@ static bool has_our_lease(const struct etcd *c, const json_t *answer)
     return lease && strcmp(lease, c->lease) == 0;
 }
 
+/* What is to hang on the lease is refused where that has ended: with the servers' time, or with all
+ * that they knew. The next renewal finds it so, and asks for another one. */
+static err ask_by_lease(struct etcd *c, const char *what, json_t *body, json_t **ret)
+{
+    enum { NOT_FOUND = 404 };
+    const err e = ask(c, what, body, SMALL_ANSWER_BYTES, ret);
+    return e == ERR_INPUT && c->status == NOT_FOUND ? fail_prefix(ERR_IO, "the lease has ended")
+                                                    : e;
+}
+
 /* Of a key of our lease, with which both go: it is nobody else's as long as this does something. */
 static err set_value(struct etcd *c, const char *key, const char *value)
 {
     json_t *answer, *body = json_pack("{so so ss}", "key", base64(key), "value", base64(value),
                                       "lease", c->lease);
-    TRY(ask(c, "kv/put", body, SMALL_ANSWER_BYTES, &answer));
+    TRY(ask_by_lease(c, "kv/put", body, &answer));
     json_decref(answer);
     return OK;
 }
@@ -306,7 +317,7 @@ static err etcd_claim(struct coordinator *base, const char *key, const char *val
                              "success", "requestPut", "key", name, "value", base64(value), "lease",
                              c->lease, "failure", "requestRange", "key", name);
     json_decref(name);
-    TRY(ask(c, "kv/txn", body, SMALL_ANSWER_BYTES, &answer));
+    TRY(ask_by_lease(c, "kv/txn", body, &answer));
     const bool is_new = json_is_true(json_object_get(answer, "succeeded"));
     *ret_is_ours = is_new || has_our_lease(c, answer);
     json_decref(answer);

@@ -72,6 +72,24 @@ class Etcd(lying.Lying, EtcdHonest):
     pass
 
 
+class EtcdForgetful(EtcdHonest):
+    """Each other lease has ended before anything is hung on it, as when a server comes back without what it knew."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        what = self.path.removeprefix("/v3/")
+        lease = asked.get("ID") or (asked["success"][0]["requestPut"] if what == "kv/txn" else asked).get("lease", "0")
+        is_over = int(lease) % 2 == 1
+        with self.server.lock:
+            answer = {"result": {"ID": lease}} if is_over and what == "lease/keepalive" else self.answer(what, asked)
+            if is_over and what in ("kv/txn", "kv/put"):
+                self.server.refused += 1
+                answer = {"code": 5, "message": "etcdserver: requested lease not found"}
+                self.server.keys.pop((asked["success"][0]["requestPut"] if what == "kv/txn" else asked)["key"], None)
+                return self.send(404, json.dumps(answer).encode(), {"Content-Type": "application/json"}, None)
+        self.send(200, json.dumps(answer).encode(), {"Content-Type": "application/json"}, None)
+
+
 def jute(*parts):
     """As ZooKeeper writes numbers of 32 bits, and bytes behind their number."""
     return b"".join(struct.pack(">i", part) if isinstance(part, int) else struct.pack(">i", len(part)) + part for part in parts)
@@ -169,6 +187,22 @@ class Generated(program.FolderCase):
             self.server.seed, self.server.lies = seed, (lying.BROKEN, lying.FALSE)[seed % 2]
             self.server.keys.clear()
             self.ask(url, seed)
+
+    def test_a_lease_that_has_ended_is_asked_for_again(self):
+        where = [f"--coordinator=etcd://{self.serve(EtcdForgetful)}", "--cluster=small", f"--tasks={TASKS}"]
+        self.server.refused = 0
+        (self.folder / "spec.json").write_text(json.dumps(SPEC))
+        done = {}
+        threads = [threading.Thread(target=lambda job=job, spec=spec: done.update(
+            {job: program.run([*where, f"--job_name={job}", *spec], self.folder)}))
+            for job, spec in (("ps", []), ("worker", ["spec.json"]))]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        for one in done.values():
+            self.assertEqual(one.returncode, 0, one.stderr)
+        self.assertGreater(self.server.refused, 0)
 
     def test_zookeeper(self):
         url = "zookeeper://" + self.serve(ZooKeeper)

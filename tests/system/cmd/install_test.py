@@ -24,7 +24,7 @@ ASKED = [
     (["check", "--local_p"], "--local_ps="),
     (["--seed=1", "checkpoint", "ver"], "verify"),
     (["var", "wat"], "watch"),
-    (["help", "conv2"], "conv2d"),
+    (["help", "flatt"], "flatten"),
     (["--result", "--t"], ""),
     (["nothing.j"], ""),
 ]

@@ -76,6 +76,20 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
     return OK;
 }
 
+err node_add_initialized(struct node *node, struct arena *arena, const struct param *param,
+                         const struct variant *initializer)
+{
+    struct param complete = *param;
+    complete.initializer = initializer->kind->descriptor;
+    complete.initializer_attributes = initializer->attributes;
+    return node_add_param(node, arena, &complete);
+}
+
+struct variant initializer_named(const char *name)
+{
+    return (struct variant){.kind = kinds_find(&initializer_kinds, name)};
+}
+
 bool node_adds_params(const struct node *node)
 {
     const struct node *owner = node->shares ? node->shares : node;

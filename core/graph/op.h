@@ -145,6 +145,11 @@ static inline const struct tensor *node_named(const struct node *node, int k)
 /* For infer: adds a parameter (its name without "<node>/"). ERR_INPUT when its shape is too large.
  */
 err node_add_param(struct node *, struct arena *, const struct param *);
+/* The same, with the initial values that a spec says. */
+err node_add_initialized(struct node *, struct arena *, const struct param *,
+                         const struct variant *initializer);
+/* One without attributes of its own, as "zeros" */
+struct variant initializer_named(const char *name);
 
 struct op_case {            /* what the tests run an op with; attributes NULL ends a list */
     const char *attributes; /* JSON, without "op" */

@@ -10,7 +10,6 @@
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { FILTERS_MAX = 1 << 20 };
 enum { SUMS, PADDED }; /* saved: by the layer; where there are groups */
 
 struct attributes {
@@ -20,12 +19,7 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "filters",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, filters),
-     .min = 1,
-     .max = FILTERS_MAX,
-     .help = "channels of the output"},
+    FILTERS_FIELD(struct attributes, filters),
     WINDOW_FIELDS(struct attributes, window),
     DILATION_FIELD(struct attributes, window),
     {.name = "groups",

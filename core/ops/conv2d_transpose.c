@@ -4,7 +4,6 @@
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { FILTERS_MAX = 1 << 20 };
 enum { SUMS, ADDED }; /* saved: by the layer; a gradient before it is added to another */
 
 struct attributes {
@@ -14,25 +13,11 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "filters",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, filters),
-     .min = 1,
-     .max = FILTERS_MAX,
-     .help = "channels of the output"},
+    FILTERS_FIELD(struct attributes, filters),
     WINDOW_FIELDS(struct attributes, window),
     LAYER_FIELDS,
     {0},
 };
-
-/* One direction of what comes out: with `same` each pixel becomes stride of them. */
-static int64_t extent(const struct window_spec *spec, int64_t in, int direction)
-{
-    const int64_t kernel = spec->kernel.at[spec->kernel.count == 1 ? 0 : direction];
-    const int64_t stride = spec->strides.at[spec->strides.count == 1 ? 0 : direction];
-    const bool is_valid = spec->padding % PADDING_COUNT == PADDING_VALID;
-    return in * stride + (is_valid && kernel > stride ? kernel - stride : 0);
-}
 
 /* The convolution from the output to x; y is of rank 4. */
 static err convolution_of(const struct node *node, struct conv2d *ret)
@@ -53,8 +38,8 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",
                     shape_text(x, text));
     node->output.shape = (struct shape){4,
-                                        {x->dim[0], extent(&a->window, x->dim[1], 0),
-                                         extent(&a->window, x->dim[2], 1), a->filters}};
+                                        {x->dim[0], window_image_side(&a->window, x->dim[1], 0),
+                                         window_image_side(&a->window, x->dim[2], 1), a->filters}};
     TRY(shape_check(&node->output.shape));
     TRY(convolution_of(node, &conv));
     if (node->training) node->saved[ADDED] = (struct tensor){.dtype = FLOAT32, .shape = *x};

@@ -6,7 +6,7 @@
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { FILTERS_MAX = 1 << 20, MULTIPLIER_MAX = 1 << 16 };
+enum { MULTIPLIER_MAX = 1 << 16 };
 enum { SUMS, PADDED, BETWEEN }; /* saved: by the layer; of grouped.h; what 1 x 1 goes over */
 enum { DEPTHWISE, POINTWISE };  /* params */
 
@@ -30,12 +30,7 @@ struct attributes {
 static const struct field depthwise_fields[] = {COMMON_FIELDS, {0}};
 
 static const struct field separable_fields[] = {
-    {.name = "filters",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, filters),
-     .min = 1,
-     .max = FILTERS_MAX,
-     .help = "channels of the output"},
+    FILTERS_FIELD(struct attributes, filters),
     COMMON_FIELDS,
     {0},
 };

@@ -27,23 +27,13 @@ static const struct layer *layer_of(const struct node *node)
     return node->attributes;
 }
 
-/* The initializer is a variant of the spec: what fills the values, and with which attributes. */
-static err add_param(struct node *node, struct arena *arena, const struct param *param,
-                     const struct variant *initializer)
-{
-    struct param complete = *param;
-    complete.initializer = initializer->kind->descriptor;
-    complete.initializer_attributes = initializer->attributes;
-    return node_add_param(node, arena, &complete);
-}
-
 err layer_infer_kernel(struct node *node, struct arena *arena, const char *name,
                        const struct shape *kernel)
 {
     const struct layer *layer = layer_of(node);
     const struct param param = {
         .name = name, .shape = *kernel, .regularizer = layer->kernel_regularizer};
-    return add_param(node, arena, &param, &layer->kernel_initializer);
+    return node_add_initialized(node, arena, &param, &layer->kernel_initializer);
 }
 
 err layer_infer_bias(struct node *node, struct arena *arena, int64_t outputs)
@@ -51,7 +41,7 @@ err layer_infer_bias(struct node *node, struct arena *arena, int64_t outputs)
     const struct layer *layer = layer_of(node);
     const struct param param = {
         .name = "bias", .shape = {1, {outputs}}, .regularizer = layer->bias_regularizer};
-    if (layer->use_bias) TRY(add_param(node, arena, &param, &layer->bias_initializer));
+    if (layer->use_bias) TRY(node_add_initialized(node, arena, &param, &layer->bias_initializer));
 
     node->output.is_shares = layer_activation(node) == ACTIVATION_SIGMOID;
     if (node->training && activation_reads_x(layer_activation(node)))

@@ -21,27 +21,17 @@ static const struct field fields[] = {
 enum { GAMMA, BETA };     /* params */
 enum { NORMAL, INVERSE }; /* kept: x less its mean over its deviation; 1 over the deviation */
 
-static err add_param(struct node *node, struct arena *arena, const char *name, const char *initial)
-{
-    const struct kind *kind = kinds_find(&initializer_kinds, initial);
-    void *attributes = arena_new(arena, kind->object->size);
-    TRY(fields_defaults(kind->object, arena, attributes));
-    const struct shape *x = &node->input[0]->shape;
-    return node_add_param(node, arena,
-                          &(struct param){.name = name,
-                                          .shape = {1, {x->dim[x->rank - 1]}},
-                                          .initializer = kind->descriptor,
-                                          .initializer_attributes = attributes});
-}
-
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *x = &node->input[0]->shape;
     TRY(expect_columns(x));
-    TRY(add_param(node, arena, "gamma", "ones"));
-    TRY(add_param(node, arena, "beta", "zeros"));
+    const int64_t columns = x->dim[x->rank - 1], rows = shape_count(x) / columns;
+    const struct variant ones = initializer_named("ones"), zeros = initializer_named("zeros");
+    const struct param gamma = {.name = "gamma", .shape = {1, {columns}}};
+    const struct param beta = {.name = "beta", .shape = {1, {columns}}};
+    TRY(node_add_initialized(node, arena, &gamma, &ones));
+    TRY(node_add_initialized(node, arena, &beta, &zeros));
     node->output.shape = *x;
-    const int64_t rows = shape_count(x) / x->dim[x->rank - 1];
     node->saved[NORMAL] = (struct tensor){.dtype = FLOAT32, .shape = *x};
     node->saved[INVERSE] = (struct tensor){.dtype = FLOAT32, .shape = {1, {rows}}};
     return OK;

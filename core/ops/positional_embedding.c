@@ -25,11 +25,8 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "inputs: expected [batch, places, numbers], \"%s\" is %s",
                     node->input[0]->name, shape_text(x, text));
     node->output.shape = *x;
-    return node_add_param(node, arena,
-                          &(struct param){.name = "embeddings",
-                                          .shape = shape_from(x, 1),
-                                          .initializer = a->initializer.kind->descriptor,
-                                          .initializer_attributes = a->initializer.attributes});
+    const struct param embeddings = {.name = "embeddings", .shape = shape_from(x, 1)};
+    return node_add_initialized(node, arena, &embeddings, &a->initializer);
 }
 
 static void forward(const struct node *node, struct device *d)
@@ -46,14 +43,10 @@ static void forward(const struct node *node, struct device *d)
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0];
-    const int64_t n = shape_count_from(&x->shape, 1), all = shape_count(&x->shape);
+    const int64_t n = shape_count_from(&x->shape, 1);
     const float *dy = node->output.gradient;
     d->kernels->sum_rows(d, node->param[0].gradient, dy, x->shape.dim[0], n, node->add_params);
-    if (!x->gradient) return;
-    if (node->add[0])
-        d->kernels->add(d, x->gradient, x->gradient, dy, all);
-    else
-        d->kernels->copy(d, x->gradient, dy, all);
+    broadcast_back(node, d, 0, &(struct back){FOLD_A, .a_value = dy, .scale = 1});
 }
 
 static const struct op_case cases[] = {

@@ -45,6 +45,14 @@ static void complete(struct side *s, enum padding padding)
     s->after = total - s->before;
 }
 
+int64_t window_image_side(const struct window_spec *spec, int64_t windows, int direction)
+{
+    const int64_t kernel = pick(&spec->kernel, direction, 1);
+    const int64_t stride = pick(&spec->strides, direction, kernel);
+    const bool is_valid = spec->padding % PADDING_COUNT == PADDING_VALID;
+    return windows * stride + (is_valid && kernel > stride ? kernel - stride : 0);
+}
+
 err window_make(const struct window_spec *spec, const struct shape *shape, struct window2d *ret)
 {
     char text[SHAPE_TEXT_MAX];

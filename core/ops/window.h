@@ -10,7 +10,7 @@ enum padding { PADDING_VALID, PADDING_SAME, PADDING_COUNT };
 extern const char *const padding_names[];
 
 /* No image is larger; it keeps the window arithmetic far from overflow. */
-enum { WINDOW_SIDE_MAX = 65536 };
+enum { WINDOW_SIDE_MAX = 65536, FILTERS_MAX = 1 << 20 };
 
 /* As a spec has it: one number for both directions, or [y, x]. */
 struct window_spec {
@@ -42,6 +42,11 @@ struct window_spec {
         .fallback = "\"valid\"", .choices = padding_names,                                         \
         .help = "valid: windows lie inside; same: zeros around, so that stride 1 keeps the size"   \
     }
+#define FILTERS_FIELD(of, member)                                                                  \
+    {                                                                                              \
+        .name = "filters", .type = FIELD_INT, .offset = offsetof(of, member), .min = 1,            \
+        .max = FILTERS_MAX, .help = "channels of the output"                                       \
+    }
 #define DILATION_FIELD(of, member)                                                                 \
     {                                                                                              \
         .name = "dilation_rate", .type = FIELD_INTS, .offset = offsetof(of, member.dilation),      \
@@ -52,5 +57,9 @@ struct window_spec {
 /* The window over images of shape [batch, y, x, channel]. ERR_INPUT when the shape has another rank
  * or is smaller than the window. */
 err window_make(const struct window_spec *, const struct shape *, struct window2d *ret);
+
+/* In direction 0 (y) or 1 (x): the side of the image that so many windows are of. With `same` each
+ * of them becomes stride pixels. */
+int64_t window_image_side(const struct window_spec *, int64_t windows, int direction);
 
 #endif

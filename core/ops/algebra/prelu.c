@@ -23,11 +23,8 @@ static err infer(struct node *node, struct arena *arena)
     const struct shape *x = &node->input[0]->shape;
     TRY(expect_columns(x));
     node->output.shape = *x;
-    return node_add_param(node, arena,
-                          &(struct param){.name = "alpha",
-                                          .shape = {1, {x->dim[x->rank - 1]}},
-                                          .initializer = a->initializer.kind->descriptor,
-                                          .initializer_attributes = a->initializer.attributes});
+    const struct param alpha = {.name = "alpha", .shape = {1, {x->dim[x->rank - 1]}}};
+    return node_add_initialized(node, arena, &alpha, &a->initializer);
 }
 
 /* Rows of x beside alpha, which is the same for all of them; y stays in each column where it is a

@@ -78,18 +78,12 @@ static int beta_of(const struct node *node)
 static err add_trained(struct node *node, struct arena *arena, int64_t channels)
 {
     const struct attributes *a = node->attributes;
-    const struct param gamma = {.name = "gamma",
-                                .shape = {1, {channels}},
-                                .initializer = a->gamma_initializer.kind->descriptor,
-                                .initializer_attributes = a->gamma_initializer.attributes,
-                                .regularizer = a->gamma_regularizer};
-    const struct param beta = {.name = "beta",
-                               .shape = {1, {channels}},
-                               .initializer = a->beta_initializer.kind->descriptor,
-                               .initializer_attributes = a->beta_initializer.attributes,
-                               .regularizer = a->beta_regularizer};
-    if (a->scale) TRY(node_add_param(node, arena, &gamma));
-    return a->center ? node_add_param(node, arena, &beta) : OK;
+    const struct param gamma = {
+        .name = "gamma", .shape = {1, {channels}}, .regularizer = a->gamma_regularizer};
+    const struct param beta = {
+        .name = "beta", .shape = {1, {channels}}, .regularizer = a->beta_regularizer};
+    if (a->scale) TRY(node_add_initialized(node, arena, &gamma, &a->gamma_initializer));
+    return a->center ? node_add_initialized(node, arena, &beta, &a->beta_initializer) : OK;
 }
 
 static err infer(struct node *node, struct arena *arena)
@@ -103,7 +97,7 @@ static err infer(struct node *node, struct arena *arena)
     TRY(add_trained(node, arena, channels));
     return normal_add_moving(
         node, arena, channels, a->momentum,
-        &(struct moving_initializers){&a->mean_initializer, &a->variance_initializer});
+        &(struct moving_initializers){a->mean_initializer, a->variance_initializer});
 }
 
 static struct normal normal_of(const struct node *node)

@@ -45,12 +45,11 @@ static err infer(struct node *node, struct arena *arena)
     node->output.shape = *x;
     node->saved[ROOM] = normal_room(channels);
     node->saved[SHARES] = (struct tensor){.dtype = FLOAT32, .shape = *x};
-    TRY(node_add_param(node, arena,
-                       &(struct param){.name = "alpha",
-                                       .shape = {1, {channels}},
-                                       .initializer = a->initializer.kind->descriptor,
-                                       .initializer_attributes = a->initializer.attributes}));
-    return normal_add_moving(node, arena, channels, a->momentum, NULL);
+    const struct param alpha = {.name = "alpha", .shape = {1, {channels}}};
+    TRY(node_add_initialized(node, arena, &alpha, &a->initializer));
+    return normal_add_moving(
+        node, arena, channels, a->momentum,
+        &(struct moving_initializers){initializer_named("zeros"), initializer_named("ones")});
 }
 
 static struct normal normal_of(const struct node *node)

@@ -22,24 +22,15 @@ static float *room(const struct normal *n, int row)
     return (float *)n->room->value + row * room_width(n->channels);
 }
 
-static void set_initializer(struct param *param, const struct variant *given, const char *fallback)
-{
-    const struct kind *kind = given ? given->kind : kinds_find(&initializer_kinds, fallback);
-    param->initializer = kind->descriptor;
-    param->initializer_attributes = given ? given->attributes : NULL;
-}
-
 err normal_add_moving(struct node *node, struct arena *arena, int64_t channels, double momentum,
                       const struct moving_initializers *initializers)
 {
-    struct param mean = {
+    const struct param mean = {
         .name = "moving_mean", .shape = {1, {channels}}, .moving = (float)(1 - momentum)};
     struct param variance = mean;
     variance.name = "moving_variance";
-    set_initializer(&mean, initializers ? initializers->mean : NULL, "zeros");
-    set_initializer(&variance, initializers ? initializers->variance : NULL, "ones");
-    TRY(node_add_param(node, arena, &mean));
-    return node_add_param(node, arena, &variance);
+    TRY(node_add_initialized(node, arena, &mean, &initializers->mean));
+    return node_add_initialized(node, arena, &variance, &initializers->variance);
 }
 
 /* y = f(a, b, c), each of one number per channel */

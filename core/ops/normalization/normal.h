@@ -18,9 +18,9 @@ struct normal {
     const struct tensor *room;           /* what infer has saved: normal_room() */
 };
 
-/* Adds the params moving_mean and moving_variance; initializers: of both; NULL: 0 and 1 */
+/* Adds the params moving_mean and moving_variance. */
 struct moving_initializers {
-    const struct variant *mean, *variance;
+    struct variant mean, variance;
 };
 err normal_add_moving(struct node *, struct arena *, int64_t channels, double momentum,
                       const struct moving_initializers *);

@@ -42,7 +42,7 @@ static err infer(struct node *node, struct arena *arena)
     node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->units}};
     const struct param zeros = {.name = "bias",
                                 .shape = {1, {a->units}},
-                                .initializer = kinds_find(&initializer_kinds, "zeros")->descriptor};
+                                .initializer = initializer_named("zeros").kind->descriptor};
     for (int i = 0; i < node->input_count; i++) TRY(infer_weights(node, arena, i, &zeros));
     return node_add_param(node, arena, &zeros);
 }

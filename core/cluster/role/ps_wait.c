@@ -264,13 +264,19 @@ static bool is_too_silent(const struct ps_role *p, int worker)
            ps_silence_limit_ms(&p->options.limits, m->has_pushed);
 }
 
+static void hang_up_on_silent(struct ps_role *p, int worker, uint64_t since_ms, const char *what,
+                              struct outbox *out)
+{
+    outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while %s", worker,
+               (unsigned long long)(p->patience.now_ms - since_ms) / 1000, what);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+}
+
 /* If it lives, it comes back, and brings what others have of its push already. */
 static void end_without_silent(struct ps_role *p, int worker, struct outbox *out)
 {
-    outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while the job ends", worker,
-               (unsigned long long)(p->patience.now_ms - p->stopping_ms) / 1000);
-    outbox_add_hang_up(out, (struct action_hang_up){worker});
-    ps_forget_link(p, worker, out);
+    hang_up_on_silent(p, worker, p->stopping_ms, "the job ends", out);
     evict(p, worker, out);
 }
 
@@ -302,13 +308,10 @@ static bool keeps_snapshot(const struct ps_role *p, int worker)
  * the checkpoint is given up. Of one that does not, the shards say what each has. */
 static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 {
-    outbox_log(out, "hangs up on worker/%d, which is silent for %llu s while a checkpoint waits",
-               worker, (unsigned long long)(p->patience.now_ms - p->snapshot.since_ms) / 1000);
-    outbox_add_hang_up(out, (struct action_hang_up){worker});
     struct member *m = &p->members[worker];
     if (p->options.task != 0 && m->kept_snapshot) member_set_standing(m, EVICTED);
     m->kept_snapshot = true;
-    ps_forget_link(p, worker, out);
+    hang_up_on_silent(p, worker, p->snapshot.since_ms, "a checkpoint waits", out);
 }
 
 static void end_without(struct ps_role *p, int worker, struct outbox *out)

@@ -77,13 +77,8 @@ err checkpoint_find_tensor(const struct bundle *bundle, const char *name,
 {
     *ret = bundle_find(bundle, name);
     if (*ret) return OK;
-    const int count = bundle_entries(bundle);
-    const char **names = malloc(((size_t)count + 1) * sizeof *names);
-    if (!names) return fail(ERR_MEMORY, "no memory for names");
-    for (int i = 0; i < count; i++) names[i] = bundle_at(bundle, i)->name;
-    const struct suggestion near = suggest(name, names, count);
-    free(names);
-    return fail(ERR_INPUT, "%s: no tensor \"%.128s\"%s", bundle_prefix(bundle), name, near.text);
+    return fail(ERR_INPUT, "%s: no tensor \"%.128s\"%s", bundle_prefix(bundle), name,
+                bundle_nearest(bundle, name, NULL).text);
 }
 
 /* ---- what stands in it ---- */

@@ -14,8 +14,8 @@
 
 enum { KEYS_AT_ONCE = 1 << 12 };
 
-static err part_name(const char *variable, const char *slot, int part, const char *what,
-                     char ret[BUNDLE_NAME_MAX])
+err shard_growing_name(const char *variable, const char *slot, int part, const char *what,
+                       char ret[BUNDLE_NAME_MAX])
 {
     char end[32];
     TRY(shard_name(variable, slot, ret));
@@ -47,12 +47,13 @@ static err name_pieces(const struct shard_table *table, const struct slot_names 
     growing_saved(table_growing(table->rows), &keys, &rows);
     ret->at[0] = (struct bundle_piece){
         .name = ret->names[0], .dtype = BUNDLE_INT64, .shape = {2, {keys, SHARD_KEY_COLUMNS}}};
-    TRY(part_name(slice->name, NULL, slice->part, "keys", ret->names[0]));
+    TRY(shard_growing_name(slice->name, NULL, slice->part, "keys", ret->names[0]));
     for (int i = 0; i <= names->count; i++) {
         char *name = ret->names[1 + i];
         ret->at[1 + i] = (struct bundle_piece){
             .name = name, .dtype = BUNDLE_FLOAT, .shape = {2, {rows, slice->shape.dim[1]}}};
-        TRY(part_name(slice->name, i ? names->at[i - 1] : NULL, slice->part, "rows", name));
+        TRY(shard_growing_name(slice->name, i ? names->at[i - 1] : NULL, slice->part, "rows",
+                               name));
     }
     return OK;
 }
@@ -208,7 +209,7 @@ static err find_rows(struct bundle *bundle, const char *name, int64_t rows, int6
 
 static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
 {
-    const struct bundle_entry *entry;
+    const struct bundle_entry *entry = NULL;
     TRY(find_rows(bundle, name, p->rows, width, &entry));
     const struct bundle_box box = {.start = {p->first, 0}, .length = {p->count, width}};
     return p->count ? bundle_read_rows(bundle, entry, &box, &(struct bundle_taker){p, take_rows})
@@ -225,7 +226,7 @@ static err read_arrays(struct bundle *bundle, const struct warm_start *warm,
         TRY(shard_name(slice->name, slot, wanted));
         if (shard_map_skips(warm, wanted)) continue;
         TRY(shard_map(warm, slice->name, slot, stored));
-        TRY(part_name(stored, NULL, index, "rows", name));
+        TRY(shard_growing_name(stored, NULL, index, "rows", name));
         TRY(read_rows(bundle, part, name, slice->shape.dim[1]));
     }
     return OK;
@@ -237,7 +238,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
 {
     char stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
     TRY(shard_map(warm, variable, NULL, stored));
-    TRY(part_name(stored, NULL, part, "keys", name));
+    TRY(shard_growing_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
     if (bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL))
@@ -254,7 +255,7 @@ static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
 {
     char stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
     TRY(shard_map(warm, slice->name, NULL, stored));
-    TRY(part_name(stored, NULL, part, "rows", name));
+    TRY(shard_growing_name(stored, NULL, part, "rows", name));
     const struct bundle_entry *entry = bundle_find(bundle, name);
     *ret = entry && entry->shape.rank == 2 ? entry->shape.dim[0] : 0;
     return OK;
@@ -327,7 +328,7 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
 bool shard_grows_there(const struct bundle *bundle, const char *variable)
 {
     char name[BUNDLE_NAME_MAX];
-    return !part_name(variable, NULL, 0, "keys", name) && bundle_find(bundle, name);
+    return !shard_growing_name(variable, NULL, 0, "keys", name) && bundle_find(bundle, name);
 }
 
 err shard_find_keys(struct bundle *bundle, const struct slice *slice, int part,
@@ -340,6 +341,6 @@ err shard_find_rows(struct bundle *bundle, const struct slice *slice, int part, 
                     const struct bundle_entry **ret)
 {
     char name[BUNDLE_NAME_MAX];
-    TRY(part_name(slice->name, NULL, part, "rows", name));
+    TRY(shard_growing_name(slice->name, NULL, part, "rows", name));
     return find_rows(bundle, name, rows, slice->shape.dim[1], ret);
 }

@@ -55,6 +55,9 @@ err shard_read_growing(struct bundle *, const struct warm_start *, const struct 
 
 /* Its keys as a checkpoint has them, [ids, 3] */
 enum { SHARD_KEY_ID, SHARD_KEY_SIGHTS, SHARD_KEY_USED, SHARD_KEY_COLUMNS };
+/* "users", 2 and "keys" -> "users/part_00002/keys"; with a slot "users/Adagrad/part_..." */
+err shard_growing_name(const char *variable, const char *slot, int part, const char *what,
+                       char ret[BUNDLE_NAME_MAX]);
 /* Whether that is such a table in the checkpoint */
 bool shard_grows_there(const struct bundle *, const char *variable);
 struct key_state; /* variables/growing/growing.h */

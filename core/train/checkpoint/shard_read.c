@@ -33,18 +33,6 @@ static bool is_same(const struct bundle_shape *a, const struct bundle_shape *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
 }
 
-/* "" where there is no memory to look. */
-static struct suggestion nearest(const struct bundle *bundle, const char *name)
-{
-    const int count = bundle_entries(bundle);
-    const char **names = malloc(((size_t)count + 1) * sizeof *names);
-    if (!names) return (struct suggestion){""};
-    for (int i = 0; i < count; i++) names[i] = bundle_at(bundle, i)->name;
-    const struct suggestion near = suggest(name, names, count);
-    free(names);
-    return near;
-}
-
 static err fail_absent(const struct bundle *bundle, const struct wish *wish)
 {
     if (shard_grows_there(bundle, wish->stored))
@@ -52,7 +40,7 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                     "%s: %s grows there (\"capacity\": \"dynamic\"), and has fixed rows here; "
                     "train.warm_start can \"skip\" it",
                     bundle_prefix(bundle), wish->stored);
-    const struct suggestion near = nearest(bundle, wish->stored);
+    const struct suggestion near = bundle_nearest(bundle, wish->stored, NULL);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
     return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
                 wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",

@@ -1,11 +1,9 @@
 /* stored_table.c - see stored_table.h. */
 #include "core/train/checkpoint/stored_table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fields/fields.h"
 #include "core/train/checkpoint/shard_inside.h"
 #include "core/train/variables/growing/growing.h"
 
@@ -28,14 +26,10 @@ struct part {
 static const struct bundle_entry *entry_of(const struct stored_table *t, int part, const char *what)
 {
     char name[BUNDLE_NAME_MAX];
-    int length;
-    if (t->grows)
-        length = snprintf(name, sizeof name, "%s/part_%05d/%s", t->name, part, what);
-    else if (t->parts)
-        length = snprintf(name, sizeof name, "%s/part_%d", t->name, part);
-    else
-        length = snprintf(name, sizeof name, "%s", t->name);
-    return length < (int)sizeof name ? bundle_find(t->bundle, name) : NULL;
+    if (!t->grows && !t->parts) return bundle_find(t->bundle, t->name);
+    const err e = t->grows ? shard_growing_name(t->name, NULL, part, what, name)
+                           : shard_part_name(t->name, part, NULL, name);
+    return e ? NULL : bundle_find(t->bundle, name);
 }
 
 static err add_part(struct stored_table *t, const struct bundle_entry *entry)
@@ -62,22 +56,17 @@ static err count_parts(struct stored_table *t)
                : fail(ERR_INPUT, "%s: %s has keys, and no rows", bundle_prefix(t->bundle), t->name);
 }
 
-/* The error names what is like it. */
+static bool may_be_table(const struct bundle_entry *entry)
+{
+    return entry->shape.rank == 2 && !strstr(entry->name, "/part_");
+}
+
 static err fail_absent(struct bundle *bundle, const char *name)
 {
-    const int count = bundle_entries(bundle);
-    const char **names = malloc(((size_t)count + 1) * sizeof *names);
-    int tables = 0;
-    if (!names) return fail(ERR_MEMORY, "no memory for names");
-    for (int i = 0; i < count; i++)
-        if (bundle_at(bundle, i)->shape.rank == 2 && !strstr(bundle_at(bundle, i)->name, "/part_"))
-            names[tables++] = bundle_at(bundle, i)->name;
-    const struct suggestion near = suggest(name, names, tables);
-    free(names);
     return fail(ERR_INPUT,
                 "%s: no table \"%.128s\"%s; dtrain checkpoint show lists all tensors (of "
                 "TABLE/part_00000/rows, TABLE is the name)",
-                bundle_prefix(bundle), name, near.text);
+                bundle_prefix(bundle), name, bundle_nearest(bundle, name, may_be_table).text);
 }
 
 err stored_table_find(struct bundle *bundle, const char *name, struct stored_table *ret)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/fields/fields.h"
 
 enum {
     BUNDLE_RANK_MAX = 8,       /* an entry of a higher rank is refused when the index is read */
@@ -114,6 +115,10 @@ int bundle_shards(const struct bundle *);  /* data files */
 int bundle_entries(const struct bundle *); /* named tensors, a sliced one counts once */
 const struct bundle_entry *bundle_at(const struct bundle *, int index); /* sorted by name */
 const struct bundle_entry *bundle_find(const struct bundle *, const char *name); /* NULL: none */
+/* For the message about one that is not there: the nearest of the names that are wanted (NULL: of
+ * all); "" where there is no memory to look. */
+struct suggestion bundle_nearest(const struct bundle *, const char *name,
+                                 bool (*is_wanted)(const struct bundle_entry *));
 
 /* The box of the tensor (NULL: all of it) into ret, row-major: from whatever slices hold it. Data
  * are checked by their checksums, which takes reading every stored slice that the box touches, in

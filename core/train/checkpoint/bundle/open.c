@@ -295,6 +295,21 @@ static int compare_name(const void *name, const void *entry)
     return strcmp(name, ((const struct bundle_entry *)entry)->name);
 }
 
+struct suggestion bundle_nearest(const struct bundle *b, const char *name,
+                                 bool (*is_wanted)(const struct bundle_entry *))
+{
+    const char **names = malloc(((size_t)bundle_entries(b) + 1) * sizeof *names);
+    int count = 0;
+    if (!names) return (struct suggestion){""};
+    for (int i = 0; i < bundle_entries(b); i++) {
+        const struct bundle_entry *entry = bundle_at(b, i);
+        if (!is_wanted || is_wanted(entry)) names[count++] = entry->name;
+    }
+    const struct suggestion near = suggest(name, names, count);
+    free(names);
+    return near;
+}
+
 const struct bundle_entry *bundle_find(const struct bundle *b, const char *name)
 {
     return bsearch(name, b->entries, (size_t)b->count, sizeof *b->entries, compare_name);

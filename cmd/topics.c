@@ -2,14 +2,9 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "core/base/text.h"
 
 enum { FLAGS_SHOWN_MAX = 64 };
-
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), wanted = strlen(ending);
-    return length > wanted && strcmp(text + length - wanted, ending) == 0;
-}
 
 /* The flags of this kind are rows of limits.h. */
 void print_timeouts(FILE *out)
@@ -17,7 +12,8 @@ void print_timeouts(FILE *out)
     struct field limits[FLAGS_SHOWN_MAX + 1] = {{0}};
     int count = 0;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
-        if (ends_with(flag->name, "_timeout") && count < FLAGS_SHOWN_MAX) limits[count++] = *flag;
+        if (text_ends_with(flag->name, "_timeout") && count < FLAGS_SHOWN_MAX)
+            limits[count++] = *flag;
     fputs("Every wait has a timeout, set by a flag; after 10 s, and then ever more seldom, a task\n"
           "logs what it is waiting for:\n\n",
           out);

@@ -14,6 +14,7 @@
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/json_print.h"
 #include "core/base/files/file_system.h"
+#include "core/base/text.h"
 #include "core/cluster/role/verdict.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -43,16 +44,10 @@ struct listing {
 
 /* ---- the folder ---- */
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), wanted = strlen(ending);
-    return length > wanted && strcmp(text + length - wanted, ending) == 0;
-}
-
 static int is_wanted(const struct dirent *entry)
 {
     if (strncmp(entry->d_name, LEASE_BEGINNING, strlen(LEASE_BEGINNING)) == 0) return 1;
-    return entry->d_name[0] != '.' && ends_with(entry->d_name, INDEX_ENDING);
+    return entry->d_name[0] != '.' && text_ends_with(entry->d_name, INDEX_ENDING);
 }
 
 static const char *base_name(const char *path)
@@ -123,7 +118,7 @@ static void make_rows(struct listing *l, struct arena *arena)
         l->rows[l->row_count++] = (struct row){l->named[i], true, i == l->named_count - 1};
     for (int i = 0; i < l->name_count; i++) {
         const char *file = l->names[i];
-        if (!ends_with(file, INDEX_ENDING)) continue;
+        if (!text_ends_with(file, INDEX_ENDING)) continue;
         const int length = (int)(strlen(file) - strlen(INDEX_ENDING));
         char *name = arena_format(arena, "%.*s", length, file);
         if (file[0] == '.' || is_named(l, name)) continue;

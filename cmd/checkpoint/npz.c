@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
+
+#include "cmd/checkpoint/out_file.h"
 
 enum {
     NPY_ALIGN = 64, /* of the elements in the member */
@@ -28,8 +29,7 @@ struct member {
 };
 
 struct npz {
-    FILE *file;
-    char *path, *temporary;
+    struct out_file out;
     struct member *members;
     size_t count, capacity;
     uint64_t offset; /* written so far */
@@ -50,8 +50,8 @@ static void put(struct record *r, uint64_t value, int bytes)
 
 static err write_bytes(struct npz *z, const void *bytes, size_t count)
 {
-    if (count > 0 && fwrite(bytes, 1, count, z->file) != count)
-        return fail(ERR_IO, "%s: %s", z->temporary, strerror(errno));
+    if (count > 0 && fwrite(bytes, 1, count, z->out.file) != count)
+        return fail(ERR_IO, "%s: %s", z->out.temporary, strerror(errno));
     z->offset += count;
     return OK;
 }
@@ -196,14 +196,7 @@ err npz_create(const char *path, struct npz **ret)
 {
     struct npz *z = calloc(1, sizeof *z);
     if (!z) return fail(ERR_MEMORY, "no memory for %s", path);
-    z->path = strdup(path);
-    err e = OK;
-    if (!z->path || asprintf(&z->temporary, "%s.partial-%d", path, (int)getpid()) < 0) {
-        z->temporary = NULL;
-        e = fail(ERR_MEMORY, "no memory for %s", path);
-    }
-    if (!e) z->file = fopen(z->temporary, "wxe");
-    if (!e && !z->file) e = fail(ERR_IO, "%s: %s", path, strerror(errno));
+    const err e = out_file_open(&z->out, path);
     if (e)
         npz_abandon(z);
     else
@@ -244,39 +237,22 @@ err npz_add(struct npz *z, const struct npz_array *array)
     return write_bytes(z, array->elements, array->bytes);
 }
 
-/* The file has its bytes before it has its name. */
-static err publish(struct npz *z)
-{
-    bool is_written = fflush(z->file) == 0 && fsync(fileno(z->file)) == 0;
-    if (!is_written) return fail(ERR_IO, "%s: %s", z->temporary, strerror(errno));
-    if (rename(z->temporary, z->path)) return fail(ERR_IO, "%s: %s", z->path, strerror(errno));
-    free(z->temporary);
-    z->temporary = NULL;
-    return OK;
-}
-
 err npz_finish(struct npz *z)
 {
     const uint64_t central = z->offset;
     err e = OK;
     for (size_t i = 0; !e && i < z->count; i++) e = write_central(z, &z->members[i]);
     if (!e) e = write_end(z, central);
-    if (!e) e = publish(z);
+    if (!e) e = out_file_publish(&z->out);
     npz_abandon(z);
     return e;
 }
 
-/* Of a published archive no temporary file is left to remove. */
 void npz_abandon(struct npz *z)
 {
     if (!z) return;
-    if (z->file) {
-        fclose(z->file);
-        if (z->temporary) unlink(z->temporary);
-    }
+    out_file_close(&z->out);
     for (size_t i = 0; i < z->count; i++) free(z->members[i].name);
     free(z->members);
-    free(z->path);
-    free(z->temporary);
     free(z);
 }

@@ -8,92 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/checkpoint/npz.h"
-#include "core/base/files/file_system.h"
+#include "cmd/checkpoint/out_file.h"
 #include "core/base/files/url.h"
+#include "core/base/text.h"
+#include "core/data/word_file.h"
 #include "core/train/checkpoint/stored_table.h"
 
 enum { OUT_PATH_MAX = 4096, SHOWN_IN_PROJECTOR = 100000 };
 
-/* ---- files that have their names at the end ---- */
-
-struct out {
-    char path[OUT_PATH_MAX], temporary[OUT_PATH_MAX];
-    FILE *file;
-};
-
-static err out_open(struct out *o, const char *beginning, const char *ending)
-{
-    const int length = snprintf(o->path, sizeof o->path, "%s%s", beginning, ending);
-    const int both = snprintf(o->temporary, sizeof o->temporary, "%s%s.partial-%d", beginning,
-                              ending, (int)getpid());
-    if (length >= OUT_PATH_MAX || both >= OUT_PATH_MAX)
-        return fail(ERR_INPUT, "%.64s...: too long a path", beginning);
-    o->file = fopen(o->temporary, "wxe");
-    return o->file ? OK : fail(ERR_IO, "%s: %s", o->path, strerror(errno));
-}
-
-static err out_publish(struct out *o)
-{
-    const bool is_written = !ferror(o->file) && fflush(o->file) == 0 && fsync(fileno(o->file)) == 0;
-    if (!is_written) return fail(ERR_IO, "%s: %s", o->path, strerror(errno));
-    if (rename(o->temporary, o->path)) return fail(ERR_IO, "%s: %s", o->path, strerror(errno));
-    o->temporary[0] = '\0';
-    return OK;
-}
-
-static void out_close(struct out *o)
-{
-    if (!o->file) return;
-    fclose(o->file);
-    if (o->temporary[0]) unlink(o->temporary);
-}
-
 /* ---- words ---- */
 
 struct vocabulary {
-    char **words; /* [count], owned */
+    struct item *words; /* [count], in the arena of the call */
     int64_t count;
 };
 
-static void vocabulary_free(struct vocabulary *v)
+static err read_vocabulary(const char *path, struct arena *arena, struct vocabulary *v)
 {
-    for (int64_t i = 0; i < v->count; i++) free(v->words[i]);
-    free(v->words);
-}
-
-static err add_word(struct vocabulary *v, const char *text, size_t length)
-{
-    if ((v->count & (v->count - 1)) == 0) {
-        char **words = realloc(v->words, (size_t)(v->count ? 2 * v->count : 1) * sizeof *words);
-        if (!words) return fail(ERR_MEMORY, "no memory for words");
-        v->words = words;
-    }
-    v->words[v->count] = strndup(text, length);
-    return v->words[v->count] ? v->count++, OK : fail(ERR_MEMORY, "no memory for words");
-}
-
-/* As a vocabulary column reads it: trimmed, empty lines are passed over. */
-static err read_vocabulary(const char *path, struct vocabulary *v)
-{
-    static const char blanks[] = " \t\r\n";
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t room = 0;
-    err e = OK;
-    if (!file) return fail(ERR_INPUT, "--vocabulary: %s: %s", path, strerror(errno));
-    for (ssize_t length; !e && (length = getline(&line, &room, file)) > 0;) {
-        const char *from = line + strspn(line, blanks);
-        while (length > 0 && strchr(blanks, line[length - 1])) length--;
-        if (line + length > from) e = add_word(v, from, (size_t)(line + length - from));
-    }
-    if (!e && ferror(file)) e = fail(ERR_INPUT, "--vocabulary: %s: %s", path, strerror(errno));
-    free(line);
-    fclose(file);
-    return e;
+    const struct format_context context = {0};
+    struct word_file file;
+    struct item word;
+    const err e = word_file_read(&context, path, arena, &file);
+    if (e) return fail_prefix(e, "--vocabulary");
+    v->words = arena_array(arena, file.lines, sizeof *v->words);
+    while (word_file_next(&file, &word)) v->words[v->count++] = word;
+    return OK;
 }
 
 /* ---- the three forms ---- */
@@ -105,16 +47,17 @@ struct writing {
     enum form form;
     char separator; /* of text */
     struct vocabulary vocabulary;
-    struct out rows, ids; /* TEXT: ids stand in rows */
+    struct out_file rows, ids; /* TEXT: ids stand in rows */
 };
 
-static void put_word(struct writing *w, FILE *file, const char *word)
+static void put_word(struct writing *w, FILE *file, const struct item *word)
 {
-    const bool is_quoted = w->separator == ',' && strpbrk(word, ",\"");
+    const bool is_quoted = w->separator == ',' && (memchr(word->text, ',', word->length) ||
+                                                   memchr(word->text, '"', word->length));
     if (is_quoted) putc('"', file);
-    for (const char *at = word; *at; at++) {
-        if (is_quoted && *at == '"') putc('"', file);
-        putc(*at == '\t' ? ' ' : *at, file);
+    for (size_t i = 0; i < word->length; i++) {
+        if (is_quoted && word->text[i] == '"') putc('"', file);
+        putc(word->text[i] == '\t' ? ' ' : word->text[i], file);
     }
     if (is_quoted) putc('"', file);
 }
@@ -122,7 +65,7 @@ static void put_word(struct writing *w, FILE *file, const char *word)
 static void put_id(struct writing *w, FILE *file, int64_t id)
 {
     if (id < w->vocabulary.count)
-        put_word(w, file, w->vocabulary.words[id]);
+        put_word(w, file, &w->vocabulary.words[id]);
     else
         fprintf(file, "%" PRId64, id);
 }
@@ -172,55 +115,57 @@ static void begin_text(struct writing *w)
     putc('\n', w->rows.file);
 }
 
+/* beginning and ending make the path. */
+static err open_beside(struct out_file *o, const char *beginning, size_t bytes, const char *ending)
+{
+    char path[OUT_PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%.*s%s", (int)bytes, beginning, ending);
+    if (length >= OUT_PATH_MAX) return fail(ERR_INPUT, "%.64s...: too long a path", beginning);
+    return out_file_open(o, path);
+}
+
 /* What TensorBoard looks for in a folder of its --logdir. */
 static err write_projector(const struct writing *w, const char *folder)
 {
-    struct out out = {0};
-    err e = out_open(&out, folder, "/projector_config.pbtxt");
+    struct out_file out = {0};
+    err e = open_beside(&out, folder, strlen(folder), "/projector_config.pbtxt");
     if (!e) {
         fputs("embeddings {\n  tensor_name: \"", out.file);
         for (const char *at = w->table->name; *at; at++)
             fprintf(out.file, "%s%c", strchr("\"\\", *at) ? "\\" : "", *at);
         fputs("\"\n  tensor_path: \"vectors.tsv\"\n  metadata_path: \"metadata.tsv\"\n}\n",
               out.file);
-        e = out_publish(&out);
+        e = out_file_publish(&out);
     }
-    out_close(&out);
+    out_file_close(&out);
     return e;
 }
 
 /* ---- all of it ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static err open_out(struct writing *w, const char *path)
 {
-    char stem[OUT_PATH_MAX];
+    const size_t length = strlen(path);
     if (path_is_url(path)) return fail(ERR_INPUT, "%.64s: expected a path of this host", path);
-    w->separator = ends_with(path, ".csv") ? ',' : '\t';
-    if (ends_with(path, ".csv") || ends_with(path, ".tsv")) {
+    w->separator = text_ends_with(path, ".csv") ? ',' : '\t';
+    if (text_ends_with(path, ".csv") || text_ends_with(path, ".tsv")) {
         w->form = FORM_TEXT;
-        return out_open(&w->rows, path, "");
+        return open_beside(&w->rows, path, length, "");
     }
-    if (ends_with(path, ".npy")) {
+    if (text_ends_with(path, ".npy")) {
         w->form = FORM_NPY;
         if (w->vocabulary.count)
             return fail(ERR_INPUT, "%s has ids and no words: --vocabulary is for the other forms",
                         path);
-        snprintf(stem, sizeof stem, "%.*s", (int)(strlen(path) - strlen(".npy")), path);
-        TRY(out_open(&w->rows, path, ""));
-        return out_open(&w->ids, stem, ".ids.npy");
+        TRY(open_beside(&w->rows, path, length, ""));
+        return open_beside(&w->ids, path, length - strlen(".npy"), ".ids.npy");
     }
     w->form = FORM_PROJECTOR;
     if (mkdir(path, 0777) && errno != EEXIST)
         return fail(ERR_IO, "%s: %s (or name a file that ends with .npy, .csv or .tsv)", path,
                     strerror(errno));
-    TRY(out_open(&w->rows, path, "/vectors.tsv"));
-    return out_open(&w->ids, path, "/metadata.tsv");
+    TRY(open_beside(&w->rows, path, length, "/vectors.tsv"));
+    return open_beside(&w->ids, path, length, "/metadata.tsv");
 }
 
 static err write_all(struct writing *w, const char *path)
@@ -229,8 +174,8 @@ static err write_all(struct writing *w, const char *path)
     if (w->form == FORM_NPY) begin_npy(w);
     if (w->form == FORM_TEXT) begin_text(w);
     TRY(stored_table_read(w->table, &(struct stored_rows_taker){w, take}));
-    if (w->ids.file) TRY(out_publish(&w->ids));
-    TRY(out_publish(&w->rows));
+    if (w->ids.file) TRY(out_file_publish(&w->ids));
+    TRY(out_file_publish(&w->rows));
     return w->form == FORM_PROJECTOR ? write_projector(w, path) : OK;
 }
 
@@ -243,12 +188,11 @@ static err write_table(struct bundle *bundle, const struct checkpoint_call *call
     struct writing *w = calloc(1, sizeof *w);
     if (!w) return fail(ERR_MEMORY, "no memory for the rows");
     w->table = &table;
-    err e = call->vocabulary ? read_vocabulary(call->vocabulary, &w->vocabulary) : OK;
+    err e = call->vocabulary ? read_vocabulary(call->vocabulary, call->arena, &w->vocabulary) : OK;
     if (!e) e = write_all(w, path);
     const bool is_projector = w->form == FORM_PROJECTOR;
-    out_close(&w->rows);
-    out_close(&w->ids);
-    vocabulary_free(&w->vocabulary);
+    out_file_close(&w->rows);
+    out_file_close(&w->ids);
     free(w);
     TRY(e);
     printf("%s: %" PRId64 " rows of %" PRId64 " numbers: %s of %s\n", path, table.rows, table.width,

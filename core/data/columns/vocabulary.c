@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "core/base/fingerprint.h"
-#include "core/data/input.h"
-
-enum { FILE_BYTES_MAX = 1 << 30, FILE_GROW = 1 << 16 };
+#include "core/data/word_file.h"
 
 struct attributes {
     struct column_source source;
@@ -98,59 +96,18 @@ static err add_listed(struct words *words, const struct strings *list, struct ar
     return OK;
 }
 
-static err read_all(struct input *in, struct block *ret, size_t *ret_bytes)
-{
-    size_t got = 1;
-    for (*ret_bytes = 0; got > 0; *ret_bytes += got) {
-        if (*ret_bytes > FILE_BYTES_MAX)
-            return fail(ERR_INPUT, "%s: more than 1 GiB of words", input_path(in));
-        TRY(block_grow(ret, *ret_bytes + FILE_GROW));
-        TRY(input_some(in, (char *)ret->at + *ret_bytes, FILE_GROW, &got));
-    }
-    return OK;
-}
-
-static size_t count_lines(const char *text, size_t bytes)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < bytes; i++) count += text[i] == '\n';
-    return count;
-}
-
-/* Without the line's end, trimmed as cells are; empty lines are passed over. */
-static err add_lines(struct words *words, const char *text, size_t bytes)
-{
-    const bool has_mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
-    for (const char *from = text + (has_mark ? 3 : 0), *end = text + bytes; from < end;) {
-        const char *to = memchr(from, '\n', (size_t)(end - from));
-        const char *next = to ? to + 1 : end;
-        if (!to) to = end;
-        if (to > from && to[-1] == '\r') to--;
-        const struct item word = item_trimmed(from, to);
-        if (word.length > 0) TRY(add(words, &word));
-        from = next;
-    }
-    return OK;
-}
-
-static err add_file(struct words *words, const char *file, const struct format_context *context,
+static err add_file(struct words *words, const char *path, const struct format_context *context,
                     struct arena *arena)
 {
-    struct input *in = NULL;
-    struct block block = {0};
-    size_t bytes = 0;
-    TRY(input_open(context, file, &in));
-    err e = read_all(in, &block, &bytes);
-    if (!e) {
-        char *text = arena_new(arena, bytes + 1);
-        memcpy(text, block.at, bytes);
-        make_places(words, count_lines(text, bytes), arena);
-        e = add_lines(words, text, bytes);
-        if (e) e = fail_prefix(e, "%s", input_path(in));
+    struct word_file file;
+    struct item word;
+    TRY(word_file_read(context, path, arena, &file));
+    make_places(words, file.lines, arena);
+    while (word_file_next(&file, &word)) {
+        const err e = add(words, &word);
+        if (e) return fail_prefix(e, "%s", file.path);
     }
-    block_drop(&block);
-    input_close(in);
-    return e;
+    return OK;
 }
 
 static err read_words(const struct attributes *a, const struct format_context *context,

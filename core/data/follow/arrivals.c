@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/own.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/data/parts.h"
 #include "core/data/stream/stream.h"
 
@@ -166,19 +167,13 @@ static err whole_path(const struct arrivals *a, const char *name, char **ret)
     return *ret ? OK : fail(ERR_MEMORY, "no memory for names of files");
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && !strcmp(name + length - tail, end);
-}
-
 /* Names that people, and programs that copy files, give to what is not whole. */
 static bool may_be_taken(const char *name)
 {
     const size_t length = strlen(name);
     if (name[0] == '.' || name[0] == '_' || length > NAME_BYTES_MAX || strchr(name, '\n'))
         return false;
-    return !ends_with(name, ".tmp") && !ends_with(name, ".part");
+    return !text_ends_with(name, ".tmp") && !text_ends_with(name, ".part");
 }
 
 static bool is_passed(const struct arrivals *a, const char *name)

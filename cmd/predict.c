@@ -389,8 +389,8 @@ static const struct field *find_field(const struct format *format)
     return NULL;
 }
 
-/* Another file in the form of the spec's: all of its rows. A person means the path as the shell
- * does, not relative to the spec. */
+/* Another file in the form of the spec's: all of its rows, as it is now. A person means the path as
+ * the shell does, not relative to the spec. */
 static err replace_file(struct predict *p, struct source_spec *source)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -407,6 +407,7 @@ static err replace_file(struct predict *p, struct source_spec *source)
     free(path);
     source->skip = 0;
     source->take = 0;
+    source->follow = false;
     return OK;
 }
 

@@ -142,6 +142,13 @@ class Data(Predict):
         self.assertIn("the spec has no data.eval: name a file with --data",
                       self.refuse("--out=out.csv"))
 
+    def test_a_file_where_the_training_data_are_followed(self):
+        spec = model.spec(data_eval=None)
+        spec["data"]["train"].update(file="absent/*.csv", follow=True)
+        self.write_spec(spec)
+        self.write_table("other.csv", self.OTHERS)
+        self.assert_softmax(self.lines("--data=other.csv"), self.OTHERS)
+
     def test_idx_needs_the_features_only(self):
         self.write_spec(model.spec(data_eval={"format": "idx", "features": "x", "labels": "absent"}))
         header = struct.pack(">BBBBII", 0, 0, 0x0d, 2, len(self.OTHERS), 2)

@@ -39,7 +39,7 @@ struct run_flags { /* one table: run_flags_object */
     int changed_features; /* enum changed_features */
     int64_t seed;         /* -1: the spec's */
     const char *result, *metrics_file;
-    int transport;           /* enum transport_choice (core/cluster/runner/task.h) */
+    int transport;           /* 0: auto; else 1 + which of transports[] (net/transport.h) */
     int parts;               /* enum parts_choice, there too */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */

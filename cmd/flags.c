@@ -4,9 +4,15 @@
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };
 
-/* In the order of enum transport_choice, enum parts_choice, enum log_level, enum log_format and
- * enum launched. */
-static const char *const transports[] = {"auto", "tcp", "shm", NULL};
+#define TRANSPORT(NAME) #NAME,
+#define TRANSPORT_INSIDE(NAME)
+static const char *const transport_choices[] = {"auto",
+#include "net/transports.def"
+                                                NULL};
+#undef TRANSPORT
+#undef TRANSPORT_INSIDE
+
+/* In the order of enum parts_choice, enum log_level, enum log_format and enum launched. */
 static const char *const parts[] = {"auto", "always", "never", NULL};
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const formats[] = {"text", "dated", "json", NULL};
@@ -206,7 +212,7 @@ static const struct field fields[] = {
      .type = FIELD_ENUM,
      .offset = offsetof(struct run_flags, transport),
      .fallback = "\"auto\"",
-     .choices = transports,
+     .choices = transport_choices,
      .help = "transport between tasks: tcp, or shm (shared memory, within one host); auto: shm "
              "where possible"},
     {.name = "parts",

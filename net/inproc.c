@@ -207,7 +207,8 @@ static err inproc_connect(struct loop *loop, const char *address, const struct l
 
 const struct transport transport_inproc = {
     .name = "inproc",
+    .what = "memory of one process",
+    .reach = TRANSPORT_WITHIN_PROCESS,
     .listen = inproc_listen,
-    .unlisten = listener_close,
     .connect = inproc_connect,
 };

@@ -161,6 +161,5 @@ err listener_new(const struct listener *like, struct listener **ret); /* copies,
 void listener_turn_away(const struct listener *, int fd);
 /* The same for a listening socket, which it takes in any case; arrived() for each connection. */
 err listener_open(const struct listener *like, int fd, struct listener **ret);
-void listener_close(struct listener *); /* unlisten of every transport */
 
 #endif

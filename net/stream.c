@@ -1,7 +1,7 @@
 /* stream.c - see stream.h. */
 #include "net/stream.h"
 
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/loop_inside.h"
 #include "net/wire.h"
 

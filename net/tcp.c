@@ -422,7 +422,8 @@ static err tcp_connect(struct loop *loop, const char *address, const struct link
 
 const struct transport transport_tcp = {
     .name = "tcp",
+    .what = "TCP",
+    .reach = TRANSPORT_ANYWHERE,
     .listen = tcp_listen,
-    .unlisten = listener_close,
     .connect = tcp_connect,
 };

@@ -1,8 +1,8 @@
 /* transport.h - connections between tasks: the contract that every transport keeps.
  *
- * Three transports: tcp, shm (a Unix socket for bodies and liveness, a ring of headers and windows
- * in shared memory) and inproc (tests, simulation, single process). One contract test runs over all
- * of them.
+ * Three transports (transports.def): tcp, shm (a Unix socket for bodies and liveness, a ring of
+ * headers and windows in shared memory) and inproc (tests, simulation, single process). One
+ * contract test runs over all of them.
  *
  * A link is one connection. Its life, as its owner sees it through struct link_events:
  *     connecting -> opened -> (messages, shared) -> closed
@@ -83,8 +83,13 @@ struct link_events {
     void (*closed)(void *context, struct link *, err why); /* error_text() says more */
 };
 
+enum transport_reach { TRANSPORT_WITHIN_PROCESS, TRANSPORT_WITHIN_HOST, TRANSPORT_ANYWHERE };
+
 struct transport {
     const char *name; /* "tcp", "shm", "inproc" */
+    const char *what; /* in messages: "shared memory" */
+    /* Within a host: a task listens at a name that it draws, and says it in its greetings. */
+    enum transport_reach reach;
     /* address: tcp "host:port" (port 0: any free one) or "fd:N", a listening socket that was
      * inherited as descriptor N (taken: made non-blocking and close-on-exec; see address_reserve);
      * shm: an abstract socket's name; inproc: any
@@ -94,13 +99,25 @@ struct transport {
      */
     err (*listen)(struct loop *, const char *address, const struct link_events *, void *context,
                   char *ret_address, struct listener **ret);
-    void (*unlisten)(struct listener *);
     /* One attempt. Refused, unreachable, no such host: closed(ERR_PEER) later; retrying is the
      * owner's business. */
     err (*connect)(struct loop *, const char *address, const struct link_events *, void *context,
                    struct link **ret);
 };
-extern const struct transport transport_tcp, transport_shm, transport_inproc;
+void listener_close(struct listener *);
+
+#define TRANSPORT(NAME) extern const struct transport transport_##NAME;
+#define TRANSPORT_INSIDE(NAME) TRANSPORT(NAME)
+#include "net/transports.def"
+#undef TRANSPORT
+#define TRANSPORT(NAME) TRANSPORT_AT_##NAME,
+enum {
+#include "net/transports.def"
+    TRANSPORT_COUNT
+};
+#undef TRANSPORT
+#undef TRANSPORT_INSIDE
+extern const struct transport *const transports[TRANSPORT_COUNT]; /* in that order */
 
 err link_send(struct link *, const struct message *);
 /* The same; the stretch is of such a window at `base`. */

@@ -40,7 +40,7 @@ static err run_worker_beside(struct single *s, struct runner_ps *ps, int *ret_co
     struct runner_worker_options options =
         worker_options_of(s->run, s->loop, &s->devices, &s->progress);
     struct runner_worker *worker;
-    options.task.transport = TRANSPORT_INPROC;
+    options.task.transport = &transport_inproc;
     TRY(runner_worker_open(&options, &worker));
     err e = run_both(s, ps, worker, ret_code);
     runner_worker_close(worker);
@@ -51,7 +51,7 @@ static err run_parts(struct single *s, int *ret_code)
 {
     struct task_options options = task_options_of(s->run, s->loop);
     options.cluster = &s->ps_cluster;
-    options.transport = TRANSPORT_INPROC;
+    options.transport = &transport_inproc;
     options.fingerprint = s->run->spec.as_written; /* as a ps that opens no data knows it */
     struct runner_ps *ps;
     TRY(runner_ps_open(&options, &s->devices.device, &ps));

@@ -144,7 +144,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
     return (struct task_options){
         .cluster = &run->cluster,
         .loop = loop,
-        .transport = (enum transport_choice)flags->transport,
+        .transport = flags->transport ? transports[flags->transport - 1] : NULL,
         .parts = (enum parts_choice)flags->parts,
         .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,

@@ -125,7 +125,7 @@ int run_worker(struct run *run)
     const int code = e ? report_error(e) : w.code;
     remote_input_close(w.remote_input);
     feeder_close(w.feeder);
-    if (w.address) transport_tcp.unlisten(w.address);
+    if (w.address) listener_close(w.address);
     loop_close(w.loop);
     return code;
 }

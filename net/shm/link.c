@@ -1,7 +1,7 @@
 /* link.c - the traffic of an shm link. */
 #include "net/shm/shm.h"
 
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"

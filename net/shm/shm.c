@@ -8,7 +8,7 @@
 #include "net/shm/shm.h"
 
 #include "net/address.h"
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 
@@ -340,7 +340,8 @@ static err shm_connect(struct loop *loop, const char *address, const struct link
 
 const struct transport transport_shm = {
     .name = "shm",
+    .what = "shared memory",
+    .reach = TRANSPORT_WITHIN_HOST,
     .listen = shm_listen,
-    .unlisten = listener_close,
     .connect = shm_connect,
 };

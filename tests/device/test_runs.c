@@ -57,12 +57,12 @@ static const struct hook recorder = {
     .on = {[OCCASION_COMPUTED] = computed, [OCCASION_EVALUATED] = evaluated}};
 
 /* Two addresses: names where links stay inside, ports of this host otherwise. */
-static void name_tasks(struct run *r, enum transport_choice transport)
+static void name_tasks(struct run *r, const struct transport *transport)
 {
     for (int job = 0; job < JOB_COUNT; job++) {
         int fd = -1;
         snprintf(r->address[job], ADDRESS_MAX, "%s", job_name((enum job)job));
-        if (transport == TRANSPORT_TCP && address_reserve("127.0.0.1:0", r->address[job], &fd))
+        if (transport == &transport_tcp && address_reserve("127.0.0.1:0", r->address[job], &fd))
             fail_msg("%s", error_text());
         if (fd >= 0) close(fd);
         r->hosts[job] = r->address[job];
@@ -77,7 +77,7 @@ static void name_tasks(struct run *r, enum transport_choice transport)
 #define EACH(...) LIMIT_MS
 
 static struct task_options options_of(const struct run *r, enum job job,
-                                      enum transport_choice transport)
+                                      const struct transport *transport)
 {
     return (struct task_options){
         .cluster = &r->cluster[job],
@@ -96,7 +96,7 @@ static void open_devices(struct run *r, enum place place)
     if (e) fail_msg("%s", error_text());
 }
 
-static void run_tasks(struct run *r, enum transport_choice transport)
+static void run_tasks(struct run *r, const struct transport *transport)
 {
     err e = loop_open(&r->loop);
     if (e) fail_msg("%s", error_text());
@@ -107,7 +107,7 @@ static void run_tasks(struct run *r, enum transport_choice transport)
         .device = &r->device,
         .own_hook = {&recorder, r},
     };
-    e = runner_ps_open(&ps_options, transport == TRANSPORT_INPROC ? &r->device : &r->host, &r->ps);
+    e = runner_ps_open(&ps_options, transport == &transport_inproc ? &r->device : &r->host, &r->ps);
     if (!e) e = runner_worker_open(&worker_options, &r->worker);
     if (e) fail_msg("%s", error_text());
     struct task *tasks[] = {runner_ps_task(r->ps), runner_worker_task(r->worker)};
@@ -118,7 +118,7 @@ static void run_tasks(struct run *r, enum transport_choice transport)
     loop_close(r->loop);
 }
 
-static void run_once(const char *train, enum place place, enum transport_choice transport,
+static void run_once(const char *train, enum place place, const struct transport *transport,
                      struct tape *tape)
 {
     static struct run r;
@@ -161,7 +161,7 @@ static void remove_folder(const char *folder)
 }
 
 /* To a first end, and from its checkpoint to a second one. */
-static void record(const char *mode, enum place place, enum transport_choice transport,
+static void record(const char *mode, enum place place, const struct transport *transport,
                    struct tape *tape)
 {
     char folder[] = "/tmp/device-run-XXXXXX", train[TEXT_BYTES];
@@ -176,7 +176,7 @@ static void record(const char *mode, enum place place, enum transport_choice tra
     remove_folder(folder);
 }
 
-static void check(const char *mode, enum transport_choice transport)
+static void check(const char *mode, const struct transport *transport)
 {
     struct tape cpu = {0}, apart = {0};
     record(mode, ON_CPU, transport, &cpu);
@@ -188,15 +188,15 @@ static void check(const char *mode, enum transport_choice transport)
 
 static void a_single_process_keeps_variables_and_slots_on_the_device(void **state)
 {
-    check("\"mode\":\"sync\"", TRANSPORT_INPROC);
-    check("\"mode\":\"async\"", TRANSPORT_INPROC);
-    check("\"mode\":\"sync\",\"replicas_to_aggregate\":3", TRANSPORT_INPROC);
+    check("\"mode\":\"sync\"", &transport_inproc);
+    check("\"mode\":\"async\"", &transport_inproc);
+    check("\"mode\":\"sync\",\"replicas_to_aggregate\":3", &transport_inproc);
 }
 
 static void a_worker_on_the_device_exchanges_with_a_ps_on_the_cpu(void **state)
 {
-    check("\"mode\":\"sync\"", TRANSPORT_TCP);
-    check("\"mode\":\"async\"", TRANSPORT_TCP);
+    check("\"mode\":\"sync\"", &transport_tcp);
+    check("\"mode\":\"async\"", &transport_tcp);
 }
 
 int main(void)

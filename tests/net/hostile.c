@@ -1,7 +1,7 @@
 /* hostile.c - see hostile.h. */
 #include "tests/net/hostile.h"
 
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/shm/pass.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "tests/net/hostile.h"
 
 #include "core/base/clock.h"
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
 
@@ -20,7 +20,7 @@
 static struct hostile serve_hostile(struct pair *pair)
 {
     socklen_t bytes;
-    transport_shm.unlisten(pair->listener);
+    listener_close(pair->listener);
     const struct sockaddr_un at = abstract(pair->address, &bytes);
     const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(listening, (const struct sockaddr *)&at, bytes), 0);

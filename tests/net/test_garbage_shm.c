@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
@@ -303,7 +303,7 @@ static void who_has_not_greeted_goes_with_the_listener(void **state)
     struct passed passed = {.size = sizeof(struct shm_greeting), .fd_count = 2};
     const int fd = connect_unix(pair);
     loop_poll(pair->server_loop, 0);
-    pair->transport->unlisten(pair->listener);
+    listener_close(pair->listener);
     void *control;
     bool is_sent;
     assert_int_equal(area_new(sizeof(struct shm_control), &passed.fds[0], &control), OK);

@@ -398,7 +398,7 @@ static void windows_are_shared_once_and_by_the_listening_side(void **state)
 static void connecting_to_nobody_is_refused_later(void **state)
 {
     struct pair *pair = *state;
-    pair->transport->unlisten(pair->listener);
+    listener_close(pair->listener);
     pair->is_calling = true;
     struct link *link;
     assert_int_equal(pair->transport->connect(pair->client_loop, pair->address, &end_events,
@@ -429,7 +429,7 @@ static void an_address_is_free_again_after_unlisten(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair); /* a connection may go on */
-    pair->transport->unlisten(pair->listener);
+    listener_close(pair->listener);
     assert_int_equal(pair->transport->listen(pair->server_loop, pair->address, &end_events,
                                              &pair->server, NULL, &pair->listener),
                      OK);

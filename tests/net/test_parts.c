@@ -2,7 +2,7 @@
 #include "tests/net/pair.h"
 
 #include "core/base/clock.h"
-#include "net/shm/area.h"
+#include "net/window.h"
 #include "net/loop_inside.h"
 #include "net/shm/ring.h"
 #include "net/wire.h"

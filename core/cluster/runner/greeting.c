@@ -76,29 +76,37 @@ static json_t *data_json(const struct data_said *data)
     return json_pack("{sI ss ss}", "rows", (json_int_t)data->rows, "digest", digest, "spec", spec);
 }
 
-static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
+static void add_offers(json_t *me, const struct offers *offers)
+{
+    for (int i = 0; offers && i < TRANSPORT_COUNT; i++)
+        if (offers->at[i][0])
+            json_object_set_new(me, transports[i]->name, json_string(offers->at[i]));
+}
+
+static char *greeting_text(const struct task *t, const struct offers *offers, bool is_whole)
 {
     const struct cluster_spec *cluster = t->options.cluster;
     char incarnation[20];
     snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
-    json_t *me = json_pack("{si ss si ss so so so ss* ss ss* so*}", "protocol", PROTOCOL_VERSION,
-                           "job", job_name(t->job), "task", t->index, "incarnation", incarnation,
+    json_t *me = json_pack("{si ss si ss so so so ss* ss so*}", "protocol", PROTOCOL_VERSION, "job",
+                           job_name(t->job), "task", t->index, "incarnation", incarnation,
                            "ps_hosts", hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
                            hosts_json(cluster, JOB_WORKER, is_whole), "membership",
                            membership_json(cluster), "spec", t->options.fingerprint, "boot_id",
-                           greeting_boot_id(), "shm", shm_name, "data", data_json(&t->data));
+                           greeting_boot_id(), "data", data_json(&t->data));
+    add_offers(me, offers);
     char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
     json_decref(me);
     return text;
 }
 
 err greeting_send(const struct task *t, struct link *link, enum message_type type,
-                  const char *shm_name)
+                  const struct offers *offers)
 {
-    char *text = greeting_text(t, shm_name, true);
+    char *text = greeting_text(t, offers, true);
     if (text && strlen(text) > TASK_GREETING_BYTES_MAX) {
         free(text);
-        text = greeting_text(t, shm_name, false);
+        text = greeting_text(t, offers, false);
     }
     if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
     const struct message m = {
@@ -192,19 +200,30 @@ static void read_data(json_t *json, struct data_said *ret)
     *ret = (struct data_said){(uint64_t)rows, strtoull(digest, NULL, 16), strtoull(spec, NULL, 16)};
 }
 
+static err read_offers(json_t *json, struct offers *ret)
+{
+    for (int i = 0; i < TRANSPORT_COUNT; i++) {
+        const json_t *name = json_object_get(json, transports[i]->name);
+        if (transports[i]->reach != TRANSPORT_WITHIN_HOST || !name) continue;
+        if (!json_is_string(name))
+            return fail(ERR_PROTOCOL, "a greeting whose \"%s\" is no name", transports[i]->name);
+        snprintf(ret->at[i], sizeof ret->at[i], "%s", json_string_value(name));
+    }
+    return OK;
+}
+
 /* The text members, cut to their limits. */
 static err read_texts(json_t *json, struct greeting *ret)
 {
-    const char *incarnation = NULL, *fingerprint = "", *boot_id = "", *shm = "";
-    if (json_unpack(json, "{ss s?s s?s s?s}", "incarnation", &incarnation, "spec", &fingerprint,
-                    "boot_id", &boot_id, "shm", &shm) != 0)
+    const char *incarnation = NULL, *fingerprint = "", *boot_id = "";
+    if (json_unpack(json, "{ss s?s s?s}", "incarnation", &incarnation, "spec", &fingerprint,
+                    "boot_id", &boot_id) != 0)
         return fail(ERR_PROTOCOL, "a greeting without an incarnation");
     ret->incarnation = strtoull(incarnation, NULL, 16);
     snprintf(ret->fingerprint, sizeof ret->fingerprint, "%s", fingerprint);
     snprintf(ret->boot_id, sizeof ret->boot_id, "%s", boot_id);
-    snprintf(ret->shm_name, sizeof ret->shm_name, "%s", shm);
     read_data(json, &ret->data);
-    return OK;
+    return read_offers(json, &ret->offers);
 }
 
 /* Without one all that are listed take part, as ever. */

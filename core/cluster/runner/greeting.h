@@ -2,10 +2,11 @@
  *
  * HELLO (worker to ps) and WELCOME (ps to worker) carry one JSON object: protocol version, job,
  * task, incarnation, the hosts of the cluster, the spec's fingerprint, what it trains on, the
- * host's boot id and the name where this task listens for shared memory. Lists name all tasks that
- * there may be, the membership says how many of them take part. What does not fit together is
- * refused with a text that says what differs. Lists of hosts that make it longer than
- * TASK_GREETING_BYTES_MAX go as their lengths and digests: two thousand names or so.
+ * host's boot id and the names where this task listens over transports of this host, each as a
+ * member of that transport's name. Lists name all tasks that there may be, the membership says how
+ * many of them take part. What does not fit together is refused with a text that says what differs.
+ * Lists of hosts that make it longer than TASK_GREETING_BYTES_MAX go as their lengths and digests:
+ * two thousand names or so.
  *
  * A visitor (visit.h) belongs to no cluster: its HELLO says the protocol version and the job
  * "visitor", and is compared with nothing else.
@@ -18,6 +19,11 @@
 
 enum { BOOT_ID_MAX = 40 };
 
+/* Where a task listens beside its address, for tasks of its host. */
+struct offers {
+    char at[TRANSPORT_COUNT][ADDRESS_MAX]; /* by transports[]; "" none */
+};
+
 struct greeting {
     enum job job;
     int task;
@@ -26,11 +32,11 @@ struct greeting {
     char fingerprint[17]; /* "" unknown */
     struct data_said data;
     char boot_id[BOOT_ID_MAX];
-    char shm_name[ADDRESS_MAX]; /* "" none */
+    struct offers offers;
 };
 
-/* Sends HELLO or WELCOME with who this task is. */
-err greeting_send(const struct task *, struct link *, enum message_type, const char *shm_name);
+/* Sends HELLO or WELCOME with who this task is. No offers: NULL. */
+err greeting_send(const struct task *, struct link *, enum message_type, const struct offers *);
 
 /* Reads a greeting and holds it against this task; where its membership is another one, of another
  * number of resizes, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not

@@ -74,7 +74,8 @@ err task_listen(const struct task_options *options, const struct link_events *ev
     const uint64_t started_ms = clock_ms(), limit_ms = options->limits.start_ms;
     uint64_t noted_ms = 0;
     for (uint32_t tries = 0;; tries++) { /* ends: check_patience has a limit */
-        const err e = transport_tcp.listen(options->loop, address, events, context, real, ret);
+        const err e = task_first_transport(options)->listen(options->loop, address, events, context,
+                                                            real, ret);
         const uint64_t now_ms = clock_ms(), waited_ms = now_ms - started_ms;
         if (!e) break;
         const bool notes = tries == 0 || log_wait_is_due(started_ms, noted_ms, now_ms);
@@ -89,7 +90,7 @@ err task_listen(const struct task_options *options, const struct link_events *ev
     log_line(noted_ms || is_called ? LOG_INFO : LOG_DEBUG, "listens at %s", real);
     const err e = tell(options, real);
     if (!e) return OK;
-    transport_tcp.unlisten(*ret);
+    listener_close(*ret);
     *ret = NULL;
     return e;
 }

@@ -266,9 +266,9 @@ static err greet_worker(struct connection *connection, const struct message *m)
     if (e == ERR_INPUT) ps_role_note_refused(p->task.role, g.task);
     if (e) return e;
     TRY(make_room(p, &g));
-    const char *shm_name = runner_ps_shares_memory(p, g.task) ? p->shm_name : "";
+    const struct offers *offers = runner_ps_shares_memory(p, g.task) ? &p->offers : NULL;
     struct peer *peer = &p->task.peers[g.task];
-    if (greeting_send(&p->task, connection->link, MESSAGE_WELCOME, shm_name)) {
+    if (greeting_send(&p->task, connection->link, MESSAGE_WELCOME, offers)) {
         connection_hang_up(connection);
         if (peer->is_up && !peer->link) task_peer_lost(&p->task, g.task, error_text());
         return OK;
@@ -536,28 +536,29 @@ static const struct task_ops ops = {.act = act,
 
 /* ---- life ---- */
 
-/* Shared memory is an offer: where it cannot be had, workers stay with tcp. */
-static void listen_shm(struct runner_ps *p, struct loop *loop)
+/* Where it cannot be had, workers stay with what they have come over. */
+static void offer(struct runner_ps *p, struct loop *loop, int i)
 {
     char name[ADDRESS_MAX];
     snprintf(name, sizeof name, "dtrain-%016llx", (unsigned long long)p->task.incarnation);
-    if (transport_shm.listen(loop, name, &events, p, p->shm_name, &p->shm)) {
-        log_line(LOG_INFO, "no shared memory: %s", error_text());
-        p->shm_name[0] = '\0';
+    if (transports[i]->listen(loop, name, &events, p, p->offers.at[i], &p->offered[i])) {
+        log_line(LOG_INFO, "no %s: %s", transports[i]->what, error_text());
+        p->offers.at[i][0] = '\0';
         return;
     }
-    listener_set_guests(p->shm);
+    listener_set_guests(p->offered[i]);
 }
 
 /* Nobody is heard of before the loop runs. */
 static err listen_at(struct runner_ps *p, const struct task_options *o)
 {
     const char *own = o->cluster->hosts[JOB_PS].at[o->cluster->task];
-    if (o->transport == TRANSPORT_INPROC)
-        return transport_inproc.listen(o->loop, own, &events, p, NULL, &p->tcp);
-    TRY(task_listen(o, &events, p, &p->tcp));
-    listener_set_guests(p->tcp);
-    if (o->transport != TRANSPORT_TCP) listen_shm(p, o->loop);
+    if (task_is_inside(o))
+        return o->transport->listen(o->loop, own, &events, p, NULL, &p->listener);
+    TRY(task_listen(o, &events, p, &p->listener));
+    listener_set_guests(p->listener);
+    for (int i = 0; i < TRANSPORT_COUNT; i++)
+        if (task_takes(o, transports[i])) offer(p, o->loop, i);
     return OK;
 }
 
@@ -603,9 +604,9 @@ void runner_ps_close(struct runner_ps *p)
 {
     if (!p) return;
     while (p->connections) connection_hang_up(p->connections); /* of a task that was never run */
-    bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
-    if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
-    if (p->shm) transport_shm.unlisten(p->shm);
+    if (p->listener) listener_close(p->listener);
+    for (int i = 0; i < TRANSPORT_COUNT; i++)
+        if (p->offered[i]) listener_close(p->offered[i]);
     visits_close(p->visits);
     runner_ps_snapshot_close(p);
     runner_ps_trace_close(p);

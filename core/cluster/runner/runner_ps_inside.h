@@ -9,6 +9,7 @@
 #define CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
 
 #include "core/base/log.h"
+#include "core/cluster/runner/greeting.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/rows.h"
 #include "core/cluster/runner/runner_ps.h"
@@ -92,8 +93,8 @@ struct trace;
 struct runner_ps {
     struct task task; /* first */
     struct device *device;
-    struct listener *tcp, *shm;
-    char shm_name[ADDRESS_MAX];
+    struct listener *listener, *offered[TRANSPORT_COUNT];
+    struct offers offers;
     struct connection *connections;
     int strangers;
     struct log_limit refused, silent, wrong, unserved; /* lines about peers */

@@ -109,7 +109,7 @@ static err open_values(struct runner_ps *p, const struct setup *setup)
 
 static err open_store(struct runner_ps *p, struct share *s)
 {
-    const bool is_alone = p->task.options.transport == TRANSPORT_INPROC;
+    const bool is_alone = task_is_inside(&p->task.options);
     const size_t bytes = (size_t)s->setup.floats * sizeof(float);
     TRY(open_values(p, &s->setup));
     TRY(runner_ps_pool_open(p, is_alone ? 0 : ps_config_windows(bytes, s->setup.workers)));

@@ -367,7 +367,7 @@ static err open_session(struct runner_worker *w)
     const struct cluster_spec *cluster = w->options.task.cluster;
     int workers = cluster->hosts[JOB_WORKER].count;
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
-    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
+    const bool is_alone = task_is_inside(&w->options.task);
     const struct train_spec *train = &w->options.spec->train;
     const struct session_options options = {
         .spec = w->options.spec,
@@ -430,17 +430,17 @@ static err open_role(struct runner_worker *w)
 static err open_parts(struct runner_worker *w)
 {
     int ps_count = w->options.task.cluster->hosts[JOB_PS].count;
-    w->tcp = calloc((size_t)ps_count, sizeof *w->tcp);
-    w->shm = calloc((size_t)ps_count, sizeof *w->shm);
+    w->first = calloc((size_t)ps_count, sizeof *w->first);
+    w->second = calloc((size_t)ps_count, sizeof *w->second);
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
     w->arrivals = calloc((size_t)ps_count, sizeof *w->arrivals);
     w->rows = calloc((size_t)ps_count, sizeof *w->rows);
     w->saving.came = calloc((size_t)ps_count, sizeof *w->saving.came);
     w->origin.filling = -1;
-    if (!w->tcp || !w->shm || !w->kept || !w->arrivals || !w->rows || !w->saving.came)
+    if (!w->first || !w->second || !w->kept || !w->arrivals || !w->rows || !w->saving.came)
         return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
-        w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
+        w->first[ps] = w->second[ps] = (struct attempt){.worker = w, .ps = ps};
     TRY(open_session(w));
     TRY(runner_worker_prove_checkpoints(w));
     w->token = greeting_draw_incarnation();
@@ -486,8 +486,8 @@ void runner_worker_close(struct runner_worker *w)
     free(w->rows);
     free(w->kept);
     free(w->arrivals);
-    free(w->tcp);
-    free(w->shm);
+    free(w->first);
+    free(w->second);
     arena_free(&w->arena);
     free(w);
 }

@@ -13,7 +13,7 @@ struct remote_input; /* feed/remote_input.h */
 struct runner_worker_options {
     struct task_options task;
     const struct spec *spec;
-    struct device *device; /* borrowed; with TRANSPORT_INPROC the ps' too */
+    struct device *device; /* borrowed; of tasks in one process the ps' too */
     struct tower_devices towers;
     struct own_hook own_hook; /* beside those of the spec */
     /* Borrowed: where the run ends, as lives of the task in earlier memberships have found; 0: they

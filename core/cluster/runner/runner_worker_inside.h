@@ -32,7 +32,10 @@ struct attempt {
     bool has_windows;  /* that are bound came by it */
     bool is_put_off;   /* the ps has said why it hangs up, which is the peer's trouble */
     int ps;
-    uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
+    /* second */
+    int offer;             /* which of transports[] */
+    uint64_t given_up;     /* the life of the ps that cannot be reached over what it offers; 0 */
+    unsigned given_up_for; /* of it: bits of transports[] */
 };
 
 /* What a generation begins from. */
@@ -134,9 +137,9 @@ struct runner_worker {
     double loss;
     uint64_t pushed_ns; /* when the last gradients left */
     double push_seconds;
-    struct attempt *tcp, *shm; /* [ps] */
-    struct log_limit wrong;    /* what a ps says that none would */
-    float **kept;              /* [ps] gradients whose link is lost; NULL: none */
+    struct attempt *first, *second; /* [ps]; second: over what the ps offers */
+    struct log_limit wrong;         /* what a ps says that none would */
+    float **kept;                   /* [ps] gradients whose link is lost; NULL: none */
 
     struct checkpoints *checkpoints; /* of a worker that leads; NULL: not open, or no directory */
     bool is_asked_to_save;           /* by a signal, and has not begun */

@@ -1,11 +1,12 @@
 /* runner_worker_links.c - a worker's links.
  *
  * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
- * id) and listens for shared memory, a second connection is made there; the ps forgets the first
- * when it is greeted on the second. Where that fails, or memory cannot be taken later for lack of
- * descriptors or of room to map it, that life of the ps is given up for memory, and the connection
- * made anew over tcp: what the ps said on the first one meanwhile was not listened to, and it says
- * it again to who comes anew. What is lost is tried again until a named limit.
+ * id) and listens over a transport of the host, such as shared memory, a second connection is made
+ * there; the ps forgets the first when it is greeted on the second. Where that fails, or memory
+ * cannot be taken later for lack of descriptors or of room to map it, that transport is given up
+ * for that life of the ps, and the connection made anew over tcp: what the ps said on the first one
+ * meanwhile was not listened to, and it says it again to who comes anew. What is lost is tried
+ * again until a named limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,11 +56,9 @@ static void begin_attempt(struct runner_worker *w, struct attempt *attempt,
 
 void runner_worker_connect(struct runner_worker *w, int ps)
 {
-    const struct transport *transport =
-        w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
     char address[ADDRESS_MAX];
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
-    begin_attempt(w, &w->tcp[ps], transport, address);
+    begin_attempt(w, &w->first[ps], task_first_transport(&w->options.task), address);
 }
 
 static void on_opened(void *context, struct link *link)
@@ -99,12 +98,17 @@ static void accept_peer(struct attempt *attempt, uint64_t incarnation)
     task_peer_up(&w->task, attempt->ps);
 }
 
-static bool offers_memory(const struct runner_worker *w, const struct greeting *g)
+/* The first of transports[] that this ps offers and that works; -1: none. */
+static int find_offer(const struct runner_worker *w, const struct greeting *g)
 {
-    enum transport_choice choice = w->options.task.transport;
-    if (w->shm[g->task].given_up == g->incarnation) return false;
-    if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
-    return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
+    const struct attempt *second = &w->second[g->task];
+    const unsigned given_up = second->given_up == g->incarnation ? second->given_up_for : 0;
+    if (!g->boot_id[0] || strcmp(g->boot_id, greeting_boot_id()) != 0) return -1;
+    for (int i = 0; i < TRANSPORT_COUNT; i++)
+        if (g->offers.at[i][0] && task_takes(&w->options.task, transports[i]) &&
+            !(given_up & 1u << i))
+            return i;
+    return -1;
 }
 
 static void drop(struct attempt *attempt)
@@ -120,9 +124,28 @@ static void break_off(struct attempt *attempt, const char *why)
     struct runner_worker *w = attempt->worker;
     log_limited(&w->wrong, clock_ms(), LOG_WARNING, "%s", why);
     note_trouble(w, attempt->ps, why);
-    drop(&w->tcp[attempt->ps]);
-    drop(&w->shm[attempt->ps]);
+    drop(&w->first[attempt->ps]);
+    drop(&w->second[attempt->ps]);
     plan_retry(w, attempt->ps);
+}
+
+/* true: it goes on over the second connection, once that is greeted. */
+static bool begin_second(struct runner_worker *w, const struct greeting *g)
+{
+    struct attempt *second = &w->second[g->task];
+    const int offer = find_offer(w, g);
+    if (offer < 0) return false;
+    second->offer = offer;
+    w->task.peers[g->task].incarnation = g->incarnation;
+    begin_attempt(w, second, transports[offer], g->offers.at[offer]);
+    return second->link;
+}
+
+/* The user wants one of a host, and this link is of another. */
+static bool is_not_chosen(const struct attempt *attempt)
+{
+    const struct transport *chosen = attempt->worker->options.task.transport;
+    return chosen && chosen->reach == TRANSPORT_WITHIN_HOST;
 }
 
 static void welcome(struct attempt *attempt, const struct message *m)
@@ -145,24 +168,21 @@ static void welcome(struct attempt *attempt, const struct message *m)
         task_end(&w->task, e);
         return;
     }
-    struct attempt *tcp = &w->tcp[attempt->ps], *shm = &w->shm[attempt->ps];
-    if (attempt == tcp && shm->link) {
+    struct attempt *first = &w->first[attempt->ps], *second = &w->second[attempt->ps];
+    if (attempt == first && second->link) {
         (void)fail(ERR_PROTOCOL, "ps/%d sent WELCOME again", attempt->ps);
         break_off(attempt, error_text());
         return;
     }
-    if (attempt == shm) { /* the ps has hung up on the first connection */
-        drop(tcp);
+    if (attempt == second) { /* the ps has hung up on the first connection */
+        drop(first);
     } else if (w->task.has_ended) { /* a verdict needs no memory */
-    } else if (offers_memory(w, &g)) {
-        w->task.peers[attempt->ps].incarnation = g.incarnation;
-        begin_attempt(w, shm, &transport_shm, g.shm_name);
-        if (shm->link) return;
-    } else if (w->options.task.transport == TRANSPORT_SHM) {
-        task_end(&w->task, fail(ERR_INPUT,
-                                "--transport=shm, but ps/%d shares no memory with this "
-                                "host",
-                                attempt->ps));
+    } else if (begin_second(w, &g)) {
+        return;
+    } else if (is_not_chosen(attempt)) {
+        const struct transport *chosen = w->options.task.transport;
+        task_end(&w->task, fail(ERR_INPUT, "--transport=%s, but ps/%d offers no %s to this host",
+                                chosen->name, attempt->ps, chosen->what));
         return;
     }
     accept_peer(attempt, g.incarnation);
@@ -183,7 +203,7 @@ static void put_off(struct attempt *attempt, const char *why)
     struct runner_worker *w = attempt->worker;
     note_trouble(w, attempt->ps, why);
     attempt->is_put_off =
-        attempt != &w->tcp[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link;
+        attempt != &w->first[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link;
     if (attempt->is_put_off) return;
     link_close(attempt->link);
     attempt->link = NULL;
@@ -306,24 +326,30 @@ static void keep_gradient(struct runner_worker *w, int ps)
     session_unbind(&w->session, ps);
 }
 
-/* No memory with this life of the ps, for a reason that would come again. */
-static void give_up_memory(struct runner_worker *w, struct attempt *attempt, err why)
+/* Not over this transport with this life of the ps, for a reason that would come again. */
+static void give_up_offer(struct runner_worker *w, struct attempt *attempt, err why)
 {
-    if (w->options.task.transport == TRANSPORT_SHM) {
-        task_end(&w->task, fail_prefix(why, "--transport=shm, but ps/%d", attempt->ps));
+    const struct transport *transport = transports[attempt->offer];
+    const uint64_t incarnation = w->task.peers[attempt->ps].incarnation;
+    if (w->options.task.transport == transport) {
+        task_end(&w->task,
+                 fail_prefix(why, "--transport=%s, but ps/%d", transport->name, attempt->ps));
         return;
     }
-    attempt->given_up = w->task.peers[attempt->ps].incarnation;
-    log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", attempt->ps, error_text());
+    if (attempt->given_up != incarnation) attempt->given_up_for = 0;
+    attempt->given_up = incarnation;
+    attempt->given_up_for |= 1u << attempt->offer;
+    log_line(LOG_INFO, "ps/%d: %s, no %s: %s", attempt->ps,
+             task_first_transport(&w->options.task)->name, transport->what, error_text());
 }
 
 /* The second connection, while the first one waits for it. Made anew at once only the first time: a
  * ps that seems to be another one each time is not worth more. */
 static void second_closed(struct runner_worker *w, struct attempt *attempt, err why)
 {
-    struct attempt *first = &w->tcp[attempt->ps];
+    struct attempt *first = &w->first[attempt->ps];
     const bool is_first_time = !attempt->given_up;
-    give_up_memory(w, attempt, why);
+    give_up_offer(w, attempt, why);
     if (w->task.has_ended) return;
     link_close(first->link);
     first->link = NULL;
@@ -339,7 +365,7 @@ static err explain_end(struct attempt *attempt, err why)
     struct runner_worker *w = attempt->worker;
     if (!attempt->is_put_off) return why;
     attempt->is_put_off = false;
-    return fail(attempt == &w->shm[attempt->ps] ? ERR_IO : why, "ps/%d says: %s", attempt->ps,
+    return fail(attempt == &w->second[attempt->ps] ? ERR_IO : why, "ps/%d says: %s", attempt->ps,
                 w->task.peers[attempt->ps].trouble);
 }
 
@@ -362,8 +388,8 @@ static void on_closed(void *context, struct link *link, err why)
         char reason[ACTION_TEXT_MAX], address[ADDRESS_MAX];
         cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
         snprintf(reason, sizeof reason, "%s: %s", address, error_text());
-        if (attempt == &w->shm[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
-            give_up_memory(w, attempt, why);
+        if (attempt == &w->second[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
+            give_up_offer(w, attempt, why);
         if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
         note_trouble(w, attempt->ps, reason);
         task_peer_lost(&w->task, attempt->ps, reason);
@@ -374,11 +400,12 @@ static void on_closed(void *context, struct link *link, err why)
     if (peer->is_up || (w->task.has_ended && !worker_role_awaits(w->task.role, attempt->ps)))
         return;
     note_end(w, attempt->ps, why);
-    if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
+    if (attempt == &w->second[attempt->ps] && w->first[attempt->ps].link) {
         second_closed(w, attempt, why);
         return;
     }
-    if (attempt == &w->tcp[attempt->ps] && w->shm[attempt->ps].link) return; /* it moved there */
+    if (attempt == &w->first[attempt->ps] && w->second[attempt->ps].link)
+        return; /* it moved there */
     plan_retry(w, attempt->ps);
 }
 
@@ -403,7 +430,7 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
     char address[ADDRESS_MAX];
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
     const char *trouble = peer->trouble;
-    if (!*trouble) trouble = w->tcp[ps].link ? silent : "no answer yet";
+    if (!*trouble) trouble = w->first[ps].link ? silent : "no answer yet";
     if (waited_ms >= limit_ms)
         task_end(&w->task, fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
                                 "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
@@ -418,7 +445,7 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
 
 static void connect_when_due(struct runner_worker *w, int ps, uint64_t now_ms)
 {
-    const bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
+    const bool is_idle = !w->first[ps].link && !w->second[ps].link;
     if (is_idle && now_ms >= w->task.peers[ps].retry_ms) runner_worker_connect(w, ps);
 }
 
@@ -450,8 +477,8 @@ void runner_worker_hang_up(struct task *t)
     for (int ps = 0; ps < t->peer_count; ps++) {
         if (w->session.replica.gradients && w->session.replica.gradients[ps])
             session_unbind(&w->session, ps);
-        drop(&w->tcp[ps]);
-        drop(&w->shm[ps]);
+        drop(&w->first[ps]);
+        drop(&w->second[ps]);
         t->peers[ps].link = NULL;
     }
 }

@@ -367,6 +367,22 @@ void task_end_alone(struct task *t, err why)
 
 /* ---- life ---- */
 
+bool task_is_inside(const struct task_options *options)
+{
+    return options->transport && options->transport->reach == TRANSPORT_WITHIN_PROCESS;
+}
+
+const struct transport *task_first_transport(const struct task_options *options)
+{
+    return task_is_inside(options) ? options->transport : transports[0];
+}
+
+bool task_takes(const struct task_options *options, const struct transport *offered)
+{
+    return offered->reach == TRANSPORT_WITHIN_HOST &&
+           (!options->transport || options->transport == offered);
+}
+
 uint64_t task_retry_ms(uint32_t tries)
 {
     enum { FIRST_MS = 10, MAX_MS = 500, DOUBLINGS_MAX = 6 };

@@ -16,8 +16,6 @@
 #include "net/loop.h"
 #include "net/transport.h"
 
-enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
-
 enum {
     TASK_TICK_MS = 100,
     TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave, */
@@ -33,7 +31,7 @@ enum {
 struct task_options {
     const struct cluster_spec *cluster;
     struct loop *loop;
-    enum transport_choice transport;
+    const struct transport *transport; /* NULL: of those that are offered, the first that works */
     enum parts_choice parts;
     struct wait_limits limits;
     const char *fingerprint; /* of the spec, to a ps as written; NULL on one without */
@@ -104,6 +102,13 @@ struct task {
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
 };
+
+/* The tasks of the job are in this process. */
+bool task_is_inside(const struct task_options *);
+/* What connections begin over. */
+const struct transport *task_first_transport(const struct task_options *);
+/* Whether they may go on over this one, where it is offered. */
+bool task_takes(const struct task_options *, const struct transport *);
 
 /* The pause before the next attempt at what failed so many times: a connection, an address. */
 uint64_t task_retry_ms(uint32_t tries);

@@ -419,7 +419,7 @@ void feeder_close(struct feeder *f)
 {
     if (!f) return;
     feeder_stop(f);
-    if (f->listener) transport_tcp.unlisten(f->listener);
+    if (f->listener) listener_close(f->listener);
     waker_close(&f->waker);
     if (f->loop) loop_close(f->loop);
     free(f->description);

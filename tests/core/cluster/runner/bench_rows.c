@@ -342,7 +342,7 @@ static void run_task(enum job job, int index, const struct spec *spec)
     struct runner_worker_options options = {
         .task = {.cluster = &cluster,
                  .listen = job == JOB_PS ? listen : NULL,
-                 .transport = TRANSPORT_TCP,
+                 .transport = &transport_tcp,
                  .limits = {WAIT_LIMITS(EACH_LIMIT)},
                  .fingerprint = job == JOB_WORKER ? spec->fingerprint : NULL},
         .spec = spec,

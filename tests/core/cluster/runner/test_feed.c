@@ -438,7 +438,7 @@ static void assert_disbelieved(const struct side *side, enum lie lie, const char
     stop_fed(&worker);
     atomic_store(&c.is_stopping, true);
     pthread_join(c.thread, NULL);
-    transport_tcp.unlisten(c.listener);
+    listener_close(c.listener);
     loop_close(c.loop);
     free(c.description);
 }

@@ -78,7 +78,8 @@ static struct heard greet(const struct side *from, const struct side *to, enum m
     pair_connect(&pair);
     pair.server.own = &heard;
     pair.server.on_message = hear;
-    assert_int_equal(greeting_send(&from->task, pair.client.link, type, "dtrain-77"), OK);
+    const struct offers offers = {.at = {[TRANSPORT_AT_shm] = "dtrain-77"}};
+    assert_int_equal(greeting_send(&from->task, pair.client.link, type, &offers), OK);
     pair_until(&pair, &pair.server.messages, 1);
     link_close(pair.client.link);
     pair_until(&pair, &pair.server.closed, 1);
@@ -97,7 +98,7 @@ static void agree(int workers)
     assert_int_equal(heard.greeting.task, 2);
     assert_true(heard.greeting.incarnation == 77);
     assert_string_equal(heard.greeting.fingerprint, "0123456789abcdef");
-    assert_string_equal(heard.greeting.shm_name, "dtrain-77");
+    assert_string_equal(heard.greeting.offers.at[TRANSPORT_AT_shm], "dtrain-77");
     heard = greet(&ps, &worker, MESSAGE_WELCOME);
     assert_int_equal(heard.result, OK);
     assert_int_equal(heard.welcome.ps, 1);

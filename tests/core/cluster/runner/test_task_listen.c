@@ -66,7 +66,7 @@ static void what_may_mend_itself_is_tried_until_the_limit(void **state)
     assert_non_null(strstr(error_text(), "gave up after 0.025 s (--start_timeout): "));
     assert_non_null(strstr(error_text(), "already in use by pid"));
     assert_int_equal(listen_at(loop, "192.0.2.77:0"), ERR_TIMEOUT);
-    transport_tcp.unlisten(first);
+    listener_close(first);
     assert_int_equal(listen_at(loop, address), OK);
     loop_close(loop);
 }

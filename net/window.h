@@ -1,6 +1,6 @@
-/* area.h - sealed shared memory behind windows and rings, and plain memory in the same shape. */
-#ifndef NET_SHM_AREA_H
-#define NET_SHM_AREA_H
+/* window.h - sealed shared memory behind windows and rings, and plain memory in the same shape. */
+#ifndef NET_WINDOW_H
+#define NET_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #include "net/transport.h"
 
 #include "net/link.h"
-#include "net/shm/area.h"
+#include "net/window.h"
 
 #include <errno.h>
 #include <fcntl.h>

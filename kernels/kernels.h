@@ -115,7 +115,8 @@ struct strided {
 struct cross_entropy {
     int64_t rows, classes;
     const float *logits;
-    const int32_t *labels;      /* softmax: [rows], each in [0, classes) (checked when read) */
+    const int32_t
+        *labels; /* softmax: [rows], each below classes (checked when read); negative: none */
     const float *targets;       /* sigmoid: [rows, classes] */
     const float *class_weights; /* softmax: [classes], or NULL for 1 */
     float label_smoothing;

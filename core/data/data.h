@@ -29,7 +29,9 @@ struct dataset {
     const char *use;          /* which parts of the file are what; "" or NULL: it says so itself */
     struct strings feature_names; /* of the numbers of "features", in their order; none: no file
                                      names them. They live as long as the dataset */
-    void *owned;                  /* the format's own */
+    int64_t lanes;     /* row r goes on where row r - lanes ends; 0: rows are each for itself */
+    uint64_t meanings; /* a digest of what its ids stand for; 0: nobody says */
+    void *owned;       /* the format's own */
     void (*close)(struct dataset *);
 };
 
@@ -71,6 +73,12 @@ struct format_context {
         *index_folder; /* where streams keep what they found, if it is there; NULL: nowhere */
 };
 
+/* What each id stands for, and what is between two of them in a text */
+struct meanings {
+    struct strings words;
+    const char *between;
+};
+
 /* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build.
  * The first field of type FILES names the files of features, or of all; none: it is a generator. */
 struct format {
@@ -83,6 +91,9 @@ struct format {
      */
     err (*read_stored)(const void *attributes, const struct format_context *,
                        struct row_reader **ret);
+    /* What the ids of "features" stand for, in their order; NULL: it does not say */
+    err (*meanings)(const void *attributes, const struct format_context *, struct arena *,
+                    struct meanings *ret);
     bool scales; /* numbers of text: data.scale and data.offset count before they are rounded */
     size_t label_form; /* offset of the attributes' struct label_form (label.h); 0: none */
 };
@@ -144,6 +155,7 @@ struct transform {
         struct shape shape;
         enum label_rule rule;
         int64_t classes;  /* LABELS_CLASSES: labels are below */
+        bool may_be_none; /* and a negative one is none */
         const char *loss; /* for messages */
     } labels[HEADS_MAX];
     int label_count;

@@ -82,7 +82,7 @@ static struct value_range range_of(const struct wanted_label *t)
     case LABELS_SHARES:
         return (struct value_range){0, 1};
     case LABELS_CLASSES:
-        return (struct value_range){0, (double)t->classes - 1};
+        return (struct value_range){t->may_be_none ? INT32_MIN : 0, (double)t->classes - 1};
     case LABELS_ANY:
         break;
     }
@@ -102,10 +102,11 @@ static void describe_rule(const struct wanted_label *t, char ret[RULE_TEXT_MAX])
                  "another loss");
         break;
     case LABELS_CLASSES:
-        snprintf(
-            ret, RULE_TEXT_MAX,
-            "takes the number of a class, expected 0 to %lld, as the node that it reads makes %lld",
-            (long long)t->classes - 1, (long long)t->classes);
+        snprintf(ret, RULE_TEXT_MAX,
+                 "takes the number of a class, expected 0 to %lld, as the node that it reads makes "
+                 "%lld%s",
+                 (long long)t->classes - 1, (long long)t->classes,
+                 t->may_be_none ? ", or -1: none" : "");
         break;
     }
 }

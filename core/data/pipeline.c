@@ -570,7 +570,7 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
     }
     *p = (struct pipeline){
         .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count,
-                   d->feature_names,
+                   d->feature_names, d->lanes, d->meanings,
                    from.stream ? stream_left_out(from.stream) : &p->data.left_out},
         .data = *d,
         .from = from,

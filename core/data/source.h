@@ -65,7 +65,9 @@ struct batch_source {
     int64_t rows;           /* of one epoch; 0: there is one that has no end (follow/followed.h) */
     const struct column *columns;
     int column_count;
-    struct strings feature_names;    /* as a dataset has them */
+    struct strings feature_names; /* as a dataset has them */
+    int64_t lanes;                /* as a dataset has them */
+    uint64_t meanings;
     const struct left_out *left_out; /* rows of its files that are in no batch; NULL: of none */
 };
 

@@ -70,8 +70,22 @@ static void load_input(struct plan *plan, int i, const struct batch *batch)
     input->tensor->value = plan->inputs[i];
 }
 
+/* What nodes carry over goes on from batch to batch of an epoch. */
+static void advance(struct plan *plan, const struct batch *to)
+{
+    const struct batch at = plan->carried_to;
+    const bool is_fresh = at.rows == 0 || to->index != at.index + 1 || to->epoch != at.epoch;
+    plan->carried_to = *to;
+    if (at.rows > 0 && to->index == at.index && to->epoch == at.epoch) return; /* once more */
+    for (int i = 0; i < plan->graph->node_count; i++) {
+        const struct node *node = &plan->graph->nodes[i];
+        if (node->carries) node->op->advance(node, plan->device, is_fresh);
+    }
+}
+
 void plan_load(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
+    advance(plan, batch);
     for (int i = 0; i < plan->graph->input_count; i++) load_input(plan, i, batch);
     clear_rest(plan, batch->rows);
     plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
@@ -129,6 +143,7 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
         memcpy(room + at.inputs[i], column_of(&graph->inputs[i], batch),
                bytes_of(&graph->inputs[i], batch->rows));
     memcpy(room + at.draw, &draw, sizeof draw);
+    plan->sent = *batch;
     d->kernels->overlap->inlet_send(d, plan->inlet, at.end);
 }
 
@@ -139,6 +154,7 @@ void plan_take(struct plan *plan, int64_t rows)
     const struct offsets at = offsets_of(graph);
     struct inlet_part parts[GRAPH_INPUTS_MAX + 1];
     int count = 0;
+    advance(plan, &plan->sent);
     for (; count < graph->input_count; count++) {
         const struct graph_input *input = &graph->inputs[count];
         parts[count] =

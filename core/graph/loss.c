@@ -49,16 +49,32 @@ bool loss_is_weighted(const struct loss_node *node)
 
 double loss_weight(const struct loss_node *node, struct device *d, int64_t rows)
 {
-    const double all = node->loss->weight(node, d, rows);
-    int64_t counted = 0;
-    if (!loss_is_weighted(node)) return all;
+    double sum = 0;
+    if (!loss_is_weighted(node)) return node->loss->weight(node, d, 0, rows);
     for (int64_t first = 0; first < rows; first += AT_ONCE) {
         float weights[AT_ONCE];
         const int64_t count = smaller(AT_ONCE, rows - first);
         loss_row_weights(node, d, first, count, weights);
-        for (int64_t i = 0; i < count; i++) counted += weights[i] != 0;
+        for (int64_t i = 0; i < count; i++)
+            if (weights[i] != 0) sum += node->loss->weight(node, d, first + i, 1);
     }
-    return all * (double)counted / (double)rows;
+    return sum;
+}
+
+int64_t loss_count_labels(const struct loss_node *node, struct device *d, int64_t first,
+                          int64_t rows)
+{
+    const int64_t places = shape_count_from(&node->labels.shape, 1), all = rows * places;
+    const int32_t *labels = (const int32_t *)node->labels.value + first * places;
+    int64_t count = 0;
+    if (places == 1) return rows;
+    for (int64_t at = 0; at < all; at += AT_ONCE) {
+        int32_t piece[AT_ONCE] = {0}; /* where the device fails and nothing comes */
+        const int64_t n = smaller(AT_ONCE, all - at);
+        d->kernels->download(d, piece, labels + at, (size_t)n * sizeof *piece);
+        for (int64_t i = 0; i < n; i++) count += piece[i] >= 0;
+    }
+    return count;
 }
 
 double loss_divisor(const struct loss_node *node, struct device *d, int64_t rows)
@@ -77,7 +93,7 @@ static double correction(const struct loss_node *node, struct device *d, int64_t
 {
     if (node->reduction == REDUCTION_SUM) return 1;
     const double counted = loss_weight(node, d, rows);
-    return counted > 0 ? node->loss->weight(node, d, rows) / counted : 0;
+    return counted > 0 ? node->loss->weight(node, d, 0, rows) / counted : 0;
 }
 
 /* values [rows, columns] times the weight of the row and the factor */

@@ -99,6 +99,7 @@ struct node {
     const void *attributes; /* the op's own struct */
     int index;              /* in graph->nodes */
     bool training;          /* false in an evaluation graph */
+    bool carries;           /* set by infer: from batch to batch (op->advance) */
     bool holds_batch_rows;  /* of tables: those that a batch names, and its ids count among them */
 
     int input_count;
@@ -186,6 +187,10 @@ struct op {
      * (honouring add[i]) and every param gradient (honouring add_params). */
     void (*backward)(const struct node *, struct device *);
 
+    /* Of nodes that carry something over from batch to batch: before the first forward pass of a
+     * batch, which follows the one before, or is fresh. A batch may pass more than once. */
+    void (*advance)(const struct node *, struct device *, bool is_fresh);
+
     const struct op_case *cases;
 };
 extern const struct kinds
@@ -233,7 +238,7 @@ struct loss_node {
 
 /* What a loss takes a node's output for; metrics depend on it. */
 enum prediction {
-    PREDICTS_CLASS,       /* logits [batch, classes], labels int32 [batch] */
+    PREDICTS_CLASS,       /* logits [batch, ..., classes], labels int32 [batch, ...] */
     PREDICTS_LOGIT,       /* one logit per label of 0 or 1: true above 0 */
     PREDICTS_PROBABILITY, /* the same after a sigmoid: true above one half */
     PREDICTS_NUMBER,      /* regression */
@@ -243,7 +248,8 @@ enum prediction {
 enum label_rule {
     LABELS_ANY,     /* every finite number */
     LABELS_SHARES,  /* from 0 (no) to 1 (yes) */
-    LABELS_CLASSES, /* whole numbers from 0, below the number of logits */
+    LABELS_CLASSES, /* whole numbers from 0, below the number of logits; where an example has
+                       several, a negative one is none */
 };
 
 struct loss {
@@ -257,9 +263,9 @@ struct loss {
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
      * of the mean, or of the sum: by loss_scale(). */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);
-    /* Per-row divisor of the mean: rows, or what SUM_BY_NONZERO_WEIGHTS and several columns make of
-     * it */
-    double (*weight)(const struct loss_node *, struct device *, int64_t rows);
+    /* Divisor of the mean, of rows first .. first + rows - 1: rows, or what SUM_BY_NONZERO_WEIGHTS
+     * and several columns make of it */
+    double (*weight)(const struct loss_node *, struct device *, int64_t first, int64_t rows);
     const struct op_case *cases; /* input[0]: logits */
 };
 extern const struct kinds loss_kinds;
@@ -275,6 +281,8 @@ double loss_divisor(const struct loss_node *, struct device *, int64_t rows);
  */
 float loss_scale(const struct loss_node *, double weight);
 bool loss_is_weighted(const struct loss_node *);
+/* Of classes: how many labels these rows have, those that are none left out */
+int64_t loss_count_labels(const struct loss_node *, struct device *, int64_t first, int64_t rows);
 /* Of rows first .. first + rows - 1, on the host; 1 where there are none */
 void loss_row_weights(const struct loss_node *, struct device *, int64_t first, int64_t rows,
                       float *ret);

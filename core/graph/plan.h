@@ -29,6 +29,9 @@ struct plan {
     struct inlet *inlet; /* NULL: batches come when they are wanted */
     struct batch loaded; /* by plan_load, the last one, and its draw */
     uint64_t loaded_draw;
+    /* Where in the stream the batch is that nodes carry something to, and that which was sent;
+     * rows 0: none yet */
+    struct batch carried_to, sent;
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */

@@ -25,6 +25,12 @@ ELEMENT void softmax_loss_row(const struct cross_entropy *c, int64_t row, int at
     const float *x = c->logits + row * c->classes;
     float *gradient = c->gradient ? c->gradient + row * c->classes : NULL;
     const int32_t label = c->labels[row];
+    if (label < 0) {
+        open->weight[at] = open->expected[at] = 0.0f;
+        open->sum[at] = 1.0f;
+        for (int64_t i = 0; gradient && i < c->classes; i++) gradient[i] = 0.0f;
+        return;
+    }
     const float weight = c->class_weights ? c->class_weights[label] : 1.0f;
     const float share = c->label_smoothing / (float)c->classes, own = 1.0f - c->label_smoothing;
 

@@ -35,7 +35,7 @@ static void count_top_rows(const void *arguments, int64_t begin, int64_t end)
     const struct top_count t = *(const struct top_count *)arguments;
     int64_t count = 0;
     for (int64_t row = begin; row < end; row++)
-        count += is_in_top(&t, t.logits + row * t.classes, t.labels[row]);
+        count += t.labels[row] >= 0 && is_in_top(&t, t.logits + row * t.classes, t.labels[row]);
     __atomic_fetch_add(t.total, count, __ATOMIC_RELAXED);
 }
 

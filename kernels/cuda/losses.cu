@@ -17,7 +17,7 @@ struct softmax_loss_row {
     template <typename Row> __device__ struct softmax_target target_of(const Row &row) const
     {
         const int32_t label = row.columns > 0 ? c.labels[row.row] : 0;
-        const float weight = c.class_weights ? c.class_weights[label] : 1.0f;
+        const float weight = label < 0 ? 0.0f : c.class_weights ? c.class_weights[label] : 1.0f;
         return {label, weight, c.label_smoothing / (float)c.classes, 1.0f - c.label_smoothing};
     }
 
@@ -41,7 +41,9 @@ struct softmax_loss_row {
             row.each(at, [&](int i, int64_t column) {
                 const float e = Row::IS_WIDE ? mathf_exp(held[i] - top) : held[i];
                 const float g = e * factor - below;
-                held[i] = column == t.label ? g - t.own * t.weight * c.scale : g;
+                held[i] = t.label < 0         ? 0.0f
+                          : column == t.label ? g - t.own * t.weight * c.scale
+                                              : g;
             });
             row.write(c.gradient, held, at);
         }
@@ -52,8 +54,8 @@ struct softmax_loss_row {
         float held[HELD];
         double sum = 0, below_top = 0; /* sum(z): what smoothing spreads over all classes */
         const struct softmax_target t = target_of(row);
-        const bool has_row = row.columns > 0;
-        const float logit = has_row ? c.logits[row.row * row.columns + t.label] : 0.0f;
+        const bool has_row = row.columns > 0, has_label = has_row && t.label >= 0;
+        const float logit = has_label ? c.logits[row.row * row.columns + t.label] : 0.0f;
         const float top = top_of(row, held);
         for (int64_t at = 0; at < row.span(); at += row.step()) {
             if (Row::IS_WIDE) row.read(held, c.logits, at);
@@ -67,7 +69,7 @@ struct softmax_loss_row {
         float expected = t.own * (logit - top);
         if (t.share > 0.0f) expected += t.share * (float)row.group.sum(below_top);
         if (row.group.rank == 0 && has_row)
-            c.losses[row.row] = t.weight * (mathf_log(whole) - expected);
+            c.losses[row.row] = has_label ? t.weight * (mathf_log(whole) - expected) : 0.0f;
         row.group.wait();
         if (c.gradient) write_gradient(row, t, held, top, whole);
         return 0;

@@ -16,8 +16,8 @@ struct top_row {
         int64_t before = 0; /* in the ranking */
         int not_finite = 0;
         const bool ties_count = first_wins && k == 1, has_row = row.columns > 0;
-        const int32_t label = has_row ? labels[row.row] : 0;
-        const float own = has_row ? logits[row.row * row.columns + label] : 0.0f;
+        const int32_t label = has_row ? labels[row.row] : -1; /* negative: none */
+        const float own = label >= 0 ? logits[row.row * row.columns + label] : 0.0f;
         for (int64_t at = 0; at < row.span(); at += row.step()) {
             row.read(held, logits, at);
             row.each(at, [&](int i, int64_t column) {
@@ -27,7 +27,7 @@ struct top_row {
         }
         before = row.group.sum((long long)before);
         not_finite = row.group.sum(not_finite);
-        return row.group.rank == 0 && has_row && not_finite == 0 && before < k;
+        return row.group.rank == 0 && label >= 0 && not_finite == 0 && before < k;
     }
 };
 

@@ -137,7 +137,8 @@ static void check_softmax_row(const struct cross_entropy *c, int64_t row)
 {
     const float *x = c->logits + row * c->classes;
     const double total = log_sum_exp(x, c->classes), s = c->label_smoothing;
-    const double weight = c->class_weights ? c->class_weights[c->labels[row]] : 1;
+    const bool is_none = c->labels[row] < 0;
+    const double weight = is_none ? 0 : c->class_weights ? c->class_weights[c->labels[row]] : 1;
     double loss = 0;
     for (int64_t i = 0; i < c->classes; i++) {
         double target = (i == c->labels[row] ? 1 - s : 0) + s / (double)c->classes;
@@ -160,6 +161,7 @@ static void check_softmax_loss(struct device *d, const struct loss_case *l)
     float *losses = new_floats(d, rows), *alone = new_floats(d, rows);
     float *weights = random_floats(d, classes, 0.5f, 2, 91);
     int32_t *labels = random_labels(d, rows, classes, 92);
+    for (int64_t row = 2; row < rows; row += 5) labels[row] = -1 - (int32_t)row;
     struct cross_entropy c = {.rows = rows,
                               .classes = classes,
                               .logits = x,
@@ -404,6 +406,8 @@ static void check_ties(struct device *d)
     assert_int_equal(k->count_in_top(d, x, labels, 6, 4, 1, true), 2);  /* row 1: 0 comes first */
     assert_int_equal(k->count_in_top(d, x, labels, 6, 4, 2, true), 4);  /* and row 3 */
     assert_int_equal(k->count_in_top(d, x, labels, 6, 4, 4, false), 4); /* never rows 4 and 5 */
+    labels[0] = -1;
+    assert_int_equal(k->count_in_top(d, x, labels, 6, 4, 4, false), 3); /* nor what is none */
     free_labels(d, labels);
     free_floats(d, x);
 }

@@ -518,9 +518,13 @@ def in_top_2(told, total, case):
     return sum(w * (sum(one > z[label] for one in z) < 2) for z, label, w in told) / total
 
 
+def mean_loss(told, total, case):
+    return sum(w * LOSS[case["loss"]](z, label)[0] for z, label, w in told) / sum(w != 0 for _, _, w in told)
+
+
 METRIC = {
     "accuracy": accuracy, "auc": auc, "ranking": ranking, "calibration": calibration, "log_loss": log_loss_metric, "in_top_k": in_top_2,
-    "loss": lambda told, total, case: sum(w * LOSS[case["loss"]](z, label)[0] for z, label, w in told) / sum(w != 0 for _, _, w in told),
+    "loss": mean_loss, "perplexity": lambda told, total, case: math.exp(mean_loss(told, total, case)),
     "precision": lambda told, total, case: share_of_yes(told, case, True), "recall": lambda told, total, case: share_of_yes(told, case, False),
     "mean_absolute_error": lambda told, total, case: sum(w * abs(z[0] - label) for z, label, w in told) / total,
     "root_mean_squared_error": lambda told, total, case: math.sqrt(sum(w * (z[0] - label) ** 2 for z, label, w in told) / total)}

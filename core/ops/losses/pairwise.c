@@ -14,7 +14,7 @@ err pairwise_infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
-double pairwise_weight(const struct loss_node *node, struct device *d, int64_t rows)
+double pairwise_weight(const struct loss_node *node, struct device *d, int64_t first, int64_t rows)
 {
     return (double)(rows * pairwise_columns(node));
 }

@@ -1,7 +1,9 @@
-/* softmax_cross_entropy: log sum exp(logits) - logits[label], one label per example.
+/* softmax_cross_entropy: log sum exp(logits) - logits[label], one label per example or per place of
+ * one, as the steps of a sequence.
  *
- * logits [batch, classes], labels int32 [batch]; the gradient is softmax(logits) minus the
- * (smoothed) label, over the divisor of the mean.
+ * logits [batch, ..., classes], labels int32 [batch, ...]; the gradient is softmax(logits) minus
+ * the (smoothed) label, over the divisor of the mean, which is over all labels. An example's loss
+ * is the sum of its labels'. A place whose label is negative has no loss and does not count.
  *
  * With class weights the mean is TensorFlow's SUM_BY_NONZERO_WEIGHTS: the weighted sum over the
  * number of examples whose weight is not zero.
@@ -9,6 +11,7 @@
 #include "core/graph/op.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { CLASSES_MAX = 1 << 24, LABELS_AT_ONCE = 1024, WEIGHTS_ALIGN = 64 };
 
@@ -45,23 +48,37 @@ static float *make_weights(const struct floats *given, struct arena *arena)
     return weights;
 }
 
+static int64_t classes_of(const struct loss_node *node)
+{
+    const struct shape *logits = &node->logits->shape;
+    return logits->dim[logits->rank - 1];
+}
+
+/* Labels of an example */
+static int64_t places_of(const struct loss_node *node)
+{
+    return shape_count_from(&node->labels.shape, 1);
+}
+
 /* The spec's attributes are shared by several graphs, so the weights go into a copy. */
 static err infer(struct loss_node *node, struct arena *arena)
 {
     const struct attributes *given = node->attributes;
     const struct shape *logits = &node->logits->shape;
     char text[SHAPE_TEXT_MAX];
-    if (logits->rank != 2)
-        return fail(ERR_INPUT, "wants logits of [batch, classes], but \"%s\" makes %s",
+    if (logits->rank < 2)
+        return fail(ERR_INPUT, "wants logits of [batch, ..., classes], but \"%s\" makes %s",
                     node->logits->name, shape_text(logits, text));
-    if (logits->dim[1] > CLASSES_MAX)
-        return fail(ERR_INPUT, "%" PRId64 " classes; at most %d are possible", logits->dim[1],
+    if (classes_of(node) > CLASSES_MAX)
+        return fail(ERR_INPUT, "%" PRId64 " classes; at most %d are possible", classes_of(node),
                     CLASSES_MAX);
-    if (given->class_weights.count && given->class_weights.count != logits->dim[1])
+    if (given->class_weights.count && given->class_weights.count != classes_of(node))
         return fail(ERR_INPUT, "class_weights: %d numbers for %" PRId64 " classes",
-                    given->class_weights.count, logits->dim[1]);
+                    given->class_weights.count, classes_of(node));
 
-    node->labels = (struct tensor){.dtype = INT32, .shape = {1, {logits->dim[0]}}};
+    node->labels = (struct tensor){.dtype = INT32, .shape = *logits};
+    node->labels.shape.rank--;
+    node->reads_labels = places_of(node) > 1; /* some may be none */
     if (given->class_weights.count == 0) return OK;
     struct attributes *own = arena_new(arena, sizeof *own);
     *own = *given;
@@ -71,76 +88,123 @@ static err infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
-/* Where the device has memory of its own, the weights are taken there. */
-static size_t prepared_bytes(const struct loss_node *node, struct device *d)
+/* Where the device has memory of its own, the weights are taken there; and where an example has
+ * several labels, the loss of each. */
+struct prepared {
+    float *weights, *losses; /* NULL: not needed */
+};
+
+static size_t weights_bytes(const struct loss_node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
     return a->weights && d->is_separate ? (size_t)a->class_weights.count * sizeof(float) : 0;
 }
 
+static size_t losses_bytes(const struct loss_node *node)
+{
+    return places_of(node) > 1 ? (size_t)shape_count(&node->labels.shape) * sizeof(float) : 0;
+}
+
+static size_t prepared_bytes(const struct loss_node *node, struct device *d)
+{
+    return weights_bytes(node, d) + losses_bytes(node);
+}
+
+static err take(struct device *d, size_t bytes, float **ret)
+{
+    void *memory = NULL;
+    if (bytes) TRY(d->kernels->allocate(d, bytes, &memory));
+    *ret = memory;
+    return OK;
+}
+
 static err prepare(struct loss_node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
-    const size_t bytes = prepared_bytes(node, d);
-    if (!bytes) return OK;
-    TRY(d->kernels->allocate(d, bytes, &node->state));
-    d->kernels->upload(d, node->state, a->weights, bytes);
+    struct prepared *p = calloc(1, sizeof *p);
+    if (!p) return fail(ERR_MEMORY, "no memory for a loss");
+    node->state = p;
+    TRY(take(d, weights_bytes(node, d), &p->weights));
+    TRY(take(d, losses_bytes(node), &p->losses));
+    if (p->weights) d->kernels->upload(d, p->weights, a->weights, weights_bytes(node, d));
     return OK;
 }
 
 static void release(struct loss_node *node, struct device *d)
 {
-    if (node->state) d->kernels->release(d, node->state);
+    struct prepared *p = node->state;
+    if (p && p->weights) d->kernels->release(d, p->weights);
+    if (p && p->losses) d->kernels->release(d, p->losses);
+    free(p);
     node->state = NULL;
 }
 
 /* The labels are in the device's memory, so they are looked at piece by piece. */
-static double weight(const struct loss_node *node, struct device *d, int64_t rows)
+static double weight(const struct loss_node *node, struct device *d, int64_t first, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    if (!a->weights) return (double)rows;
+    if (!a->weights) return (double)loss_count_labels(node, d, first, rows);
 
-    const int32_t *labels = node->labels.value;
+    const int64_t all = rows * places_of(node);
+    const int32_t *labels = (const int32_t *)node->labels.value + first * places_of(node);
     int64_t counted = 0;
-    for (int64_t first = 0; first < rows; first += LABELS_AT_ONCE) {
+    for (int64_t at = 0; at < all; at += LABELS_AT_ONCE) {
         int32_t piece[LABELS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
-        const int64_t left = rows - first;
+        const int64_t left = all - at;
         const int64_t count = left < LABELS_AT_ONCE ? left : LABELS_AT_ONCE;
-        d->kernels->download(d, piece, labels + first, (size_t)count * sizeof *piece);
-        for (int64_t i = 0; i < count; i++) counted += a->weights[piece[i]] != 0.0f;
+        d->kernels->download(d, piece, labels + at, (size_t)count * sizeof *piece);
+        for (int64_t i = 0; i < count; i++)
+            counted += piece[i] >= 0 && a->weights[piece[i]] != 0.0f;
     }
     return (double)counted;
+}
+
+/* An example's is the sum over its labels. */
+static void sum_places(const struct loss_node *node, struct device *d, int64_t rows,
+                       const float *losses)
+{
+    const int64_t places = places_of(node);
+    struct fold f = {FOLD_A, .scale = 1, .y = node->losses, .a = losses};
+    f.kept = (struct fold_loops){1, .n = {rows}, .y = {1}, .a = {places}};
+    f.folded = (struct fold_loops){1, .n = {places}, .a = {1}};
+    d->kernels->fold(d, &f);
 }
 
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    d->kernels->softmax_cross_entropy(d,
-                                      &(struct cross_entropy){
-                                          .rows = rows,
-                                          .classes = node->logits->shape.dim[1],
-                                          .logits = node->logits->value,
-                                          .labels = node->labels.value,
-                                          .class_weights = node->state ? node->state : a->weights,
-                                          .label_smoothing = (float)a->label_smoothing,
-                                          .scale = loss_scale(node, weight(node, d, rows)),
-                                          .losses = node->losses,
-                                          .gradient = node->logits->gradient,
-                                      });
+    const struct prepared *p = node->state;
+    d->kernels->softmax_cross_entropy(d, &(struct cross_entropy){
+                                             .rows = rows * places_of(node),
+                                             .classes = classes_of(node),
+                                             .logits = node->logits->value,
+                                             .labels = node->labels.value,
+                                             .class_weights = p->weights ? p->weights : a->weights,
+                                             .label_smoothing = (float)a->label_smoothing,
+                                             .scale = loss_scale(node, weight(node, d, 0, rows)),
+                                             .losses = p->losses ? p->losses : node->losses,
+                                             .gradient = node->logits->gradient,
+                                         });
+    if (p->losses) sum_places(node, d, rows, p->losses);
 }
 
-/* Plain, smoothed, weighted with a class that does not count, and both together. */
+/* Plain, smoothed, weighted with a class that does not count, and both together; a label for each
+ * step. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 3}}}},
     {"{\"label_smoothing\": 0.1}", 1, {{2, {4, 17}}}},
     {"{\"class_weights\": [1, 0, 2.5]}", 1, {{2, {6, 3}}}},
     {"{\"class_weights\": [0.5, 2], \"label_smoothing\": 0.2}", 1, {{2, {3, 2}}}},
+    {"{}", 1, {{3, {4, 3, 5}}}},
+    {"{\"class_weights\": [1, 0, 2.5]}", 1, {{3, {4, 3, 3}}}},
     {0},
 };
 
 const struct loss loss_softmax_cross_entropy = {
-    .object = {"softmax_cross_entropy", "one of several classes: the label is its number", fields,
-               sizeof(struct attributes)},
+    .object = {"softmax_cross_entropy",
+               "one of several classes, of an example or of each place of one (logits [batch, ..., "
+               "classes], a negative label is none): the label is its number",
+               fields, sizeof(struct attributes)},
     .predicts = PREDICTS_CLASS,
     .labels = LABELS_CLASSES,
     .infer = infer,

@@ -85,21 +85,23 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
     }
 }
 
-/* With weights row by row. */
+/* With weights row by row; an example may have several labels. */
 void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
                     bool first_of_equal, double *state)
 {
-    const struct tensor *logits = node->loss->logits;
-    const int64_t classes = logits->shape.dim[1];
+    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
+    const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
+    const int64_t places = shape_count_from(&labels->shape, 1);
     const int64_t at_once = loss_is_weighted(node->loss) ? 1 : rows;
     for (int64_t row = 0; row < rows; row += at_once) {
         float weight;
         loss_row_weights(node->loss, d, row, 1, &weight);
+        const int64_t first = row * places, n = at_once * places;
         const int64_t count = d->kernels->count_in_top(
-            d, (const float *)logits->value + row * classes,
-            (const int32_t *)node->loss->labels.value + row, at_once, classes, k, first_of_equal);
+            d, (const float *)logits->value + first * classes,
+            (const int32_t *)labels->value + first, n, classes, k, first_of_equal);
         state[0] += weight * (double)count;
-        state[1] += weight * (double)at_once;
+        state[1] += weight * (double)loss_count_labels(node->loss, d, row, at_once);
     }
 }
 

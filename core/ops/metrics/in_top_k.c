@@ -28,7 +28,8 @@ static err infer(struct metric_node *node, struct arena *arena)
     if (loss->predicts != PREDICTS_CLASS)
         return fail(ERR_INPUT, "wants a loss over classes, as softmax_cross_entropy; %s is none",
                     loss->object.name);
-    const int64_t classes = node->loss->logits->shape.dim[1];
+    const struct shape *logits = &node->loss->logits->shape;
+    const int64_t classes = logits->dim[logits->rank - 1];
     if (a->k >= classes)
         return fail(ERR_INPUT, "k: must be less than the %" PRId64 " classes, got %" PRId64,
                     classes, a->k);

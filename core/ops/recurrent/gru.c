@@ -111,6 +111,7 @@ static void forward(const struct node *node, struct device *d)
         recurrent_add_state(node, d, candidate, cell.reset, cell.candidate);
         d->kernels->gru_cell(d, &cell);
     }
+    recurrent_end(node, d, INITIAL_STATE, cell_of(node, s.time - 1).after);
     recurrent_give(node, d, first.after);
 }
 
@@ -168,6 +169,7 @@ static const struct op_case cases[] = {
     {"{\"units\": 3, \"mask\": \"input_1\", \"attention\": \"input_2\"}",
      3,
      {{3, {4, 3, 2}}, {2, {4, 3}}, {2, {4, 3}}}},
+    {"{\"units\": 3, \"state\": \"carried\"}", 1, {{3, {2, 4, 5}}}},
     {0},
 };
 
@@ -181,6 +183,10 @@ const struct op op_gru = {
     .named_inputs = named,
     .reads_input = true,
     .infer = infer,
+    .prepare = recurrent_prepare,
+    .prepared_bytes = recurrent_prepared_bytes,
+    .release = recurrent_release,
+    .advance = recurrent_advance,
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -37,6 +37,8 @@ static err infer(struct node *node, struct arena *arena)
     TRY(recurrent_infer(node));
     const struct steps_of_time s = recurrent_sizes(node);
     const struct shape kernel = {2, {s.inputs + s.units, 4 * s.units}};
+    if (node->carries && node->named[INITIAL_CELL])
+        return fail(ERR_INPUT, "state: carried, or an initial_cell, but not both");
     TRY(recurrent_check(node, INITIAL_CELL, &(struct shape){2, {s.batch, s.units}}));
     TRY(layer_infer(node, arena, &kernel));
     node->output.is_shares = false;
@@ -83,6 +85,9 @@ static void forward(const struct node *node, struct device *d)
         recurrent_add_state(node, d, KERNEL, cell.h_before, cell.gates);
         d->kernels->lstm_cell(d, &cell);
     }
+    const struct lstm_cell last = cell_of(node, s.time - 1);
+    recurrent_end(node, d, INITIAL_STATE, last.h);
+    recurrent_end(node, d, INITIAL_CELL, last.c);
     recurrent_give(node, d, first.h);
 }
 
@@ -119,6 +124,7 @@ static const struct op_case cases[] = {
     {"{\"units\": 3, \"initial_state\": \"input_1\", \"initial_cell\": \"input_2\"}",
      3,
      {{3, {2, 3, 2}}, {2, {2, 3}}, {2, {2, 3}}}},
+    {"{\"units\": 3, \"state\": \"carried\"}", 1, {{3, {2, 4, 5}}}},
     {0},
 };
 
@@ -132,6 +138,10 @@ const struct op op_lstm = {
     .named_inputs = named,
     .reads_input = true,
     .infer = infer,
+    .prepare = recurrent_prepare,
+    .prepared_bytes = recurrent_prepared_bytes,
+    .release = recurrent_release,
+    .advance = recurrent_advance,
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -2,6 +2,7 @@
 #include "core/ops/recurrent/recurrent.h"
 
 const char *const recurrent_outputs[] = {[OUTPUT_ALL] = "all", [OUTPUT_LAST] = "last", NULL};
+const char *const recurrent_states[] = {[STATE_ZERO] = "zero", [STATE_CARRIED] = "carried", NULL};
 
 static const struct recurrent *recurrent_of(const struct node *node)
 {
@@ -33,6 +34,9 @@ err recurrent_infer(struct node *node)
     const struct steps_of_time s = recurrent_sizes(node);
     TRY(mask_check(node, s.time));
     TRY(recurrent_check(node, INITIAL_STATE, &(struct shape){2, {s.batch, s.units}}));
+    node->carries = recurrent_of(node)->state == STATE_CARRIED;
+    if (node->carries && node->named[INITIAL_STATE])
+        return fail(ERR_INPUT, "state: carried, or an initial_state, but not both");
     const bool is_last = recurrent_of(node)->output == OUTPUT_LAST;
     const struct shape all = {3, {s.batch, s.time, s.units}}, last = {2, {s.batch, s.units}};
     node->output.shape = is_last ? last : all;
@@ -54,12 +58,69 @@ void recurrent_turn(struct device *d, float *y, const float *x, int64_t n0, int6
     d->kernels->fold(d, &f);
 }
 
+/* ---- what is carried ---- */
+
+/* A state, and a cell where the op has one; each as the batch at hand begins and as it ends, so
+ * that a batch may pass more than once. */
+enum { CARRIED_PARTS = 2 };
+
+static int64_t carried_floats(const struct node *node)
+{
+    const struct steps_of_time s = recurrent_sizes(node);
+    return node->carries ? CARRIED_PARTS * s.batch * s.units : 0;
+}
+
+static float *carried_begin(const struct node *node, int k)
+{
+    const struct steps_of_time s = recurrent_sizes(node);
+    return (float *)node->state + (k == INITIAL_STATE ? 0 : s.batch * s.units);
+}
+
+size_t recurrent_prepared_bytes(const struct node *node, struct device *d)
+{
+    return 2 * (size_t)carried_floats(node) * sizeof(float);
+}
+
+err recurrent_prepare(struct node *node, struct device *d)
+{
+    if (!node->carries) return OK;
+    TRY(d->kernels->allocate(d, recurrent_prepared_bytes(node, d), &node->state));
+    d->kernels->fill(d, node->state, 0.0f, 2 * carried_floats(node));
+    return OK;
+}
+
+void recurrent_release(struct node *node, struct device *d)
+{
+    if (node->state) d->kernels->release(d, node->state);
+    node->state = NULL;
+}
+
+void recurrent_advance(const struct node *node, struct device *d, bool is_fresh)
+{
+    const int64_t n = carried_floats(node);
+    float *begin = node->state;
+    if (is_fresh)
+        d->kernels->fill(d, begin, 0.0f, n);
+    else
+        d->kernels->copy(d, begin, begin + n, n);
+}
+
+void recurrent_end(const struct node *node, struct device *d, int k, const float *state)
+{
+    const struct steps_of_time s = recurrent_sizes(node);
+    if (node->carries)
+        d->kernels->copy(d, carried_begin(node, k) + carried_floats(node), state,
+                         s.batch * s.units);
+}
+
 void recurrent_begin(const struct node *node, struct device *d, int k, float *state)
 {
     const struct steps_of_time s = recurrent_sizes(node);
     const struct tensor *initial = node_named(node, k);
     if (initial)
         d->kernels->copy(d, state, initial->value, s.batch * s.units);
+    else if (node->carries)
+        d->kernels->copy(d, state, carried_begin(node, k), s.batch * s.units);
     else
         d->kernels->fill(d, state, 0.0f, s.batch * s.units);
 }

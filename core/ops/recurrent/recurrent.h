@@ -11,13 +11,14 @@
 #include "core/ops/mask.h"
 
 enum { OUTPUT_ALL, OUTPUT_LAST };
-extern const char *const recurrent_outputs[];
+enum { STATE_ZERO, STATE_CARRIED };
+extern const char *const recurrent_outputs[], *const recurrent_states[];
 
 /* The first members of the attributes of such an op. */
 struct recurrent {
     struct layer layer;
     int64_t units;
-    int output;
+    int output, state;
     const char *mask, *initial_state;
 };
 
@@ -36,6 +37,14 @@ struct recurrent {
          .help = "all: the state after each step, [batch, time, units], zero where the mask is; "  \
                  "last: that after the last step, [batch, units]"},                                \
         MASK_FIELD(offsetof(struct recurrent, mask)),                                              \
+        {.name = "state",                                                                          \
+         .type = FIELD_ENUM,                                                                       \
+         .offset = offsetof(struct recurrent, state),                                              \
+         .fallback = "\"zero\"",                                                                   \
+         .choices = recurrent_states,                                                              \
+         .help = "what each batch begins with. carried: what the same row of the batch before "    \
+                 "ended with, through which no gradient goes; zeros where an epoch begins, or a "  \
+                 "run that is resumed. Rows have to follow one another so (a text in lanes)"},     \
         {.name = "initial_state",                                                                  \
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct recurrent, initial_state),                                      \
@@ -60,6 +69,14 @@ struct tensor recurrent_saved(int64_t n, int64_t batch, int64_t width);
 /* y [n1, n0, width] (+)= x [n0, n1, width] */
 void recurrent_turn(struct device *, float *y, const float *x, int64_t n0, int64_t n1,
                     int64_t width, bool add);
+/* Of states that are carried from batch to batch: members of such an op. */
+err recurrent_prepare(struct node *, struct device *);
+size_t recurrent_prepared_bytes(const struct node *, struct device *);
+void recurrent_release(struct node *, struct device *);
+void recurrent_advance(const struct node *, struct device *, bool is_fresh);
+/* After the last step: what the next batch begins with, where the state is carried */
+void recurrent_end(const struct node *, struct device *, int k, const float *state);
+
 /* The state before the first step; and the gradient of that, where it is wanted. */
 void recurrent_begin(const struct node *, struct device *, int k, float *state);
 void recurrent_begin_back(const struct node *, struct device *, int k, const float *gradient);

@@ -228,6 +228,20 @@ static err predict_batch(struct session *s, struct replica *r, float *const *val
     return OK;
 }
 
+/* Of examples that have one answer */
+static err check_predicted(const struct graph *graph)
+{
+    for (int i = 0; i < graph->head_count; i++) {
+        const struct loss_node *loss = &graph->heads[i].loss;
+        if (loss->loss->predicts == PREDICTS_CLASS && loss->logits->shape.rank > 2)
+            return fail(ERR_INPUT,
+                        "\"%s\" has classes for each of several places of an example: predictions "
+                        "are of examples that have one (dtrain sample writes text)",
+                        loss->logits->name);
+    }
+    return OK;
+}
+
 static err predict_all(struct session *s, struct replica *r, const struct prediction_taker *taker,
                        float *const *values)
 {
@@ -247,6 +261,7 @@ err session_predict(struct session *s, const struct prediction_taker *taker)
     err e = OK;
     if (!s->eval_data) return OK;
     TRY(begin(s, &r));
+    TRY(check_predicted(r->graph));
     for (int i = 0; i < r->graph->head_count && !e; i++) {
         values[i] = malloc(tensor_bytes(r->graph->heads[i].loss.logits));
         if (!values[i]) e = fail(ERR_MEMORY, "no memory for predictions");

@@ -46,11 +46,18 @@ static err compare_columns(const struct session *s)
                         "data.eval: expected the labels of data.train, in the same order: "
                         "\"%s\" is not number %d",
                         learned->name, i);
+        if (measured->buckets > learned->buckets)
+            return fail(
+                ERR_INPUT, "data.eval: ids of %s go up to %lld, those of data.train to %lld",
+                learned->name, (long long)measured->buckets - 1, (long long)learned->buckets - 1);
         if (is_label || shape_equal(&learned->shape, &measured->shape)) continue;
         return fail(ERR_INPUT, "data.eval: %s are %s, those of data.train %s", learned->name,
                     shape_text(&measured->shape, b), shape_text(&learned->shape, a));
     }
-    return OK;
+    if (s->train_data->meanings == s->eval_data->meanings) return OK;
+    return fail(ERR_INPUT,
+                "data.eval: its ids stand for other words than those of data.train: give "
+                "both the same \"vocabulary\"");
 }
 
 static err open_data(struct session *s)
@@ -113,7 +120,8 @@ static struct wanted_label wanted_label(const struct graph *graph, const struct 
         .dtype = loss->labels.dtype,
         .shape = shape_from(&loss->labels.shape, 1), /* of a row */
         .rule = loss->loss->labels,
-        .classes = loss->logits->shape.dim[1],
+        .classes = loss->logits->shape.dim[loss->logits->shape.rank - 1],
+        .may_be_none = loss->labels.shape.rank > 1,
         .loss = loss->loss->object.name,
     };
 }
@@ -330,12 +338,65 @@ static err begin_evaluation_data(struct session *s)
     return e ? fail_prefix(e, "data.eval") : OK;
 }
 
-/* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
+/* Rows of an evaluation batch: as the spec says, else as many as lanes, else the training batch,
+ * but at least 100. */
 int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
     int64_t rows = s->options.spec->data.eval_batch_size;
+    if (!rows) rows = s->eval_data->lanes;
     if (!rows) rows = batch < 100 ? 100 : batch;
     return rows < s->eval_data->rows ? rows : s->eval_data->rows;
+}
+
+/* ---- what is carried from batch to batch ---- */
+
+static const struct node *node_that_carries(const struct graph *graph)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].carries) return &graph->nodes[i];
+    return NULL;
+}
+
+static err check_lanes(const char *what, const struct batch_source *data, int64_t rows,
+                       const char *of)
+{
+    if (data->lanes == 0 || (data->lanes == rows && data->rows % rows == 0)) return OK;
+    if (data->lanes != rows)
+        return fail(ERR_INPUT, "%s: lanes: expected %lld, the rows of %s, got %lld", what,
+                    (long long)rows, of, (long long)data->lanes);
+    return fail(ERR_INPUT, "%s: take: expected a multiple of the %lld lanes, got %lld rows", what,
+                (long long)rows, (long long)data->rows);
+}
+
+/* Row r of a batch has to go on where row r of the batch before ends. */
+static err check_order(const struct session *s)
+{
+    const struct session_options *o = &s->options;
+    const struct data_spec *data = &o->spec->data;
+    if (data->shuffle) return fail(ERR_INPUT, "data.shuffle: expected false");
+    if (o->spec->train.mode == MODE_ASYNC && o->workers > 1)
+        return fail(ERR_INPUT, "train.mode: expected sync where there are several workers, since "
+                               "async ones take batches as they come");
+    if (o->batches_per_push > 1)
+        return fail(ERR_INPUT, "train.replicas_to_aggregate: at most one batch per worker");
+    return o->remote_input ? OK
+                           : check_lanes("data.train", s->train_data, data->batch_size * o->workers,
+                                         "the batches of all workers");
+}
+
+static err check_carried(const struct session *s)
+{
+    const struct node *node = node_that_carries(s->graph);
+    err e = OK;
+    if (!node) return OK;
+    if (!s->options.only_evaluates) e = check_order(s);
+    if (!e && s->eval_data)
+        e = check_lanes("data.eval", s->eval_data,
+                        session_evaluation_batch(s, s->options.spec->data.batch_size),
+                        "an evaluation batch");
+    return e ? fail_prefix(e, "%s \"%s\" carries its state from batch to batch",
+                           node->op->object.name, node->name)
+             : OK;
 }
 
 static err check_tables(const struct session *s)
@@ -379,6 +440,7 @@ static err open_parts(struct session *s)
     const int64_t rows = trains ? batch : session_evaluation_batch(s, batch);
     TRY(session_make_graph(s, rows, trains, &s->arena, &s->graph));
     TRY(check_features(s));
+    TRY(check_carried(s));
     TRY(make_layout(s));
     TRY(session_check_memory(s));
     TRY(open_replica(s));

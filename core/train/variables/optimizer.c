@@ -88,7 +88,9 @@ static const struct clip_rule rule_norm = {
 
 static const struct clip_rule rule_global_norm = {
     .object = {.name = "global_norm",
-               .summary = "scales all gradients together down to the given global norm",
+               .summary = "scales all gradients together down to the given global norm; a row of a "
+                          "table counts once, whatever the batch has of it (TensorFlow's norm "
+                          "counts each place of tf.gather)",
                .fields = norm_fields,
                .size = sizeof(struct clip_norm)},
     .make = make_global_norm,

@@ -84,6 +84,7 @@ static void draw_batch(struct model *m)
 {
     const struct graph *graph = m->graph;
     const struct tensor *labels = &graph->heads[0].loss.labels;
+    const struct shape *logits = &graph->heads[0].loss.logits->shape;
     const int64_t count = graph->batch * column_width(&m->columns[1]);
     const int64_t label_count = shape_count(&labels->shape);
     m->features = take(count);
@@ -92,8 +93,7 @@ static void draw_batch(struct model *m)
     for (int64_t i = 0; i < label_count; i++) {
         const uint64_t draw = random_u64(6, (uint64_t)i);
         if (labels->dtype == INT32)
-            ((int32_t *)m->labels)[i] =
-                (int32_t)(draw % (uint64_t)graph->heads[0].loss.logits->shape.dim[1]);
+            ((int32_t *)m->labels)[i] = (int32_t)(draw % (uint64_t)logits->dim[logits->rank - 1]);
         else if (graph->heads[0].loss.loss->predicts != PREDICTS_NUMBER)
             ((float *)m->labels)[i] = (float)(draw & 1);
         else

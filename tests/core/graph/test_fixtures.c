@@ -213,7 +213,7 @@ static void run_loss(struct device *device, const struct loss *loss, json_t *tes
     const float mean = (float)loss_bench_mean(&b, rows);
     assert_close(is_mean ? &mean : b.node.losses, want, is_mean ? 1 : rows, CLOSE, title);
 
-    const double weight = loss->weight(&b.node, device, rows);
+    const double weight = loss->weight(&b.node, device, 0, rows);
     for (int64_t i = 0; i < rows * columns; i++)
         b.logits.gradient[i] *= is_mean ? dy[0] : (float)(weight * dy[i / columns]);
     json_t *gradients = json_object_get(test, "gradients");
@@ -610,7 +610,7 @@ static void class_weights_divide_by_the_rows_that_count(void **state)
 
     memcpy(b.node.labels.value, (int32_t[]){1, 1, 1, 1}, 4 * sizeof(int32_t));
     b.node.loss->forward(&b.node, &device, 4);
-    assert_true(b.node.loss->weight(&b.node, &device, 4) == 0);
+    assert_true(b.node.loss->weight(&b.node, &device, 0, 4) == 0);
     assert_close(b.logits.gradient, (float[8]){0}, 8, (struct tolerance){0}, "gradient");
     loss_bench_close(&b);
     device_close(&device);

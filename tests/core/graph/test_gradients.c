@@ -295,11 +295,13 @@ static double mean_loss(void *context)
 static void fill_labels(struct loss_bench *b)
 {
     struct tensor *labels = &b->node.labels;
-    const int64_t count = shape_count(&labels->shape);
+    const int64_t count = shape_count(&labels->shape),
+                  classes = b->logits.shape.dim[b->logits.shape.rank - 1];
     for (int64_t i = 0; i < count; i++) {
         const uint64_t draw = random_u64(91, (uint64_t)i);
+        const bool is_none = labels->shape.rank > 1 && i % 4 == 1;
         if (labels->dtype == INT32)
-            ((int32_t *)labels->value)[i] = (int32_t)(draw % (uint64_t)b->logits.shape.dim[1]);
+            ((int32_t *)labels->value)[i] = is_none ? -1 : (int32_t)(draw % (uint64_t)classes);
         else if (b->node.loss->predicts != PREDICTS_NUMBER)
             ((float *)labels->value)[i] = (float)(draw & 1);
         else

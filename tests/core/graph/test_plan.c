@@ -572,6 +572,69 @@ static void metrics_can_be_taken_after_backward(void **state)
     device_close(&device);
 }
 
+/* ---- what is carried ---- */
+
+enum { LANES = 3, WINDOW = 4, INPUTS = 5, UNITS = 6, LANE = 2 * WINDOW };
+
+static void open_recurrent(struct model *m, struct device *d, const char *op, int64_t time,
+                           const char *more)
+{
+    char text[TEXT_MAX];
+    const struct setting setting = {
+        .batch = LANES, .features = {2, {time, INPUTS}}, .training = true};
+    snprintf(text, sizeof text,
+             "{\"model\": [{\"op\": \"%s\", \"name\": \"r\", \"units\": %d%s}], "
+             "\"loss\": \"softmax_cross_entropy\"}",
+             op, UNITS, more);
+    model_open(m, d, text, &setting);
+}
+
+/* Window w of what the whole model has; compared with what that says there, from its `wanted` on.
+ */
+static void check_window(struct model *m, const struct model *whole, int window, uint64_t index,
+                         uint64_t epoch, int wanted)
+{
+    struct batch batch = model_batch(m, LANES);
+    const float *all = whole->features, *says = whole->graph->nodes[0].output.value;
+    batch.index = index;
+    batch.epoch = epoch;
+    for (int lane = 0; lane < LANES; lane++)
+        memcpy(m->features + lane * WINDOW * INPUTS, all + (lane * LANE + window * WINDOW) * INPUTS,
+               WINDOW * INPUTS * sizeof *all);
+    plan_forward(m->plan, &batch, index);
+    plan_backward(m->plan, false, NULL, NULL);
+    const float *said = m->graph->nodes[0].output.value;
+    for (int lane = 0; lane < LANES && wanted >= 0; lane++)
+        assert_close(said + lane * WINDOW * UNITS, says + (lane * LANE + wanted * WINDOW) * UNITS,
+                     WINDOW * UNITS, (struct tolerance){.absolute = 1e-6}, "output");
+}
+
+static void check_carried(struct device *d, const char *op)
+{
+    struct model whole, m;
+    open_recurrent(&whole, d, op, LANE, "");
+    open_recurrent(&m, d, op, WINDOW, ", \"state\": \"carried\"");
+    model_forward(&whole, LANES, 0);
+    check_window(&m, &whole, 0, 7, 1, 0);  /* the first is fresh, whatever its number */
+    check_window(&m, &whole, 0, 7, 1, 0);  /* once more */
+    check_window(&m, &whole, 1, 8, 1, 1);  /* goes on */
+    check_window(&m, &whole, 1, 8, 1, 1);  /* once more */
+    check_window(&m, &whole, 0, 9, 2, 0);  /* another epoch */
+    check_window(&m, &whole, 0, 11, 2, 0); /* one was left out */
+    check_window(&m, &whole, 0, 2, 2, 0);  /* back */
+    check_window(&m, &whole, 1, 3, 2, 1);
+    model_close(&m);
+    model_close(&whole);
+}
+
+static void states_are_carried_to_the_batch_that_follows(void **state)
+{
+    struct device device = open_device();
+    check_carried(&device, "lstm");
+    check_carried(&device, "gru");
+    device_close(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +654,7 @@ int main(void)
         cmocka_unit_test(features_may_lie_anywhere),
         cmocka_unit_test(an_evaluation_drops_nothing_and_needs_less),
         cmocka_unit_test(metrics_can_be_taken_after_backward),
+        cmocka_unit_test(states_are_carried_to_the_batch_that_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

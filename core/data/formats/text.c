@@ -1,0 +1,142 @@
+/* text: characters or words of a text as ids, a row of them after the other; each one's label is
+ * what comes behind it.
+ *
+ * Rows are windows over the text; or the text lies in lanes side by side, of which each batch has
+ * the next window of every one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/data/formats/text_ids.h"
+
+enum { ORDER_WINDOWS, ORDER_LANES };
+static const char *const orders[] = {[ORDER_WINDOWS] = "windows", [ORDER_LANES] = "lanes", NULL};
+
+struct text_attributes {
+    struct text_source source;
+    int64_t time, stride, lanes;
+    int order;
+};
+
+static const struct field fields[] = {
+    TEXT_FIELDS,
+    {.name = "time",
+     .type = FIELD_INT,
+     .offset = offsetof(struct text_attributes, time),
+     .min = 1,
+     .max = 1 << 16,
+     .help = "characters or words of a row"},
+    {.name = "order",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct text_attributes, order),
+     .fallback = "\"windows\"",
+     .choices = orders,
+     .help = "windows: rows from the beginning of the text to its end; lanes: the text is cut into "
+             "\"lanes\" stretches side by side, and row r goes on where row r - lanes ends"},
+    {.name = "stride",
+     .type = FIELD_INT,
+     .offset = offsetof(struct text_attributes, stride),
+     .fallback = "0",
+     .max = 1 << 30,
+     .help = "of windows: from the beginning of a row to that of the next; 0: as many as time"},
+    {.name = "lanes",
+     .type = FIELD_INT,
+     .offset = offsetof(struct text_attributes, lanes),
+     .fallback = "0",
+     .max = 1 << 20,
+     .help = "of the order lanes: how many; rows of all workers' batches of a step, without "
+             "shuffle"},
+    {0},
+};
+
+/* Where rows are; the last of the text is nobody's but a label. */
+struct windows {
+    int64_t rows, time, stride, lanes, lane; /* lane: how long */
+};
+
+static err find_windows(const struct text_ids *text, const struct text_attributes *a,
+                        struct windows *ret)
+{
+    const int64_t inputs = text->count - 1;
+    struct windows w = {
+        .time = a->time, .stride = a->stride ? a->stride : a->time, .lanes = a->lanes};
+    if ((a->order == ORDER_LANES) != (a->lanes > 0))
+        return fail(ERR_INPUT, "lanes: expected how many, and \"order\": \"lanes\"");
+    if (a->lanes && a->stride)
+        return fail(ERR_INPUT, "stride: rows of lanes follow one another: one of the two");
+    if (a->lanes) {
+        w.lane = text->count / a->lanes;
+        const int64_t last = inputs - (a->lanes - 1) * w.lane; /* that of the last lane */
+        w.rows = (w.lane < last ? w.lane : last) / a->time * a->lanes;
+    } else if (inputs >= a->time) {
+        w.rows = (inputs - a->time) / w.stride + 1;
+    }
+    *ret = w;
+    if (w.rows > 0) return OK;
+    return fail(ERR_INPUT, "%s: %" PRId64 " %s are too few for a row of %" PRId64 "%s", text->name,
+                text->count, text_units[a->source.unit], a->time, a->lanes ? " in each lane" : "");
+}
+
+static int64_t begin_of(const struct windows *w, int64_t row)
+{
+    return w->lanes ? row % w->lanes * w->lane + row / w->lanes * w->time : row * w->stride;
+}
+
+static err fill(const struct text_ids *text, const struct windows *w, bool without_labels,
+                struct storage *s)
+{
+    const struct shape shape = {1, {w->time}};
+    uint64_t bytes = 0, label_bytes = 0;
+    TRY(storage_bytes(text->name, w->rows, &shape, INT64, &bytes));
+    TRY(storage_bytes(text->name, w->rows, &shape, INT32, &label_bytes));
+    TRY(block_new(bytes, &s->features));
+    if (!without_labels) TRY(block_new(label_bytes, &s->labels));
+    int64_t *ids = s->features.at;
+    int32_t *labels = s->labels.at;
+    for (int64_t row = 0; row < w->rows; row++) {
+        const int32_t *from = text->ids + begin_of(w, row);
+        const int64_t to = row * w->time;
+        for (int64_t i = 0; i < w->time; i++) ids[to + i] = from[i];
+        for (int64_t i = 0; i < w->time && labels; i++) labels[to + i] = from[i + 1];
+    }
+    return OK;
+}
+
+static err make(const struct text_ids *text, const struct text_attributes *a,
+                const struct format_context *context, struct dataset *ret)
+{
+    struct windows w = {0};
+    char use[96];
+    TRY(find_windows(text, a, &w));
+    snprintf(use, sizeof use, "%" PRId64 " %s, %d different ones", text->count,
+             text_units[a->source.unit], text->words.count);
+    struct storage s = {.name = text->name, .use = use};
+    const struct shape shape = {1, {a->time}};
+    struct dataset d = {.rows = w.rows, .lanes = w.lanes, .meanings = text->digest};
+    d.columns[LABELS] = (struct column){.name = LABELS_NAME, .dtype = INT32, .shape = shape};
+    d.columns[FEATURES] = (struct column){
+        .name = FEATURES_NAME, .dtype = INT64, .shape = shape, .buckets = text->words.count};
+    err e = fill(text, &w, context->without_labels, &s);
+    if (!e) e = storage_give(&s, &d);
+    if (!e) *ret = d;
+    storage_drop(&s);
+    return e;
+}
+
+static err open_text(const void *attributes, const struct format_context *context,
+                     struct dataset *ret)
+{
+    const struct text_attributes *a = attributes;
+    struct text_ids text;
+    err e = text_ids_read(&a->source, context, &text);
+    if (!e) e = make(&text, a, context, ret);
+    text_ids_free(&text);
+    return e;
+}
+
+const struct format format_text = {
+    .object = {"text", "characters or words as ids, each labelled with the one behind it", fields,
+               sizeof(struct text_attributes)},
+    .open = open_text,
+    .meanings = text_meanings,
+};

@@ -1,0 +1,64 @@
+/* text_ids.h - a text as the ids of its characters or words, one behind the other. */
+#ifndef CORE_DATA_FORMATS_TEXT_IDS_H
+#define CORE_DATA_FORMATS_TEXT_IDS_H
+
+#include "core/base/arena.h"
+#include "core/data/storage.h"
+
+enum { UNIT_CHARACTERS, UNIT_WORDS };
+extern const char *const text_units[];
+extern const char UNKNOWN_WORD[]; /* in the place of those that a vocabulary leaves out */
+
+/* The first member of the attributes of a format that reads one */
+struct text_source {
+    const char *file, *vocabulary;
+    int unit;
+    int64_t words;
+};
+
+#define TEXT_FIELDS                                                                                \
+    {.name = "file",                                                                               \
+     .type = FIELD_STRING,                                                                         \
+     .offset = offsetof(struct text_source, file),                                                 \
+     .may_differ = true,                                                                           \
+     .help = "a text, plain or compressed; it is kept in memory"},                                 \
+        {.name = "unit",                                                                           \
+         .type = FIELD_ENUM,                                                                       \
+         .offset = offsetof(struct text_source, unit),                                             \
+         .fallback = "\"characters\"",                                                             \
+         .choices = text_units,                                                                    \
+         .help = "characters: each byte has an id; words: what is between blanks and line ends"},  \
+        {.name = "vocabulary",                                                                     \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(struct text_source, vocabulary),                                       \
+         .fallback = "null",                                                                       \
+         .may_differ = true,                                                                       \
+         .help = "a file that says the ids: of words a word a line, the first has id 0; of "       \
+                 "characters a text, whose bytes have ids by their value; null: made from the "    \
+                 "file itself, words with the most frequent first"},                               \
+    {                                                                                              \
+        .name = "words", .type = FIELD_INT, .offset = offsetof(struct text_source, words),         \
+        .fallback = "0", .max = 1 << 30,                                                           \
+        .help = "of words without a vocabulary file: how many of the most frequent have ids, "     \
+                "all others share id 0, \"<unk>\"; 0: all have one"                                \
+    }
+
+struct text_ids {
+    const char *name;   /* of the file, in the arena */
+    struct block block; /* of ids */
+    const int32_t *ids;
+    int64_t count;
+    struct strings words; /* what each id stands for, in the arena */
+    uint64_t digest;      /* of the words */
+    struct arena arena;
+};
+
+/* ERR_INPUT: what is in no vocabulary; an empty text. To be freed also on failure. */
+err text_ids_read(const struct text_source *, const struct format_context *, struct text_ids *ret);
+void text_ids_free(struct text_ids *);
+
+/* A format's meanings(), of attributes that begin so */
+err text_meanings(const void *attributes, const struct format_context *, struct arena *,
+                  struct meanings *ret);
+
+#endif

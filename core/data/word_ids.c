@@ -1,0 +1,63 @@
+/* word_ids.c - see word_ids.h. */
+#include "core/data/word_ids.h"
+
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+#include "core/data/word_file.h"
+
+enum { PLACES_MIN = 16, SHOWN_BYTES = 64 };
+
+struct word_id {
+    const char *text; /* NULL: the place is free */
+    size_t length;
+    int64_t id;
+};
+
+/* Where the word is, or would be */
+static struct word_id *place_of(const struct word_ids *words, const char *text, size_t length)
+{
+    size_t at = fingerprint(text, length) & (words->size - 1);
+    while (words->places[at].text &&
+           (words->places[at].length != length || memcmp(words->places[at].text, text, length)))
+        at = (at + 1) & (words->size - 1);
+    return &words->places[at];
+}
+
+void word_ids_open(struct word_ids *words, size_t count, struct arena *arena)
+{
+    *words = (struct word_ids){.size = PLACES_MIN};
+    while (words->size < 2 * count) words->size *= 2;
+    words->places = arena_array(arena, words->size, sizeof *words->places);
+}
+
+err word_ids_add(struct word_ids *words, const char *text, size_t length)
+{
+    struct word_id *place = place_of(words, text, length);
+    if (place->text)
+        return fail(ERR_INPUT, "the word \"%.*s\" is there twice",
+                    length < SHOWN_BYTES ? (int)length : SHOWN_BYTES, text);
+    *place = (struct word_id){text, length, words->count++};
+    words->digest = fingerprint_join(words->digest, fingerprint(text, length));
+    return OK;
+}
+
+int64_t word_ids_find(const struct word_ids *words, const char *text, size_t length)
+{
+    const struct word_id *place = place_of(words, text, length);
+    return place->text ? place->id : -1;
+}
+
+err word_ids_read(const char *path, const struct format_context *context, struct arena *arena,
+                  struct word_ids *ret)
+{
+    struct word_file file;
+    struct item word;
+    TRY(word_file_read(context, path, arena, &file));
+    word_ids_open(ret, file.lines, arena);
+    while (word_file_next(&file, &word)) {
+        const err e = word_ids_add(ret, word.text, word.length);
+        if (e) return fail_prefix(e, "%s", file.path);
+    }
+    return OK;
+}

@@ -13,7 +13,7 @@ slower=4 # than the limits of tests were set for
 
 prepare() {
     need_build
-    need libcmocka-dev clang-format nginx g++ # a server of files; C++ for the emulated GPU
+    need libcmocka-dev clang-format zstd nginx g++ # a server of files; C++ for the emulated GPU
 }
 
 # sanitized SANITIZERS: the program; a stage then builds what its tests need. Nothing of CUDA but what runs on the

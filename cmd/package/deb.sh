@@ -1,7 +1,8 @@
 #!/bin/sh
 # deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
 #
-# Of the same build it has the same bytes: its times are SOURCE_DATE_EPOCH, or that of the last commit.
+# Of the same build it has the same bytes: its times are SOURCE_DATE_EPOCH, or that of the last commit, or, where
+# there is no git, that of the binary.
 #
 #   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #
@@ -63,7 +64,7 @@ fi
 version=$("$root/usr/bin/dtrain" --version | sed -n '1s/^dtrain \([^ ]*\).*/\1/p')
 architecture=$(dpkg --print-architecture)
 source=$(dirname "$0")
-export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git -c safe.directory='*' -C "$source" log -1 --format=%ct 2> /dev/null || date +%s)}"
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git -c safe.directory='*' -C "$source" log -1 --format=%ct 2> /dev/null || stat -c %Y "$build/cmd/dtrain")}"
 printf 'dtrain (%s) unstable; urgency=medium\n\n  * Built from its sources.\n\n -- %s  %s\n' "$version" "$maintainer" \
     "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n > "$doc/changelog.gz"
 cat > "$root/DEBIAN/control" << END

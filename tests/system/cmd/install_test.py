@@ -125,28 +125,34 @@ class Install(program.FolderCase):
                             env={"HOME": str(self.folder)})
         self.assertEqual({line.split("\t")[0] for line in said.splitlines()}, {"auto", "shm", "tcp"})
 
-    def test_a_package_needs_the_same_packages_without_dpkg_dev(self):
-        self.need("dpkg-deb", "dpkg-shlibdeps", "readelf")
-        tools = self.folder / "tools"
+    def path_without(self, name):
+        tools = self.folder / f"without-{name}"
         tools.mkdir()
         for tool in Path("/usr/bin").iterdir():
-            if tool.name != "dpkg-shlibdeps":
+            if tool.name != name:
                 (tools / tool.name).symlink_to(tool)
+        return str(tools)
+
+    def test_a_package_needs_the_same_packages_without_dpkg_dev(self):
+        self.need("dpkg-deb", "dpkg-shlibdeps", "readelf")
         found = []
-        for path in (os.environ["PATH"], str(tools)):
+        for path in (os.environ["PATH"], self.path_without("dpkg-shlibdeps")):
             folder = self.folder / f"package-{len(found)}"
-            folder.mkdir()
-            package = self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder,
-                                   env={"PATH": path}).splitlines()[-1]
+            package = self.package(folder, {"PATH": path})
             depends = self.succeed("dpkg-deb", "-f", package, "Depends")
             found.append(sorted(re.sub(r"\(.*?\)", "", depends).replace(" ", "").strip().split(",")))
         self.assertEqual(found[0], found[1])
 
+    def package(self, folder, env):
+        folder.mkdir(exist_ok=True)
+        return self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder, env=env).splitlines()[-1]
+
     def test_a_debian_package_has_the_same(self):
         self.need("dpkg-deb", "strip")
-        package, again = (self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder).splitlines()[-1]
-                          for folder in (self.folder, self.folder / "again") if folder.mkdir(exist_ok=True) is None)
-        self.assertEqual(Path(package).read_bytes(), Path(again).read_bytes())
+        without_git = {"PATH": self.path_without("git")}
+        for env in ({}, without_git):
+            package, again = (self.package(self.folder / name, env) for name in ("one", "again"))
+            self.assertEqual(Path(package).read_bytes(), Path(again).read_bytes())
         version = self.succeed("dpkg-deb", "--field", package, "Version").strip()
         self.assertTrue(self.succeed(self.root / "bin/dtrain", "--version").startswith(f"dtrain {version}\n"))
         if shutil.which("lintian"):

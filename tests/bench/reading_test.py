@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small whole runs of reading.py, fetching.py and large_table.py.
+"""Small whole runs of reading.py, fetching.py, large_table.py and restoring.py.
 
     DTRAIN_BINARY=build/cmd/dtrain reading_test.py
 """
@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 
 import fetching
 import large_table
+import restoring
 import program
 import reading
 from program import BINARY, hosts
@@ -75,6 +76,22 @@ class LargeTable(unittest.TestCase):
                          ["first step", "small table", "large table", "of the small table",
                           "more memory"])
         self.assertTrue(all(figure["value"] > 0 for figure in found["figures"][:4]))
+
+
+class Restoring(unittest.TestCase):
+    def test_everything_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = os.path.join(folder, "figures")
+            code = restoring.main(["--dtrain", BINARY, "--json", path, "--folder", folder,
+                                   "--millions", "0.01,0.04", "--turns", "1"])
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            self.assertEqual(sorted(os.listdir(folder)), ["figures"])
+        self.assertEqual((code, found["failures"]), (0, []))
+        fewer, more = [figure["rows"] for figure in found["figures"]]
+        self.assertGreater(fewer, 10_000)
+        self.assertGreater(more, 40_000)
+        self.assertTrue(all(figure["restore_s"] > 0 for figure in found["figures"]))
 
 
 if __name__ == "__main__":

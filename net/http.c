@@ -391,6 +391,8 @@ static void describe(struct http_transfer *t, CURLcode code)
     else if (code && !t->is_enough)
         snprintf(last, sizeof last, "%s",
                  t->curl_error[0] ? t->curl_error : curl.easy_strerror(code));
+    else if (!t->has_headers)
+        snprintf(last, sizeof last, "the answer ends before its headers do");
     else
         snprintf(last, sizeof last, "%s %s%s", c->method, t->reason,
                  http_said_in_short(c->said, said, sizeof said));
@@ -427,7 +429,7 @@ static void finish(struct http_transfer *t, CURLcode code)
 {
     struct http_call *c = t->call;
     const bool is_left = code == CURLE_WRITE_ERROR && (c->is_cut || t->is_enough);
-    const bool is_whole = code == CURLE_OK || is_left;
+    const bool is_whole = (code == CURLE_OK && t->has_headers) || is_left;
     if (is_whole && is_led_on(t)) return;
     const bool is_range = is_whole && c->status == 206 && c->range_bytes;
     t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;

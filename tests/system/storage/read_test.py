@@ -128,7 +128,7 @@ class Http(UrlCase):
 
     def test_every_request_may_fail_once(self):
         """Each kind of fault, at every second request, changes nothing."""
-        for fault in ("drop", 500, 503, 429, "short", "range"):
+        for fault in ("drop", 500, 503, 429, "half a head", "short", "range"):
             with self.subTest(fault=fault):
                 self.served.asked.clear()
                 self.served.fault = server.some(lambda number, _, fault=fault: fault if number % 2 == 0 else None)
@@ -143,6 +143,9 @@ class Http(UrlCase):
         self.served.fault = lambda number, _: "range"
         said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
         self.assertIn("asked for 65536 bytes from 0, the answer has 1 to 65535 (2 tries)", said)
+        self.served.fault = lambda number, _: "half a head"
+        said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
+        self.assertIn("the answer ends before its headers do (2 tries)", said)
         self.served.fault = lambda number, _: "size"
         said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
         self.assertIn("gives ranges, and not how large the file is", said)

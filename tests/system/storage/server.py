@@ -20,7 +20,7 @@ import program
 
 REASONS = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests"}
 NOT_DONE = ("drop", "silence", "error inside")  # what such requests ask for
-ENDS = ("drop", "silence", "drop after")  # of connections
+ENDS = ("drop", "silence", "drop after", "half a head")  # of connections
 PAGE_KEYS = 3  # of a list: small, so that lists have pages
 FAULTS_MAX = 4  # of one request, which is tried six times
 
@@ -127,6 +127,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
+        if fault == "half a head":
+            self.flush_headers()
+            self.wfile.write(b"Content-Le")
+            return
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "HEAD":

@@ -120,7 +120,8 @@ void growing_restore_end(struct growing *t)
     if (!t->touching.has_thread) return;
     t->touching.is_over = true;
     pthread_join(t->touching.thread, NULL);
-    t->touching.has_thread = t->touching.is_over = false;
+    t->touching.is_over = false;
+    t->touching.has_thread = false;
 }
 
 err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t rows, int arrays)

@@ -1,0 +1,170 @@
+/* Files of examples, in each format and packing: the first byte says which source reads the rest.
+ * What memory holds is what a stream brings.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/crc32c.h"
+#include "core/base/log.h"
+#include "core/data/labels.h"
+#include "core/data/source.h"
+
+#define CELLS                                                                                      \
+    "{'column': 'numeric', 'name': 'a'}, {'column': 'hash', 'name': 'b', 'buckets': 7},"           \
+    "{'column': 'vocabulary', 'name': 'w', 'words': ['x', 'y'], 'source': 'b'},"                   \
+    "{'column': 'bucketized', 'name': 'u', 'source': 'a', 'boundaries': [0, 1]},"                  \
+    "{'column': 'date', 'name': 't', 'part': 'hour', 'default': 0}"
+#define LISTS                                                                                      \
+    "{'column': 'ids', 'name': 'i', 'rows': 50, 'max': 4, 'separator': ';'},"                      \
+    "{'column': 'numeric', 'name': 'a', 'max': 3, 'separator': ';', 'default': 0},"                \
+    "{'column': 'hash', 'name': 'b', 'max': 2, 'separator': ';', 'buckets': 7}"
+#define EXAMPLES                                                                                   \
+    "{'column': 'numeric', 'name': 'dense', 'max': 3},"                                            \
+    "{'column': 'identity', 'name': 'ids', 'buckets': 2000000000000, 'max': 8},"                   \
+    "{'column': 'hash', 'name': 'name', 'buckets': 1000}"
+
+enum { ROWS_MAX = 1 << 16, BATCH = 3 };
+
+/* FILE is the input, OTHER what stands behind its first "|". */
+static const struct {
+    const char *format, *columns;
+    bool is_framed; /* the input is made to records, whose checksums hold */
+} sources[] = {
+    {"'csv', 'file': FILE, 'label': -1"},
+    {"'csv', 'file': FILE, 'label': 0, 'header': false, 'missing': 0, 'bad_rows': 5"},
+    {"'csv', 'file': FILE, 'label': 'y', 'label_type': 'word'", CELLS},
+    {"'csv', 'file': FILE, 'labels': [{'name': 'l', 'cell': 'y', 'count': 2, 'separator': ';'}]",
+     LISTS},
+    {"'libsvm', 'file': FILE, 'features': 16"},
+    {"'libsvm', 'file': FILE", "{'column': 'ids', 'name': 'features', 'rows': 1000, 'max': 4}"},
+    {"'jsonl', 'file': FILE, 'label': 'y'", CELLS},
+    {"'jsonl', 'file': FILE, 'label': 'y'", LISTS},
+    {"'tfrecord', 'file': FILE, 'label': 'label'", EXAMPLES},
+    {"'tfrecord', 'file': FILE, 'label': 'label'", EXAMPLES, true},
+    {"'records', 'file': FILE, 'shape': [2, 2, 3], 'label_bytes': 2, 'label_at': 1"},
+    {"'idx', 'features': FILE, 'labels': OTHER"},
+    {"'raw', 'file': FILE, 'shape': [2], 'labels': OTHER"},
+    {"'criteo', 'file': FILE", "{'column': 'hash', 'name': 'C1', 'buckets': 10},"
+                               "{'column': 'numeric', 'name': 'I1', 'default': 0}"},
+};
+enum { SOURCES = sizeof sources / sizeof *sources, RECORD_HEAD = 2 };
+
+static json_t *said(const char *source, const char *made, bool streams)
+{
+    char text[2048], *at = text;
+    at += sprintf(at, "{\"train\": {'format': ");
+    for (; *source; source++) {
+        if (strncmp(source, "FILE", 4) == 0)
+            at += sprintf(at, "\"memory://file\""), source += 3;
+        else if (strncmp(source, "OTHER", 5) == 0)
+            at += sprintf(at, "\"memory://other\""), source += 4;
+        else
+            *at++ = *source;
+    }
+    sprintf(at, ", 'stream': '%s', 'memory_mb': 1}, 'columns': [%s]}", streams ? "always" : "never",
+            made ? made : "");
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    return json_loads(text, 0, NULL);
+}
+
+struct opened {
+    struct arena arena;
+    json_t *json;
+    struct data_spec spec;
+    struct format_context context;
+    struct batch_source *source;
+};
+
+static err open_source(struct opened *o, const char *source, const char *made, bool streams)
+{
+    struct data_spec *spec = &o->spec;
+    o->json = said(source, made, streams);
+    fuzz_holds(o->json, source);
+    TRY(fields_parse(&data_spec_object, o->json, "data", &o->arena, spec));
+    TRY(labels_check(&spec->train, &spec->columns));
+    o->context =
+        (struct format_context){.directory = "/",
+                                .seed = 1,
+                                .columns = labels_beside(&spec->columns, &spec->train, &o->arena)};
+    return batch_source_open(&spec->train, &o->context, &o->source);
+}
+
+static void close_source(struct opened *o)
+{
+    batch_source_close(o->source);
+    arena_free(&o->arena);
+    json_decref(o->json);
+}
+
+/* Once through; *ret of all bytes that came. */
+static err read_all(struct batch_source *s, uint64_t *ret)
+{
+    struct stream_options options = {
+        .batch = BATCH, .is_once = true, .is_stored = true, .workers = 1, .prefetch = 1};
+    struct batch batch;
+    uint64_t sum = 0;
+    if (s->rows > ROWS_MAX) return fail(ERR_INPUT, "more rows than are read here");
+    TRY(s->calls->begin(s, &options));
+    for (int64_t rows = 0;; rows += batch.rows) {
+        TRY(s->calls->next(s, &batch));
+        if (batch.rows == 0) break;
+        fuzz_holds(rows + batch.rows <= s->rows, "no more rows than are said");
+        for (int i = 0; i < batch.column_count; i++) {
+            const struct column *c = &batch.columns[i];
+            const size_t bytes = (size_t)shape_count(&c->shape) * dtype_size(c->dtype);
+            for (size_t k = 0; c->at && k < bytes * (size_t)batch.rows; k++)
+                sum = sum * 31 + ((const uint8_t *)c->at)[k];
+        }
+    }
+    *ret = sum;
+    return OK;
+}
+
+static err read_source(const char *source, const char *made, bool streams, uint64_t *ret)
+{
+    struct opened o = {0};
+    err e = open_source(&o, source, made, streams);
+    if (!e) e = read_all(o.source, ret);
+    fuzz_went_well(e);
+    close_source(&o);
+    return e;
+}
+
+/* A record of each stretch, whose length stands before it. */
+static void frame(struct view input, struct buffer *ret)
+{
+    while (view_bytes(input) > RECORD_HEAD) {
+        const size_t low = fuzz_byte(&input), length = low + 256u * fuzz_byte(&input);
+        const struct view record = fuzz_bytes(&input, length);
+        const uint64_t bytes = htole64(view_bytes(record));
+        buffer_put(ret, &bytes, sizeof bytes);
+        buffer_fixed32(ret, crc32c_mask(crc32c(&bytes, sizeof bytes)));
+        buffer_put(ret, record.at, view_bytes(record));
+        buffer_fixed32(ret, crc32c_mask(crc32c(record.at, view_bytes(record))));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    struct view input = {bytes, bytes + count};
+    struct buffer framed = {0};
+    const int which = fuzz_byte(&input) % SOURCES;
+    const bool has_other = strstr(sources[which].format, "OTHER") && view_bytes(input);
+    const uint8_t *bar = has_other ? memchr(input.at, '|', view_bytes(input)) : NULL;
+    uint64_t here = 0, there = 0;
+    log_set_level(LOG_ERROR);
+    const struct view first = {input.at, bar ? bar : input.end},
+                      rest = {bar ? bar + 1 : input.end, input.end};
+    if (sources[which].is_framed) frame(input, &framed);
+    memory_file("file", sources[which].is_framed ? buffer_view(&framed) : first);
+    memory_file("other", rest);
+    const err memory = read_source(sources[which].format, sources[which].columns, false, &here);
+    const err stream = read_source(sources[which].format, sources[which].columns, true, &there);
+    if (!memory && !stream) fuzz_holds(here == there, "a stream has the rows of memory");
+    memory_clear();
+    buffer_drop(&framed);
+    return 0;
+}

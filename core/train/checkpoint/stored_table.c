@@ -35,7 +35,8 @@ static const struct bundle_entry *entry_of(const struct stored_table *t, int par
 static err add_part(struct stored_table *t, const struct bundle_entry *entry)
 {
     const struct bundle_shape *shape = &entry->shape;
-    if (entry->dtype != BUNDLE_FLOAT || shape->rank != 2 || (t->rows && shape->dim[1] != t->width))
+    const bool is_one = entry->dtype == BUNDLE_FLOAT && shape->rank == 2 && shape->dim[1] > 0;
+    if (!is_one || (t->rows && shape->dim[1] != t->width))
         return fail(ERR_INPUT, "%s: %s is %s of rank %d: a table is a matrix of floats",
                     bundle_prefix(t->bundle), entry->name, bundle_dtype_name(entry->dtype),
                     shape->rank);

@@ -36,6 +36,7 @@ struct bundle {
     int *first;                   /* stored slices of entry i: first[i] .. first[i + 1] - 1 */
     struct stored *stored;        /* of one entry sorted by where they begin; none overlap */
     int count;
+    int overlap_checks; /* so far, while it is opened */
 };
 
 struct stored_list {

@@ -9,7 +9,8 @@
 #include "core/train/checkpoint/bundle/ordered.h"
 #include "core/train/checkpoint/bundle/sorted.h"
 
-enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 26 };
+/* At most: a record takes far more memory than the bytes that it may be made of in a file. */
+enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 21 };
 
 static err no_memory(void)
 {
@@ -60,7 +61,8 @@ err index_add_slice(struct index *index, const struct bundle_box *box)
 static err make_room(struct index *index)
 {
     if (index->count < index->room) return OK;
-    if (index->room >= RECORDS_MAX) return fail(ERR_MEMORY, "a checkpoint of too many tensors");
+    if (index->room >= RECORDS_MAX)
+        return fail(ERR_INPUT, "more than %d tensors and slices of tensors", (int)RECORDS_MAX);
     const int room = index->room ? index->room * 2 : RECORDS_ROOM_MIN;
     struct record *records = reallocarray(index->records, (size_t)room, sizeof *records);
     if (!records) return no_memory();

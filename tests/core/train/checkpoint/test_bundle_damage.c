@@ -223,6 +223,29 @@ static void an_index_with_good_checksums_is_not_believed_either(void **folder)
     assert_in_range(opened_count, 1, MADE_UP_FILES - 1);
 }
 
+/* Six bytes for each of more records than a checkpoint has: they would take gigabytes of memory. */
+static void an_index_of_more_entries_than_any_has_is_refused(void **folder)
+{
+    enum { ENTRIES = (1 << 21) + 1 };
+    static const uint8_t header[] = {0x08, 1, 0x1a, 2, 0x08, 1}, nothing[1];
+    struct sorted_writer table;
+    struct buffer file;
+    struct bundle *b;
+    const struct path prefix = path_of(*folder, "model.ckpt-7");
+    sorted_begin(&table);
+    sorted_add(&table, &(struct sorted_item){{nothing, nothing}, {header, header + sizeof header}});
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        uint8_t key[4];
+        for (int k = 0; k < 4; k++) key[k] = (uint8_t)(1 + (i >> (3 - k) * 6 & 63));
+        sorted_add(&table, &(struct sorted_item){{key, key + sizeof key}, {nothing, nothing}});
+    }
+    assert_int_equal(sorted_end(&table, &file), OK);
+    bytes_store(path_of(*folder, names[0]).at, file.at, file.used);
+    buffer_drop(&file);
+    assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, "more than 2097152 tensors");
+    assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, names[0]);
+}
+
 static void files_that_are_absent_or_no_files_are_refused_by_name(void **folder)
 {
     struct bundle *b;
@@ -254,6 +277,7 @@ int main(void)
         IN_FOLDER(bytes_between_the_blocks_exchanged_are_refused),
         IN_FOLDER(garbage_is_refused),
         IN_FOLDER(an_index_with_good_checksums_is_not_believed_either),
+        IN_FOLDER(an_index_of_more_entries_than_any_has_is_refused),
         IN_FOLDER(files_that_are_absent_or_no_files_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,7 @@ err restored_model_open(struct restored_model *r, bool without_labels)
         .batches_per_push = 1,
         .only_evaluates = true,
         .without_labels = without_labels,
+        .feeds_rows = r->feeds_rows,
     };
     TRY(session_open(&options, &r->session));
     r->has_session = true;

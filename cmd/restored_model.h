@@ -1,5 +1,5 @@
-/* restored_model.h - a model whose values come from a checkpoint: what `dtrain eval` and `dtrain
- * predict` share. */
+/* restored_model.h - a model whose values come from a checkpoint: what `dtrain eval`, `dtrain
+ * predict` and `dtrain sample` share. */
 #ifndef CMD_RESTORED_MODEL_H
 #define CMD_RESTORED_MODEL_H
 
@@ -26,6 +26,8 @@ struct restored_model {
     struct lease
         *lease; /* rows of tables are read from the files; NULL: none, or none could be had */
     bool has_spec, has_device, has_session;
+    bool feeds_rows; /* set by the command before it opens: rows are its own, not those of the data
+                      */
 };
 
 /* flags, then own, a table of fields whose struct begins with a struct restored_flags of `size`

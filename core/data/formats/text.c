@@ -15,6 +15,7 @@ static const char *const orders[] = {[ORDER_WINDOWS] = "windows", [ORDER_LANES] 
 struct text_attributes {
     struct text_source source;
     int64_t time, stride, lanes;
+    struct floats part;
     int order;
 };
 
@@ -26,6 +27,14 @@ static const struct field fields[] = {
      .min = 1,
      .max = 1 << 16,
      .help = "characters or words of a row"},
+    {.name = "part",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct text_attributes, part),
+     .fallback = "[0, 1]",
+     .max = 1,
+     .count_max = 2,
+     .help = "from where to where the rows are of it, as shares: [0.9, 1] is the last tenth; ids "
+             "are those of the whole text"},
     {.name = "order",
      .type = FIELD_ENUM,
      .offset = offsetof(struct text_attributes, order),
@@ -48,6 +57,19 @@ static const struct field fields[] = {
              "shuffle"},
     {0},
 };
+
+/* What is said of the text, of which the words stay whole */
+static err cut(struct text_ids *text, const struct text_attributes *a)
+{
+    const double from = a->part.count == 2 ? a->part.at[0] : 1;
+    const double to = a->part.count == 2 ? a->part.at[1] : 0;
+    const int64_t first = (int64_t)(from * (double)text->count);
+    if (from >= to)
+        return fail(ERR_INPUT, "part: expected two numbers of 0 to 1, the first the smaller one");
+    text->ids += first;
+    text->count = (int64_t)(to * (double)text->count) - first;
+    return OK;
+}
 
 /* Where rows are; the last of the text is nobody's but a label. */
 struct windows {
@@ -129,6 +151,7 @@ static err open_text(const void *attributes, const struct format_context *contex
     const struct text_attributes *a = attributes;
     struct text_ids text;
     err e = text_ids_read(&a->source, context, &text);
+    if (!e) e = cut(&text, a);
     if (!e) e = make(&text, a, context, ret);
     text_ids_free(&text);
     return e;

@@ -1,6 +1,7 @@
 /* evaluation.c - loss and metrics over the evaluation set, and what a model says of its rows: its
  * last node's output, as its loss takes it.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,19 +43,24 @@ static err begin(struct session *s, struct replica **ret)
     return OK;
 }
 
+static err forward_batch(struct session *s, struct replica *r, struct batch batch)
+{
+    if (rows_are_used(&s->rows)) {
+        prepared_make(&s->evaluated, r->graph, &batch);
+        TRY(rows_fetch(&s->rows, r->graph, &s->evaluated));
+        batch = s->evaluated.batch;
+    }
+    plan_forward(r->plan, &batch, 0);
+    return OK;
+}
+
 /* The next rows of the set; 0: there are no more. */
 static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 {
     struct batch batch;
     TRY(s->eval_data->calls->next(s->eval_data, &batch));
     *ret_rows = batch.rows;
-    if (batch.rows > 0 && rows_are_used(&s->rows)) {
-        prepared_make(&s->evaluated, r->graph, &batch);
-        TRY(rows_fetch(&s->rows, r->graph, &s->evaluated));
-        batch = s->evaluated.batch;
-    }
-    if (batch.rows > 0) plan_forward(r->plan, &batch, 0);
-    return OK;
+    return batch.rows > 0 ? forward_batch(s, r, batch) : OK;
 }
 
 /* ---- loss and metrics ---- */
@@ -268,5 +274,78 @@ err session_predict(struct session *s, const struct prediction_taker *taker)
     }
     if (!e) e = predict_all(s, r, taker, values);
     for (int i = 0; i < HEADS_MAX; i++) free(values[i]);
+    return e;
+}
+
+/* ---- texts ---- */
+
+err session_text_model(const struct session *s, struct text_model *ret)
+{
+    const struct graph *graph = s->graph;
+    const struct shape *logits = &graph->heads[0].loss.logits->shape;
+    const struct column *ids = batch_source_column(s->eval_data, FEATURES_NAME);
+    if (!ids || ids->dtype != INT64 || ids->shape.rank != 1)
+        return fail(ERR_INPUT, "its data are no ids of a text, as {\"format\": \"text\"} has them");
+    *ret = (struct text_model){ids->shape.dim[0], logits->dim[logits->rank - 1]};
+    const struct shape wanted = {3, {graph->batch, ret->time, ret->classes}};
+    if (graph->heads[0].loss.loss->predicts == PREDICTS_CLASS && shape_equal(logits, &wanted))
+        return OK;
+    return fail(ERR_INPUT,
+                "its loss is not over classes for each of the %lld places of a row, so it does not "
+                "say what comes next",
+                (long long)ret->time);
+}
+
+/* Nothing comes of labels and of other columns: they are zeros. */
+static err next_of(struct session *s, struct replica *r, const int64_t *ids, void *zeros)
+{
+    struct column columns[COLUMNS_MAX];
+    const struct batch_source *data = s->eval_data;
+    for (int i = 0; i < data->column_count; i++) {
+        columns[i] = data->columns[i];
+        columns[i].at = strcmp(columns[i].name, FEATURES_NAME) ? zeros : ids;
+    }
+    for (int i = 0; i < r->graph->input_count; i++)
+        if (!r->graph->inputs[i].of_nodes)
+            columns[r->graph->inputs[i].source].dtype = r->graph->inputs[i].tensor->dtype;
+    s->said += 2; /* a batch of its own, which follows no other */
+    return forward_batch(
+        s, r,
+        (struct batch){
+            .rows = 1, .columns = columns, .column_count = data->column_count, .index = s->said});
+}
+
+static size_t widest_input(const struct graph *graph)
+{
+    size_t widest = 0;
+    for (int i = 0; i < graph->input_count; i++) {
+        const size_t bytes = tensor_bytes(graph->inputs[i].tensor);
+        widest = bytes > widest ? bytes : widest;
+    }
+    return widest;
+}
+
+err session_say_next(struct session *s, const int64_t *ids, int64_t count, float *ret_logits)
+{
+    struct replica *r;
+    struct text_model text;
+    TRY(session_text_model(s, &text));
+    assert(count >= 1 && count <= text.time);
+    TRY(begin(s, &r));
+    int64_t *row = calloc((size_t)text.time, sizeof *row);
+    void *zeros = calloc(1, widest_input(r->graph));
+    err e = row && zeros ? OK : fail(ERR_MEMORY, "no memory for a row of text");
+    if (!e) {
+        memcpy(row, ids, (size_t)count * sizeof *row);
+        e = next_of(s, r, row, zeros);
+    }
+    const float *logits = r->graph->heads[0].loss.logits->value;
+    if (!e) {
+        r->device->kernels->download(r->device, ret_logits, logits + (count - 1) * text.classes,
+                                     (size_t)text.classes * sizeof *logits);
+        e = r->device->kernels->synchronize(r->device);
+    }
+    free(row);
+    free(zeros);
     return e;
 }

@@ -343,6 +343,7 @@ static err begin_evaluation_data(struct session *s)
 int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
     int64_t rows = s->options.spec->data.eval_batch_size;
+    if (s->options.feeds_rows) rows = 1;
     if (!rows) rows = s->eval_data->lanes;
     if (!rows) rows = batch < 100 ? 100 : batch;
     return rows < s->eval_data->rows ? rows : s->eval_data->rows;
@@ -390,7 +391,7 @@ static err check_carried(const struct session *s)
     err e = OK;
     if (!node) return OK;
     if (!s->options.only_evaluates) e = check_order(s);
-    if (!e && s->eval_data)
+    if (!e && s->eval_data && !s->options.feeds_rows)
         e = check_lanes("data.eval", s->eval_data,
                         session_evaluation_batch(s, s->options.spec->data.batch_size),
                         "an evaluation batch");

@@ -46,6 +46,7 @@ struct session_options {
     const struct row_source *rows_from; /* borrowed; where there are tables */
     enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
+    bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
     /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
      * here. NULL: what the spec names */
     struct batch_source *remote_input;
@@ -112,6 +113,7 @@ struct session {
     /* of session_restore */
     float *own_values; /* a block; NULL: none */
     struct restored_rows restored;
+    uint64_t said; /* by session_say_next: the number of its last batch */
 };
 
 /* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table
@@ -226,5 +228,15 @@ struct prediction_taker {
 };
 /* In stored order, batch by batch, at the bound values. */
 err session_predict(struct session *, const struct prediction_taker *);
+
+/* With only_evaluates and feeds_rows, of a model that says for each place of a row of ids what
+ * comes behind it: ERR_INPUT, it is none. */
+struct text_model {
+    int64_t time, classes;
+};
+err session_text_model(const struct session *, struct text_model *ret);
+/* What comes behind `count` ids, of which a row has as many at most, begun with states of zero. The
+ * rest of the row is id 0: a model whose places see what is behind them sees that. */
+err session_say_next(struct session *, const int64_t *ids, int64_t count, float *ret_logits);
 
 #endif

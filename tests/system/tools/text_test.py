@@ -89,6 +89,52 @@ class Text(ToolCase):
         changes["data.eval"]["vocabulary"] = changes["data.train.vocabulary"] = "all.txt"
         self.train_ok("both", changes | {"model": model(30)})
 
+    def test_what_it_learned_is_written(self):
+        (self.folder / "text.txt").write_text("a cat sat on the mat " * 400)
+        learned = {"model": model(11), "data.train.time": 16, "train.last_step": 300, "optimizer.learning_rate": 0.02}
+        self.train_ok("zero", learned)
+        for temperature in 0, 0.1:
+            words = ["sample", "--checkpoint=zero", "--prompt=a ca", "--length=27", f"--temperature={temperature}", "spec.json"]
+            self.assertEqual(self.run_ok(*words), "a cat sat on the mat a cat sat \n")
+        self.train_ok("carried", LANES | {"model": model(11, "carried"), "train.last_step": 20})
+        drawn = [self.run_ok("sample", "--checkpoint=carried", "--prompt=mat", "--temperature=50", f"--seed={seed}", "spec.json")
+                 for seed in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        self.assertEqual(len(drawn[0].encode()), len("mat") + 500 + 1)
+        self.assertIn('does not know "X"', self.run_bad("sample", "--checkpoint=carried", "--prompt=caXt", "spec.json"))
+        self.assertIn("expected a text", self.run_bad("sample", "--checkpoint=carried", "--prompt=", "spec.json"))
+
+    def test_what_is_no_model_of_a_text_writes_none(self):
+        spec = {"data": {"train": {"format": "digits", "rows": 40}, "batch_size": 10, "scale": 0.0039},
+                "model": [{"op": "flatten"}, {"op": "dense", "units": 10}], "loss": "softmax_cross_entropy",
+                "optimizer": "adam", "train": {"last_step": 4, "checkpoint_dir": "digits"}}
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        self.dtrain("spec.json")
+        self.assertIn("no ids of a text", self.run_bad("sample", "--checkpoint=digits", "--prompt=1", "spec.json"))
+
+    def test_words_that_stand_alike_are_near(self):
+        draw = random.Random(2)
+        lines = [f"the {draw.choice(['cat', 'dog'])} eats {draw.choice(['fish', 'meat'])} ." for _ in range(500)]
+        (self.folder / "text.txt").write_text("\n".join(lines))
+        changes = {"data.train.unit": "words", "model": model(7), "train.last_step": 300}
+        self.train_ok("words", changes)
+        table = ["words", "letters/embedding_weights"]
+        said = self.run_ok("similar", "--count=1", "--spec=spec.json", *table, "cat", "meat").split()
+        self.assertEqual((said[0], said[2], said[3], said[5]), ("cat", "dog", "meat", "fish"))
+        words = sorted(set(" ".join(lines).split()), key=lambda word: (-" ".join(lines).split().count(word), word))
+        (self.folder / "vocabulary").write_text("\n".join(words))
+        same = self.run_ok("similar", "--count=1", "--vocabulary=vocabulary", *table, "cat", "meat").split()
+        self.assertEqual(said, same)
+        by_id = self.run_ok("similar", *table, str(words.index("cat"))).split()
+        self.assertEqual(len(by_id), 1 + 2 * (len(words) - 1))
+        self.assertEqual((by_id[1], by_id[2]), (said[1], str(words.index("dog"))))
+        self.assertIn("none of the", self.run_bad("similar", "--spec=spec.json", *table, "bird"))
+        self.assertIn("no id", self.run_bad("similar", *table, "cat"))
+        self.assertIn("no row of 99", self.run_bad("similar", *table, "99"))
+        self.assertIn("letters", self.run_bad("similar", "words", "letter", "1"))
+        self.assertIn("expected dtrain similar", self.run_bad("similar", "words", "letters"))
+
     def test_a_label_beyond_the_classes_is_named(self):
         self.refused({"model": model(12)}, "text.txt", "label", "out of range", "or -1: none")
 

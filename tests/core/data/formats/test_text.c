@@ -35,6 +35,9 @@ static void characters_are_ranked_by_their_value(void **state)
     file_write_text("x", "bacba\xc3\n");
     assert_rows(SOURCE(""), windows, 3, 5);
     assert_rows(SOURCE(", 'stride': 1, 'take': 2"), close, 2, 5);
+    assert_rows(SOURCE(", 'part': [0.25, 1], 'stride': 1, 'take': 1"), close + 1, 1, 5);
+    assert_refused(SOURCE(", 'part': [0.5, 0.5]"), "part", NULL);
+    assert_refused(SOURCE(", 'part': [0.5]"), "part", NULL);
     file_write_gzip("x", "bacba\xc3\n", 7);
     assert_rows(SOURCE(""), windows, 3, 5);
 }

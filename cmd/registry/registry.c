@@ -30,6 +30,17 @@ static const char HELD[] = ".held";
 
 enum place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
 
+/* Of the thread and the task */
+struct shared_places {
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wakes;
+    bool is_over, is_asked; /* where somebody is, since the thread looked */
+    bool is_due;            /* there is something to say */
+    bool is_lost;           /* another task has its place */
+    struct membership now;
+    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
+};
+
 struct registry {
     struct coordinator *coordinator;
     struct registry_options options;
@@ -54,13 +65,7 @@ struct registry {
     uint64_t looked_ms, found;   /* first, and the resizes that were found then */
     bool has_seen_resize;
 
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t wakes;
-    bool is_over, is_asked; /* where somebody is, since the thread looked */
-    bool is_due;            /* there is something to say */
-    bool is_lost;           /* another task has its place */
-    struct membership now;
-    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
+    struct shared_places shared;
 };
 
 /* ---- asking: one thread at a time ---- */
@@ -123,9 +128,9 @@ void registry_leave_at_once(void)
 
 static struct membership membership_now(struct registry *r)
 {
-    pthread_mutex_lock(&r->lock);
-    const struct membership now = r->now;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    const struct membership now = r->shared.now;
+    pthread_mutex_unlock(&r->shared.lock);
     return now;
 }
 
@@ -145,28 +150,28 @@ static const char *key_of(const struct registry *r, enum job job, int task, char
 static void find(void *registry, enum job job, int task, char ret[ADDRESS_MAX])
 {
     struct registry *r = registry;
-    pthread_mutex_lock(&r->lock);
-    snprintf(ret, ADDRESS_MAX, "%s", r->address[job][task]);
-    r->is_asked = true;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    snprintf(ret, ADDRESS_MAX, "%s", r->shared.address[job][task]);
+    r->shared.is_asked = true;
+    pthread_mutex_unlock(&r->shared.lock);
 }
 
 static bool take_asked(struct registry *r)
 {
-    pthread_mutex_lock(&r->lock);
-    const bool is_asked = r->is_asked;
-    r->is_asked = false;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    const bool is_asked = r->shared.is_asked;
+    r->shared.is_asked = false;
+    pthread_mutex_unlock(&r->shared.lock);
     return is_asked;
 }
 
 static void note_address(struct registry *r, enum job job, int task, const char *address)
 {
     char before[ADDRESS_MAX], name[TASK_NAME_MAX];
-    pthread_mutex_lock(&r->lock);
-    snprintf(before, sizeof before, "%s", r->address[job][task]);
-    snprintf(r->address[job][task], ADDRESS_MAX, "%s", address);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    snprintf(before, sizeof before, "%s", r->shared.address[job][task]);
+    snprintf(r->shared.address[job][task], ADDRESS_MAX, "%s", address);
+    pthread_mutex_unlock(&r->shared.lock);
     if (before[0] && strcmp(before, address) != 0)
         log_line(LOG_INFO, "%s is at %s now", task_name(job, task, name), address);
 }
@@ -311,7 +316,7 @@ static void forget_addresses(struct registry *r)
 {
     for (enum job job = 0; job < JOB_COUNT; job++)
         for (int task = 0; task < r->room[job]; task++)
-            if (r->address[job][task][0]) r->address[job][task][0] = '\0';
+            if (r->shared.address[job][task][0]) r->shared.address[job][task][0] = '\0';
 }
 
 static err list(struct registry *r, enum job job, struct arena *arena,
@@ -340,9 +345,9 @@ static void note_free(struct registry *r)
     const enum job job = r->cluster->job;
     const uint64_t now_ms = clock_ms();
     for (int task = 0; r->options.address && task < r->room[job]; task++)
-        r->free_ms[task] = r->address[job][task][0] ? 0
-                           : r->free_ms[task]       ? r->free_ms[task]
-                                                    : now_ms;
+        r->free_ms[task] = r->shared.address[job][task][0] ? 0
+                           : r->free_ms[task]              ? r->free_ms[task]
+                                                           : now_ms;
 }
 
 /* Whoever has joined hears of resizes from its peers. */
@@ -355,9 +360,9 @@ static err look(struct registry *r)
     if (r->has_joined) return OK;
     note_free(r);
     r->is_under_way = memberships.is_under_way;
-    r->now = memberships.latest;
-    if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.resizes;
-    r->has_seen_resize |= r->now.resizes > r->found;
+    r->shared.now = memberships.latest;
+    if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->shared.now.resizes;
+    r->has_seen_resize |= r->shared.now.resizes > r->found;
     return agree(r, &memberships);
 }
 
@@ -365,7 +370,7 @@ static err look(struct registry *r)
  * their words. */
 static bool lives(const struct registry *r)
 {
-    return !r->now.resizes || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
+    return !r->shared.now.resizes || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
 }
 
 /* ---- the place ---- */
@@ -455,9 +460,9 @@ static err find_another(struct registry *r, bool *ret_is_there)
 
 static void note_lost(struct registry *r)
 {
-    pthread_mutex_lock(&r->lock);
-    r->is_lost = r->has_joined;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    r->shared.is_lost = r->has_joined;
+    pthread_mutex_unlock(&r->shared.lock);
 }
 
 /* Somebody else who has taken the place meanwhile and has joined is the task now, and this one ends
@@ -504,11 +509,12 @@ static bool rest(struct registry *r)
     until.tv_nsec += COORDINATOR_RENEW_MS % 1000 * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
-    pthread_mutex_lock(&r->lock);
-    if (!r->is_over && !r->is_due) pthread_cond_timedwait(&r->wakes, &r->lock, &until);
-    const bool goes_on = !r->is_over;
-    r->is_due = false;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    if (!r->shared.is_over && !r->shared.is_due)
+        pthread_cond_timedwait(&r->shared.wakes, &r->shared.lock, &until);
+    const bool goes_on = !r->shared.is_over;
+    r->shared.is_due = false;
+    pthread_mutex_unlock(&r->shared.lock);
     return goes_on;
 }
 
@@ -608,12 +614,12 @@ static err take_place(struct registry *r)
  * and knows by itself which workers it lacks. */
 static bool lacks(struct registry *r, char ret[LACKING_BYTES])
 {
-    const struct membership *now = &r->now;
+    const struct membership *now = &r->shared.now;
     int count = 0;
     size_t used = (size_t)snprintf(ret, LACKING_BYTES, "waits for");
     for (enum job job = 0; job <= (now->resizes ? JOB_PS : r->last_job); job++)
         for (int task = 0; task < now->count[job]; task++) {
-            if (r->address[job][task][0] || count++ >= LACKING_MAX) continue;
+            if (r->shared.address[job][task][0] || count++ >= LACKING_MAX) continue;
             used += (size_t)snprintf(ret + used, LACKING_BYTES - used, "%s %s/%d",
                                      count > 1 ? "," : "", job_name(job), task);
         }
@@ -664,8 +670,8 @@ static err open_addresses(struct registry *r)
 {
     for (enum job job = 0; job < JOB_COUNT; job++) {
         r->room[job] = cluster_room(r->cluster, job);
-        r->address[job] = calloc((size_t)r->room[job], sizeof *r->address[job]);
-        if (!r->address[job]) return fail(ERR_MEMORY, "no memory for addresses");
+        r->shared.address[job] = calloc((size_t)r->room[job], sizeof *r->shared.address[job]);
+        if (!r->shared.address[job]) return fail(ERR_MEMORY, "no memory for addresses");
     }
     r->free_ms = calloc((size_t)r->room[r->cluster->job], sizeof *r->free_ms);
     return r->free_ms ? OK : fail(ERR_MEMORY, "no memory for places");
@@ -674,9 +680,9 @@ static err open_addresses(struct registry *r)
 static bool has_lost(void *registry)
 {
     struct registry *r = registry;
-    pthread_mutex_lock(&r->lock);
-    const bool is_lost = r->is_lost;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    const bool is_lost = r->shared.is_lost;
+    pthread_mutex_unlock(&r->shared.lock);
     return is_lost;
 }
 
@@ -684,10 +690,10 @@ static bool has_lost(void *registry)
 static err tell_cluster(struct registry *r, struct arena *arena)
 {
     struct cluster_spec *cluster = r->cluster;
-    TRY(cluster_resize(cluster, &r->now));
+    TRY(cluster_resize(cluster, &r->shared.now));
     for (enum job job = 0; job < JOB_COUNT; job++)
-        for (int task = 0; task < r->now.count[job]; task++) {
-            const char *address = r->address[job][task];
+        for (int task = 0; task < r->shared.now.count[job]; task++) {
+            const char *address = r->shared.address[job][task];
             if (*address) cluster->hosts[job].at[task] = arena_string(arena, address);
         }
     cluster->find = find;
@@ -703,7 +709,7 @@ static err join(struct registry *r, struct arena *arena)
     TRY(tell_cluster(r, arena));
     r->has_joined = true;
     r->joined_ms = clock_ms();
-    if (r->now.resizes) registry_resized(r);
+    if (r->shared.now.resizes) registry_resized(r);
     TRY(thread_start(&r->thread, keep_place, r));
     r->has_thread = true;
     return OK;
@@ -717,9 +723,9 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
     r->cluster = o->cluster;
     r->last_job = o->only_ps ? JOB_PS : JOB_WORKER;
     r->wanted = o->cluster->task;
-    r->first = r->now = cluster_membership(o->cluster);
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->wakes, NULL);
+    r->first = r->shared.now = cluster_membership(o->cluster);
+    pthread_mutex_init(&r->shared.lock, NULL);
+    pthread_cond_init(&r->shared.wakes, NULL);
     const err e = join(r, arena);
     if (e)
         registry_leave(r);
@@ -731,25 +737,25 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
 void registry_resized(struct registry *r)
 {
     if (!r) return;
-    pthread_mutex_lock(&r->lock);
-    r->now = cluster_membership(r->cluster);
-    r->is_due = r->is_asked = true;
-    pthread_cond_signal(&r->wakes);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    r->shared.now = cluster_membership(r->cluster);
+    r->shared.is_due = r->shared.is_asked = true;
+    pthread_cond_signal(&r->shared.wakes);
+    pthread_mutex_unlock(&r->shared.lock);
 }
 
 void registry_leave(struct registry *r)
 {
     if (!r) return;
-    pthread_mutex_lock(&r->lock);
-    r->is_over = true;
-    pthread_cond_signal(&r->wakes);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->shared.lock);
+    r->shared.is_over = true;
+    pthread_cond_signal(&r->shared.wakes);
+    pthread_mutex_unlock(&r->shared.lock);
     if (r->has_thread) pthread_join(r->thread, NULL);
     let_coordinator_go(r);
-    for (enum job job = 0; job < JOB_COUNT; job++) free(r->address[job]);
+    for (enum job job = 0; job < JOB_COUNT; job++) free(r->shared.address[job]);
     free(r->free_ms);
-    pthread_mutex_destroy(&r->lock);
-    pthread_cond_destroy(&r->wakes);
+    pthread_mutex_destroy(&r->shared.lock);
+    pthread_cond_destroy(&r->shared.wakes);
     free(r);
 }

@@ -29,6 +29,34 @@ enum {
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
+/* Without a thread: where batches are the dataset's memory, all its rows in the wanted types;
+ * slots[0] is for those that are not, and for those that wrap. */
+struct here {
+    bool is_stored;
+    struct column stored[COLUMNS_MAX];
+    struct block own_labels;         /* where they had to be converted */
+    struct column part[COLUMNS_MAX]; /* of the batch in the consumer's hands */
+    uint64_t next, last;             /* index of the next batch; position of the one before */
+};
+
+/* The thread that makes batches ahead */
+struct reader {
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t made_more, freed_more;
+    uint64_t positions[PREFETCH_MAX + 1]; /* [slot_count] of their batches */
+    uint64_t first;                       /* index of the first batch since the last seek */
+    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
+    bool is_moved;               /* what the reader is making is from before the last seek */
+    bool waits, is_stopping;
+    bool is_awaited;    /* files that are followed: nobody takes them who only looks */
+    bool is_at_end;     /* there will be no batch behind those that were made */
+    int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
+    err failure;        /* of the reader, which has ended */
+    char failed[ERROR_TEXT_MAX];
+};
+
 struct pipeline {
     struct batch_source source; /* first: what others see */
     struct dataset data;        /* of rows that are elsewhere: only described */
@@ -42,29 +70,9 @@ struct pipeline {
     struct block memory; /* of all slots */
     int64_t *rows;       /* [batch]: which rows the batch being made consists of */
 
-    /* Without a thread: where batches are the dataset's memory, all its rows in the wanted types;
-     * slots[0] is for those that are not, and for those that wrap. */
-    bool is_stored;
-    struct column stored[COLUMNS_MAX];
-    struct block own_labels;         /* where they had to be converted */
-    struct column part[COLUMNS_MAX]; /* of the batch in the consumer's hands */
-    uint64_t next, last;             /* index of the next batch; position of the one before */
-
-    pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t made_more, freed_more;
-    struct reading_plan plan;             /* none: its share, unless batches are handed out */
-    uint64_t positions[PREFETCH_MAX + 1]; /* [slot_count] of their batches */
-    uint64_t first;                       /* index of the first batch since the last seek */
-    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
-    bool is_moved;               /* what the reader is making is from before the last seek */
-    bool reader_waits, is_stopping;
-    bool is_awaited;    /* files that are followed: nobody takes them who only looks */
-    bool is_at_end;     /* there will be no batch behind those that were made */
-    int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
-    err failure;        /* of the reader, which has ended */
-    char failed[ERROR_TEXT_MAX];
+    struct reading_plan plan; /* none: its share, unless batches are handed out; guarded likewise */
+    struct here here;
+    struct reader reader;
 };
 
 /* Of the first row of a batch. false: nobody has said yet which one it is. */
@@ -178,25 +186,25 @@ struct work {
 static bool has_work(const struct pipeline *p)
 {
     uint64_t position;
-    return p->made - p->freed < (uint64_t)p->slot_count &&
-           find_position(p, p->first + p->made, &position);
+    return p->reader.made - p->reader.freed < (uint64_t)p->slot_count &&
+           find_position(p, p->reader.first + p->reader.made, &position);
 }
 
 /* Waits for work; false when the pipeline is being closed. */
 static bool wait_for_slot(struct pipeline *p, struct work *ret)
 {
-    pthread_mutex_lock(&p->lock);
-    while (!p->is_stopping && !has_work(p)) {
-        p->reader_waits = true;
-        pthread_cond_wait(&p->freed_more, &p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    while (!p->reader.is_stopping && !has_work(p)) {
+        p->reader.waits = true;
+        pthread_cond_wait(&p->reader.freed_more, &p->reader.lock);
     }
-    const uint64_t slot = p->made % (uint64_t)p->slot_count;
-    p->reader_waits = p->is_moved = false;
+    const uint64_t slot = p->reader.made % (uint64_t)p->slot_count;
+    p->reader.waits = p->reader.is_moved = false;
     ret->slot = p->slots[slot];
-    find_position(p, p->first + p->made, &ret->position);
-    p->positions[slot] = ret->position;
-    bool goes_on = !p->is_stopping;
-    pthread_mutex_unlock(&p->lock);
+    find_position(p, p->reader.first + p->reader.made, &ret->position);
+    p->reader.positions[slot] = ret->position;
+    bool goes_on = !p->reader.is_stopping;
+    pthread_mutex_unlock(&p->reader.lock);
     return goes_on;
 }
 
@@ -204,12 +212,13 @@ static bool wait_for_slot(struct pipeline *p, struct work *ret)
 static void pause_reading(struct pipeline *p)
 {
     const struct timespec until = clock_in_ms(FOLLOW_LOOK_MS);
-    pthread_mutex_lock(&p->lock);
-    p->is_at_end = followed_has_ended(p->from.followed, &p->came, &p->used) && !p->is_moved;
-    if (p->is_at_end) pthread_cond_signal(&p->made_more);
-    if (!p->is_stopping && !p->is_moved)
-        pthread_cond_clockwait(&p->freed_more, &p->lock, CLOCK_MONOTONIC, &until);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    p->reader.is_at_end = followed_has_ended(p->from.followed, &p->reader.came, &p->reader.used) &&
+                          !p->reader.is_moved;
+    if (p->reader.is_at_end) pthread_cond_signal(&p->reader.made_more);
+    if (!p->reader.is_stopping && !p->reader.is_moved)
+        pthread_cond_clockwait(&p->reader.freed_more, &p->reader.lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&p->reader.lock);
 }
 
 /* Are its rows there? They always are where nobody follows. */
@@ -217,9 +226,9 @@ static err look(struct pipeline *p, uint64_t position, bool *ret_is_there)
 {
     *ret_is_there = true;
     if (!p->from.followed) return OK;
-    pthread_mutex_lock(&p->lock);
-    *ret_is_there = p->is_awaited;
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    *ret_is_there = p->reader.is_awaited;
+    pthread_mutex_unlock(&p->reader.lock);
     if (!*ret_is_there) return OK;
     return followed_look(p->from.followed, position, ret_is_there);
 }
@@ -239,20 +248,20 @@ static void *read_batches(void *context)
             continue;
         }
         if (!e) e = fill(p, work.slot, work.position);
-        pthread_mutex_lock(&p->lock);
-        p->failure = e;
-        if (e) snprintf(p->failed, sizeof p->failed, "%s", error_text());
-        if (!e && !p->is_moved) p->made++;
-        pthread_cond_signal(&p->made_more);
-        pthread_mutex_unlock(&p->lock);
+        pthread_mutex_lock(&p->reader.lock);
+        p->reader.failure = e;
+        if (e) snprintf(p->reader.failed, sizeof p->reader.failed, "%s", error_text());
+        if (!e && !p->reader.is_moved) p->reader.made++;
+        pthread_cond_signal(&p->reader.made_more);
+        pthread_mutex_unlock(&p->reader.lock);
     }
     return NULL;
 }
 
 static err start_thread(struct pipeline *p)
 {
-    const err e = thread_start(&p->thread, read_batches, p);
-    p->has_thread = !e;
+    const err e = thread_start(&p->reader.thread, read_batches, p);
+    p->reader.has_thread = !e;
     return e ? fail_prefix(e, "%s", p->data.name) : OK;
 }
 
@@ -264,10 +273,13 @@ static bool wait_for_batches(struct pipeline *p, int count, uint64_t ms)
     const uint64_t most = (uint64_t)p->slot_count - 1;
     const uint64_t wanted = (uint64_t)count < most ? (uint64_t)count : most;
     int status = 0;
-    if (p->reader_waits && p->made - p->taken < wanted) pthread_cond_signal(&p->freed_more);
-    while (p->made - p->taken < wanted && !status && !p->failure && !p->is_at_end)
-        status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
-    return p->made - p->taken >= wanted;
+    if (p->reader.waits && p->reader.made - p->reader.taken < wanted)
+        pthread_cond_signal(&p->reader.freed_more);
+    while (p->reader.made - p->reader.taken < wanted && !status && !p->reader.failure &&
+           !p->reader.is_at_end)
+        status =
+            pthread_cond_clockwait(&p->reader.made_more, &p->reader.lock, CLOCK_MONOTONIC, &until);
+    return p->reader.made - p->reader.taken >= wanted;
 }
 
 static err fail_unplanned(const struct pipeline *p)
@@ -279,19 +291,19 @@ static err fail_unplanned(const struct pipeline *p)
 static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
     uint64_t position;
-    pthread_mutex_lock(&p->lock);
-    const bool is_known = find_position(p, p->first + p->taken, &position);
-    p->freed = p->taken;
-    if (p->reader_waits && p->made - p->taken <= (uint64_t)p->slot_count / 2)
-        pthread_cond_signal(&p->freed_more);
+    pthread_mutex_lock(&p->reader.lock);
+    const bool is_known = find_position(p, p->reader.first + p->reader.taken, &position);
+    p->reader.freed = p->reader.taken;
+    if (p->reader.waits && p->reader.made - p->reader.taken <= (uint64_t)p->slot_count / 2)
+        pthread_cond_signal(&p->reader.freed_more);
     const bool has_batch = is_known && wait_for_batches(p, 1, PIPELINE_WAIT_S_MAX * UINT64_C(1000));
-    const uint64_t number = p->taken, index = p->first + number;
-    const err failure = has_batch ? OK : p->failure;
-    const bool is_over = !has_batch && p->is_at_end;
-    if (has_batch) p->taken++;
-    pthread_mutex_unlock(&p->lock);
+    const uint64_t number = p->reader.taken, index = p->reader.first + number;
+    const err failure = has_batch ? OK : p->reader.failure;
+    const bool is_over = !has_batch && p->reader.is_at_end;
+    if (has_batch) p->reader.taken++;
+    pthread_mutex_unlock(&p->reader.lock);
     if (!is_known) return fail_unplanned(p);
-    if (failure) return fail(failure, "%s", p->failed);
+    if (failure) return fail(failure, "%s", p->reader.failed);
     if (is_over) return fail(ERR_STOPPED, "%s: all rows are read", p->data.name);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
@@ -302,24 +314,24 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
 /* What lies ready, and what is being made, is of another place. */
 static void seek_thread(struct pipeline *p, uint64_t index)
 {
-    pthread_mutex_lock(&p->lock);
-    p->first = index;
-    p->made = p->taken = p->freed = 0;
-    p->is_moved = true;
-    p->is_at_end = false;
-    pthread_cond_signal(&p->freed_more);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    p->reader.first = index;
+    p->reader.made = p->reader.taken = p->reader.freed = 0;
+    p->reader.is_moved = true;
+    p->reader.is_at_end = false;
+    pthread_cond_signal(&p->reader.freed_more);
+    pthread_mutex_unlock(&p->reader.lock);
 }
 
 /* At most the batch that is being made is waited for. */
 static void stop_thread(struct pipeline *p)
 {
-    pthread_mutex_lock(&p->lock);
-    p->is_stopping = true;
-    pthread_cond_signal(&p->freed_more);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    p->reader.is_stopping = true;
+    pthread_cond_signal(&p->reader.freed_more);
+    pthread_mutex_unlock(&p->reader.lock);
     if (p->from.stream) stream_stop(p->from.stream);
-    pthread_join(p->thread, NULL);
+    pthread_join(p->reader.thread, NULL);
 }
 
 /* ---- without a thread ---- */
@@ -327,18 +339,18 @@ static void stop_thread(struct pipeline *p)
 /* Where it can, costs a few divisions and no copy. */
 static err next_here(struct pipeline *p, struct batch *ret)
 {
-    const uint64_t index = p->next, rows = (uint64_t)p->data.rows;
+    const uint64_t index = p->here.next, rows = (uint64_t)p->data.rows;
     uint64_t position;
     if (!find_position(p, index, &position)) return fail_unplanned(p);
     const uint64_t count = (uint64_t)count_rows(p, position), row = position % rows;
-    const bool is_whole = p->is_stored && row + count <= rows;
-    struct column *columns = is_whole ? p->part : p->slots[0];
+    const bool is_whole = p->here.is_stored && row + count <= rows;
+    struct column *columns = is_whole ? p->here.part : p->slots[0];
     for (int r = 0; r < p->read_count && is_whole; r++)
-        columns[p->read[r]].at = row_of(&p->stored[p->read[r]], row);
+        columns[p->read[r]].at = row_of(&p->here.stored[p->read[r]], row);
     if (!is_whole) TRY(fill(p, p->slots[0], position));
     *ret = batch_of(p, columns, index, position);
-    p->last = position;
-    if (count > 0) p->next++;
+    p->here.last = position;
+    if (count > 0) p->here.next++;
     return OK;
 }
 
@@ -349,14 +361,14 @@ static err prepare_stored(struct pipeline *p)
     const struct conversion *c = &p->conversions[LABELS];
     uint64_t bytes;
     for (int i = 0; i < p->data.column_count; i++) {
-        p->stored[i] = p->part[i] = p->conversions[i].made;
-        p->stored[i].at = p->data.columns[i].at;
+        p->here.stored[i] = p->here.part[i] = p->conversions[i].made;
+        p->here.stored[i].at = p->data.columns[i].at;
     }
     if (labels->at && conversion_is_identity(c, labels)) return OK;
     TRY(storage_bytes(p->data.name, p->data.rows, &c->made.shape, c->made.dtype, &bytes));
-    TRY(block_new(bytes, &p->own_labels));
-    if (labels->at) convert(c, labels, 0, p->data.rows, p->own_labels.at);
-    p->stored[LABELS].at = p->own_labels.at;
+    TRY(block_new(bytes, &p->here.own_labels));
+    if (labels->at) convert(c, labels, 0, p->data.rows, p->here.own_labels.at);
+    p->here.stored[LABELS].at = p->here.own_labels.at;
     return OK;
 }
 
@@ -413,11 +425,11 @@ static err begin(struct batch_source *source, const struct stream_options *optio
         conversions_of(&options->transform, &p->data, p->conversions);
     if (p->from.stream) TRY(stream_begin(p->from.stream, options));
     if (p->from.followed) TRY(followed_begin(p->from.followed, options));
-    p->is_stored = !is_elsewhere(p) && !options->shuffle && is_stored_as_wanted(p);
-    const bool reads_ahead = !p->is_stored && !options->is_once;
+    p->here.is_stored = !is_elsewhere(p) && !options->shuffle && is_stored_as_wanted(p);
+    const bool reads_ahead = !p->here.is_stored && !options->is_once;
     p->slot_count = reads_ahead ? options->prefetch + 1 : 1;
     TRY(allocate(p));
-    if (p->is_stored) TRY(prepare_stored(p));
+    if (p->here.is_stored) TRY(prepare_stored(p));
     return reads_ahead ? start_thread(p) : OK;
 }
 
@@ -426,17 +438,17 @@ static err begin(struct batch_source *source, const struct stream_options *optio
 static err next(struct batch_source *source, struct batch *ret)
 {
     struct pipeline *p = (struct pipeline *)source;
-    return p->has_thread ? next_from_thread(p, ret) : next_here(p, ret);
+    return p->reader.has_thread ? next_from_thread(p, ret) : next_here(p, ret);
 }
 
 static int ready(struct batch_source *source)
 {
     struct pipeline *p = (struct pipeline *)source;
     uint64_t position;
-    if (!p->has_thread) return find_position(p, p->next, &position) ? -1 : 0;
-    pthread_mutex_lock(&p->lock);
-    const int count = p->failure ? PREFETCH_MAX : (int)(p->made - p->taken);
-    pthread_mutex_unlock(&p->lock);
+    if (!p->reader.has_thread) return find_position(p, p->here.next, &position) ? -1 : 0;
+    pthread_mutex_lock(&p->reader.lock);
+    const int count = p->reader.failure ? PREFETCH_MAX : (int)(p->reader.made - p->reader.taken);
+    pthread_mutex_unlock(&p->reader.lock);
     return count;
 }
 
@@ -444,12 +456,12 @@ static int ready(struct batch_source *source)
 static err await(struct batch_source *source, int count, int ms)
 {
     struct pipeline *p = (struct pipeline *)source;
-    pthread_mutex_lock(&p->lock);
-    if (!p->is_awaited) pthread_cond_signal(&p->freed_more);
-    p->is_awaited = true;
-    const bool is_there = wait_for_batches(p, count, (uint64_t)ms) || p->failure;
-    const bool is_at_end = p->is_at_end;
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    if (!p->reader.is_awaited) pthread_cond_signal(&p->reader.freed_more);
+    p->reader.is_awaited = true;
+    const bool is_there = wait_for_batches(p, count, (uint64_t)ms) || p->reader.failure;
+    const bool is_at_end = p->reader.is_at_end;
+    pthread_mutex_unlock(&p->reader.lock);
     if (is_there) return OK;
     return is_at_end ? fail(ERR_STOPPED, "%s: all rows are read", p->data.name)
                      : fail(ERR_PEER, "%s: no batch yet", p->data.name);
@@ -458,11 +470,11 @@ static err await(struct batch_source *source, int count, int ms)
 static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *ret_used)
 {
     struct pipeline *p = (struct pipeline *)source;
-    pthread_mutex_lock(&p->lock);
-    const bool has_ended = p->is_at_end;
-    *ret_rows = p->came;
-    *ret_used = p->used;
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
+    const bool has_ended = p->reader.is_at_end;
+    *ret_rows = p->reader.came;
+    *ret_used = p->reader.used;
+    pthread_mutex_unlock(&p->reader.lock);
     return has_ended;
 }
 
@@ -481,10 +493,10 @@ static err seek(struct batch_source *source, uint64_t index)
     if (!stream_has_batch(&p->options, index))
         return fail(ERR_INPUT, "%s: batch %llu is beyond the stream", p->data.name,
                     (unsigned long long)index);
-    if (p->has_thread)
+    if (p->reader.has_thread)
         seek_thread(p, index);
     else
-        p->next = index;
+        p->here.next = index;
     return OK;
 }
 
@@ -501,17 +513,21 @@ static bool is_as_planned(const struct pipeline *p, uint64_t index, uint64_t was
 static bool plan_thread(struct pipeline *p, const struct reading_plan *plan)
 {
     const uint64_t slots = (uint64_t)p->slot_count;
-    pthread_mutex_lock(&p->lock);
+    pthread_mutex_lock(&p->reader.lock);
     p->plan = *plan;
-    p->is_at_end = false; /* unless what comes next is beyond it, too */
-    uint64_t n = p->freed;
-    while (n < p->made && is_as_planned(p, p->first + n, p->positions[n % slots])) n++;
-    const bool is_void = n < p->taken, reads = !p->reader_waits && p->made - p->freed < slots;
-    if (n < p->made || (reads && !is_as_planned(p, p->first + n, p->positions[n % slots])))
-        p->is_moved = true; /* and so is what is being read */
-    if (!is_void) p->made = n;
-    pthread_cond_signal(&p->freed_more);
-    pthread_mutex_unlock(&p->lock);
+    p->reader.is_at_end = false; /* unless what comes next is beyond it, too */
+    uint64_t n = p->reader.freed;
+    while (n < p->reader.made &&
+           is_as_planned(p, p->reader.first + n, p->reader.positions[n % slots]))
+        n++;
+    const bool is_void = n < p->reader.taken,
+               reads = !p->reader.waits && p->reader.made - p->reader.freed < slots;
+    if (n < p->reader.made ||
+        (reads && !is_as_planned(p, p->reader.first + n, p->reader.positions[n % slots])))
+        p->reader.is_moved = true; /* and so is what is being read */
+    if (!is_void) p->reader.made = n;
+    pthread_cond_signal(&p->reader.freed_more);
+    pthread_mutex_unlock(&p->reader.lock);
     return is_void;
 }
 
@@ -526,12 +542,12 @@ static err plan(struct batch_source *source, uint64_t first, const uint64_t *ran
     if (e) return fail_prefix(e, "%s", p->data.name);
     if (p->from.stream) stream_plan(p->from.stream, &plan);
     if (p->from.followed) followed_plan(p->from.followed, &plan);
-    if (p->has_thread) {
+    if (p->reader.has_thread) {
         *ret_is_void = plan_thread(p, &plan);
         return OK;
     }
     p->plan = plan;
-    *ret_is_void = p->next > 0 && !is_as_planned(p, p->next - 1, p->last);
+    *ret_is_void = p->here.next > 0 && !is_as_planned(p, p->here.next - 1, p->here.last);
     return OK;
 }
 
@@ -544,12 +560,12 @@ static void close_rows(const struct rows_from *from)
 static void close_pipeline(struct batch_source *source)
 {
     struct pipeline *p = (struct pipeline *)source;
-    if (p->has_thread) stop_thread(p);
-    pthread_cond_destroy(&p->made_more);
-    pthread_cond_destroy(&p->freed_more);
-    pthread_mutex_destroy(&p->lock);
+    if (p->reader.has_thread) stop_thread(p);
+    pthread_cond_destroy(&p->reader.made_more);
+    pthread_cond_destroy(&p->reader.freed_more);
+    pthread_mutex_destroy(&p->reader.lock);
     block_drop(&p->memory);
-    block_drop(&p->own_labels);
+    block_drop(&p->here.own_labels);
     dataset_close(&p->data);
     close_rows(&p->from);
     free(p->slots);
@@ -574,9 +590,9 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
                    from.stream ? stream_left_out(from.stream) : &p->data.left_out},
         .data = *d,
         .from = from,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .made_more = PTHREAD_COND_INITIALIZER,
-        .freed_more = PTHREAD_COND_INITIALIZER,
+        .reader = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                   .made_more = PTHREAD_COND_INITIALIZER,
+                   .freed_more = PTHREAD_COND_INITIALIZER},
     };
     *d = (struct dataset){0};
     *ret = &p->source;

@@ -22,6 +22,33 @@ enum {
 };
 static const char source_name[] = "the data that the chief reads";
 
+/* Of whoever runs the loop: first the opener, then the thread */
+struct chief_link {
+    struct link *link; /* NULL: none */
+    bool is_greeted, is_told;
+    uint64_t retry_ms, lost_ms;
+    uint32_t tries;
+    uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
+    uint64_t coming;               /* number of the batch that comes */
+    size_t came;                   /* bytes of it */
+};
+
+/* Of the thread and the consumer */
+struct shared {
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t made_more;
+    uint64_t place;              /* counts seeks, from 1, and plans that change what is asked for */
+    struct reading_plan plan;    /* of batches that are handed out */
+    uint64_t first;              /* index of the first batch since the last one */
+    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
+    uint64_t end;                /* what is asked for is below it, */
+    uint64_t wanted;             /* and what the consumer waits for, or has */
+    bool is_here;                /* the chief is */
+    char trouble[ADDRESS_MAX];   /* why it is not */
+    err failure;                 /* nothing comes any more */
+    char failed[ERROR_TEXT_MAX];
+};
+
 struct remote_input {
     struct batch_source source; /* first */
     struct task task;           /* as greetings know it */
@@ -31,15 +58,8 @@ struct remote_input {
     char *text; /* of it, as it came first; NULL: it has not come */
     uint32_t text_bytes;
 
-    /* of whoever runs the loop: first the opener, then the thread */
     struct loop *loop;
-    struct link *link; /* NULL: none */
-    bool is_greeted, is_told;
-    uint64_t retry_ms, lost_ms;
-    uint32_t tries;
-    uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
-    uint64_t coming;               /* number of the batch that comes */
-    size_t came;                   /* bytes of it */
+    struct chief_link chief;
 
     /* begun */
     struct stream_options options;
@@ -55,19 +75,7 @@ struct remote_input {
     pthread_t thread;
     bool is_running;
     atomic_bool is_stopping;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t made_more;
-    uint64_t place;              /* counts seeks, from 1, and plans that change what is asked for */
-    struct reading_plan plan;    /* of batches that are handed out */
-    uint64_t first;              /* index of the first batch since the last one */
-    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
-    uint64_t end;                /* what is asked for is below it, */
-    uint64_t wanted;             /* and what the consumer waits for, or has */
-    bool is_here;                /* the chief is */
-    char trouble[ADDRESS_MAX];   /* why it is not */
-    err failure;                 /* nothing comes any more */
-    char failed[ERROR_TEXT_MAX];
-
+    struct shared shared;
     uint64_t waits_ms, noted_ms; /* of the consumer: since when it waits, 0: it does not */
 };
 
@@ -81,32 +89,32 @@ static const char *address_of(const struct remote_input *f)
 /* With the thread's error text: the first one counts. */
 static void give_up(struct remote_input *f, err why)
 {
-    pthread_mutex_lock(&f->lock);
-    if (!f->failure) {
-        f->failure = why;
-        snprintf(f->failed, sizeof f->failed, "%s", error_text());
+    pthread_mutex_lock(&f->shared.lock);
+    if (!f->shared.failure) {
+        f->shared.failure = why;
+        snprintf(f->shared.failed, sizeof f->shared.failed, "%s", error_text());
     }
-    pthread_cond_signal(&f->made_more);
-    pthread_mutex_unlock(&f->lock);
+    pthread_cond_signal(&f->shared.made_more);
+    pthread_mutex_unlock(&f->shared.lock);
 }
 
 static void note_state(struct remote_input *f, bool is_here, const char *trouble)
 {
-    pthread_mutex_lock(&f->lock);
-    f->is_here = is_here;
-    snprintf(f->trouble, sizeof f->trouble, "%s", trouble);
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    f->shared.is_here = is_here;
+    snprintf(f->shared.trouble, sizeof f->shared.trouble, "%s", trouble);
+    pthread_mutex_unlock(&f->shared.lock);
 }
 
 /* The link is gone: what was asked for on it comes no more. */
 static void lose(struct remote_input *f, const char *why)
 {
     const uint64_t now_ms = clock_ms();
-    if (f->is_told || !f->lost_ms) f->lost_ms = now_ms;
-    f->link = NULL;
-    f->is_greeted = f->is_told = false;
-    f->told_place = 0;
-    f->retry_ms = now_ms + task_retry_ms(f->tries++);
+    if (f->chief.is_told || !f->chief.lost_ms) f->chief.lost_ms = now_ms;
+    f->chief.link = NULL;
+    f->chief.is_greeted = f->chief.is_told = false;
+    f->chief.told_place = 0;
+    f->chief.retry_ms = now_ms + task_retry_ms(f->chief.tries++);
     note_state(f, false, why);
 }
 
@@ -128,7 +136,7 @@ static void on_closed(void *context, struct link *link, err why)
 static err look_again(struct remote_input *f, err why)
 {
     if (!f->task.options.cluster->find) return why;
-    link_close(f->link);
+    link_close(f->chief.link);
     lose(f, error_text());
     return OK;
 }
@@ -146,7 +154,7 @@ static err check_welcome(struct remote_input *f, const struct message *m)
     /* what is measured is in the fingerprint, and comes with the data */
     snprintf(f->task.peers[0].fingerprint, sizeof f->task.peers[0].fingerprint, "%s",
              g.fingerprint);
-    f->is_greeted = true;
+    f->chief.is_greeted = true;
     if (!f->text) return OK;
     return greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
                                   "worker/0", g.fingerprint);
@@ -174,8 +182,8 @@ static err take_data(struct remote_input *f, const struct message *m)
         TRY(read_data(f, m));
     else if (m->body_bytes != f->text_bytes || memcmp(m->body, f->text, f->text_bytes) != 0)
         return fail(ERR_INPUT, "came back with other data");
-    f->is_told = true;
-    f->tries = 0;
+    f->chief.is_told = true;
+    f->chief.tries = 0;
     note_state(f, true, "");
     return OK;
 }
@@ -216,17 +224,18 @@ static err make_batch(struct remote_input *f, struct column *slot)
 
 static err batch_is_there(struct remote_input *f)
 {
-    pthread_mutex_lock(&f->lock);
-    const bool is_wanted = f->place == f->told_place && f->coming == f->first + f->made;
-    struct column *slot = f->slots[f->made % (uint64_t)f->slot_count];
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    const bool is_wanted = f->shared.place == f->chief.told_place &&
+                           f->chief.coming == f->shared.first + f->shared.made;
+    struct column *slot = f->slots[f->shared.made % (uint64_t)f->slot_count];
+    pthread_mutex_unlock(&f->shared.lock);
     if (!is_wanted) return OK;
     const err e = make_batch(f, slot);
-    if (e) return fail_prefix(ERR_PROTOCOL, "batch %llu", (unsigned long long)f->coming);
-    pthread_mutex_lock(&f->lock);
-    if (f->place == f->told_place) f->made++;
-    pthread_cond_signal(&f->made_more);
-    pthread_mutex_unlock(&f->lock);
+    if (e) return fail_prefix(ERR_PROTOCOL, "batch %llu", (unsigned long long)f->chief.coming);
+    pthread_mutex_lock(&f->shared.lock);
+    if (f->shared.place == f->chief.told_place) f->shared.made++;
+    pthread_cond_signal(&f->shared.made_more);
+    pthread_mutex_unlock(&f->shared.lock);
     return OK;
 }
 
@@ -234,18 +243,20 @@ static err take_part(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
         return fail(ERR_PROTOCOL, "sent %s in the place of a batch", message_name(m->type));
-    if (!f->told_place || m->batch.asking != f->told_place) return OK; /* from before a seek */
-    if (m->batch.number != f->coming || m->batch.number >= f->told_end ||
-        m->batch.offset != f->came || !m->body_bytes || m->body_bytes > f->layout.bytes - f->came)
+    if (!f->chief.told_place || m->batch.asking != f->chief.told_place)
+        return OK; /* from before a seek */
+    if (m->batch.number != f->chief.coming || m->batch.number >= f->chief.told_end ||
+        m->batch.offset != f->chief.came || !m->body_bytes ||
+        m->body_bytes > f->layout.bytes - f->chief.came)
         return fail(ERR_PROTOCOL, "sent %u bytes of batch %llu at %llu, not what comes next",
                     m->body_bytes, (unsigned long long)m->batch.number,
                     (unsigned long long)m->batch.offset);
-    memcpy((char *)f->arriving.at + f->came, m->body, m->body_bytes);
-    f->came += m->body_bytes;
-    if (f->came < f->layout.bytes) return OK;
-    f->came = 0;
+    memcpy((char *)f->arriving.at + f->chief.came, m->body, m->body_bytes);
+    f->chief.came += m->body_bytes;
+    if (f->chief.came < f->layout.bytes) return OK;
+    f->chief.came = 0;
     TRY(batch_is_there(f));
-    f->coming++;
+    f->chief.coming++;
     return OK;
 }
 
@@ -255,7 +266,7 @@ static err refused(struct remote_input *f, const struct message *m)
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     if (exit_code_is_retryable((int)m->refused.exit_code)) {
-        link_close(f->link);
+        link_close(f->chief.link);
         lose(f, text);
         return OK;
     }
@@ -269,9 +280,9 @@ static void on_message(void *context, struct link *link, const struct message *m
     err e;
     if (m->type == MESSAGE_REFUSED)
         e = refused(f, m);
-    else if (!f->is_greeted)
+    else if (!f->chief.is_greeted)
         e = check_welcome(f, m);
-    else if (!f->is_told)
+    else if (!f->chief.is_told)
         e = take_data(f, m);
     else
         e = take_part(f, m);
@@ -287,9 +298,9 @@ static const struct link_events events = {
 static void connect_if_due(struct remote_input *f)
 {
     char address[ADDRESS_MAX];
-    if (f->link || clock_ms() < f->retry_ms) return;
+    if (f->chief.link || clock_ms() < f->chief.retry_ms) return;
     cluster_find(f->task.options.cluster, JOB_WORKER, 0, address);
-    if (transport_tcp.connect(f->loop, address, &events, f, &f->link)) lose(f, error_text());
+    if (transport_tcp.connect(f->loop, address, &events, f, &f->chief.link)) lose(f, error_text());
 }
 
 /* ---- the thread ---- */
@@ -297,8 +308,8 @@ static void connect_if_due(struct remote_input *f)
 /* Holds the lock: below it there is room, and known what comes. */
 static uint64_t end_of_room(const struct remote_input *f)
 {
-    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
-    const uint64_t planned = reading_plan_end(&f->plan);
+    const uint64_t end = f->shared.first + f->shared.freed + (uint64_t)f->slot_count;
+    const uint64_t planned = reading_plan_end(&f->shared.plan);
     return f->options.is_handed_out && planned < end ? planned : end;
 }
 
@@ -307,21 +318,22 @@ static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
 {
     const uint64_t end = end_of_room(f);
     return end >= asked_end + (uint64_t)(f->slot_count + 1) / 2 ||
-           (f->wanted > asked_end && end > asked_end);
+           (f->shared.wanted > asked_end && end > asked_end);
 }
 
 /* Of what has room; from another place at once. */
 static void ask(struct remote_input *f)
 {
     uint64_t numbers[READING_PLAN_NUMBERS_MAX];
-    pthread_mutex_lock(&f->lock);
-    const uint64_t place = f->place, first = f->first + f->made, end = end_of_room(f);
-    const bool is_new = place != f->told_place;
-    const bool is_known = first >= f->plan.first && end > first;
-    const bool is_due = is_new ? is_known : is_more_due(f, f->told_end);
-    if (is_due) f->end = end;
-    const int count = f->options.is_handed_out ? reading_plan_pack(&f->plan, numbers) : 0;
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    const uint64_t place = f->shared.place, first = f->shared.first + f->shared.made,
+                   end = end_of_room(f);
+    const bool is_new = place != f->chief.told_place;
+    const bool is_known = first >= f->shared.plan.first && end > first;
+    const bool is_due = is_new ? is_known : is_more_due(f, f->chief.told_end);
+    if (is_due) f->shared.end = end;
+    const int count = f->options.is_handed_out ? reading_plan_pack(&f->shared.plan, numbers) : 0;
+    pthread_mutex_unlock(&f->shared.lock);
     if (!is_due) return;
     const struct message m = {
         .type = MESSAGE_FEED,
@@ -331,23 +343,25 @@ static void ask(struct remote_input *f)
         .body = numbers,
         .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
     };
-    if (link_send(f->link, &m)) return; /* it is closing */
+    if (link_send(f->chief.link, &m)) return; /* it is closing */
     if (is_new) {
-        f->coming = first;
-        f->came = 0;
+        f->chief.coming = first;
+        f->chief.came = 0;
     }
-    f->told_place = place;
-    f->told_end = end;
+    f->chief.told_place = place;
+    f->chief.told_end = end;
 }
 
 static void watch_chief(struct remote_input *f)
 {
     const uint64_t limit_ms = f->task.options.limits.restart_ms;
-    if (f->is_told || f->failure || clock_ms() - f->lost_ms < limit_ms + GRACE_MS) return;
+    if (f->chief.is_told || f->shared.failure ||
+        clock_ms() - f->chief.lost_ms < limit_ms + GRACE_MS)
+        return;
     give_up(f, fail(ERR_TIMEOUT,
                     "worker/0 at %s, which reads the data, did not come back within %llu s "
                     "(--restart_timeout): %s",
-                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble));
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->shared.trouble));
 }
 
 static void *run(void *context)
@@ -355,7 +369,7 @@ static void *run(void *context)
     struct remote_input *f = context;
     while (!atomic_load(&f->is_stopping)) {
         connect_if_due(f);
-        if (f->is_told && !f->failure) ask(f);
+        if (f->chief.is_told && !f->shared.failure) ask(f);
         loop_poll(f->loop, POLL_MS);
         watch_chief(f);
     }
@@ -408,7 +422,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
                          &f->layout));
     TRY(open_slots(f));
     TRY(waker_open(&f->waker, f->loop));
-    f->place = 1;
+    f->shared.place = 1;
     TRY(thread_start(&f->thread, run, f));
     f->is_running = true;
     return OK;
@@ -421,11 +435,12 @@ static bool wait_for_batches(struct remote_input *f, int count, int timeout_ms)
     const struct timespec until = clock_in_ms((uint64_t)timeout_ms);
     const uint64_t wanted = (uint64_t)(count < f->slot_count ? count : f->slot_count - 1);
     int status = 0;
-    f->wanted = f->first + f->taken + wanted;
-    if (is_more_due(f, f->end)) waker_ring(&f->waker);
-    while (f->made - f->taken < wanted && !status && !f->failure)
-        status = pthread_cond_clockwait(&f->made_more, &f->lock, CLOCK_MONOTONIC, &until);
-    return f->made - f->taken >= wanted;
+    f->shared.wanted = f->shared.first + f->shared.taken + wanted;
+    if (is_more_due(f, f->shared.end)) waker_ring(&f->waker);
+    while (f->shared.made - f->shared.taken < wanted && !status && !f->shared.failure)
+        status =
+            pthread_cond_clockwait(&f->shared.made_more, &f->shared.lock, CLOCK_MONOTONIC, &until);
+    return f->shared.made - f->shared.taken >= wanted;
 }
 
 /* Holds the lock. */
@@ -433,7 +448,7 @@ static struct batch batch_of(const struct remote_input *f, uint64_t number, uint
 {
     const struct stream_options *o = &f->options;
     uint64_t batch = stream_position(o, index) / (uint64_t)o->batch;
-    if (o->is_handed_out) reading_plan_find(&f->plan, index, &batch);
+    if (o->is_handed_out) reading_plan_find(&f->shared.plan, index, &batch);
     return (struct batch){
         .rows = o->batch,
         .columns = f->slots[number % (uint64_t)f->slot_count],
@@ -447,15 +462,15 @@ static struct batch batch_of(const struct remote_input *f, uint64_t number, uint
 static err next(struct batch_source *source, struct batch *ret)
 {
     struct remote_input *f = (struct remote_input *)source;
-    pthread_mutex_lock(&f->lock);
-    f->freed = f->taken;
+    pthread_mutex_lock(&f->shared.lock);
+    f->shared.freed = f->shared.taken;
     const bool is_there = wait_for_batches(f, 1, WAIT_MS_MAX);
-    const uint64_t number = f->taken, index = f->first + number;
-    const err failure = is_there ? OK : f->failure;
-    if (is_there) f->taken++;
+    const uint64_t number = f->shared.taken, index = f->shared.first + number;
+    const err failure = is_there ? OK : f->shared.failure;
+    if (is_there) f->shared.taken++;
     if (is_there) *ret = batch_of(f, number, index);
-    pthread_mutex_unlock(&f->lock);
-    if (failure) return fail(failure, "%s", f->failed);
+    pthread_mutex_unlock(&f->shared.lock);
+    if (failure) return fail(failure, "%s", f->shared.failed);
     if (!is_there)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
     return OK;
@@ -464,9 +479,9 @@ static err next(struct batch_source *source, struct batch *ret)
 static int ready(struct batch_source *source)
 {
     struct remote_input *f = (struct remote_input *)source;
-    pthread_mutex_lock(&f->lock);
-    const int count = (int)(f->made - f->taken) + (f->failure != OK);
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    const int count = (int)(f->shared.made - f->shared.taken) + (f->shared.failure != OK);
+    pthread_mutex_unlock(&f->shared.lock);
     return count;
 }
 
@@ -475,12 +490,12 @@ static err seek(struct batch_source *source, uint64_t index)
     struct remote_input *f = (struct remote_input *)source;
     if (!stream_has_batch(&f->options, index))
         return fail(ERR_INPUT, "batch %llu is beyond the stream", (unsigned long long)index);
-    pthread_mutex_lock(&f->lock);
-    f->place++;
-    f->first = index;
-    f->made = f->taken = f->freed = 0;
-    f->wanted = f->end = index;
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    f->shared.place++;
+    f->shared.first = index;
+    f->shared.made = f->shared.taken = f->shared.freed = 0;
+    f->shared.wanted = f->shared.end = index;
+    pthread_mutex_unlock(&f->shared.lock);
     waker_ring(&f->waker);
     return OK;
 }
@@ -493,17 +508,19 @@ static err plan(struct batch_source *source, uint64_t first, const uint64_t *ran
     struct remote_input *f = (struct remote_input *)source;
     struct reading_plan plan;
     TRY(reading_plan_make(first, ranges, count, f->options.batch, &plan));
-    pthread_mutex_lock(&f->lock);
-    uint64_t n = f->freed;
-    while (f->first + n < f->end && reading_plan_keeps(&f->plan, &plan, f->first + n)) n++;
-    *ret_is_void = n < f->taken;
-    if (f->first + n < f->end) {
-        f->place++;
-        if (!*ret_is_void && n < f->made) f->made = n;
-        f->end = f->first + f->made;
+    pthread_mutex_lock(&f->shared.lock);
+    uint64_t n = f->shared.freed;
+    while (f->shared.first + n < f->shared.end &&
+           reading_plan_keeps(&f->shared.plan, &plan, f->shared.first + n))
+        n++;
+    *ret_is_void = n < f->shared.taken;
+    if (f->shared.first + n < f->shared.end) {
+        f->shared.place++;
+        if (!*ret_is_void && n < f->shared.made) f->shared.made = n;
+        f->shared.end = f->shared.first + f->shared.made;
     }
-    f->plan = plan;
-    pthread_mutex_unlock(&f->lock);
+    f->shared.plan = plan;
+    pthread_mutex_unlock(&f->shared.lock);
     waker_ring(&f->waker);
     return OK;
 }
@@ -518,8 +535,8 @@ static void close_source(struct batch_source *source)
     }
     waker_close(&f->waker);
     if (f->loop) loop_close(f->loop);
-    pthread_cond_destroy(&f->made_more);
-    pthread_mutex_destroy(&f->lock);
+    pthread_cond_destroy(&f->shared.made_more);
+    pthread_mutex_destroy(&f->shared.lock);
     block_drop(&f->memory);
     block_drop(&f->arriving);
     arena_free(&f->arena);
@@ -542,17 +559,17 @@ static err check_start(struct remote_input *f)
 {
     const uint64_t limit_ms = f->task.options.limits.start_ms;
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waits_ms;
-    if (f->failure) return fail(f->failure, "%s", f->failed);
+    if (f->shared.failure) return fail(f->shared.failure, "%s", f->shared.failed);
     if (waited_ms >= limit_ms)
         return fail(ERR_TIMEOUT,
                     "worker/0 at %s, which reads the data, did not come within %llu s "
                     "(--start_timeout): %s",
-                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble);
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->shared.trouble);
     if (!log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) return OK;
     f->noted_ms = now_ms;
     log_line(log_wait_level(waited_ms),
              "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
-             address_of(f), f->trouble[0] ? f->trouble : "no answer yet",
+             address_of(f), f->shared.trouble[0] ? f->shared.trouble : "no answer yet",
              (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
     return OK;
 }
@@ -565,7 +582,7 @@ static err open_parts(struct remote_input *f, const struct task_options *options
     f->task.options.fingerprint = NULL; /* it may be of what the data say, too */
     TRY(loop_open(&f->loop));
     f->waits_ms = f->noted_ms = clock_ms();
-    while (!f->is_told) { /* ends: check_start has a limit */
+    while (!f->chief.is_told) { /* ends: check_start has a limit */
         connect_if_due(f);
         loop_poll(f->loop, POLL_MS);
         TRY(check_start(f));
@@ -585,8 +602,7 @@ err remote_input_open(const struct task_options *options, struct spec *spec,
     *f = (struct remote_input){
         .source = {.calls = &calls, .name = source_name, .use = ""},
         .spec = spec,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .made_more = PTHREAD_COND_INITIALIZER,
+        .shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .made_more = PTHREAD_COND_INITIALIZER},
     };
     const err e = open_parts(f, options);
     if (e) {
@@ -609,9 +625,9 @@ struct batch_source *remote_input_source(struct remote_input *f)
 
 bool remote_input_await(struct remote_input *f, int count, int timeout_ms)
 {
-    pthread_mutex_lock(&f->lock);
-    const bool is_there = wait_for_batches(f, count, timeout_ms) || f->failure;
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f->shared.lock);
+    const bool is_there = wait_for_batches(f, count, timeout_ms) || f->shared.failure;
+    pthread_mutex_unlock(&f->shared.lock);
     if (is_there) f->waits_ms = 0;
     return is_there;
 }
@@ -626,9 +642,9 @@ err remote_input_note_late(struct remote_input *f)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
     if (log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) {
         f->noted_ms = now_ms;
-        pthread_mutex_lock(&f->lock);
-        snprintf(trouble, sizeof trouble, "%s", f->is_here ? "it reads" : f->trouble);
-        pthread_mutex_unlock(&f->lock);
+        pthread_mutex_lock(&f->shared.lock);
+        snprintf(trouble, sizeof trouble, "%s", f->shared.is_here ? "it reads" : f->shared.trouble);
+        pthread_mutex_unlock(&f->shared.lock);
         log_line(log_wait_level(now_ms - f->waits_ms),
                  "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f), trouble,
                  (unsigned long long)waited_s);

@@ -7,6 +7,7 @@
 
 #include "core/base/files/url.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 
 enum {
     WHOLE_TEXT_MAX = 16 << 10, /* of which a message is made */
@@ -17,8 +18,7 @@ static _Thread_local char last_text[ERROR_TEXT_MAX];
 /* Marks a text that did not fit by "..." after its last whole character. */
 static void mark_cut(char text[ERROR_TEXT_MAX])
 {
-    size_t kept = strnlen(text, ERROR_TEXT_MAX - 4);
-    while (kept > 0 && (text[kept] & 0xc0) == 0x80) kept--; /* not inside a UTF-8 sequence */
+    const size_t kept = text_begin_of_character(text, strnlen(text, ERROR_TEXT_MAX - 4));
     memcpy(text + kept, "...", 4);
 }
 
@@ -48,7 +48,7 @@ static void shorten_words(char *text)
                      most = word_length - WORD_KEPT_MIN + 3;
         size_t cut = over < most ? over : most;
         char *from = word + (word_length - cut) / 3, *to = from + cut;
-        while (from > word && (*from & 0xc0) == 0x80) from--;
+        from = word + text_begin_of_character(word, (size_t)(from - word));
         while ((*to & 0xc0) == 0x80) to++;
         memcpy(from, "...", 3);
         memmove(from + 3, to, strlen(to) + 1);

@@ -25,7 +25,8 @@ static bool is_control(uint32_t code)
     return (code < 0x20 && code != '\n') || (code >= 0x7f && code <= 0x9f);
 }
 
-int printable_bytes(const char *at, size_t count)
+/* As utf8_bytes; its code. */
+static int read_character(const char *at, size_t count, uint32_t *ret_code)
 {
     if (count == 0) return PRINTABLE_BEGUN;
     const unsigned char first = (unsigned char)at[0];
@@ -37,7 +38,21 @@ int printable_bytes(const char *at, size_t count)
         if ((at[i] & 0xc0) != 0x80) return 0;
         code = code << 6 | (at[i] & 0x3f);
     }
-    return is_character(code, bytes) && !is_control(code) ? bytes : 0;
+    *ret_code = code;
+    return is_character(code, bytes) ? bytes : 0;
+}
+
+int utf8_bytes(const char *at, size_t count)
+{
+    uint32_t code;
+    return read_character(at, count, &code);
+}
+
+int printable_bytes(const char *at, size_t count)
+{
+    uint32_t code;
+    const int bytes = read_character(at, count, &code);
+    return bytes > 0 && is_control(code) ? 0 : bytes;
 }
 
 int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX])

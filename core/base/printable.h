@@ -11,6 +11,11 @@
 
 enum { PRINTABLE_BEGUN = -1, PRINTABLE_BYTES_MAX = 4 }; /* of one character, escaped or not */
 
+/* How many bytes the first character of UTF-8 has, 1 to 4: no overlong form, no surrogate, nothing
+ * above U+10FFFF; 0: none begins there; PRINTABLE_BEGUN: the count bytes that are there begin one.
+ * Nothing behind a NUL is looked at. */
+int utf8_bytes(const char *at, size_t count);
+
 /* How many bytes the first character has that may be shown as it is, 1 to 4; 0: its first byte may
  * not; PRINTABLE_BEGUN: more than the count bytes that are there are needed to tell. */
 int printable_bytes(const char *at, size_t count);

@@ -1,6 +1,8 @@
 /* proto.c - see proto.h. */
 #include "core/base/proto.h"
 
+#include "core/base/printable.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,28 +157,14 @@ void proto_bytes(struct buffer *b, int field, const void *data, size_t bytes)
     buffer_put(b, data, bytes);
 }
 
-/* Bytes of the character that begins here, 0 where none does: no overlong form, no surrogate,
- * nothing above U+10FFFF. The NUL at the end continues nothing, so it is never passed. */
-static size_t character_bytes(const unsigned char *s)
-{
-    if (s[0] < 0x80) return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-    const size_t bytes = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    for (size_t i = 1; i < bytes; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    const unsigned second_min = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-    const unsigned second_max = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-    return s[1] >= second_min && s[1] <= second_max ? bytes : 0;
-}
-
 /* One byte is passed where no character begins: the next may begin right there. */
 void proto_string(struct buffer *b, int field, const char *text)
 {
     const size_t begin = proto_open(b, field);
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const size_t bytes = character_bytes(s);
-        buffer_put(b, bytes ? (const void *)s : "?", bytes ? bytes : 1);
-        s += bytes ? bytes : 1;
+    while (*text) {
+        const int bytes = utf8_bytes(text, PRINTABLE_BYTES_MAX);
+        buffer_put(b, bytes > 0 ? text : "?", bytes > 0 ? (size_t)bytes : 1);
+        text += bytes > 0 ? bytes : 1;
     }
     proto_close(b, begin);
 }

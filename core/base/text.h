@@ -12,4 +12,11 @@ static inline bool text_ends_with(const char *text, const char *ending)
     return length > wanted && strcmp(text + length - wanted, ending) == 0;
 }
 
+/* Where the character of UTF-8 begins that this byte is of: a text may end there. */
+static inline size_t text_begin_of_character(const char *text, size_t at)
+{
+    while (at > 0 && (text[at] & 0xc0) == 0x80) at--;
+    return at;
+}
+
 #endif

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "core/base/text.h"
+
 enum { QUOTED_MAX = 60, NAMES_BYTES_MAX = 320 };
 
 void text_add(struct text *text, const char *format, ...)
@@ -22,8 +24,7 @@ void text_add_quoted(struct text *text, const char *bytes)
 {
     size_t kept = strlen(bytes);
     bool cut = kept > QUOTED_MAX;
-    if (cut) kept = QUOTED_MAX;
-    while (cut && kept > 0 && (bytes[kept] & 0xc0) == 0x80) kept--; /* whole UTF-8 sequences */
+    if (cut) kept = text_begin_of_character(bytes, QUOTED_MAX);
 
     text_add(text, "\"");
     for (size_t i = 0; i < kept; i++) {

@@ -53,13 +53,7 @@ static err read_day(const char *path, struct arena *arena, struct day *ret)
 
 static err write_day(const char *path, const struct day *day)
 {
-    json_t *json = fields_write(&day_object, day);
-    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
-    const err e = text ? output_replace(path, text, strlen(text))
-                       : fail(ERR_MEMORY, "no memory for %s", path);
-    json_decref(json);
-    free(text);
-    return e;
+    return spec_write_kept(path, fields_write(&day_object, day));
 }
 
 static err digest_files(const struct spec *spec, char ret[DIGEST_BYTES])

@@ -245,8 +245,7 @@ err spec_take_measured(struct spec *spec, json_t *json)
     return note(spec);
 }
 
-/* Takes the JSON; NULL: there was no memory for it. */
-static err write_kept(const char *path, json_t *json)
+err spec_write_kept(const char *path, json_t *json)
 {
     char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
     const err e = text ? output_replace(path, text, strlen(text))
@@ -290,7 +289,7 @@ err spec_keep_measured(const struct spec *spec, const json_t *features, const ch
     json_t *json;
     TRY(path_in(folder, path));
     TRY(tell(spec, features, &json));
-    return write_kept(path, json);
+    return spec_write_kept(path, json);
 }
 
 err spec_copy_measured(const char *from, const char *to)
@@ -303,5 +302,5 @@ err spec_copy_measured(const char *from, const char *to)
     TRY(find_kept(source, &is_there));
     if (!is_there) return OK;
     TRY(spec_read_kept(source, &json));
-    return write_kept(path, json);
+    return spec_write_kept(path, json);
 }

@@ -8,6 +8,8 @@
 err spec_read(const char *path, json_t **ret);
 /* That of a file which a run keeps in its folder. */
 err spec_read_kept(const char *path, json_t **ret);
+/* Writes such a file. Takes the JSON; NULL: there was no memory for it. */
+err spec_write_kept(const char *path, json_t *);
 
 /* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
  * task and its next life: what is said, saved and measured beside the steps, and where files lie.

@@ -7,6 +7,7 @@
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
+#include "core/base/fields/json.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
@@ -93,26 +94,27 @@ static double rate(const struct progress *p, const struct run_view *v, struct st
     return steps_per_second(from, (struct step_time){p->step, p->step_ns}) * examples_per_step(v);
 }
 
-/* JSON knows no NaN. */
-static void write_number(FILE *out, const char *name, double value)
+static json_t *metrics_json(const struct progress *p, const struct run_view *v, double examples_s)
 {
-    if (isfinite(value))
-        fprintf(out, ", \"%s\": %.9g", name, value);
-    else
-        fprintf(out, ", \"%s\": null", name);
+    const struct graph *graph = v->session->graph;
+    json_t *line = json_pack("{sI}", "step", (json_int_t)p->step);
+    json_put(&line, "loss", value_json(v->loss));
+    for (int i = 0; i < graph->metric_count; i++)
+        json_put(&line, graph->metrics[i].name, value_json(session_metric(v->session, i)));
+    json_put(&line, "learning_rate", value_json(v->learning_rate));
+    json_put(&line, "examples_per_second", value_json(examples_s));
+    json_put(&line, "seconds", value_json((double)(p->step_ns - p->started_ns) * 1e-9));
+    return line;
 }
 
 static void write_metrics(struct progress *p, const struct run_view *v, double examples_s)
 {
-    const struct graph *graph = v->session->graph;
-    fprintf(p->metrics, "{\"step\": %llu", (unsigned long long)p->step);
-    write_number(p->metrics, "loss", v->loss);
-    for (int i = 0; i < graph->metric_count; i++)
-        write_number(p->metrics, graph->metrics[i].name, session_metric(v->session, i));
-    fprintf(p->metrics,
-            ", \"learning_rate\": %.9g, \"examples_per_second\": %.1f, \"seconds\": %.6f}\n",
-            v->learning_rate, examples_s, (double)(p->step_ns - p->started_ns) * 1e-9);
-    if (fflush(p->metrics) == 0 || p->metrics_error) return;
+    json_t *line = metrics_json(p, v, examples_s);
+    errno = line ? 0 : ENOMEM;
+    const bool is_written = line && json_dumpf(line, p->metrics, JSON_REAL_PRECISION(9)) == 0 &&
+                            fputc('\n', p->metrics) != EOF && fflush(p->metrics) == 0;
+    json_decref(line);
+    if (is_written || p->metrics_error) return;
     p->metrics_error = errno;
     log_line(LOG_WARNING, "--metrics_file=%s: %s: lines are lost", p->run->flags.metrics_file,
              strerror(p->metrics_error));

@@ -48,6 +48,7 @@ SYSTEM = [
     (re.compile(r"sys/(socket|epoll|un)\.h|netinet/.*|arpa/.*|netdb\.h|net/if\.h"),
      ("net/", "tests/"), "sockets and epoll"),
     (re.compile(r"curl/.*"), ("net/http.c",), "libcurl"),
+    (re.compile(r"microhttpd\.h"), ("net/http_server.c",), "libmicrohttpd"),
     (re.compile(r"f?cblas\w*\.h|openblas.*|oneapi/.*|dnnl.*"), ("kernels/cpu/", "tests/"),
      "BLAS and oneDNN"),
     (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), CUDA_FOLDERS, "CUDA"),

@@ -1,0 +1,318 @@
+/* http_server.c - see http_server.h. */
+#include "net/http_server.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "net/address.h"
+
+enum { NICE = 10, BACKLOG = 64, ADDRESSES_MAX = 8 };
+
+struct http_server {
+    struct http_server_options options;
+    struct MHD_Daemon *daemon;
+    int port;
+    uint64_t second; /* of the steady clock, and how many requests came in it */
+    int requests;
+    bool is_nice;
+};
+
+/* What has come of a request. */
+struct coming {
+    char *body;
+    size_t bytes;
+};
+
+/* ---- the library, opened when it is wanted first: it needs a dozen others ---- */
+
+static struct {
+    typeof(MHD_start_daemon) *start;
+    typeof(MHD_stop_daemon) *stop;
+    typeof(MHD_create_response_from_buffer) *response;
+    typeof(MHD_add_response_header) *header;
+    typeof(MHD_queue_response) *queue;
+    typeof(MHD_destroy_response) *destroy;
+    typeof(MHD_lookup_connection_value) *lookup;
+    typeof(MHD_get_version) *version;
+} mhd;
+
+static const struct {
+    const char *name;
+    void **at;
+} functions[] = {
+    {"MHD_start_daemon", (void **)&mhd.start},
+    {"MHD_stop_daemon", (void **)&mhd.stop},
+    {"MHD_create_response_from_buffer", (void **)&mhd.response},
+    {"MHD_add_response_header", (void **)&mhd.header},
+    {"MHD_queue_response", (void **)&mhd.queue},
+    {"MHD_destroy_response", (void **)&mhd.destroy},
+    {"MHD_lookup_connection_value", (void **)&mhd.lookup},
+    {"MHD_get_version", (void **)&mhd.version},
+};
+
+static err open_library(void)
+{
+    static void *library;
+    if (library) return OK;
+    library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return fail(ERR_IO,
+                    "HTTP needs libmicrohttpd, which is not installed here "
+                    "(libmicrohttpd12): %s",
+                    dlerror());
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        *functions[i].at = dlsym(library, functions[i].name);
+        if (*functions[i].at) continue;
+        dlclose(library);
+        library = NULL;
+        return fail(ERR_IO, "libmicrohttpd.so.12 has no %s", functions[i].name);
+    }
+    return OK;
+}
+
+const char *http_server_version(void)
+{
+    return open_library() ? "" : mhd.version();
+}
+
+/* ---- requests ---- */
+
+/* So that clients that ask without end take no more than a part of one core. */
+static void pace(struct http_server *s)
+{
+    const uint64_t now_ms = clock_ms();
+    if (!s->is_nice) setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone */
+    s->is_nice = true;
+    if (now_ms / 1000 != s->second) {
+        s->second = now_ms / 1000;
+        s->requests = 0;
+    }
+    if (++s->requests < HTTP_RATE_MAX) return;
+    const struct timespec rest = clock_in_ms(1000 - now_ms % 1000);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &rest, NULL);
+}
+
+static enum MHD_Result reply(struct MHD_Connection *connection, struct http_reply *r)
+{
+    static char no_memory[] = "no memory for an answer\n";
+    struct MHD_Response *response =
+        r->body ? mhd.response(r->body_bytes, r->body, MHD_RESPMEM_MUST_FREE)
+                : mhd.response(sizeof no_memory - 1, no_memory, MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        free(r->body);
+        return MHD_NO;
+    }
+    mhd.header(response, "Content-Type", r->body ? r->type : "text/plain; charset=utf-8");
+    mhd.header(response, "Cache-Control", "no-store");
+    mhd.header(response, "X-Content-Type-Options", "nosniff");
+    mhd.header(response, "X-Frame-Options", "DENY");
+    mhd.header(response, "Content-Security-Policy",
+               "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+               "connect-src 'self'; img-src data:");
+    if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED) mhd.header(response, "Allow", "GET, HEAD");
+    const enum MHD_Result result = mhd.queue(
+        connection, r->body ? (unsigned)r->status : MHD_HTTP_SERVICE_UNAVAILABLE, response);
+    mhd.destroy(response);
+    return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, int status, const char *text)
+{
+    struct http_reply r = {.status = status,
+                           .type = "text/plain; charset=utf-8",
+                           .body = strdup(text),
+                           .body_bytes = strlen(text)};
+    return reply(connection, &r);
+}
+
+/* As the client says it; what it does not say is looked at as it comes. */
+static bool is_too_long(const struct http_server *s, struct MHD_Connection *connection)
+{
+    const char *said = mhd.lookup(connection, MHD_HEADER_KIND, "Content-Length");
+    return said && strtoull(said, NULL, 10) > s->options.body_max;
+}
+
+static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection,
+                             const char *method, void **state)
+{
+    const bool only_reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    const bool brings = s->options.body_max && strcmp(method, "POST") == 0;
+    pace(s);
+    if (!only_reads && !brings)
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
+    if (is_too_long(s, connection))
+        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long\n");
+    *state = calloc(1, sizeof(struct coming));
+    return *state ? MHD_YES : MHD_NO;
+}
+
+/* MHD_NO hangs up. */
+static enum MHD_Result take(const struct http_server *s, struct coming *coming, const char *bytes,
+                            size_t *count)
+{
+    if (*count > s->options.body_max - coming->bytes) return MHD_NO;
+    char *larger = realloc(coming->body, coming->bytes + *count);
+    if (!larger) return MHD_NO;
+    memcpy(larger + coming->bytes, bytes, *count);
+    coming->body = larger;
+    coming->bytes += *count;
+    *count = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method, const char *version,
+                                  const char *bytes, size_t *count, void **state)
+{
+    struct http_server *s = context;
+    struct coming *coming = *state;
+    if (!coming) return begin(s, connection, method, state);
+    if (*count) return take(s, coming, bytes, count);
+    const struct http_request request = {path, coming->body, coming->bytes};
+    struct http_reply r = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
+    s->options.handle(s->options.context, &request, &r);
+    return reply(connection, &r);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct coming *coming = *state;
+    if (coming) free(coming->body);
+    free(coming);
+    *state = NULL;
+}
+
+/* ---- life ---- */
+
+/* "8080", "localhost:8080", "[::1]:0" */
+static err read_address(const char *text, struct address *ret, bool *ret_is_any)
+{
+    char whole[ADDRESS_MAX];
+    *ret_is_any = !strchr(text, ':');
+    if (strlen(text) + sizeof "localhost:" > sizeof whole)
+        return fail(ERR_INPUT, "\"%.64s...\" is too long", text);
+    snprintf(whole, sizeof whole, "%s%s", *ret_is_any ? "localhost:" : "", text);
+    const err e = address_split(whole, ret);
+    return e ? fail(ERR_INPUT, "\"%s\" is neither PORT nor HOST:PORT", text) : OK;
+}
+
+err http_server_check(const char *address)
+{
+    struct address split;
+    bool is_any;
+    return read_address(address, &split, &is_any);
+}
+
+/* -1: errno says why. */
+static int listen_at(const struct sockaddr *at, socklen_t length)
+{
+    const int on = 1, off = 0;
+    const int fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (at->sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd, at, length) == 0 && listen(fd, BACKLOG) == 0) return fd;
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* All addresses of this host, of both families where it has the second. */
+static int listen_anywhere(const char *port)
+{
+    const in_port_t number = htons((uint16_t)atoi(port));
+    const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = number};
+    const struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = number};
+    const int fd = listen_at((const struct sockaddr *)&six, sizeof six);
+    if (fd >= 0 || errno == EADDRINUSE || errno == EACCES) return fd;
+    return listen_at((const struct sockaddr *)&four, sizeof four);
+}
+
+static err listen_at_address(const char *text, int *ret)
+{
+    struct address split;
+    bool is_any;
+    TRY(read_address(text, &split, &is_any));
+    if (is_any) {
+        *ret = listen_anywhere(split.port);
+    } else {
+        struct addrinfo *found;
+        TRY(address_resolve(&split, &found));
+        *ret = listen_at(found->ai_addr, found->ai_addrlen);
+        freeaddrinfo(found);
+    }
+    return *ret < 0 ? fail(ERR_IO, "cannot listen at %s: %s", text, strerror(errno)) : OK;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage at;
+    socklen_t length = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &length)) return 0;
+    return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                          : ((struct sockaddr_in *)&at)->sin_port);
+}
+
+/* Its thread holds all signals back, which are others' to take. */
+static struct MHD_Daemon *start(struct http_server *s, int fd)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    struct MHD_Daemon *daemon = mhd.start(
+        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)HTTP_CLIENTS_OF_HOST_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_SILENCE_MAX_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return daemon;
+}
+
+err http_server_open(const struct http_server_options *options, struct http_server **ret)
+{
+    int fd;
+    TRY(open_library());
+    TRY(listen_at_address(options->address, &fd));
+    struct http_server *s = calloc(1, sizeof *s);
+    if (s) {
+        s->options = *options;
+        s->port = port_of(fd);
+        s->daemon = start(s, fd);
+    }
+    if (!s || !s->daemon) {
+        close(fd);
+        free(s);
+        return fail(ERR_IO, "cannot answer HTTP at %s: no memory, thread or descriptor",
+                    options->address);
+    }
+    *ret = s;
+    return OK;
+}
+
+void http_server_close(struct http_server *s)
+{
+    if (!s) return;
+    mhd.stop(s->daemon);
+    free(s);
+}
+
+int http_server_port(const struct http_server *s)
+{
+    return s->port;
+}

@@ -47,6 +47,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *storage;     /* NULL: none; looked at by url_servers_note() alone */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     const char *ready_file;  /* where it says that it listens (cmd/launch/ready.h), or NULL */
+    const char *http;        /* where it answers HTTP (cmd/run/http.h), or NULL */
     struct wait_limits limits;
     int64_t keep_best;       /* evaluator: so many checkpoints */
     const char *best_metric; /* by this number of their evaluations */
@@ -72,6 +73,7 @@ struct run {
     bool is_local;             /* launches: flags.local_ps and local_workers are at least 1 */
     struct host_slots slots;   /* of --ssh */
     struct registry *registry; /* of --coordinator: cmd/registry/registry.h */
+    struct task_http *http;    /* cmd/run/http.h */
     struct ready *ready;       /* who hears that this task listens */
     int argc;
     char **argv;
@@ -120,6 +122,7 @@ void print_usage(FILE *);
 
 void print_timeouts(FILE *);
 void print_signals(FILE *);
+void print_counters(FILE *);
 void print_environment(FILE *);
 
 /* Says of a process that trains by itself which variables of a launcher it passes over. */

@@ -263,6 +263,13 @@ static const struct field fields[] = {
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "once the task listens, write its name, address (with the actual port, where port 0 "
              "was asked for) and process id to this file, as one JSON object"},
+    {.name = "http",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, http),
+     .fallback = "null",
+     .takers = RUN_TASKS | RUN_ALONE | RUN_LAUNCHER,
+     .help = "[HOST:]PORT where the task answers HTTP: /metrics, /healthz, /readyz, /status.json; "
+             "port 0: a free one, which --ready_file tells; of a launcher: where the chief does"},
     WAIT_LIMITS(TIMEOUT),
     {.name = "keep_best",
      .type = FIELD_INT,

@@ -16,6 +16,7 @@
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "kernels/kernels.h"
+#include "net/http_server.h"
 #include "net/web/systems.h"
 
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
@@ -76,6 +77,7 @@ static int cmd_version(int argc, char **argv)
     print_library("libcurl", web_library_version(WEB_CURL));
     print_library("libcrypto", web_library_version(WEB_CRYPTO));
     print_library("expat", web_library_version(WEB_EXPAT));
+    print_library("libmicrohttpd", http_server_version());
     print_cuda();
     return EXIT_DONE;
 }

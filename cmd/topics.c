@@ -25,6 +25,16 @@ void print_timeouts(FILE *out)
         out);
 }
 
+void print_counters(FILE *out)
+{
+    fputs(
+        "What a task counts, by the names that /metrics has (--http). SIGUSR1 prints those of one\n"
+        "task that are not 0; dtrain status shows the whole job, with --json all of them; the\n"
+        "dtrain_ in front is left out there. A label \"task\" says whose a number is.\n\n",
+        out);
+    counters_help(out);
+}
+
 void print_signals(FILE *out)
 {
     fputs(

@@ -238,8 +238,15 @@ err link_check(const struct link *link, const struct message *message)
     return OK;
 }
 
+static uint64_t bytes_of(const struct message *message)
+{
+    return MESSAGE_HEADER_BYTES + message->body_bytes + message->length;
+}
+
 void link_tell(struct link *link, const struct message *message)
 {
+    if (!link->ops->other_end)
+        loop_count(link->loop, message->type, (struct loop_bytes){.received = bytes_of(message)});
     const uint64_t began_ns = loop_now_ns(link->loop);
     if (link->events.message) link->events.message(link->context, link, message);
     link->took_ns += loop_now_ns(link->loop) - began_ns;
@@ -321,6 +328,8 @@ err link_send(struct link *link, const struct message *message)
 err link_send_from(struct link *link, const struct message *message, const void *base)
 {
     TRY(end_if(link, check_outgoing(link, message, base)));
+    if (!link->ops->other_end)
+        loop_count(link->loop, message->type, (struct loop_bytes){.sent = bytes_of(message)});
     struct parcel parcel = {
         .is_body = message->body_bytes > 0,
         .urgency = message_urgency(message),

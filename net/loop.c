@@ -22,6 +22,7 @@
 #include "net/loop/watches.h"
 
 #include "core/base/clock.h"
+#include "net/message.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -57,6 +58,7 @@ struct loop {
     bool is_lent;
     int busy_looks; /* since descriptors were looked at */
     uint64_t expired_ms;
+    struct loop_bytes bytes[MESSAGE_TYPES];
 };
 
 static bool note_guests(void *context, uint32_t events)
@@ -257,6 +259,19 @@ void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
     watches_move(&loop->watches, link->watch, is_guest);
     watches_move(&loop->watches, link->wake_watch, is_guest);
     end_guests(loop);
+}
+
+struct loop_bytes loop_bytes(const struct loop *loop, uint32_t type)
+{
+    return type < MESSAGE_TYPES ? loop->bytes[type] : (struct loop_bytes){0};
+}
+
+/* Of a type that nobody knows nothing is kept. */
+void loop_count(struct loop *loop, uint32_t type, struct loop_bytes more)
+{
+    if (type >= MESSAGE_TYPES) return;
+    loop->bytes[type].sent += more.sent;
+    loop->bytes[type].received += more.received;
 }
 
 uint64_t loop_now_ns(const struct loop *loop)

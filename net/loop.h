@@ -42,6 +42,13 @@ err loop_await(struct loop *, struct link *, int timeout_ms);
 err loop_lend(struct loop *);
 void loop_reclaim(struct loop *); /* nothing where it is not lent */
 
+/* Bytes of the messages of a type (net/message.h) that links of this loop have sent, and that have
+ * been delivered; what lies in shared memory counts, what a process says to itself does not. */
+struct loop_bytes {
+    uint64_t sent, received;
+};
+struct loop_bytes loop_bytes(const struct loop *, uint32_t type);
+
 /* Any descriptor: ready() is called from loop_poll while it is readable. */
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
 void loop_unwatch(struct loop *, int fd);

@@ -35,7 +35,8 @@ void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 void loop_turn_away(struct loop *, const struct listener *,
                     void (*say)(const struct listener *, int fd));
 
-bool loop_is_moving(const struct loop *);      /* parts of windows alone may be delivered */
+bool loop_is_moving(const struct loop *); /* parts of windows alone may be delivered */
+void loop_count(struct loop *, uint32_t type, struct loop_bytes more);
 struct mover *loop_mover(const struct loop *); /* NULL: none */
 
 /* What members' open sockets wait for, without what would have to be heard first. */

@@ -18,7 +18,7 @@
 #include "core/base/range.h"
 
 enum {
-    PROTOCOL_VERSION = 14,
+    PROTOCOL_VERSION = 15,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -113,6 +113,11 @@ enum trace_code {
     TRACE_END,     /* worker to ps: its last step is over */
     TRACE_COLLECT, /* chief to ps: whoever has not ended is not waited for */
     TRACE_PART,    /* worker to ps/0, ps to chief; body: spans of the sender, or of worker `task` */
+};
+
+enum request_code {
+    REQUEST_SAVE,  /* to the chief: a checkpoint now */
+    REQUEST_LEAVE, /* to a worker: to leave, as by a signal, while the job goes on */
 };
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };

@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/run/http.h"
 #include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/cluster/description/ports.h"
 #include "net/notify.h"
 
-enum { LINE_BYTES_MAX = ADDRESS_MAX + TASK_NAME_MAX + 64 };
+enum { LINE_BYTES_MAX = ADDRESS_MAX + TASK_NAME_MAX + 96 };
 
 err ready_check(const struct run *run)
 {
@@ -72,6 +73,8 @@ static err tell_by_file(struct ready *ready, const char *address)
     char name[TASK_NAME_MAX] = "evaluator";
     if (!cluster->is_evaluator) task_name(cluster->job, cluster->task, name);
     json_t *said = json_pack("{ss ss* si}", "task", name, "address", address, "pid", (int)getpid());
+    const int port = task_http_port(ready->run->http);
+    if (said && port) json_object_set_new(said, "http_port", json_integer(port));
     char *text = said ? json_dumps(said, JSON_PRESERVE_ORDER) : NULL;
     char line[LINE_BYTES_MAX];
     snprintf(line, sizeof line, "%s\n", text ? text : "");

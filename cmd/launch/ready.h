@@ -1,7 +1,7 @@
 /* ready.h - tells whoever has started this task that it is there: by the file of --ready_file, and
  * as services of systemd do, by a datagram to NOTIFY_SOCKET.
  *
- *     {"task": "ps/0", "address": "gpu7:40123", "pid": 4242}
+ *     {"task": "ps/0", "address": "gpu7:40123", "pid": 4242, "http_port": 8080}
  *
  * The file is there when the task listens, and whole; what a life before has left is removed when
  * the task starts, the file itself when it ends, unless it is another one by then. SIGKILL leaves

@@ -16,6 +16,7 @@
 #include "cmd/registry/join.h"
 #include "cmd/registry/registry.h"
 #include "cmd/launch/place.h"
+#include "cmd/run/http.h"
 #include "cmd/run/settings.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
@@ -26,6 +27,7 @@
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
 #include "net/coordinator/coordinator.h"
+#include "net/http_server.h"
 
 enum { CLASSES_TEXT_MAX = 400 };
 
@@ -118,6 +120,12 @@ static err check_coordinator(const struct run *run)
     return e ? fail_prefix(e, "--coordinator") : OK;
 }
 
+static err check_http(const struct run *run)
+{
+    const err e = run->flags.http ? http_server_check(run->flags.http) : OK;
+    return e ? fail_prefix(e, "--http") : OK;
+}
+
 /* What the tables cannot check. */
 static err check_words(const struct run *run)
 {
@@ -125,6 +133,7 @@ static err check_words(const struct run *run)
     TRY(check_output("result", run->flags.result));
     TRY(check_output("metrics_file", run->flags.metrics_file));
     TRY(check_output("ready_file", run->flags.ready_file));
+    TRY(check_http(run));
     return check_device(run);
 }
 
@@ -277,10 +286,12 @@ static bool listens(const struct run *run)
 
 static int dispatch(struct run *run)
 {
-    err e = ready_open(run, &run->ready);
+    err e = run->is_local ? OK : task_http_open(run, &run->http);
+    if (!e) e = ready_open(run, &run->ready);
     if (!e && !listens(run)) e = ready_tell(run->ready, NULL);
     const int code = e ? report_error(e) : run_by_kind(run);
     ready_close(run->ready);
+    task_http_close(run->http);
     return code;
 }
 

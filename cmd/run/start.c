@@ -69,13 +69,19 @@ static bool is_of_membership(const struct field *flag)
     return strcmp(flag->name, "ps") == 0 || strcmp(flag->name, "workers") == 0;
 }
 
+/* One address is for one task: the chief, which hears of all. */
+static bool is_of_chief(const struct field *flag)
+{
+    return strcmp(flag->name, "http") == 0;
+}
+
 /* What was given to the launcher and is for this task too. */
 static void add_given(struct words *words, struct run *run, enum run_kind task)
 {
     const unsigned both = RUN_LAUNCHER | task;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++) {
         const bool is_for_both = !flag->takers || (flag->takers & both) == both;
-        if (is_for_both && !is_of_membership(flag) &&
+        if (is_for_both && !is_of_membership(flag) && (task == RUN_CHIEF || !is_of_chief(flag)) &&
             flags_given(&run_flags_object, run->argc, run->argv, flag->name))
             add_flag(words, &run->arena, flag, &run->flags);
     }

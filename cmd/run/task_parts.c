@@ -1,4 +1,5 @@
 /* task_parts.c - see task_parts.h. */
+#include "cmd/run/http.h"
 #include "cmd/run/task_parts.h"
 #include "cmd/cores.h"
 #include "cmd/launch/ready.h"
@@ -153,6 +154,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
                         run->cluster.is_distributed,
         .listens = run->ready ? listens : NULL,
         .listens_context = run->ready,
+        .board = task_http_board(run->http),
     };
 }
 

@@ -534,6 +534,7 @@ static const struct role_ops ops = {
     .stop = on_stop,
     .tick = on_tick,
     .report = ps_report,
+    .state = ps_state,
 };
 
 struct role *ps_role_new(const struct ps_options *options)

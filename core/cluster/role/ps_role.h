@@ -114,6 +114,7 @@ struct ps_options {
 
 struct ps_counters {
     uint64_t applied, dropped_stale, dropped_repeated;
+    uint64_t evicted; /* workers, each time */
 };
 
 struct role *ps_role_new(const struct ps_options *);

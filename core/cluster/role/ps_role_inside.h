@@ -302,5 +302,6 @@ void ps_renew_wait(struct ps_role *, int worker);
 void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
 void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_report(const struct role *, struct outbox *);
+void ps_state(const struct role *, char ret[ACTION_TEXT_MAX]);
 
 #endif

@@ -209,6 +209,12 @@ static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
     return p->config.needs_everybody && !was_there(p, m) && !m->has_left && !p->is_stopping;
 }
 
+static void set_evicted(struct ps_role *p, struct member *m)
+{
+    if (m->standing != EVICTED) p->counters.evicted++;
+    member_set_standing(m, EVICTED);
+}
+
 static void evict(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -227,7 +233,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
         ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
         return;
     }
-    member_set_standing(m, EVICTED);
+    set_evicted(p, m);
     ps_renew_wait(p, worker);
     int left = counted_on(p);
     if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
@@ -309,7 +315,7 @@ static bool keeps_snapshot(const struct ps_role *p, int worker)
 static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (p->options.task != 0 && m->kept_snapshot) member_set_standing(m, EVICTED);
+    if (p->options.task != 0 && m->kept_snapshot) set_evicted(p, m);
     m->kept_snapshot = true;
     hang_up_on_silent(p, worker, p->snapshot.since_ms, "a checkpoint waits", out);
 }
@@ -317,7 +323,7 @@ static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
     outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
-    member_set_standing(&p->members[worker], EVICTED);
+    set_evicted(p, &p->members[worker]);
     go_on_without(p, worker, out);
 }
 
@@ -370,7 +376,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
     p->applying_count = 0;
-    member_set_standing(m, EVICTED);
+    set_evicted(p, m);
     ps_renew_wait(p, worker);
     go_on_without(p, worker, out);
 }
@@ -502,22 +508,29 @@ static const char *member_text(const struct member *m)
     return m->holds_ticket ? "computes" : "is here";
 }
 
-void ps_report(const struct role *role, struct outbox *out)
+void ps_state(const struct role *role, char ret[ACTION_TEXT_MAX])
 {
     static const char *const phases[] = {[EMPTY] = "empty, waits for the chief",
                                          [READY] = "set up, waits for values",
                                          [SERVING] = "serving",
                                          [ENDED] = "ended"};
     const struct ps_role *p = (const struct ps_role *)role;
+    snprintf(ret, ACTION_TEXT_MAX, "%s%s", phases[p->phase],
+             p->snapshot.writing ? ", writes a checkpoint" : "");
+}
+
+void ps_report(const struct role *role, struct outbox *out)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    char state[ACTION_TEXT_MAX];
+    ps_state(role, state);
     outbox_log(out,
                "%s, generation %016llx, step %llu of %llu, %llu applied, %llu stale, %llu not "
-               "next%s",
-               phases[p->phase], (unsigned long long)p->config.generation,
-               (unsigned long long)p->step, (unsigned long long)p->config.last_step,
-               (unsigned long long)p->counters.applied,
+               "next",
+               state, (unsigned long long)p->config.generation, (unsigned long long)p->step,
+               (unsigned long long)p->config.last_step, (unsigned long long)p->counters.applied,
                (unsigned long long)p->counters.dropped_stale,
-               (unsigned long long)p->counters.dropped_repeated,
-               p->snapshot.writing ? ", writes a checkpoint" : "");
+               (unsigned long long)p->counters.dropped_repeated);
     for (int w = 0; w < p->options.workers; w++)
         outbox_log(out, "worker/%d %s, %llu pushes", w, member_text(&p->members[w]),
                    (unsigned long long)p->members[w].ledger.received);

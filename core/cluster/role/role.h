@@ -157,6 +157,7 @@ struct role_ops {
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */
     void (*report)(const struct role *,
                    struct outbox *); /* LOG: what is it doing and waiting for */
+    void (*state)(const struct role *, char ret[ACTION_TEXT_MAX]); /* the same in a few words */
 };
 
 /* `to`, which must be one that may follow (assert): follows[from] has a bit MAY(state) for each.

@@ -614,6 +614,7 @@ static const struct role_ops ops = {
     .stop = on_stop,
     .tick = on_tick,
     .report = worker_report,
+    .state = worker_state,
 };
 
 struct role *worker_role_new(const struct worker_options *options)

@@ -248,5 +248,6 @@ void worker_resized(struct worker_role *, const struct membership *, uint64_t st
 void worker_watch(struct worker_role *, struct outbox *);
 void worker_tell_wait(const struct worker_role *, struct outbox *); /* if it waits */
 void worker_report(const struct role *, struct outbox *);
+void worker_state(const struct role *, char ret[ACTION_TEXT_MAX]);
 
 #endif

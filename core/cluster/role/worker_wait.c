@@ -105,7 +105,7 @@ void worker_tell_wait(const struct worker_role *w, struct outbox *out)
     outbox_log(out, "waited for %s when the job ended", awaited);
 }
 
-void worker_report(const struct role *role, struct outbox *out)
+void worker_state(const struct role *role, char ret[ACTION_TEXT_MAX])
 {
     static const char *const phases[] = {
         [HOLDING] = "holds until all ps serve the same values",
@@ -125,8 +125,15 @@ void worker_report(const struct role *role, struct outbox *out)
     char awaited[ACTION_TEXT_MAX / 2] = "";
     bool is_waiting = w->phase != COMPUTING && w->phase < SAVING_LAST;
     if (is_waiting) name_awaited(w, awaited, sizeof awaited);
-    outbox_log(out, "%s%s%s, step %llu, generation %016llx%s", phases[w->phase],
-               is_waiting ? ": " : "", awaited, (unsigned long long)w->global_step,
-               (unsigned long long)w->generation,
-               w->saving.phase == SAVE_IDLE ? "" : ", a checkpoint is being made");
+    snprintf(ret, ACTION_TEXT_MAX, "%s%s%s%s", phases[w->phase], is_waiting ? ": " : "", awaited,
+             w->saving.phase == SAVE_IDLE ? "" : ", a checkpoint is being made");
+}
+
+void worker_report(const struct role *role, struct outbox *out)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    char state[ACTION_TEXT_MAX];
+    worker_state(role, state);
+    outbox_log(out, "%s, step %llu, generation %016llx", state, (unsigned long long)w->global_step,
+               (unsigned long long)w->generation);
 }

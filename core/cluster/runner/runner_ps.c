@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/role/parts.h"
+#include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/trace/trace_ps.h"
 #include "core/cluster/runner/listen.h"
@@ -64,10 +65,13 @@ static err snapshot(struct runner_ps *p, const struct action_snapshot *a)
 static void act(struct task *t, const struct action *a)
 {
     struct runner_ps *p = (struct runner_ps *)t;
-    const uint64_t begin_ns = p->recording ? clock_ns() : 0;
+    const bool updates =
+        a->type == ACTION_APPLY || a->type == ACTION_FOLD || a->type == ACTION_ADVANCE;
+    const uint64_t begin_ns = updates || p->recording ? clock_ns() : 0;
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
+        t->counters.at[COUNTER_GENERATION]++;
         runner_ps_visit_hide(p);
         runner_ps_setup(p, &a->setup.message);
         break;
@@ -116,6 +120,7 @@ static void act(struct task *t, const struct action *a)
         break;
     }
     if (p->recording) runner_ps_trace_acted(p, a, begin_ns);
+    if (updates) t->counters.at[COUNTER_TIME_APPLY] += (double)(clock_ns() - begin_ns) * 1e-9;
     if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
 }
 
@@ -126,6 +131,7 @@ static void act(struct task *t, const struct action *a)
 void connection_refuse(struct connection *connection, err why)
 {
     struct runner_ps *p = connection->ps;
+    p->task.counters.at[COUNTER_REFUSED]++;
     greeting_refuse(&p->task, connection->link, &p->refused, why);
     connection_hang_up(connection);
 }
@@ -383,6 +389,10 @@ static void on_message(void *context, struct link *link, const struct message *m
         if (m->type == MESSAGE_VERDICT) task_message(&p->task, worker, m);
         return;
     }
+    if (m->type == MESSAGE_COUNTERS) {
+        counting_hear(&p->task, worker, m);
+        return;
+    }
     if (m->type == MESSAGE_ROWS) {
         if (runner_ps_tables_heard(p, worker, m)) break_off(connection);
         return;
@@ -529,6 +539,8 @@ static const struct task_ops ops = {.act = act,
                                     .flushed = flushed,
                                     .pump = pump,
                                     .report = report,
+                                    .count = runner_ps_count,
+                                    .tell = runner_ps_tell,
                                     .send = runner_ps_values_send,
                                     .tick = tick,
                                     .hang_up = hang_up_all,

@@ -149,7 +149,11 @@ void runner_ps_tables_close(struct runner_ps *);
 struct runner_ps_tables *runner_ps_tables_hold(struct runner_ps *);
 void runner_ps_tables_release(struct runner_ps_tables *);
 void runner_ps_tables_describe(const struct runner_ps *, struct shard *);
-size_t runner_ps_tables_window_bytes(const struct runner_ps *); /* 0: there are no tables */
+struct tables_size {
+    int64_t rows, bytes;
+};
+struct tables_size runner_ps_tables_size(const struct runner_ps *); /* of all, as they are now */
+size_t runner_ps_tables_window_bytes(const struct runner_ps *);     /* 0: there are no tables */
 /* A worker's ROWS. ERR_PROTOCOL: it cannot be. */
 err runner_ps_tables_heard(struct runner_ps *, int worker, const struct message *);
 /* The ROWS that belong to this PUSH have come, if there are tables. */
@@ -210,6 +214,10 @@ void runner_ps_describe_shard(const struct runner_ps *, struct shard *ret);
 err runner_ps_snapshot(struct runner_ps *, const struct action_snapshot *);
 void runner_ps_snapshot_pump(struct runner_ps *); /* sends what the chief's disk is to hold */
 void runner_ps_snapshot_close(struct runner_ps *);
+
+/* runner_ps_count.c: struct task_ops */
+bool runner_ps_count(struct task *, struct counters *);
+void runner_ps_tell(struct task *, const struct told *);
 
 err runner_ps_visit_open(struct runner_ps *);
 err runner_ps_visit_greet(struct connection *); /* its HELLO was a visitor's */

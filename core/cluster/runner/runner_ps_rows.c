@@ -351,6 +351,16 @@ static err reserve(struct runner_ps_tables *t, int64_t rows)
     return fail(ERR_MEMORY, "no memory for the gradients of %lld rows", (long long)rows);
 }
 
+struct tables_size runner_ps_tables_size(const struct runner_ps *p)
+{
+    struct tables_size size = {0};
+    for (int i = 0; p->tables && i < p->tables->area.count; i++) {
+        size.rows += table_made(p->tables->at[i]);
+        size.bytes += table_bytes(p->tables->at[i]);
+    }
+    return size;
+}
+
 /* At doublings */
 static void tell_growth(const struct runner_ps *p, int table)
 {

@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/board.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/cluster/role/verdict.h"
@@ -65,6 +66,55 @@ static const char *on_scale(void *context, const int count[JOB_COUNT])
     return ps_role_scale(p->task.role, count, &p->task.outbox);
 }
 
+static json_t *on_status(void *context, uint64_t from)
+{
+    const struct runner_ps *p = context;
+    return board_json(p->task.board, p->task.index != 0, from, VISIT_TASKS_MAX, clock_ms());
+}
+
+static void send_request(struct runner_ps *p, int worker, enum request_code what)
+{
+    const struct message m = {
+        .type = MESSAGE_REQUEST, .job = JOB_PS, .task = 0, .request.what = what};
+    if (link_send(p->task.peers[worker].link, &m)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static const char *ask_worker(struct runner_ps *p, int worker, enum request_code what)
+{
+    struct task *t = &p->task;
+    if (worker >= t->peer_count) return "there is no such worker";
+    if (!ps_role_is_serving(t->role)) return "the job does not take steps yet: try again later";
+    if (!t->peers[worker].is_up || !t->peers[worker].link) return "that worker is not here";
+    send_request(p, worker, what);
+    return NULL;
+}
+
+/* As a signal to this ps would. */
+static const char *stop(struct runner_ps *p, const char *who)
+{
+    struct task *t = &p->task;
+    char why[ACTION_TEXT_MAX];
+    if (t->has_ended) return "the job ends already";
+    snprintf(why, sizeof why, "stopped by a visitor (%s)", who);
+    t->role->ops->leave(t->role, EXIT_TERMINATED, why, false, &t->outbox);
+    return NULL;
+}
+
+static const char *on_request(void *context, int visitor, const struct ask *ask)
+{
+    struct runner_ps *p = context;
+    const struct connection *connection = connection_of(p, visitor);
+    const char *who = connection ? link_peer_name(connection->link) : "who has gone";
+    switch (ask->verb) {
+    case VERB_STOP:
+        return stop(p, who);
+    case VERB_SAVE:
+        return ask_worker(p, ps_role_chief(p->task.role), REQUEST_SAVE);
+    default:
+        return ask_worker(p, ask->worker, REQUEST_LEAVE);
+    }
+}
+
 err runner_ps_visit_open(struct runner_ps *p)
 {
     const bool is_first = p->task.options.cluster->task == 0;
@@ -74,6 +124,8 @@ err runner_ps_visit_open(struct runner_ps *p)
         .change_limit_ms = p->task.options.limits.step_ms,
         .answer = on_answer,
         .changed = on_changed,
+        .status = on_status,
+        .request = is_first ? on_request : NULL,
         .context = p,
     };
     return visits_open(&options, &p->visits);

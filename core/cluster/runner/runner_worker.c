@@ -95,15 +95,25 @@ static err begin_anew(struct runner_worker *w)
                 lack->tries, (unsigned long long)(now_ms - lack->since_ms) / 1000);
 }
 
+static err await_counted(struct runner_worker *w)
+{
+    const uint64_t begin_ns = clock_ns();
+    const err e = await_batches(w);
+    w->task.counters.at[COUNTER_TIME_DATA] += (double)(clock_ns() - begin_ns) * 1e-9;
+    return e;
+}
+
 static void compute(struct runner_worker *w, const struct action_compute *a)
 {
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
+    runner_worker_count_waited(w, now_ns);
+    const double apart = runner_worker_apart(w);
     w->lacks_values = false;
     for (int ps = 0; ps < w->task.peer_count; ps++) runner_worker_plan_overlap(w, ps);
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) runner_worker_trace_step(w, a->step);
-    if (!e) e = await_batches(w);
+    if (!e) e = await_counted(w);
     if (e == ERR_PEER)
         runner_worker_told(w, runner_worker_tell(w, a->step, &(struct occasion){OCCASION_WAITED}));
     const bool has_waited = e == ERR_PEER; /* for files that come, as long as silent_secs allows */
@@ -116,7 +126,7 @@ static void compute(struct runner_worker *w, const struct action_compute *a)
     }
     w->has_stepped = !e;
     w->step = a->step + 1;
-    w->pushed_ns = clock_ns();
+    runner_worker_count_step(w, now_ns, apart, w->has_stepped);
     task_done(&w->task, ACTION_COMPUTE, e);
 }
 
@@ -180,6 +190,7 @@ static err adopted(struct runner_worker *w, const struct action_adopted *a)
     runner_worker_forget_speculation(w);
     session_forget_residual(&w->session); /* another life of the values has not lost it */
     if (w->trace) runner_worker_trace_abandon(w);
+    w->task.counters.at[COUNTER_GENERATION]++;
     TRY(check_bound(w));
     if (a->is_first) note_end(w, a->step);
     return runner_worker_tell(w, a->step,
@@ -304,6 +315,7 @@ static void pump(struct task *t)
     if (w->evaluates_again && !w->task.has_ended) evaluate_again(w);
     if (w->trace) runner_worker_trace_pump(w);
     runner_worker_speculate(w);
+    runner_worker_count_left(w);
 }
 
 static void tick(struct task *t, uint64_t now_ms)
@@ -326,6 +338,8 @@ static const struct task_ops ops = {
     .sending = sending,
     .save = save,
     .report = report,
+    .count = runner_worker_count,
+    .tell = runner_worker_tell_counted,
     .tick = tick,
     .tick_end = runner_worker_tick_end,
     .hang_up = runner_worker_hang_up,

@@ -87,11 +87,12 @@ static void await_range(struct runner_worker *w, int ps, struct range range)
 {
     struct trace *const trace = w->session.trace;
     if (w->lacks_values || is_there(w, ps, range)) return;
-    const uint64_t begin_ns = trace_begin(trace);
+    const uint64_t begin_ns = clock_ns();
     runner_worker_reclaim_loop(w);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, range); i++)
         if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
+    w->task.counters.at[COUNTER_TIME_PULL] += (double)(clock_ns() - begin_ns) * 1e-9;
     w->lacks_values |= !is_there(w, ps, range);
     runner_worker_lend_loop(w);
 }

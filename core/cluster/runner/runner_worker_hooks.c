@@ -42,7 +42,10 @@ err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occa
     if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->view.first_step = step;
     if (o->kind == OCCASION_COMPUTED) w->view.own_steps++;
     if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
-    return hooks_tell(&w->view, o);
+    const uint64_t begin_ns = clock_ns();
+    const err e = hooks_tell(&w->view, o);
+    w->task.counters.at[COUNTER_TIME_HOOKS] += (double)(clock_ns() - begin_ns) * 1e-9;
+    return e;
 }
 
 /* Where the job ends as no more will come, of all that came; else of those that pushes brought. */

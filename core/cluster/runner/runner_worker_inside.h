@@ -106,6 +106,16 @@ struct lack {
     uint64_t since_ms;
 };
 
+/* Between two steps: when the last gradients had left, and the first answer was there; 0: not yet
+ */
+struct between_steps {
+    uint64_t left_ns, answered_ns;
+    double hooks_s;   /* that COUNTER_TIME_HOOKS was as the step ended */
+    uint64_t data_ns; /* of the session, as the step began */
+    uint64_t rated_ms;
+    double rated_steps, rated_examples; /* as of then */
+};
+
 struct runner_worker {
     struct task task; /* first */
     struct runner_worker_options options;
@@ -137,6 +147,7 @@ struct runner_worker {
     double loss;
     uint64_t pushed_ns; /* when the last gradients left */
     double push_seconds;
+    struct between_steps between;
     struct attempt *first, *second; /* [ps]; second: over what the ps offers */
     struct log_limit wrong;         /* what a ps says that none would */
     float **kept;                   /* [ps] gradients whose link is lost; NULL: none */
@@ -156,6 +167,16 @@ struct runner_worker {
 };
 
 uint64_t runner_worker_block_bytes(const struct runner_worker *, int ps);
+/* runner_worker_count.c */
+bool runner_worker_count(struct task *, struct counters *); /* struct task_ops */
+void runner_worker_tell_counted(struct task *, const struct told *);
+void runner_worker_count_waited(struct runner_worker *, uint64_t now_ns); /* a step begins, */
+double runner_worker_apart(const struct runner_worker *); /* seconds that are no computing */
+void runner_worker_count_step(struct runner_worker *, uint64_t begin_ns, double apart, bool is_one);
+void runner_worker_count_answered(struct runner_worker *); /* something has come of a ps */
+void runner_worker_count_left(struct runner_worker *);     /* after every look at the links */
+void runner_worker_heard_request(struct runner_worker *, int ps, const struct message *);
+
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
 
 const struct exchange *runner_worker_open_exchange(struct runner_worker *);

@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/trace/trace_worker.h"
@@ -251,6 +252,7 @@ static void hear(struct runner_worker *w, int ps, const struct message *m)
     if (m->type == MESSAGE_SCALE) runner_worker_check_scale(w, m);
     if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (m->type == MESSAGE_VALUES) runner_worker_note_values(w, ps, m);
+    if (m->type == MESSAGE_VALUES) runner_worker_count_answered(w);
     if (m->type == MESSAGE_VALUES && !(m->values.flags & VALUES_HELD))
         runner_worker_rows_values(w, ps);
     if (w->trace && m->type == MESSAGE_VALUES) runner_worker_trace_values(w, ps, m);
@@ -286,6 +288,10 @@ static void on_message(void *context, struct link *link, const struct message *c
         welcome_if(attempt, m);
     else if (m->type == MESSAGE_ROWS)
         runner_worker_rows_heard(w, attempt->ps, m);
+    else if (m->type == MESSAGE_COUNTERS)
+        counting_hear(&w->task, attempt->ps, m);
+    else if (m->type == MESSAGE_REQUEST)
+        runner_worker_heard_request(w, attempt->ps, m);
     else if (m->type == MESSAGE_AHEAD)
         runner_worker_note_ahead(w, attempt->ps, m);
     else if (m->type == MESSAGE_SHARD)

@@ -297,6 +297,15 @@ static err publish(void *context)
     return e;
 }
 
+static void count_saved(struct runner_worker *w, uint64_t step)
+{
+    double *const at = w->task.counters.at;
+    at[COUNTER_CHECKPOINTS]++;
+    at[COUNTER_CHECKPOINT_STEP] = (double)step;
+    at[COUNTER_CHECKPOINT_TIME] = clock_unix_s();
+    at[COUNTER_CHECKPOINT_SECONDS] = (double)(clock_ns() - w->saving.began_ns) * 1e-9;
+}
+
 static void on_published(void *context, err result)
 {
     struct runner_worker *w = context;
@@ -306,6 +315,7 @@ static void on_published(void *context, err result)
         w->saving.is_away = false;
         log_line(LOG_INFO, "saved %s in %.2f s", j->prefix,
                  (double)(clock_ns() - w->saving.began_ns) * 1e-9);
+        count_saved(w, j->step);
         told_saved(w, j->prefix, "");
     }
     if (!j->is_void) task_done(&w->task, ACTION_PUBLISH, result);

@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/task.h"
 #include "core/cluster/role/parts.h"
@@ -317,6 +318,7 @@ void task_peer_up(struct task *t, int peer)
 
 void task_peer_lost(struct task *t, int peer, const char *why)
 {
+    if (t->peers[peer].is_up) t->counters.at[COUNTER_PEERS_LOST]++;
     t->peers[peer].is_up = false;
     t->peers[peer].lost_ms = clock_ms();
     t->peers[peer].link = NULL;
@@ -403,6 +405,7 @@ err task_open(struct task *t, const struct task_options *options, const struct t
     t->peer_count = cluster->hosts[t->peer_job].count;
     t->peers = calloc((size_t)t->peer_count, sizeof *t->peers);
     if (!role || !t->peers) return fail(ERR_MEMORY, "no memory for %d peers", t->peer_count);
+    TRY(counting_open(t));
     t->started_ms = t->ticked_ms = clock_ms();
     t->role->ops->start(t->role, t->started_ms, &t->outbox);
     task_flush(t);
@@ -411,6 +414,7 @@ err task_open(struct task *t, const struct task_options *options, const struct t
 
 void task_close(struct task *t)
 {
+    counting_close(t);
     free(t->peers);
     outbox_free(&t->outbox);
 }
@@ -441,6 +445,7 @@ static void tick(struct task *t, uint64_t now_ms)
     if (passed_ms < TASK_TICK_MS) return;
     if (passed_ms > STANDSTILL_MS) leave_out(t, passed_ms - TASK_TICK_MS, now_ms);
     t->ticked_ms = now_ms;
+    counting_tick(t, now_ms);
     if (t->has_ended && t->ops->tick_end && !t->has_left) t->ops->tick_end(t, now_ms);
     if (t->has_ended) return;
     if (has_lost_place(t)) {
@@ -491,6 +496,7 @@ static void report(struct task *t)
             log_line(LOG_INFO, "%s: not here", name);
     }
     if (t->ops->report) t->ops->report(t);
+    counting_report(t);
     t->role->ops->report(t->role, &t->outbox);
     task_flush(t);
 }

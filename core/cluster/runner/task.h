@@ -7,6 +7,7 @@
 #ifndef CORE_CLUSTER_RUNNER_TASK_H
 #define CORE_CLUSTER_RUNNER_TASK_H
 
+#include "core/base/counters.h"
 #include "core/base/log.h"
 #include "core/base/overlap.h"
 #include "core/cluster/description/cluster_spec.h"
@@ -40,6 +41,7 @@ struct task_options {
     /* Optional: it listens, and this is how others reach it; an error ends the task. */
     err (*listens)(void *context, const char *address);
     void *listens_context;
+    struct board *board; /* borrowed: where it puts up what it counts; NULL: one of its own */
 };
 
 /* What a worker trains on, as it greets: tasks that share out rows have the same ones. */
@@ -75,6 +77,9 @@ struct task_ops { /* what differs between a ps and a worker */
     err (*send)(struct task *, int peer, const struct message *); /* else link_send */
     void (*save)(struct task *);                                  /* optional: SIGUSR2 */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
+    /* What it counts is completed as of now, and told; true: it takes part in steps (counting.h) */
+    bool (*count)(struct task *, struct counters *);
+    void (*tell)(struct task *, const struct told *);
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
     void (*tick_end)(struct task *, uint64_t now_ms); /* optional: likewise, once it has_ended */
@@ -96,6 +101,10 @@ struct task {
     struct log_limit breaches;  /* what peers may not say */
     struct log_limit replanned; /* plans of links that change */
     struct log_budget lines;    /* whatever else roles tell of them */
+    struct counters counters;   /* those that are added to as things happen */
+    struct board *board, *own_board;
+    uint64_t counted_ms;
+    bool is_counted;
     bool has_ended, has_left;
     bool ends_alone;              /* has_ended, and the others are not told */
     struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */

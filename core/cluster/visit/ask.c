@@ -9,13 +9,14 @@
 
 #include "core/cluster/visit/body.h"
 
-static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add", "scale"};
+static const char *const verbs[VERB_COUNT] = {"list",   "get",  "set",  "add",  "scale",
+                                              "status", "stop", "save", "leave"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
     const char *verb, *name;
     json_t *index, *shape;
-    json_int_t rows, since, every_ms, limit_ms, from, ps, workers;
+    json_int_t rows, since, every_ms, limit_ms, from, ps, workers, worker;
     int makes;
 };
 
@@ -26,7 +27,8 @@ static err read_verb(const char *name, enum verb *ret)
             *ret = (enum verb)verb;
             return OK;
         }
-    return fail(ERR_INPUT, "do: expected list, get, set, add or scale");
+    return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save or "
+                           "leave");
 }
 
 /* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
@@ -109,12 +111,26 @@ static err read_counts(const struct members *m, struct ask *ask)
     return OK;
 }
 
+static err read_worker(const struct members *m, struct ask *ask)
+{
+    if (m->worker < 0 || m->worker > INT_MAX)
+        return fail(ERR_INPUT, "worker: expected the index of one");
+    ask->worker = (int)m->worker;
+    return OK;
+}
+
+static bool names_nothing(enum verb verb)
+{
+    return verb == VERB_LIST || verb == VERB_STATUS || verb == VERB_STOP || verb == VERB_SAVE;
+}
+
 static err read_members(const struct members *m, const struct visit_body *body, struct ask *ask)
 {
     TRY(read_verb(m->verb, &ask->verb));
     TRY(read_times(m, ask));
     if (ask->verb == VERB_SCALE) return read_counts(m, ask);
-    if (ask->verb == VERB_LIST) return OK;
+    if (ask->verb == VERB_LEAVE) return read_worker(m, ask);
+    if (names_nothing(ask->verb)) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
     if (m->rows < 0 || (m->rows && ask->change.selection.index_count != 1))
@@ -131,10 +147,10 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
     struct members m = {0};
     json_error_t error;
     int failed = json_unpack_ex(
-        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I}", "do",
+        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I}", "do",
         &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since",
         &m.since, "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make",
-        &m.makes, "ps", &m.ps, "workers", &m.workers);
+        &m.makes, "ps", &m.ps, "workers", &m.workers, "worker", &m.worker);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

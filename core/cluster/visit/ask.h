@@ -6,13 +6,19 @@
  *     {"do": "set", "name": "w", "index": [3, 4], "shape": [], "make": true}
  *     {"do": "add", "name": "w", "shape": [2, 2]}
  *     {"do": "scale", "ps": 4, "workers": 3}
+ *     {"do": "status", "from": 0}
+ *     {"do": "stop"}
+ *     {"do": "save"}
+ *     {"do": "leave", "worker": 3}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
  * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
  * on. since: the version that the visitor has seen; the answer then waits for another one, for
  * limit_ms at most, and does not come before every_ms. make: where no variable has the name a
  * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
- * there are.
+ * there are. status: what is counted, of this ps and of ps/0 also of the workers; from: as in list.
+ * stop, save, leave: of ps/0; the job is to end well, the chief to make a checkpoint, a worker to
+ * leave.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
@@ -27,7 +33,18 @@ enum {
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
 
-enum verb { VERB_LIST, VERB_GET, VERB_SET, VERB_ADD, VERB_SCALE, VERB_COUNT };
+enum verb {
+    VERB_LIST,
+    VERB_GET,
+    VERB_SET,
+    VERB_ADD,
+    VERB_SCALE,
+    VERB_STATUS,
+    VERB_STOP,
+    VERB_SAVE,
+    VERB_LEAVE,
+    VERB_COUNT
+};
 
 struct ask {
     enum verb verb;
@@ -36,7 +53,8 @@ struct ask {
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from;        /* LIST */
+    uint64_t from;        /* LIST, STATUS */
+    int worker;           /* LEAVE */
     int count[JOB_COUNT]; /* SCALE; 0: as it is */
 };
 

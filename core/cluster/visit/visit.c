@@ -231,6 +231,19 @@ void visits_refuse_scale(struct visits *v, int code, const char *why)
                                     json_sprintf("the job is not resized: %s", why), "code", code));
 }
 
+/* ---- the job ---- */
+
+static void request(struct visits *v, int visitor)
+{
+    const struct visits_options *o = &v->options;
+    const char *why = "ps/0 is to be asked for that";
+    if (o->request) why = o->request(o->context, visitor, &v->visitors[visitor].ask);
+    if (why)
+        answer_error(v, visitor, fail(ERR_PEER, "%s", why));
+    else
+        visits_answer(v, visitor, json_pack("{sb}", "asked", 1));
+}
+
 /* ---- all that is asked ---- */
 
 static void attempt(struct visits *v, int visitor, uint64_t now_ms)
@@ -239,6 +252,11 @@ static void attempt(struct visits *v, int visitor, uint64_t now_ms)
     const struct ask *ask = &visit->ask;
     if (ask->verb == VERB_SCALE) {
         scale(v, visitor);
+    } else if (ask->verb == VERB_STATUS) {
+        const struct visits_options *o = &v->options;
+        visits_answer(v, visitor, o->status ? o->status(o->context, ask->from) : NULL);
+    } else if (ask->verb >= VERB_STOP) {
+        request(v, visitor);
     } else if (ask->verb == VERB_LIST) {
         visits_answer_list(v, visitor);
     } else if (!is_filled(v, ask->name)) {

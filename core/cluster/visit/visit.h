@@ -20,6 +20,10 @@
  *                                                               those rows of it that are here
  *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was
  * all; shape [1, 16] and "grows": true
+ *     {"tasks": [{"task": "ps/0", "age_secs": 0.4, "state": "serving", "counters": {"global_step":
+ * 7}}], "next": 200}                     of status; counters that are 0 are left out; next: as
+ * above
+ *     {"asked": true}                                             of stop, save and leave
  *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job is resized, at
  * that step
  *
@@ -45,6 +49,7 @@ enum {
     VISITORS_MAX = 64,      /* of one ps: what it keeps for them takes at most 64 MiB */
     VISIT_SPARED_MS = 3000, /* who says nothing for longer may lose his place to another */
     VISIT_PAGE_MAX = 1000,  /* variables in one answer to list */
+    VISIT_TASKS_MAX = 200,  /* tasks in one answer to status */
 };
 
 struct visits_options {
@@ -58,6 +63,10 @@ struct visits_options {
                     double first);
     /* Of ps/0: NULL: visits_scaled or visits_refuse_scale comes; or why nothing comes of it. */
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
+    /* Of all ps: an answer to status; NULL: no memory. New reference. */
+    json_t *(*status)(void *context, uint64_t from);
+    /* Of ps/0, STOP, SAVE and LEAVE: NULL, or why it is not done. */
+    const char *(*request)(void *context, int visitor, const struct ask *);
     void *context;
 };
 

@@ -82,6 +82,8 @@ struct session {
     size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
 
     struct trace *trace; /* borrowed: session_watch */
+    uint64_t data_ns;    /* that steps have waited for batches */
+    uint64_t examples;   /* rows that steps have taken */
 
     /* fed */
     uint64_t batches;   /* index of the next one in this worker's share of the stream */

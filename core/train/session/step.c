@@ -85,7 +85,7 @@ static err take_with_rows(struct session *s)
 static err take_batch(struct session *s)
 {
     struct batch batch;
-    const uint64_t begin_ns = trace_begin(s->trace);
+    const uint64_t begin_ns = clock_ns();
     if (rows_are_used(&s->rows)) {
         TRY(take_with_rows(s));
     } else if (s->sent_rows > 0) {
@@ -97,6 +97,8 @@ static err take_batch(struct session *s)
         load(s, &batch);
     }
     trace_end(s->trace, SPAN_DATA, 0, begin_ns);
+    s->data_ns += clock_ns() - begin_ns;
+    s->examples += (uint64_t)s->last_rows;
     s->batches++;
     return OK;
 }

@@ -1,0 +1,148 @@
+/* http.c - see http.h. */
+#include "cmd/run/http.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/board.h"
+#include "net/http_server.h"
+
+enum { TASKS_MAX = 4096 }; /* in /status.json */
+
+struct task_http {
+    const struct run *run;
+    struct board *board;
+    struct http_server *server; /* NULL: none */
+    uint64_t opened_ms;
+};
+
+static void say(struct http_reply *r, int status, const char *text)
+{
+    r->status = status;
+    r->body = strdup(text);
+    r->body_bytes = strlen(text);
+}
+
+/* ---- what is asked for ---- */
+
+static void answer_metrics(const struct task_http *h, struct http_reply *r)
+{
+    int count;
+    struct told *own = board_copy(h->board, true, &count);
+    FILE *out = own ? open_memstream(&r->body, &r->body_bytes) : NULL;
+    if (out) counters_write_text(out, own, count);
+    if (out && fclose(out)) {
+        free(r->body);
+        r->body = NULL;
+    }
+    free(own);
+    r->type = "text/plain; version=0.0.4; charset=utf-8";
+}
+
+/* Before its first turn a task may read data for long. */
+static void answer_health(const struct task_http *h, struct http_reply *r)
+{
+    const uint64_t turned_ms = board_turned_ms(h->board), now_ms = clock_ms(),
+                   since_ms = turned_ms ? turned_ms : h->opened_ms;
+    char text[160];
+    if (!turned_ms || now_ms < since_ms + h->run->flags.limits.step_ms) {
+        say(r, 200, turned_ms ? "ok\n" : "ok: it starts\n");
+        return;
+    }
+    snprintf(text, sizeof text,
+             "the loop of this task has not turned for %llu s (--step_timeout)\n",
+             (unsigned long long)(now_ms - since_ms) / 1000);
+    say(r, 503, text);
+}
+
+static void answer_ready(const struct task_http *h, struct http_reply *r)
+{
+    int count;
+    char text[TOLD_STATE_MAX + TOLD_NAME_MAX + 32] = "not ready: it starts\n";
+    struct told *own = board_copy(h->board, true, &count);
+    bool is_ready = count > 0;
+    for (int i = 0; own && i < count && is_ready; i++) {
+        is_ready = own[i].is_stepping;
+        snprintf(text, sizeof text, "not ready: %s: %s\n", own[i].task, own[i].state);
+    }
+    free(own);
+    say(r, is_ready ? 200 : 503, is_ready ? "ready\n" : text);
+}
+
+static void answer_status(const struct task_http *h, struct http_reply *r)
+{
+    json_t *status = board_json(h->board, false, 0, TASKS_MAX, clock_ms());
+    r->body = status
+                  ? json_dumps(status, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9))
+                  : NULL;
+    r->body_bytes = r->body ? strlen(r->body) : 0;
+    r->type = "application/json";
+    json_decref(status);
+}
+
+static const struct {
+    const char *path;
+    void (*answer)(const struct task_http *, struct http_reply *);
+} pages[] = {
+    {"/metrics", answer_metrics},
+    {"/healthz", answer_health},
+    {"/readyz", answer_ready},
+    {"/status.json", answer_status},
+};
+
+static void handle(void *context, const struct http_request *request, struct http_reply *r)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (strcmp(pages[i].path, request->path) == 0) {
+            pages[i].answer(context, r);
+            return;
+        }
+    say(r, 404, "there are /metrics, /healthz, /readyz and /status.json\n");
+}
+
+/* ---- life ---- */
+
+static err serve(struct task_http *h)
+{
+    const struct http_server_options options = {
+        .address = h->run->flags.http, .handle = handle, .context = h};
+    const err e = http_server_open(&options, &h->server);
+    if (e) return fail_prefix(e, "--http");
+    log_line(LOG_INFO, "answers HTTP at port %d: /metrics, /healthz, /readyz, /status.json",
+             http_server_port(h->server));
+    return OK;
+}
+
+err task_http_open(const struct run *run, struct task_http **ret)
+{
+    struct task_http *h = calloc(1, sizeof *h);
+    if (!h) return fail(ERR_MEMORY, "no memory for counters");
+    *h = (struct task_http){.run = run, .opened_ms = clock_ms()};
+    err e = board_open(&h->board);
+    if (!e && run->flags.http) e = serve(h);
+    if (e)
+        task_http_close(h);
+    else
+        *ret = h;
+    return e;
+}
+
+void task_http_close(struct task_http *h)
+{
+    if (!h) return;
+    http_server_close(h->server);
+    board_close(h->board);
+    free(h);
+}
+
+struct board *task_http_board(const struct task_http *h)
+{
+    return h ? h->board : NULL;
+}
+
+int task_http_port(const struct task_http *h)
+{
+    return h && h->server ? http_server_port(h->server) : 0;
+}

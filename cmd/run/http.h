@@ -1,0 +1,23 @@
+/* http.h - --http: what a task says of itself, and of the job as far as it hears of it.
+ *
+ *     /metrics       counters of this task, as Prometheus reads them
+ *     /healthz       200: the task's loop turns; 503: it has not, for longer than --step_timeout
+ *     /readyz        200: the task has joined, and the job takes steps; 503: why not
+ *     /status.json   what is known of all tasks (core/cluster/visit/visit.h)
+ *     /              the same for people
+ *
+ * ps/0 hears of the workers, the chief of all tasks. Nothing can be changed here.
+ */
+#ifndef CMD_RUN_HTTP_H
+#define CMD_RUN_HTTP_H
+
+#include "cmd/cmd.h"
+
+struct task_http;
+/* Also where --http is not given: then there is the board alone. ERR_IO: the address is taken. */
+err task_http_open(const struct run *, struct task_http **ret);
+void task_http_close(struct task_http *); /* NULL is fine; after the tasks */
+struct board *task_http_board(const struct task_http *);
+int task_http_port(const struct task_http *); /* 0: nothing is served */
+
+#endif

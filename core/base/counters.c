@@ -1,0 +1,181 @@
+/* counters.c - see counters.h. */
+#include "core/base/counters.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct counter_row counter_rows[COUNTERS] = {
+#define COUNTER(ID, family, type, labels, owner, help) {family, TYPE_##type, labels, owner, help},
+#include "core/base/counters.def"
+#undef COUNTER
+};
+
+const char *counter_type_name(enum counter_type type)
+{
+    static const char *const names[] = {[TYPE_TOTAL] = "counter",
+                                        [TYPE_GAUGE] = "gauge",
+                                        [TYPE_BUCKET] = "histogram",
+                                        [TYPE_SUM] = "histogram",
+                                        [TYPE_COUNT] = "histogram"};
+    return names[type];
+}
+
+const char *counter_owner_name(enum counter_owner owner)
+{
+    static const char *const names[] = {[BY_ALL] = "every task",
+                                        [BY_WORKER] = "worker",
+                                        [BY_CHIEF] = "chief",
+                                        [BY_PS] = "ps",
+                                        [BY_FIRST] = "ps/0"};
+    return names[owner];
+}
+
+bool counter_is_of(enum counter c, bool is_ps, bool is_first)
+{
+    switch (counter_rows[c].owner) {
+    case BY_WORKER:
+    case BY_CHIEF: /* any worker may come to lead */
+        return !is_ps;
+    case BY_PS:
+        return is_ps;
+    case BY_FIRST:
+        return is_ps && is_first;
+    default:
+        return true;
+    }
+}
+
+static const char *family_name(const struct counter_row *row, char ret[COUNTER_NAME_MAX])
+{
+    snprintf(ret, COUNTER_NAME_MAX, "dtrain_%s", row->family);
+    return ret;
+}
+
+const char *counter_name(enum counter c, char ret[COUNTER_NAME_MAX])
+{
+    static const char *const endings[] = {[TYPE_TOTAL] = "",
+                                          [TYPE_GAUGE] = "",
+                                          [TYPE_BUCKET] = "_bucket",
+                                          [TYPE_SUM] = "_sum",
+                                          [TYPE_COUNT] = "_count"};
+    const struct counter_row *row = &counter_rows[c];
+    snprintf(ret, COUNTER_NAME_MAX, "dtrain_%s%s", row->family, endings[row->type]);
+    return ret;
+}
+
+const char *counter_key(enum counter c, char ret[COUNTER_KEY_MAX])
+{
+    char name[COUNTER_NAME_MAX];
+    const char *labels = counter_rows[c].labels;
+    counter_name(c, name);
+    snprintf(ret, COUNTER_KEY_MAX, *labels ? "%s{%s}" : "%s", name + strlen("dtrain_"), labels);
+    return ret;
+}
+
+void counters_note_staleness(struct counters *counters, uint64_t staleness)
+{
+    static const struct {
+        enum counter bucket;
+        uint64_t most;
+    } buckets[] = {{COUNTER_STALENESS_0, 0},   {COUNTER_STALENESS_1, 1},
+                   {COUNTER_STALENESS_2, 2},   {COUNTER_STALENESS_4, 4},
+                   {COUNTER_STALENESS_8, 8},   {COUNTER_STALENESS_16, 16},
+                   {COUNTER_STALENESS_32, 32}, {COUNTER_STALENESS_ANY, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++)
+        if (staleness <= buckets[i].most) counters->at[buckets[i].bucket]++;
+    counters->at[COUNTER_STALENESS_SUM] += (double)staleness;
+    counters->at[COUNTER_STALENESS_COUNT]++;
+}
+
+/* ---- bytes ---- */
+
+void counters_pack(const struct counters *counters, unsigned char ret[COUNTERS_BYTES])
+{
+    for (int c = 0; c < COUNTERS; c++) {
+        uint64_t bits;
+        memcpy(&bits, &counters->at[c], sizeof bits);
+        for (int i = 0; i < 8; i++) ret[8 * c + i] = (unsigned char)(bits >> 8 * i);
+    }
+}
+
+bool counters_unpack(const unsigned char *bytes, size_t count, struct counters *ret)
+{
+    if (count != COUNTERS_BYTES) return false;
+    for (int c = 0; c < COUNTERS; c++) {
+        uint64_t bits = 0;
+        for (int i = 0; i < 8; i++) bits |= (uint64_t)bytes[8 * c + i] << 8 * i;
+        memcpy(&ret->at[c], &bits, sizeof bits);
+        const bool may_be_any = c == COUNTER_LOSS || c == COUNTER_GRADIENT_NORM;
+        if (!may_be_any && (!isfinite(ret->at[c]) || ret->at[c] < 0)) return false;
+    }
+    return true;
+}
+
+/* ---- text ---- */
+
+static void write_number(FILE *out, double number)
+{
+    if (isnan(number))
+        fputs("NaN", out);
+    else if (isinf(number))
+        fputs(number > 0 ? "+Inf" : "-Inf", out);
+    else
+        fprintf(out, "%.15g", number);
+}
+
+static void write_family(FILE *out, const struct counter_row *row)
+{
+    char name[COUNTER_NAME_MAX];
+    family_name(row, name);
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, row->help, name,
+            counter_type_name(row->type));
+}
+
+static bool begins_family(int c)
+{
+    return c == 0 || strcmp(counter_rows[c].family, counter_rows[c - 1].family) != 0;
+}
+
+static bool is_of_any(int c, const struct told *told, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (counter_is_of((enum counter)c, told[i].is_ps, told[i].index == 0)) return true;
+    return false;
+}
+
+/* Samples of a histogram of one task stand together. */
+static void write_samples(FILE *out, int first, int end, const struct told *told)
+{
+    char name[COUNTER_NAME_MAX];
+    for (int c = first; c < end; c++) {
+        const struct counter_row *row = &counter_rows[c];
+        fprintf(out, "%s{task=\"%s\"%s%s} ", counter_name((enum counter)c, name), told->task,
+                *row->labels ? "," : "", row->labels);
+        write_number(out, told->counters.at[c]);
+        putc('\n', out);
+    }
+}
+
+void counters_write_text(FILE *out, const struct told *told, int count)
+{
+    for (int first = 0, end; first < COUNTERS; first = end) {
+        for (end = first + 1; end < COUNTERS && !begins_family(end);) end++;
+        if (!is_of_any(first, told, count)) continue;
+        write_family(out, &counter_rows[first]);
+        for (int i = 0; i < count; i++)
+            if (counter_is_of((enum counter)first, told[i].is_ps, told[i].index == 0))
+                write_samples(out, first, end, &told[i]);
+    }
+}
+
+void counters_help(FILE *out)
+{
+    char name[COUNTER_NAME_MAX];
+    for (int c = 0; c < COUNTERS; c++) {
+        const struct counter_row *row = &counter_rows[c];
+        if (begins_family(c))
+            fprintf(out, "  %s (%s, %s)\n      %s\n", family_name(row, name),
+                    counter_type_name(row->type), counter_owner_name(row->owner), row->help);
+        if (*row->labels) fprintf(out, "        {%s}\n", row->labels);
+    }
+}

@@ -1,0 +1,73 @@
+/* counters.h - what a task counts (counters.def), and how others see it.
+ *
+ * Who counts adds to a number of its own; nothing here has a lock. Numbers below 2^53 are exact.
+ */
+#ifndef CORE_BASE_COUNTERS_H
+#define CORE_BASE_COUNTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum counter {
+#define COUNTER(ID, ...) COUNTER_##ID,
+#include "core/base/counters.def"
+#undef COUNTER
+    COUNTERS
+};
+
+struct counters {
+    double at[COUNTERS];
+};
+
+enum counter_type { TYPE_TOTAL, TYPE_GAUGE, TYPE_BUCKET, TYPE_SUM, TYPE_COUNT };
+enum counter_owner { BY_ALL, BY_WORKER, BY_CHIEF, BY_PS, BY_FIRST };
+
+struct counter_row {
+    const char *family; /* without dtrain_ and _total */
+    enum counter_type type;
+    const char *labels; /* "": none */
+    enum counter_owner owner;
+    const char *help; /* of the family; "": as before */
+};
+extern const struct counter_row counter_rows[COUNTERS];
+
+/* "dtrain_message_bytes_total", "dtrain_staleness_bucket" */
+enum { COUNTER_NAME_MAX = 64 };
+const char *counter_name(enum counter, char ret[COUNTER_NAME_MAX]);
+/* The same without dtrain_, and with its labels: "message_bytes_total{direction="sent",...}" */
+enum { COUNTER_KEY_MAX = 128 };
+const char *counter_key(enum counter, char ret[COUNTER_KEY_MAX]);
+const char *counter_type_name(enum counter_type);   /* as Prometheus has it */
+const char *counter_owner_name(enum counter_owner); /* "worker", "ps/0" */
+/* Whether a task that is such a one counts it. */
+bool counter_is_of(enum counter, bool is_ps, bool is_first);
+
+/* One more that a histogram of staleness has seen. */
+void counters_note_staleness(struct counters *, uint64_t staleness);
+
+/* As bytes of a message, and from there: false: they are none, or not finite. */
+enum { COUNTERS_BYTES = 8 * COUNTERS };
+void counters_pack(const struct counters *, unsigned char ret[COUNTERS_BYTES]);
+bool counters_unpack(const unsigned char *, size_t bytes, struct counters *ret);
+
+/* What is known of one task. */
+enum { TOLD_STATE_MAX = 160, TOLD_NAME_MAX = 32 };
+struct told {
+    char task[TOLD_NAME_MAX];   /* "worker/3" */
+    char state[TOLD_STATE_MAX]; /* what it does, or waits for */
+    bool is_ps;
+    int index;
+    bool is_stepping;  /* of who tells itself: it has joined, and the job goes on */
+    uint64_t heard_ms; /* by the clock of who tells */
+    struct counters counters;
+};
+
+/* The text format of Prometheus, 0.0.4, with a label "task" in each line. */
+void counters_write_text(FILE *, const struct told *, int count);
+
+/* For people: the table. */
+void counters_help(FILE *);
+
+#endif

@@ -1,0 +1,203 @@
+/* counting.c - see counting.h. */
+#include "core/cluster/runner/counting.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+err counting_open(struct task *t)
+{
+    t->board = t->options.board;
+    if (!t->board) {
+        TRY(board_open(&t->own_board));
+        t->board = t->own_board;
+    }
+    const struct membership membership = cluster_membership(t->options.cluster);
+    board_limit(t->board, &membership);
+    board_note_own(t->board, t->job, t->index);
+    return OK;
+}
+
+void counting_close(struct task *t)
+{
+    board_close(t->own_board);
+    t->own_board = NULL;
+}
+
+/* ---- what every task counts ---- */
+
+static double resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%*s %lu", &pages) != 1) pages = 0;
+    if (file) fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static enum counter sent_as(uint32_t type)
+{
+    switch (type) {
+    case MESSAGE_PUSH:
+    case MESSAGE_PART:
+        return COUNTER_SENT_GRADIENTS;
+    case MESSAGE_VALUES:
+    case MESSAGE_AHEAD:
+    case MESSAGE_INIT:
+        return COUNTER_SENT_VALUES;
+    case MESSAGE_ROWS:
+        return COUNTER_SENT_ROWS;
+    case MESSAGE_SHARD:
+        return COUNTER_SENT_CHECKPOINTS;
+    case MESSAGE_BATCH:
+        return COUNTER_SENT_DATA;
+    default:
+        return COUNTER_SENT_OTHER;
+    }
+}
+
+static void count_bytes(const struct task *t, struct counters *c)
+{
+    enum { TO_CAME = COUNTER_CAME_GRADIENTS - COUNTER_SENT_GRADIENTS };
+    for (int at = COUNTER_SENT_GRADIENTS; at <= COUNTER_CAME_OTHER; at++) c->at[at] = 0;
+    for (uint32_t type = 0; type < MESSAGE_TYPES; type++) {
+        const struct loop_bytes bytes = loop_bytes(t->options.loop, type);
+        c->at[sent_as(type)] += (double)bytes.sent;
+        c->at[sent_as(type) + TO_CAME] += (double)bytes.received;
+    }
+}
+
+static void count_peers(const struct task *t, struct counters *c)
+{
+    c->at[COUNTER_PEERS] = t->peer_count;
+    c->at[COUNTER_PEERS_UP] = c->at[COUNTER_QUEUED] = 0;
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct peer *peer = &t->peers[i];
+        if (!peer->is_up || !peer->link) continue;
+        c->at[COUNTER_PEERS_UP]++;
+        c->at[COUNTER_QUEUED] += (double)link_queued_bytes(peer->link);
+    }
+}
+
+static void count_all(struct task *t, uint64_t now_ms)
+{
+    struct counters *c = &t->counters;
+    c->at[COUNTER_UPTIME] = (double)(now_ms - t->started_ms) / 1000;
+    c->at[COUNTER_MEMORY] = resident_bytes();
+    count_peers(t, c);
+    count_bytes(t, c);
+}
+
+static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
+{
+    char state[ACTION_TEXT_MAX] = "";
+    if (t->role->ops->state) t->role->ops->state(t->role, state);
+    snprintf(ret, TOLD_STATE_MAX, "%s", state);
+    for (char *c = ret; *c; c++)
+        if (!isprint((unsigned char)*c)) *c = '?';
+}
+
+void counting_tick(struct task *t, uint64_t now_ms)
+{
+    struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
+    if (t->is_counted && !t->has_ended && now_ms - t->counted_ms < COUNTING_EVERY_MS) {
+        board_turn(t->board, now_ms);
+        return;
+    }
+    if (t->is_counted && t->has_ended) return;
+    t->is_counted = true;
+    count_all(t, now_ms);
+    const bool is_stepping = t->ops->count && t->ops->count(t, &t->counters) && !t->has_ended;
+    t->counted_ms = now_ms;
+    task_name(t->job, t->index, told.task);
+    name_state(t, told.state);
+    told.counters = t->counters;
+    told.is_stepping = is_stepping;
+    board_turn(t->board, now_ms);
+    if (board_put(t->board, t->job, t->index, &told)) log_line(LOG_DEBUG, "%s", error_text());
+    if (t->ops->tell) t->ops->tell(t, &told);
+}
+
+/* ---- to others, and from them ---- */
+
+void counting_tell(struct task *t, int i, bool of_worker, int index, const struct told *told)
+{
+    unsigned char body[COUNTERS_BYTES + TOLD_STATE_MAX];
+    const struct peer *peer = &t->peers[i];
+    const size_t length = strlen(told->state);
+    if (!peer->is_up || !peer->link || link_queued_bytes(peer->link) > COUNTING_QUEUE_MAX) return;
+    counters_pack(&told->counters, body);
+    memcpy(body + COUNTERS_BYTES, told->state, length);
+    const struct message m = {
+        .type = MESSAGE_COUNTERS,
+        .job = t->job,
+        .task = (uint32_t)t->index,
+        .counters = {of_worker, (uint64_t)index},
+        .body = body,
+        .body_bytes = (uint32_t)(COUNTERS_BYTES + length),
+    };
+    if (link_send(peer->link, &m)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static bool is_of_peer(const struct task *t, int peer, const struct message *m)
+{
+    const struct message_counters *c = &m->counters;
+    const int workers = t->options.cluster->hosts[JOB_WORKER].count;
+    if (c->of_worker == (t->peer_job == JOB_WORKER) && c->index == (uint64_t)peer) return true;
+    return t->job == JOB_WORKER && peer == 0 && c->of_worker == 1 && c->index < (uint64_t)workers;
+}
+
+static bool read_state(const struct message *m, char ret[TOLD_STATE_MAX])
+{
+    const char *text = (const char *)m->body + COUNTERS_BYTES;
+    const size_t length = m->body_bytes - COUNTERS_BYTES;
+    if (length >= TOLD_STATE_MAX) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!isprint((unsigned char)text[i])) return false;
+    memcpy(ret, text, length);
+    ret[length] = '\0';
+    return true;
+}
+
+void counting_hear(struct task *t, int peer, const struct message *m)
+{
+    char name[TASK_NAME_MAX];
+    struct told told = {
+        .is_ps = !m->counters.of_worker, .index = (int)m->counters.index, .heard_ms = clock_ms()};
+    task_name(t->peer_job, peer, name);
+    if (!is_of_peer(t, peer, m) || m->body_bytes < COUNTERS_BYTES ||
+        !counters_unpack(m->body, COUNTERS_BYTES, &told.counters) || !read_state(m, told.state)) {
+        log_limited(&t->breaches, clock_ms(), LOG_WARNING,
+                    "%s sent COUNTERS that are none, which are not looked at", name);
+        return;
+    }
+    const enum job job = m->counters.of_worker ? JOB_WORKER : JOB_PS;
+    if (job == t->job && (int)m->counters.index == t->index) return;
+    task_name(job, (int)m->counters.index, told.task);
+    if (board_put(t->board, job, (int)m->counters.index, &told))
+        log_line(LOG_DEBUG, "%s", error_text());
+}
+
+/* ---- SIGUSR1 ---- */
+
+void counting_report(const struct task *t)
+{
+    enum { LINE_LEAST = 240 };
+    char line[LINE_LEAST + COUNTER_KEY_MAX + 64], key[COUNTER_KEY_MAX];
+    size_t used = 0;
+    for (int c = 0; c < COUNTERS; c++) {
+        const double number = t->counters.at[c];
+        if (number == 0 || !counter_is_of((enum counter)c, t->job == JOB_PS, t->index == 0))
+            continue;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.9g", used ? ", " : "",
+                                 counter_key((enum counter)c, key), number);
+        if (used < LINE_LEAST) continue;
+        log_line(LOG_INFO, "%s", line);
+        used = 0;
+    }
+    if (used) log_line(LOG_INFO, "%s", line);
+}

@@ -1,0 +1,25 @@
+/* counting.h - what a task counts (core/base/counters.h) goes to its board, to ps/0, and to the
+ * chief, COUNTING_EVERY_MS after the last time; what does not leave at once is not sent at all. */
+#ifndef CORE_CLUSTER_RUNNER_COUNTING_H
+#define CORE_CLUSTER_RUNNER_COUNTING_H
+
+#include "core/cluster/runner/board.h"
+#include "core/cluster/runner/task.h"
+
+enum {
+    COUNTING_EVERY_MS = 1000,
+    COUNTING_FRESH_MS = 3 * COUNTING_EVERY_MS, /* what ps/0 has heard since is passed on */
+    COUNTING_QUEUE_MAX = 64 << 10, /* bytes that wait for a peer, who is told nothing more */
+};
+
+err counting_open(struct task *); /* with peer_count, job and index */
+void counting_close(struct task *);
+void counting_tick(struct task *, uint64_t now_ms);
+void counting_report(const struct task *); /* to the log */
+
+/* To the peer: of this task, or, from ps/0, of a worker. */
+void counting_tell(struct task *, int peer, bool of_worker, int index, const struct told *);
+/* A COUNTERS of the peer. */
+void counting_hear(struct task *, int peer, const struct message *);
+
+#endif

@@ -1,0 +1,67 @@
+/* runner_ps_count.c - what a ps counts, and tells the chief. */
+#include <stdlib.h>
+
+#include "core/cluster/runner/counting.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+
+static void count_coverage(const struct runner_ps *p, struct counters *c)
+{
+    const struct coverage *coverage = ps_role_coverage(p->task.role);
+    if (!coverage || p->task.index) return;
+    c->at[COUNTER_ROWS_APPLIED] = (double)coverage->total;
+    c->at[COUNTER_ROWS_TWICE] = (double)coverage->twice;
+    c->at[COUNTER_ROWS_LOST] = (double)coverage->lost;
+    c->at[COUNTER_ROWS_LATE] = (double)coverage->late;
+    c->at[COUNTER_EPOCH] = (double)coverage->first;
+}
+
+static int count_visitors(const struct runner_ps *p)
+{
+    int count = 0;
+    for (const struct connection *l = p->connections; l; l = l->next)
+        count += l->visitor != NOBODY_KNOWN;
+    return count;
+}
+
+bool runner_ps_count(struct task *t, struct counters *c)
+{
+    const struct runner_ps *p = (const struct runner_ps *)t;
+    const struct ps_counters counted = ps_role_counters(t->role);
+    const struct tables_size tables = runner_ps_tables_size(p);
+    const int arrays = p->has_store ? 1 + p->store.slot_count : 0;
+    c->at[COUNTER_STEP] = (double)ps_role_step(t->role);
+    c->at[COUNTER_TERM] = (double)ps_role_term(t->role);
+    c->at[COUNTER_UPDATES] = (double)counted.applied;
+    c->at[COUNTER_DROPPED_STALE] = (double)counted.dropped_stale;
+    c->at[COUNTER_DROPPED_REPEATED] = (double)counted.dropped_repeated;
+    c->at[COUNTER_EVICTIONS] = (double)counted.evicted;
+    c->at[COUNTER_VISITORS] = count_visitors(p);
+    c->at[COUNTER_DENSE_BYTES] = (double)arrays * (double)p->store.floats * (double)sizeof(float);
+    c->at[COUNTER_TABLE_BYTES] = (double)tables.bytes;
+    c->at[COUNTER_TABLE_ROWS] = (double)tables.rows;
+    c->at[COUNTER_SHARD_FAILURES] = (double)p->failed_snapshots;
+    count_coverage(p, c);
+    return ps_role_is_serving(t->role);
+}
+
+/* What workers have told since the last time. */
+static void pass_on(struct task *t, int chief, uint64_t now_ms)
+{
+    int count;
+    struct told *all = board_copy(t->board, false, &count);
+    for (int i = 0, worker; i < count && all; i++) {
+        if (all[i].is_ps || now_ms - all[i].heard_ms > COUNTING_FRESH_MS) continue;
+        worker = all[i].index;
+        if (worker != chief && worker < t->peer_count)
+            counting_tell(t, chief, true, worker, &all[i]);
+    }
+    free(all);
+}
+
+void runner_ps_tell(struct task *t, const struct told *told)
+{
+    const int chief = ps_role_chief(t->role);
+    if (chief < 0 || chief >= t->peer_count || !ps_role_is_serving(t->role)) return;
+    counting_tell(t, chief, false, t->index, told);
+    if (t->index == 0) pass_on(t, chief, told->heard_ms);
+}

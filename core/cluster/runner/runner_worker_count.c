@@ -1,0 +1,139 @@
+/* runner_worker_count.c - what a worker counts: steps, and where their time went. */
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/counting.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+
+enum { RATE_MS = 5000 }; /* over so long at least a rate is taken */
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? (double)(to_ns - from_ns) * 1e-9 : 0;
+}
+
+double runner_worker_apart(const struct runner_worker *w)
+{
+    const double *at = w->task.counters.at;
+    return at[COUNTER_TIME_DATA] + at[COUNTER_TIME_PULL] + at[COUNTER_TIME_HOOKS];
+}
+
+/* Takes of `rest` what there is in *part. */
+static void take_from(double *part, double *rest)
+{
+    const double taken = *rest < *part ? *rest : *part;
+    *part -= taken;
+    *rest -= taken;
+}
+
+/* Hooks run while the gradients leave, and are counted apart. */
+void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
+{
+    struct between_steps *m = &w->between;
+    double *at = w->task.counters.at;
+    if (!w->pushed_ns) return;
+    const uint64_t answered_ns = m->answered_ns ? m->answered_ns : now_ns;
+    const uint64_t left_ns = m->left_ns && m->left_ns < answered_ns ? m->left_ns : answered_ns;
+    double hooks = at[COUNTER_TIME_HOOKS] - m->hooks_s;
+    double push = seconds(w->pushed_ns, left_ns), others = seconds(left_ns, answered_ns),
+           pull = seconds(answered_ns, now_ns);
+    take_from(&push, &hooks);
+    take_from(&others, &hooks);
+    take_from(&pull, &hooks);
+    at[COUNTER_TIME_PUSH] += push;
+    at[COUNTER_TIME_OTHERS] += others;
+    at[COUNTER_TIME_PULL] += pull;
+    m->data_ns = w->session.data_ns;
+}
+
+/* is_one: something came of it. */
+void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double apart, bool is_one)
+{
+    struct between_steps *m = &w->between;
+    double *at = w->task.counters.at;
+    const uint64_t now_ns = clock_ns();
+    at[COUNTER_TIME_DATA] += seconds(m->data_ns, w->session.data_ns);
+    const double computed = seconds(begin_ns, now_ns) - (runner_worker_apart(w) - apart);
+    if (computed > 0) at[COUNTER_TIME_COMPUTE] += computed;
+    at[COUNTER_STEPS] += is_one;
+    at[COUNTER_EXAMPLES] = (double)w->session.examples;
+    if (is_one) at[COUNTER_LOSS] = w->loss;
+    w->pushed_ns = now_ns;
+    m->left_ns = m->answered_ns = 0;
+    m->hooks_s = at[COUNTER_TIME_HOOKS];
+    if (w->options.spec->train.mode == MODE_SYNC || at[COUNTER_STEPS] < 2 || !is_one) return;
+    counters_note_staleness(&w->task.counters, worker_role_staleness(w->task.role));
+}
+
+void runner_worker_count_answered(struct runner_worker *w)
+{
+    if (w->pushed_ns && !w->between.answered_ns) w->between.answered_ns = clock_ns();
+}
+
+void runner_worker_count_left(struct runner_worker *w)
+{
+    if (!w->pushed_ns || w->between.left_ns || w->between.answered_ns) return;
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (w->task.peers[ps].link && !link_is_idle(w->task.peers[ps].link)) return;
+    w->between.left_ns = clock_ns();
+}
+
+static void rate(struct runner_worker *w, struct counters *c)
+{
+    struct between_steps *m = &w->between;
+    const uint64_t now_ms = clock_ms();
+    const double steps = c->at[COUNTER_STEPS] - m->rated_steps,
+                 examples = c->at[COUNTER_EXAMPLES] - m->rated_examples,
+                 passed = (double)(now_ms - m->rated_ms) / 1000;
+    const bool is_first = c->at[COUNTER_STEP_RATE] == 0;
+    if (m->rated_ms && (passed <= 0 || (!is_first && now_ms - m->rated_ms < RATE_MS))) return;
+    if (m->rated_ms) {
+        c->at[COUNTER_STEP_RATE] = steps / passed;
+        c->at[COUNTER_EXAMPLE_RATE] = examples / passed;
+    }
+    m->rated_ms = now_ms;
+    m->rated_steps = c->at[COUNTER_STEPS];
+    m->rated_examples = c->at[COUNTER_EXAMPLES];
+}
+
+bool runner_worker_count(struct task *t, struct counters *c)
+{
+    struct runner_worker *w = (struct runner_worker *)t;
+    struct batch_source *data = w->session.train_data;
+    const int ready = data->calls->ready(data);
+    const bool has_ended = t->has_ended;
+    c->at[COUNTER_STEP] = (double)worker_role_global_step(t->role);
+    c->at[COUNTER_LAST_STEP] = (double)runner_worker_last_step(w);
+    c->at[COUNTER_IS_CHIEF] = worker_role_leads(t->role);
+    c->at[COUNTER_TERM] = (double)worker_role_term(t->role);
+    c->at[COUNTER_LEARNING_RATE] = w->view.learning_rate;
+    c->at[COUNTER_GRADIENT_NORM] = w->view.gradient_norm;
+    c->at[COUNTER_BATCHES_READY] = ready > 0 ? ready : 0;
+    c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
+    c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint_dir != NULL;
+    rate(w, c);
+    return w->has_adopted && !has_ended;
+}
+
+void runner_worker_tell_counted(struct task *t, const struct told *told)
+{
+    counting_tell(t, 0, true, t->index, told);
+}
+
+/* What a signal to this task would ask for. */
+void runner_worker_heard_request(struct runner_worker *w, int ps, const struct message *m)
+{
+    struct task *t = &w->task;
+    if (ps != 0 || message_fault(m, FROM_PS)) return;
+    if (m->request.what == REQUEST_SAVE) {
+        log_line(LOG_INFO, "a visitor asks for a checkpoint");
+        w->is_asked_to_save = true;
+    } else if (!t->options.leaves_alone) {
+        log_line(LOG_WARNING, "a visitor asks this worker to leave, which one that a launcher has "
+                              "started, or with --on_sigterm=stop, does not");
+    } else {
+        t->role->ops->leave(t->role, EXIT_TERMINATED, "a visitor asks this worker to leave", true,
+                            &t->outbox);
+        task_flush(t);
+    }
+}

@@ -76,49 +76,63 @@ static json_t *data_json(const struct data_said *data)
     return json_pack("{sI ss ss}", "rows", (json_int_t)data->rows, "digest", digest, "spec", spec);
 }
 
-static void add_offers(json_t *me, const struct offers *offers)
+static void add_offers(json_t *said, const struct offers *offers)
 {
     for (int i = 0; offers && i < TRANSPORT_COUNT; i++)
         if (offers->at[i][0])
-            json_object_set_new(me, transports[i]->name, json_string(offers->at[i]));
+            json_object_set_new(said, transports[i]->name, json_string(offers->at[i]));
 }
 
-static char *greeting_text(const struct task *t, const struct offers *offers, bool is_whole)
+static char *greeting_text(const struct greeter *me, const struct offers *offers, bool is_whole)
 {
-    const struct cluster_spec *cluster = t->options.cluster;
+    const struct cluster_spec *cluster = me->cluster;
     char incarnation[20];
-    snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
-    json_t *me = json_pack("{si ss si ss so so so ss* ss so*}", "protocol", PROTOCOL_VERSION, "job",
-                           job_name(t->job), "task", t->index, "incarnation", incarnation,
-                           "ps_hosts", hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
-                           hosts_json(cluster, JOB_WORKER, is_whole), "membership",
-                           membership_json(cluster), "spec", t->options.fingerprint, "boot_id",
-                           greeting_boot_id(), "data", data_json(&t->data));
-    add_offers(me, offers);
-    char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
-    json_decref(me);
+    snprintf(incarnation, sizeof incarnation, "%016" PRIx64, me->incarnation);
+    json_t *said = json_pack("{si ss si ss so so so ss* ss so*}", "protocol", PROTOCOL_VERSION,
+                             "job", job_name(me->job), "task", me->index, "incarnation",
+                             incarnation, "ps_hosts", hosts_json(cluster, JOB_PS, is_whole),
+                             "worker_hosts", hosts_json(cluster, JOB_WORKER, is_whole),
+                             "membership", membership_json(cluster), "spec", me->fingerprint,
+                             "boot_id", greeting_boot_id(), "data", data_json(&me->data));
+    add_offers(said, offers);
+    char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+    json_decref(said);
     return text;
 }
 
-err greeting_send(const struct task *t, struct link *link, enum message_type type,
+err greeting_send(const struct greeter *me, struct link *link, enum message_type type,
                   const struct offers *offers)
 {
-    char *text = greeting_text(t, offers, true);
+    char *text = greeting_text(me, offers, true);
     if (text && strlen(text) > TASK_GREETING_BYTES_MAX) {
         free(text);
-        text = greeting_text(t, offers, false);
+        text = greeting_text(me, offers, false);
     }
     if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
     const struct message m = {
         .type = type,
-        .task = (uint32_t)t->index,
-        .job = t->job,
+        .task = (uint32_t)me->index,
+        .job = me->job,
         .body = text,
         .body_bytes = (uint32_t)strlen(text),
     };
     err e = link_send(link, &m);
     free(text);
     return e;
+}
+
+struct greeter greeter_of(const struct task *t)
+{
+    return (struct greeter){
+        .cluster = t->options.cluster,
+        .fingerprint = t->options.fingerprint,
+        .job = t->job,
+        .peer_job = t->peer_job,
+        .index = t->index,
+        .peer_count = t->peer_count,
+        .incarnation = t->incarnation,
+        .data = t->data,
+    };
 }
 
 static err compare_protocols(int theirs)
@@ -241,17 +255,17 @@ static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
 }
 
 /* Of as many resizes it must be the same. */
-static err compare_memberships(const struct task *t, const char *name,
+static err compare_memberships(const struct greeter *me, const char *name,
                                const struct membership *theirs)
 {
     char said[MEMBERSHIP_TEXT_MAX], here[MEMBERSHIP_TEXT_MAX];
-    const struct membership mine = cluster_membership(t->options.cluster);
+    const struct membership mine = cluster_membership(me->cluster);
     if (mine.resizes != theirs->resizes || membership_is_same(&mine, theirs)) return OK;
     return fail(ERR_INPUT, "--ps or --workers differ: %s has %s, this task has %s", name,
                 membership_text(theirs, said), membership_text(&mine, here));
 }
 
-static err read_json(const struct task *t, json_t *json, struct greeting *ret)
+static err read_json(const struct greeter *me, json_t *json, struct greeting *ret)
 {
     int protocol, index;
     const char *job;
@@ -260,12 +274,12 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
                     "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
         return fail(ERR_PROTOCOL, "a greeting that is not one");
     TRY(compare_protocols(protocol));
-    const struct cluster_spec *cluster = t->options.cluster;
-    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 ||
-        index >= cluster_room(cluster, t->peer_job))
+    const struct cluster_spec *cluster = me->cluster;
+    if (strcmp(job, job_name(me->peer_job)) != 0 || index < 0 ||
+        index >= cluster_room(cluster, me->peer_job))
         return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
-                    job_name(t->peer_job));
-    ret->job = t->peer_job;
+                    job_name(me->peer_job));
+    ret->job = me->peer_job;
     ret->task = index;
     char name[TASK_NAME_MAX];
     task_name(ret->job, index, name);
@@ -275,9 +289,9 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
     if (ret->membership.count[JOB_PS] > cluster_room(cluster, JOB_PS) ||
         ret->membership.count[JOB_WORKER] > cluster_room(cluster, JOB_WORKER))
         return fail(ERR_PROTOCOL, "%s is of a membership that has no room", name);
-    TRY(compare_memberships(t, name, &ret->membership));
-    if (ret->membership.resizes == cluster->resizes && index >= t->peer_count)
-        return fail(ERR_INPUT, "%s does not take part: there are %d", name, t->peer_count);
+    TRY(compare_memberships(me, name, &ret->membership));
+    if (ret->membership.resizes == cluster->resizes && index >= me->peer_count)
+        return fail(ERR_INPUT, "%s does not take part: there are %d", name, me->peer_count);
     return read_texts(json, ret);
 }
 
@@ -290,12 +304,12 @@ static err load(const struct message *m, json_t **ret)
     return *ret ? OK : fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
 }
 
-err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+err greeting_read(const struct greeter *me, const struct message *m, struct greeting *ret)
 {
     *ret = (struct greeting){0};
     json_t *json;
     TRY(load(m, &json));
-    err e = read_json(t, json, ret);
+    err e = read_json(me, json, ret);
     json_decref(json);
     return e;
 }
@@ -354,22 +368,22 @@ err greeting_read_welcome(const struct message *m, struct welcome *ret)
     return e;
 }
 
-struct message greeting_refusal(const struct task *t, int exit_code)
+struct message greeting_refusal(const struct greeter *me, int exit_code)
 {
     return (struct message){
         .type = MESSAGE_REFUSED,
         .refused.exit_code = (uint32_t)exit_code,
-        .job = t->job,
-        .task = (uint32_t)t->index,
+        .job = me->job,
+        .task = (uint32_t)me->index,
         .body = error_text(),
         .body_bytes = (uint32_t)strlen(error_text()),
     };
 }
 
-void greeting_refuse(const struct task *t, struct link *link, struct log_limit *limit, err why)
+void greeting_refuse(const struct greeter *me, struct link *link, struct log_limit *limit, err why)
 {
     log_limited(limit, clock_ms(), LOG_WARNING, "refused %s: %s", link_peer_name(link),
                 error_text());
-    const struct message m = greeting_refusal(t, exit_code_of(why));
+    const struct message m = greeting_refusal(me, exit_code_of(why));
     if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
 }

@@ -35,13 +35,24 @@ struct greeting {
     struct offers offers;
 };
 
-/* Sends HELLO or WELCOME with who this task is. No offers: NULL. */
-err greeting_send(const struct task *, struct link *, enum message_type, const struct offers *);
+/* Who greets, and whom. */
+struct greeter {
+    const struct cluster_spec *cluster;
+    const char *fingerprint; /* of the spec; NULL: it is not said */
+    enum job job, peer_job;
+    int index, peer_count;
+    uint64_t incarnation;
+    struct data_said data;
+};
+struct greeter greeter_of(const struct task *); /* borrows from it */
 
-/* Reads a greeting and holds it against this task; where its membership is another one, of another
+/* Sends HELLO or WELCOME with who this is. No offers: NULL. */
+err greeting_send(const struct greeter *, struct link *, enum message_type, const struct offers *);
+
+/* Reads a greeting and holds it against this one; where its membership is another one, of another
  * number of resizes, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not
  * belong here, the text says what differs. */
-err greeting_read(const struct task *, const struct message *, struct greeting *ret);
+err greeting_read(const struct greeter *, const struct message *, struct greeting *ret);
 
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
 err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
@@ -52,9 +63,9 @@ err greeting_compare_data(const char *name, const struct data_said *, const char
                           const struct data_said *other);
 
 /* REFUSED, with error_text(). */
-struct message greeting_refusal(const struct task *, int exit_code);
+struct message greeting_refusal(const struct greeter *, int exit_code);
 /* Says it, to the other end too, as often as the limit has it; who hangs up is the caller. */
-void greeting_refuse(const struct task *, struct link *, struct log_limit *, err why);
+void greeting_refuse(const struct greeter *, struct link *, struct log_limit *, err why);
 
 err greeting_send_visitor(struct link *);
 /* Is this HELLO a visitor's? Before greeting_read(), which knows tasks only. ERR_INPUT: it speaks

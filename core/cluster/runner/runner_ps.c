@@ -131,8 +131,9 @@ static void act(struct task *t, const struct action *a)
 void connection_refuse(struct connection *connection, err why)
 {
     struct runner_ps *p = connection->ps;
+    const struct greeter me = greeter_of(&p->task);
     p->task.counters.at[COUNTER_REFUSED]++;
-    greeting_refuse(&p->task, connection->link, &p->refused, why);
+    greeting_refuse(&me, connection->link, &p->refused, why);
     connection_hang_up(connection);
 }
 
@@ -260,8 +261,9 @@ static void bring_together(struct connection *connection, const struct membershi
 static err greet_worker(struct connection *connection, const struct message *m)
 {
     struct runner_ps *p = connection->ps;
+    const struct greeter me = greeter_of(&p->task);
     struct greeting g;
-    TRY(greeting_read(&p->task, m, &g));
+    TRY(greeting_read(&me, m, &g));
     const uint64_t resizes = p->task.options.cluster->resizes;
     if (g.membership.resizes > resizes) TRY(check_later(p, &g));
     if (g.membership.resizes != resizes) {
@@ -274,7 +276,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     TRY(make_room(p, &g));
     const struct offers *offers = runner_ps_shares_memory(p, g.task) ? &p->offers : NULL;
     struct peer *peer = &p->task.peers[g.task];
-    if (greeting_send(&p->task, connection->link, MESSAGE_WELCOME, offers)) {
+    if (greeting_send(&me, connection->link, MESSAGE_WELCOME, offers)) {
         connection_hang_up(connection);
         if (peer->is_up && !peer->link) task_peer_lost(&p->task, g.task, error_text());
         return OK;
@@ -329,7 +331,8 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
     if (p->strangers) refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
     (void)fail(ERR_IO, "%s", why);
-    *ret_last_words = greeting_refusal(&p->task, EXIT_LOST_PEER);
+    const struct greeter me = greeter_of(&p->task);
+    *ret_last_words = greeting_refusal(&me, EXIT_LOST_PEER);
 }
 
 /* A push or initial values must complete the block; parts are of whole numbers. */

@@ -166,7 +166,8 @@ err runner_ps_visit_greet(struct connection *connection)
         visitor = visits_enter(p->visits, now_ms);
     }
     if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
-    err e = greeting_send(&p->task, connection->link, MESSAGE_WELCOME, NULL);
+    const struct greeter me = greeter_of(&p->task);
+    err e = greeting_send(&me, connection->link, MESSAGE_WELCOME, NULL);
     if (e) {
         visits_leave(p->visits, visitor);
         return e;

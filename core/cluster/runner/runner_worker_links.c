@@ -65,8 +65,8 @@ void runner_worker_connect(struct runner_worker *w, int ps)
 static void on_opened(void *context, struct link *link)
 {
     struct attempt *attempt = context;
-    if (greeting_send(&attempt->worker->task, link, MESSAGE_HELLO, NULL))
-        log_line(LOG_WARNING, "%s", error_text());
+    const struct greeter me = greeter_of(&attempt->worker->task);
+    if (greeting_send(&me, link, MESSAGE_HELLO, NULL)) log_line(LOG_WARNING, "%s", error_text());
 }
 
 /* Of the link that is taken, and of no other: windows go with their link, of which the worker hears
@@ -152,8 +152,9 @@ static bool is_not_chosen(const struct attempt *attempt)
 static void welcome(struct attempt *attempt, const struct message *m)
 {
     struct runner_worker *w = attempt->worker;
+    const struct greeter me = greeter_of(&w->task);
     struct greeting g;
-    err e = greeting_read(&w->task, m, &g);
+    err e = greeting_read(&me, m, &g);
     if (!e && g.membership.resizes > w->options.task.cluster->resizes) {
         task_resize(&w->task, &g.membership);
         return;

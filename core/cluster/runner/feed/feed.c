@@ -8,7 +8,6 @@
 
 #include "core/base/log.h"
 #include "core/cluster/runner/feed/feed.h"
-#include "core/cluster/runner/greeting.h"
 #include "core/data/storage.h"
 
 enum { NAME_BYTES_MAX = 256 };
@@ -244,10 +243,11 @@ void waker_close(struct waker *waker)
     *waker = (struct waker){0};
 }
 
-void feed_open_task(struct task *ret, const struct task_options *options)
+struct greeter feed_greeter(const struct task_options *options)
 {
-    *ret = (struct task){
-        .options = *options,
+    return (struct greeter){
+        .cluster = options->cluster,
+        .fingerprint = options->fingerprint,
         .job = JOB_WORKER,
         .peer_job = JOB_WORKER,
         .index = options->cluster->task,

@@ -14,7 +14,7 @@
 #ifndef CORE_CLUSTER_RUNNER_FEED_FEED_H
 #define CORE_CLUSTER_RUNNER_FEED_FEED_H
 
-#include "core/cluster/runner/task.h"
+#include "core/cluster/runner/greeting.h"
 #include "core/data/source.h"
 #include "core/train/spec/spec.h"
 
@@ -58,6 +58,6 @@ void waker_ring(const struct waker *); /* from any thread */
 void waker_close(struct waker *);
 
 /* A worker as greetings between workers know it. */
-void feed_open_task(struct task *ret, const struct task_options *);
+struct greeter feed_greeter(const struct task_options *);
 
 #endif

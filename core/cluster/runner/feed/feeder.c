@@ -10,7 +10,6 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/feed/feed.h"
 #include "core/cluster/runner/feed/feeder.h"
-#include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/listen.h"
 #include "core/base/threads/thread.h"
 
@@ -41,7 +40,8 @@ struct share {
 };
 
 struct feeder {
-    struct task task; /* as greetings know it */
+    struct task_options options;
+    struct greeter me;
     struct loop *loop;
     struct listener *listener;
     struct waker waker;
@@ -82,7 +82,7 @@ static void hang_up(struct caller *caller)
 /* With the thread's error text */
 static void refuse(struct caller *caller, err why)
 {
-    greeting_refuse(&caller->feeder->task, caller->link, &caller->feeder->refused, why);
+    greeting_refuse(&caller->feeder->me, caller->link, &caller->feeder->refused, why);
     hang_up(caller);
 }
 
@@ -120,25 +120,25 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     log_limited(&f->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
     refuse_oldest_stranger(f); /* so that the next one finds a descriptor */
     (void)fail(ERR_IO, "%s", why);
-    *ret_last_words = greeting_refusal(&f->task, EXIT_LOST_PEER);
+    *ret_last_words = greeting_refusal(&f->me, EXIT_LOST_PEER);
 }
 
 static err check_greeting(const struct feeder *f, const struct message *m, struct greeting *ret)
 {
     if (m->type != MESSAGE_HELLO)
         return fail(ERR_PROTOCOL, "%s before a greeting", message_name(m->type));
-    TRY(greeting_read(&f->task, m, ret));
-    if (ret->task >= f->task.peer_count)
+    TRY(greeting_read(&f->me, m, ret));
+    if (ret->task >= f->me.peer_count)
         return fail(ERR_INPUT, "worker/%d does not take part: there are %d", ret->task,
-                    f->task.peer_count);
-    if (ret->task == f->task.index)
+                    f->me.peer_count);
+    if (ret->task == f->me.index)
         return fail(ERR_INPUT, "worker/%d reads the data itself", ret->task);
-    if (ret->membership.resizes != f->task.options.cluster->resizes)
+    if (ret->membership.resizes != f->options.cluster->resizes)
         return fail(ERR_PEER,
                     "worker/%d is of a job that was resized %llu times, this task of one that "
                     "has %llu times",
                     ret->task, (unsigned long long)ret->membership.resizes,
-                    (unsigned long long)f->task.options.cluster->resizes);
+                    (unsigned long long)f->options.cluster->resizes);
     return OK;
 }
 
@@ -166,7 +166,7 @@ static err greet(struct caller *caller, const struct message *m)
     caller->worker = g.task;
     f->strangers--;
     link_set_guest(caller->link, false);
-    TRY(greeting_send(&f->task, caller->link, MESSAGE_WELCOME, NULL));
+    TRY(greeting_send(&f->me, caller->link, MESSAGE_WELCOME, NULL));
     log_line(LOG_DEBUG, "feeds worker/%d (%s)", g.task, link_peer_name(caller->link));
     const struct message data = {
         .type = MESSAGE_DATA,
@@ -313,7 +313,7 @@ static err feed(struct feeder *f, struct share *share, bool *ret_waits)
 static bool feed_all(struct feeder *f)
 {
     bool waits = false;
-    for (int i = 0; i < f->task.peer_count; i++) {
+    for (int i = 0; i < f->me.peer_count; i++) {
         struct share *share = &f->shares[i];
         if (!share->caller) continue;
         const err e = feed(f, share, &waits);
@@ -348,10 +348,10 @@ static void *run(void *context)
 
 static err open_shares(struct feeder *f, const struct session *session)
 {
-    f->shares = calloc((size_t)f->task.peer_count, sizeof *f->shares);
+    f->shares = calloc((size_t)f->me.peer_count, sizeof *f->shares);
     if (!f->shares) return fail(ERR_MEMORY, "no memory to feed workers");
-    for (int i = 0; i < f->task.peer_count; i++) {
-        if (i == f->task.index) continue;
+    for (int i = 0; i < f->me.peer_count; i++) {
+        if (i == f->me.index) continue;
         const err e = session_open_share(session, i, &f->shares[i].read);
         if (e) return fail_prefix(e, "to feed worker/%d", i);
     }
@@ -362,16 +362,16 @@ err feeder_start(struct feeder *f, const struct session *session)
 {
     const struct batch_source *data = session->train_data;
     const struct spec *spec = session->options.spec;
-    f->task.options.fingerprint = spec->fingerprint;
+    f->me.fingerprint = spec->fingerprint;
     f->is_handed_out = session->options.is_handed_out;
-    if (f->task.peer_count < 2) return OK;
+    if (f->me.peer_count < 2) return OK;
     TRY(open_shares(f, session));
     TRY(feed_layout_make(data->columns, data->column_count, f->shares[1].read.reads,
                          spec->data.batch_size, &f->layout));
     TRY(feed_describe(data, spec, &f->description));
     TRY(thread_start(&f->thread, run, f));
     f->is_running = true;
-    log_line(LOG_INFO, "reads the data of all %d workers", f->task.peer_count);
+    log_line(LOG_INFO, "reads the data of all %d workers", f->me.peer_count);
     return OK;
 }
 
@@ -385,7 +385,7 @@ void feeder_stop(struct feeder *f)
     }
     f->is_running = false;
     while (f->callers) hang_up(f->callers);
-    for (int i = 0; f->shares && i < f->task.peer_count; i++)
+    for (int i = 0; f->shares && i < f->me.peer_count; i++)
         batch_source_close(f->shares[i].read.source);
     free(f->shares);
     f->shares = NULL;
@@ -393,11 +393,12 @@ void feeder_stop(struct feeder *f)
 
 static err open_parts(struct feeder *f, const struct task_options *options)
 {
-    feed_open_task(&f->task, options);
+    f->options = *options;
+    f->me = feed_greeter(options);
     TRY(loop_open(&f->loop));
     TRY(waker_open(&f->waker, f->loop));
-    f->task.options.loop = f->loop;
-    TRY(task_listen(&f->task.options, &events, f, &f->listener));
+    f->options.loop = f->loop;
+    TRY(task_listen(&f->options, &events, f, &f->listener));
     listener_set_guests(f->listener);
     return OK;
 }

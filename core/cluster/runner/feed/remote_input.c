@@ -10,7 +10,6 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/feed/remote_input.h"
 #include "core/cluster/runner/feed/feed.h"
-#include "core/cluster/runner/greeting.h"
 #include "core/data/convert.h"
 #include "core/data/storage.h"
 #include "core/base/threads/thread.h"
@@ -26,6 +25,7 @@ static const char source_name[] = "the data that the chief reads";
 struct chief_link {
     struct link *link; /* NULL: none */
     bool is_greeted, is_told;
+    char fingerprint[17]; /* is_greeted: of its spec */
     uint64_t retry_ms, lost_ms;
     uint32_t tries;
     uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
@@ -51,7 +51,8 @@ struct shared {
 
 struct remote_input {
     struct batch_source source; /* first */
-    struct task task;           /* as greetings know it */
+    struct task_options task;   /* of its worker */
+    struct greeter me;
     struct spec *spec;
     struct arena arena;
     struct feed_description data;
@@ -81,7 +82,7 @@ struct remote_input {
 
 static const char *address_of(const struct remote_input *f)
 {
-    return f->task.options.cluster->hosts[JOB_WORKER].at[0];
+    return f->task.cluster->hosts[JOB_WORKER].at[0];
 }
 
 /* ---- the link ---- */
@@ -121,7 +122,7 @@ static void lose(struct remote_input *f, const char *why)
 static void on_opened(void *context, struct link *link)
 {
     struct remote_input *f = context;
-    if (greeting_send(&f->task, link, MESSAGE_HELLO, NULL)) log_line(LOG_DEBUG, "%s", error_text());
+    if (greeting_send(&f->me, link, MESSAGE_HELLO, NULL)) log_line(LOG_DEBUG, "%s", error_text());
 }
 
 static void on_closed(void *context, struct link *link, err why)
@@ -135,7 +136,7 @@ static void on_closed(void *context, struct link *link, err why)
 /* Where tasks find each other by a name, its address is out of date. */
 static err look_again(struct remote_input *f, err why)
 {
-    if (!f->task.options.cluster->find) return why;
+    if (!f->task.cluster->find) return why;
     link_close(f->chief.link);
     lose(f, error_text());
     return OK;
@@ -147,16 +148,15 @@ static err check_welcome(struct remote_input *f, const struct message *m)
     char name[TASK_NAME_MAX];
     if (m->type != MESSAGE_WELCOME)
         return fail(ERR_PROTOCOL, "sent %s before a greeting", message_name(m->type));
-    TRY(greeting_read(&f->task, m, &g));
+    TRY(greeting_read(&f->me, m, &g));
     if (g.task != 0)
         return look_again(f,
                           fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task));
     /* what is measured is in the fingerprint, and comes with the data */
-    snprintf(f->task.peers[0].fingerprint, sizeof f->task.peers[0].fingerprint, "%s",
-             g.fingerprint);
+    snprintf(f->chief.fingerprint, sizeof f->chief.fingerprint, "%s", g.fingerprint);
     f->chief.is_greeted = true;
     if (!f->text) return OK;
-    return greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
+    return greeting_compare_specs(task_name(JOB_WORKER, f->me.index, name), f->spec->fingerprint,
                                   "worker/0", g.fingerprint);
 }
 
@@ -164,8 +164,8 @@ static err read_data(struct remote_input *f, const struct message *m)
 {
     char name[TASK_NAME_MAX];
     TRY(feed_read_description(m->body, m->body_bytes, f->spec, &f->arena, &f->data));
-    TRY(greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
-                               "worker/0", f->task.peers[0].fingerprint));
+    TRY(greeting_compare_specs(task_name(JOB_WORKER, f->me.index, name), f->spec->fingerprint,
+                               "worker/0", f->chief.fingerprint));
     f->text = malloc(m->body_bytes);
     if (!f->text) return fail(ERR_MEMORY, "no memory for a description of data");
     memcpy(f->text, m->body, m->body_bytes);
@@ -299,7 +299,7 @@ static void connect_if_due(struct remote_input *f)
 {
     char address[ADDRESS_MAX];
     if (f->chief.link || clock_ms() < f->chief.retry_ms) return;
-    cluster_find(f->task.options.cluster, JOB_WORKER, 0, address);
+    cluster_find(f->task.cluster, JOB_WORKER, 0, address);
     if (transport_tcp.connect(f->loop, address, &events, f, &f->chief.link)) lose(f, error_text());
 }
 
@@ -338,7 +338,7 @@ static void ask(struct remote_input *f)
     const struct message m = {
         .type = MESSAGE_FEED,
         .job = JOB_WORKER,
-        .task = (uint32_t)f->task.index,
+        .task = (uint32_t)f->me.index,
         .feed = {first, .asking = place, .end = end},
         .body = numbers,
         .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
@@ -354,7 +354,7 @@ static void ask(struct remote_input *f)
 
 static void watch_chief(struct remote_input *f)
 {
-    const uint64_t limit_ms = f->task.options.limits.restart_ms;
+    const uint64_t limit_ms = f->task.limits.restart_ms;
     if (f->chief.is_told || f->shared.failure ||
         clock_ms() - f->chief.lost_ms < limit_ms + GRACE_MS)
         return;
@@ -540,7 +540,6 @@ static void close_source(struct batch_source *source)
     block_drop(&f->memory);
     block_drop(&f->arriving);
     arena_free(&f->arena);
-    free(f->task.peers);
     free(f->slots);
     free(f->text);
     free(f);
@@ -557,7 +556,7 @@ static const struct source_calls calls = {.begin = begin,
 
 static err check_start(struct remote_input *f)
 {
-    const uint64_t limit_ms = f->task.options.limits.start_ms;
+    const uint64_t limit_ms = f->task.limits.start_ms;
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waits_ms;
     if (f->shared.failure) return fail(f->shared.failure, "%s", f->shared.failed);
     if (waited_ms >= limit_ms)
@@ -576,10 +575,9 @@ static err check_start(struct remote_input *f)
 
 static err open_parts(struct remote_input *f, const struct task_options *options)
 {
-    feed_open_task(&f->task, options);
-    f->task.peers = calloc((size_t)f->task.peer_count, sizeof *f->task.peers);
-    if (!f->task.peers) return fail(ERR_MEMORY, "no memory for %d workers", f->task.peer_count);
-    f->task.options.fingerprint = NULL; /* it may be of what the data say, too */
+    f->task = *options;
+    f->me = feed_greeter(options);
+    f->me.fingerprint = NULL; /* it may be of what the data say, too */
     TRY(loop_open(&f->loop));
     f->waits_ms = f->noted_ms = clock_ms();
     while (!f->chief.is_told) { /* ends: check_start has a limit */

@@ -254,7 +254,7 @@ static void another_life_of_the_chief_goes_on(void **state)
 /* ---- a worker that lies ---- */
 
 struct liar {
-    struct task task;
+    struct greeter me;
     bool greets;
     struct message then; /* what it says when it is greeted; type 0: nothing */
     bool is_told, is_over;
@@ -265,7 +265,7 @@ static void liar_opened(void *context, struct link *link)
 {
     struct liar *liar = context;
     if (liar->greets)
-        assert_int_equal(greeting_send(&liar->task, link, MESSAGE_HELLO, NULL), OK);
+        assert_int_equal(greeting_send(&liar->me, link, MESSAGE_HELLO, NULL), OK);
     else
         assert_int_equal(link_send(link, &liar->then), OK);
 }
@@ -295,7 +295,7 @@ static void assert_refused(int task, bool greets, struct message then, const cha
     struct link *link;
     read_spec(&spec);
     const struct task_options options = options_of(&cluster, &spec);
-    feed_open_task(&liar.task, &options);
+    liar.me = feed_greeter(&options);
     assert_int_equal(loop_open(&loop), OK);
     assert_int_equal(transport_tcp.connect(loop, chief_address, &liar_events, &liar, &link), OK);
     const uint64_t until_ms = clock_ms() + LIMIT_MS;
@@ -357,7 +357,7 @@ enum lie {
 
 struct false_chief {
     enum lie lie;
-    struct task task;
+    struct greeter me;
     char *description;
     size_t batch_bytes;
     struct loop *loop;
@@ -393,7 +393,7 @@ static void false_heard(void *context, struct link *link, const struct message *
                                  .job = JOB_WORKER,
                                  .body = c->description,
                                  .body_bytes = (uint32_t)strlen(c->description)};
-    if (!greeting_send(&c->task, link, MESSAGE_WELCOME, NULL)) (void)link_send(link, &data);
+    if (!greeting_send(&c->me, link, MESSAGE_WELCOME, NULL)) (void)link_send(link, &data);
 }
 
 static const struct link_events false_events = {.message = false_heard};
@@ -418,7 +418,7 @@ static void assert_disbelieved(const struct side *side, enum lie lie, const char
     const struct cluster_spec cluster = cluster_of(0);
     const struct task_options options = options_of(&cluster, &side->spec);
     reserve(listen);
-    feed_open_task(&c.task, &options);
+    c.me = feed_greeter(&options);
     assert_int_equal(feed_describe(data, &side->spec, &c.description), OK);
     assert_int_equal(session_open_share(&side->session, 1, &share), OK);
     assert_int_equal(feed_layout_make(data->columns, data->column_count, share.reads,

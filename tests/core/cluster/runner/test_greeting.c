@@ -11,7 +11,7 @@ enum { SHORT = 3, LONG = 4000, HOST_MAX = 64 };
 
 struct side {
     struct cluster_spec cluster;
-    struct task task;
+    struct greeter me;
 };
 
 struct heard {
@@ -41,8 +41,9 @@ static void side_make(struct side *side, enum job job, int index, int workers)
     *side = (struct side){.cluster = {.job = job, .task = index}};
     side->cluster.hosts[JOB_PS] = make_hosts("ps", SHORT);
     side->cluster.hosts[JOB_WORKER] = make_hosts("worker", workers);
-    side->task = (struct task){
-        .options = {.cluster = &side->cluster, .fingerprint = "0123456789abcdef"},
+    side->me = (struct greeter){
+        .cluster = &side->cluster,
+        .fingerprint = "0123456789abcdef",
         .job = job,
         .index = index,
         .peer_job = job == JOB_PS ? JOB_WORKER : JOB_PS,
@@ -64,7 +65,7 @@ static void hear(struct end *end, struct link *link, const struct message *m)
 {
     struct heard *heard = end->own;
     heard->body_bytes = m->body_bytes;
-    heard->result = greeting_read(&heard->by->task, m, &heard->greeting);
+    heard->result = greeting_read(&heard->by->me, m, &heard->greeting);
     if (heard->result) snprintf(heard->text, sizeof heard->text, "%s", error_text());
     if (m->type == MESSAGE_WELCOME) assert_int_equal(greeting_read_welcome(m, &heard->welcome), OK);
 }
@@ -79,7 +80,7 @@ static struct heard greet(const struct side *from, const struct side *to, enum m
     pair.server.own = &heard;
     pair.server.on_message = hear;
     const struct offers offers = {.at = {[TRANSPORT_AT_shm] = "dtrain-77"}};
-    assert_int_equal(greeting_send(&from->task, pair.client.link, type, &offers), OK);
+    assert_int_equal(greeting_send(&from->me, pair.client.link, type, &offers), OK);
     pair_until(&pair, &pair.server.messages, 1);
     link_close(pair.client.link);
     pair_until(&pair, &pair.server.closed, 1);

@@ -342,6 +342,7 @@ def model(case):
     elif kind == "sequence":
         body = [embedding(case, "steps", ["id0"], combiner="none"), {"op": "mask", "name": "there", "inputs": ["id0"]},
                 {"op": "positional_embedding", "name": "placed", "inputs": ["steps"]}, {"op": "layer_normalization", "name": "even"},
+                {"op": "conv1d", "name": "window", "filters": 4, "kernel_size": 2, "padding": "causal"},
                 {"op": "multi_head_attention", "name": "self", "units": 4, "heads": 2, "mask": "there"},
                 {"op": "attention", "name": "near", "inputs": ["even", "self", "steps"], "heads": 2, "causal": True, "mask": "there"},
                 {"op": "lstm", "name": "read", "units": 3, "mask": "there"},

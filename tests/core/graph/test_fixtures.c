@@ -111,7 +111,8 @@ static json_t *complete_attributes(json_t *test)
         json_object_set_new(attributes, "initial_state", json_string("input_1"));
     if (strcmp(op, "lstm") == 0)
         json_object_set_new(attributes, "initial_cell", json_string("input_2"));
-    if (strcmp(op, "conv2d") == 0 || strcmp(op, "conv2d_transpose") == 0)
+    if (strcmp(op, "conv1d") == 0 || strcmp(op, "conv2d") == 0 ||
+        strcmp(op, "conv2d_transpose") == 0)
         json_object_set_new(attributes, "filters", json_integer(output.dim[output.rank - 1]));
     if (strcmp(op, "depthwise_conv2d") == 0 || strcmp(op, "conv2d_transpose") == 0)
         json_object_set_new(attributes, "use_bias", json_false());
@@ -266,17 +267,23 @@ static void run_case(struct device *device, json_t *test, int index)
         fail_msg("%s: there is no such op", title);
 }
 
-static void ops_and_losses_compute_what_tensorflow_does(void **state)
+static void run_cases(struct device *device, const char *name, size_t at_least)
 {
-    struct device device = open_device_or_skip(*state);
-    json_t *file = load("ops.json"), *test;
+    json_t *file = load(name), *test;
     size_t index;
     json_array_foreach(json_object_get(file, "cases"), index, test)
     {
-        run_case(&device, test, (int)index);
+        run_case(device, test, (int)index);
     }
-    assert_true(index > 60);
+    assert_true(index >= at_least);
     json_decref(file);
+}
+
+static void ops_and_losses_compute_what_tensorflow_does(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    run_cases(&device, "ops.json", 60);
+    run_cases(&device, "conv1d.json", 5);
     device_close(&device);
 }
 

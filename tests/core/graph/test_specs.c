@@ -136,10 +136,23 @@ static const struct bad BAD[] = {
      "model[0].kernel_size: expected"},
     {&ROWS, "{\"model\": [{\"op\": \"dropout\", \"rate\": 1}]}",
      "rate: expected a number from 0 to less than 1"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"reduce\", \"reduction\": \"sum\", \"axes\": [1]}], \"loss\": "
+     "\"softmax_cross_entropy\"}",
+     "loss (softmax_cross_entropy): wants logits of [batch, ..., classes], but \"reduce\" makes "
+     "[4]"},
+    {&IMAGES, "{\"model\": [{\"op\": \"conv1d\", \"filters\": 1, \"kernel_size\": 2}]}",
+     "model[0] (conv1d \"conv1d\"): wants sequences of [batch, time, channel], got [4, 8, 8"},
     {&IMAGES,
-     "{\"model\": [{\"op\": \"dense\", \"units\": 2}], \"loss\": \"softmax_cross_entropy\"}",
-     "loss (softmax_cross_entropy): wants logits of [batch, classes], but \"dense\" makes [4, 8, "
-     "8, 2]"},
+     "{\"model\": [{\"op\": \"reshape\", \"shape\": [4, -1]}, {\"op\": \"conv1d\", \"filters\": 1, "
+     "\"kernel_size\": 3, \"dilation_rate\": 2}]}",
+     "a window of 5 steps does not fit into [4, 4, "},
+    {&IMAGES,
+     "{\"model\": [{\"op\": \"reshape\", \"shape\": [4, -1]}, {\"op\": \"reduce\", \"name\": "
+     "\"first\", \"reduction\": \"sum\", \"axes\": [1]}, {\"op\": \"lstm\", \"inputs\": "
+     "[\"reshape\"], "
+     "\"units\": 48, \"initial_state\": \"first\", \"state\": \"carried\"}]}",
+     "state: carried, or an initial_state, but not both"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"units\": 2}], \"loss\": {\"op\": "
      "\"softmax_cross_entropy\", \"class_weights\": [1, 2, 3]}}",

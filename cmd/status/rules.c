@@ -1,0 +1,333 @@
+/* rules.c - see rules.h. */
+#include "cmd/status/rules.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From where on something is told. */
+enum {
+    SILENT_MS = 30000,
+    STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
+    OLD_CHECKPOINT_S = 30 * 60,
+    QUEUED_LEAST = 64 << 20,
+    BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
+};
+static const double slower = 1.5, waits_for_data = 0.3, unequal = 1.4, drops = 0.05, busy = 0.7,
+                    stale_for_each = 2;
+
+struct findings {
+    struct finding *at;
+    int count;
+    const char *rule;
+};
+
+static void find(struct findings *f, enum finding_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void find(struct findings *f, enum finding_level level, const char *format, ...)
+{
+    if (f->count == FINDINGS_MAX) return;
+    struct finding *finding = &f->at[f->count++];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(finding->text, sizeof finding->text, format, list);
+    va_end(list);
+    finding->rule = f->rule;
+    finding->level = level;
+}
+
+static double of(const struct told *t, enum counter c)
+{
+    return t->counters.at[c];
+}
+
+/* ---- workers ---- */
+
+static const struct {
+    enum counter time;
+    const char *doing;
+} parts[] = {
+    {COUNTER_TIME_COMPUTE, "it computes longer"},      {COUNTER_TIME_DATA, "it waits for data"},
+    {COUNTER_TIME_PUSH, "its gradients leave slowly"}, {COUNTER_TIME_PULL, "values come slowly"},
+    {COUNTER_TIME_HOOKS, "its hooks take time"},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* What it takes for a step itself: waiting for others is not its own. */
+static double own_seconds(const struct told *t)
+{
+    double sum = 0;
+    for (int i = 0; i < PARTS; i++) sum += of(t, parts[i].time);
+    return sum / of(t, COUNTER_STEPS);
+}
+
+static double part_seconds(const struct told *t, int part)
+{
+    return of(t, parts[part].time) / of(t, COUNTER_STEPS);
+}
+
+static bool is_measured(const struct told *t)
+{
+    return !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower one of two; NAN: of nobody. part: -1: of all. */
+static double median(const struct job_facts *j, int part)
+{
+    double *all = malloc((size_t)(j->count + 1) * sizeof *all), found = (double)NAN;
+    int count = 0;
+    for (int i = 0; all && i < j->count; i++)
+        if (is_measured(&j->tasks[i]))
+            all[count++] = part < 0 ? own_seconds(&j->tasks[i]) : part_seconds(&j->tasks[i], part);
+    if (count) {
+        qsort(all, (size_t)count, sizeof *all, compare);
+        found = all[(count - 1) / 2];
+    }
+    free(all);
+    return found;
+}
+
+static void slow_worker(const struct job_facts *j, struct findings *f)
+{
+    const double usual = median(j, -1);
+    double usual_part[PARTS];
+    for (int k = 0; k < PARTS; k++) usual_part[k] = median(j, k);
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        if (!is_measured(t) || !(own_seconds(t) > slower * usual)) continue;
+        int worst = 0;
+        for (int k = 1; k < PARTS; k++)
+            if (part_seconds(t, k) - usual_part[k] > part_seconds(t, worst) - usual_part[worst])
+                worst = k;
+        find(f, FINDING_WARNING, "%s is %.1f x slower than the median (%.3g s a step): %s", t->task,
+             own_seconds(t) / usual, own_seconds(t), parts[worst].doing);
+    }
+}
+
+static void starved(const struct job_facts *j, struct findings *f)
+{
+    double data = 0, all = 0;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        if (!is_measured(t)) continue;
+        data += of(t, COUNTER_TIME_DATA);
+        for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
+            all += of(t, (enum counter)c);
+    }
+    if (all > 0 && data > waits_for_data * all)
+        find(f, FINDING_WARNING,
+             "workers wait for data %.0f %% of their time: see data.prefetch, and where the files "
+             "are",
+             100 * data / all);
+}
+
+static void silent(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
+        if (age_ms >= SILENT_MS)
+            find(f, FINDING_WARNING,
+                 "%s has told nothing for %llu s: it is gone, or computes one step",
+                 j->tasks[i].task, (unsigned long long)age_ms / 1000);
+    }
+}
+
+static void loss(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++)
+        if (!j->tasks[i].is_ps && !isfinite(of(&j->tasks[i], COUNTER_LOSS)))
+            find(f, FINDING_WARNING, "the loss of %s is not finite", j->tasks[i].task);
+}
+
+static void stale(const struct job_facts *j, struct findings *f)
+{
+    double sum = 0, count = 0;
+    int workers = 0;
+    for (int i = 0; i < j->count; i++) {
+        sum += of(&j->tasks[i], COUNTER_STALENESS_SUM);
+        count += of(&j->tasks[i], COUNTER_STALENESS_COUNT);
+        workers += !j->tasks[i].is_ps;
+    }
+    if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
+        find(f, FINDING_WARNING,
+             "gradients are %.1f updates old in the mean, with %d workers: some are much slower "
+             "than others (train.max_staleness drops what is too old)",
+             sum / count, workers);
+}
+
+/* ---- parameter servers ---- */
+
+static double moved_bytes(const struct told *t)
+{
+    return of(t, COUNTER_SENT_VALUES) + of(t, COUNTER_SENT_ROWS) + of(t, COUNTER_CAME_GRADIENTS) +
+           of(t, COUNTER_CAME_ROWS);
+}
+
+static double held_bytes(const struct told *t)
+{
+    return of(t, COUNTER_DENSE_BYTES) + of(t, COUNTER_TABLE_BYTES);
+}
+
+static void shares(const struct job_facts *j, double (*bytes)(const struct told *),
+                   const char *what, struct findings *f)
+{
+    double all = 0;
+    int ps = 0;
+    for (int i = 0; i < j->count; i++) {
+        if (!j->tasks[i].is_ps) continue;
+        all += bytes(&j->tasks[i]);
+        ps++;
+    }
+    for (int i = 0; i < j->count && ps > 1 && all >= BYTES_LEAST; i++) {
+        const double share = bytes(&j->tasks[i]) / all;
+        if (j->tasks[i].is_ps && share > unequal / ps)
+            find(
+                f, FINDING_WARNING,
+                "%s %s %.0f %% of the bytes of %d ps: a placement.partitioner cuts large variables",
+                j->tasks[i].task, what, 100 * share, ps);
+    }
+}
+
+static void unequal_ps(const struct job_facts *j, struct findings *f)
+{
+    const int before = f->count;
+    shares(j, held_bytes, "holds", f);
+    if (f->count == before) shares(j, moved_bytes, "moves", f);
+}
+
+static void busy_ps(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double part = of(t, COUNTER_TIME_APPLY) / of(t, COUNTER_UPTIME);
+        if (t->is_ps && of(t, COUNTER_UPTIME) > 0 && part > busy)
+            find(f, FINDING_WARNING,
+                 "%s updates values %.0f %% of its time: more ps, or more cores for it, would help",
+                 t->task, 100 * part);
+    }
+}
+
+static void dropped(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double lost = of(t, COUNTER_DROPPED_STALE), all = lost + of(t, COUNTER_UPDATES);
+        if (t->is_ps && t->index == 0 && all >= STEPS_LEAST && lost > drops * all)
+            find(f, FINDING_WARNING, "%.0f %% of the gradients came too late and were dropped",
+                 100 * lost / all);
+    }
+}
+
+static void missing(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double away = of(t, COUNTER_PEERS) - of(t, COUNTER_PEERS_UP);
+        if (away > 0 && (t->index == 0 || !t->is_ps))
+            find(f, FINDING_WARNING, "%s is not connected to %.0f of %.0f %s", t->task, away,
+                 of(t, COUNTER_PEERS), t->is_ps ? "workers" : "ps");
+    }
+}
+
+static void queue(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++)
+        if (of(&j->tasks[i], COUNTER_QUEUED) > QUEUED_LEAST)
+            find(f, FINDING_WARNING,
+                 "%.0f MB wait to leave %s: its peers, or the network, are slow",
+                 of(&j->tasks[i], COUNTER_QUEUED) / 1e6, j->tasks[i].task);
+}
+
+/* ---- checkpoints ---- */
+
+static void checkpoints(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        if (t->is_ps || !of(t, COUNTER_IS_CHIEF)) continue;
+        const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
+                     since_s = last_s > 0 && j->unix_s - last_s < up_s ? j->unix_s - last_s : up_s;
+        if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
+            find(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
+                 of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
+        if (since_s < OLD_CHECKPOINT_S) continue;
+        if (of(t, COUNTER_SAVES_TO))
+            find(f, FINDING_WARNING, "no checkpoint for %.0f min: see train.save_checkpoint_secs",
+                 since_s / 60);
+        else
+            find(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
+    }
+}
+
+/* ---- what has happened ---- */
+
+static void events(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        if (!t->is_ps || t->index) continue;
+        if (of(t, COUNTER_GENERATION) > 1)
+            find(f, FINDING_NOTE, "the values were restored or begun anew %.0f times",
+                 of(t, COUNTER_GENERATION) - 1);
+        if (of(t, COUNTER_TERM) > 0)
+            find(f, FINDING_NOTE, "another worker has come to lead %.0f times",
+                 of(t, COUNTER_TERM));
+        if (of(t, COUNTER_EVICTIONS) > 0)
+            find(f, FINDING_NOTE, "workers were gone for too long %.0f times",
+                 of(t, COUNTER_EVICTIONS));
+        if (of(t, COUNTER_ROWS_LOST) > 0 || of(t, COUNTER_ROWS_TWICE) > 0)
+            find(f, FINDING_NOTE,
+                 "of epochs that are over %.0f rows are missing, %.0f counted twice",
+                 of(t, COUNTER_ROWS_LOST), of(t, COUNTER_ROWS_TWICE));
+    }
+    for (int i = 0; i < j->count; i++)
+        if (of(&j->tasks[i], COUNTER_REFUSED) > 0)
+            find(f, FINDING_NOTE, "%s refused %.0f connections: its log says why", j->tasks[i].task,
+                 of(&j->tasks[i], COUNTER_REFUSED));
+}
+
+static const struct {
+    const char *name, *help;
+    void (*apply)(const struct job_facts *, struct findings *);
+} rules[] = {
+    {"silent", "a task has told nothing for 30 s", silent},
+    {"missing", "tasks are not connected", missing},
+    {"loss", "a loss is not finite", loss},
+    {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
+    {"starved", "workers wait for data more than 30 % of their time", starved},
+    {"unequal_ps", "a ps holds, or moves, 1.4 times its part of the bytes", unequal_ps},
+    {"busy_ps", "a ps updates values more than 70 % of its time", busy_ps},
+    {"queue", "more than 64 MB wait to leave a task", queue},
+    {"dropped", "more than 5 % of the gradients are dropped", dropped},
+    {"stale", "gradients are older than twice the number of workers", stale},
+    {"checkpoints", "checkpoints fail, or the last one is 30 min old", checkpoints},
+    {"events", "restarts, elections, evictions, lost rows, refused connections", events},
+};
+
+int rules_apply(const struct job_facts *j, struct finding ret[FINDINGS_MAX])
+{
+    struct finding found[FINDINGS_MAX];
+    struct findings f = {.at = found};
+    int count = 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        f.rule = rules[i].name;
+        rules[i].apply(j, &f);
+    }
+    for (int level = FINDING_WARNING; level >= FINDING_NOTE; level--)
+        for (int i = 0; i < f.count; i++)
+            if ((int)found[i].level == level) ret[count++] = found[i];
+    return count;
+}
+
+void rules_help(FILE *out)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        fprintf(out, "  %-14s %s\n", rules[i].name, rules[i].help);
+}

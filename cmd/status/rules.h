@@ -1,0 +1,31 @@
+/* rules.h - what is wrong with a job, or is worth knowing, by what its tasks count. A pure
+ * function: a rule is a row of the table in rules.c. */
+#ifndef CMD_STATUS_RULES_H
+#define CMD_STATUS_RULES_H
+
+#include "core/base/counters.h"
+
+enum finding_level { FINDING_NOTE, FINDING_WARNING };
+
+enum { FINDING_TEXT_MAX = 256, FINDINGS_MAX = 64 };
+
+struct finding {
+    const char *rule; /* "slow_worker" */
+    enum finding_level level;
+    char text[FINDING_TEXT_MAX];
+};
+
+struct job_facts {
+    const struct told *tasks; /* [count] ps first; heard_ms: by now_ms */
+    int count;
+    uint64_t now_ms;
+    double unix_s; /* for what is told by the date */
+};
+
+/* At most FINDINGS_MAX, warnings first. Returns how many. */
+int rules_apply(const struct job_facts *, struct finding ret[FINDINGS_MAX]);
+
+/* The names of all rules and what they find, for people. */
+void rules_help(FILE *);
+
+#endif

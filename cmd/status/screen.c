@@ -1,0 +1,137 @@
+/* screen.c - a job on a screen. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/status/status.h"
+#include "core/base/clock.h"
+
+enum { TEXT_MAX = 32 };
+
+static double of(const struct told *t, enum counter c)
+{
+    return t->counters.at[c];
+}
+
+/* "3.2 MB" */
+static const char *bytes_text(double bytes, char ret[TEXT_MAX])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    for (; bytes >= 1000 && unit < 4; unit++) bytes /= 1000;
+    snprintf(ret, TEXT_MAX, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return ret;
+}
+
+/* "2 h 3 min" */
+static const char *time_text(double seconds, char ret[TEXT_MAX])
+{
+    const long long s = seconds > 0 && seconds < 1e12 ? (long long)seconds : 0;
+    if (s < 120)
+        snprintf(ret, TEXT_MAX, "%lld s", s);
+    else if (s < 7200)
+        snprintf(ret, TEXT_MAX, "%lld min", s / 60);
+    else
+        snprintf(ret, TEXT_MAX, "%lld h %lld min", s / 3600, s / 60 % 60);
+    return ret;
+}
+
+struct totals {
+    double step, last_step, step_rate, example_rate, examples, uptime;
+    int ps, workers;
+    const struct told *chief; /* NULL: not known */
+};
+
+/* Asynchronous, each worker's step is a global one; synchronous, all take the same. */
+static struct totals total(const struct job_status *s)
+{
+    struct totals t = {0};
+    for (int i = 0; i < s->count; i++) {
+        const struct told *told = &s->tasks[i];
+        if (of(told, COUNTER_STEP) > t.step) t.step = of(told, COUNTER_STEP);
+        if (of(told, COUNTER_UPTIME) > t.uptime) t.uptime = of(told, COUNTER_UPTIME);
+        t.ps += told->is_ps;
+        t.workers += !told->is_ps;
+        if (told->is_ps) continue;
+        if (of(told, COUNTER_LAST_STEP) > t.last_step) t.last_step = of(told, COUNTER_LAST_STEP);
+        if (of(told, COUNTER_IS_CHIEF) > 0) t.chief = told;
+        t.example_rate += of(told, COUNTER_EXAMPLE_RATE);
+        t.examples += of(told, COUNTER_EXAMPLES);
+    }
+    return t;
+}
+
+static void print_head(const struct totals *t)
+{
+    char text[TEXT_MAX];
+    printf("step %.0f", t->step);
+    if (t->last_step > 0) printf(" of %.0f (%.0f %%)", t->last_step, 100 * t->step / t->last_step);
+    printf(", %.0f examples/s, %.0f examples", t->example_rate, t->examples);
+    if (t->chief) printf(", loss %.4g", of(t->chief, COUNTER_LOSS));
+    printf(", up %s\n%d ps, %d workers", time_text(t->uptime, text), t->ps, t->workers);
+    if (!t->chief) {
+        puts("");
+        return;
+    }
+    printf(", %s leads; ", t->chief->task);
+    if (of(t->chief, COUNTER_CHECKPOINT_TIME) > 0)
+        printf("checkpoint of step %.0f %s ago, took %.2g s\n",
+               of(t->chief, COUNTER_CHECKPOINT_STEP),
+               time_text(clock_unix_s() - of(t->chief, COUNTER_CHECKPOINT_TIME), text),
+               of(t->chief, COUNTER_CHECKPOINT_SECONDS));
+    else
+        puts(of(t->chief, COUNTER_SAVES_TO) > 0 ? "no checkpoint yet" : "saves no checkpoints");
+}
+
+static void print_ps(const struct job_status *s)
+{
+    char sent[TEXT_MAX], came[TEXT_MAX], dense[TEXT_MAX], tables[TEXT_MAX];
+    printf("\n%-10s %9s %9s %9s %9s %9s %9s  %s\n", "ps", "updates", "sent", "received", "dense",
+           "tables", "rows", "state");
+    for (int i = 0; i < s->count; i++) {
+        const struct told *t = &s->tasks[i];
+        if (!t->is_ps) continue;
+        double out = 0, in = 0;
+        for (int c = COUNTER_SENT_GRADIENTS; c <= COUNTER_SENT_OTHER; c++)
+            out += of(t, (enum counter)c);
+        for (int c = COUNTER_CAME_GRADIENTS; c <= COUNTER_CAME_OTHER; c++)
+            in += of(t, (enum counter)c);
+        printf("%-10s %9.0f %9s %9s %9s %9s %9.0f  %s\n", t->task, of(t, COUNTER_UPDATES),
+               bytes_text(out, sent), bytes_text(in, came),
+               bytes_text(of(t, COUNTER_DENSE_BYTES), dense),
+               bytes_text(of(t, COUNTER_TABLE_BYTES), tables), of(t, COUNTER_TABLE_ROWS), t->state);
+    }
+}
+
+/* Where the time of its steps went, in percent. */
+static void print_workers(const struct job_status *s)
+{
+    char memory[TEXT_MAX];
+    printf("\n%-10s %9s %9s %8s %5s %5s %6s %5s %5s %9s  %s\n", "worker", "steps", "steps/s",
+           "compute%", "data%", "push%", "others%", "pull%", "hooks%", "memory", "state");
+    for (int i = 0; i < s->count; i++) {
+        const struct told *t = &s->tasks[i];
+        double all = 1e-9;
+        if (t->is_ps) continue;
+        for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
+            all += of(t, (enum counter)c);
+        printf("%-10s %9.0f %9.3g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,
+               of(t, COUNTER_STEPS), of(t, COUNTER_STEP_RATE),
+               100 * of(t, COUNTER_TIME_COMPUTE) / all, 100 * of(t, COUNTER_TIME_DATA) / all,
+               100 * of(t, COUNTER_TIME_PUSH) / all, 100 * of(t, COUNTER_TIME_OTHERS) / all,
+               100 * of(t, COUNTER_TIME_PULL) / all, 100 * of(t, COUNTER_TIME_HOOKS) / all,
+               bytes_text(of(t, COUNTER_MEMORY), memory), t->state);
+    }
+}
+
+void status_print(const struct job_status *s, const struct finding *findings, int count)
+{
+    const struct totals totals = total(s);
+    print_head(&totals);
+    print_ps(s);
+    if (totals.workers) print_workers(s);
+    puts("");
+    for (int i = 0; i < count; i++)
+        printf("%s %s\n", findings[i].level == FINDING_WARNING ? "!" : "-", findings[i].text);
+    if (!count) puts("nothing is wrong");
+}

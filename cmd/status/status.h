@@ -1,0 +1,27 @@
+/* status.h - a living job as `dtrain status` sees it. */
+#ifndef CMD_STATUS_STATUS_H
+#define CMD_STATUS_STATUS_H
+
+#include <jansson.h>
+
+#include "cmd/status/rules.h"
+#include "core/base/error.h"
+
+enum { STATUS_TASKS_MAX = 4096 };
+
+struct job_status {
+    struct told *tasks; /* [count]; malloc'ed; heard_ms by the clock of this process */
+    int count;
+    json_t *json; /* the answers, as one; new reference */
+};
+
+/* Adds the tasks of an answer to status (core/cluster/visit/visit.h), which may be a lie.
+ * ERR_PROTOCOL: it is none. */
+err job_status_add(struct job_status *, json_t *answer, uint64_t now_ms);
+/* ps first, each by its index. */
+void job_status_sort(struct job_status *);
+void job_status_free(struct job_status *); /* a zeroed one is fine */
+
+void status_print(const struct job_status *, const struct finding *, int count);
+
+#endif

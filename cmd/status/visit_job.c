@@ -1,0 +1,106 @@
+/* visit_job.c - see visit_job.h. */
+#include "cmd/status/visit_job.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+/* As ps/0 has written it (cmd/launch/ready.h). */
+static err read_ready_file(struct job_flags *flags, struct arena *arena)
+{
+    json_error_t error;
+    const char *task = "", *address = NULL;
+    if (flags->cluster.ps_hosts || flags->cluster.coordinator)
+        return fail(ERR_INPUT, "--ready_file stands for --ps_hosts and --coordinator");
+    json_t *json = json_load_file(flags->ready_file, 0, &error);
+    if (!json) return fail(ERR_IO, "--ready_file=%s: %s", flags->ready_file, error.text);
+    const int failed = json_unpack(json, "{ss ss}", "task", &task, "address", &address);
+    const bool is_first = !failed && strcmp(task, "ps/0") == 0;
+    if (is_first) flags->cluster.ps_hosts = arena_string(arena, address);
+    const err e = is_first ? OK
+                           : fail(ERR_INPUT, "--ready_file=%s is of %.32s, not of ps/0",
+                                  flags->ready_file, failed ? "nobody" : task);
+    json_decref(json);
+    return e;
+}
+
+err job_visit_read(struct job_visit *v, const struct object *object, int argc, char **argv,
+                   void *ret_flags, struct job_flags *flags, const char **ret_word)
+{
+    const char *words[2];
+    int count;
+    TRY(flags_parse(object, argc, argv, &v->arena, ret_flags, words, 2, &count));
+    if (count > (ret_word ? 1 : 0))
+        return fail(ERR_INPUT, "%s: unexpected argument \"%.64s\"", object->name, words[count - 1]);
+    if (ret_word) *ret_word = count ? words[0] : NULL;
+    if (flags->ready_file) {
+        if (!flags_given(object, argc, argv, "ps_hosts")) flags->cluster.ps_hosts = NULL;
+        TRY(read_ready_file(flags, &v->arena));
+    }
+    return visited_read(&v->visited, &flags->cluster, object->name, &v->arena);
+}
+
+static int count_up(const struct visitor *visitor)
+{
+    int count = 0;
+    for (int ps = 0; ps < visitor_ps_count(visitor); ps++) count += visitor_is_up(visitor, ps);
+    return count;
+}
+
+err job_visit_open(struct job_visit *v, const struct job_flags *flags, bool all)
+{
+    TRY(loop_open(&v->loop));
+    v->timeout_ms = flags->timeout_ms;
+    const struct visitor_options options = {.loop = v->loop, .only_first = !all, .any_count = true};
+    const err e = visited_open(&v->visited, options, flags->timeout_ms, &v->arena, &v->visitor);
+    if (e != ERR_TIMEOUT || !all || !v->visitor || !count_up(v->visitor)) return e;
+    log_line(LOG_WARNING, "%s", error_text());
+    return OK;
+}
+
+void job_visit_close(struct job_visit *v)
+{
+    visitor_close(v->visitor);
+    visited_close(&v->visited);
+    if (v->loop) loop_close(v->loop);
+    arena_free(&v->arena);
+}
+
+int job_visit_ps_count(const struct job_visit *v)
+{
+    return visitor_ps_count(v->visitor);
+}
+
+bool job_visit_is_up(const struct job_visit *v, int ps)
+{
+    return visitor_is_up(v->visitor, ps);
+}
+
+err job_visit_ask(struct job_visit *v, int ps, json_t *ask, json_t **ret)
+{
+    if (!ask) return fail(ERR_MEMORY, "no memory to ask");
+    err e = visitor_ask(v->visitor, ps, ask);
+    json_decref(ask);
+    if (!e) e = visitor_wait_all(v->visitor, v->timeout_ms);
+    if (e) return e;
+    *ret = visitor_answer(v->visitor, ps);
+    const char *error = json_string_value(json_object_get(*ret, "error"));
+    return error ? fail(ERR_PEER, "ps/%d: %s", ps, error) : OK;
+}
+
+bool job_visit_job_has_ended(const struct job_visit *v)
+{
+    return v->visitor && visitor_verdict(v->visitor)->has_come;
+}
+
+err job_visit_rest(struct job_visit *v, uint64_t ms)
+{
+    const uint64_t until_ms = clock_ms() + ms;
+    for (uint64_t now_ms = clock_ms(); now_ms < until_ms && !job_visit_job_has_ended(v);
+         now_ms = clock_ms())
+        visitor_poll(v->visitor, (int)(until_ms - now_ms));
+    if (!job_visit_job_has_ended(v)) return OK;
+    const struct visitor_verdict *verdict = visitor_verdict(v->visitor);
+    return fail(ERR_PEER, "the job has ended%s%s", verdict->text[0] ? ": " : "", verdict->text);
+}

@@ -1,0 +1,185 @@
+/* test_rules.c - the rules of dtrain status, by deliberate faults. */
+#include "cmd/status/rules.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { PS = 2, WORKERS = 4, TASKS = PS + WORKERS, NOW_MS = 1000000 };
+
+/* A job with which nothing is wrong. */
+struct job {
+    struct told tasks[TASKS];
+};
+
+static struct told *ps(struct job *job, int i)
+{
+    return &job->tasks[i];
+}
+
+static struct told *worker(struct job *job, int i)
+{
+    return &job->tasks[PS + i];
+}
+
+static struct job healthy(void)
+{
+    struct job job = {0};
+    for (int i = 0; i < TASKS; i++) {
+        struct told *t = &job.tasks[i];
+        double *at = t->counters.at;
+        t->is_ps = i < PS;
+        t->index = t->is_ps ? i : i - PS;
+        t->heard_ms = NOW_MS - 500;
+        snprintf(t->task, sizeof t->task, "%s/%d", t->is_ps ? "ps" : "worker", t->index);
+        at[COUNTER_UPTIME] = 600;
+        at[COUNTER_PEERS] = at[COUNTER_PEERS_UP] = t->is_ps ? WORKERS : PS;
+        at[COUNTER_GENERATION] = 1;
+        at[COUNTER_DENSE_BYTES] = t->is_ps ? 1e8 : 0;
+        at[COUNTER_UPDATES] = t->is_ps ? 400 : 0;
+        at[COUNTER_TIME_APPLY] = t->is_ps ? 60 : 0;
+        if (t->is_ps) continue;
+        at[COUNTER_STEPS] = 100;
+        at[COUNTER_TIME_COMPUTE] = 100;
+        at[COUNTER_TIME_DATA] = 2;
+        at[COUNTER_TIME_OTHERS] = 20;
+        at[COUNTER_LOSS] = 0.5;
+        at[COUNTER_IS_CHIEF] = t->index == 0;
+        at[COUNTER_SAVES_TO] = 1;
+        at[COUNTER_CHECKPOINT_TIME] = t->index == 0 ? 1e9 - 60 : 0;
+    }
+    return job;
+}
+
+static int apply(const struct job *job, struct finding ret[FINDINGS_MAX])
+{
+    const struct job_facts facts = {job->tasks, TASKS, NOW_MS, 1e9};
+    return rules_apply(&facts, ret);
+}
+
+static void finds(const struct job *job, const char *rule, const char *text)
+{
+    struct finding found[FINDINGS_MAX];
+    const int count = apply(job, found);
+    for (int i = 0; i < count; i++)
+        if (strcmp(found[i].rule, rule) == 0 && strstr(found[i].text, text)) return;
+    for (int i = 0; i < count; i++) print_error("%s: %s\n", found[i].rule, found[i].text);
+    fail_msg("no %s: %s", rule, text);
+}
+
+static void nothing_is_found_where_nothing_is_wrong(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    const struct job job = healthy();
+    const struct job_facts nobody = {job.tasks, 0, NOW_MS, 1e9};
+    assert_int_equal(apply(&job, found), 0);
+    assert_int_equal(rules_apply(&nobody, found), 0);
+}
+
+static void a_slow_worker_is_named_with_what_it_does(void **state)
+{
+    static const struct {
+        enum counter time;
+        const char *doing;
+    } faults[] = {{COUNTER_TIME_DATA, "it waits for data"},
+                  {COUNTER_TIME_COMPUTE, "it computes longer"},
+                  {COUNTER_TIME_PUSH, "its gradients leave slowly"},
+                  {COUNTER_TIME_PULL, "values come slowly"},
+                  {COUNTER_TIME_HOOKS, "its hooks take time"}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct job job = healthy();
+        char text[FINDING_TEXT_MAX];
+        worker(&job, 3)->counters.at[faults[i].time] += 112.2;
+        snprintf(text, sizeof text, "worker/3 is 2.1 x slower than the median (2.14 s a step): %s",
+                 faults[i].doing);
+        finds(&job, "slow_worker", text);
+    }
+    struct job job = healthy(); /* it waits for a slow one, and is none itself */
+    struct finding found[FINDINGS_MAX];
+    worker(&job, 1)->counters.at[COUNTER_TIME_OTHERS] = 500;
+    assert_int_equal(apply(&job, found), 0);
+}
+
+static void faults_of_the_job_are_named(void **state)
+{
+    struct job job = healthy();
+    for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_TIME_DATA] = 80;
+    finds(&job, "starved", "wait for data 40 %");
+    job = healthy();
+    ps(&job, 1)->counters.at[COUNTER_TABLE_BYTES] = 9e8;
+    finds(&job, "unequal_ps", "ps/1 holds 91 % of the bytes of 2 ps");
+    job = healthy();
+    ps(&job, 0)->counters.at[COUNTER_SENT_VALUES] = 9e9;
+    finds(&job, "unequal_ps", "ps/0 moves 100 % of the bytes");
+    job = healthy();
+    worker(&job, 2)->heard_ms = NOW_MS - 42000;
+    finds(&job, "silent", "worker/2 has told nothing for 42 s");
+    job = healthy();
+    worker(&job, 1)->counters.at[COUNTER_LOSS] = (double)NAN;
+    finds(&job, "loss", "the loss of worker/1 is not finite");
+    job = healthy();
+    ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 3;
+    finds(&job, "missing", "ps/0 is not connected to 1 of 4 workers");
+    job = healthy();
+    ps(&job, 1)->counters.at[COUNTER_TIME_APPLY] = 540;
+    finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
+    job = healthy();
+    ps(&job, 0)->counters.at[COUNTER_DROPPED_STALE] = 100;
+    finds(&job, "dropped", "20 % of the gradients came too late");
+    job = healthy();
+    worker(&job, 0)->counters.at[COUNTER_QUEUED] = 1e8;
+    finds(&job, "queue", "100 MB wait to leave worker/0");
+    job = healthy();
+    worker(&job, 0)->counters.at[COUNTER_STALENESS_SUM] = 1000;
+    worker(&job, 0)->counters.at[COUNTER_STALENESS_COUNT] = 100;
+    finds(&job, "stale", "10.0 updates old in the mean, with 4 workers");
+    job = healthy();
+    ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
+    finds(&job, "events", "begun anew 2 times");
+}
+
+static void checkpoints_that_are_old_or_fail_are_named(void **state)
+{
+    struct job job = healthy();
+    double *at = worker(&job, 0)->counters.at;
+    at[COUNTER_UPTIME] = 7200;
+    at[COUNTER_CHECKPOINT_TIME] = 1e9 - 2400;
+    finds(&job, "checkpoints", "no checkpoint for 40 min");
+    at[COUNTER_CHECKPOINT_TIME] = 0;
+    finds(&job, "checkpoints", "no checkpoint for 120 min");
+    at[COUNTER_SAVES_TO] = 0;
+    finds(&job, "checkpoints", "nothing is saved");
+    at[COUNTER_CHECKPOINT_FAILURES] = 3;
+    finds(&job, "checkpoints", "3 checkpoints have failed");
+}
+
+/* Whatever tasks say, which may be lies. */
+static void any_numbers_are_looked_at(void **state)
+{
+    static const double numbers[] = {0, 1, 1e-300, 1e300, 9e15};
+    struct finding found[FINDINGS_MAX];
+    for (int c = 0; c < COUNTERS; c++)
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            struct job job = healthy();
+            for (int t = 0; t < TASKS; t++) job.tasks[t].counters.at[c] = numbers[i];
+            const int count = apply(&job, found);
+            assert_in_range(count, 0, FINDINGS_MAX);
+            for (int k = 1; k < count; k++) assert_true(found[k - 1].level >= found[k].level);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
+        cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
+        cmocka_unit_test(faults_of_the_job_are_named),
+        cmocka_unit_test(checkpoints_that_are_old_or_fail_are_named),
+        cmocka_unit_test(any_numbers_are_looked_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+"""dtrain status, save, drain and stop: a living job, seen and asked from outside."""
+import json
+import os
+import subprocess
+
+import program
+from program import BINARY, LIMIT_S
+from program.cluster import ClusterCase, Plan
+
+TIMEOUT = f"--timeout={LIMIT_S}"
+SAVES = {"train.checkpoint_dir": "run", "train.save_checkpoint_secs": 100000}
+
+
+class Status(ClusterCase):
+    def ask(self, cluster, *words, hosts=True, code=0):
+        """What a command says; of standard error where it fails."""
+        where = ["--ps_hosts=" + ",".join(cluster.hosts["ps"])] if hosts else []
+        done = subprocess.run([BINARY, *words, *where], env=program.environment(), stdin=subprocess.DEVNULL,
+                              cwd=cluster.folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, code, done.stderr + cluster.story())
+        return done.stderr if code else done.stdout
+
+    def status(self, cluster):
+        said = json.loads(self.ask(cluster, "status", "--json", TIMEOUT))
+        return {task["task"]: task for task in said["tasks"]}, said["findings"]
+
+    def wait_told(self, cluster):
+        """Until ps/0 has heard of steps of every worker, and so of the chief."""
+        workers = [name for name in cluster.plan.names() if name.startswith("worker")]
+        cluster.wait_until(lambda: all(self.status(cluster)[0].get(name, {}).get("counters", {}).get("steps_total")
+                                       for name in workers), "counters of all workers")
+
+    def test_a_job_is_shown_saved_drained_and_stopped(self):
+        cluster = self.start_endless(Plan(workers=3, changes={**SAVES, "train.mode": "async"}))
+        self.wait_told(cluster)
+        tasks, _ = self.status(cluster)
+        self.assertEqual(set(tasks), set(cluster.plan.names()))
+        self.assertEqual(tasks["worker/0"]["counters"]["is_chief"], 1)
+        screen = self.ask(cluster, "status", TIMEOUT)
+        for words in ["2 ps, 3 workers, worker/0 leads", "\nps/1 ", "\nworker/2 ", "compute%"]:
+            self.assertIn(words, screen)
+        self.assertRegex(self.ask(cluster, "save", TIMEOUT), r"\Asaved at step \d+\n\Z")
+        self.assertTrue(any(name.startswith("model.ckpt-") for name in os.listdir(os.path.join(cluster.folder, "run"))))
+        self.assertEqual(self.ask(cluster, "drain", "worker/2", TIMEOUT), "it has left; the job goes on\n")
+        cluster.wait_until(cluster.tasks["worker/2"].has_ended, "its end")
+        self.assertEqual(cluster.tasks["worker/2"].code(), 143)
+        self.assertIn("there is no such worker", self.ask(cluster, "drain", "worker/7", TIMEOUT, code=128))
+        self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")
+        self.assert_codes(cluster, 143)
+        self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")
+
+    def test_a_job_is_found_by_the_file_of_ps_0(self):
+        flags = {f"ps/{i}": [f"--ready_file=ps-{i}.json"] for i in range(2)}
+        cluster = self.start_endless(Plan(flags_of=flags))
+        screen = self.ask(cluster, "status", "--ready_file=ps-0.json", TIMEOUT, hosts=False)
+        self.assertIn("\nps/0 ", screen)
+        self.assertNotIn("\nps/1 ", screen)
+        self.assertIn("is of ps/1, not of ps/0",
+                      self.ask(cluster, "status", "--ready_file=ps-1.json", hosts=False, code=2))
+        self.assertIn("saves no checkpoints", self.ask(cluster, "save", TIMEOUT, code=2))
+        self.ask(cluster, "stop", TIMEOUT)
+        self.assert_codes(cluster, 143)
+
+    def test_watching_ends_with_the_job(self):
+        cluster = self.start_endless(Plan(ps=1, workers=1))
+        words = [BINARY, "status", "--watch", "--every=0.1", TIMEOUT, "--ps_hosts=" + cluster.hosts["ps"][0]]
+        watcher = subprocess.Popen(words, env=program.environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                   text=True)
+        self.addCleanup(watcher.kill)
+        self.assertTrue(watcher.stdout.readline().startswith("step "))
+        self.ask(cluster, "stop", TIMEOUT)
+        text, _ = watcher.communicate(timeout=LIMIT_S)
+        self.assertRegex(text, r"the job has ended: .*stopped by a visitor")
+        self.assertEqual(watcher.returncode, 0)
+        self.assert_codes(cluster, 143)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -367,6 +367,9 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
               (unsigned long long)action->adopted.step);
         worker->adopted++;
         break;
+    case ACTION_REMAKE:
+        network_remake(world, worker, action->remake.ps);
+        break;
     case ACTION_LEAD:
         lead(world, worker, &action->lead);
         break;

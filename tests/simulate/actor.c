@@ -57,6 +57,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .gradients_per_push = p->gradients_per_push[actor->index],
         .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,
+        .lends_windows = p->windows > 0,
         .saves = p->saves,
         .keeps_chief = p->feed_ahead > 0,
         .limits = p->limits,

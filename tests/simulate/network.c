@@ -231,16 +231,34 @@ void network_notice(struct world *world, struct link *link, enum direction end)
     lose(world, link, end, link->is_cut ? "the link was cut" : "the link was reset");
 }
 
+static struct link *forget(struct world *world, struct actor *actor, int peer)
+{
+    struct link *link = actor->links[peer];
+    if (!link) return NULL;
+    actor->links[peer] = NULL;
+    actor->lost_us[peer] = world->now_us;
+    actor->told_us[peer] = actor->ticked_us;
+    actors_sever(world);
+    return link;
+}
+
 void network_hang_up(struct world *world, struct actor *ps, int worker)
 {
-    struct link *link = ps->links[worker];
+    struct link *link = forget(world, ps, worker);
     if (!link) return;
-    ps->links[worker] = NULL;
-    ps->lost_us[worker] = world->now_us;
-    ps->told_us[worker] = ps->ticked_us;
-    actors_sever(world);
     defects_lose_worker(world, ps, worker);
     let_go(world, link, TO_PS, QUEUE_MAX);
+}
+
+/* What it has sent may arrive, or a part of it. */
+void network_remake(struct world *world, struct actor *worker, int ps)
+{
+    struct link *link = forget(world, worker, ps);
+    if (!link) return;
+    TRACE(world, "%s makes its link to ps/%d anew", actor_name(worker), ps);
+    worker_loses_windows(world, worker, ps);
+    let_go(world, link, TO_WORKER, (int)draw(world, (uint64_t)link->queues[TO_PS].count + 1));
+    plan_retry(world, worker, ps);
 }
 
 void network_stall(struct world *world, struct link *link, uint64_t for_us)

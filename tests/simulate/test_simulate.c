@@ -101,6 +101,8 @@ static const uint64_t regressions_of_leaving[] = {
     782,   /* the same, and another worker left meanwhile */
     2116,  /* the same, and all stood still */
 };
+/* Something was said behind a gradient that was not read. */
+static const uint64_t regressions_of_windows[] = {17548, 62067, 68319, 76032, 102124};
 
 static void run_with(struct world *world, const struct run_options *options)
 {
@@ -190,6 +192,9 @@ static void what_went_wrong_once_goes_right(void **state)
     go_right(regressions_of_waits, sizeof regressions_of_waits / sizeof *regressions_of_waits, &as);
     as = (struct run_options){.has_no_windows = true};
     go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,
+             &as);
+    as = (struct run_options){0};
+    go_right(regressions_of_windows, sizeof regressions_of_windows / sizeof *regressions_of_windows,
              &as);
 }
 

@@ -450,6 +450,7 @@ void network_deliver(struct world *, struct link *, enum direction);
 void network_notice(struct world *, struct link *, enum direction end);
 void network_cut(struct world *, struct link *);
 void network_reset(struct world *, struct link *, enum direction end); /* this end gives it up */
+void network_remake(struct world *, struct actor *worker, int ps);
 void network_hang_up(struct world *, struct actor *ps,
                      int worker); /* whose role has forgotten it */
 void network_stall(struct world *, struct link *, uint64_t for_us);

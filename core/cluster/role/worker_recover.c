@@ -67,6 +67,20 @@ void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
         say_term(w, ps, LEADS_HEARD, out);
 }
 
+/* A ps with few windows does not read on where it has none for a gradient, and gives those that it
+ * has to workers who may wait for what this one says. */
+void worker_make_way(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (s->contact == GONE || !s->unheard) continue;
+        outbox_log(out, "makes its link to ps/%d anew, which may not have read its last gradient",
+                   ps);
+        outbox_add_remake(out, (struct action_remake){ps});
+        worker_lose(w, ps, out);
+    }
+}
+
 static bool may_lead(const struct worker_role *w)
 {
     bool knows_all = true;
@@ -84,6 +98,7 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
     w->renewed_ms = w->patience.told_ms;
     if (w->term) outbox_log(out, "leads from now on");
     outbox_add_lead(out, (struct action_lead){w->term});
+    if (w->phase == HOLDING || w->phase == JOINING) worker_make_way(w, out);
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].contact == KNOWN) claim(w, ps, out);
     if (w->phase == FINISHING) /* the final values may have gone to the chief before */

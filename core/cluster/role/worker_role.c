@@ -37,6 +37,18 @@ static void tell_verdict(struct worker_role *w, int ps, struct outbox *out)
     message_say_verdict(m, w->verdict_code, w->is_relaying ? "" : w->name, w->verdict_text, out);
 }
 
+/* Behind a gradient it might not be read: then the ps is told on a new link. */
+static void tell_or_remake(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (!s->unheard || s->knows_end) {
+        tell_verdict(w, ps, out);
+        return;
+    }
+    server_set_contact(s, GONE);
+    outbox_add_remake(out, (struct action_remake){ps});
+}
+
 void worker_end(struct worker_role *w, int code, const char *text, struct outbox *out)
 {
     if (w->phase == ENDED) return;
@@ -45,7 +57,7 @@ void worker_end(struct worker_role *w, int code, const char *text, struct outbox
     w->verdict_code = code;
     snprintf(w->verdict_text, sizeof w->verdict_text, "%s", text);
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].contact != GONE) tell_verdict(w, ps, out);
+        if (w->servers[ps].contact != GONE) tell_or_remake(w, ps, out);
     outbox_end(out, code, text);
 }
 
@@ -134,8 +146,9 @@ void worker_settle(struct worker_role *w, struct outbox *out)
     if (w->phase != HOLDING) {
         worker_begin_phase(w, HOLDING);
         worker_abandon(w, "a ps was lost", out);
+        if (w->leads) worker_make_way(w, out);
     }
-    if (know_all && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
+    if (all_known(w) && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
         worker_recover(w, out);
 }
 
@@ -539,7 +552,7 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     server_set_contact(s, FOUND);
     server_set_inquiry(s, NOT_ASKED);
     if (ps == 0) worker_doubt(w);
-    s->ahead = 0;
+    s->ahead = s->unheard = 0;
     s->has_left = false;
     if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
     s->is_told = false;
@@ -549,21 +562,27 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     if (w->is_granted && ps > 0) say_gone(w, true, out);
 }
 
-static void on_peer_lost(struct role *role, enum job job, int ps, const char *why,
-                         struct outbox *out)
+void worker_lose(struct worker_role *w, int ps, struct outbox *out)
 {
-    struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
-    if (w->phase == ENDED || s->contact == GONE) return;
     server_set_contact(s, GONE);
     server_set_inquiry(s, NOT_ASKED);
     if (ps == 0) worker_doubt(w);
     s->has_answered = s->has_left = false;
+    s->unheard = 0;
     patience_renew(&w->patience);
     if (ps == 0) worker_forget_resize(w); /* which it tells whoever asked for it */
-    outbox_log(out, "lost ps/%d: %s", ps, why);
     if (w->phase == DESCRIBING || w->phase == STARTING) worker_begin_phase(w, HOLDING);
     if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
+}
+
+static void on_peer_lost(struct role *role, enum job job, int ps, const char *why,
+                         struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->servers[ps].contact == GONE) return;
+    outbox_log(out, "lost ps/%d: %s", ps, why);
+    worker_lose(w, ps, out);
 }
 
 /* Who only waits for somebody to hear that it is gone has a part of the limit for that; who has met

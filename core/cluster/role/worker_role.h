@@ -51,6 +51,7 @@ struct worker_options {
     uint32_t gradients_per_push;
     bool is_sync;
     bool drops_gradients;         /* backup workers, or max_staleness */
+    bool lends_windows;           /* some ps has fewer windows for gradients than workers */
     bool saves;                   /* where it leads: a last checkpoint before the end */
     struct membership membership; /* of which ps_count and workers are */
     bool keeps_chief;             /* nobody can take the place of worker/0 */

@@ -73,9 +73,11 @@ struct server {
     uint64_t join_step;       /* values of this step or later are wanted */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
-    bool has_left;            /* the push, on this link */
-    uint64_t ahead;           /* parts of its gradient that left ahead of the push, on this link */
-    unsigned overlap;         /* its plan of rounds, as it said with its last values */
+    bool has_left;    /* the push, on this link */
+    uint64_t ahead;   /* parts of its gradient that left ahead of the push, on this link */
+    uint64_t unheard; /* number of the push of which something left last on this link, and may not
+                         have been read: nothing came that was said behind it; 0: none */
+    unsigned overlap; /* its plan of rounds, as it said with its last values */
     struct ledger ledger;     /* what it has of this worker */
     uint64_t push, push_step; /* of the last push to it in this generation; 0: none */
     uint64_t step, version;   /* of the values that came last */
@@ -197,7 +199,8 @@ void server_set_shard(struct server *, enum shard_phase);
 
 /* ps/0 owns the global step; a ps without variables has nothing else to say. */
 bool worker_is_asked(const struct worker_role *, int ps);
-void worker_settle(struct worker_role *, struct outbox *); /* after news of a ps' state */
+void worker_settle(struct worker_role *, struct outbox *);       /* after news of a ps' state */
+void worker_lose(struct worker_role *, int ps, struct outbox *); /* its link has ended */
 
 void worker_adopt(struct worker_role *, uint64_t generation, struct outbox *);
 void worker_rejoin(struct worker_role *, int ps, struct outbox *);
@@ -216,6 +219,8 @@ void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
 void worker_heard_term(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_try_lead(struct worker_role *, struct outbox *);         /* after news of a ps */
 void worker_say_term(struct worker_role *, int ps, struct outbox *); /* which is known anew */
+/* What is said now is not to wait behind a gradient that comes to nothing. */
+void worker_make_way(struct worker_role *, struct outbox *);
 void worker_watch_lease(struct worker_role *, struct outbox *);
 int worker_chief(const struct worker_role *); /* who leads, as far as it has heard */
 

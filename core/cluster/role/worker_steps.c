@@ -74,7 +74,9 @@ static bool some_lack_push(const struct worker_role *w)
  * step that one ps has already keeps its ticket: the others cannot go on without it. */
 void worker_ask_again(struct worker_role *w, struct outbox *out)
 {
-    if (w->phase == COMPUTING) join_all_as(w, some_lack_push(w) ? JOIN_PLAIN : JOIN_UNUSED, out);
+    if (w->phase != COMPUTING) return;
+    worker_make_way(w, out);
+    join_all_as(w, some_lack_push(w) ? JOIN_PLAIN : JOIN_UNUSED, out);
 }
 
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
@@ -122,6 +124,7 @@ static void send_gradient(struct worker_role *w, int ps, enum message_type type,
     else
         m->part = (struct message_part){gradients, push, step};
     m->range = range;
+    if (w->options.lends_windows) w->servers[ps].unheard = push;
 }
 
 /* With what has not left ahead of it. */
@@ -278,6 +281,7 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     bool is_awaited = m->ledger.join == s->joins && s->inquiry == ASKED;
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     server_set_inquiry(s, ANSWERED);
+    s->unheard = 0;
     if (awaits_values(w)) s->step = m->ledger.step;
     s->round = m->ledger.step;
     if (begin_anew(w, out)) return;
@@ -554,6 +558,7 @@ static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
 static void note_answer(struct server *s, const struct message *m)
 {
     s->has_answered = true;
+    if (m->values.push >= s->unheard) s->unheard = 0;
     s->step = s->round = m->values.step;
     s->version = m->values.updates;
     s->overlap = (m->values.flags & VALUES_WANTS_PARTS ? OVERLAP_ADVANCE : 0) |

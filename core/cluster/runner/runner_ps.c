@@ -44,12 +44,9 @@ static void note_held(struct runner_ps *p, bool begins)
 
 static void hang_up(struct runner_ps *p, int worker)
 {
-    struct peer *peer = &p->task.peers[worker];
     struct connection *connection = connection_of(p, worker);
     if (connection) connection_hang_up(connection);
-    peer->link = NULL;
-    peer->is_up = false;
-    peer->lost_ms = clock_ms();
+    task_forget_peer(&p->task, worker);
 }
 
 /* A save that failed is a warning, unless it has told that the values themselves are lost. */

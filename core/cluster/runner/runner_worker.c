@@ -9,6 +9,7 @@
 #include "core/cluster/runner/feed/feeder.h"
 #include "core/cluster/runner/feed/follow.h"
 #include "core/cluster/runner/greeting.h"
+#include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 #include "core/train/hooks/values.h"
@@ -217,6 +218,9 @@ static void act(struct task *t, const struct action *a)
     case ACTION_ADOPTED:
         runner_worker_told(w, adopted(w, &a->adopted));
         break;
+    case ACTION_REMAKE:
+        runner_worker_remake(w, a->remake.ps);
+        break;
     case ACTION_LEAD:
         runner_worker_lead(w);
         break;
@@ -410,6 +414,16 @@ static err open_session(struct runner_worker *w)
     return OK;
 }
 
+static bool lends_windows(const struct runner_worker *w)
+{
+    const struct cluster_spec *cluster = w->options.task.cluster;
+    bool lends = false;
+    for (int ps = 0; ps < cluster->hosts[JOB_PS].count; ps++)
+        lends |= ps_config_windows(runner_worker_block_bytes(w, ps),
+                                   cluster->hosts[JOB_WORKER].count) > 0;
+    return lends;
+}
+
 static err open_role(struct runner_worker *w)
 {
     const struct task_options *o = &w->options.task;
@@ -428,6 +442,7 @@ static err open_role(struct runner_worker *w)
         .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
+        .lends_windows = lends_windows(w),
         .saves = w->options.spec->train.checkpoint_dir != NULL,
         .keeps_chief = spec_is_in_graph(w->options.spec),
         .limits = o->limits,

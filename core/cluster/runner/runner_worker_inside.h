@@ -223,6 +223,7 @@ void runner_worker_connect(struct runner_worker *, int ps);
 void runner_worker_tick_links(struct task *, uint64_t now_ms);
 void runner_worker_tick_end(struct task *, uint64_t now_ms);
 void runner_worker_hang_up(struct task *);
+void runner_worker_remake(struct runner_worker *, int ps);
 
 /* Of whoever leads first: what is wrong with the folder is told at once. */
 err runner_worker_prove_checkpoints(const struct runner_worker *);

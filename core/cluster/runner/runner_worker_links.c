@@ -333,6 +333,20 @@ static void keep_gradient(struct runner_worker *w, int ps)
     session_unbind(&w->session, ps);
 }
 
+/* The role has forgotten the link. */
+void runner_worker_remake(struct runner_worker *w, int ps)
+{
+    struct peer *peer = &w->task.peers[ps];
+    struct attempt *attempt = w->second[ps].link == peer->link ? &w->second[ps] : &w->first[ps];
+    if (!peer->is_up) return;
+    drop(attempt);
+    if (attempt->has_windows) keep_gradient(w, ps);
+    attempt->has_windows = false;
+    note_trouble(w, ps, "its link is made anew");
+    task_forget_peer(&w->task, ps);
+    plan_retry(w, ps);
+}
+
 /* Not over this transport with this life of the ps, for a reason that would come again. */
 static void give_up_offer(struct runner_worker *w, struct attempt *attempt, err why)
 {

@@ -316,12 +316,17 @@ void task_peer_up(struct task *t, int peer)
     task_flush(t);
 }
 
-void task_peer_lost(struct task *t, int peer, const char *why)
+void task_forget_peer(struct task *t, int peer)
 {
     if (t->peers[peer].is_up) t->counters.at[COUNTER_PEERS_LOST]++;
     t->peers[peer].is_up = false;
     t->peers[peer].lost_ms = clock_ms();
     t->peers[peer].link = NULL;
+}
+
+void task_peer_lost(struct task *t, int peer, const char *why)
+{
+    task_forget_peer(t, peer);
     t->role->ops->peer_lost(t->role, t->peer_job, peer, why, &t->outbox);
     task_flush(t);
 }

@@ -173,6 +173,7 @@ void task_set_range(const struct task *, struct message *);
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);
 void task_peer_lost(struct task *, int peer, const char *why);
+void task_forget_peer(struct task *, int peer); /* as the role has */
 void task_message(struct task *, int peer, const struct message *);
 void task_done(struct task *, enum action_type, err result);
 /* A peer is of a later membership: this task is to go on in it, or to end. */

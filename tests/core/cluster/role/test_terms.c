@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cluster/role/parts.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role.h"
@@ -12,7 +13,7 @@
 
 enum {
     GENERATION = 7,
-    BLOCK_FLOATS = 16,
+    BLOCK_FLOATS = 1 << 20, /* in parts */
     PS_COUNT = 2,
     WORKERS = 3,
     LEASE_MS = 900,
@@ -234,6 +235,7 @@ static void open_worker(struct scene *s, int task)
         .block_floats = block_floats,
         .gradients_per_push = 1,
         .is_sync = true,
+        .lends_windows = true,
         .saves = true,
         .limits = limits,
     };
@@ -375,6 +377,114 @@ static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know
     close_worker(&s);
 }
 
+/* ---- a link that is not read ---- */
+
+static void finish_step(struct scene *s, err result)
+{
+    outbox_empty(&s->out);
+    s->role->ops->done(s->role, ACTION_COMPUTE, result, "", &s->out);
+}
+
+/* It is in a generation, and computes. */
+static void open_computing(struct scene *s, int task)
+{
+    const uint64_t nothing[LEDGER_NUMBERS] = {0};
+    open_worker(s, task);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) hear(s, ps, 0, PS_SERVING, 0);
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say(s, ps,
+            &(struct message){.type = MESSAGE_LEDGER,
+                              .generation = GENERATION,
+                              .body = nothing,
+                              .body_bytes = sizeof nothing,
+                              .ledger.join = 1});
+        say(s, ps,
+            &(struct message){
+                .type = MESSAGE_VALUES, .generation = GENERATION, .values.flags = VALUES_TICKET});
+    }
+    assert_true(find(s, ACTION_COMPUTE) >= 0);
+}
+
+/* Before what is said to that ps on its old link. */
+static bool remakes(const struct scene *s, int ps)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == ACTION_REMAKE && s->out.at[i].remake.ps == ps) return true;
+    return false;
+}
+
+static void a_chief_to_be_does_not_wait_behind_its_push_of_a_step_that_is_lost(void **state)
+{
+    for (int is_elected_first = 0; is_elected_first < 2; is_elected_first++) {
+        struct scene s;
+        open_computing(&s, 1);
+        finish_step(&s, OK);
+        assert_non_null(sent(&s, 1, MESSAGE_PUSH));
+        if (is_elected_first) say_term(&s, 0, 1, LEADS_HEARD);
+        assert_false(remakes(&s, 1)); /* its step is under way */
+        s.role->ops->peer_lost(s.role, JOB_PS, 0, "it died", &s.out);
+        meet(&s, 0);
+        hear(&s, 0, 0, PS_EMPTY, 0);
+        assert_int_equal(remakes(&s, 1), is_elected_first);
+        if (!is_elected_first) say_term(&s, 0, 1, LEADS_HEARD);
+        assert_true(remakes(&s, 1));
+        assert_false(remakes(&s, 0));
+        meet(&s, 1);
+        hear(&s, 1, 0, PS_SERVING, 0);
+        assert_true(find(&s, ACTION_CLAIM) >= 0);
+        close_worker(&s);
+    }
+}
+
+static void what_was_answered_was_read(void **state)
+{
+    struct scene s;
+    open_computing(&s, 1);
+    finish_step(&s, OK);
+    say(&s, 1,
+        &(struct message){
+            .type = MESSAGE_VALUES, .generation = GENERATION, .values = {.push = 1, .step = 1}});
+    s.role->ops->peer_lost(s.role, JOB_PS, 0, "it died", &s.out);
+    meet(&s, 0);
+    say_term(&s, 0, 1, LEADS_HEARD);
+    hear(&s, 0, 1, PS_EMPTY, 0);
+    assert_false(remakes(&s, 1));
+    close_worker(&s);
+}
+
+static void a_step_that_is_given_up_leaves_no_part_in_the_way(void **state)
+{
+    struct scene s;
+    open_computing(&s, 2);
+    outbox_empty(&s.out);
+    worker_role_part(s.role, 1, parts_last(worker_role_left(s.role, 1)), &s.out);
+    assert_non_null(sent(&s, 1, MESSAGE_PART));
+    finish_step(&s, ERR_PEER);
+    assert_true(remakes(&s, 1));
+    assert_false(remakes(&s, 0));
+    assert_int_equal(sent(&s, 0, MESSAGE_JOIN)->join.what, JOIN_UNUSED);
+    meet(&s, 1);
+    hear(&s, 1, 0, PS_SERVING, 0);
+    assert_non_null(sent(&s, 1, MESSAGE_JOIN));
+    close_worker(&s);
+}
+
+static void a_verdict_does_not_wait_behind_a_push(void **state)
+{
+    struct scene s;
+    open_computing(&s, 2);
+    finish_step(&s, OK);
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .verdict.exit_code = EXIT_TIMEOUT});
+    assert_true(remakes(&s, 1));
+    assert_false(remakes(&s, 0)); /* it has said so itself */
+    assert_int_equal(sent(&s, 0, MESSAGE_VERDICT)->verdict.exit_code, EXIT_TIMEOUT);
+    assert_true(worker_role_awaits(s.role, 1));
+    meet(&s, 1);
+    assert_int_equal(sent(&s, 1, MESSAGE_VERDICT)->verdict.exit_code, EXIT_TIMEOUT);
+    close_worker(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +499,10 @@ int main(void)
         cmocka_unit_test(a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim),
         cmocka_unit_test(a_chief_that_comes_back_says_which_ps_was_lost_meanwhile),
         cmocka_unit_test(a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know),
+        cmocka_unit_test(a_chief_to_be_does_not_wait_behind_its_push_of_a_step_that_is_lost),
+        cmocka_unit_test(what_was_answered_was_read),
+        cmocka_unit_test(a_step_that_is_given_up_leaves_no_part_in_the_way),
+        cmocka_unit_test(a_verdict_does_not_wait_behind_a_push),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static err print_words(const struct cell_stats *c, FILE *out)
     fprintf(out, " %12s ", distinct);
     for (int64_t i = 0; i < c->words.count && i < STATS_WORDS_SHOWN; i++) {
         char text[WORD_SHOWN_MAX];
-        const bool is_whole = printable_copy(text, sizeof text, words[i]->text);
+        const bool is_whole = printable_copy(text, sizeof text, words[i]->word.text);
         fprintf(out, "%s %s%s %lld", i ? "," : "", text, is_whole ? "" : "...",
                 (long long)words[i]->count);
     }
@@ -126,7 +126,7 @@ static err words_json(const struct cell_stats *c, json_t **ret)
     TRY(words_list(&c->words, &words));
     *ret = json_array();
     for (int64_t i = 0; i < c->words.count && i < JSON_WORDS_MAX; i++) {
-        json_t *word = json_stringn(words[i]->text, words[i]->length);
+        json_t *word = json_stringn(words[i]->word.text, words[i]->word.length);
         if (!word) continue;
         json_array_append_new(*ret, json_pack("[oI]", word, (json_int_t)words[i]->count));
     }

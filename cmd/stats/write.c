@@ -12,9 +12,10 @@ enum { FILE_NAME_MAX = 200, INDEX_MAX = 16 };
 /* A line of a vocabulary is a word without the blanks around it. */
 static bool is_writable(const struct word_count *word)
 {
-    const char *first = word->text, *last = word->text + word->length - 1;
-    if (word->length == 0 || strchr(" \t", *first) || strchr(" \t\r", *last)) return false;
-    return !memchr(word->text, '\n', word->length) && !memchr(word->text, '\0', word->length);
+    const char *first = word->word.text, *last = word->word.text + word->word.length - 1;
+    if (word->word.length == 0 || strchr(" \t", *first) || strchr(" \t\r", *last)) return false;
+    return !memchr(word->word.text, '\n', word->word.length) &&
+           !memchr(word->word.text, '\0', word->word.length);
 }
 
 static err print_words(const struct cell_stats *c, bool counts, FILE *out, int64_t *ret_left_out)
@@ -23,9 +24,9 @@ static err print_words(const struct cell_stats *c, bool counts, FILE *out, int64
     TRY(words_list(&c->words, &words));
     for (int64_t i = 0; i < c->words.count; i++) {
         if (is_writable(words[i]) && counts)
-            fprintf(out, "%lld\t%s\n", (long long)words[i]->count, words[i]->text);
+            fprintf(out, "%lld\t%s\n", (long long)words[i]->count, words[i]->word.text);
         else if (is_writable(words[i]))
-            fprintf(out, "%s\n", words[i]->text);
+            fprintf(out, "%s\n", words[i]->word.text);
         else
             ++*ret_left_out;
     }

@@ -3,25 +3,21 @@
 
 #include <string.h>
 
-#include "core/base/fingerprint.h"
+#include "core/base/word_place.h"
 #include "core/data/word_file.h"
 
 enum { PLACES_MIN = 16, SHOWN_BYTES = 64 };
 
 struct word_id {
-    const char *text; /* NULL: the place is free */
-    size_t length;
+    struct word word;
     int64_t id;
 };
 
 /* Where the word is, or would be */
 static struct word_id *place_of(const struct word_ids *words, const char *text, size_t length)
 {
-    size_t at = fingerprint(text, length) & (words->size - 1);
-    while (words->places[at].text &&
-           (words->places[at].length != length || memcmp(words->places[at].text, text, length)))
-        at = (at + 1) & (words->size - 1);
-    return &words->places[at];
+    return word_place(words->places, words->size, sizeof *words->places,
+                      (struct word){text, length});
 }
 
 void word_ids_open(struct word_ids *words, size_t count, struct arena *arena)
@@ -34,10 +30,10 @@ void word_ids_open(struct word_ids *words, size_t count, struct arena *arena)
 err word_ids_add(struct word_ids *words, const char *text, size_t length)
 {
     struct word_id *place = place_of(words, text, length);
-    if (place->text)
+    if (place->word.text)
         return fail(ERR_INPUT, "the word \"%.*s\" is there twice",
                     length < SHOWN_BYTES ? (int)length : SHOWN_BYTES, text);
-    *place = (struct word_id){text, length, words->count++};
+    *place = (struct word_id){{text, length}, words->count++};
     words->digest = fingerprint_join(words->digest, fingerprint(text, length));
     return OK;
 }
@@ -45,7 +41,7 @@ err word_ids_add(struct word_ids *words, const char *text, size_t length)
 int64_t word_ids_find(const struct word_ids *words, const char *text, size_t length)
 {
     const struct word_id *place = place_of(words, text, length);
-    return place->text ? place->id : -1;
+    return place->word.text ? place->id : -1;
 }
 
 err word_ids_read(const char *path, const struct format_context *context, struct arena *arena,

@@ -140,8 +140,8 @@ static err make_vocabulary(const struct text_source *a, const struct text *text,
         begin_meanings(t, (size_t)kept + 1);
         if (leaves_out) add_meaning(t, UNKNOWN_WORD, strlen(UNKNOWN_WORD));
         for (int64_t i = 0; i < kept; i++)
-            if (!leaves_out || strcmp(list[i]->text, UNKNOWN_WORD))
-                add_meaning(t, list[i]->text, list[i]->length);
+            if (!leaves_out || strcmp(list[i]->word.text, UNKNOWN_WORD))
+                add_meaning(t, list[i]->word.text, list[i]->word.length);
     }
     free(list);
     words_free(&counts);

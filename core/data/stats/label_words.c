@@ -87,7 +87,7 @@ static err give_sorted(const struct word_counts *words, struct label_form *form,
     const struct word_count **list;
     TRY(words_list(words, &list));
     const char **sorted = arena_array(arena, (size_t)words->count, sizeof *sorted);
-    for (int64_t i = 0; i < words->count; i++) sorted[i] = arena_string(arena, list[i]->text);
+    for (int64_t i = 0; i < words->count; i++) sorted[i] = arena_string(arena, list[i]->word.text);
     qsort(sorted, (size_t)words->count, sizeof *sorted, compare);
     form->classes = (struct strings){sorted, (int)words->count};
     free(list);

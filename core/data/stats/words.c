@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fingerprint.h"
+#include "core/base/word_place.h"
 
 enum { SIZE_MIN = 64 };
 
@@ -15,11 +15,7 @@ static err no_memory(void)
 
 static struct word_count *place_of(const struct word_counts *w, const char *text, size_t length)
 {
-    size_t at = fingerprint(text, length) & (w->size - 1);
-    while (w->places[at].text &&
-           (w->places[at].length != length || memcmp(w->places[at].text, text, length)))
-        at = (at + 1) & (w->size - 1);
-    return &w->places[at];
+    return word_place(w->places, w->size, sizeof *w->places, (struct word){text, length});
 }
 
 /* Into so many places, those that come more often than this; the others are freed. */
@@ -32,11 +28,11 @@ static err move_all(struct word_counts *w, size_t size, int64_t above)
     moved.count = 0;
     for (size_t i = 0; i < w->size; i++) {
         const struct word_count *word = &w->places[i];
-        if (word->text && word->count > above) {
-            *place_of(&moved, word->text, word->length) = *word;
+        if (word->word.text && word->count > above) {
+            *place_of(&moved, word->word.text, word->word.length) = *word;
             moved.count++;
         } else {
-            free(word->text);
+            free((char *)word->word.text);
         }
     }
     free(w->places);
@@ -57,7 +53,7 @@ static err find_middle(const struct word_counts *w, int64_t *ret)
     int64_t count = 0;
     if (!counts) return no_memory();
     for (size_t i = 0; i < w->size; i++)
-        if (w->places[i].text) counts[count++] = w->places[i].count;
+        if (w->places[i].word.text) counts[count++] = w->places[i].count;
     qsort(counts, (size_t)count, sizeof *counts, compare_counts);
     *ret = counts[count / 2];
     free(counts);
@@ -88,7 +84,7 @@ static err add_new(struct word_counts *w, const char *text, size_t length)
     if (!copy) return no_memory();
     memcpy(copy, text, length);
     copy[length] = '\0';
-    *place_of(w, text, length) = (struct word_count){copy, length, 1};
+    *place_of(w, text, length) = (struct word_count){{copy, length}, 1};
     w->count++;
     return OK;
 }
@@ -100,7 +96,7 @@ err words_add(struct word_counts *w, const char *text, size_t length)
         return OK;
     }
     struct word_count *known = w->size ? place_of(w, text, length) : NULL;
-    if (known && known->text) {
+    if (known && known->word.text) {
         known->count++;
         return OK;
     }
@@ -113,8 +109,9 @@ static int compare_words(const void *a, const void *b)
     const struct word_count *x = *(struct word_count *const *)a,
                             *y = *(struct word_count *const *)b;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    const int order = memcmp(x->text, y->text, x->length < y->length ? x->length : y->length);
-    return order ? order : (x->length > y->length) - (x->length < y->length);
+    const size_t least = x->word.length < y->word.length ? x->word.length : y->word.length;
+    const int order = memcmp(x->word.text, y->word.text, least);
+    return order ? order : (x->word.length > y->word.length) - (x->word.length < y->word.length);
 }
 
 err words_list(const struct word_counts *w, const struct word_count ***ret)
@@ -123,7 +120,7 @@ err words_list(const struct word_counts *w, const struct word_count ***ret)
     size_t count = 0;
     if (!all) return no_memory();
     for (size_t i = 0; i < w->size; i++)
-        if (w->places[i].text) all[count++] = &w->places[i];
+        if (w->places[i].word.text) all[count++] = &w->places[i];
     qsort(all, count, sizeof(void *), compare_words);
     *ret = all;
     return OK;
@@ -131,7 +128,7 @@ err words_list(const struct word_counts *w, const struct word_count ***ret)
 
 void words_free(struct word_counts *w)
 {
-    for (size_t i = 0; i < w->size; i++) free(w->places[i].text);
+    for (size_t i = 0; i < w->size; i++) free((char *)w->places[i].word.text);
     free(w->places);
     *w = (struct word_counts){0};
 }

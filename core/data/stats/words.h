@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/word_place.h"
 
 enum { WORD_BYTES_MAX = 1024 };
 
 struct word_count {
-    char *text; /* NULL: the place is free. Owned, with a NUL behind */
-    size_t length;
+    struct word word; /* owned, with a NUL behind */
     int64_t count;
 };
 

@@ -2,6 +2,7 @@
 #ifndef CORE_TRAIN_SUMMARY_GRAPH_DEF_INSIDE_H
 #define CORE_TRAIN_SUMMARY_GRAPH_DEF_INSIDE_H
 
+#include "core/base/word_place.h"
 #include "core/train/summary/graph_def.h"
 
 /* Between-graph replication: every worker has this graph, so no task of the job is named. */
@@ -11,7 +12,7 @@ struct graph_nodes {
     struct arena *arena;
     struct graph_node *at;
     int count, capacity;
-    int *taken; /* [taken_size] hash table of names: index of a node + 1, or 0 */
+    struct word *taken; /* [taken_size] places of their names (core/base/word_place.h) */
     int taken_size;
 };
 

@@ -2,28 +2,22 @@
 #include "core/train/summary/graph_def_inside.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 enum { CAPACITY_FIRST = 64 };
 
 const char WORKER_DEVICE[] = "/job:worker";
 
-static uint32_t hash(const char *name)
+/* The name's place in the table, which is at most half full. */
+static struct word *place(const struct graph_nodes *nodes, const char *name)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
+    return word_place(nodes->taken, (size_t)nodes->taken_size, sizeof *nodes->taken,
+                      (struct word){name, strlen(name)});
 }
 
-/* The name's place in the table: with its node, or empty. The table is at most half full. */
-static int *place(const struct graph_nodes *nodes, const char *name)
+static void take(struct graph_nodes *nodes, const char *name)
 {
-    const uint32_t mask = (uint32_t)nodes->taken_size - 1;
-    uint32_t i = hash(name) & mask;
-    while (nodes->taken[i] && strcmp(nodes->at[nodes->taken[i] - 1].name, name) != 0)
-        i = (i + 1) & mask;
-    return &nodes->taken[i];
+    *place(nodes, name) = (struct word){name, strlen(name)};
 }
 
 /* The arena keeps the old list until it is freed: twice the memory at most. */
@@ -36,14 +30,14 @@ static void grow(struct graph_nodes *nodes)
 
     nodes->taken_size = 2 * nodes->capacity;
     nodes->taken = arena_array(nodes->arena, (size_t)nodes->taken_size, sizeof *nodes->taken);
-    for (int i = 0; i < nodes->count; i++) *place(nodes, nodes->at[i].name) = i + 1;
+    for (int i = 0; i < nodes->count; i++) take(nodes, nodes->at[i].name);
 }
 
 /* At most as many tries as there are nodes. */
 static const char *unique_name(struct graph_nodes *nodes, const char *name)
 {
     const char *unique = name;
-    for (int suffix = 1; *place(nodes, unique); suffix++)
+    for (int suffix = 1; place(nodes, unique)->text; suffix++)
         unique = arena_format(nodes->arena, "%s_%d", name, suffix);
     return unique;
 }
@@ -57,8 +51,8 @@ const char *graph_nodes_add(struct graph_nodes *nodes, const struct graph_node *
     for (int i = 0; i < node.input_count; i++) inputs[i] = given->inputs[i];
     node.inputs = inputs;
 
-    nodes->at[nodes->count] = node;
-    *place(nodes, node.name) = ++nodes->count;
+    nodes->at[nodes->count++] = node;
+    take(nodes, node.name);
     return node.name;
 }
 

@@ -60,9 +60,9 @@ static void words_come_by_count_and_then_by_bytes(void **state)
     for (int i = 0; i < 6; i++) add_word(&w, i % 4);
     assert_int_equal(words_list(&w, &all), OK);
     assert_int_equal(w.count, 4);
-    assert_string_equal(all[0]->text, "w0");
-    assert_string_equal(all[1]->text, "w1");
-    assert_string_equal(all[2]->text, "w2");
+    assert_string_equal(all[0]->word.text, "w0");
+    assert_string_equal(all[1]->word.text, "w1");
+    assert_string_equal(all[2]->word.text, "w2");
     assert_int_equal(all[1]->count, 2);
     assert_int_equal(all[3]->count, 1);
     assert_int_equal(w.forgotten, 0);
@@ -82,7 +82,7 @@ static void rare_words_are_forgotten_and_frequent_ones_stay(void **state)
     }
     assert_int_equal(words_list(&w, &all), OK);
     assert_in_range(w.count, 1, 100);
-    assert_string_equal(all[0]->text, "w0");
+    assert_string_equal(all[0]->word.text, "w0");
     assert_true(all[0]->count + w.short_by >= ROUNDS);
     assert_int_equal(w.count + w.forgotten, ROUNDS + 1);
     free(all);

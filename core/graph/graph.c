@@ -33,8 +33,14 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
  * its rows; NULL: each table has those of this column alone. */
 struct ids_of {
     const struct node *shared;
+    int table;   /* which of its params */
     bool is_raw; /* no places at all */
 };
+
+static bool is_of(const struct graph_input *input, struct ids_of ids)
+{
+    return input->shared == ids.shared && input->table == ids.table && input->is_raw == ids.is_raw;
+}
 
 static err add_input(struct maker *m, struct tensor *tensor, int source, bool of_nodes,
                      struct ids_of ids)
@@ -46,11 +52,12 @@ static err add_input(struct maker *m, struct tensor *tensor, int source, bool of
                     "inputs: a model reads at most %d columns, those of shared tables "
                     "once more",
                     GRAPH_INPUTS_MAX);
-    struct graph_input input = {
-        tensor,    ids.shared ? graph->column_count++ : source, source, index, of_nodes, ids.shared,
-        ids.is_raw};
+    struct graph_input input = {tensor,    ids.shared ? graph->column_count++ : source,
+                                source,    index,
+                                of_nodes,  ids.shared,
+                                ids.table, ids.is_raw};
     for (int i = index - 1; i >= 0 && ids.shared; i--)
-        if (graph->inputs[i].shared == ids.shared) input.lookup = i;
+        if (is_of(&graph->inputs[i], ids)) input.lookup = i;
     tensor->name = m->options->columns[source].name;
     graph->inputs[graph->input_count++] = input;
     return OK;
@@ -76,8 +83,7 @@ static const struct tensor *input_of_column(const struct maker *m, int column, s
 {
     for (int i = 0; i < m->graph->input_count; i++) {
         const struct graph_input *input = &m->graph->inputs[i];
-        if (input->source == column && input->shared == ids.shared && input->is_raw == ids.is_raw)
-            return input->tensor;
+        if (input->source == column && is_of(input, ids)) return input->tensor;
     }
     return NULL;
 }
@@ -159,7 +165,28 @@ static err connect_node(struct maker *m, struct node *node, int source, bool rea
 static const char *shared_name(const struct node_spec *spec)
 {
     const struct op *op = spec->op.kind->descriptor;
-    return op->shared_name ? op->shared_name(spec->op.attributes) : NULL;
+    const char *table = op->shared_name ? op->shared_name(spec->op.attributes) : NULL;
+    return spec->weights_of ? spec->weights_of : table;
+}
+
+static int find_node(const struct maker *m, const char *name)
+{
+    int i = 0;
+    while (i < m->graph->node_count && strcmp(m->names[i], name) != 0) i++;
+    return i;
+}
+
+/* Whether the params of a later node are those of this one, be it that others are between them */
+static bool shares_of(const struct maker *m, int later, const struct node *node)
+{
+    for (int i = later; i > node->index;) {
+        const char *name = shared_name(node_spec(m, i));
+        const int next = name ? find_node(m, name) : i;
+        if (next >= i) return false;
+        i = next;
+        if (i == node->index) return true;
+    }
+    return false;
 }
 
 /* Whose table the node's ids name rows of together with those of other columns. Ids that are no
@@ -168,10 +195,8 @@ static const struct node *shared_by(const struct maker *m, const struct node *no
 {
     if (!node->holds_batch_rows) return NULL;
     if (node->shares) return node->shares;
-    for (int i = node->index + 1; i < m->graph->node_count; i++) {
-        const char *name = shared_name(node_spec(m, i));
-        if (name && strcmp(name, node->name) == 0) return node;
-    }
+    for (int i = node->index + 1; i < m->graph->node_count; i++)
+        if (shares_of(m, i, node)) return node;
     return NULL;
 }
 
@@ -184,6 +209,7 @@ static err connect_column(struct maker *m, struct node *node, int column, bool r
         ids.is_raw = node->holds_batch_rows;
     else if (is_ids)
         ids.shared = shared_by(m, node);
+    if (ids.shared) ids.table = node->input_count;
     TRY(read_column(m, column, ids, &tensor));
     return connect(node, tensor, reads_ids);
 }
@@ -250,21 +276,33 @@ static err connect_inputs(struct maker *m, struct node *node)
 /* Only earlier nodes' are shared: what they are like is known. */
 static err find_shared(struct maker *m, struct node *node)
 {
-    const char *name = shared_name(node_spec(m, node->index));
+    const struct node_spec *spec = node_spec(m, node->index);
+    const char *name = shared_name(spec), *key = spec->weights_of ? "weights_of" : "table";
+    const struct op *op = spec->op.kind->descriptor;
+    const int at = name ? find_node(m, name) : 0;
+    struct node *owner = &m->graph->nodes[at];
     if (!name) return OK;
-    int i = 0;
-    while (i < m->graph->node_count && strcmp(m->names[i], name) != 0) i++;
-    struct node *owner = &m->graph->nodes[i];
-    if (i >= node->index) return fail(ERR_INPUT, "table: no earlier node is called \"%s\"", name);
+    if (spec->weights_of && op->shared_name && op->shared_name(spec->op.attributes))
+        return fail(ERR_INPUT, "weights_of: \"table\" is there, too: one of the two");
+    if (at >= node->index)
+        return fail(ERR_INPUT, "%s: no earlier node is called \"%s\"%s", key, name,
+                    suggest(name, m->names, node->index).text);
     if (owner->op != node->op)
-        return fail(ERR_INPUT, "table: \"%s\" is %s, which has no table to share", name,
-                    owner->op->object.name);
-    if (owner->shares)
-        return fail(ERR_INPUT, "table: \"%s\" shares that of \"%s\": name that one", name,
-                    owner->shares->name);
-    node->shares = owner;
-    owner->shared_last = node;
+        return fail(ERR_INPUT, "%s: \"%s\" is %s, whose variables are not those of %s", key, name,
+                    owner->op->object.name, node->op->object.name);
+    node->shares = owner->shares ? owner->shares : owner;
+    node->shares->shared_last = node;
+    node->shares->shared_count++;
     return OK;
+}
+
+/* Of a node that shares: it has all of them. */
+static err check_shared(const struct node *node)
+{
+    const struct node *owner = node->shares;
+    if (!owner || node->param_count == owner->param_count) return OK;
+    return fail(ERR_INPUT, "weights_of: \"%s\" has %s, too, and this node does not", owner->name,
+                strrchr(owner->param[node->param_count].name, '/') + 1);
 }
 
 /* Saved tensors are named after their node, which is how the plan knows those in use. */
@@ -294,6 +332,7 @@ static err make_node(struct maker *m, int index)
     err e = find_shared(m, node);
     if (!e) e = connect_inputs(m, node);
     if (!e) e = node->op->infer(node, m->arena);
+    if (!e) e = check_shared(node);
     if (!e) e = shape_check(&node->output.shape);
     if (e)
         return fail_prefix(e, "%s (%s \"%s\")", node_place(m->spec->nodes.at, index, m->arena),
@@ -356,7 +395,7 @@ static err list_params(struct maker *m)
         arena_array(m->arena, (size_t)graph->node_count * PARAMS_MAX, sizeof *graph->params);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
-        for (int p = 0; p < node->param_count; p++) {
+        for (int p = 0; p < node->param_count && !node->shares; p++) {
             graph->params[graph->param_count++] = &node->param[p];
             graph->param_floats += shape_count(&node->param[p].shape);
         }
@@ -371,7 +410,8 @@ static err list_params(struct maker *m)
 int graph_first_param(const struct graph *graph, const struct node *node)
 {
     int first = 0;
-    for (int i = 0; i < node->index; i++) first += graph->nodes[i].param_count;
+    for (int i = 0; i < node->index; i++)
+        if (!graph->nodes[i].shares) first += graph->nodes[i].param_count;
     return first;
 }
 

@@ -61,10 +61,11 @@ struct graph_input {
     int lookup;    /* ids: the first input whose ids are looked up together with these */
     bool of_nodes; /* nodes read it, all rows of the graph's batch: those that are missing are
                       zeros, or no ids. Else the loss does, and only rows that came. */
-    /* Where a graph holds the rows of batches: places in the table of this node, which other
+    /* Where a graph holds the rows of batches: places in a table of this node, which other
      * columns name, too. Their column lies behind those of the data. NULL: the table is not shared.
      */
     const struct node *shared;
+    int table; /* which of its params */
     /* Ids as the column has them, where a graph holds the rows of batches, too: nothing is looked
      * up. Theirs is a column behind those of the data. */
     bool is_raw;

@@ -35,7 +35,7 @@ static bool wants_gradient(const struct graph *graph, const struct node *node,
                            const struct life *life)
 {
     if (!graph->training) return false;
-    if (node->param_count > 0 || node->shares) return true;
+    if (node->param_count > 0) return true;
     for (int i = 0; i < node->input_count; i++)
         if (life[root_of(graph, node->input[i])].wants_gradient) return true;
     return false;

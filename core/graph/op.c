@@ -20,6 +20,14 @@ static const struct field node_spec_fields[] = {
      .count_max = INPUTS_MAX,
      .help = "nodes and columns it reads (\"features\": data without columns); default: the "
              "previous node"},
+    {.name = "weights_of",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct node_spec, weights_of),
+     .fallback = "null",
+     .help = "an earlier node of the same op and shapes, or a use of the same block, whose "
+             "variables this one uses (reuse=True): their gradients are summed; initializers and "
+             "regularizers are those of that one, and moving values take the mean of both batches. "
+             "null: variables of its own"},
     {0},
 };
 
@@ -64,12 +72,42 @@ void node_tell_finished(const struct node *node, int64_t floats)
         node->finished(node->finished_context, node, floats);
 }
 
+/* Names of tables say which column names their rows, and this one may be another. */
+static bool is_alike(const struct param *own, const struct param *param, const struct node *owner)
+{
+    return shape_equal(&own->shape, &param->shape) &&
+           (param->ids || strcmp(own->name + strlen(owner->name) + 1, param->name) == 0);
+}
+
+/* Of a node that shares: it is the owner's next one. */
+static err take_param(struct node *node, const struct param *param)
+{
+    const struct node *owner = node->shares;
+    const struct param *own = &owner->param[node->param_count];
+    const struct regularizer *r = &param->regularizer, *owns = &own->regularizer;
+    char has[SHAPE_TEXT_MAX], wants[SHAPE_TEXT_MAX];
+    if (node->param_count == owner->param_count)
+        return fail(ERR_INPUT, "weights_of: \"%s\" has no %s", owner->name, param->name);
+    if (!is_alike(own, param, owner))
+        return fail(ERR_INPUT, "weights_of: \"%s\" has %s %s where this node wants %s %s",
+                    owner->name, own->name + strlen(owner->name) + 1, shape_text(&own->shape, has),
+                    param->name, shape_text(&param->shape, wants));
+    if ((r->l1 > 0 || r->l2 > 0) && (r->l1 != owns->l1 || r->l2 != owns->l2))
+        return fail(ERR_INPUT, "weights_of: the penalty on %s is that of \"%s\": say it there",
+                    param->name, owner->name);
+    node->param = owner->param;
+    node->param_count++;
+    return OK;
+}
+
 /* The shape is checked here, once for all ops, and the message names the parameter. */
 err node_add_param(struct node *node, struct arena *arena, const struct param *param)
 {
     err e = shape_check(&param->shape);
     if (e) return fail_prefix(e, "%s", param->name);
+    if (node->shares) return take_param(node, param);
 
+    if (!node->param) node->param = arena_array(arena, PARAMS_MAX, sizeof *node->param);
     struct param *added = &node->param[node->param_count++];
     *added = *param;
     added->name = arena_format(arena, "%s/%s", node->name, param->name);
@@ -90,10 +128,9 @@ struct variant initializer_named(const char *name)
     return (struct variant){.kind = kinds_find(&initializer_kinds, name)};
 }
 
-bool node_adds_params(const struct node *node)
+int node_param_users(const struct node *node)
 {
-    const struct node *owner = node->shares ? node->shares : node;
-    return node->add_params || (owner->shared_last && owner->shared_last != node);
+    return 1 + (node->shares ? node->shares : node)->shared_count;
 }
 
 int64_t param_floats(const struct param *param)

@@ -19,7 +19,7 @@
 
 enum {
     INPUTS_MAX = 64,
-    PARAMS_MAX = INPUTS_MAX + 1,
+    PARAMS_MAX = INPUTS_MAX + 8, /* one of an input, and some beside these */
     SAVED_MAX = 4,
     NODES_MAX = 4096,
     CASE_INPUTS_MAX = 8,
@@ -108,14 +108,15 @@ struct node {
     int named[NAMED_INPUTS_MAX]; /* which input an attribute of op->named_inputs names; 0: none */
 
     int param_count;
-    struct param param[PARAMS_MAX];
-    bool add_params; /* set by the session: add to param gradients (several batches to one push) */
+    struct param *param; /* [param_count] its own, or those of the node that it shares them with */
+    bool add_params;     /* set by the plan: add to param gradients, of another batch or node */
     finished_with *finished; /* set by the plan, while backward runs; NULL: nobody asks */
     void *finished_context;
     /* An earlier node of the same op, whose params it uses for its own; NULL: none. Gradients of a
      * param that is shared are summed in the order of backward: of the last node first. */
     struct node *shares;
     const struct node *shared_last; /* the last one that uses this one's; NULL: nobody does */
+    int shared_count;               /* how many do, beside itself */
 
     struct tensor output;
     bool is_view; /* set by infer: output is input[0]'s memory under another shape; forward and
@@ -130,8 +131,8 @@ struct node {
     void *state; /* from prepare */
 };
 
-/* Whether backward adds to gradients of params, its own or shared ones: some are there already. */
-bool node_adds_params(const struct node *);
+/* How many nodes leave gradients in its params: itself, and those that share them. */
+int node_param_users(const struct node *);
 
 /* For backward, which has more to do: how much of the first param's gradient is complete, from its
  * front, beside all of the others'. The values there are not read again, unless they are kept. */
@@ -200,9 +201,10 @@ extern const struct kinds
  * ...} */
 struct node_spec {
     struct variant op;
-    const char *name;      /* NULL: the op's name, with _1, _2 ... where taken */
-    struct strings inputs; /* none: the node before */
-    const char *place;     /* where it is written, for messages; NULL: model[index] */
+    const char *name;       /* NULL: the op's name, with _1, _2 ... where taken */
+    struct strings inputs;  /* none: the node before */
+    const char *weights_of; /* a node whose params it uses for its own; NULL: none */
+    const char *place;      /* where it is written, for messages; NULL: model[index] */
 };
 extern const struct object node_spec_object;
 /* "model[3]", or where in a block */

@@ -254,6 +254,11 @@ static void run_head(const struct plan *plan, int head, int64_t rows)
     mark(plan, "what follows loss", name);
 }
 
+static bool owns_params(const struct node *node)
+{
+    return node->param_count > 0 && !node->shares;
+}
+
 int plan_compute(struct plan *plan, int first, plan_needed *needed, void *context)
 {
     struct graph *graph = plan->graph;
@@ -263,7 +268,7 @@ int plan_compute(struct plan *plan, int first, plan_needed *needed, void *contex
             node->output.value = node->input[0]->value;
             continue;
         }
-        if (needed && node->param_count > 0 && !needed(context, node)) return i;
+        if (needed && owns_params(node) && !needed(context, node)) return i;
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
@@ -309,24 +314,32 @@ static bool is_regularized(const struct node *node)
     return found;
 }
 
+/* Whether a node which comes later, and thus ran before, left gradients in the same params: the
+ * owner is the first one, and completes them. */
+static bool is_written(const struct node *node)
+{
+    const struct node *owner = node->shares ? node->shares : node;
+    return owner->shared_last && owner->shared_last != node;
+}
+
 void plan_backward(struct plan *plan, bool add, finished_with *finished, void *context)
 {
     struct graph *graph = plan->graph;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
         if (node->is_view || !node->output.gradient) continue;
-        node->add_params = add;
-        node->finished = plan->device->is_separate || is_regularized(node) ? NULL : finished;
+        const bool tells = owns_params(node) && !plan->device->is_separate && !is_regularized(node);
+        node->add_params = add || is_written(node);
+        node->finished = tells ? finished : NULL;
         node->finished_context = context;
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
-        add_regularizers(node, plan->device);
+        if (owns_params(node)) add_regularizers(node, plan->device);
         settle(plan);
         trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
         mark(plan, "what follows backward of node", node->name);
-        if (finished && node->param_count > 0)
-            finished(context, node, param_floats(&node->param[0]));
+        if (finished && owns_params(node)) finished(context, node, param_floats(&node->param[0]));
     }
 }
 

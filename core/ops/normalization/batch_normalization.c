@@ -128,7 +128,7 @@ static void give(const struct node *node, struct device *d, int param, const flo
 {
     if (param < 0) return;
     const int64_t channels = node->param[param].shape.dim[0];
-    if (node_adds_params(node))
+    if (node->add_params)
         d->kernels->axpy(d, node->param[param].gradient, 1.0f, sums, channels);
     else
         d->kernels->copy(d, node->param[param].gradient, sums, channels);

@@ -98,7 +98,7 @@ static void backward(const struct node *node, struct device *d)
     const float *p = node->saved[SHARES].value, *alpha = node->param[ALPHA].value;
     float *dy = node->output.gradient, *dx = node->input[0]->gradient;
     run(node, d,
-        (struct fold){FOLD_DICE_SLOPE, .add = node_adds_params(node), .scale = 1,
+        (struct fold){FOLD_DICE_SLOPE, .add = node->add_params, .scale = 1,
                       .y = node->param[ALPHA].gradient, .a = n.x->value, .b = p, .c = dy},
         AS_Y);
     normal_tell(node, d, &n);

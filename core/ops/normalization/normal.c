@@ -140,12 +140,14 @@ void normal_back(struct device *d, const struct normal *n, float *dx, const floa
  * batch is drawn from: N - 1 in the place of N. */
 void normal_tell(const struct node *node, struct device *d, const struct normal *n)
 {
-    const bool is_fused = n->x->shape.rank == 4, add = node_adds_params(node);
+    const bool is_fused = n->x->shape.rank == 4, add = node->add_params;
     const double rows = (double)n->rows, less = n->rows > 1 ? rows - 1 : 1;
-    per_channel(
-        d, n,
-        (struct fold){FOLD_A, .add = add, .scale = 1, .y = n->mean->gradient, .a = room(n, MEAN)});
+    const double share = 1.0 / node_param_users(node);
     per_channel(d, n,
-                (struct fold){FOLD_A, .add = add, .scale = is_fused ? (float)(rows / less) : 1,
+                (struct fold){FOLD_A, .add = add, .scale = (float)share, .y = n->mean->gradient,
+                              .a = room(n, MEAN)});
+    per_channel(d, n,
+                (struct fold){FOLD_A, .add = add,
+                              .scale = (float)(is_fused ? share * rows / less : share),
                               .y = n->variance->gradient, .a = room(n, VARIANCE)});
 }

@@ -38,12 +38,14 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
 }
 
 /* Batches name its rows by one more column. */
-static err share_table(const struct node *node, const struct tensor *ids, int64_t width)
+static err share_table(struct node *node, int input, const struct tensor *ids, int64_t width)
 {
-    struct param *table = &node->shares->param[0];
+    struct param *table = &node->shares->param[input];
     const char *owner = node->shares->name;
     const int64_t rows = table->growth ? ANY_ID : table->shape.dim[0];
     const int64_t named = shape_count(&ids->shape);
+    if (input >= node->shares->param_count || !table->ids)
+        return fail(ERR_INPUT, "weights_of: \"%s\" has no table for \"%s\"", owner, ids->name);
     TRY(check_ids(node, ids, table->growth));
     if (ids->buckets != rows)
         return fail(ERR_INPUT, "table: that of \"%s\" has %" PRId64 " rows, \"%s\" names %" PRId64,
@@ -52,6 +54,8 @@ static err share_table(const struct node *node, const struct tensor *ids, int64_
         return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
                     owner, table->shape.dim[1], width);
     if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
+    node->param = node->shares->param;
+    node->param_count++;
     return OK;
 }
 
@@ -60,7 +64,7 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
 {
     const struct tensor *ids = node->input[input];
     const int64_t named = shape_count(&ids->shape);
-    if (node->shares) return share_table(node, ids, width);
+    if (node->shares) return share_table(node, input, ids, width);
     TRY(check_ids(node, ids, param->growth));
     struct param table = *param;
     table.shape = (struct shape){2, {param->growth ? 1 : ids->buckets, width}};
@@ -69,16 +73,11 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     return node_add_param(node, arena, &table);
 }
 
-static const struct param *table_of(const struct node *node, int i)
-{
-    return node->shares ? &node->shares->param[0] : &node->param[i];
-}
-
 /* Of rows that are not combined each place is an example of its own. */
 static struct combine combine_of(const struct node *node, int i, int combiner)
 {
     const struct tensor *ids = node->input[i];
-    const struct param *table = table_of(node, i);
+    const struct param *table = &node->param[i];
     const int64_t all = shape_count(&ids->shape);
     const int64_t batch = combiner == COMBINER_NONE ? all : ids->shape.dim[0];
     return (struct combine){.batch = batch,
@@ -93,12 +92,12 @@ static struct combine combine_of(const struct node *node, int i, int combiner)
 void combine_forward(const struct node *node, struct device *d, int i, int combiner, bool add)
 {
     const struct combine c = combine_of(node, i, combiner);
-    d->kernels->rows_combine(d, &c, node->output.value, table_of(node, i)->value, add);
+    d->kernels->rows_combine(d, &c, node->output.value, node->param[i].value, add);
 }
 
 void combine_backward(const struct node *node, struct device *d, int i, int combiner)
 {
     const struct combine c = combine_of(node, i, combiner);
-    d->kernels->rows_combine_back(d, &c, table_of(node, i)->gradient, node->output.gradient,
-                                  node_adds_params(node));
+    d->kernels->rows_combine_back(d, &c, node->param[i].gradient, node->output.gradient,
+                                  node->add_params);
 }

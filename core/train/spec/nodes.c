@@ -65,7 +65,7 @@ static const struct object mlp_object = {
 struct repeat {
     int64_t times;
     json_t *block;
-    const char *name;
+    const char *name, *weights_of;
     struct strings inputs;
 };
 
@@ -94,6 +94,12 @@ static const struct field repeat_fields[] = {
      .fallback = "[]",
      .count_max = INPUTS_MAX,
      .help = "what the first one reads; default: the previous node"},
+    {.name = "weights_of",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct repeat, weights_of),
+     .fallback = "null",
+     .help = "an earlier repeat of the same block: each node uses the variables of its like there; "
+             "null: variables of its own"},
     {0},
 };
 
@@ -144,8 +150,9 @@ struct scope {
     json_t *input;             /* what a block reads: a list of names */
     bool is_explicit;          /* the first node reads these, not the node before it */
     bool is_begun;
-    json_t *outputs; /* name here: that of the node which has its output */
-    json_t *taken;   /* names here that there are, or will be */
+    const char *twin; /* prefix of the nodes whose weights those of this scope use; NULL: none */
+    json_t *outputs;  /* name here: that of the node which has its output */
+    json_t *taken;    /* names here that there are, or will be */
 };
 
 struct writer {
@@ -185,6 +192,14 @@ static const char *last_written(const struct writer *w)
     const size_t count = json_array_size(w->nodes);
     const json_t *last = count ? json_array_get(w->nodes, count - 1) : NULL;
     return last ? json_string_value(json_object_get(last, "name")) : FEATURES_NAME;
+}
+
+/* What the names of a node, or of those that it stands for, begin with; NULL: none is called so. */
+static const char *find_whole_name(const struct writer *w, const struct scope *scope,
+                                   const char *name)
+{
+    while (scope && !json_object_get(scope->outputs, name)) scope = scope->outer;
+    return scope ? arena_format(w->arena, "%s%s", scope->prefix, name) : NULL;
 }
 
 static err set_output(struct scope *scope, const char *name, const char *node)
@@ -274,6 +289,13 @@ static void resolve_named(struct scope *scope, json_t *node)
         resolve_key(scope, node, op->named_inputs[k]);
 }
 
+static void resolve_weights(const struct writer *w, const struct scope *scope, json_t *node)
+{
+    const char *name = json_string_value(json_object_get(node, "weights_of"));
+    const char *whole = name ? find_whole_name(w, scope, name) : NULL;
+    if (whole) json_object_set_new(node, "weights_of", json_string(whole));
+}
+
 /* Names of the scope become those of nodes. */
 static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *node,
                           const struct spec_place *at)
@@ -282,6 +304,7 @@ static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *n
     const bool is_first = !scope->is_begun;
     size_t i;
     resolve_named(scope, node);
+    resolve_weights(w, scope, node);
     scope->is_begun = true;
     if (json_array_size(inputs) == 0 && (!inputs || json_is_array(inputs))) {
         if (!is_first || !scope->is_explicit) return OK;
@@ -304,12 +327,32 @@ static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *n
 
 /* ---- writing ---- */
 
+/* Whose weights the nodes use that a use stands for: what it says itself, or its like in the twin
+ * of the scope. NULL: nobody's */
+static const char *twin_of(const struct writer *w, const struct scope *scope, const json_t *node,
+                           const char *name)
+{
+    const char *said = json_string_value(json_object_get(node, "weights_of"));
+    if (said) return said;
+    return scope->twin ? arena_format(w->arena, "%s%s", scope->twin, name) : NULL;
+}
+
+/* Of a scope that a use opens */
+static const char *twin_prefix(const struct writer *w, const struct scope *scope,
+                               const json_t *node, const char *name)
+{
+    const char *twin = twin_of(w, scope, node, name);
+    return twin ? arena_format(w->arena, "%s/", twin) : NULL;
+}
+
 /* Takes the node. */
 static err write_node(struct writer *w, const struct scope *scope, json_t *node, const char *name,
                       const struct spec_place *at)
 {
     const char *whole = arena_format(w->arena, "%s%s", scope->prefix, name);
+    const char *twin = twin_of(w, scope, node, name);
     if (json_object_set_new(node, "name", json_string(whole)) ||
+        (twin && json_object_set_new(node, "weights_of", json_string(twin))) ||
         json_array_append(w->nodes, node) ||
         json_array_append_new(w->places, json_sprintf("%s%s", scope->within, at->text))) {
         json_decref(node);
@@ -338,29 +381,38 @@ static err check_node(struct writer *w, json_t *node, const struct spec_place *a
 }
 
 /* Several inputs are put side by side first, as TensorFlow's input_layer does. */
-static err write_concat(struct writer *w, struct scope *scope, const char *name, json_t **inputs,
+static err write_concat(struct writer *w, const struct scope *scope, json_t **inputs,
                         const struct spec_place *at)
 {
     if (json_array_size(*inputs) < 2) return OK;
-    const char *own = arena_format(w->arena, "%s/concat", name);
     json_t *node = json_pack("{s:s, s:O}", "op", "concat", "inputs", *inputs);
     *inputs = NULL;
-    return node ? write_node(w, scope, node, own, at) : no_memory();
+    return node ? write_node(w, scope, node, "concat", at) : no_memory();
 }
 
 /* Takes the node; NULL: no memory for it. */
-static err write_after(struct writer *w, struct scope *scope, json_t *node, const char *name,
+static err write_after(struct writer *w, const struct scope *scope, json_t *node, const char *name,
                        const struct spec_place *at)
 {
     return node ? write_node(w, scope, node, name, at) : no_memory();
 }
 
+/* A scope, where those of an mlp's nodes that have a twin use its weights */
+static struct scope scope_of_mlp(const struct writer *w, const struct scope *scope,
+                                 const json_t *mlp, const char *name)
+{
+    struct scope own = *scope;
+    own.twin = twin_prefix(w, scope, mlp, name);
+    own.prefix = arena_format(w->arena, "%s%s/", scope->prefix, name);
+    return own;
+}
+
 /* One layer, with what the mlp says of all of them */
-static err write_layer(struct writer *w, struct scope *scope, const json_t *mlp,
-                       const struct mlp *of, int index, json_t *inputs, const char *name,
-                       const struct spec_place *at)
+static err write_layer(struct writer *w, const struct scope *scope, const json_t *mlp,
+                       const struct mlp *of, int index, json_t *inputs, const struct spec_place *at)
 {
     json_t *node = json_deep_copy(mlp);
+    json_object_del(node, "weights_of");
     json_object_del(node, "dropout");
     json_object_del(node, "batch_normalization");
     json_object_del(node, "inputs");
@@ -368,14 +420,14 @@ static err write_layer(struct writer *w, struct scope *scope, const json_t *mlp,
     json_object_set_new(node, "units", json_integer(of->units.at[index]));
     json_object_set_new(node, "activation", json_string(activation_names[of->layer.activation]));
     if (inputs) json_object_set(node, "inputs", inputs);
-    TRY(write_node(w, scope, node, arena_format(w->arena, "%s/layer_%d", name, index), at));
+    TRY(write_node(w, scope, node, arena_format(w->arena, "layer_%d", index), at));
     if (of->dropout > 0)
         TRY(write_after(w, scope, json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout),
-                        arena_format(w->arena, "%s/dropout_%d", name, index), at));
+                        arena_format(w->arena, "dropout_%d", index), at));
     if (of->normalizes)
         TRY(write_after(w, scope,
                         json_pack("{s:s, s:f}", "op", "batch_normalization", "momentum", 0.999),
-                        arena_format(w->arena, "%s/batch_normalization_%d", name, index), at));
+                        arena_format(w->arena, "batch_normalization_%d", index), at));
     return OK;
 }
 
@@ -384,9 +436,10 @@ static err write_mlp(struct writer *w, struct scope *scope, const json_t *node,
 {
     json_t *inputs = json_object_get(node, "inputs");
     if (json_array_size(inputs) == 0) inputs = NULL;
-    TRY(write_concat(w, scope, name, &inputs, at));
+    const struct scope own = scope_of_mlp(w, scope, node, name);
+    TRY(write_concat(w, &own, &inputs, at));
     for (int i = 0; i < mlp->units.count; i++)
-        TRY(write_layer(w, scope, node, mlp, i, i == 0 ? inputs : NULL, name, at));
+        TRY(write_layer(w, &own, node, mlp, i, i == 0 ? inputs : NULL, at));
     return OK;
 }
 
@@ -428,7 +481,9 @@ static err expand_repeat(struct writer *w, const struct scope *outer, json_t *no
     const struct spec_place of = spec_place_member(at, "block");
     for (int i = 0; i < (int)repeat.times; i++) {
         struct scope scope = {.outer = outer, .within = outer->within};
+        const char *twin = twin_prefix(w, outer, node, name);
         scope.prefix = arena_format(w->arena, "%s%s/block_%d/", outer->prefix, name, i);
+        scope.twin = twin ? arena_format(w->arena, "%sblock_%d/", twin, i) : NULL;
         scope.input = input_of(w, i == 0 ? node : NULL, &scope.is_explicit);
         json_t *nodes = json_deep_copy(repeat.block);
         const err e =
@@ -442,7 +497,10 @@ static err expand_repeat(struct writer *w, const struct scope *outer, json_t *no
 
 static bool is_of_use(const char *key)
 {
-    return strcmp(key, "op") == 0 || strcmp(key, "name") == 0 || strcmp(key, "inputs") == 0;
+    static const char *const keys[] = {"op", "name", "inputs", "weights_of"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) is_one |= strcmp(key, keys[i]) == 0;
+    return is_one;
 }
 
 /* What a use says of the parameters, added to what is defined: all of them and nothing else. */
@@ -498,6 +556,7 @@ static err expand_block(struct writer *w, const struct scope *outer, json_t *nod
         defined = json_object();
     }
     scope.prefix = arena_format(w->arena, "%s%s/", outer->prefix, name);
+    scope.twin = twin_prefix(w, outer, node, name);
     scope.within = arena_format(w->arena, "%.*s%s (%.60s \"%.60s\"): ", WITHIN_MAX - 420,
                                 outer->within, at->text, op, name);
     scope.input = input_of(w, node, &scope.is_explicit);
@@ -545,6 +604,7 @@ static err expand_shipped(struct writer *w, const struct scope *outer, json_t *n
     const char *op = shipped->object.name;
     struct scope scope = {.outer = outer};
     scope.prefix = arena_format(w->arena, "%s%s/", outer->prefix, name);
+    scope.twin = twin_prefix(w, outer, node, name);
     scope.within = arena_format(w->arena, "%.*s%s (%s \"%.60s\"): ", WITHIN_MAX - 420,
                                 outer->within, at->text, op, name);
     scope.input = input_of(w, node, &scope.is_explicit);

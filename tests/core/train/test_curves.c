@@ -39,7 +39,8 @@ static const struct curve {
     {"mlp_adagrad_decay", mlp_model}, {"cnn_adam", cnn_model},
 };
 
-struct run { /* workers and ps of one run, in one thread */
+struct run {
+    struct arena arena; /* sections of the stores */ /* workers and ps of one run, in one thread */
     struct spec spec;
     struct device device, host; /* of the sessions, and of the stores and blocks */
     int workers, ps_count;
@@ -106,6 +107,25 @@ static float *block(struct run *r, int ps)
     return memory;
 }
 
+/* Of a ps: moving values are no optimizer's. */
+static void open_store(struct run *r, int ps)
+{
+    const struct layout *layout = r->session[0].layout;
+    const struct optimizers *all = &r->spec.optimizers;
+    struct slice *own = arena_array(&r->arena, (size_t)layout->all_count, sizeof *own);
+    const struct section *sections;
+    const int *of;
+    int count = 0;
+    for (int i = 0; i < layout->all_count; i++)
+        if (layout->slices[i].ps == ps) own[count++] = layout->slices[i];
+    assert_int_equal(optimizers_of_slices(all, own, count, &r->arena, &of), OK);
+    const int64_t floats = layout->block_floats[ps];
+    const int section_count = sections_make(own, of, count, floats, &r->arena, &sections);
+    assert_int_equal(
+        store_open(all, sections, section_count, &r->host, floats, r->values[ps], &r->store[ps]),
+        OK);
+}
+
 /* Its spec is there. */
 static void open_run(struct run *r)
 {
@@ -118,10 +138,7 @@ static void open_run(struct run *r)
     }
     for (int ps = 0; ps < r->ps_count; ps++) {
         r->values[ps] = block(r, ps);
-        assert_int_equal(store_open(&r->spec.optimizers, NULL, 0, &r->host,
-                                    r->session[0].layout->block_floats[ps], r->values[ps],
-                                    &r->store[ps]),
-                         OK);
+        open_store(r, ps);
         for (int w = 0; w < workers; w++) {
             r->gradients[ps][w] = block(r, ps);
             session_bind(&r->session[w], ps, r->values[ps], r->gradients[ps][w]);
@@ -142,6 +159,7 @@ static void close_run(struct run *r)
     device_close(&r->device);
     device_close(&r->host);
     spec_free(&r->spec);
+    arena_free(&r->arena);
 }
 
 static void take_initial_values(struct run *r, const char *name)
@@ -355,9 +373,59 @@ static void several_heads_follow_tensorflow(void **state)
     heads_follow(2);
 }
 
+/* ---- shared variables ---- */
+
+static const char towers_spec[] =
+    "{\"data\":{\"train\":{\"format\":\"csv\",\"file\":\"train.csv\",\"labels\":["
+    "{\"name\":\"click\",\"cell\":\"clk\",\"positive\":\"yes\"}]},"
+    "\"columns\":[{\"column\":\"numeric\",\"name\":\"x{1..6}\"}],\"batch_size\":20,"
+    "\"shuffle\":false},\"blocks\":{\"tower\":{\"nodes\":["
+    "{\"op\":\"concat\",\"inputs\":[\"input\"]},"
+    "{\"op\":\"dense\",\"units\":5,\"activation\":\"elu\",\"kernel_regularizer\":{\"l2\":0.01}},"
+    "{\"op\":\"batch_normalization\",\"momentum\":0.9}]}},\"model\":["
+    "{\"op\":\"tower\",\"name\":\"left\",\"inputs\":[\"x1\",\"x2\",\"x3\"]},"
+    "{\"op\":\"tower\",\"name\":\"right\",\"inputs\":[\"x4\",\"x5\",\"x6\"],"
+    "\"weights_of\":\"left\"},{\"op\":\"concat\",\"inputs\":[\"left\",\"right\"]},"
+    "{\"op\":\"dense\",\"name\":\"logit\",\"units\":1}],\"loss\":\"sigmoid_cross_entropy\","
+    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5},"
+    "\"train\":{\"mode\":\"sync\",\"last_step\":120}}";
+
+static void check_final_values(const struct run *r, json_t *final)
+{
+    const struct session *s = &r->session[0];
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct slice *slice;
+        json_t *list = json_object_get(final, s->graph->params[i]->name);
+        assert_true(layout_is_whole(s->layout, i, &slice));
+        for (int64_t k = 0; k < slice->count; k++)
+            fixture_near(r->values[slice->ps][slice->offset + k], number(list, (int)k),
+                         (struct tolerance){2e-4, 2e-5}, s->graph->params[i]->name);
+    }
+}
+
+/* A block used twice: gradients of both are summed, a penalty counts once, moving values take the
+ * mean */
+static void a_block_used_twice_follows_tensorflow(void **state)
+{
+    static struct run r;
+    json_t *json = fixture_load("shared_towers.json");
+    json_t *losses = json_object_get(json, "float64");
+    r = (struct run){.workers = 1, .ps_count = 2};
+    parse_spec(&r, towers_spec, SOURCE_ROOT "/tests/fixtures/two_heads");
+    open_run(&r);
+    assert_int_equal(r.session[0].graph->param_count, 8);
+    take_listed_values(&r, json_object_get(json, "initial"));
+    for (int i = 0; i < STEPS; i++)
+        fixture_near(step(&r, i), number(losses, i), (struct tolerance){2e-5, 0}, "loss");
+    check_final_values(&r, json_object_get(json, "final"));
+    close_run(&r);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_used_twice_follows_tensorflow),
         cmocka_unit_test(several_heads_follow_tensorflow),
         cmocka_unit_test(one_worker_follows_tensorflow),
         cmocka_unit_test(two_workers_of_half_the_batch_follow_tensorflow),

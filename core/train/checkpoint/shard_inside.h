@@ -5,6 +5,8 @@
 #include "core/train/checkpoint/shard.h"
 
 #define SHARD_GLOBAL_STEP "global_step"
+/* Steps and pushes of a run that is to go on; what is beyond is damaged, or made up. */
+#define SHARD_COUNT_MAX (INT64_C(1) << 59)
 #define SHARD_LEDGERS "dtrain/ledger/"
 #define SHARD_LEDGER SHARD_LEDGERS "ps_%05d"
 #define SHARD_COVERAGE SHARD_LEDGERS "rows"

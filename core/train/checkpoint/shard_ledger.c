@@ -41,9 +41,11 @@ static err check(const struct bundle *bundle, const struct bundle_entry *entry)
 /* Takes a worker's row where it tells of more pushes than the one that is there. */
 static err take_larger(const int64_t *from, int64_t *to, const struct bundle_entry *entry)
 {
-    if (from[RECEIVED] < 0 || from[TAKEN] < 0 || from[STEP] < 0)
-        return fail(ERR_INPUT, "%s: a count below zero", entry->name);
+    if (from[TAKEN] > from[RECEIVED])
+        return fail(ERR_INPUT, "%s: more gradients taken than received", entry->name);
     for (int i = RECEIVED; i <= STEP; i++) {
+        if (from[i] < 0 || from[i] > SHARD_COUNT_MAX)
+            return fail(ERR_INPUT, "%s: a count of %lld", entry->name, (long long)from[i]);
         if (from[i] > to[i]) to[i] = from[i];
     }
     return OK;
@@ -63,6 +65,7 @@ static err merge_ledger(struct bundle *bundle, const struct bundle_entry *entry,
     const int count = there < shard->workers ? (int)there : shard->workers;
     for (int w = 0; !e && w < count; w++) {
         e = take_larger(rows + w * LEDGER_COLUMNS, shard->ledger + w * LEDGER_COLUMNS, entry);
+        if (e) e = fail_prefix(e, "%s", bundle_prefix(bundle));
     }
     free(rows);
     if (!e) *ret_rows = count;

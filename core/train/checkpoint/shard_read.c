@@ -1,4 +1,5 @@
 /* shard_read.c - takes one ps' part out of a checkpoint, whoever wrote it: see shard.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,9 @@ static err read_powers(struct bundle *bundle, const struct warm_start *warm, str
         TRY(shard_map(warm, wish.wanted, NULL, wish.stored));
         TRY(find(bundle, &wish, &entry));
         TRY(bundle_read(bundle, entry, NULL, &shard->powers[i], sizeof shard->powers[i]));
+        if (!isfinite(shard->powers[i]))
+            return fail(ERR_INPUT, "%s: %s is %g", bundle_prefix(bundle), entry->name,
+                        (double)shard->powers[i]);
     }
     return OK;
 }
@@ -228,7 +232,7 @@ err shard_read_step(struct bundle *bundle, uint64_t *ret)
     } else {
         TRY(bundle_read(bundle, entry, NULL, &step, sizeof step));
     }
-    if (step < 0)
+    if (step < 0 || step > SHARD_COUNT_MAX)
         return fail(ERR_INPUT, "%s: a global step of %lld", bundle_prefix(bundle), (long long)step);
     *ret = (uint64_t)step;
     return OK;

@@ -2,6 +2,7 @@
  * TensorFlow wrote on a cluster. */
 #include "tests/core/train/checkpoint/cluster.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,10 +238,37 @@ static void a_global_step_may_be_int32_but_not_negative_and_not_absent(void **st
     write_one(prefix, &piece, &(int64_t){-1});
     assert_says(cluster_refusal(prefix, &shard), "a global step of -1");
 
+    snprintf(prefix, sizeof prefix, "%s/far", (char *)*state);
+    write_one(prefix, &piece, &(int64_t){INT64_MAX});
+    assert_says(cluster_refusal(prefix, &shard), "far: a global step of 9223372036854775807");
+
     piece.name = "global_steps";
     snprintf(prefix, sizeof prefix, "%s/absent", (char *)*state);
     write_one(prefix, &piece, &(int64_t){5});
     assert_says(cluster_refusal(prefix, &shard), "no value \"global_step\"");
+}
+
+/* A ps that is told of such numbers later refuses them, and so does each of its lives. */
+static void numbers_that_no_run_has_are_refused_with_the_checkpoint(void **state)
+{
+    static const int64_t wrong[][LEDGER_COLUMNS] = {
+        {INT64_MAX, 4, 4}, {INT64_MAX, INT64_MAX, 4}, {5, 4, INT64_MAX}, {5, -1, 4}, {5, 6, 4}};
+    struct cluster *cluster = cluster_open(VARIABLES, 1, 0, 0);
+    struct shard *shard = &cluster->shards[0];
+    char prefix[FOLDER_PATH_MAX];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cluster_fill(cluster);
+        memcpy(shard->ledger, wrong[i], sizeof wrong[i]);
+        cluster_save(cluster, *state, prefix);
+        assert_says(cluster_refusal(prefix, shard), "dtrain/ledger/ps_00000: ");
+        assert_says(cluster_refusal(prefix, shard), prefix);
+        assert_int_equal(bundle_remove(prefix), OK);
+    }
+    cluster_fill(cluster);
+    shard->powers[1] = INFINITY;
+    cluster_save(cluster, *state, prefix);
+    assert_says(cluster_refusal(prefix, shard), "beta2_power is inf");
+    cluster_close(cluster);
 }
 
 static void a_shard_that_cannot_be_written_leaves_nothing(void **state)
@@ -272,6 +300,7 @@ int main(void)
         IN_FOLDER(a_type_that_differs_is_told_with_both_types),
         IN_FOLDER(an_absent_slot_or_power_is_named),
         IN_FOLDER(a_global_step_may_be_int32_but_not_negative_and_not_absent),
+        IN_FOLDER(numbers_that_no_run_has_are_refused_with_the_checkpoint),
         IN_FOLDER(a_shard_that_cannot_be_written_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void close_oldest(struct ps_role *p, struct outbox *out)
 static void cover_batch(struct ps_role *p, struct outbox *out)
 {
     coverage_apply_batch(&p->coverage);
-    while (coverage_has_all(&p->coverage, &p->queue)) { /* ends: the next one is the oldest */
+    for (int i = 0; i < COVERAGE_EPOCHS && coverage_has_all(&p->coverage, &p->queue); i++) {
         const struct covered closed = coverage_close(&p->coverage, &p->queue);
         keep(p, &closed);
     }

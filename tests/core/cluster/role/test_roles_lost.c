@@ -215,6 +215,30 @@ static void an_asynchronous_share_ends_where_the_epochs_do(void **state)
     }
 }
 
+/* As a made-up checkpoint has it: of 2^53 batches none is open, which are more epochs than anybody
+ * could close one by one. */
+static void a_queue_that_is_far_ahead_of_its_epochs_stops_nobody(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = async_options(2, 3, 20, seed);
+        struct stage s;
+        const struct data_share share = {.rows = 80, .batch = 4, .workers = 1};
+        struct batch_queue queue;
+        int64_t numbers[QUEUE_NUMBERS_MAX];
+        assert_true(batch_queue_open(&queue, 3, 1));
+        queue.front = UINT64_C(1) << 53;
+        batch_queue_numbers(&queue, numbers);
+        coverage_begin(&o.profile.config.coverage, &share, NULL);
+        o.profile.config.queue = numbers;
+        o.profile.config.queue_numbers = batch_queue_count(&queue);
+        begin(&s, &o);
+        end_with(&s, EXIT_DONE);
+        assert_int_equal(stage_updates(&s, 0), 20);
+        stage_close(&s);
+        batch_queue_free(&queue);
+    }
+}
+
 static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
 {
     const struct stage_options o = sync_options(2, 3, 40, 6);
@@ -512,6 +536,7 @@ int main(void)
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
         cmocka_unit_test(an_asynchronous_share_ends_where_the_epochs_do),
+        cmocka_unit_test(a_queue_that_is_far_ahead_of_its_epochs_stops_nobody),
         cmocka_unit_test(who_was_refused_is_not_waited_for_behind_the_last_step),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_evicted_worker_does_not_answer_its_next_life),

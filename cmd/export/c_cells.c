@@ -1,0 +1,235 @@
+/* c_cells.c - the cells of a row to the inputs of a program, in C: the spec's numbers, for the
+ * functions of runtime.c.in.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/export/c_writer.h"
+#include "core/data/columns/numeric.h"
+
+static void write_text(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++)
+        if (strchr("\"\\?", *text) || (unsigned char)*text < ' ' || (unsigned char)*text > '~')
+            fprintf(f, "\\%03o", (unsigned char)*text);
+        else
+            fputc(*text, f);
+    fputc('"', f);
+}
+
+/* ---- what is listed ---- */
+
+struct listed {
+    const char *text;
+    int64_t id;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct listed *)a)->text, ((const struct listed *)b)->text);
+}
+
+static void write_words(FILE *f, const struct cells *c, int column, const struct strings *words)
+{
+    struct listed *sorted = arena_array(c->arena, (size_t)words->count, sizeof *sorted);
+    for (int i = 0; i < words->count; i++) sorted[i] = (struct listed){words->at[i], i};
+    qsort(sorted, (size_t)words->count, sizeof *sorted, by_text);
+    fprintf(f, "static const struct listed words%d[%d] = {", column, words->count);
+    for (int i = 0; i < words->count; i++) {
+        fputs(i % 4 ? ", {" : i ? ",\n    {" : "\n    {", f);
+        write_text(f, sorted[i].text);
+        fprintf(f, ", %" PRId64 "}", sorted[i].id);
+    }
+    fputs("};\n", f);
+}
+
+static void write_doubles(FILE *f, const char *name, int column, const struct floats *numbers)
+{
+    fprintf(f, "static const double %s%d[%d] = {", name, column, numbers->count);
+    for (int i = 0; i < numbers->count; i++) fprintf(f, "%s%.17g", i ? ", " : "", numbers->at[i]);
+    fputs("};\n", f);
+}
+
+/* ---- columns ---- */
+
+static int64_t limit_of(const struct column_spec *spec, const char *name)
+{
+    const int64_t limit = *(const int64_t *)cells_attribute(spec, name);
+    return limit ? limit : ANY_ID;
+}
+
+static char separator_of(const struct column_spec *spec)
+{
+    const struct column_source *source = spec->column.attributes;
+    return source->separator ? *source->separator : source->max > 1 ? ' ' : '\0';
+}
+
+static void write_common(FILE *f, const struct column_spec *spec, int column)
+{
+    const struct column_source *source = spec->column.attributes;
+    const char *kind = strcmp(cells_kind(spec), "ids") ? cells_kind(spec) : "list";
+    fprintf(f,
+            "static const struct column column%d = {.id = %s_id, .separator = %d, .max = %" PRId64
+            ", .truncate = %d",
+            column, kind, separator_of(spec), source->max, source->truncate);
+}
+
+/* Of a kind that makes ids of one cell. */
+static err write_ids(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
+{
+    const char *kind = cells_kind(spec);
+    int64_t stand_in = -1, buckets = 0;
+    struct strings words = {0};
+    struct floats boundaries = {0};
+    if (strcmp(kind, "vocabulary") == 0) TRY(cells_words(c, spec, &words));
+    if (words.count) write_words(f, c, column, &words);
+    if (strcmp(kind, "bucketized") == 0) TRY(cells_boundaries(c, spec, &boundaries));
+    if (boundaries.count) write_doubles(f, "boundaries", column, &boundaries);
+    if (strcmp(kind, "hash") == 0 || strcmp(kind, "identity") == 0)
+        buckets = limit_of(spec, "buckets");
+    if (strcmp(kind, "ids") == 0) buckets = limit_of(spec, "rows");
+    if (words.count) buckets = *(const int64_t *)cells_attribute(spec, "oov_buckets");
+    if (strcmp(kind, "identity") == 0)
+        stand_in = *(const int64_t *)cells_attribute(spec, "default");
+    write_common(f, spec, column);
+    fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d", stand_in,
+            buckets, words.count + boundaries.count);
+    if (words.count) fprintf(f, ", .words = words%d", column);
+    if (boundaries.count) fprintf(f, ", .boundaries = boundaries%d", column);
+    fputs("};\n", f);
+    return OK;
+}
+
+static void write_numeric(FILE *f, const struct cells *c, const struct column_spec *spec,
+                          int column)
+{
+    const struct numeric_attributes *a = spec->column.attributes;
+    const double offset = c->data->offset;
+    if (a->standardize) write_doubles(f, "mean", column, &a->mean);
+    if (a->standardize) write_doubles(f, "deviation", column, &a->deviation);
+    fprintf(f,
+            "static const struct numbers column%d = {.separator = %d, .max = %" PRId64
+            ", .truncate = %d, .log1p = %d,\n    .has_min = %d, .min = %.17g, .has_default = %d, "
+            ".fallback = %.17g, .scale = %.17g, .offset = %.17g,\n    .last_scale = %.17g, "
+            ".last_offset = %.17g",
+            column, separator_of(spec), a->source.max, a->source.truncate, a->log1p,
+            json_is_number(a->min), json_number_value(a->min), json_is_number(a->fallback),
+            json_number_value(a->fallback), a->scale, a->offset, c->data->scale, offset);
+    if (a->standardize) fprintf(f, ", .mean = mean%d, .deviation = deviation%d", column, column);
+    fputs("};\n", f);
+}
+
+/* A key is a column's ids, or its words, or those of a cell. */
+static void write_cross(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
+{
+    const struct strings *keys = cells_attribute(spec, "keys");
+    for (int i = 0; i < keys->count; i++) {
+        const int of = cells_column_named(c, keys->at[i]);
+        if (!cells_crosses_words(c, keys->at[i])) continue;
+        const struct column_spec *key = of < 0 ? NULL : cells_column(c, of);
+        const struct column_source *source = key ? key->column.attributes : NULL;
+        fprintf(f,
+                "static const struct column key%d_%d = {.id = word_id, .separator = %d, .max = "
+                "%" PRId64 ", .stand_in = -1};\n",
+                column, i, key && source->separator ? *source->separator : 0,
+                key ? source->max : 1);
+    }
+    fprintf(f, "static const struct key keys%d[] = {", column);
+    for (int i = 0; i < keys->count; i++) {
+        const int of = cells_column_named(c, keys->at[i]);
+        if (cells_crosses_words(c, keys->at[i]))
+            fprintf(f, "%s{&key%d_%d, %d}", i ? ", " : "", column, i, of >= 0);
+        else
+            fprintf(f, "%s{&column%d, 1}", i ? ", " : "", of);
+    }
+    fputs("};\n", f);
+}
+
+static err write_column(FILE *f, const struct cells *c, int column)
+{
+    const struct column_spec *spec = cells_column(c, column);
+    const char *kind = cells_kind(spec);
+    if (strcmp(kind, "numeric") == 0)
+        write_numeric(f, c, spec, column);
+    else if (strcmp(kind, "crossed") == 0)
+        write_cross(f, c, spec, column);
+    else
+        return write_ids(f, c, spec, column);
+    return OK;
+}
+
+/* ---- a row ---- */
+
+static int cell_of_key(const struct cells *c, const char *key)
+{
+    const int column = cells_column_named(c, key);
+    return column < 0 ? cells_named(c, key) : cells_of_column(c, cells_column(c, column));
+}
+
+static void write_read_cross(FILE *f, const struct cells *c, int column, int at,
+                             const struct value *v)
+{
+    const struct column_spec *spec = cells_column(c, column);
+    const struct strings *keys = cells_attribute(spec, "keys");
+    fprintf(f, "    static const char *const named%d[] = {NULL", column);
+    for (int i = 0; i < keys->count; i++) {
+        fputs(", ", f);
+        write_text(f, c->names[cell_of_key(c, keys->at[i])]);
+    }
+    fprintf(f, "};\n    const int bad%d = read_cross(keys%d, (const char *const[]){", column,
+            column);
+    for (int i = 0; i < keys->count; i++)
+        fprintf(f, "%srow->%s", i ? ", " : "", c->members[cell_of_key(c, keys->at[i])]);
+    fprintf(
+        f, "}, %d, %" PRId64 ", %" PRId64 ", in->v%d);\n    if (bad%d) return named%d[bad%d];\n",
+        keys->count, limit_of(spec, "buckets"), shape_count(&v->shape), at, column, column, column);
+}
+
+static void write_read(FILE *f, const struct cells *c, int at, const struct value *v)
+{
+    const int column = cells_column_named(c, v->name);
+    const struct column_spec *spec = cells_column(c, column);
+    if (strcmp(cells_kind(spec), "crossed") == 0) return write_read_cross(f, c, column, at, v);
+    const int cell = cells_of_column(c, spec);
+    fprintf(f, "    if (%s(&column%d, row->%s, in->v%d)) return ",
+            v->is_ids ? "read_ids" : "read_numbers", column, c->members[cell], at);
+    write_text(f, c->names[cell]);
+    fputs(";\n", f);
+}
+
+static void write_features(FILE *f, const struct cells *c, int at, const struct value *v)
+{
+    fprintf(f,
+            "    for (long i = 0; i < %" PRId64 "; i++) {\n        in->v%d[i] = (float)(%.17g * "
+            "row->features[i] + %.17g);\n        if (!isfinite(in->v%d[i])) return \"features\";\n "
+            "   }\n",
+            shape_count(&v->shape), at, c->data->scale, c->data->offset, at);
+}
+
+err c_write_cells(FILE *f, const char *name, const struct program *p, const struct cells *c)
+{
+    fputc('\n', f);
+    for (int i = 0; i < c->columns->count; i++)
+        if (c->is_read[i]) TRY(write_column(f, c, i));
+    fprintf(f,
+            "\n/* The name of the cell that is wrong; NULL: none */\nstatic const char *"
+            "read_row(const %s_row *row, struct inputs *in)\n{\n",
+            name);
+    for (int i = 0; i < p->count; i++) {
+        const struct value *v = &p->values[i];
+        if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
+        if (c->columns->count)
+            write_read(f, c, i, v);
+        else
+            write_features(f, c, i, v);
+    }
+    fprintf(f,
+            "    return NULL;\n}\n\nconst char *%s_bad_cell(const %s_row *row)\n{\n"
+            "    struct inputs *in = malloc(sizeof *in);\n"
+            "    const char *cell = in ? read_row(row, in) : NULL;\n"
+            "    free(in);\n    return cell;\n}\n",
+            name, name);
+    return OK;
+}

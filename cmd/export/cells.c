@@ -1,0 +1,182 @@
+/* cells.c - see cells.h. */
+#include "cmd/export/cells.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/data/parts.h"
+#include "core/data/word_file.h"
+
+const struct column_spec *cells_column(const struct cells *c, int column)
+{
+    return (const struct column_spec *)c->columns->at + column;
+}
+
+int cells_column_named(const struct cells *c, const char *name)
+{
+    for (int i = 0; i < c->columns->count; i++)
+        if (strcmp(cells_column(c, i)->name, name) == 0) return i;
+    return -1;
+}
+
+const char *cells_kind(const struct column_spec *spec)
+{
+    return spec->column.kind->object->name;
+}
+
+const void *cells_attribute(const struct column_spec *spec, const char *name)
+{
+    const struct field *f = spec->column.kind->object->fields;
+    while (strcmp(f->name, name)) f++;
+    return (const char *)spec->column.attributes + f->offset;
+}
+
+int cells_named(const struct cells *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->names[i], name) == 0) return i;
+    return -1;
+}
+
+static const char *cell_of(const struct column_spec *spec)
+{
+    const struct column_source *source = spec->column.attributes;
+    return source->cell ? source->cell : spec->name;
+}
+
+int cells_of_column(const struct cells *c, const struct column_spec *spec)
+{
+    return cells_named(c, cell_of(spec));
+}
+
+bool cells_crosses_words(const struct cells *c, const char *key)
+{
+    const int column = cells_column_named(c, key);
+    if (column < 0) return true;
+    const struct column_kind *kind = cells_column(c, column)->column.kind->descriptor;
+    bool is_cell = false;
+    for (int i = 0; i < c->reader.count; i++) is_cell |= strcmp(c->reader.at[i], key) == 0;
+    return kind->crosses == CROSSES_WORDS || (kind->crosses == CROSSES_NAME && is_cell);
+}
+
+/* ---- what is listed ---- */
+
+err cells_words(const struct cells *c, const struct column_spec *spec, struct strings *ret)
+{
+    const char *const *file = cells_attribute(spec, "file");
+    struct word_file words;
+    struct item word;
+    *ret = *(const struct strings *)cells_attribute(spec, "words");
+    if (!*file) return OK;
+    TRY(word_file_read(&c->context, *file, c->arena, &words));
+    *ret = (struct strings){arena_array(c->arena, words.lines, sizeof *ret->at), 0};
+    while (word_file_next(&words, &word))
+        ret->at[ret->count++] = arena_format(c->arena, "%.*s", (int)word.length, word.text);
+    return OK;
+}
+
+err cells_boundaries(const struct cells *c, const struct column_spec *spec, struct floats *ret)
+{
+    const char *const *file = cells_attribute(spec, "file");
+    struct word_file lines;
+    struct item line;
+    *ret = *(const struct floats *)cells_attribute(spec, "boundaries");
+    if (!*file) return OK;
+    TRY(word_file_read(&c->context, *file, c->arena, &lines));
+    *ret = (struct floats){arena_array(c->arena, lines.lines, sizeof *ret->at), 0};
+    while (word_file_next(&lines, &line))
+        if (!item_number(&line, &ret->at[ret->count++]))
+            return fail(ERR_INPUT, "%s: expected numbers", *file);
+    return OK;
+}
+
+/* ---- which cells ---- */
+
+/* A name that C takes, and none that is there already */
+static const char *member_of(const struct cells *c, const char *name)
+{
+    char *member = arena_format(c->arena, "%s%s", isdigit((unsigned char)*name) ? "c" : "", name);
+    for (char *at = member; *at; at++)
+        if (!isalnum((unsigned char)*at)) *at = '_';
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->members[i], member) == 0)
+            return arena_format(c->arena, "%s_%d", member, c->count);
+    return member;
+}
+
+static err add_cell(struct cells *c, const char *name)
+{
+    if (cells_named(c, name) >= 0) return OK;
+    if (c->count == CELLS_MAX) return fail(ERR_INPUT, "more than %d cells", CELLS_MAX);
+    c->members[c->count] = member_of(c, name);
+    c->names[c->count++] = name;
+    return OK;
+}
+
+static err add_cells(struct cells *c, const struct column_spec *spec)
+{
+    const char *kind = cells_kind(spec);
+    if (strcmp(kind, "date") == 0) return fail(ERR_INPUT, "no format reads times");
+    if (strcmp(kind, "ids") == 0 && *(const bool *)cells_attribute(spec, "weights"))
+        return fail(ERR_INPUT, "its ids have weights");
+    if (strcmp(kind, "crossed")) return add_cell(c, cell_of(spec));
+    const struct strings *keys = cells_attribute(spec, "keys");
+    for (int i = 0; i < keys->count; i++) {
+        const int column = cells_column_named(c, keys->at[i]);
+        TRY(column < 0 ? add_cell(c, keys->at[i]) : add_cells(c, cells_column(c, column)));
+    }
+    return OK;
+}
+
+err cells_find(struct cells *c)
+{
+    for (int i = 0; i < c->columns->count; i++) {
+        const struct column_spec *spec = cells_column(c, i);
+        const err e = c->is_read[i] ? add_cells(c, spec) : OK;
+        if (e)
+            return fail_prefix(e, "column \"%s\" (%s) cannot be exported", spec->name,
+                               cells_kind(spec));
+    }
+    return OK;
+}
+
+/* All names, also of cells that no column reads. */
+static err read_names(struct cells *c, const struct spec *spec)
+{
+    struct bad_rows bad = {.limit = INT64_MAX, .is_quiet = true};
+    struct format_context context = c->context;
+    struct row_reader *reader = NULL;
+    struct parts *parts = NULL;
+    context.bad_rows = &bad;
+    const err e = parts_open_rows(&spec->data.eval, &context, &parts, &reader);
+    if (!e)
+        c->reader = (struct strings){
+            arena_strings(c->arena, reader->cell_names, reader->cell_count), reader->cell_count};
+    if (reader) reader->calls->close(reader);
+    parts_free(parts);
+    left_out_free(&bad.left_out);
+    return e;
+}
+
+err cells_open(struct cells *c, const struct spec *spec, struct arena *arena)
+{
+    c->data = &spec->data;
+    c->columns = &spec->data.columns;
+    c->arena = arena;
+    c->context = (struct format_context){.directory = spec->directory,
+                                         .seed = (uint64_t)spec->seed,
+                                         .later_columns = c->columns,
+                                         .without_labels = true};
+    if (!c->columns->count) return OK;
+    return read_names(c, spec);
+}
+
+void cells_write_c_members(FILE *f, const struct cells *c)
+{
+    if (!c->columns->count)
+        fprintf(f, "    double features[%" PRId64 "]; /* as they are stored */\n", c->features);
+    for (int i = 0; i < c->count; i++)
+        fprintf(f, "    const char *%s; /* the text of the cell \"%s\"; empty: none */\n",
+                c->members[i], c->names[i]);
+}

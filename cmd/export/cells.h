@@ -1,0 +1,46 @@
+/* cells.h - what a client sends of a row: the cells that columns are made of, or the numbers of
+ * rows that are stored as such. */
+#ifndef CMD_EXPORT_CELLS_H
+#define CMD_EXPORT_CELLS_H
+
+#include <stdio.h>
+
+#include "core/data/columns/column.h"
+#include "core/train/spec/spec.h"
+
+enum { CELLS_MAX = 2 * COLUMNS_MAX };
+
+struct cells {
+    const struct data_spec *data;
+    const struct objects *columns;  /* of struct column_spec; none: numbers are stored */
+    struct strings reader;          /* all names of the rows' cells */
+    const char *names[CELLS_MAX];   /* that columns read */
+    const char *members[CELLS_MAX]; /* as C calls them */
+    int count;
+    int64_t features;          /* stored numbers of a row */
+    bool is_read[COLUMNS_MAX]; /* columns, by index: somebody looks at them */
+    struct arena *arena;
+    struct format_context context; /* for files of words and boundaries */
+};
+
+/* Borrows the spec. */
+err cells_open(struct cells *, const struct spec *, struct arena *);
+/* Which ones, when is_read is set. ERR_INPUT names the column that cannot be exported. */
+err cells_find(struct cells *);
+const struct column_spec *cells_column(const struct cells *, int column);
+int cells_column_named(const struct cells *, const char *name); /* -1: none */
+/* The cell that a column reads, or a name that is one; -1: none */
+int cells_of_column(const struct cells *, const struct column_spec *);
+int cells_named(const struct cells *, const char *name);
+const char *cells_kind(const struct column_spec *); /* "hash" */
+/* An attribute by its field's name, which there is. */
+const void *cells_attribute(const struct column_spec *, const char *name);
+/* Words of a vocabulary, [count] in the arena; boundaries. */
+err cells_words(const struct cells *, const struct column_spec *, struct strings *ret);
+err cells_boundaries(const struct cells *, const struct column_spec *, struct floats *ret);
+/* Whether a key of a cross means what stands there, and not ids of a column. */
+bool cells_crosses_words(const struct cells *, const char *key);
+
+void cells_write_c_members(FILE *, const struct cells *);
+
+#endif

@@ -1,0 +1,204 @@
+/* export.c - `dtrain export SPEC.json --checkpoint=CKPT --format=c --out=FOLDER`: a model for
+ * programs that know nothing of dtrain. What a client gives is what stands in a row of the data:
+ * hashing, vocabularies, crosses and standardization are part of what is written.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/checkpoint/out_file.h"
+#include "cmd/export/c_writer.h"
+#include "cmd/restored_model.h"
+#include "core/base/files/url.h"
+
+enum export_format { EXPORT_C };
+static const char *const export_formats[] = {"c", NULL};
+
+struct export_flags {
+    struct restored_flags shared;
+    const char *out;
+    int format; /* enum export_format */
+    bool optimize;
+};
+
+static const struct field own_flags[] = {
+    {.name = "format",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct export_flags, format),
+     .choices = export_formats,
+     .help = "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the spec"},
+    {.name = "out",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct export_flags, out),
+     .help = "folder to write to, which is made where it is not there"},
+    {.name = "optimize",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct export_flags, optimize),
+     .fallback = "false",
+     .help = "fold batch normalization into the layer before it; rounding differs by that"},
+    {0},
+};
+
+static void print_export_help(FILE *out)
+{
+    struct arena arena = {0};
+    const struct object flags =
+        restored_model_flags_with(own_flags, sizeof(struct export_flags), &arena);
+    fputs("  dtrain export --checkpoint=CKPT --format=c --out=FOLDER [FLAGS] SPEC.json\n\n"
+          "Writes the model as it predicts, for programs that know nothing of dtrain. A row of\n"
+          "NAME_predict has the text of each cell that columns are made of, as it stands in the\n"
+          "file; or, without columns, the numbers as they are stored. What predict says of it is\n"
+          "what comes out. Dropout and image augmentation are left out. What cannot be exported\n"
+          "names the node or the column, and why. The spec's data.eval (or data.train) is read\n"
+          "for the names of its cells.\n\n",
+          out);
+    flags_help(out, &flags);
+    arena_free(&arena);
+}
+
+struct export
+{
+    struct export_flags flags;
+    struct restored_model model;
+    struct program program;
+    struct cells cells;
+    const char *name; /* that C takes */
+    int folds;
+};
+
+static const char *identifier(const char *name, struct arena *arena)
+{
+    char *made = arena_format(arena, "%s%s", isdigit((unsigned char)*name) ? "m" : "", name);
+    for (char *at = made; *at; at++)
+        if (!isalnum((unsigned char)*at)) *at = '_';
+    return made;
+}
+
+/* Batches of one row: of their axes the first is the batch, whatever it is. */
+static err load(struct export *x, const char *path)
+{
+    TRY(restored_model_load_spec(&x->model, &x->flags.shared, path));
+    struct data_spec *data = &x->model.spec.data;
+    if (!data->eval.format.kind) data->eval = data->train;
+    data->eval_batch_size = 1;
+    return restored_model_open(&x->model, true);
+}
+
+/* Columns that the program reads, and those that they are crossed of */
+static void mark(struct cells *c, int column)
+{
+    const struct column_spec *spec = cells_column(c, column);
+    c->is_read[column] = true;
+    if (strcmp(cells_kind(spec), "crossed")) return;
+    const struct strings *keys = cells_attribute(spec, "keys");
+    for (int i = 0; i < keys->count; i++) {
+        const int of = cells_column_named(c, keys->at[i]);
+        if (of >= 0 && !cells_crosses_words(c, keys->at[i])) mark(c, of);
+    }
+}
+
+static err find_cells(struct export *x, struct arena *arena)
+{
+    const struct program *p = &x->program;
+    TRY(cells_open(&x->cells, &x->model.spec, arena));
+    for (int i = 0; i < p->count; i++) {
+        const struct value *v = &p->values[i];
+        if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
+        if (x->cells.columns->count)
+            mark(&x->cells, cells_column_named(&x->cells, v->name));
+        else
+            x->cells.features = shape_count(&v->shape);
+    }
+    return cells_find(&x->cells);
+}
+
+static err lower(struct export *x, struct arena *arena)
+{
+    x->program = (struct program){.arena = arena, .bundle = x->model.bundle};
+    TRY(program_lower(&x->program, x->model.session.graph));
+    if (x->flags.optimize) x->folds = program_fold(&x->program);
+    return find_cells(x, arena);
+}
+
+/* ---- c ---- */
+
+static err write_file(const struct export *x, const char *ending, struct out_file *out)
+{
+    char path[PATH_BYTES_MAX];
+    const int length = snprintf(path, sizeof path, "%s/%s%s", x->flags.out, x->name, ending);
+    if (length >= (int)sizeof path) return fail(ERR_INPUT, "--out: too long a path");
+    TRY(out_file_open(out, path));
+    if (strcmp(ending, ".c") == 0)
+        return c_write_source(out->file, x->name, &x->program, &x->cells);
+    c_write_header(out->file, x->name, &x->program, &x->cells);
+    return OK;
+}
+
+static err write_c(const struct export *x)
+{
+    struct out_file source = {0}, header = {0};
+    if (x->program.constant_floats > PROGRAM_FLOATS_MAX)
+        return fail(ERR_INPUT,
+                    "--format=c: %" PRId64 " numbers are more than a source takes, which is %d",
+                    x->program.constant_floats, (int)PROGRAM_FLOATS_MAX);
+    if (mkdir(x->flags.out, 0777) && errno != EEXIST)
+        return fail(ERR_IO, "--out=%s: %s", x->flags.out, strerror(errno));
+    err e = write_file(x, ".c", &source);
+    if (!e) e = write_file(x, ".h", &header);
+    if (!e) e = out_file_publish(&source);
+    if (!e) e = out_file_publish(&header);
+    out_file_close(&source);
+    out_file_close(&header);
+    return e;
+}
+
+static void report(const struct export *x)
+{
+    const struct program *p = &x->program;
+    int steps = 0;
+    for (int i = 0; i < p->count; i++)
+        steps += p->values[i].uses && p->values[i].primitive > PRIMITIVE_CONSTANT;
+    printf("%s/%s.c: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)", x->flags.out,
+           x->name, x->model.step, steps, p->constant_floats, (double)p->constant_floats * 4e-6);
+    if (p->dropped) printf(", left out: %" PRId64 " nodes for training", p->dropped);
+    if (x->flags.optimize) printf(", folded: %d", x->folds);
+    printf("\n");
+}
+
+static err export(struct export *x, int argc, char **argv, struct arena *arena)
+{
+    const struct restored_call call = {argc, argv, own_flags, sizeof x->flags};
+    const char *path;
+    TRY(restored_model_parse(&call, arena, &x->flags, &path));
+    if (path_is_url(x->flags.out))
+        return fail(ERR_INPUT, "--out=%.64s: expected a folder of this host", x->flags.out);
+    TRY(load(x, path));
+    TRY(lower(x, arena));
+    x->name = identifier(x->model.spec.name, arena);
+    return write_c(x);
+}
+
+static int cmd_export(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct export x = {0};
+    cpu_environment_prepare(argv);
+    const err e = export(&x, argc - 1, argv + 1, &arena);
+    const int code = e ? report_error(e) : EXIT_DONE;
+    if (!e) report(&x);
+    restored_model_close(&x.model);
+    arena_free(&arena);
+    return code;
+}
+
+const struct command command_export = {
+    .name = "export",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "write a model for other programs",
+    .run = cmd_export,
+    .topic = "export a model for other programs",
+    .print_help = print_export_help,
+};

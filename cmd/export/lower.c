@@ -1,0 +1,270 @@
+/* lower.c - what each op's forward is made of: a table from ops to functions, and what those share.
+ * Attributes are read by the names that they have in a spec.
+ */
+#include "cmd/export/lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/train/checkpoint/stored_table.h"
+
+/* ---- attributes ---- */
+
+const void *lower_attribute(const struct node *node, const char *name)
+{
+    const struct field *f = node->op->object.fields;
+    while (strcmp(f->name, name)) f++;
+    return (const char *)node->attributes + f->offset;
+}
+
+double lower_float(const struct node *node, const char *name)
+{
+    return *(const double *)lower_attribute(node, name);
+}
+
+int64_t lower_int(const struct node *node, const char *name)
+{
+    return *(const int64_t *)lower_attribute(node, name);
+}
+
+int lower_enum(const struct node *node, const char *name)
+{
+    return *(const int *)lower_attribute(node, name);
+}
+
+bool lower_bool(const struct node *node, const char *name)
+{
+    return *(const bool *)lower_attribute(node, name);
+}
+
+const struct ints *lower_ints(const struct node *node, const char *name)
+{
+    return lower_attribute(node, name);
+}
+
+err lower_refuse(const char *why)
+{
+    return fail(ERR_INPUT, "cannot be exported: %s", why);
+}
+
+/* ---- inputs ---- */
+
+static int new_input(struct lowering *l, const struct tensor *tensor, const char *name)
+{
+    return program_add(l->program, &(struct value){.primitive = PRIMITIVE_INPUT,
+                                                   .shape = tensor->shape,
+                                                   .is_ids = tensor->dtype == INT64,
+                                                   .name = name});
+}
+
+err lower_input(struct lowering *l, int input, int *ret)
+{
+    const struct tensor *tensor = l->node->input[input];
+    const int column = graph_input_of(l->graph, tensor);
+    if (column < 0) {
+        int i = 0;
+        while (&l->graph->nodes[i].output != tensor) i++;
+        *ret = l->of_node[i];
+        return OK;
+    }
+    const int shown = graph_input_shown(l->graph, column);
+    if (l->of_input[shown] < 0) l->of_input[shown] = new_input(l, tensor, tensor->name);
+    *ret = l->of_input[shown];
+    return OK;
+}
+
+err lower_weights(struct lowering *l, int input, int *ret)
+{
+    *ret = -1;
+    if (!l->node->input[input]->weights) return OK;
+    return lower_refuse("its ids have weights");
+}
+
+/* ---- variables ---- */
+
+struct reading {
+    float *rows;
+    int64_t *keys; /* NULL: ids are numbers of rows */
+    int64_t width, taken;
+};
+
+static err take_rows(void *context, const int64_t *ids, int64_t count, const float *rows)
+{
+    struct reading *r = context;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = r->keys ? r->taken + i : ids[i];
+        if (r->keys) r->keys[at] = ids[i];
+        memcpy(r->rows + at * r->width, rows + i * r->width, (size_t)r->width * sizeof *rows);
+    }
+    r->taken += count;
+    return OK;
+}
+
+static err read_table(struct lowering *l, const struct param *param, int *ret)
+{
+    struct stored_table table;
+    struct reading reading = {0};
+    TRY(stored_table_find(l->program->bundle, param->name, &table));
+    if (param->growth) return lower_refuse("its table grows");
+    if (table.rows > PROGRAM_FLOATS_MAX / table.width)
+        return fail(ERR_INPUT,
+                    "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], a source takes "
+                    "%d numbers in all",
+                    table.rows, table.width, (int)PROGRAM_FLOATS_MAX);
+    const struct shape shape = {2, {table.rows, table.width}};
+    reading.width = table.width;
+    reading.rows = arena_array(l->program->arena, (size_t)shape_count(&shape), sizeof(float));
+    TRY(stored_table_read(&table, &(struct stored_rows_taker){&reading, take_rows}));
+    *ret = program_constant(l->program, param->name, &shape, reading.rows);
+    return OK;
+}
+
+static err read_dense(struct lowering *l, const struct param *param, int *ret)
+{
+    const struct bundle_entry *entry = bundle_find(l->program->bundle, param->name);
+    const size_t count = (size_t)shape_count(&param->shape);
+    float *data = arena_array(l->program->arena, count, sizeof *data);
+    if (!entry || entry->dtype != BUNDLE_FLOAT || bundle_count(&entry->shape) != (int64_t)count)
+        return fail(ERR_INPUT, "the checkpoint has no \"%s\" of this shape", param->name);
+    TRY(bundle_read(l->program->bundle, entry, NULL, data, count * sizeof *data));
+    *ret = program_constant(l->program, param->name, &param->shape, data);
+    return OK;
+}
+
+/* Several nodes may read one variable. */
+err lower_param_of(struct lowering *l, const struct node *node, int param, int *ret)
+{
+    const struct param *p = &node->param[param];
+    for (int i = 0; i < l->program->count; i++) {
+        const struct value *v = &l->program->values[i];
+        if (v->primitive != PRIMITIVE_CONSTANT || strcmp(v->name, p->name)) continue;
+        *ret = i;
+        return OK;
+    }
+    return p->ids ? read_table(l, p, ret) : read_dense(l, p, ret);
+}
+
+err lower_param(struct lowering *l, int param, int *ret)
+{
+    return lower_param_of(l, l->node->shares ? l->node->shares : l->node, param, ret);
+}
+
+int lower_shape(struct lowering *l, int x)
+{
+    return program_reshape(l->program, x, &l->node->output.shape);
+}
+
+/* ---- ops ---- */
+
+/* What they have for training only */
+static err lower_nothing(struct lowering *l, int *ret)
+{
+    l->program->dropped++;
+    return lower_input(l, 0, ret);
+}
+
+static const struct {
+    const char *op;
+    lowers *lowers;
+} table[] = {
+    {"dense", lower_layers},
+    {"cross_layer", lower_layers},
+    {"relu", lower_layers},
+    {"relu6", lower_layers},
+    {"elu", lower_layers},
+    {"leaky_relu", lower_layers},
+    {"sigmoid", lower_layers},
+    {"tanh", lower_layers},
+    {"softplus", lower_layers},
+    {"swish", lower_layers},
+    {"gelu", lower_layers},
+    {"selu", lower_layers},
+    {"softsign", lower_layers},
+    {"square", lower_layers},
+    {"sqrt", lower_layers},
+    {"exp", lower_layers},
+    {"log", lower_layers},
+    {"abs", lower_layers},
+    {"prelu", lower_layers},
+    {"conv2d", lower_windows},
+    {"depthwise_conv2d", lower_windows},
+    {"separable_conv2d", lower_windows},
+    {"max_pool", lower_windows},
+    {"avg_pool", lower_windows},
+    {"embedding", lower_sparse},
+    {"linear", lower_sparse},
+    {"mask", lower_sparse},
+    {"dot_interaction", lower_vectors},
+    {"factorization_machine", lower_vectors},
+    {"matmul", lower_vectors},
+    {"add", lower_vectors},
+    {"subtract", lower_vectors},
+    {"multiply", lower_vectors},
+    {"divide", lower_vectors},
+    {"maximum", lower_vectors},
+    {"minimum", lower_vectors},
+    {"flatten", lower_moves},
+    {"reshape", lower_moves},
+    {"concat", lower_moves},
+    {"slice", lower_moves},
+    {"stack", lower_moves},
+    {"transpose", lower_moves},
+    {"tile", lower_moves},
+    {"pad", lower_moves},
+    {"batch_normalization", lower_normal},
+    {"layer_normalization", lower_normal},
+    {"standardize", lower_normal},
+    {"l2_normalize", lower_normal},
+    {"dice", lower_normal},
+    {"softmax", lower_normal},
+    {"log_softmax", lower_normal},
+    {"reduce", lower_normal},
+    {"global_avg_pool", lower_normal},
+    {"global_max_pool", lower_normal},
+    {"clip", lower_normal},
+    {"scale", lower_normal},
+    {"positional_embedding", lower_normal},
+    {"dropout", lower_nothing},
+    {"augment", lower_nothing},
+};
+
+static err lower_node(struct lowering *l, int node)
+{
+    l->node = &l->graph->nodes[node];
+    const char *op = l->node->op->object.name;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].op, op) == 0) {
+            const err e = table[i].lowers(l, &l->of_node[node]);
+            return e ? fail_prefix(e, "node \"%s\" (%s)", l->node->name, op) : OK;
+        }
+    return fail(ERR_INPUT, "node \"%s\" (%s) cannot be exported: no format has this op",
+                l->node->name, op);
+}
+
+/* As predict says it */
+static void lower_head(struct lowering *l, const struct head *head)
+{
+    const enum prediction predicts = head->loss.loss->predicts;
+    struct program *p = l->program;
+    int node = 0;
+    while (&l->graph->nodes[node].output != head->loss.logits) node++;
+    int value = l->of_node[node];
+    if (predicts == PREDICTS_CLASS) value = program_one(p, PRIMITIVE_SOFTMAX, value);
+    if (predicts == PREDICTS_LOGIT) value = program_one(p, PRIMITIVE_SIGMOID, value);
+    const char *what = predicts == PREDICTS_NUMBER  ? "values"
+                       : predicts == PREDICTS_CLASS ? "probabilities"
+                                                    : "probability";
+    const char *name = head->name ? arena_format(p->arena, "%s/%s", head->name, what) : what;
+    p->outputs[p->output_count++] = (struct said_value){name, value};
+}
+
+err program_lower(struct program *p, const struct graph *graph)
+{
+    struct lowering l = {.program = p, .graph = graph};
+    l.of_node = arena_array(p->arena, (size_t)graph->node_count, sizeof *l.of_node);
+    for (int i = 0; i < GRAPH_INPUTS_MAX; i++) l.of_input[i] = -1;
+    for (int i = 0; i < graph->node_count; i++) TRY(lower_node(&l, i));
+    for (int i = 0; i < graph->head_count; i++) lower_head(&l, &graph->heads[i]);
+    program_count_uses(p);
+    return OK;
+}

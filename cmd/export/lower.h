@@ -1,0 +1,38 @@
+/* lower.h - what the files that lower ops to primitives share. */
+#ifndef CMD_EXPORT_LOWER_H
+#define CMD_EXPORT_LOWER_H
+
+#include "cmd/export/program.h"
+
+struct lowering {
+    struct program *program;
+    const struct graph *graph;
+    const struct node *node;        /* at hand */
+    int *of_node;                   /* [nodes] */
+    int of_input[GRAPH_INPUTS_MAX]; /* -1: not yet */
+};
+
+/* Attributes by the names of their fields, which there are. */
+const void *lower_attribute(const struct node *, const char *name);
+double lower_float(const struct node *, const char *name);
+int64_t lower_int(const struct node *, const char *name);
+int lower_enum(const struct node *, const char *name);
+bool lower_bool(const struct node *, const char *name);
+const struct ints *lower_ints(const struct node *, const char *name);
+
+err lower_input(struct lowering *, int input, int *ret); /* of the node */
+/* ids' weights; -1: they have none. After lower_input. */
+err lower_weights(struct lowering *, int input, int *ret);
+/* A variable, or a table, whole */
+err lower_param(struct lowering *, int param, int *ret);
+err lower_param_of(struct lowering *, const struct node *, int param, int *ret);
+err lower_refuse(const char *why); /* ERR_INPUT */
+
+int lower_activation(struct program *, enum activation, float alpha, int x);
+err lower_layer_end(struct lowering *, int *x); /* bias and activation */
+int lower_shape(struct lowering *, int x);      /* reshaped to the node's output */
+
+/* One op */
+typedef err lowers(struct lowering *, int *ret);
+lowers lower_layers, lower_windows, lower_sparse, lower_vectors, lower_moves, lower_normal;
+#endif

@@ -1,0 +1,79 @@
+/* lower_moves.c - ops that move numbers and compute nothing. */
+#include <string.h>
+
+#include "cmd/export/lower.h"
+
+/* As the spec counts: negative from the end of so many */
+static int axis_of(const struct node *node, int rank)
+{
+    const int64_t axis = lower_int(node, "axis");
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
+static err lower_join(struct lowering *l, int *ret)
+{
+    struct program *p = l->program;
+    const struct shape *y = &l->node->output.shape;
+    const int axis = axis_of(l->node, y->rank);
+    const bool stacks = strcmp(l->node->op->object.name, "stack") == 0;
+    struct shape each = *y;
+    int inputs[INPUTS_MAX];
+    each.dim[axis] = 1;
+    for (int i = 0; i < l->node->input_count; i++) {
+        TRY(lower_input(l, i, &inputs[i]));
+        if (stacks) inputs[i] = program_reshape(p, inputs[i], &each);
+    }
+    *ret = program_concat(p, inputs, l->node->input_count, axis);
+    return OK;
+}
+
+static void lower_begin(const struct ints *from, struct value *y)
+{
+    for (int i = 0; i < from->count; i++) y->axes[i + 1] = from->at[i];
+}
+
+/* Each axis is repeated by itself. */
+static int lower_tile(struct lowering *l, int x)
+{
+    const struct ints *multiples = lower_ints(l->node, "multiples");
+    for (int i = 0; i < multiples->count; i++) {
+        int same[INPUTS_MAX];
+        for (int64_t left = multiples->at[i]; left > 1;) {
+            const int count = left < INPUTS_MAX ? (int)left : INPUTS_MAX;
+            if (left % count) return -1;
+            for (int k = 0; k < count; k++) same[k] = x;
+            x = program_concat(l->program, same, count, i + 1);
+            left /= count;
+        }
+    }
+    return x;
+}
+
+err lower_moves(struct lowering *l, int *ret)
+{
+    const char *op = l->node->op->object.name;
+    struct value y = {
+        .primitive = PRIMITIVE_TRANSPOSE, .input_count = 1, .shape = l->node->output.shape};
+    if (strcmp(op, "concat") == 0 || strcmp(op, "stack") == 0) return lower_join(l, ret);
+    TRY(lower_input(l, 0, &y.inputs[0]));
+    if (strcmp(op, "flatten") == 0 || strcmp(op, "reshape") == 0) {
+        *ret = lower_shape(l, y.inputs[0]);
+        return OK;
+    }
+    if (strcmp(op, "tile") == 0) {
+        *ret = lower_tile(l, y.inputs[0]);
+        return *ret < 0 ? lower_refuse("an axis is repeated too often") : OK;
+    }
+    if (strcmp(op, "transpose") == 0) lower_begin(lower_ints(l->node, "perm"), &y);
+    if (strcmp(op, "slice") == 0) {
+        y.primitive = PRIMITIVE_SLICE;
+        lower_begin(lower_ints(l->node, "begin"), &y);
+    }
+    if (strcmp(op, "pad") == 0) {
+        y.primitive = PRIMITIVE_PAD;
+        y.number = (float)lower_float(l->node, "value");
+        lower_begin(lower_ints(l->node, "before"), &y);
+    }
+    *ret = program_add(l->program, &y);
+    return OK;
+}

@@ -1,0 +1,66 @@
+/* lower_windows.c - convolutions and pools. */
+#include <string.h>
+
+#include "cmd/export/lower.h"
+#include "core/ops/window.h"
+
+static err window_of(const struct node *node, const char *size, bool has_dilation,
+                     struct window2d *ret)
+{
+    struct window_spec spec = {.kernel = *lower_ints(node, size),
+                               .strides = *lower_ints(node, "strides"),
+                               .padding = lower_enum(node, "padding")};
+    if (has_dilation) spec.dilation = *lower_ints(node, "dilation_rate");
+    return window_make(&spec, &node->input[0]->shape, ret);
+}
+
+static err lower_pool(struct lowering *l, enum primitive primitive, int x, int *ret)
+{
+    struct value y = {
+        .primitive = primitive, .inputs = {x}, .input_count = 1, .shape = l->node->output.shape};
+    TRY(window_of(l->node, "pool_size", false, &y.window));
+    *ret = program_add(l->program, &y);
+    return OK;
+}
+
+/* Depthwise it is a convolution of as many groups as there are channels. */
+static err lower_depthwise(struct lowering *l, int x, int kernel, struct value *y)
+{
+    const struct shape *k = &l->program->values[kernel].shape;
+    const struct shape grouped = {4, {k->dim[0], k->dim[1], 1, k->dim[2] * k->dim[3]}};
+    y->groups = k->dim[2];
+    y->shape.dim[3] = grouped.dim[3];
+    y->inputs[0] = x;
+    y->inputs[1] = program_constant(l->program, l->program->values[kernel].name, &grouped,
+                                    l->program->values[kernel].data);
+    return OK;
+}
+
+err lower_windows(struct lowering *l, int *ret)
+{
+    const char *op = l->node->op->object.name;
+    struct value y = {
+        .primitive = PRIMITIVE_CONV2D, .input_count = 2, .shape = l->node->output.shape};
+    int x, kernel, pointwise;
+    TRY(lower_input(l, 0, &x));
+    if (strcmp(op, "max_pool") == 0) return lower_pool(l, PRIMITIVE_MAX_POOL, x, ret);
+    if (strcmp(op, "avg_pool") == 0) return lower_pool(l, PRIMITIVE_AVG_POOL, x, ret);
+    TRY(window_of(l->node, "kernel_size", true, &y.window));
+    TRY(lower_param(l, 0, &kernel));
+    y.inputs[0] = x;
+    y.inputs[1] = kernel;
+    if (strcmp(op, "conv2d") == 0)
+        y.groups = lower_int(l->node, "groups");
+    else
+        TRY(lower_depthwise(l, x, kernel, &y));
+    *ret = program_add(l->program, &y);
+    if (strcmp(op, "separable_conv2d") == 0) {
+        TRY(lower_param(l, 1, &pointwise));
+        const struct shape *k = &l->program->values[pointwise].shape;
+        const struct shape matrix = {2, {k->dim[2], k->dim[3]}};
+        const struct value *of = &l->program->values[pointwise];
+        pointwise = program_constant(l->program, of->name, &matrix, of->data);
+        *ret = program_matmul(l->program, *ret, pointwise);
+    }
+    return lower_layer_end(l, ret);
+}

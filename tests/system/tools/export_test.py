@@ -1,0 +1,213 @@
+"""dtrain export: what a compiled model says is what predict says, row by row."""
+import csv
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import program
+import tool
+
+CC = os.environ.get("CC", "cc").split()
+COLUMNS = [
+    {"column": "hash", "name": "job", "buckets": 50},
+    {"column": "hash", "name": "tags", "separator": "|", "max": 3, "truncate": "last", "buckets": 20},
+    {"column": "vocabulary", "name": "city", "words": ["bern", "k\"öln", "oslo"], "oov_buckets": 3},
+    {"column": "vocabulary", "name": "town", "source": "city", "words": ["rom", "bern"]},
+    {"column": "bucketized", "name": "age_b", "source": "age", "boundaries": [18, 25.5, 40]},
+    {"column": "identity", "name": "zone", "buckets": 9, "default": 0},
+    {"column": "ids", "name": "list", "rows": 30, "max": 4, "truncate": "first"},
+    {"column": "crossed", "name": "x1", "keys": ["job", "list"], "buckets": 100},
+    {"column": "crossed", "name": "x2", "keys": ["age_b", "city", "zone", "word-cell"], "buckets": 100},
+    {"column": "numeric", "name": "age", "standardize": True},
+    {"column": "numeric", "name": "gain", "min": 0, "log1p": True, "scale": 0.1, "default": 2},
+    {"column": "numeric", "name": "pair", "separator": " ", "max": 2, "scale": 0.5, "offset": 1},
+]
+CELLS = ["job", "tags", "city", "age", "zone", "list", "gain", "pair", "word-cell"]
+# Ops of ids, of vectors, of kernels and of normalization; the end is one logit.
+CLICKS = [
+    {"op": "linear", "name": "wide", "inputs": ["job", "tags", "x1", "x2", "list"]},
+    {"op": "embedding", "name": "e1", "inputs": ["tags"], "dimension": 4},
+    {"op": "embedding", "name": "e2", "inputs": ["list"], "dimension": 4, "combiner": "sqrtn"},
+    {"op": "embedding", "name": "e3", "inputs": ["city"], "dimension": 4, "combiner": "sum"},
+    {"op": "embedding", "name": "e4", "inputs": ["age_b"], "dimension": 4},
+    {"op": "embedding", "name": "e5", "inputs": ["zone"], "dimension": 4},
+    {"op": "embedding", "name": "e6", "inputs": ["town"], "dimension": 4},
+    {"op": "embedding", "name": "each", "inputs": ["tags"], "dimension": 4, "combiner": "none", "table": "e1"},
+    {"op": "mask", "name": "there", "inputs": ["tags"]},
+    {"op": "reduce", "name": "most", "inputs": ["each"], "reduction": "max", "axes": [1]},
+    {"op": "transpose", "name": "turned", "inputs": ["each"], "perm": [2, 1]},
+    {"op": "matmul", "name": "squares", "inputs": ["turned", "each"]},
+    {"op": "slice", "name": "corner", "inputs": ["squares"], "begin": [1, 0], "size": [2, -1]},
+    {"op": "pad", "name": "padded", "inputs": ["corner"], "before": [1, 0], "after": [0, 2], "value": 0.5},
+    {"op": "flatten", "name": "flat", "inputs": ["padded"]},
+    {"op": "stack", "name": "stacked", "inputs": ["e1", "e2", "e3", "e4", "e5", "e6"]},
+    {"op": "dot_interaction", "name": "dots", "inputs": ["stacked"]},
+    {"op": "factorization_machine", "name": "fm", "inputs": ["e1", "e2", "e3"]},
+    {"op": "tile", "name": "twice", "inputs": ["fm"], "multiples": [2]},
+    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "dots", "twice", "flat", "there", "most", "e6"]},
+    {"op": "cross_layer", "name": "crossing", "inputs": ["all"]},
+    {"op": "l2_normalize", "name": "short"},
+    {"op": "dense", "name": "first", "units": 12},
+    {"op": "batch_normalization", "name": "normal", "momentum": 0.5},
+    {"op": "swish"},
+    {"op": "dropout", "rate": 0.3},
+    {"op": "dense", "name": "second", "units": 8, "activation": "gelu"},
+    {"op": "layer_normalization"},
+    {"op": "prelu", "alpha_initializer": {"type": "constant", "value": 0.3}},
+    {"op": "dice"},
+    {"op": "clip", "min": -2, "max": 2},
+    {"op": "softsign"},
+    {"op": "dense", "name": "last", "units": 1},
+    {"op": "add", "name": "sum", "inputs": ["wide", "last"]},
+]
+MAIN = r"""
+#include <math.h>
+#include <stdio.h>
+#include "%(name)s.h"
+
+int main(void)
+{
+    static const %(name)s_row rows[] = {
+%(rows)s
+    };
+    float said[%(name)s_OUTPUTS];
+    for (unsigned long i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (isnan(%(name)s_predict(&rows[i], said)))
+            printf("bad cell %%s", %(name)s_bad_cell(&rows[i]));
+        else
+            for (int k = 0; k < %(name)s_OUTPUTS; k++) printf("%%.9g ", said[k]);
+        printf("\n");
+    }
+    return 0;
+}
+"""
+
+
+def quoted(text):
+    return '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+class Export(tool.ToolCase):
+    def train(self, model, data, steps=40, loss="sigmoid_cross_entropy"):
+        spec = {"name": "a-model", "seed": 3, "data": data, "model": model, "loss": loss,
+                "optimizer": {"type": "adam", "learning_rate": 0.02},
+                "train": {"last_step": steps, "checkpoint_dir": "run"}}
+        (self.folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+        ended = self.dtrain("spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def compiled(self, rows, *flags, folder="c"):
+        """Of each row, as text of C: a line of what the exported model prints."""
+        told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=c", f"--out={folder}", *flags)
+        self.assertRegex(told, r"\Ac\S*/a_model\.c: step \d+, \d+ operations, \d+ numbers")
+        main = self.folder / folder / "main.c"
+        main.write_text(MAIN % {"name": "a_model", "rows": ",\n".join(rows)})
+        subprocess.run([*CC, "-std=c11", "-D_DEFAULT_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o", folder + "/main",
+                        str(main), f"{folder}/a_model.c", "-lm"], cwd=self.folder, check=True)
+        return subprocess.run([f"{folder}/main"], cwd=self.folder, check=True, capture_output=True,
+                              text=True).stdout.splitlines()
+
+    def predicted(self):
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=p.csv")
+        with open(self.folder / "p.csv", encoding="utf-8") as file:
+            return [[float(value) for name, value in row.items() if name.startswith(("prob", "value"))]
+                    for row in csv.DictReader(file)]
+
+    def assert_rows(self, lines, wanted):
+        self.assertEqual(len(lines), len(wanted))
+        for line, row in zip(lines, wanted):
+            said = [float(word) for word in line.split()]
+            self.assertEqual(len(said), len(row))
+            for x, y in zip(said, row):
+                self.assertAlmostEqual(x, y, delta=1e-5)
+
+
+class Cells(Export):
+    def write_rows(self):
+        draw = random.Random(5)
+        self.rows = [[draw.choice(["clerk", "a longer title than most", "", "x" * 70, "y" * 40]),
+                      "|".join(draw.choice(["a", "b", "cc", "long tag"]) for _ in range(draw.randrange(6))),
+                      draw.choice(["bern", "oslo", "k\"öln", "rom", ""]),
+                      draw.choice(["17", "18", "25.5", "3e1", "99"]), draw.choice(["3", "8", "77", "", "1e0"]),
+                      " ".join(str(draw.randrange(30)) for _ in range(draw.randrange(5))),
+                      draw.choice(["", "-3", "12.5", "1e3", "0.1"]), f"{draw.random():.3f} {draw.randrange(5)}",
+                      draw.choice(["", "one", "two"])] for _ in range(150)]
+        with open(self.folder / "rows.csv", "w", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*CELLS, "y"])
+            writer.writerows([*row, draw.randrange(2)] for row in self.rows)
+
+    def setUp(self):
+        super().setUp()
+        self.write_rows()
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        self.data = {"train": source, "eval": source, "columns": COLUMNS, "batch_size": 20}
+
+    def as_c(self, rows):
+        return ["{" + ", ".join(f".{name.replace('-', '_')} = {quoted(cell)}" for name, cell in zip(CELLS, row)) + "}"
+                for row in rows]
+
+    def test_cells_and_ops_of_click_models(self):
+        self.train(CLICKS, self.data)
+        wanted = self.predicted()
+        self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
+        self.assert_rows(self.compiled(self.as_c(self.rows)), wanted)
+        self.assert_rows(self.compiled(self.as_c(self.rows), "--optimize", folder="c2"), wanted)
+        bad = [list(self.rows[0]) for _ in range(4)]
+        for row, (cell, text) in zip(bad, (("age", "old"), ("zone", "z"), ("pair", "1"), ("list", "30"))):
+            row[CELLS.index(cell)] = text
+        self.assertEqual(self.compiled(self.as_c(bad), folder="c3"),
+                         ["bad cell age", "bad cell zone", "bad cell pair", "bad cell list"])
+
+    def test_what_cannot_be_exported_is_named(self):
+        gru = [{"op": "embedding", "name": "e", "inputs": ["tags"], "dimension": 3, "combiner": "none"},
+               {"op": "gru", "name": "steps", "units": 2}, {"op": "flatten"}, {"op": "dense", "units": 1}]
+        self.train(gru, self.data, steps=1)
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
+        self.assertIn('node "steps" (gru) cannot be exported', told)
+        self.assertFalse((self.folder / "c").exists())
+        shutil.rmtree(self.folder / "run")
+        (self.folder / "rows.csv").write_text("list,y\n3:0.5 7,1\n4,0\n")
+        weighted = [{"column": "ids", "name": "list", "rows": 30, "max": 5, "weights": True}]
+        self.train([{"op": "linear", "inputs": ["list"]}], {**self.data, "columns": weighted}, steps=2)
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
+        self.assertIn("its ids have weights", told)
+
+
+class Images(Export):
+    MODEL = [
+        {"op": "reshape", "shape": [6, 6, 2]},
+        {"op": "standardize"},
+        {"op": "conv2d", "name": "a", "filters": 4, "kernel_size": 3, "padding": "same", "strides": 2, "groups": 2},
+        {"op": "batch_normalization", "name": "n1"},
+        {"op": "relu6"},
+        {"op": "separable_conv2d", "name": "b", "filters": 6, "kernel_size": 2, "padding": "same", "activation": "elu"},
+        {"op": "conv2d", "name": "c", "filters": 6, "kernel_size": [2, 1], "dilation_rate": 2, "padding": "same",
+         "use_bias": False},
+        {"op": "batch_normalization", "name": "n2", "scale": False},
+        {"op": "leaky_relu", "alpha": 0.1},
+        {"op": "avg_pool", "name": "p", "pool_size": 2, "strides": 1, "padding": "same"},
+        {"op": "max_pool", "pool_size": 2, "padding": "same"},
+        {"op": "depthwise_conv2d", "kernel_size": 2, "padding": "same", "depth_multiplier": 2, "activation": "selu"},
+        {"op": "global_avg_pool"},
+        {"op": "dense", "units": 3},
+    ]
+
+    def test_images_as_they_are_stored(self):
+        draw = random.Random(7)
+        rows = [[draw.randrange(256) for _ in range(72)] for _ in range(40)]
+        text = "".join(f"{','.join(map(str, row))},{sum(row) % 3}\n" for row in rows)
+        (self.folder / "rows.csv").write_text(text)
+        source = {"format": "csv", "file": "rows.csv", "header": False, "label": -1}
+        self.train(self.MODEL, {"train": source, "eval": source, "batch_size": 8, "scale": 0.00392156863, "offset": -0.5},
+                   loss="softmax_cross_entropy")
+        as_c = ["{.features = {" + ", ".join(map(str, row)) + "}}" for row in rows]
+        wanted = self.predicted()
+        self.assert_rows(self.compiled(as_c), wanted)
+        self.assert_rows(self.compiled(as_c, "--optimize", folder="c2"), wanted)
+
+
+if __name__ == "__main__":
+    program.main()

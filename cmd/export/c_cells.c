@@ -169,7 +169,7 @@ static int cell_of_key(const struct cells *c, const char *key)
 }
 
 static void write_read_cross(FILE *f, const struct cells *c, int column, int at,
-                             const struct value *v)
+                             const struct program_value *v)
 {
     const struct column_spec *spec = cells_column(c, column);
     const struct strings *keys = cells_attribute(spec, "keys");
@@ -187,7 +187,7 @@ static void write_read_cross(FILE *f, const struct cells *c, int column, int at,
         keys->count, limit_of(spec, "buckets"), shape_count(&v->shape), at, column, column, column);
 }
 
-static void write_read(FILE *f, const struct cells *c, int at, const struct value *v)
+static void write_read(FILE *f, const struct cells *c, int at, const struct program_value *v)
 {
     const int column = cells_column_named(c, v->name);
     const struct column_spec *spec = cells_column(c, column);
@@ -199,7 +199,7 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct valu
     fputs(";\n", f);
 }
 
-static void write_features(FILE *f, const struct cells *c, int at, const struct value *v)
+static void write_features(FILE *f, const struct cells *c, int at, const struct program_value *v)
 {
     fprintf(f,
             "    for (long i = 0; i < %" PRId64 "; i++) {\n        in->v%d[i] = (float)(%.17g * "
@@ -218,7 +218,7 @@ err c_write_cells(FILE *f, const char *name, const struct program *p, const stru
             "read_row(const %s_row *row, struct inputs *in)\n{\n",
             name);
     for (int i = 0; i < p->count; i++) {
-        const struct value *v = &p->values[i];
+        const struct program_value *v = &p->values[i];
         if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
         if (c->columns->count)
             write_read(f, c, i, v);

@@ -39,7 +39,7 @@ static void write_two(FILE *f, const struct program *p, int at)
     static const char *const signs[] = {
         [PRIMITIVE_ADD] = " + ",    [PRIMITIVE_SUBTRACT] = " - ", [PRIMITIVE_MULTIPLY] = " * ",
         [PRIMITIVE_DIVIDE] = " / ", [PRIMITIVE_MAXIMUM] = ", ",   [PRIMITIVE_MINIMUM] = ", "};
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     open_loops(f, &v->shape);
     write_place(f, p, at, &v->shape);
     fprintf(f, " = %s(",
@@ -60,14 +60,14 @@ static void write_one(FILE *f, const struct program *p, int at)
         [PRIMITIVE_SIGMOID] = "sigmoid", [PRIMITIVE_SOFTPLUS] = "softplus",
         [PRIMITIVE_ERF] = "erff",        [PRIMITIVE_ABS] = "fabsf",
         [PRIMITIVE_PRESENT] = "present", [PRIMITIVE_RESHAPE] = ""};
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     fprintf(f, "    for (long i = 0; i < %" PRId64 "; i++) v%d[i] = %s(v%d[i]);\n",
             shape_count(&v->shape), at, names[v->primitive], v->inputs[0]);
 }
 
 static void write_matmul(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at], *b = &p->values[v->inputs[1]];
+    const struct program_value *v = &p->values[at], *b = &p->values[v->inputs[1]];
     const int64_t n = v->shape.dim[v->shape.rank - 1], k = b->shape.dim[b->shape.rank - 2];
     const int64_t rows = shape_count(&v->shape) / n;
     const int64_t matrices = shape_count(&b->shape) / (k * n);
@@ -81,7 +81,7 @@ static void write_matmul(FILE *f, const struct program *p, int at)
 
 static void write_gather(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     const int64_t width = v->shape.dim[v->shape.rank - 1];
     fprintf(f, "    gather(v%d, v%d, v%d, %" PRId64 ", %" PRId64 ");\n", at, v->inputs[0],
             v->inputs[1], shape_count(&v->shape) / width, width);
@@ -89,7 +89,7 @@ static void write_gather(FILE *f, const struct program *p, int at)
 
 static void write_reduce(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     const struct shape *x = &p->values[v->inputs[0]].shape;
     const int64_t count = shape_count(&v->shape);
     const bool is_largest = v->primitive == PRIMITIVE_LARGEST;
@@ -109,7 +109,7 @@ static void write_reduce(FILE *f, const struct program *p, int at)
 
 static void write_transpose(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     const struct shape *x = &p->values[v->inputs[0]].shape;
     open_loops(f, &v->shape);
     write_place(f, p, at, &v->shape);
@@ -142,7 +142,7 @@ static void write_part(FILE *f, int y, const struct shape *y_shape, int x,
 
 static void write_parts(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     int64_t begin[RANK_MAX] = {0};
     if (v->primitive == PRIMITIVE_PAD)
         fprintf(f, "    for (long i = 0; i < %" PRId64 "; i++) v%d[i] = (float)%.9g;\n",
@@ -158,7 +158,7 @@ static void write_parts(FILE *f, const struct program *p, int at)
 
 static void write_window(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     const struct window2d *w = &v->window;
     const int64_t in = p->values[v->inputs[0]].shape.dim[3], out = v->shape.dim[3];
     fprintf(f,
@@ -178,7 +178,7 @@ static void write_window(FILE *f, const struct program *p, int at)
 
 static void write_value(FILE *f, const struct program *p, int at)
 {
-    const struct value *v = &p->values[at];
+    const struct program_value *v = &p->values[at];
     const int64_t last = v->shape.rank ? v->shape.dim[v->shape.rank - 1] : 1;
     switch (v->primitive) {
     case PRIMITIVE_ADD:
@@ -228,7 +228,7 @@ static void write_value(FILE *f, const struct program *p, int at)
 
 /* ---- files ---- */
 
-static void write_constant(FILE *f, int at, const struct value *v)
+static void write_constant(FILE *f, int at, const struct program_value *v)
 {
     const int64_t count = shape_count(&v->shape);
     fprintf(f, "\n/* %s */\nstatic const float v%d[%" PRId64 "] = {", v->name, at, count);
@@ -248,8 +248,8 @@ static int64_t outputs_of(const struct program *p)
 void c_write_header(FILE *f, const char *name, const struct program *p, const struct cells *cells)
 {
     int64_t first = 0;
-    fprintf(f, "/* %s.h - made by dtrain export */\n#ifndef %s_H\n#define %s_H\n\n", name, name,
-            name);
+    fprintf(f, "/* Made by dtrain export: the model %s. */\n#ifndef %s_H\n#define %s_H\n\n", name,
+            name, name);
     fprintf(f, "/* What there is of a row. */\ntypedef struct {\n");
     cells_write_c_members(f, cells);
     fprintf(f, "} %s_row;\n\nenum { %s_OUTPUTS = %" PRId64 " };\n\n", name, name, outputs_of(p));
@@ -285,7 +285,7 @@ static void write_arrays(FILE *f, const struct program *p)
 {
     int64_t at = 0;
     for (int i = 0; i < p->count; i++) {
-        const struct value *v = &p->values[i];
+        const struct program_value *v = &p->values[i];
         if (!v->uses || v->primitive == PRIMITIVE_CONSTANT) continue;
         if (v->primitive == PRIMITIVE_INPUT) {
             fprintf(f, "    const %s *const v%d = in->v%d;\n", v->is_ids ? "int64_t" : "float", i,
@@ -311,7 +311,7 @@ static void write_inputs(FILE *f, const struct program *p)
 err c_write_source(FILE *f, const char *name, const struct program *p, const struct cells *cells)
 {
     int64_t first = 0;
-    fprintf(f, "/* %s.c - made by dtrain export */\n", name);
+    fprintf(f, "/* Made by dtrain export: the model %s. */\n", name);
     static const char *const shared[] = {"farm_of_long", "decimal_tens", "decimal_long",
                                          "decimal_whole"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)

@@ -105,7 +105,7 @@ static err find_cells(struct export *x, struct arena *arena)
     const struct program *p = &x->program;
     TRY(cells_open(&x->cells, &x->model.spec, arena));
     for (int i = 0; i < p->count; i++) {
-        const struct value *v = &p->values[i];
+        const struct program_value *v = &p->values[i];
         if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
         if (x->cells.columns->count)
             mark(&x->cells, cells_column_named(&x->cells, v->name));

@@ -6,7 +6,7 @@
 #include "cmd/export/program.h"
 
 /* A constant that has one number for each place of the last axis, or one for all. */
-static bool is_per_channel(const struct value *constant, int64_t channels)
+static bool is_per_channel(const struct program_value *constant, int64_t channels)
 {
     const int64_t count = shape_count(&constant->shape);
     return constant->primitive == PRIMITIVE_CONSTANT && !constant->keys &&
@@ -17,8 +17,8 @@ static bool is_per_channel(const struct value *constant, int64_t channels)
 /* a b, or a + b, one of them for each channel */
 static int combine(struct program *p, int a, int b, bool adds)
 {
-    const struct value *x = &p->values[a], *y = &p->values[b];
-    const struct value *like = shape_count(&x->shape) >= shape_count(&y->shape) ? x : y;
+    const struct program_value *x = &p->values[a], *y = &p->values[b];
+    const struct program_value *like = shape_count(&x->shape) >= shape_count(&y->shape) ? x : y;
     const int64_t count = shape_count(&like->shape);
     const int64_t of_x = shape_count(&x->shape), of_y = shape_count(&y->shape);
     const struct shape shape = like->shape;
@@ -30,7 +30,7 @@ static int combine(struct program *p, int a, int b, bool adds)
     return program_constant(p, x->name, &shape, data);
 }
 
-static bool is_product(const struct value *v)
+static bool is_product(const struct program_value *v)
 {
     return v->primitive == PRIMITIVE_MATMUL || v->primitive == PRIMITIVE_CONV2D;
 }
@@ -38,10 +38,10 @@ static bool is_product(const struct value *v)
 /* (x kernel) s: x (kernel s). */
 static bool fold_product(struct program *p, int at, int product, int scale)
 {
-    const struct value made = p->values[product];
+    const struct program_value made = p->values[product];
     if (p->values[made.inputs[1]].primitive != PRIMITIVE_CONSTANT) return false;
     const int kernel = combine(p, made.inputs[1], scale, false);
-    struct value y = made;
+    struct program_value y = made;
     y.inputs[1] = kernel;
     const int folded = program_add(p, &y);
     /* Values are read from the front: the new one takes the place of the old. */
@@ -52,7 +52,7 @@ static bool fold_product(struct program *p, int at, int product, int scale)
 /* (u + b) s: u s + b s, of which u s is folded when it is come to. */
 static bool fold_sum(struct program *p, int at, int sum, int scale)
 {
-    const struct value added = p->values[sum];
+    const struct program_value added = p->values[sum];
     const int64_t channels = added.shape.dim[added.shape.rank - 1];
     const int u = added.inputs[0], b = added.inputs[1];
     if (!is_per_channel(&p->values[b], channels) || !is_product(&p->values[u]) ||
@@ -67,12 +67,12 @@ static bool fold_sum(struct program *p, int at, int sum, int scale)
 
 static bool fold_at(struct program *p, int at)
 {
-    const struct value v = p->values[at];
+    const struct program_value v = p->values[at];
     const bool multiplies = v.primitive == PRIMITIVE_MULTIPLY;
     if ((!multiplies && v.primitive != PRIMITIVE_ADD) || v.shape.rank < 2) return false;
     const int x = v.inputs[0], constant = v.inputs[1];
     const int64_t channels = v.shape.dim[v.shape.rank - 1];
-    const struct value before = p->values[x];
+    const struct program_value before = p->values[x];
     if (!is_per_channel(&p->values[constant], channels) || before.uses != 1 ||
         !shape_equal(&before.shape, &v.shape))
         return false;
@@ -91,7 +91,7 @@ static void sort(struct program *p)
 {
     const int count = p->count;
     int *place = arena_array(p->arena, (size_t)count, sizeof *place);
-    struct value *sorted = arena_array(p->arena, (size_t)count, sizeof *sorted);
+    struct program_value *sorted = arena_array(p->arena, (size_t)count, sizeof *sorted);
     int at = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count; i++)

@@ -51,10 +51,10 @@ err lower_refuse(const char *why)
 
 static int new_input(struct lowering *l, const struct tensor *tensor, const char *name)
 {
-    return program_add(l->program, &(struct value){.primitive = PRIMITIVE_INPUT,
-                                                   .shape = tensor->shape,
-                                                   .is_ids = tensor->dtype == INT64,
-                                                   .name = name});
+    return program_add(l->program, &(struct program_value){.primitive = PRIMITIVE_INPUT,
+                                                           .shape = tensor->shape,
+                                                           .is_ids = tensor->dtype == INT64,
+                                                           .name = name});
 }
 
 err lower_input(struct lowering *l, int input, int *ret)
@@ -136,7 +136,7 @@ err lower_param_of(struct lowering *l, const struct node *node, int param, int *
 {
     const struct param *p = &node->param[param];
     for (int i = 0; i < l->program->count; i++) {
-        const struct value *v = &l->program->values[i];
+        const struct program_value *v = &l->program->values[i];
         if (v->primitive != PRIMITIVE_CONSTANT || strcmp(v->name, p->name)) continue;
         *ret = i;
         return OK;

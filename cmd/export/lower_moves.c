@@ -27,7 +27,7 @@ static err lower_join(struct lowering *l, int *ret)
     return OK;
 }
 
-static void lower_begin(const struct ints *from, struct value *y)
+static void lower_begin(const struct ints *from, struct program_value *y)
 {
     for (int i = 0; i < from->count; i++) y->axes[i + 1] = from->at[i];
 }
@@ -52,7 +52,7 @@ static int lower_tile(struct lowering *l, int x)
 err lower_moves(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
-    struct value y = {
+    struct program_value y = {
         .primitive = PRIMITIVE_TRANSPOSE, .input_count = 1, .shape = l->node->output.shape};
     if (strcmp(op, "concat") == 0 || strcmp(op, "stack") == 0) return lower_join(l, ret);
     TRY(lower_input(l, 0, &y.inputs[0]));

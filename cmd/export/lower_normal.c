@@ -15,7 +15,7 @@ static int with(struct program *p, enum primitive primitive, int x, float number
  * channel. gamma, beta: -1 where there is none */
 static int lower_channels(struct program *p, int x, const int of[4], float epsilon)
 {
-    const struct value mean = p->values[of[2]], variance = p->values[of[3]];
+    const struct program_value mean = p->values[of[2]], variance = p->values[of[3]];
     const int64_t channels = shape_count(&mean.shape);
     float *scale = arena_array(p->arena, (size_t)channels, sizeof *scale);
     float *offset = arena_array(p->arena, (size_t)channels, sizeof *offset);

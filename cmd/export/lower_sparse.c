@@ -11,10 +11,10 @@ static err lower_rows(struct lowering *l, int input, int table, int *ret, int *r
     int ids, weights;
     TRY(lower_input(l, input, &ids));
     TRY(lower_weights(l, input, &weights));
-    struct value rows = {.primitive = PRIMITIVE_GATHER,
-                         .inputs = {table, ids},
-                         .input_count = 2,
-                         .shape = p->values[ids].shape};
+    struct program_value rows = {.primitive = PRIMITIVE_GATHER,
+                                 .inputs = {table, ids},
+                                 .input_count = 2,
+                                 .shape = p->values[ids].shape};
     if (rows.shape.rank == RANK_MAX) return lower_refuse("its ids have too many axes");
     rows.shape.dim[rows.shape.rank++] = p->values[table].shape.dim[1];
     const int gathered = program_add(p, &rows);

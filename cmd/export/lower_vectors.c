@@ -64,11 +64,11 @@ static int lower_triangle(struct program *p, int products, int64_t vectors)
 {
     int rows[INPUTS_MAX], count = 0, all = -1;
     for (int64_t i = 1; i < vectors; i++) {
-        const struct value row = {.primitive = PRIMITIVE_SLICE,
-                                  .inputs = {products},
-                                  .input_count = 1,
-                                  .shape = {3, {1, 1, i}},
-                                  .axes = {0, i, 0}};
+        const struct program_value row = {.primitive = PRIMITIVE_SLICE,
+                                          .inputs = {products},
+                                          .input_count = 1,
+                                          .shape = {3, {1, 1, i}},
+                                          .axes = {0, i, 0}};
         rows[count++] = program_reshape(p, program_add(p, &row), &(struct shape){2, {1, i}});
         if (count < INPUTS_MAX - 1 && i + 1 < vectors) continue;
         if (count > 1) rows[0] = program_concat(p, rows, count, 1);

@@ -16,7 +16,7 @@ static err window_of(const struct node *node, const char *size, bool has_dilatio
 
 static err lower_pool(struct lowering *l, enum primitive primitive, int x, int *ret)
 {
-    struct value y = {
+    struct program_value y = {
         .primitive = primitive, .inputs = {x}, .input_count = 1, .shape = l->node->output.shape};
     TRY(window_of(l->node, "pool_size", false, &y.window));
     *ret = program_add(l->program, &y);
@@ -24,7 +24,7 @@ static err lower_pool(struct lowering *l, enum primitive primitive, int x, int *
 }
 
 /* Depthwise it is a convolution of as many groups as there are channels. */
-static err lower_depthwise(struct lowering *l, int x, int kernel, struct value *y)
+static err lower_depthwise(struct lowering *l, int x, int kernel, struct program_value *y)
 {
     const struct shape *k = &l->program->values[kernel].shape;
     const struct shape grouped = {4, {k->dim[0], k->dim[1], 1, k->dim[2] * k->dim[3]}};
@@ -39,7 +39,7 @@ static err lower_depthwise(struct lowering *l, int x, int kernel, struct value *
 err lower_windows(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
-    struct value y = {
+    struct program_value y = {
         .primitive = PRIMITIVE_CONV2D, .input_count = 2, .shape = l->node->output.shape};
     int x, kernel, pointwise;
     TRY(lower_input(l, 0, &x));
@@ -58,7 +58,7 @@ err lower_windows(struct lowering *l, int *ret)
         TRY(lower_param(l, 1, &pointwise));
         const struct shape *k = &l->program->values[pointwise].shape;
         const struct shape matrix = {2, {k->dim[2], k->dim[3]}};
-        const struct value *of = &l->program->values[pointwise];
+        const struct program_value *of = &l->program->values[pointwise];
         pointwise = program_constant(l->program, of->name, &matrix, of->data);
         *ret = program_matmul(l->program, *ret, pointwise);
     }

@@ -35,11 +35,11 @@ const char *const primitive_names[] = {[PRIMITIVE_INPUT] = "input",
                                        [PRIMITIVE_MAX_POOL] = "max_pool",
                                        [PRIMITIVE_AVG_POOL] = "avg_pool"};
 
-int program_add(struct program *p, const struct value *value)
+int program_add(struct program *p, const struct program_value *value)
 {
     if (p->count == p->room) {
         const int room = p->room ? 2 * p->room : 256;
-        struct value *values = arena_array(p->arena, (size_t)room, sizeof *values);
+        struct program_value *values = arena_array(p->arena, (size_t)room, sizeof *values);
         if (p->count) memcpy(values, p->values, (size_t)p->count * sizeof *values);
         p->values = values;
         p->room = room;
@@ -52,7 +52,7 @@ int program_constant(struct program *p, const char *name, const struct shape *sh
                      const float *data)
 {
     return program_add(
-        p, &(struct value){
+        p, &(struct program_value){
                .primitive = PRIMITIVE_CONSTANT, .shape = *shape, .name = name, .data = data});
 }
 
@@ -77,23 +77,23 @@ static struct shape broadcast_shape(const struct shape *a, const struct shape *b
 int program_two(struct program *p, enum primitive primitive, int a, int b)
 {
     const struct shape *of_a = &p->values[a].shape, *of_b = &p->values[b].shape;
-    return program_add(p, &(struct value){.primitive = primitive,
-                                          .inputs = {a, b},
-                                          .input_count = 2,
-                                          .shape = broadcast_shape(of_a, of_b)});
+    return program_add(p, &(struct program_value){.primitive = primitive,
+                                                  .inputs = {a, b},
+                                                  .input_count = 2,
+                                                  .shape = broadcast_shape(of_a, of_b)});
 }
 
 int program_one(struct program *p, enum primitive primitive, int x)
 {
-    return program_add(p, &(struct value){.primitive = primitive,
-                                          .inputs = {x},
-                                          .input_count = 1,
-                                          .shape = p->values[x].shape});
+    return program_add(p, &(struct program_value){.primitive = primitive,
+                                                  .inputs = {x},
+                                                  .input_count = 1,
+                                                  .shape = p->values[x].shape});
 }
 
 int program_reduce(struct program *p, enum primitive primitive, int x, const bool goes[RANK_MAX])
 {
-    struct value y = {
+    struct program_value y = {
         .primitive = primitive, .inputs = {x}, .input_count = 1, .shape = p->values[x].shape};
     memcpy(y.goes, goes, sizeof y.goes);
     for (int i = 0; i < y.shape.rank; i++)
@@ -105,16 +105,16 @@ int program_reshape(struct program *p, int x, const struct shape *shape)
 {
     if (shape_equal(&p->values[x].shape, shape)) return x;
     return program_add(
-        p, &(struct value){
+        p, &(struct program_value){
                .primitive = PRIMITIVE_RESHAPE, .inputs = {x}, .input_count = 1, .shape = *shape});
 }
 
 int program_matmul(struct program *p, int a, int b)
 {
-    struct value y = {.primitive = PRIMITIVE_MATMUL,
-                      .inputs = {a, b},
-                      .input_count = 2,
-                      .shape = p->values[a].shape};
+    struct program_value y = {.primitive = PRIMITIVE_MATMUL,
+                              .inputs = {a, b},
+                              .input_count = 2,
+                              .shape = p->values[a].shape};
     y.shape.dim[y.shape.rank - 1] = p->values[b].shape.dim[p->values[b].shape.rank - 1];
     return program_add(p, &y);
 }
@@ -122,7 +122,7 @@ int program_matmul(struct program *p, int a, int b)
 int program_transpose(struct program *p, int x, const int64_t axes[RANK_MAX])
 {
     const struct shape from = p->values[x].shape;
-    struct value y = {
+    struct program_value y = {
         .primitive = PRIMITIVE_TRANSPOSE, .inputs = {x}, .input_count = 1, .shape = from};
     for (int i = 0; i < from.rank; i++) {
         y.axes[i] = axes[i];
@@ -133,10 +133,10 @@ int program_transpose(struct program *p, int x, const int64_t axes[RANK_MAX])
 
 int program_concat(struct program *p, const int *inputs, int count, int axis)
 {
-    struct value y = {.primitive = PRIMITIVE_CONCAT,
-                      .input_count = count,
-                      .shape = p->values[inputs[0]].shape,
-                      .axis = axis};
+    struct program_value y = {.primitive = PRIMITIVE_CONCAT,
+                              .input_count = count,
+                              .shape = p->values[inputs[0]].shape,
+                              .axis = axis};
     y.shape.dim[axis] = 0;
     for (int i = 0; i < count; i++) {
         y.inputs[i] = inputs[i];
@@ -151,7 +151,7 @@ void program_count_uses(struct program *p)
     for (int i = 0; i < p->count; i++) p->values[i].uses = 0;
     for (int i = 0; i < p->output_count; i++) p->values[p->outputs[i].value].uses++;
     for (int i = p->count - 1; i >= 0; i--) {
-        const struct value *v = &p->values[i];
+        const struct program_value *v = &p->values[i];
         for (int k = 0; v->uses && k < v->input_count; k++) p->values[v->inputs[k]].uses++;
     }
     for (int i = 0; i < p->count; i++)

@@ -46,7 +46,7 @@ enum primitive {
 };
 extern const char *const primitive_names[];
 
-struct value {
+struct program_value {
     enum primitive primitive;
     int inputs[INPUTS_MAX]; /* earlier values */
     int input_count;
@@ -76,7 +76,7 @@ struct said_value {
 
 struct program {
     struct arena *arena;
-    struct value *values;
+    struct program_value *values;
     int count, room;
     struct said_value outputs[HEADS_MAX];
     int output_count;
@@ -85,7 +85,7 @@ struct program {
 };
 
 /* The value that is made of these; its shape is the primitive's own where that is said. */
-int program_add(struct program *, const struct value *);
+int program_add(struct program *, const struct program_value *);
 int program_constant(struct program *, const char *name, const struct shape *, const float *data);
 int program_number(struct program *, float);                     /* of rank 0 */
 int program_two(struct program *, enum primitive, int a, int b); /* broadcast */

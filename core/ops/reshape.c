@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 struct attributes {
-    struct ints shape; /* of one example, at most one -1 */
+    struct ints shape; /* of one example, at most one -1; 0: as the input's */
 };
 
 static const struct field fields[] = {
@@ -15,19 +15,31 @@ static const struct field fields[] = {
      .min = -1,
      .max = (double)(INT64_C(1) << 40),
      .count_max = RANK_MAX - 1,
-     .help = "new shape of one example, without the batch; one dimension may be -1: what is left"},
+     .help = "new shape of one example, without the batch; 0: as large as the input's in this "
+             "place; one "
+             "may be -1: what is left"},
     {0},
 };
 
-/* Product of the dimensions that are given, and which one is -1 (or none: -1). ERR_INPUT when it
- * cannot divide `elements`. */
-static err read_shape(const struct ints *shape, int64_t elements, int64_t *ret_known, int *ret_open)
+/* Of the i-th dimension of an example; 0: the input has no such one, or it is 0. */
+static int64_t dim_at(const struct ints *shape, int i, const struct shape *x)
 {
+    return shape->at[i] ? shape->at[i] : i + 1 < x->rank ? x->dim[i + 1] : 0;
+}
+
+/* Product of the dimensions that are given, and which one is -1 (or none: -1). ERR_INPUT when it
+ * is more than the input's. */
+static err read_shape(const struct ints *shape, const struct shape *x, int64_t *ret_known,
+                      int *ret_open)
+{
+    const int64_t elements = shape_count_from(x, 1);
     int64_t known = 1;
     int open = -1;
     for (int i = 0; i < shape->count; i++) {
-        const int64_t dim = shape->at[i];
-        if (dim == 0) return fail(ERR_INPUT, "shape[%d]: expected -1 or a size, got 0", i);
+        const int64_t dim = dim_at(shape, i, x);
+        if (dim == 0)
+            return fail(ERR_INPUT, "shape[%d]: 0 is as large as the input's, which has %d axes", i,
+                        x->rank - 1);
         if (dim < 0 && open >= 0) return fail(ERR_INPUT, "shape: only one dimension can be -1");
         if (dim < 0)
             open = i;
@@ -50,22 +62,23 @@ static err infer(struct node *node, struct arena *arena)
     const int64_t elements = shape_count_from(x, 1);
     int64_t known = 1;
     int open = -1;
-    TRY(read_shape(&a->shape, elements, &known, &open));
+    TRY(read_shape(&a->shape, x, &known, &open));
     if (open >= 0 ? elements % known != 0 : elements != known)
         return fail(ERR_INPUT, "shape: %" PRId64 " elements do not make %" PRId64, elements, known);
 
     struct shape *y = &node->output.shape;
     *y = (struct shape){a->shape.count + 1, {x->dim[0]}};
     for (int i = 0; i < a->shape.count; i++)
-        y->dim[i + 1] = i == open ? elements / known : a->shape.at[i];
+        y->dim[i + 1] = i == open ? elements / known : dim_at(&a->shape, i, x);
     node->is_view = true;
     return OK;
 }
 
-/* Without an open dimension, with one, and to no dimension at all. */
+/* Without an open dimension, with one, behind one that stays, and to no dimension at all. */
 static const struct op_case cases[] = {
     {"{\"shape\": [4, 3]}", 1, {{2, {2, 12}}}},
     {"{\"shape\": [2, -1, 2]}", 1, {{3, {3, 4, 5}}}},
+    {"{\"shape\": [0, -1]}", 1, {{4, {3, 4, 5, 2}}}},
     {"{\"shape\": []}", 1, {{2, {3, 1}}}},
     {0},
 };

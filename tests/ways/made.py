@@ -351,7 +351,11 @@ def model(case):
                 {"op": "reduce", "name": "mean", "inputs": ["steps"], "reduction": "mean", "axes": [1], "mask": "there"},
                 embedding(case, "other", ["id1"]),
                 {"op": "target_attention", "name": "taken", "inputs": ["other", "steps"], "units": [3], "mask": "there"},
-                {"op": "concat", "name": "joined", "inputs": [*inputs, "last", "mean", "other", "taken"]},
+                {"op": "compare", "name": "pairs", "inputs": ["other", "steps"]}, {"op": "cin", "name": "crossed", "units": [2]},
+                {"op": "experts", "name": "many", "inputs": ["other"], "experts": 2, "units": [3]},
+                {"op": "gate", "name": "some", "inputs": ["other", "many"], "experts": 2},
+                {"op": "cross_mixture", "name": "mixed", "width": 3, "rank": 2, "experts": 2},
+                {"op": "concat", "name": "joined", "inputs": [*inputs, "last", "mean", "other", "taken", "crossed", "mixed"]},
                 dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
     else:
         body = [joined, {"op": "cross_layer", "name": "cross", "inputs": ["joined"], "kernel_initializer": initializer(case),

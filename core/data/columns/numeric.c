@@ -53,6 +53,12 @@ static const struct field fields[] = {
      .min = -1e30,
      .max = 1e30,
      .help = "x = scale * x + offset"},
+    {.name = "padding",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct numeric_attributes, padding),
+     .fallback = "null",
+     .help = "number in the places behind a list of fewer than max, as it is; null: fewer are an "
+             "error"},
     {.name = "default",
      .type = FIELD_JSON,
      .offset = offsetof(struct numeric_attributes, fallback),
@@ -84,6 +90,8 @@ static err open(struct column_maker *m, const struct column_context *context)
     const struct numeric_attributes *a = m->attributes;
     if (!is_number_or_null(a->fallback))
         return fail(ERR_INPUT, "default: expected a number or null");
+    if (!is_number_or_null(a->padding))
+        return fail(ERR_INPUT, "padding: expected a number or null");
     if (!is_number_or_null(a->min)) return fail(ERR_INPUT, "min: expected a number or null");
     TRY(check_standard(a));
     m->made.dtype = FLOAT32;
@@ -116,6 +124,14 @@ static err stand_in(struct column_maker *m, double *to)
     return OK;
 }
 
+/* Behind the first `count` numbers of a list. false: fewer are an error. */
+static bool pad(const struct numeric_attributes *a, double *to, int64_t count)
+{
+    if (!json_is_number(a->padding)) return false;
+    for (int64_t i = count; i < a->source.max; i++) to[i] = json_number_value(a->padding);
+    return true;
+}
+
 static err refuse(const struct item *item)
 {
     const struct cell cell = {.text = item->text, .length = item->length};
@@ -138,12 +154,12 @@ err numeric_read(struct column_maker *m, const struct cell *cells, double *to)
         if (!item_number(&item, &number)) return refuse(&item);
         if (count < max || truncate == TRUNCATE_LAST) to[count % max] = number;
     }
-    if (count == 0) return stand_in(m, to);
-    if (count < max || (count > max && truncate == TRUNCATE_NONE))
+    if (count == 0 && !json_is_number(a->padding)) return stand_in(m, to);
+    if ((count < max && !pad(a, to, count)) || (count > max && truncate == TRUNCATE_NONE))
         return fail(ERR_INPUT, "expected %lld numbers (\"max\"), got %lld", (long long)max,
                     (long long)count);
     if (count > max) column_turn(to, sizeof *to, max, count % max);
-    for (int64_t i = 0; i < max; i++) TRY(change(a, to[i], i, &to[i]));
+    for (int64_t i = 0; i < max && i < count; i++) TRY(change(a, to[i], i, &to[i]));
     return OK;
 }
 

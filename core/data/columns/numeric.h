@@ -9,7 +9,7 @@ struct numeric_attributes {
     bool log1p, standardize;
     struct floats mean, deviation; /* [max] each, of what there is after log1p; or none */
     double scale, offset;
-    json_t *fallback, *min; /* borrowed from the spec */
+    json_t *fallback, *min, *padding; /* borrowed from the spec */
 };
 extern const struct column_kind column_numeric;
 

@@ -73,10 +73,18 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     return node_add_param(node, arena, &table);
 }
 
+/* Those that are named go before those of the column. */
+static const struct tensor *weights_of(const struct node *node, const struct tensor *ids)
+{
+    const struct tensor *named = node_named(node, COMBINE_WEIGHTS);
+    return named ? named : ids->weights;
+}
+
 /* Of rows that are not combined each place is an example of its own. */
 static struct combine combine_of(const struct node *node, int i, int combiner)
 {
     const struct tensor *ids = node->input[i];
+    const struct tensor *weights = weights_of(node, ids);
     const struct param *table = &node->param[i];
     const int64_t all = shape_count(&ids->shape);
     const int64_t batch = combiner == COMBINER_NONE ? all : ids->shape.dim[0];
@@ -86,7 +94,7 @@ static struct combine combine_of(const struct node *node, int i, int combiner)
                             .width = table->shape.dim[1],
                             .combiner = combiner == COMBINER_NONE ? COMBINER_SUM : combiner,
                             .ids = ids->value,
-                            .weights = ids->weights ? ids->weights->value : NULL};
+                            .weights = weights ? weights->value : NULL};
 }
 
 void combine_forward(const struct node *node, struct device *d, int i, int combiner, bool add)

@@ -54,6 +54,9 @@ err combine_add_table(struct node *, struct arena *, int input, const struct par
 /* Beside those of enum combiner: rows are not combined, y is [batch, ..., width]. */
 enum { COMBINER_NONE = COMBINER_SQRTN + 1 };
 
+/* The named input that says what ids count, where an op has such: [batch, ...], as the ids. */
+enum { COMBINE_WEIGHTS };
+
 /* Input i, ids [batch, ...], and table i: y [batch, width] (+)= its rows; the table's gradient. */
 void combine_forward(const struct node *, struct device *, int i, int combiner, bool add);
 void combine_backward(const struct node *, struct device *, int i, int combiner);

@@ -11,7 +11,8 @@ struct attributes {
     int64_t dimension;
     int combiner; /* enum combiner, or COMBINER_NONE */
     struct variant initializer;
-    const char *table;
+    const char *table, *weights;
+    bool share; /* of several inputs, which are nodes of their own by now */
     struct capacity capacity;
 };
 
@@ -50,6 +51,19 @@ static const struct field fields[] = {
      .fallback = "null",
      .help = "an earlier embedding of the same number of rows and width whose table this one "
              "shares (tf.feature_column.shared_embedding_columns); null: a table of its own"},
+    {.name = "share",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, share),
+     .fallback = "false",
+     .help =
+         "of several inputs, which make [batch, inputs, ...]: one table for all of them; false: "
+         "one for each, NAME/INPUT/embedding_weights"},
+    {.name = "weights",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct attributes, weights),
+     .fallback = "null",
+     .help = "a column or node of numbers as many as the ids: what each id counts, in the place of "
+             "those that the column of ids has; nothing is learned through it"},
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };
@@ -66,9 +80,20 @@ static err by_dimension(int64_t dimension, struct arena *arena, struct param *ta
     return OK;
 }
 
+static err check_weights(const struct node *node)
+{
+    const struct tensor *weights = node_named(node, COMBINE_WEIGHTS), *ids = node->input[0];
+    char texts[2][SHAPE_TEXT_MAX];
+    if (!weights || shape_equal(&weights->shape, &ids->shape)) return OK;
+    return fail(ERR_INPUT, "weights: expected %s, one for each id of \"%s\": \"%s\" is %s",
+                shape_text(&ids->shape, texts[0]), ids->name, weights->name,
+                shape_text(&weights->shape, texts[1]));
+}
+
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
+    TRY(check_weights(node));
     const struct kind *kind = a->initializer.kind;
     if (kind && ((const struct initializer *)kind->descriptor)->is_whole)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
@@ -107,7 +132,10 @@ static void forward(const struct node *node, struct device *d)
 
 static void backward(const struct node *node, struct device *d)
 {
+    const struct tensor *weights = node_named(node, COMBINE_WEIGHTS);
     combine_backward(node, d, 0, combiner_of(node));
+    if (weights && weights->gradient && !node->add[node->named[COMBINE_WEIGHTS]])
+        d->kernels->fill(d, weights->gradient, 0.0f, shape_count(&weights->shape));
 }
 
 /* One id and several; each combiner with weights and without */
@@ -121,8 +149,15 @@ static const struct op_case cases[] = {
     {"{\"dimension\": 4, \"combiner\": \"sqrtn\"}", 1, {{2, {6, 3}}}, 5, true},
     {"{\"dimension\": 4, \"combiner\": \"none\"}", 1, {{2, {6, 3}}}, 5},
     {"{\"dimension\": 5, \"combiner\": \"none\"}", 1, {{2, {2, 4}}}, 3, true},
+    {"{\"dimension\": 4, \"weights\": \"input_1\"}", 2, {{2, {6, 3}}, {2, {6, 3}}}, 5},
+    {"{\"dimension\": 4, \"combiner\": \"none\", \"weights\": \"input_1\"}",
+     2,
+     {{2, {6, 3}}, {2, {6, 3}}},
+     5},
     {0},
 };
+
+static const char *const named[] = {[COMBINE_WEIGHTS] = "weights", NULL};
 
 const struct op op_embedding = {
     .object = {"embedding",
@@ -130,6 +165,7 @@ const struct op op_embedding = {
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
+    .named_inputs = named,
     .shared_name = shared_name,
     .reads_ids = true,
     .reads_input = true,

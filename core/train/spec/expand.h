@@ -26,11 +26,13 @@ err definitions_use(struct definitions *, json_t *value, const struct spec_place
 err spread_list(json_t *list, const struct spec_place *);
 
 /* A block that the program brings along: its nodes as JSON, in which input_0 and input_last are the
- * first and the last that a use of it reads. */
+ * first and the last that a use of it reads; or, where how many there are depends on what is said,
+ * make() writes them (a new reference; NULL: no memory). */
 struct shipped {
     struct object object;
     int inputs_min, inputs_max;
-    const char *nodes;
+    const char *nodes; /* NULL: make() does */
+    json_t *(*make)(const json_t *said);
 };
 const struct kind *shipped_at(int); /* NULL: no more */
 const struct shipped *shipped_find(const char *name);

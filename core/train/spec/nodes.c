@@ -443,6 +443,55 @@ static err write_mlp(struct writer *w, struct scope *scope, const json_t *node,
     return OK;
 }
 
+/* ---- an embedding of several inputs ---- */
+
+static const char EMBEDDING[] = "embedding";
+
+static bool reads_several(const char *op, const json_t *node)
+{
+    return op && strcmp(op, EMBEDDING) == 0 && json_array_size(json_object_get(node, "inputs")) > 1;
+}
+
+/* One that uses the table of another says nothing of its own. */
+static void use_table(json_t *node, const char *owner)
+{
+    static const char *const of_table[] = {"initializer", "capacity", "admit_after", "admit_by",
+                                           "evict_after_steps"};
+    for (size_t i = 0; i < sizeof of_table / sizeof *of_table; i++)
+        json_object_del(node, of_table[i]);
+    json_object_set_new(node, "table", json_string(owner));
+}
+
+/* One of each input, NAME/INPUT, and all of them one behind the other */
+static err write_embeddings(struct writer *w, struct scope *scope, const json_t *node,
+                            const char *name, const struct spec_place *at)
+{
+    json_t *inputs = json_object_get(node, "inputs"), *input, *list = json_array();
+    const bool shares = json_is_true(json_object_get(node, "share"));
+    const char *owner = NULL;
+    size_t i;
+    err e = list ? OK : no_memory();
+    json_array_foreach(inputs, i, input)
+    {
+        if (e) break;
+        json_t *one = json_deep_copy(node);
+        const char *own = arena_format(w->arena, "%s/%s", name, json_string_value(input));
+        const char *whole = arena_format(w->arena, "%s%s", scope->prefix, own);
+        json_object_del(one, "share");
+        json_object_set_new(one, "inputs", json_pack("[O]", input));
+        if (shares && owner) use_table(one, owner);
+        if (!owner) owner = whole;
+        e = write_after(w, scope, one, own, at);
+        if (!e && json_array_append_new(list, json_string(whole))) e = no_memory();
+    }
+    if (!e)
+        e = write_after(w, scope,
+                        json_pack("{s:s, s:O, s:i}", "op", "stack", "inputs", list, "axis", 1),
+                        name, at);
+    json_decref(list);
+    return e;
+}
+
 /* ---- blocks ---- */
 
 static err expand_list(struct writer *w, struct scope *scope, json_t *nodes,
@@ -587,9 +636,11 @@ static err expand_shipped_in(struct writer *w, struct scope *scope, const struct
 {
     int uses = 0;
     const struct spec_place place = {"nodes"};
-    json_t *defined = json_object(), *nodes = json_loads(shipped->nodes, 0, NULL);
+    json_t *defined = json_object(), *nodes = NULL;
     const struct definitions definitions = {defined, &uses};
-    err e = defined && nodes ? add_fields(node, &shipped->object, defined) : no_memory();
+    err e = defined ? add_fields(node, &shipped->object, defined) : no_memory();
+    if (!e) nodes = shipped->nodes ? json_loads(shipped->nodes, 0, NULL) : shipped->make(defined);
+    if (!e && !nodes) e = no_memory();
     if (!e) e = definitions_use((struct definitions *)&definitions, nodes, &place);
     if (!e) e = expand_inside(w, scope, nodes, &place, level + 1);
     json_decref(nodes);
@@ -644,6 +695,7 @@ static err expand_named(struct writer *w, struct scope *scope, json_t *node, con
     TRY(check_node(w, node, at, &spec));
     if (spec.op.kind->object == &mlp_object)
         return write_mlp(w, scope, node, spec.op.attributes, name, at);
+    if (reads_several(op, node)) return write_embeddings(w, scope, node, name, at);
     const struct shipped *shipped = op ? shipped_find(op) : NULL;
     if (shipped) return expand_shipped(w, scope, node, shipped, name, at, level);
     return write_node(w, scope, json_incref(node), name, at);
@@ -697,7 +749,7 @@ static bool is_in_short(json_t *node, const json_t *blocks)
     const char *op = op_of(node);
     json_t *input;
     size_t i;
-    if (json_object_get(node, "repeat")) return true;
+    if (json_object_get(node, "repeat") || reads_several(op, node)) return true;
     if (op && (strcmp(op, mlp_object.name) == 0 || shipped_find(op) || json_object_get(blocks, op)))
         return true;
     json_array_foreach(json_object_get(node, "inputs"), i, input)

@@ -70,6 +70,11 @@ static void set_ids(struct bench *b, struct tensor *ids, const struct op_case *s
     ids->weights = &b->weights;
 }
 
+bool bench_is_ids(const struct bench *b, int input)
+{
+    return b->node.op->reads_ids && input < b->node.op->inputs_max;
+}
+
 /* Those that attributes name are called input_1, input_2 ... in cases. */
 static void name_inputs(struct node *node)
 {
@@ -96,7 +101,7 @@ static void set_inputs(struct bench *b, const struct op_case *shapes)
         b->input[i] = (struct tensor){.name = arena_format(&b->arena, "input_%d", i),
                                       .shape = shapes->input[i]};
         b->node.input[i] = &b->input[i];
-        if (b->node.op->reads_ids) {
+        if (bench_is_ids(b, i)) {
             set_ids(b, &b->input[i], shapes);
             continue;
         }

@@ -49,6 +49,7 @@ void bench_open(struct bench *, struct device *, const struct op *, json_t *attr
                 const struct op_case *shapes);
 void bench_close(struct bench *);
 /* Whether the input is one that no gradient goes to, of 0 and 1 */
+bool bench_is_ids(const struct bench *, int input);
 bool bench_is_mask(const struct bench *, int input);
 void bench_forward(struct bench *);
 void bench_backward(struct bench *); /* from node.output.gradient, which it may change */

@@ -128,7 +128,7 @@ static void fill_all(struct bench *b)
 {
     const float limit = b->node.param_count > 0 ? 2.0f : 8.0f;
     for (int i = 0; i < b->node.input_count; i++)
-        if (b->node.op->reads_ids)
+        if (bench_is_ids(b, i))
             fill_ids(&b->input[i], 12 + (uint64_t)i);
         else if (bench_is_mask(b, i))
             fill_mask(&b->input[i], 12 + (uint64_t)i);

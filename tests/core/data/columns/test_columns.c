@@ -302,6 +302,11 @@ static void numbers_are_scaled(void **state)
     assert_numbers(list, "a", 6, (float[]){1, 2.5f, 3, 4, 5, 6});
     assert_refused(CSV "[{'column': 'numeric', 'name': 'a', 'separator': '|', 'max': 2}]", "line 2",
                    "expected 2 numbers", "got 3", NULL);
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'a', 'separator': '|', 'max': 4}]", "line 2",
+                   "expected 4 numbers", "got 3", NULL);
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 'a', 'separator': '|', 'max': 4,"
+                       " 'padding': -1, 'scale': 2}]",
+                   "a", 8, (float[]){2, 5, 6, -1, 8, 10, 12, -1});
     file_write_text("table", "a,y\n1,0\nx,0\n-1,0\n");
     assert_refused(CSV "[{'column': 'numeric', 'name': 'a'}]", "line 3", "a number", "\"x\"", NULL);
     file_write_text("table", "a,y\n1,0\n-1,0\n");

@@ -143,7 +143,12 @@ static char *with_model(const char *members)
     "\"columns\": ["                                                                               \
     "{\"column\": \"numeric\", \"name\": \"C{1..3}\"}, {\"column\": \"numeric\", \"name\": "       \
     "\"d\"}]}, "
+#define IDS                                                                                        \
+    "\"data\": {\"train\": {\"format\": \"csv\", \"file\": \"x\", \"label\": \"y\"}, "             \
+    "\"columns\": [{\"column\": \"ids\", \"name\": \"C{1..2}\", \"rows\": 9}]}, "
 #define DENSE(name, more) "{\"op\": \"dense\", \"name\": \"" name "\", \"units\": 4" more "}"
+#define EXPERT(number)                                                                             \
+    DENSE("m/expert_" number "/layer_0", ", \"inputs\": [\"a\"], \"activation\": \"linear\"")
 #define PROJECTION(name, input)                                                                    \
     "{\"op\": \"dense\", \"name\": \"t/" name "\", \"inputs\": [\"" input "\"], \"units\": 4, "    \
     "\"use_bias\": false, \"kernel_initializer\": \"glorot_uniform\"}"
@@ -296,6 +301,35 @@ static const struct {
                                                            "\"causal\": false, \"mask\": "
                                                            "\"a\"}, " PROJECTION("output",
                                                                                  "t/heads") "]"},
+    /* as many nodes as it says */
+    {DIGITS "\"model\": [" DENSE(
+         "a", "") ", {\"op\": \"experts\", \"name\": \"m\", "
+                  "\"experts\": 2, \"units\": [4], \"activation\": \"linear\"}, {\"op\": \"gate\", "
+                  "\"name\": \"g\", \"inputs\": [\"a\", \"m\"], \"experts\": 2}]",
+     DIGITS "\"model\": [" DENSE("a", "") ", " EXPERT("0") ", " EXPERT(
+         "1") ", {\"op\": \"stack\", "
+              "\"name\": \"m/output\", \"inputs\": [\"m/expert_0/layer_0\", "
+              "\"m/expert_1/layer_0\"], "
+              "\"axis\": 1}, {\"op\": \"dense\", \"name\": \"g/score\", \"inputs\": [\"a\"], "
+              "\"units\": 2}, {\"op\": \"softmax\", \"name\": \"g/weights\"}, {\"op\": \"stack\", "
+              "\"name\": \"g/row\", \"inputs\": [\"g/weights\"], \"axis\": 1}, {\"op\": "
+              "\"matmul\", "
+              "\"name\": \"g/taken\", \"inputs\": [\"g/row\", \"m/output\"]}, {\"op\": \"reduce\", "
+              "\"name\": \"g/output\", \"reduction\": \"sum\", \"axes\": [1]}]"},
+    /* tables of several columns: each its own, or one for all */
+    {IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C{1..2}\"], "
+         "\"dimension\": 3}, \"flatten\"]",
+     IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e/C1\", \"inputs\": [\"C1\"], "
+         "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"e/C2\", \"inputs\": [\"C2\"], "
+         "\"dimension\": 3}, {\"op\": \"stack\", \"name\": \"e\", \"inputs\": [\"e/C1\", "
+         "\"e/C2\"], \"axis\": 1}, {\"op\": \"flatten\", \"name\": \"flatten\"}]"},
+    {IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C*\"], "
+         "\"dimension\": 3, \"share\": true, \"capacity\": \"dynamic\"}, \"flatten\"]",
+     IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e/C1\", \"inputs\": [\"C1\"], "
+         "\"dimension\": 3, \"capacity\": \"dynamic\"}, {\"op\": \"embedding\", \"name\": "
+         "\"e/C2\", \"inputs\": [\"C2\"], \"dimension\": 3, \"table\": \"e/C1\"}, {\"op\": "
+         "\"stack\", \"name\": \"e\", \"inputs\": [\"e/C1\", \"e/C2\"], \"axis\": 1}, "
+         "{\"op\": \"flatten\", \"name\": \"flatten\"}]"},
     /* with inputs: its first node reads them, and inside others' names are seen */
     {"\"blocks\": {\"tail\": {\"nodes\": [\"relu\", {\"op\": \"add\", \"inputs\": [\"relu\", "
      "\"a\", "

@@ -14,8 +14,9 @@ static err infer(struct node *node, struct arena *arena)
     const struct shape *x = &node->input[TARGET]->shape, *places = &node->input[PLACES]->shape;
     char texts[2][SHAPE_TEXT_MAX];
     if (x->rank != 2 || places->rank != 3 || x->dim[1] != places->dim[2])
-        return fail(ERR_INPUT, "inputs: expected [batch, width] and [batch, places, width]: \"%s\" "
-                               "is %s, \"%s\" is %s",
+        return fail(ERR_INPUT,
+                    "inputs: expected [batch, width] and [batch, places, width]: \"%s\" "
+                    "is %s, \"%s\" is %s",
                     node->input[TARGET]->name, shape_text(x, texts[0]), node->input[PLACES]->name,
                     shape_text(places, texts[1]));
     node->output.shape = *places;
@@ -37,9 +38,12 @@ static struct strides strides_of(const struct node *node)
 {
     const struct shape *of = &node->input[PLACES]->shape;
     const int64_t places = of->dim[1], width = of->dim[2];
-    return (struct strides){of->dim[0],       places,
-                            width,            {width, 0},
-                            {places * width, width}, {PARTS * places * width, PARTS * width}};
+    return (struct strides){of->dim[0],
+                            places,
+                            width,
+                            {width, 0},
+                            {places * width, width},
+                            {PARTS * places * width, PARTS * width}};
 }
 
 static void run(struct device *d, struct fold *f, const struct strides *s, struct stride y,
@@ -57,10 +61,10 @@ static void forward(const struct node *node, struct device *d)
     const float *x = node->input[TARGET]->value, *places = node->input[PLACES]->value;
     float *y = node->output.value;
     struct fold target = {FOLD_A, .scale = 1, .y = y, .a = x};
-    struct fold difference = {
-        FOLD_SUBTRACT, .scale = 1, .y = y + DIFFERENCE * s.width, .a = x, .b = places};
-    struct fold product = {
-        FOLD_MULTIPLY, .scale = 1, .y = y + PRODUCT * s.width, .a = x, .b = places};
+    struct fold difference = {FOLD_SUBTRACT, .scale = 1, .y = y + DIFFERENCE * s.width, .a = x,
+                              .b = places};
+    struct fold product = {FOLD_MULTIPLY, .scale = 1, .y = y + PRODUCT * s.width, .a = x,
+                           .b = places};
     run(d, &target, &s, s.part, s.target, s.target);
     d->kernels->copy_strided(d, &(struct strided){s.batch * s.places, s.width, s.part.place,
                                                   s.width, y + OF_PLACE * s.width, places});
@@ -75,10 +79,14 @@ static void back_target(const struct node *node, struct device *d)
     const float *dy = node->output.gradient;
     float *dx = node->input[TARGET]->gradient;
     if (!dx) return;
-    struct fold alone = {FOLD_ADD, .add = node->add[TARGET], .scale = 1, .y = dx, .a = dy,
-                         .b = dy + DIFFERENCE * s.width};
-    struct fold product = {FOLD_MULTIPLY, .add = true, .scale = 1, .y = dx,
-                           .a = dy + PRODUCT * s.width, .b = node->input[PLACES]->value};
+    struct fold alone = {FOLD_ADD, .add = node->add[TARGET],      .scale = 1, .y = dx,
+                         .a = dy,  .b = dy + DIFFERENCE * s.width};
+    struct fold product = {FOLD_MULTIPLY,
+                           .add = true,
+                           .scale = 1,
+                           .y = dx,
+                           .a = dy + PRODUCT * s.width,
+                           .b = node->input[PLACES]->value};
     run(d, &alone, &s, s.target, s.part, s.part);
     run(d, &product, &s, s.target, s.part, s.of_place);
 }
@@ -89,10 +97,15 @@ static void back_places(const struct node *node, struct device *d)
     const float *dy = node->output.gradient;
     float *dx = node->input[PLACES]->gradient;
     if (!dx) return;
-    struct fold alone = {FOLD_SUBTRACT, .add = node->add[PLACES], .scale = 1, .y = dx,
-                         .a = dy + OF_PLACE * s.width, .b = dy + DIFFERENCE * s.width};
-    struct fold product = {FOLD_MULTIPLY, .add = true, .scale = 1, .y = dx,
-                           .a = dy + PRODUCT * s.width, .b = node->input[TARGET]->value};
+    struct fold alone = {
+        FOLD_SUBTRACT, .add = node->add[PLACES],     .scale = 1,
+        .y = dx,       .a = dy + OF_PLACE * s.width, .b = dy + DIFFERENCE * s.width};
+    struct fold product = {FOLD_MULTIPLY,
+                           .add = true,
+                           .scale = 1,
+                           .y = dx,
+                           .a = dy + PRODUCT * s.width,
+                           .b = node->input[TARGET]->value};
     run(d, &alone, &s, s.of_place, s.part, s.part);
     run(d, &product, &s, s.of_place, s.part, s.target);
 }

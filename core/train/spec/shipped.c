@@ -98,15 +98,8 @@ static const struct field target_attention_fields[] = {
     {0},
 };
 
-/* The target in every place: added to nothing of each */
 static const char target_attention_nodes[] =
-    "[{\"op\": \"stack\", \"name\": \"target\", \"inputs\": [\"input_0\"], \"axis\": 1},"
-    "{\"op\": \"scale\", \"name\": \"nothing\", \"inputs\": [\"input_last\"], \"factor\": 0},"
-    "{\"op\": \"add\", \"name\": \"targets\", \"inputs\": [\"nothing\", \"target\"]},"
-    "{\"op\": \"subtract\", \"name\": \"difference\", \"inputs\": [\"targets\", \"input_last\"]},"
-    "{\"op\": \"multiply\", \"name\": \"product\", \"inputs\": [\"targets\", \"input_last\"]},"
-    "{\"op\": \"concat\", \"name\": \"pairs\", \"axis\": -1, \"inputs\": [\"targets\", "
-    "\"input_last\", \"difference\", \"product\"]},"
+    "[{\"op\": \"compare\", \"name\": \"pairs\", \"inputs\": [\"input_0\", \"input_last\"]},"
     "{\"op\": \"mlp\", \"name\": \"unit\", \"units\": \"$units\", \"activation\": "
     "\"$activation\"},"
     "{\"op\": \"dense\", \"name\": \"score\", \"units\": 1},"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/run/page.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/board.h"
@@ -82,14 +83,20 @@ static void answer_status(const struct task_http *h, struct http_reply *r)
     json_decref(status);
 }
 
+static void answer_page(const struct task_http *h, struct http_reply *r)
+{
+    r->type = "text/html; charset=utf-8";
+    r->body = malloc(page_bytes);
+    r->body_bytes = page_bytes;
+    if (r->body) memcpy(r->body, page_html, page_bytes);
+}
+
 static const struct {
     const char *path;
     void (*answer)(const struct task_http *, struct http_reply *);
 } pages[] = {
-    {"/metrics", answer_metrics},
-    {"/healthz", answer_health},
-    {"/readyz", answer_ready},
-    {"/status.json", answer_status},
+    {"/", answer_page},        {"/metrics", answer_metrics},    {"/healthz", answer_health},
+    {"/readyz", answer_ready}, {"/status.json", answer_status},
 };
 
 static void handle(void *context, const struct http_request *request, struct http_reply *r)
@@ -99,7 +106,7 @@ static void handle(void *context, const struct http_request *request, struct htt
             pages[i].answer(context, r);
             return;
         }
-    say(r, 404, "there are /metrics, /healthz, /readyz and /status.json\n");
+    say(r, 404, "there are /, /metrics, /healthz, /readyz and /status.json\n");
 }
 
 /* ---- life ---- */
@@ -110,7 +117,7 @@ static err serve(struct task_http *h)
         .address = h->run->flags.http, .handle = handle, .context = h};
     const err e = http_server_open(&options, &h->server);
     if (e) return fail_prefix(e, "--http");
-    log_line(LOG_INFO, "answers HTTP at port %d: /metrics, /healthz, /readyz, /status.json",
+    log_line(LOG_INFO, "answers HTTP at port %d: /, /metrics, /healthz, /readyz, /status.json",
              http_server_port(h->server));
     return OK;
 }

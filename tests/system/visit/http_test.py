@@ -99,6 +99,10 @@ class Http(ClusterCase):
                 self.assertIn(f'task="{name}"', text)
                 self.assertEqual(self.get(port, "/healthz")[:2], (200, "ok\n"))
                 self.assertEqual(self.get(port, "/nothing")[0], 404)
+                status, page, headers = self.get(port, "/")
+                self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+                self.assertTrue(page.startswith("<!doctype html>") and page.endswith("</html>\n"))
+                self.assertNotRegex(page, r'(src|href)="(https?:)?//')  # nothing from outside
                 self.assertEqual(self.get(port, "/metrics", "DELETE")[0], 405)
                 self.assertEqual(self.get(port, "/metrics", "HEAD")[:2], (200, ""))
         self.end(cluster)

@@ -53,8 +53,8 @@ WRONG = [
     (["help", "lunched"], {}, 'help: unknown topic "lunched"; dtrain help lists them'),
     (["help", "plaecment"], {},
      'help: unknown topic "plaecment" (did you mean "placement"?); dtrain help lists them'),
-    (["help", "op", "conv3d"], {},
-     'help: unknown op "conv3d" (did you mean "conv2d"?); dtrain help op lists them'),
+    (["help", "op", "conv2x"], {},
+     'help: unknown op "conv2x" (did you mean "conv2d"?); dtrain help op lists them'),
     (["help", "flags", "job_name"], {}, 'help: flags has no "job_name"'),
     # flags
     (["--job_nam=ps"], {}, 'unknown flag "job_nam" (did you mean --job_name?)'),

@@ -2,6 +2,7 @@
 #include "cmd/export/c_writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- loops ---- */
@@ -228,12 +229,25 @@ static void write_value(FILE *f, const struct program *p, int at)
 
 /* ---- files ---- */
 
+/* What is not finite has a name in C. */
+static void write_number(FILE *f, float number)
+{
+    if (isfinite(number))
+        fprintf(f, "%a", (double)number);
+    else
+        fputs(isnan(number) ? "NAN" : number > 0 ? "INFINITY" : "-INFINITY", f);
+}
+
 static void write_constant(FILE *f, int at, const struct program_value *v)
 {
     const int64_t count = shape_count(&v->shape);
-    fprintf(f, "\n/* %s */\nstatic const float v%d[%" PRId64 "] = {", v->name, at, count);
-    for (int64_t i = 0; i < count; i++)
-        fprintf(f, "%s%a", i % 8 ? ", " : ",\n    " + (i == 0), (double)v->data[i]);
+    fputs("\n/* ", f);
+    c_write_in_comment(f, v->name);
+    fprintf(f, " */\nstatic const float v%d[%" PRId64 "] = {", at, count);
+    for (int64_t i = 0; i < count; i++) {
+        fputs(i % 8 ? ", " : ",\n    " + (i == 0), f);
+        write_number(f, v->data[i]);
+    }
     fputs("};\n", f);
 }
 
@@ -301,10 +315,12 @@ static void write_inputs(FILE *f, const struct program *p)
 {
     fputs("\nstruct inputs {\n    char unused;\n", f);
     for (int i = 0; i < p->count; i++)
-        if (p->values[i].uses && p->values[i].primitive == PRIMITIVE_INPUT)
-            fprintf(f, "    %s v%d[%" PRId64 "]; /* %s */\n",
-                    p->values[i].is_ids ? "int64_t" : "float", i, shape_count(&p->values[i].shape),
-                    p->values[i].name);
+        if (p->values[i].uses && p->values[i].primitive == PRIMITIVE_INPUT) {
+            fprintf(f, "    %s v%d[%" PRId64 "]; /* ", p->values[i].is_ids ? "int64_t" : "float", i,
+                    shape_count(&p->values[i].shape));
+            c_write_in_comment(f, p->values[i].name);
+            fputs(" */\n", f);
+        }
     fputs("};\n", f);
 }
 

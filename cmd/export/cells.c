@@ -93,16 +93,41 @@ err cells_boundaries(const struct cells *c, const struct column_spec *spec, stru
 
 /* ---- which cells ---- */
 
+static bool is_member(const struct cells *c, const char *name)
+{
+    bool is_one = false;
+    for (int i = 0; i < c->count; i++) is_one |= strcmp(c->members[i], name) == 0;
+    return is_one;
+}
+
+/* Of C, and of C++, whose programs may read the header, too */
+static bool is_reserved(const char *name)
+{
+    static const char words[] =
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "
+        "const const_cast constexpr continue decltype default delete do double dynamic_cast else "
+        "enum explicit export extern false float for friend goto if inline int long mutable "
+        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+        "register reinterpret_cast restrict return short signed sizeof static static_assert "
+        "static_cast struct switch template this thread_local throw true try typedef typeid "
+        "typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq ";
+    const size_t length = strlen(name);
+    for (const char *at = strstr(words, name); at; at = strstr(at + 1, name))
+        if (at > words && at[-1] == ' ' && at[length] == ' ') return true;
+    return false;
+}
+
 /* A name that C takes, and none that is there already */
 static const char *member_of(const struct cells *c, const char *name)
 {
-    char *member = arena_format(c->arena, "%s%s", isdigit((unsigned char)*name) ? "c" : "", name);
+    const bool is_begin = isalpha((unsigned char)*name) && !is_reserved(name);
+    char *member = arena_format(c->arena, "%s%s", is_begin ? "" : "c_", name);
     for (char *at = member; *at; at++)
         if (!isalnum((unsigned char)*at)) *at = '_';
-    for (int i = 0; i < c->count; i++)
-        if (strcmp(c->members[i], member) == 0)
-            return arena_format(c->arena, "%s_%d", member, c->count);
-    return member;
+    const char *free_one = member;
+    for (int i = 1; is_member(c, free_one); i++) /* ends: there are c->count members */
+        free_one = arena_format(c->arena, "%s_%d", member, i);
+    return free_one;
 }
 
 static err add_cell(struct cells *c, const char *name)
@@ -172,11 +197,19 @@ err cells_open(struct cells *c, const struct spec *spec, struct arena *arena)
     return read_names(c, spec);
 }
 
+void c_write_in_comment(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        fputc(iscntrl((unsigned char)*text) || *text == '*' || *text == '\\' ? '?' : *text, f);
+}
+
 void cells_write_c_members(FILE *f, const struct cells *c)
 {
     if (!c->columns->count)
         fprintf(f, "    double features[%" PRId64 "]; /* as they are stored */\n", c->features);
-    for (int i = 0; i < c->count; i++)
-        fprintf(f, "    const char *%s; /* the text of the cell \"%s\"; empty: none */\n",
-                c->members[i], c->names[i]);
+    for (int i = 0; i < c->count; i++) {
+        fprintf(f, "    const char *%s; /* the text of the cell \"", c->members[i]);
+        c_write_in_comment(f, c->names[i]);
+        fputs("\"; empty: none */\n", f);
+    }
 }

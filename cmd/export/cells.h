@@ -42,5 +42,7 @@ err cells_boundaries(const struct cells *, const struct column_spec *, struct fl
 bool cells_crosses_words(const struct cells *, const char *key);
 
 void cells_write_c_members(FILE *, const struct cells *);
+/* A name of the user's, which ends no comment */
+void c_write_in_comment(FILE *, const char *text);
 
 #endif

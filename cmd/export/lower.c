@@ -197,6 +197,7 @@ static const struct {
     {"dot_interaction", lower_vectors},
     {"factorization_machine", lower_vectors},
     {"matmul", lower_vectors},
+    {"compare", lower_vectors},
     {"add", lower_vectors},
     {"subtract", lower_vectors},
     {"multiply", lower_vectors},

@@ -44,6 +44,25 @@ static err lower_matmul(struct lowering *l, int *ret)
     return OK;
 }
 
+/* The vector in every place, each place, their difference and their product */
+static err lower_compare(struct lowering *l, int *ret)
+{
+    struct program *p = l->program;
+    int x, places;
+    TRY(lower_input(l, 0, &x));
+    TRY(lower_input(l, 1, &places));
+    const struct shape shape = p->values[places].shape;
+    float *ones = arena_array(p->arena, (size_t)shape.dim[1], sizeof *ones);
+    for (int64_t i = 0; i < shape.dim[1]; i++) ones[i] = 1;
+    const int each = program_constant(p, "", &(struct shape){2, {shape.dim[1], 1}}, ones);
+    x = program_reshape(p, x, &(struct shape){3, {shape.dim[0], 1, shape.dim[2]}});
+    x = program_two(p, PRIMITIVE_MULTIPLY, x, each);
+    const int parts[] = {x, places, program_two(p, PRIMITIVE_SUBTRACT, x, places),
+                         program_two(p, PRIMITIVE_MULTIPLY, x, places)};
+    *ret = program_concat(p, parts, (int)(sizeof parts / sizeof *parts), 2);
+    return OK;
+}
+
 /* [batch, vectors, width] */
 static err lower_stacked(struct lowering *l, int *ret)
 {
@@ -105,5 +124,6 @@ err lower_vectors(struct lowering *l, int *ret)
     const char *op = l->node->op->object.name;
     for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
         if (strcmp(folds[i].op, op) == 0) return lower_fold(l, folds[i].primitive, ret);
+    if (strcmp(op, "compare") == 0) return lower_compare(l, ret);
     return strcmp(op, "matmul") == 0 ? lower_matmul(l, ret) : lower_interaction(l, ret);
 }

@@ -45,8 +45,9 @@ CLICKS = [
     {"op": "stack", "name": "stacked", "inputs": ["e1", "e2", "e3", "e4", "e5", "e6"]},
     {"op": "dot_interaction", "name": "dots", "inputs": ["stacked"]},
     {"op": "factorization_machine", "name": "fm", "inputs": ["e1", "e2", "e3"]},
+    {"op": "target_attention", "name": "near", "inputs": ["e1", "stacked"], "units": [3]},
     {"op": "tile", "name": "twice", "inputs": ["fm"], "multiples": [2]},
-    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "dots", "twice", "flat", "there", "most", "e6"]},
+    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "dots", "twice", "flat", "there", "most", "near", "e6"]},
     {"op": "cross_layer", "name": "crossing", "inputs": ["all"]},
     {"op": "l2_normalize", "name": "short"},
     {"op": "dense", "name": "first", "units": 12},
@@ -160,6 +161,19 @@ class Cells(Export):
             row[CELLS.index(cell)] = text
         self.assertEqual(self.compiled(self.as_c(bad), folder="c3"),
                          ["bad cell age", "bad cell zone", "bad cell pair", "bad cell list"])
+
+    def test_names_of_cells_that_c_does_not_take(self):
+        names = ["default", "a*/b", "a__b", "a??b", "a__b_1", "a++b", "9th", "_X", "class"]
+        with open(self.folder / "rows.csv", "w", encoding="utf-8") as file:
+            file.write("\n".join([",".join([*names, "y"]), *(f"{i},1,2,3,4,5,{i % 3},7,{i % 5},{i % 2}" for i in range(30))]))
+        columns = [{"column": "numeric", "name": f"n{i}", "source": name} for i, name in enumerate(names)]
+        self.train([
+            {"op": "concat", "inputs": [column["name"] for column in columns]}, {"op": "dense", "units": 1}],
+            {**self.data, "columns": columns}, steps=5)
+        members = [".c_default", ".a__b", ".a__b_1", ".a__b_2", ".a__b_1_1", ".a__b_3", ".c_9th", ".c__X", ".c_class"]
+        rows = ["{" + ", ".join(f'{member} = "{cell}"' for member, cell in zip(
+            members, (i, 1, 2, 3, 4, 5, i % 3, 7, i % 5))) + "}" for i in range(30)]
+        self.assert_rows(self.compiled(rows), self.predicted())
 
     def test_what_cannot_be_exported_is_named(self):
         gru = [{"op": "embedding", "name": "e", "inputs": ["tags"], "dimension": 3, "combiner": "none"},

@@ -20,11 +20,13 @@ static bool read_name(const char *name, struct told *ret)
     return strcmp(ret->task, name) == 0;
 }
 
+/* As board_json() writes it; words that it does not write are no number. */
 static double number_of(json_t *json)
 {
     const char *text = json_string_value(json);
-    if (text) return strcmp(text, "nan") == 0 ? (double)NAN : (double)INFINITY;
-    return json_number_value(json);
+    if (!text) return json_number_value(json);
+    if (strcmp(text, "inf") == 0) return (double)INFINITY;
+    return strcmp(text, "-inf") == 0 ? -(double)INFINITY : (double)NAN;
 }
 
 static void read_counters(json_t *counters, struct told *ret)

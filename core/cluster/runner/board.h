@@ -26,8 +26,8 @@ void board_limit(struct board *, const struct membership *);
 void board_turn(struct board *, uint64_t now_ms);
 uint64_t board_turned_ms(const struct board *); /* when it last did */
 
-/* All that is there of these jobs, ps first: malloc'ed; *ret_count 0: NULL. only_own: those that
- * this process is. */
+/* All that is there, ps first: malloc'ed; NULL: no memory, and *ret_count is 0. only_own: those
+ * that this process is. */
 struct told *board_copy(struct board *, bool only_own, int *ret_count);
 void board_note_own(struct board *, enum job, int task);
 

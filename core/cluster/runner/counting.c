@@ -101,25 +101,23 @@ static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
         if (!isprint((unsigned char)*c)) *c = '?';
 }
 
+/* Of a task that has ended no more than its state is put up: others have heard its verdict. */
 void counting_tick(struct task *t, uint64_t now_ms)
 {
     struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
-    if (t->is_counted && !t->has_ended && now_ms - t->counted_ms < COUNTING_EVERY_MS) {
-        board_turn(t->board, now_ms);
-        return;
-    }
-    if (t->is_counted && t->has_ended) return;
+    board_turn(t->board, now_ms);
+    if (t->is_counted && now_ms - t->counted_ms < COUNTING_EVERY_MS) return;
     t->is_counted = true;
-    count_all(t, now_ms);
-    const bool is_stepping = t->ops->count && t->ops->count(t, &t->counters) && !t->has_ended;
     t->counted_ms = now_ms;
+    if (!t->has_ended) {
+        count_all(t, now_ms);
+        told.is_stepping = t->ops->count && t->ops->count(t, &t->counters);
+    }
     task_name(t->job, t->index, told.task);
     name_state(t, told.state);
     told.counters = t->counters;
-    told.is_stepping = is_stepping;
-    board_turn(t->board, now_ms);
     if (board_put(t->board, t->job, t->index, &told)) log_line(LOG_DEBUG, "%s", error_text());
-    if (t->ops->tell) t->ops->tell(t, &told);
+    if (t->ops->tell && !t->has_ended) t->ops->tell(t, &told);
 }
 
 /* ---- to others, and from them ---- */

@@ -101,7 +101,6 @@ bool runner_worker_count(struct task *t, struct counters *c)
     struct runner_worker *w = (struct runner_worker *)t;
     struct batch_source *data = w->session.train_data;
     const int ready = data->calls->ready(data);
-    const bool has_ended = t->has_ended;
     c->at[COUNTER_STEP] = (double)worker_role_global_step(t->role);
     c->at[COUNTER_LAST_STEP] = (double)runner_worker_last_step(w);
     c->at[COUNTER_IS_CHIEF] = worker_role_leads(t->role);
@@ -112,7 +111,7 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint_dir != NULL;
     rate(w, c);
-    return w->has_adopted && !has_ended;
+    return w->has_adopted;
 }
 
 void runner_worker_tell_counted(struct task *t, const struct told *told)

@@ -380,6 +380,22 @@ static err check_node(struct writer *w, json_t *node, const struct spec_place *a
     return e;
 }
 
+/* Takes the node; NULL: no memory for it. */
+static err write_after(struct writer *w, const struct scope *scope, json_t *node, const char *name,
+                       const struct spec_place *at)
+{
+    return node ? write_node(w, scope, node, name, at) : no_memory();
+}
+
+/* The same of a node without variables, which the twin need not have. */
+static err write_plain(struct writer *w, const struct scope *scope, json_t *node, const char *name,
+                       const struct spec_place *at)
+{
+    struct scope own = *scope;
+    own.twin = NULL;
+    return write_after(w, &own, node, name, at);
+}
+
 /* Several inputs are put side by side first, as TensorFlow's input_layer does. */
 static err write_concat(struct writer *w, const struct scope *scope, json_t **inputs,
                         const struct spec_place *at)
@@ -387,14 +403,7 @@ static err write_concat(struct writer *w, const struct scope *scope, json_t **in
     if (json_array_size(*inputs) < 2) return OK;
     json_t *node = json_pack("{s:s, s:O}", "op", "concat", "inputs", *inputs);
     *inputs = NULL;
-    return node ? write_node(w, scope, node, "concat", at) : no_memory();
-}
-
-/* Takes the node; NULL: no memory for it. */
-static err write_after(struct writer *w, const struct scope *scope, json_t *node, const char *name,
-                       const struct spec_place *at)
-{
-    return node ? write_node(w, scope, node, name, at) : no_memory();
+    return write_plain(w, scope, node, "concat", at);
 }
 
 /* A scope, where those of an mlp's nodes that have a twin use its weights */
@@ -422,7 +431,7 @@ static err write_layer(struct writer *w, const struct scope *scope, const json_t
     if (inputs) json_object_set(node, "inputs", inputs);
     TRY(write_node(w, scope, node, arena_format(w->arena, "layer_%d", index), at));
     if (of->dropout > 0)
-        TRY(write_after(w, scope, json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout),
+        TRY(write_plain(w, scope, json_pack("{s:s, s:f}", "op", "dropout", "rate", of->dropout),
                         arena_format(w->arena, "dropout_%d", index), at));
     if (of->normalizes)
         TRY(write_after(w, scope,

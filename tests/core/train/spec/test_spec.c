@@ -232,6 +232,23 @@ static const struct {
              "\"units\": 4}]",
      COLUMNS "\"model\": [{\"op\": \"concat\", \"name\": \"mlp/concat\", \"inputs\": [\"C1\", "
              "\"C2\"]}, " DENSE("mlp/layer_0", ", \"activation\": \"tanh\"") "]"},
+    /* one that uses the weights of another: what has none of its own needs no like there */
+    {COLUMNS "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C1\"], "
+             "\"dimension\": 2}, {\"op\": \"mlp\", \"name\": \"a\", \"units\": 4}, {\"op\": "
+             "\"mlp\", \"name\": \"b\", \"inputs\": [\"C1\", \"C2\"], \"units\": 4, "
+             "\"dropout\": 0.5, \"weights_of\": \"a\"}]",
+     COLUMNS
+     "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C1\"], "
+     "\"dimension\": 2}, " DENSE(
+         "a/layer_0",
+         ", \"activation\": \"relu\"") ", "
+                                       "{\"op\": \"concat\", \"name\": \"b/concat\", \"inputs\": "
+                                       "[\"C1\", \"C2\"]}, " DENSE(
+                                           "b/layer_0",
+                                           ", \"activation\": \"relu\", \"weights_of\": "
+                                           "\"a/layer_0\"") ", "
+                                                            "{\"op\": \"dropout\", \"name\": "
+                                                            "\"b/dropout_0\", \"rate\": 0.5}]"},
     /* a block reads what is before it, in every turn that of the one before */
     {"\"define\": {\"how\": \"elu\"}, " RESIDUAL DIGITS
      "\"model\": [\"flatten\", {\"repeat\": 2, \"block\": [{\"op\": \"residual\", \"name\": "

@@ -96,8 +96,9 @@ static void read_greeting(struct view input)
     struct cluster_spec cluster = {.job = JOB_PS};
     cluster.hosts[JOB_PS] = some_hosts(ps);
     cluster.hosts[JOB_WORKER] = some_hosts(workers);
-    const struct task task = {
-        .options = {.cluster = &cluster, .fingerprint = "0123456789abcdef"},
+    const struct greeter me = {
+        .cluster = &cluster,
+        .fingerprint = "0123456789abcdef",
         .job = JOB_PS,
         .peer_job = JOB_WORKER,
         .peer_count = 2,
@@ -111,9 +112,10 @@ static void read_greeting(struct view input)
     struct greeting greeting;
     struct welcome welcome;
     bool is_visitor;
-    if (fuzz_went_well(greeting_read(&task, &message, &greeting))) {
+    if (fuzz_went_well(greeting_read(&me, &message, &greeting))) {
         fuzz_holds(greeting.task >= 0 && greeting.task < 2, "a task of the list greets");
-        fuzz_holds(memchr(greeting.shm_name, 0, sizeof greeting.shm_name), "a name ends");
+        for (int i = 0; i < TRANSPORT_COUNT; i++)
+            fuzz_holds(memchr(greeting.offers.at[i], 0, ADDRESS_MAX), "a name ends");
     }
     fuzz_went_well(greeting_read_visitor(&message, &is_visitor));
     fuzz_went_well(greeting_read_welcome(&message, &welcome));

@@ -1,0 +1,500 @@
+/* tls.c - see tls.h.
+ *
+ * OpenSSL reads from and writes to memory of ours: what it has encrypted leaves from there, so that
+ * a record that has begun is never asked for again with other bytes, and a system call moves
+ * several records.
+ */
+#include "net/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    RECORD_BYTES = 16384,                 /* of text, at most */
+    OUT_BYTES = 4 * (RECORD_BYTES + 256), /* of records that have not left */
+    IN_BYTES = 4 * (RECORD_BYTES + 256),  /* that OpenSSL has not asked for yet */
+    KEY_BYTES = 32,
+    WHY_BYTES = 256,
+};
+
+static const char identity[] = "dtrain"; /* of the key, whoever has it */
+/* A key goes with one hash, which the cipher brings with it. */
+static const char cipher_name[] = "TLS_AES_128_GCM_SHA256";
+static const unsigned char cipher[2] = {0x13, 0x01};
+static const char key_label[] = "dtrain key of a job, TLS 1.3";
+
+struct tls_keys {
+    SSL_CTX *context;
+    BIO_METHOD *memory;
+    bool has_key; /* else a certificate */
+    unsigned char key[KEY_BYTES];
+};
+
+struct tls {
+    struct tls_keys *keys;
+    SSL *ssl;
+    int fd;
+    bool is_active, is_shaken;
+    bool has_unread; /* the last time there was more than was asked for */
+    bool has_ended;  /* nothing more comes */
+    int reason;      /* errno of the socket; 0: none */
+    size_t out_from, out_to, in_from, in_to;
+    unsigned char out[OUT_BYTES], in[IN_BYTES];
+};
+
+/* OpenSSL's last word, and none is left. */
+static err fail_ssl(err kind, const char *what)
+{
+    const unsigned long code = ERR_peek_last_error();
+    const char *why = code ? ERR_reason_error_string(code) : NULL;
+    ERR_clear_error();
+    return fail(kind, "%s: %s", what, why ? why : "TLS failed");
+}
+
+/* ---- between OpenSSL and the socket ---- */
+
+static bool would_block(int reason)
+{
+    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
+}
+
+/* What the socket takes; false: it is broken. */
+static bool push(struct tls *tls)
+{
+    while (tls->out_from < tls->out_to) {
+        const ssize_t sent = send(tls->fd, tls->out + tls->out_from, tls->out_to - tls->out_from,
+                                  MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && !would_block(errno)) tls->reason = errno;
+        if (sent < 0) return tls->reason == 0;
+        tls->out_from += (size_t)sent;
+    }
+    tls->out_from = tls->out_to = 0;
+    return true;
+}
+
+static void pull(struct tls *tls)
+{
+    const ssize_t got = recv(tls->fd, tls->in, sizeof tls->in, MSG_DONTWAIT);
+    tls->in_from = 0;
+    tls->in_to = got > 0 ? (size_t)got : 0;
+    if (got == 0) tls->has_ended = true;
+    if (got < 0 && !would_block(errno)) tls->reason = errno;
+}
+
+static int memory_read(BIO *bio, char *to, size_t max, size_t *ret_bytes)
+{
+    struct tls *tls = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (tls->in_from == tls->in_to && !tls->has_ended) pull(tls);
+    const size_t there = tls->in_to - tls->in_from;
+    *ret_bytes = there < max ? there : max;
+    memcpy(to, tls->in + tls->in_from, *ret_bytes);
+    tls->in_from += *ret_bytes;
+    if (*ret_bytes == 0 && !tls->has_ended && !tls->reason) BIO_set_retry_read(bio);
+    return *ret_bytes > 0;
+}
+
+static int memory_write(BIO *bio, const char *from, size_t bytes, size_t *ret_bytes)
+{
+    struct tls *tls = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    *ret_bytes = 0;
+    if (bytes > OUT_BYTES - tls->out_to && !push(tls)) return 0;
+    if (bytes > OUT_BYTES - tls->out_to) {
+        BIO_set_retry_write(bio);
+        return 0;
+    }
+    memcpy(tls->out + tls->out_to, from, bytes);
+    tls->out_to += bytes;
+    *ret_bytes = bytes;
+    return 1;
+}
+
+static long memory_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *new_memory(void)
+{
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "dtrain");
+    if (!method) return NULL;
+    BIO_meth_set_read_ex(method, memory_read);
+    BIO_meth_set_write_ex(method, memory_write);
+    BIO_meth_set_ctrl(method, memory_control);
+    return method;
+}
+
+/* ---- keys ---- */
+
+const char *tls_version(void)
+{
+    return OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
+/* OpenSSL's description of a session that begins with the key. NULL: no memory. */
+static SSL_SESSION *session_of_key(SSL *ssl)
+{
+    const struct tls_keys *keys = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    SSL_SESSION *session = SSL_SESSION_new();
+    if (session && SSL_SESSION_set1_master_key(session, keys->key, KEY_BYTES) &&
+        SSL_SESSION_set_cipher(session, SSL_CIPHER_find(ssl, cipher)) &&
+        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) &&
+        SSL_SESSION_set1_id_context(session, (const unsigned char *)identity, sizeof identity))
+        return session;
+    SSL_SESSION_free(session);
+    return NULL;
+}
+
+static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_identity,
+                     size_t *ret_bytes, SSL_SESSION **ret)
+{
+    *ret = NULL;
+    if (hash && !EVP_MD_is_a(hash, "SHA256"))
+        return 1; /* the peer wants another: no key for that */
+    *ret_identity = (const unsigned char *)identity;
+    *ret_bytes = strlen(identity);
+    *ret = session_of_key(ssl);
+    return *ret != NULL;
+}
+
+static int find_key(SSL *ssl, const unsigned char *name, size_t bytes, SSL_SESSION **ret)
+{
+    const bool is_ours = bytes == strlen(identity) && memcmp(name, identity, bytes) == 0;
+    *ret = is_ours ? session_of_key(ssl) : NULL;
+    return !is_ours || *ret;
+}
+
+/* Whoever can read it can be a task of the job. Links are followed: schedulers give secrets so. */
+static err open_secret(const char *path, FILE **ret)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    if (fd < 0) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+    err e = OK;
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+        e = fail(ERR_INPUT, "%s: expected a file", path);
+    else if (status.st_mode & (S_IRWXG | S_IRWXO))
+        e = fail(ERR_INPUT, "%s: others may read or write it: chmod 600 %s", path, path);
+    *ret = e ? NULL : fdopen(fd, "r");
+    if (!e && !*ret) e = fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+    if (e) close(fd);
+    return e;
+}
+
+static err read_key(const char *path, unsigned char *ret, size_t *ret_bytes)
+{
+    FILE *file;
+    TRY(open_secret(path, &file));
+    *ret_bytes = fread(ret, 1, TLS_KEY_BYTES_MAX + 1, file);
+    const bool has_failed = ferror(file);
+    fclose(file);
+    if (has_failed) return fail(ERR_INPUT, "%s: cannot be read", path);
+    if (*ret_bytes < TLS_KEY_BYTES_MIN)
+        return fail(ERR_INPUT,
+                    "%s: %zu bytes are no key, %d are the least: openssl rand -hex 32 > %s", path,
+                    *ret_bytes, TLS_KEY_BYTES_MIN, path);
+    if (*ret_bytes > TLS_KEY_BYTES_MAX)
+        return fail(ERR_INPUT, "%s: more than %d bytes are no key", path, TLS_KEY_BYTES_MAX);
+    return OK;
+}
+
+/* A key of any length becomes one of TLS' length, which serves nothing else. */
+static err derive_key(struct tls_keys *keys, const unsigned char *text, size_t bytes)
+{
+    EVP_MD_CTX *digest = EVP_MD_CTX_new();
+    const bool is_made = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) &&
+                         EVP_DigestUpdate(digest, key_label, sizeof key_label) &&
+                         EVP_DigestUpdate(digest, text, bytes) &&
+                         EVP_DigestFinal_ex(digest, keys->key, NULL);
+    EVP_MD_CTX_free(digest);
+    return is_made ? OK : fail(ERR_MEMORY, "no memory for a key");
+}
+
+static err new_keys(struct tls_keys **ret)
+{
+    struct tls_keys *keys = calloc(1, sizeof *keys);
+    if (keys) keys->context = SSL_CTX_new(TLS_method());
+    if (keys) keys->memory = new_memory();
+    const bool is_made = keys && keys->context && keys->memory &&
+                         SSL_CTX_set_min_proto_version(keys->context, TLS1_3_VERSION) &&
+                         SSL_CTX_set_num_tickets(keys->context, 0) &&
+                         SSL_CTX_set_session_id_context(
+                             keys->context, (const unsigned char *)identity, sizeof identity);
+    if (!is_made) {
+        tls_keys_close(keys);
+        return fail_ssl(ERR_MEMORY, "no memory for TLS");
+    }
+    SSL_CTX_set_app_data(keys->context, keys);
+    SSL_CTX_set_session_cache_mode(keys->context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(keys->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_verify(keys->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    *ret = keys;
+    return OK;
+}
+
+void tls_keys_close(struct tls_keys *keys)
+{
+    if (!keys) return;
+    SSL_CTX_free(keys->context);
+    BIO_meth_free(keys->memory);
+    OPENSSL_cleanse(keys->key, sizeof keys->key);
+    free(keys);
+}
+
+err tls_keys_of_file(const char *path, struct tls_keys **ret)
+{
+    unsigned char text[TLS_KEY_BYTES_MAX + 1];
+    size_t bytes;
+    TRY(read_key(path, text, &bytes));
+    struct tls_keys *keys = NULL;
+    err e = new_keys(&keys);
+    if (!e) e = derive_key(keys, text, bytes);
+    OPENSSL_cleanse(text, sizeof text);
+    if (e) {
+        tls_keys_close(keys);
+        return e;
+    }
+    if (SSL_CTX_set_ciphersuites(keys->context, cipher_name) != 1) {
+        tls_keys_close(keys);
+        return fail_ssl(ERR_MEMORY, path);
+    }
+    keys->has_key = true;
+    SSL_CTX_set_psk_use_session_callback(keys->context, offer_key);
+    SSL_CTX_set_psk_find_session_callback(keys->context, find_key);
+    *ret = keys;
+    return OK;
+}
+
+static err use_certificate(SSL_CTX *context, const char *certificate, const char *key,
+                           const char *authority)
+{
+    FILE *file; /* looked at alone: OpenSSL opens it itself */
+    TRY(open_secret(key, &file));
+    fclose(file);
+    if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
+        return fail_ssl(ERR_INPUT, certificate);
+    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
+        return fail_ssl(ERR_INPUT, key);
+    if (SSL_CTX_check_private_key(context) != 1) return fail_ssl(ERR_INPUT, key);
+    if (SSL_CTX_load_verify_file(context, authority) != 1) return fail_ssl(ERR_INPUT, authority);
+    return OK;
+}
+
+err tls_keys_of_certificate(const char *certificate, const char *key, const char *authority,
+                            struct tls_keys **ret)
+{
+    struct tls_keys *keys = NULL;
+    err e = new_keys(&keys);
+    if (!e) e = use_certificate(keys->context, certificate, key, authority);
+    if (e)
+        tls_keys_close(keys);
+    else
+        *ret = keys;
+    return e;
+}
+
+/* ---- one socket ---- */
+
+err tls_open(struct tls_keys *keys, int fd, bool is_active, struct tls **ret)
+{
+    struct tls *tls = calloc(1, sizeof *tls);
+    BIO *memory = tls ? BIO_new(keys->memory) : NULL;
+    if (memory) tls->ssl = SSL_new(keys->context);
+    if (!memory || !tls->ssl) {
+        BIO_free(memory);
+        free(tls);
+        return fail_ssl(ERR_MEMORY, "no memory for TLS");
+    }
+    tls->keys = keys;
+    tls->fd = fd;
+    tls->is_active = is_active;
+    BIO_set_data(memory, tls);
+    BIO_set_init(memory, 1);
+    SSL_set_bio(tls->ssl, memory, memory);
+    if (is_active)
+        SSL_set_connect_state(tls->ssl);
+    else
+        SSL_set_accept_state(tls->ssl);
+    *ret = tls;
+    return OK;
+}
+
+void tls_close(struct tls *tls)
+{
+    if (!tls) return;
+    if (tls->is_shaken && !tls->reason) {
+        (void)SSL_shutdown(tls->ssl);
+        (void)push(tls);
+    }
+    ERR_clear_error();
+    SSL_free(tls->ssl);
+    OPENSSL_cleanse(tls, sizeof *tls);
+    free(tls);
+}
+
+/* OpenSSL is silent where the first bytes are none of TLS: but a task that lacks the key is to
+ * learn it (wire_check_begin knows the alert). */
+static err refuse_plain(struct tls *tls)
+{
+    static const char alert[] = {0x15, 3, 3, 0, 2, 2, 70}; /* fatal: protocol_version */
+    (void)!send(tls->fd, alert, sizeof alert, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return fail(ERR_PEER, "does not speak TLS, as this task does: has it no %s?",
+                tls->keys->has_key ? "--key_file" : "--tls_cert");
+}
+
+static err fail_handshake(struct tls *tls)
+{
+    const unsigned long code = ERR_peek_last_error();
+    const int reason = ERR_GET_REASON(code);
+    ERR_clear_error();
+    if (tls->reason)
+        return fail(ERR_PEER, "lost while it was to prove who it is: %s", strerror(tls->reason));
+    if (tls->has_ended && (!code || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING))
+        return fail(ERR_PEER, "closed the connection instead of proving who it is");
+    if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+        reason == SSL_R_PACKET_LENGTH_TOO_LONG)
+        return refuse_plain(tls);
+    const char *why = code ? ERR_reason_error_string(code) : NULL;
+    return fail(ERR_PEER, "does not prove that it belongs to the job: is its %s another? (%s)",
+                tls->keys->has_key ? "--key_file" : "--tls_ca", why ? why : "TLS failed");
+}
+
+/* A certificate is none of the key: SSL_VERIFY_PEER refuses it, and this does. */
+static bool is_proven(const struct tls *tls)
+{
+    return tls->keys->has_key ? SSL_session_reused(tls->ssl) == 1
+                              : SSL_get_verify_result(tls->ssl) == X509_V_OK;
+}
+
+err tls_shake_hands(struct tls *tls, bool *ret_is_done)
+{
+    *ret_is_done = false;
+    ERR_clear_error();
+    const int done = SSL_do_handshake(tls->ssl);
+    const int why = done == 1 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, done);
+    const bool is_sent = push(tls); /* an alert tells the peer why, too */
+    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
+        return is_sent ? OK : fail_handshake(tls);
+    if (done != 1 || !is_sent || !is_proven(tls)) return fail_handshake(tls);
+    tls->is_shaken = *ret_is_done = tls->has_unread = true;
+    return OK;
+}
+
+/* ---- traffic ---- */
+
+/* The pieces from *piece on, of the first *skip bytes are gone already: as many as fit a record, to
+ * where they lie or, of small ones, to `record`. */
+static size_t gather(const struct iovec *pieces, int count, int *piece, size_t *skip,
+                     unsigned char *record, const void **ret_text)
+{
+    size_t bytes = 0;
+    const size_t left = pieces[*piece].iov_len - *skip;
+    if (left >= RECORD_BYTES) {
+        *ret_text = (const char *)pieces[*piece].iov_base + *skip;
+        *skip += RECORD_BYTES;
+        return RECORD_BYTES;
+    }
+    while (*piece < count && bytes < RECORD_BYTES) {
+        const size_t more = pieces[*piece].iov_len - *skip, room = RECORD_BYTES - bytes;
+        const size_t step = more < room ? more : room;
+        memcpy(record + bytes, (const char *)pieces[*piece].iov_base + *skip, step);
+        bytes += step;
+        *skip += step;
+        if (*skip < pieces[*piece].iov_len) break;
+        *skip = 0;
+        ++*piece;
+    }
+    *ret_text = record;
+    return bytes;
+}
+
+static bool has_room(const struct tls *tls)
+{
+    return OUT_BYTES - tls->out_to >= RECORD_BYTES + 256;
+}
+
+/* What is encrypted counts as sent. */
+ssize_t tls_send(struct tls *tls, const struct iovec *pieces, int count)
+{
+    unsigned char record[RECORD_BYTES];
+    size_t taken = 0, skip = 0;
+    bool is_whole = push(tls);
+    for (int piece = 0; piece < count && is_whole;) {
+        if (pieces[piece].iov_len == skip) {
+            skip = 0;
+            piece++;
+            continue;
+        }
+        if (!has_room(tls) && (!push(tls) || !has_room(tls))) break;
+        const void *text;
+        size_t written;
+        const size_t bytes = gather(pieces, count, &piece, &skip, record, &text);
+        ERR_clear_error();
+        is_whole = SSL_write_ex(tls->ssl, text, bytes, &written) == 1 && written == bytes;
+        if (is_whole) taken += bytes;
+    }
+    if (is_whole) is_whole = push(tls);
+    if (!is_whole && !tls->reason) tls->reason = EPROTO;
+    if (taken > 0) return (ssize_t)taken;
+    errno = is_whole ? EAGAIN : tls->reason;
+    return -1;
+}
+
+/* Why SSL_read_ex() gave nothing: -1 with errno, or 0. */
+static ssize_t explain_nothing(struct tls *tls)
+{
+    const int why = SSL_get_error(tls->ssl, 0);
+    ERR_clear_error();
+    const bool is_empty = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+    if (!tls->reason && is_empty) return errno = EAGAIN, -1;
+    if (!tls->reason && (why == SSL_ERROR_ZERO_RETURN || tls->has_ended)) return 0;
+    if (!tls->reason) tls->reason = EPROTO;
+    return errno = tls->reason, -1;
+}
+
+/* A short count: no more is there, as with a socket, or the end, which is told when it is asked for
+ * again. */
+ssize_t tls_receive(struct tls *tls, const struct iovec *pieces, int count)
+{
+    size_t got = 0, place = 0;
+    for (int piece = 0; piece < count;) {
+        const struct iovec *at = &pieces[piece];
+        size_t bytes;
+        if (at->iov_len == place) {
+            place = 0;
+            piece++;
+            continue;
+        }
+        ERR_clear_error();
+        if (SSL_read_ex(tls->ssl, (char *)at->iov_base + place, at->iov_len - place, &bytes) != 1) {
+            const ssize_t nothing = explain_nothing(tls);
+            tls->has_unread = got > 0 && (nothing == 0 || errno != EAGAIN);
+            return got > 0 ? (ssize_t)got : nothing;
+        }
+        got += bytes;
+        place += bytes;
+    }
+    tls->has_unread = true;
+    return (ssize_t)got;
+}
+
+bool tls_has_unsent(const struct tls *tls)
+{
+    return tls->out_from < tls->out_to;
+}
+
+bool tls_has_unread(const struct tls *tls)
+{
+    return tls->has_unread;
+}

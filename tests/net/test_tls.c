@@ -1,0 +1,252 @@
+/* test_tls.c - who gets past the greeting of a job whose links are encrypted, and what strangers
+ * who do not hear.
+ *
+ * The contract of transports over TLS is tested where that of the others is (run_over_all).
+ */
+#include "tests/net/pair.h"
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char key_text[] = "a key of at least 16 bytes";
+
+/* ---- keys ---- */
+
+static void expect_refused(const char *text, mode_t mode, const char *why)
+{
+    char path[] = "/tmp/dtrain-test-key-XXXXXX";
+    struct tls_keys *keys = NULL;
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(file, mode), 0);
+    close(file);
+    assert_int_equal(tls_keys_of_file(path, &keys), ERR_INPUT);
+    if (!strstr(error_text(), why)) fail_msg("got: %s", error_text());
+    assert_null(strstr(error_text(), text)); /* what is in it is told nobody */
+    unlink(path);
+}
+
+static void a_key_file_is_private_and_long_enough(void **state)
+{
+    char text[TLS_KEY_BYTES_MAX + 2];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    expect_refused(key_text, 0640, "chmod 600");
+    expect_refused(key_text, 0604, "chmod 600");
+    expect_refused("fifteen bytes..", 0600, "15 bytes are no key");
+    expect_refused(text, 0600, "more than 4096 bytes");
+    struct tls_keys *keys = NULL;
+    assert_int_equal(tls_keys_of_file("/no/such/file", &keys), ERR_INPUT);
+    assert_int_equal(tls_keys_of_file("/tmp", &keys), ERR_INPUT);
+    assert_null(keys);
+}
+
+/* ---- who is heard ---- */
+
+/* A pair of which each side has its own key; NULL: none. */
+static void start_with(struct pair *pair, struct tls_keys *server, struct tls_keys *client)
+{
+    pair_keys = server;
+    pair_start(pair, &transport_tcp);
+    loop_set_keys(pair->client_loop, client);
+    pair_keys = NULL;
+}
+
+static void expect_unheard(struct tls_keys *server, struct tls_keys *client, const char *why)
+{
+    struct pair pair;
+    start_with(&pair, server, client);
+    assert_int_equal(transport_tcp.connect(pair.client_loop, pair.address, &end_events,
+                                           &pair.client, &pair.client.link),
+                     OK);
+    const bool is_open_at_once = !client;
+    if (is_open_at_once) {
+        pair_until(&pair, &pair.client.opened, 1);
+        const struct message ask = {.type = MESSAGE_JOIN};
+        (void)link_send(pair.client.link, &ask);
+    }
+    pair_until(&pair, &pair.client.closed, 1);
+    if (!strstr(pair.client.text, why)) fail_msg("got: %s", pair.client.text);
+    assert_int_equal(pair.client.opened, is_open_at_once);
+    assert_int_equal(pair.server.accepted, 0);
+    assert_int_equal(pair.server.messages, 0);
+    pair_stop(&pair);
+}
+
+static void another_key_is_not_heard(void **state)
+{
+    struct tls_keys *ours, *theirs;
+    assert_int_equal(make_key(key_text, &ours), OK);
+    assert_int_equal(make_key("a key of at least 16 bytez", &theirs), OK);
+    expect_unheard(ours, theirs, "does not prove that it belongs to the job");
+    tls_keys_close(ours);
+    tls_keys_close(theirs);
+}
+
+static void who_has_no_key_is_not_heard_and_learns_why(void **state)
+{
+    struct tls_keys *ours;
+    assert_int_equal(make_key(key_text, &ours), OK);
+    expect_unheard(ours, NULL, "speaks TLS");
+    tls_keys_close(ours);
+}
+
+static void who_has_a_key_tells_nobody_without_one(void **state)
+{
+    struct tls_keys *ours;
+    struct pair pair;
+    assert_int_equal(make_key(key_text, &ours), OK);
+    start_with(&pair, NULL, ours);
+    assert_int_equal(transport_tcp.connect(pair.client_loop, pair.address, &end_events,
+                                           &pair.client, &pair.client.link),
+                     OK);
+    pair_until(&pair, &pair.client.closed, 1);
+    assert_int_equal(pair.client.opened, 0);
+    assert_int_equal(pair.server.messages, 0);
+    pair_stop(&pair);
+    tls_keys_close(ours);
+}
+
+/* ---- strangers ---- */
+
+static int connect_bare(const struct pair *pair)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static bool is_hung_up_on(int fd)
+{
+    char heard[4096];
+    const ssize_t got = recv(fd, heard, sizeof heard, MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN);
+}
+
+static void until_hung_up_on(struct pair *pair, int fd)
+{
+    const uint64_t give_up_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (!is_hung_up_on(fd)) {
+        loop_poll(pair->server_loop, 1);
+        assert_true(clock_ms() < give_up_ms);
+    }
+    close(fd);
+}
+
+/* Random bytes; those that begin as a record of TLS does; a hello that breaks off. */
+static void what_strangers_say_is_not_looked_at(void **state)
+{
+    enum { KINDS = 64, BYTES = 512 };
+    struct tls_keys *ours;
+    struct pair pair;
+    assert_int_equal(make_key(key_text, &ours), OK);
+    start_with(&pair, ours, ours);
+    for (uint64_t kind = 0; kind < KINDS; kind++) {
+        unsigned char bytes[BYTES];
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)random_u64(kind, i);
+        if (kind % 2) memcpy(bytes, (unsigned char[]){0x16, 3, 1, 1, (unsigned char)kind, 1, 0}, 7);
+        const int fd = connect_bare(&pair);
+        assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+        shutdown(fd, SHUT_WR);
+        until_hung_up_on(&pair, fd);
+    }
+    assert_int_equal(pair.server.accepted, 0);
+    pair_connect(&pair); /* those who belong to it are heard as before */
+    pair_stop(&pair);
+    tls_keys_close(ours);
+}
+
+/* ---- certificates ---- */
+
+static void run_shell(const char *folder, const char *script)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cd %s && { %s; }", folder, script);
+    assert_int_equal(system(command), 0);
+}
+
+static struct tls_keys *certificate(const char *folder, const char *name, const char *authority)
+{
+    char paths[3][256];
+    struct tls_keys *keys = NULL;
+    snprintf(paths[0], sizeof paths[0], "%s/%s.pem", folder, name);
+    snprintf(paths[1], sizeof paths[1], "%s/%s.key", folder, name);
+    snprintf(paths[2], sizeof paths[2], "%s/%s.pem", folder, authority);
+    assert_int_equal(tls_keys_of_certificate(paths[0], paths[1], paths[2], &keys), OK);
+    return keys;
+}
+
+/* One authority has signed task.pem, another one stranger.pem. */
+static void make_certificates(const char *folder)
+{
+    run_shell(folder,
+              "umask 077; new='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes';"
+              " for ca in ca other; do"
+              " openssl req -x509 $new -days 2 -subj /CN=$ca -keyout $ca.key -out $ca.pem 2> log "
+              "|| exit 1; done;"
+              " for pair in task:ca stranger:other; do name=${pair%%:*} ca=${pair#*:};"
+              " openssl req $new -subj /CN=$name -keyout $name.key -out $name.csr 2> log &&"
+              " openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial -days 2"
+              " -out $name.pem 2> log || exit 1; done");
+}
+
+static void a_certificate_is_of_the_authority_on_both_sides(void **state)
+{
+    char folder[] = "/tmp/dtrain-test-tls-XXXXXX";
+    struct pair pair;
+    if (system("command -v openssl > /dev/null")) skip();
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder);
+    struct tls_keys *task = certificate(folder, "task", "ca"),
+                    *stranger = certificate(folder, "stranger", "ca"),
+                    *impostor = certificate(folder, "stranger", "other");
+    struct tls_keys *key;
+    assert_int_equal(make_key(key_text, &key), OK);
+    start_with(&pair, task, task);
+    pair_connect(&pair);
+    pair_stop(&pair);
+    expect_unheard(impostor, task, "does not prove"); /* a server of another authority */
+    expect_unheard(key, task, "does not prove");
+    expect_unheard(task, key, "does not prove");
+    start_with(&pair, task, stranger); /* it hears that it is refused once it has said who it is */
+    assert_int_equal(transport_tcp.connect(pair.client_loop, pair.address, &end_events,
+                                           &pair.client, &pair.client.link),
+                     OK);
+    pair_until(&pair, &pair.client.closed, 1);
+    assert_int_equal(pair.server.accepted, 0);
+    pair_stop(&pair);
+    tls_keys_close(task);
+    tls_keys_close(stranger);
+    tls_keys_close(impostor);
+    tls_keys_close(key);
+    run_shell(folder, "rm -f *");
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_file_is_private_and_long_enough),
+        cmocka_unit_test(another_key_is_not_heard),
+        cmocka_unit_test(who_has_no_key_is_not_heard_and_learns_why),
+        cmocka_unit_test(who_has_a_key_tells_nobody_without_one),
+        cmocka_unit_test(what_strangers_say_is_not_looked_at),
+        cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
+    };
+    struct tls_keys *keys;
+    if (make_key(key_text, &keys)) return 77; /* built without TLS: meson skips it */
+    tls_keys_close(keys);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+"""A cluster that is closed by a key: who has it trains and looks on, who has another or none does not."""
+import dataclasses
+import os
+import re
+import subprocess
+import unittest
+
+import program
+from program import BINARY
+from program.clicks import CLICKS
+from program.cluster import ClusterCase, Plan, with_files
+
+LAST_STEP = 30
+VISITED_S = 2  # that a visitor without the key asks for
+
+
+def has_tls():
+    said = subprocess.run([BINARY, "version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"libssl +\d", said)
+
+
+@unittest.skipUnless(has_tls(), "this dtrain was built without TLS")
+class Key(ClusterCase):
+    def key(self, name, text, mode=0o600):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def setUp(self):
+        super().setUp()
+        self.ours = "--key_file=" + self.key("ours", "what all tasks of the job have")
+        self.other = "--key_file=" + self.key("other", "what tasks of another job have")
+
+    def plan(self, *flags, **more):
+        return Plan(flags=["--transport=tcp", self.ours, *flags], **more)
+
+    def numbers(self, plan):
+        cluster = self.run_to_end(with_files(plan))
+        return [(line["step"], line["loss"]) for line in cluster.metrics()]
+
+    def test_training_has_the_same_bits(self):
+        for about, changes in (("digits", {}), ("tables", CLICKS), ("in graph", {"train.replication": "in_graph"})):
+            with self.subTest(about):
+                plan = self.plan(changes={**changes, "train.mode": "sync"})
+                clear = dataclasses.replace(plan, flags=["--transport=tcp"])
+                found = self.numbers(plan)
+                self.assertEqual(found[-1][0], LAST_STEP)
+                self.assertEqual(found, self.numbers(clear))
+
+    def visit(self, cluster, *flags):
+        words = ["var", "ls", "--ps_hosts=" + ",".join(cluster.hosts["ps"]), *flags]
+        return program.run(words, self.folder)
+
+    def test_visitors_need_the_key(self):
+        cluster = self.start_endless(self.plan())
+        said = self.visit(cluster, self.ours)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("trained", said.stdout)
+        for flags, why in (([], "speaks TLS"), ([self.other], "does not prove that it belongs to the job")):
+            said = self.visit(cluster, f"--timeout={VISITED_S}", *flags)
+            self.assertNotEqual(said.returncode, 0)
+            self.assertIn(why, said.stderr)
+        self.assert_says(cluster, "ps/0", "does not prove that it belongs to the job")
+        self.assert_says(cluster, "ps/0", "does not speak TLS")
+
+    def test_a_worker_with_another_key_does_not_train(self):
+        plan = dataclasses.replace(self.plan(workers=1), flags=["--transport=tcp", "--start_timeout=2"],
+                                   flags_of={"ps/0": [self.ours], "ps/1": [self.ours], "worker/0": [self.other]})
+        cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
+        self.assert_says(cluster, "worker/0", r"did not come within 2 s .*: does not prove that it belongs")
+
+    def test_what_is_wrong_with_the_files_is_said_with_the_flag(self):
+        opened = self.key("open", "what everybody can read", 0o644)
+        task = ["--job_name=ps", "--task_index=0", "--ps_hosts=127.0.0.1:1", "--worker_hosts=127.0.0.1:2"]
+        for flags, why in (([f"--key_file={opened}"], "--key_file: .*open: others may read"),
+                           (["--key_file=/no/file"], "--key_file: /no/file: No such file"),
+                           ([self.ours, "--tls_cert=x"], "--key_file: there is a certificate, too"),
+                           (["--tls_cert=x"], "--tls_key is missing")):
+            with self.subTest(why):
+                said = program.run([*task, *flags], self.folder)
+                self.assertEqual(said.returncode, 2)
+                self.assertRegex(said.stderr, why)
+
+
+if __name__ == "__main__":
+    program.main()

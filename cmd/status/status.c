@@ -120,7 +120,10 @@ static err show(const struct status_flags *flags, struct job_visit *v)
     for (;;) { /* ends: with the job, or by a signal */
         struct job_status s;
         TRY(look(v, &s));
-        const err e = s.count ? print(flags, &s) : fail(ERR_PEER, "no task says anything yet");
+        const bool waits = !s.count && flags->watch;
+        const err e = waits     ? OK
+                      : s.count ? print(flags, &s)
+                                : fail(ERR_PEER, "no task says anything yet");
         job_status_free(&s);
         if (e || !flags->watch) return e;
         TRY(job_visit_rest(v, flags->every_ms));

@@ -12,7 +12,7 @@ import program
 from program.cluster import hold_addresses
 
 PAGES = "README.md", "examples/README.md"
-ELSEWHERE = re.compile(r"mnist|\$ dtrain (var|scale)|\$ export")
+ELSEWHERE = re.compile(r"mnist|\$ dtrain (var|scale|status)|\$ export|--http=|\$ curl")
 OF_THE_MACHINE = re.compile(r"GPU|^(\S*:\S* )?dtrain \d[\d.]+|^(compiler:|arithmetic:|libraries:)|^ {4}\S+ +(\d|not |installed)|^\.\.\.$")
 SMALL = {"data.batch_size": 2, "data.train.rows": 2000, "data.eval.rows": 200, "train.last_step": 200}
 DIGITS = "--data_dir=data/mnist examples/mnist_mlp.json", "examples/digits.json"
@@ -73,7 +73,7 @@ class Pages(program.FolderCase):
             self.assertTrue(any(one.startswith(wanted) for one in said), f"{line}\n{done.stdout}")
 
     def check_page(self, page):
-        """A spec is the file that the next command names, unless that is there."""
+        """A spec is the file that the next command names, unless that is there; what `cat` prints is a file of the reader."""
         spec, ran = "", 0
         for text, printed in commands((program.ROOT / page).read_text()):
             if printed is None:
@@ -82,6 +82,9 @@ class Pages(program.FolderCase):
             name = self.folder / (re.findall(r"\S+\.json", text) or ["."])[-1]
             if not name.exists() and not ELSEWHERE.search(text):
                 name.write_text(spec)
+            shown = re.fullmatch(r"\$ cat (\S+)", text)
+            if shown and not (self.folder / shown[1]).exists():
+                (self.folder / shown[1]).write_text("\n".join(printed) + "\n")
             if not ELSEWHERE.search(text):
                 with self.subTest(command=text):
                     self.check_command(text[2:].replace(*FEWER), printed)

@@ -73,6 +73,7 @@ struct run {
     bool is_local;             /* launches: flags.local_ps and local_workers are at least 1 */
     struct host_slots slots;   /* of --ssh */
     struct registry *registry; /* of --coordinator: cmd/registry/registry.h */
+    struct tls_keys *keys;     /* of --key_file or --tls_cert; NULL: none */
     struct task_http *http;    /* cmd/run/http.h */
     struct ready *ready;       /* who hears that this task listens */
     int argc;
@@ -85,8 +86,9 @@ struct run {
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
 err run_load_spec(struct run *); /* says as well what of the environment does not count */
-bool run_has_remote_input(const struct run *); /* a worker whose data the chief reads */
-err run_measure(struct run *);                 /* spec_measure, for whoever opens the data */
+bool run_has_remote_input(const struct run *);            /* a worker whose data the chief reads */
+err run_open_loop(const struct run *, struct loop **ret); /* with these keys */
+err run_measure(struct run *); /* spec_measure, for whoever opens the data */
 void run_close(struct run *);
 
 /* One constant `command_NAME`, in the command's file; main.c lists them. */

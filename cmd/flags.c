@@ -1,5 +1,6 @@
 /* flags.c - the flags of `dtrain [flags] SPEC.json`. */
 #include "cmd/cmd.h"
+#include "cmd/proof.h"
 #include "core/train/checkpoint/best_checkpoints.h"
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };
@@ -104,6 +105,7 @@ static const struct field fields[] = {
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "etcd://HOST:2379/FOLDER, etcds:// (TLS) or zookeeper://HOST:2181/FOLDER: the service "
              "by which tasks find each other, in place of lists of hosts and indices"},
+    PROOF_FLAGS(struct run_flags, RUN_TASKS | RUN_EVALUATOR | RUN_LAUNCHER),
     {.name = "cluster",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cluster.cluster),

@@ -16,6 +16,7 @@
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "kernels/kernels.h"
+#include "net/tls.h"
 #include "net/http_server.h"
 #include "net/web/systems.h"
 
@@ -78,6 +79,7 @@ static int cmd_version(int argc, char **argv)
     print_library("zstd", packing_zstd_version());
     print_library("libcurl", web_library_version(WEB_CURL));
     print_library("libcrypto", web_library_version(WEB_CRYPTO));
+    print_library("libssl", tls_version());
     print_library("expat", web_library_version(WEB_EXPAT));
     print_library("libmicrohttpd", http_server_version());
     print_cuda();

@@ -52,6 +52,8 @@ struct loop {
     bool work_went_last, links_went_last; /* of guests: they take turns */
     uint64_t (*now_ns)(void);             /* by which turns are measured */
     int spin_us, stall_ms;
+    struct tls_keys *keys; /* borrowed; NULL: links are not encrypted */
+    uint64_t refusals;     /* of peers that did not prove who they are */
     bool is_polling;
     bool is_moving;      /* loop_move */
     struct mover *mover; /* NULL until the loop is lent for the first time */
@@ -277,6 +279,21 @@ void loop_count(struct loop *loop, uint32_t type, struct loop_bytes more)
 uint64_t loop_now_ns(const struct loop *loop)
 {
     return loop->now_ns();
+}
+
+void loop_set_keys(struct loop *loop, struct tls_keys *keys)
+{
+    loop->keys = keys;
+}
+
+struct tls_keys *loop_keys(const struct loop *loop)
+{
+    return loop ? loop->keys : NULL;
+}
+
+uint64_t loop_note_refusal(struct loop *loop)
+{
+    return ++loop->refusals;
 }
 
 void loop_set_clock(struct loop *loop, uint64_t (*now_ns)(void))

@@ -14,12 +14,17 @@
 
 struct link;
 struct loop;
+struct tls_keys;
 
 enum { LOOP_SPIN_US = 50, LOOP_WATCH_MAX = 16384 };
 
 err loop_open(struct loop **ret);
 void loop_close(struct loop *); /* closes links and listeners that are left, without callbacks */
 void loop_set_spin(struct loop *, int spin_us);
+/* Before there are links and listeners: what those between hosts prove and ask (net/tls.h).
+ * Borrowed until the loop is closed; NULL: they are not encrypted, and whoever comes is heard. */
+void loop_set_keys(struct loop *, struct tls_keys *);
+struct tls_keys *loop_keys(const struct loop *); /* of no loop: none */
 
 /* Delivers what is there; if nothing is, waits up to timeout_ms (0: only looks; -1:
  * LOOP_WAIT_MAX_MS) for something. Returns true when something was delivered, or all that a link

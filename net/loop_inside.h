@@ -49,6 +49,7 @@ int loop_list_sockets(const struct loop *, struct loop_socket *ret, int max);
 void loop_look_amid(struct loop *, struct link *); /* loop_move of one link */
 
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
+uint64_t loop_note_refusal(struct loop *);   /* how many peers did not prove who they are */
 void loop_set_stall(struct loop *, int stall_ms);
 uint64_t loop_now_ns(const struct loop *);                    /* by which turns are measured */
 void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests */

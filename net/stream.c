@@ -1,8 +1,9 @@
 /* stream.c - see stream.h. */
 #include "net/stream.h"
 
-#include "net/window.h"
 #include "net/loop_inside.h"
+#include "net/tls.h"
+#include "net/window.h"
 #include "net/wire.h"
 
 #include "core/base/clock.h"
@@ -62,7 +63,8 @@ static size_t bytes_of(const struct iovec *pieces, int count)
 static size_t send_pieces(struct stream *stream, struct iovec *pieces, int count)
 {
     const struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)count};
-    const ssize_t sent = sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = stream->tls ? tls_send(stream->tls, pieces, count)
+                                     : sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return (size_t)sent;
     if (!would_block(errno)) stream->is_send_broken = stream->link.needs_look = true;
     return 0;
@@ -80,10 +82,17 @@ static void advance_queue(struct queue *queue, size_t sent)
     }
 }
 
+static bool waits_to_send(const struct stream *stream)
+{
+    const bool has_some = stream->queue.count > 0 || (stream->tls && tls_has_unsent(stream->tls));
+    return has_some && !stream->is_send_broken;
+}
+
 /* Several parcels leave with one system call: a queue of small ones is gone quickly. */
 static void flush(struct stream *stream)
 {
     struct queue *queue = &stream->queue;
+    if (queue->count == 0 && waits_to_send(stream)) (void)send_pieces(stream, NULL, 0);
     while (queue->count > 0 && !stream->is_send_broken) {
         struct iovec pieces[PIECES_PER_SEND_MAX];
         int count = 0;
@@ -95,15 +104,22 @@ static void flush(struct stream *stream)
     }
 }
 
+/* Of what is encrypted some was read of which nobody has asked yet. */
+static bool has_unread(const struct stream *stream)
+{
+    return stream->tls && tls_has_unread(stream->tls);
+}
+
 /* A guest that was stopped in the middle of what it has sent is ready, though its socket is empty:
  * so is the way to it. One that does not read is not heard; its end comes without being asked for.
  */
 static void watch_output(const struct stream *stream)
 {
-    const bool waits = stream->queue.count > 0 && !stream->is_send_broken;
+    const bool waits = waits_to_send(stream);
     const bool is_guest = stream->link.is_guest;
     const uint32_t in = (is_guest && waits) || stream->is_held ? 0 : EPOLLIN;
-    const uint32_t out = waits || (is_guest && stream->was_stopped) ? EPOLLOUT : 0;
+    const bool has_more = stream->was_stopped || has_unread(stream);
+    const uint32_t out = waits || (is_guest && has_more) ? EPOLLOUT : 0;
     loop_change(stream->link.loop, stream->link.watch, in | out);
 }
 
@@ -125,10 +141,11 @@ static err stream_send(struct link *link, const struct parcel *parcel)
 {
     struct stream *stream = (struct stream *)link;
     struct parcel rest = *parcel;
-    if (stream->queue.count == 0 && !stream->is_send_broken && send_now(stream, &rest)) return OK;
+    const bool is_gone =
+        stream->queue.count == 0 && !stream->is_send_broken && send_now(stream, &rest);
     if (stream->is_send_broken) return OK; /* its end is told once what it sent has been read */
-    TRY(queue_add(&stream->queue, &rest));
-    watch_output(stream);
+    if (!is_gone) TRY(queue_add(&stream->queue, &rest));
+    if (!is_gone || stream->tls) watch_output(stream);
     return OK;
 }
 
@@ -155,8 +172,9 @@ static enum arrival read_some(struct stream *stream)
     int count = payload_pieces(&stream->payload, pieces, PIECES_PER_READ_MAX);
     const size_t places = bytes_of(pieces, count);
     if (places == stream->payload.left) pieces[count++] = stage;
-    const ssize_t got = count > 1 ? readv(stream->fd, pieces, count)
-                                  : recv(stream->fd, pieces->iov_base, pieces->iov_len, 0);
+    const ssize_t got = stream->tls ? tls_receive(stream->tls, pieces, count)
+                        : count > 1 ? readv(stream->fd, pieces, count)
+                                    : recv(stream->fd, pieces->iov_base, pieces->iov_len, 0);
     if (got == 0) return END;
     if (got < 0) return would_block(errno) ? NOTHING : FAILED;
     stream->link.progress += (uint64_t)got;
@@ -374,12 +392,14 @@ static bool stream_look(struct link *link)
     struct stream *stream = (struct stream *)link;
     if (link->state != LINK_OPEN) return false;
     const bool had_queue = stream->queue.count > 0;
-    if (had_queue) flush(stream);
+    flush(stream);
     if ((link->is_guest || stream->is_held) && stream->is_send_broken) end_lost(stream, END);
     const bool hears = !stream->is_held && !is_deaf_guest(stream);
     const bool delivered = hears && stream_read(stream);
     if (link->state != LINK_OPEN) return true;
-    link->needs_look = stream->is_send_broken || (stream->was_stopped && !stream->is_held);
+    const bool has_more = hears && has_unread(stream);
+    link->needs_look =
+        stream->is_send_broken || ((stream->was_stopped || has_more) && !stream->is_held);
     watch_output(stream);
     return delivered || (had_queue && stream->queue.count == 0);
 }
@@ -404,6 +424,8 @@ static void stream_hang_up(struct link *link)
     if (stream->fd < 0) return;
     if (link->state == LINK_OPEN) {
         flush(stream);
+        tls_close(stream->tls);
+        stream->tls = NULL;
         shutdown(stream->fd, SHUT_WR);
         drain(stream->fd);
     }
@@ -415,6 +437,7 @@ static void stream_hang_up(struct link *link)
 static void stream_drop(struct link *link)
 {
     struct stream *stream = (struct stream *)link;
+    tls_close(stream->tls);
     if (stream->addresses) freeaddrinfo(stream->addresses);
     queue_free(&stream->queue);
     free(stream->body);

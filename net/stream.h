@@ -17,6 +17,7 @@ enum { STAGE_BYTES = 4096 };
 struct stream {
     struct link link;                          /* first */
     int fd;                                    /* -1: none */
+    struct tls *tls;                           /* NULL: what travels is not encrypted */
     struct addrinfo *addresses, *next_address; /* while connecting */
     struct queue queue;
     bool is_send_broken;    /* the peer takes no more; what it sent before is still read */

@@ -2,7 +2,10 @@
 #include "net/address.h"
 #include "net/loop_inside.h"
 #include "net/stream.h"
+#include "net/tls.h"
 #include "net/wire.h"
+
+#include "core/base/log.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -138,6 +141,49 @@ static void endpoint_text(const struct endpoint *endpoint, char *ret, size_t siz
     snprintf(ret, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/* ---- proving who both are ---- */
+
+/* A peer that does not prove it has nobody here who would hear of it, if it came by itself: what it
+ * is told is TLS' alert. */
+static void refuse(struct stream *stream, err why)
+{
+    const struct link *link = &stream->link;
+    if (!link->is_active && log_again(loop_note_refusal(link->loop)))
+        log_line(LOG_WARNING, "%s %s", link->peer_name, error_text());
+    link_end(&stream->link, why);
+}
+
+static bool shake_hands(struct stream *stream)
+{
+    bool is_done;
+    const err e = tls_shake_hands(stream->tls, &is_done);
+    const uint32_t out = tls_has_unsent(stream->tls) ? EPOLLOUT : 0;
+    if (e) {
+        refuse(stream, e);
+        return false;
+    }
+    /* What came behind it is read already: it is looked at as soon as there is room to answer. */
+    loop_change(stream->link.loop, stream->link.watch, EPOLLIN | (is_done ? EPOLLOUT : out));
+    if (is_done) link_open(&stream->link);
+    return is_done;
+}
+
+/* The socket is connected. */
+static bool begin(struct stream *stream)
+{
+    struct tls_keys *keys = loop_keys(stream->link.loop);
+    if (!keys) {
+        link_open(&stream->link);
+        return true;
+    }
+    const err e = tls_open(keys, stream->fd, stream->link.is_active, &stream->tls);
+    if (e) {
+        link_end(&stream->link, e);
+        return false;
+    }
+    return shake_hands(stream);
+}
+
 /* ---- listening ---- */
 
 static const struct link_ops *const ops = &stream_ops;
@@ -173,7 +219,7 @@ static void arrived(struct listener *listener, int fd)
     if (e)
         link_end(link, e);
     else
-        link_open(link);
+        (void)begin(stream);
 }
 
 /* As much as the socket takes. What has come is read, or closing would throw the words away. */
@@ -320,7 +366,7 @@ static err tcp_listen(struct loop *loop, const char *address, const struct link_
                             .events = *events,
                             .context = context,
                             .arrived = arrived,
-                            .say_last = say_last};
+                            .say_last = loop_keys(loop) ? NULL : say_last}; /* nothing in clear */
     TRY(address_reserve(address, like.address, &fd));
     TRY(listener_open(&like, fd, ret));
     if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
@@ -385,14 +431,14 @@ static bool finish_connecting(struct stream *stream)
     }
     tune(stream);
     loop_change(stream->link.loop, stream->link.watch, EPOLLIN);
-    link_open(&stream->link);
-    return true;
+    return begin(stream);
 }
 
 static bool tcp_ready(void *context, uint32_t events)
 {
     struct stream *stream = context;
-    if (stream->link.state == LINK_CONNECTING) return finish_connecting(stream);
+    if (stream->link.state == LINK_CONNECTING)
+        return stream->tls ? shake_hands(stream) : finish_connecting(stream);
     if (stream->is_held && events & (EPOLLHUP | EPOLLERR)) stream->is_send_broken = true;
     return stream_ops.look(&stream->link);
 }

@@ -62,7 +62,10 @@ void wire_pack(const struct message *message, unsigned char *ret_header)
 /* What another program says often tells which one it is: "HTTP/1.1 400 Bad Request". */
 static err fail_other(const unsigned char *bytes, size_t count)
 {
-    enum { QUOTED_MAX = 40 };
+    enum { QUOTED_MAX = 40, TLS_ALERT = 0x15, TLS_HANDSHAKE = 0x16, TLS_MAJOR = 3 };
+    if (count > 1 && (bytes[0] == TLS_ALERT || bytes[0] == TLS_HANDSHAKE) && bytes[1] == TLS_MAJOR)
+        return fail(ERR_PROTOCOL, "speaks TLS, as a task of a job with --key_file or --tls_cert "
+                                  "does: this one has neither");
     char line[QUOTED_MAX + 1], shown[PRINTABLE_BYTES_MAX * QUOTED_MAX + 1];
     snprintf(line, sizeof line, "%.*s", (int)count, (const char *)bytes);
     line[strcspn(line, "\r\n")] = '\0';

@@ -34,7 +34,7 @@ stages() {
     at_once=$(($(nproc) * 3))
     say "the program without its optional parts"
     ( target=cmd/dtrain
-      build build-least -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled )
+      build build-least -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dtls=disabled )
     build build -Dtests=enabled -Dcuda=auto
     plain='law bench pages real slow ways kernels graph train data cuda'
     suites=

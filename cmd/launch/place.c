@@ -67,7 +67,7 @@ err run_await_place(struct run *run, bool *ret_has_place, int *ret_code)
     struct waiting w = {.run = run, .hosts = run->cluster.hosts[JOB_PS]};
     *ret_has_place = cluster_has_place(&run->cluster);
     if (*ret_has_place) return OK;
-    TRY(loop_open(&w.loop));
+    TRY(run_open_loop(w.run, &w.loop));
     const err e = visit(&w, ret_has_place, ret_code);
     visitor_close(w.visitor);
     loop_close(w.loop);

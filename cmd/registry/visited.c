@@ -5,11 +5,13 @@
 #include "core/cluster/description/named.h"
 #include "core/cluster/description/ports.h"
 #include "net/coordinator/coordinator.h"
+#include "net/loop.h"
 
 err visited_read(struct visited *v, const struct cluster_flags *flags, const char *who,
                  struct arena *arena)
 {
     v->coordinator = flags->coordinator;
+    TRY(proof_open(flags, &v->keys));
     if (flags->coordinator) {
         const err e = coordinator_check(flags->coordinator);
         return e ? fail_prefix(e, "--coordinator") : named_cluster_visit(flags, arena, &v->cluster);
@@ -39,6 +41,7 @@ static err find(struct visited *v, uint64_t limit_ms, struct arena *arena)
 err visited_open(struct visited *v, struct visitor_options options, uint64_t limit_ms,
                  struct arena *arena, struct visitor **ret)
 {
+    loop_set_keys(options.loop, v->keys);
     if (v->coordinator) TRY(find(v, limit_ms, arena));
     options.ps_hosts = &v->hosts;
     options.cluster = v->coordinator ? &v->cluster : NULL;
@@ -49,4 +52,5 @@ err visited_open(struct visited *v, struct visitor_options options, uint64_t lim
 void visited_close(struct visited *v)
 {
     registry_leave(v->registry);
+    tls_keys_close(v->keys);
 }

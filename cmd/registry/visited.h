@@ -3,6 +3,7 @@
 #ifndef CMD_REGISTRY_VISITED_H
 #define CMD_REGISTRY_VISITED_H
 
+#include "cmd/proof.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/visit/visitor.h"
 
@@ -20,19 +21,23 @@
          .fallback = "null",                                                                       \
          .help = "the coordinator that the tasks of the cluster were started with, instead of "    \
                  "lists of hosts"},                                                                \
-    {                                                                                              \
-        .name = "cluster", .type = FIELD_STRING, .offset = offsetof(owner, cluster.cluster),       \
-        .fallback = "null", .help = "with --coordinator: name of the cluster"                      \
-    }
+        {.name = "cluster",                                                                        \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(owner, cluster.cluster),                                               \
+         .fallback = "null",                                                                       \
+         .help = "with --coordinator: name of the cluster"},                                       \
+        PROOF_FLAGS(owner, 0)
 
 struct visited {
     struct strings hosts; /* of the ps */
     struct cluster_spec cluster;
     const char *coordinator;   /* NULL: hosts were said */
     struct registry *registry; /* of the coordinator */
+    struct tls_keys *keys;     /* of the loop that it is visited with; NULL: nothing is proved */
 };
 
-/* What the flags say of it; nobody is asked. who: "var ls", for messages. ERR_INPUT. */
+/* What the flags say of it; the key is read, nobody is asked. who: "var ls", for messages.
+ * ERR_INPUT. */
 err visited_read(struct visited *, const struct cluster_flags *, const char *who, struct arena *);
 
 /* Finds the ps, and waits until they are there, so long for either. options: all but who is

@@ -349,7 +349,7 @@ int run_evaluator(struct run *run)
     struct evaluator evaluator = {.run = run};
     struct loop *loop;
     int code = EXIT_DONE;
-    err e = loop_open(&loop);
+    err e = run_open_loop(run, &loop);
     if (e) return report_error(e);
     e = open_device(run, &evaluator.device);
     if (!e) {

@@ -87,7 +87,7 @@ int run_ps(struct run *run)
 {
     struct serving s = {.run = run, .code = EXIT_DONE};
     task_descriptors_raise(&run->cluster);
-    err e = loop_open(&s.loop);
+    err e = run_open_loop(run, &s.loop);
     if (e) return report_error(e);
     e = serve(&s);
     loop_close(s.loop);

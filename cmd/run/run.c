@@ -1,4 +1,5 @@
 /* run.c - `dtrain [flags] SPEC.json`: a task, a local cluster, or one process alone. */
+#include "cmd/proof.h"
 #include "cmd/cmd.h"
 
 #include <errno.h>
@@ -186,6 +187,7 @@ err run_open(struct run *run, int argc, char **argv)
     log_set_pace(run->flags.log_every_secs);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
+    TRY(proof_open(&run->flags.cluster, &run->keys));
     if (run->flags.ssh)
         TRY(remote_open(run));
     else if (run->flags.local_ps || run->flags.local_workers)
@@ -247,9 +249,17 @@ err run_measure(struct run *run)
     return OK;
 }
 
+err run_open_loop(const struct run *run, struct loop **ret)
+{
+    TRY(loop_open(ret));
+    loop_set_keys(*ret, run->keys);
+    return OK;
+}
+
 void run_close(struct run *run)
 {
     registry_leave(run->registry);
+    tls_keys_close(run->keys);
     if (run->has_spec) spec_free(&run->spec);
     arena_free(&run->arena);
 }

@@ -17,7 +17,7 @@
 static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
 
 /* Words: every flag once, those that the launcher adds, and the spec. */
-enum { FLAGS_MAX = 64 };
+enum { FLAGS_MAX = 96 };
 
 struct words {
     char **at;

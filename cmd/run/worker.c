@@ -106,7 +106,7 @@ static err train_in_membership(struct work *w)
 
 static err work(struct work *w)
 {
-    TRY(loop_open(&w->loop));
+    TRY(run_open_loop(w->run, &w->loop));
     TRY(open_address(w));
     TRY(open_feed(w));
     TRY(progress_open(w->run, &w->progress));

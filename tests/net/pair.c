@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,6 +99,20 @@ void make_address(const struct transport *transport, char *ret)
         snprintf(ret, ADDRESS_MAX, "dtrain-test-%d-%d", (int)getpid(), serial++);
 }
 
+struct tls_keys *pair_keys;
+
+err make_key(const char *text, struct tls_keys **ret)
+{
+    char path[] = "/tmp/dtrain-test-key-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    const err e = tls_keys_of_file(path, ret);
+    unlink(path);
+    return e;
+}
+
 void pair_start(struct pair *pair, const struct transport *transport)
 {
     *pair = (struct pair){.transport = transport, .descriptors_before = count_descriptors()};
@@ -105,6 +120,8 @@ void pair_start(struct pair *pair, const struct transport *transport)
     assert_int_equal(loop_open(&pair->server_loop), OK);
     pair->client_loop = pair->server_loop;
     if (transport != &transport_inproc) assert_int_equal(loop_open(&pair->client_loop), OK);
+    loop_set_keys(pair->server_loop, pair_keys);
+    loop_set_keys(pair->client_loop, pair_keys);
     char address[ADDRESS_MAX];
     make_address(transport, address);
     pair->is_calling = true;
@@ -222,5 +239,17 @@ int run_over(const struct transport *transport, struct CMUnitTest *tests, size_t
 int run_over_all(struct CMUnitTest *tests, size_t count)
 {
     return run_over(&transport_inproc, tests, count) + run_over(&transport_tcp, tests, count) +
-           run_over(&transport_shm, tests, count);
+           run_over(&transport_shm, tests, count) + run_over_tls(tests, count);
+}
+
+/* Where this program was built without, there is nothing to run. */
+int run_over_tls(struct CMUnitTest *tests, size_t count)
+{
+    struct tls_keys *keys;
+    if (make_key("a key of at least 16 bytes", &keys)) return 0;
+    pair_keys = keys;
+    const int failed = run_over(&transport_tcp, tests, count);
+    pair_keys = NULL;
+    tls_keys_close(keys);
+    return failed;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
 #include "net/loop.h"
+#include "net/tls.h"
 #include "net/transport.h"
 
 #include <setjmp.h>
@@ -69,7 +70,11 @@ void pair_until(struct pair *, const int *count, int wanted);
 
 /* Runs the tests with a started pair as their state, over one transport or over all of them. */
 int run_over(const struct transport *, struct CMUnitTest *, size_t count);
-int run_over_all(struct CMUnitTest *, size_t count);
+int run_over_all(struct CMUnitTest *, size_t count); /* over TCP with TLS, too */
+int run_over_tls(struct CMUnitTest *, size_t count); /* over that alone */
+
+extern struct tls_keys *pair_keys;                     /* of both sides; NULL: none */
+err make_key(const char *text, struct tls_keys **ret); /* of a file of this text; as there */
 
 int count_descriptors(void);
 void make_address(const struct transport *, char *ret); /* one that nobody uses */

@@ -133,5 +133,6 @@ int main(void)
         cmocka_unit_test(a_turn_is_as_long_as_a_slice),
     };
     const size_t count = sizeof tests / sizeof tests[0];
-    return run_over(&transport_tcp, tests, count) + run_over(&transport_shm, tests, count);
+    return run_over(&transport_tcp, tests, count) + run_over(&transport_shm, tests, count) +
+           run_over_tls(tests, count);
 }

@@ -76,7 +76,8 @@ static void another_program_is_quoted_however_little_it_says(void **state)
         {"HTTP/1.0 400 Bad Request\r\n\r\n", "message: \"HTTP/1.0 400 Bad Request\""},
         {"SSH-2.0-OpenSSH_9.2p1\r\n", "message: \"SSH-2.0-OpenSSH_9.2p1\""},
         {"-ERR unknown command\n", "message: \"-ERR unknown command\""},
-        {"\x15\x03\x01", "message: \"\\x15\\x03\\x01\""},
+        {"\x15\x03\x01", "speaks TLS"},
+        {"\x15\x04\x01", "message: \"\\x15\\x04\\x01\""},
         {"h", "message: \"h\""},
     };
     struct pair *pair = *state;

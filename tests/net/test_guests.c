@@ -331,5 +331,5 @@ int main(void)
     };
     const size_t count = sizeof tests / sizeof tests[0];
     return cmocka_run_group_tests(sums, NULL, NULL) + run_over(&transport_tcp, tests, count) +
-           run_over(&transport_shm, tests, count);
+           run_over(&transport_shm, tests, count) + run_over_tls(tests, count);
 }

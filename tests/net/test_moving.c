@@ -294,5 +294,6 @@ int main(void)
         cmocka_unit_test(what_cannot_be_kept_waits),
         cmocka_unit_test(a_peer_that_goes_away_while_lent_is_told_of_afterwards),
     };
-    return run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]);
+    return run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]) +
+           run_over_tls(tests, sizeof tests / sizeof tests[0]);
 }

@@ -55,9 +55,10 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *hostfile;
     int64_t base_port; /* of these; 0: it depends on the job */
     /* Likewise, from what tasks say to a coordinator; then the index may be left to it. */
-    const char *coordinator; /* net/coordinator/coordinator.h */
-    const char *cluster;     /* its name there */
-    const char *tasks;       /* "ps=2,worker=3" */
+    const char *coordinator;                            /* net/coordinator/coordinator.h */
+    const char *cluster;                                /* its name there */
+    const char *tasks;                                  /* "ps=2,worker=3" */
+    const char *key_file, *tls_cert, *tls_key, *tls_ca; /* cmd/proof.h */
     int64_t ps, workers,
         resizes; /* so many of the lists take part, after so many resizes; 0: all */
 };

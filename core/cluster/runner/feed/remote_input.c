@@ -579,6 +579,7 @@ static err open_parts(struct remote_input *f, const struct task_options *options
     f->me = feed_greeter(options);
     f->me.fingerprint = NULL; /* it may be of what the data say, too */
     TRY(loop_open(&f->loop));
+    loop_set_keys(f->loop, loop_keys(options->loop));
     f->waits_ms = f->noted_ms = clock_ms();
     while (!f->chief.is_told) { /* ends: check_start has a limit */
         connect_if_due(f);

@@ -179,9 +179,9 @@ static err count_saves(struct job_visit *v, struct saves *ret)
     *ret = (struct saves){0};
     TRY(job_visit_ask(v, 0, json_pack("{ss}", "do", "status"), &answer));
     const err e = job_status_add(&s, answer, clock_ms());
-    for (int i = 0; i < s.count && !e; i++) {
-        const double *at = s.tasks[i].counters.at;
-        if (!(at[COUNTER_IS_CHIEF] > 0)) continue;
+    const struct told *chief = e ? NULL : tasks_chief(s.tasks, s.count);
+    if (chief) {
+        const double *at = chief->counters.at;
         *ret = (struct saves){at[COUNTER_CHECKPOINTS], at[COUNTER_CHECKPOINT_FAILURES],
                               at[COUNTER_CHECKPOINT_STEP], at[COUNTER_SAVES_TO]};
     }

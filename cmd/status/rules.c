@@ -42,6 +42,16 @@ static double of(const struct told *t, enum counter c)
     return t->counters.at[c];
 }
 
+const struct told *tasks_chief(const struct told *tasks, int count)
+{
+    const struct told *chief = NULL;
+    for (int i = 0; i < count; i++) {
+        if (tasks[i].is_ps || !(of(&tasks[i], COUNTER_IS_CHIEF) > 0)) continue;
+        if (!chief || of(&tasks[i], COUNTER_TERM) > of(chief, COUNTER_TERM)) chief = &tasks[i];
+    }
+    return chief;
+}
+
 /* ---- workers ---- */
 
 static const struct {
@@ -249,21 +259,19 @@ static void queue(const struct job_facts *j, struct findings *f)
 
 static void checkpoints(const struct job_facts *j, struct findings *f)
 {
-    for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        if (t->is_ps || !of(t, COUNTER_IS_CHIEF)) continue;
-        const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
-                     since_s = last_s > 0 && j->unix_s - last_s < up_s ? j->unix_s - last_s : up_s;
-        if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
-            find(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
-                 of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
-        if (since_s < OLD_CHECKPOINT_S) continue;
-        if (of(t, COUNTER_SAVES_TO))
-            find(f, FINDING_WARNING, "no checkpoint for %.0f min: see train.save_checkpoint_secs",
-                 since_s / 60);
-        else
-            find(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
-    }
+    const struct told *t = tasks_chief(j->tasks, j->count);
+    if (!t) return;
+    const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
+                 since_s = last_s > 0 && j->unix_s - last_s < up_s ? j->unix_s - last_s : up_s;
+    if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
+        find(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
+             of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
+    if (since_s < OLD_CHECKPOINT_S) return;
+    if (of(t, COUNTER_SAVES_TO))
+        find(f, FINDING_WARNING, "no checkpoint for %.0f min: see train.save_checkpoint_secs",
+             since_s / 60);
+    else
+        find(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
 }
 
 /* ---- what has happened ---- */

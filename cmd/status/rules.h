@@ -22,6 +22,10 @@ struct job_facts {
     double unix_s; /* for what is told by the date */
 };
 
+/* Of those that say they lead, the last one to have come to it: another may be gone, and what it
+ * has told stays. NULL: nobody says so */
+const struct told *tasks_chief(const struct told *tasks, int count);
+
 /* At most FINDINGS_MAX, warnings first. Returns how many. */
 int rules_apply(const struct job_facts *, struct finding ret[FINDINGS_MAX]);
 

@@ -45,7 +45,7 @@ struct totals {
 /* Asynchronous, each worker's step is a global one; synchronous, all take the same. */
 static struct totals total(const struct job_status *s)
 {
-    struct totals t = {0};
+    struct totals t = {.chief = tasks_chief(s->tasks, s->count)};
     for (int i = 0; i < s->count; i++) {
         const struct told *told = &s->tasks[i];
         if (of(told, COUNTER_STEP) > t.step) t.step = of(told, COUNTER_STEP);
@@ -54,7 +54,6 @@ static struct totals total(const struct job_status *s)
         t.workers += !told->is_ps;
         if (told->is_ps) continue;
         if (of(told, COUNTER_LAST_STEP) > t.last_step) t.last_step = of(told, COUNTER_LAST_STEP);
-        if (of(told, COUNTER_IS_CHIEF) > 0) t.chief = told;
         t.example_rate += of(told, COUNTER_EXAMPLE_RATE);
         t.examples += of(told, COUNTER_EXAMPLES);
     }

@@ -158,6 +158,23 @@ static void checkpoints_that_are_old_or_fail_are_named(void **state)
 }
 
 /* Whatever tasks say, which may be lies. */
+/* What a chief that is gone has told stays. */
+static void the_chief_is_the_last_to_have_come_to_lead(void **state)
+{
+    struct job job = healthy();
+    struct finding found[FINDINGS_MAX];
+    assert_ptr_equal(tasks_chief(job.tasks, TASKS), worker(&job, 0));
+    worker(&job, 3)->counters.at[COUNTER_IS_CHIEF] = 1;
+    worker(&job, 3)->counters.at[COUNTER_TERM] = 3;
+    worker(&job, 3)->counters.at[COUNTER_CHECKPOINT_FAILURES] = 2;
+    assert_ptr_equal(tasks_chief(job.tasks, TASKS), worker(&job, 3));
+    finds(&job, "checkpoints", "2 checkpoints have failed since worker/3 came");
+    worker(&job, 0)->counters.at[COUNTER_TERM] = 4;
+    assert_ptr_equal(tasks_chief(job.tasks, TASKS), worker(&job, 0));
+    assert_int_equal(apply(&job, found), 0);
+    assert_null(tasks_chief(job.tasks, PS));
+}
+
 static void any_numbers_are_looked_at(void **state)
 {
     static const double numbers[] = {0, 1, 1e-300, 1e300, 9e15};
@@ -179,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(faults_of_the_job_are_named),
         cmocka_unit_test(checkpoints_that_are_old_or_fail_are_named),
+        cmocka_unit_test(the_chief_is_the_last_to_have_come_to_lead),
         cmocka_unit_test(any_numbers_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 #include "core/base/clock.h"
 #include "core/base/standard_output.h"
 
+enum { LOOK_MS = 100 };
+
 struct status_flags {
     struct job_flags job; /* first */
     bool watch, json;
@@ -75,6 +77,21 @@ static err look(struct job_visit *v, struct job_status *ret)
     return e;
 }
 
+/* A task says something from its first tick on. */
+static err look_until_told(struct job_visit *v, struct job_status *ret)
+{
+    const uint64_t until_ms = clock_ms() + v->timeout_ms;
+    for (;;) { /* ends: until_ms */
+        TRY(look(v, ret));
+        if (ret->count) return OK;
+        job_status_free(ret);
+        if (clock_ms() >= until_ms)
+            return fail(ERR_TIMEOUT, "no task has said anything within %.3g s (--timeout)",
+                        (double)v->timeout_ms / 1000);
+        TRY(job_visit_rest(v, LOOK_MS));
+    }
+}
+
 /* ---- what is printed ---- */
 
 static json_t *findings_json(const struct finding *findings, int count)
@@ -119,11 +136,8 @@ static err show(const struct status_flags *flags, struct job_visit *v)
 {
     for (;;) { /* ends: with the job, or by a signal */
         struct job_status s;
-        TRY(look(v, &s));
-        const bool waits = !s.count && flags->watch;
-        const err e = waits     ? OK
-                      : s.count ? print(flags, &s)
-                                : fail(ERR_PEER, "no task says anything yet");
+        TRY(look_until_told(v, &s));
+        const err e = print(flags, &s);
         job_status_free(&s);
         if (e || !flags->watch) return e;
         TRY(job_visit_rest(v, flags->every_ms));

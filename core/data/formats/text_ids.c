@@ -133,9 +133,14 @@ static err make_vocabulary(const struct text_source *a, const struct text *text,
     struct word_counts counts = {.max = INT64_MAX};
     const struct word_count **list = NULL;
     err e = count_words(text, &counts);
+    const bool leaves_out = a->words > 0 && counts.count > a->words;
+    if (!e && counts.too_long && !leaves_out)
+        e = fail(ERR_INPUT,
+                 "%s: %" PRId64 " words have more than %d bytes: is it a text with blanks between "
+                 "words? Where \"words\" leaves some out, these are among them",
+                 text->name, counts.too_long, (int)WORD_BYTES_MAX);
     if (!e) e = words_list(&counts, &list);
     if (!e) {
-        const bool leaves_out = a->words > 0 && counts.count > a->words;
         const int64_t kept = leaves_out ? a->words : counts.count;
         begin_meanings(t, (size_t)kept + 1);
         if (leaves_out) add_meaning(t, UNKNOWN_WORD, strlen(UNKNOWN_WORD));

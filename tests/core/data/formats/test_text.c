@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/data/stats/words.h"
+
 #define SOURCE(more) "{'format': 'text', 'file': 'x', 'time': 2" more "}"
 
 struct text_row {
@@ -94,6 +96,7 @@ static void a_vocabulary_says_the_ids_of_several_files(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
+    char long_word[WORD_BYTES_MAX + 2] = "";
     file_write_text("x", "ab");
     assert_refused(SOURCE(""), "2 characters are too few for a row of 2", NULL);
     assert_refused(SOURCE(", 'order': 'lanes', 'lanes': 2"), "in each lane", NULL);
@@ -111,6 +114,9 @@ static void what_does_not_fit_is_refused(void **state)
                    NULL);
     file_write("x", "a\0b", 3);
     assert_refused(SOURCE(""), "offset 1 is a byte 0", NULL);
+    memset(long_word, 'y', WORD_BYTES_MAX + 1);
+    file_write_text("x", long_word);
+    assert_refused(SOURCE(", 'unit': 'words'"), "1 words have more than 1024 bytes", NULL);
     file_write_text("x", " \n ");
     assert_refused(SOURCE(", 'unit': 'words'"), "there are none", NULL);
 }

@@ -131,7 +131,9 @@ static err drain(struct job_visit *v, const char *name)
     if (sscanf(name, "worker/%d%c", &worker, &rest) != 1 || worker < 0)
         return fail(ERR_INPUT, "drain: \"%.64s\" is no worker: expected worker/3, say", name);
     TRY(count_workers(v, &before));
-    TRY(job_visit_ask(v, 0, json_pack("{ss si}", "do", "leave", "worker", worker), &answer));
+    const err e =
+        job_visit_ask(v, 0, json_pack("{ss si}", "do", "leave", "worker", worker), &answer);
+    if (e) return fail_prefix(e, "drain %s", name);
     return wait_gone(v, before, name);
 }
 

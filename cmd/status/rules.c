@@ -235,8 +235,24 @@ static void dropped(const struct job_facts *j, struct findings *f)
     }
 }
 
+/* Workers know how many ps there are. */
+static void not_shown(const struct job_facts *j, struct findings *f)
+{
+    double all = 0, shown = 0;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        shown += t->is_ps;
+        if (!t->is_ps && of(t, COUNTER_PEERS) > all) all = of(t, COUNTER_PEERS);
+    }
+    if (shown > 0 && shown < all)
+        find(f, FINDING_WARNING,
+             "nothing is known of %.0f of %.0f ps: --ps_hosts names too few, or they do not answer",
+             all - shown, all);
+}
+
 static void missing(const struct job_facts *j, struct findings *f)
 {
+    not_shown(j, f);
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
         const double away = of(t, COUNTER_PEERS) - of(t, COUNTER_PEERS_UP);
@@ -306,7 +322,7 @@ static const struct {
     void (*apply)(const struct job_facts *, struct findings *);
 } rules[] = {
     {"silent", "a task has told nothing for 30 s", silent},
-    {"missing", "tasks are not connected", missing},
+    {"missing", "tasks are not connected, or not asked", missing},
     {"loss", "a loss is not finite", loss},
     {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
     {"starved", "workers wait for data more than 30 % of their time", starved},

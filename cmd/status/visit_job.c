@@ -1,6 +1,7 @@
 /* visit_job.c - see visit_job.h. */
 #include "cmd/status/visit_job.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -14,7 +15,12 @@ static err read_ready_file(struct job_flags *flags, struct arena *arena)
     if (flags->cluster.ps_hosts || flags->cluster.coordinator)
         return fail(ERR_INPUT, "--ready_file stands for --ps_hosts and --coordinator");
     json_t *json = json_load_file(flags->ready_file, 0, &error);
-    if (!json) return fail(ERR_IO, "--ready_file=%s: %s", flags->ready_file, error.text);
+    if (!json && json_error_code(&error) == json_error_cannot_open_file)
+        return fail(ERR_IO, "--ready_file=%s: %s", flags->ready_file, strerror(errno));
+    if (!json)
+        return fail(ERR_INPUT,
+                    "--ready_file=%s: expected what ps/0 has written there (its --ready_file): %s",
+                    flags->ready_file, error.text);
     const int failed = json_unpack(json, "{ss ss}", "task", &task, "address", &address);
     const bool is_first = !failed && strcmp(task, "ps/0") == 0;
     if (is_first) flags->cluster.ps_hosts = arena_string(arena, address);
@@ -30,7 +36,8 @@ err job_visit_read(struct job_visit *v, const struct object *object, int argc, c
 {
     const char *words[2];
     int count;
-    TRY(flags_parse(object, argc, argv, &v->arena, ret_flags, words, 2, &count));
+    const err e = flags_parse(object, argc, argv, &v->arena, ret_flags, words, 2, &count);
+    if (e) return fail_prefix(e, "%s", object->name);
     if (count > (ret_word ? 1 : 0))
         return fail(ERR_INPUT, "%s: unexpected argument \"%.64s\"", object->name, words[count - 1]);
     if (ret_word) *ret_word = count ? words[0] : NULL;
@@ -38,6 +45,11 @@ err job_visit_read(struct job_visit *v, const struct object *object, int argc, c
         if (!flags_given(object, argc, argv, "ps_hosts")) flags->cluster.ps_hosts = NULL;
         TRY(read_ready_file(flags, &v->arena));
     }
+    if (!flags->cluster.ps_hosts && !flags->cluster.coordinator && !flags->cluster.cluster)
+        return fail(ERR_INPUT,
+                    "%s needs --ps_hosts, or --coordinator and --cluster, or --ready_file: where "
+                    "the job is found",
+                    object->name);
     return visited_read(&v->visited, &flags->cluster, object->name, &v->arena);
 }
 

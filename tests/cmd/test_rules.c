@@ -124,6 +124,8 @@ static void faults_of_the_job_are_named(void **state)
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 3;
     finds(&job, "missing", "ps/0 is not connected to 1 of 4 workers");
+    for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_PEERS] = PS + 1;
+    finds(&job, "missing", "nothing is known of 1 of 3 ps: --ps_hosts names too few");
     job = healthy();
     ps(&job, 1)->counters.at[COUNTER_TIME_APPLY] = 540;
     finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");

@@ -82,9 +82,10 @@ static void send_request(struct runner_ps *p, int worker, enum request_code what
 static const char *ask_worker(struct runner_ps *p, int worker, enum request_code what)
 {
     struct task *t = &p->task;
-    if (worker >= t->peer_count) return "there is no such worker";
+    if (worker >= t->peer_count) return "there is no such worker: dtrain status lists them";
     if (!ps_role_is_serving(t->role)) return "the job does not take steps yet: try again later";
-    if (!t->peers[worker].is_up || !t->peers[worker].link) return "that worker is not here";
+    if (!t->peers[worker].is_up || !t->peers[worker].link)
+        return "that worker is not here: it has left, or is not connected";
     send_request(p, worker, what);
     return NULL;
 }

@@ -1,6 +1,7 @@
 """dtrain status, save, drain and stop: a living job, seen and asked from outside."""
 import json
 import os
+import pathlib
 import subprocess
 
 import program
@@ -44,7 +45,8 @@ class Status(ClusterCase):
         self.assertEqual(self.ask(cluster, "drain", "worker/2", TIMEOUT), "it has left; the job goes on\n")
         cluster.wait_until(cluster.tasks["worker/2"].has_ended, "its end")
         self.assertEqual(cluster.tasks["worker/2"].code(), 143)
-        self.assertIn("there is no such worker", self.ask(cluster, "drain", "worker/7", TIMEOUT, code=128))
+        for worker, words in ("worker/7", "there is no such worker"), ("worker/2", "that worker is not here"):
+            self.assertIn(f"drain {worker}: ps/0: {words}", self.ask(cluster, "drain", worker, TIMEOUT, code=128))
         self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")
         self.assert_codes(cluster, 143)
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")
@@ -57,6 +59,13 @@ class Status(ClusterCase):
         self.assertNotIn("\nps/1 ", screen)
         self.assertIn("is of ps/1, not of ps/0",
                       self.ask(cluster, "status", "--ready_file=ps-1.json", hosts=False, code=2))
+        pathlib.Path(cluster.folder, "log").write_text("12:00:00.000 serving\n")
+        for words, said in ((("--ready_file=log",), "--ready_file=log: expected what ps/0 has written there"),
+                            ((), "status needs --ps_hosts, or --coordinator and --cluster, or --ready_file"),
+                            (("--worker_hosts=a:1",), 'status: unknown flag "worker_hosts"')):
+            self.assertIn(said, self.ask(cluster, "status", *words, hosts=False, code=2))
+        self.assertIn("nosuch: No such file or directory",
+                      self.ask(cluster, "status", "--ready_file=nosuch", hosts=False, code=1))
         self.assertIn("saves no checkpoints", self.ask(cluster, "save", TIMEOUT, code=2))
         self.ask(cluster, "stop", TIMEOUT)
         self.assert_codes(cluster, 143)

@@ -196,7 +196,9 @@ static err check_asked(const struct similar *s)
 {
     for (int k = 0; k < s->asked_count; k++) {
         const struct asked *a = &s->asked[k];
-        if (!a->is_there) return fail(ERR_INPUT, "%s: it has no row of %s", s->table.name, a->name);
+        if (!a->is_there)
+            return fail(ERR_INPUT, "%s: it has no row of %s: rows are named by ids from 0 on",
+                        s->table.name, a->name);
         if (!(a->length > 0) || !isfinite(a->length))
             return fail(ERR_INPUT, "%s: the row of %s has no direction", s->table.name, a->name);
     }

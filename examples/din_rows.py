@@ -20,6 +20,8 @@ def row(draw):
 
 
 def main():
+    if not sys.argv[1:] or not all(word.isdigit() for word in sys.argv[2:]):
+        sys.exit(f"usage: {__doc__}")
     folder, rows = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100000
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, count) in enumerate([("din_train.csv", rows), ("din_eval.csv", 10000)], 1):

@@ -671,8 +671,11 @@ static err expand_shipped(struct writer *w, const struct scope *outer, json_t *n
     const int count = (int)json_array_size(scope.input);
     err e = scope.input ? OK : no_memory();
     if (!e && (count < shipped->inputs_min || count > shipped->inputs_max))
-        e = fail(ERR_INPUT, "%s: inputs: %s reads %d to %d, got %d", at->text, op,
-                 shipped->inputs_min, shipped->inputs_max, count);
+        e = shipped->inputs_min == shipped->inputs_max
+                ? fail(ERR_INPUT, "%s: inputs: %s reads %d, got %d: name them in \"inputs\"",
+                       at->text, op, shipped->inputs_min, count)
+                : fail(ERR_INPUT, "%s: inputs: %s reads %d to %d, got %d: name them in \"inputs\"",
+                       at->text, op, shipped->inputs_min, shipped->inputs_max, count);
     if (!e) {
         e = expand_shipped_in(w, &scope, shipped, node, level);
         if (e) e = fail_prefix(e, "%s (%s \"%.60s\")", at->text, op, name);

@@ -592,7 +592,7 @@ static const struct broken broken[] = {
     {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\"]}}, \"model\": [{\"op\": \"b\", \"size\": 3}]}",
      NULL, "model[0]: unknown key \"size\": block b has no such parameter"},
     {"{\"model\": [{\"op\": \"target_attention\", \"units\": [2]}]}", NULL,
-     "model[0]: inputs: target_attention reads 2 to 2, got 1"},
+     "model[0]: inputs: target_attention reads 2, got 1: name them in \"inputs\""},
     {"{\"model\": [{\"op\": \"multi_head_attention\", \"units\": 4}]}", NULL,
      "model[0]: required key \"heads\" is missing: ..."},
     {"{\"blocks\": {\"b\": {\"nodes\": [\"relu\", \"b\"]}}, \"model\": [\"b\"]}", NULL,

@@ -54,9 +54,9 @@ class Status(ClusterCase):
     def test_a_job_is_found_by_the_file_of_ps_0(self):
         flags = {f"ps/{i}": [f"--ready_file=ps-{i}.json"] for i in range(2)}
         cluster = self.start_endless(Plan(flags_of=flags))
-        screen = self.ask(cluster, "status", "--ready_file=ps-0.json", TIMEOUT, hosts=False)
-        self.assertIn("\nps/0 ", screen)
-        self.assertNotIn("\nps/1 ", screen)
+        look = lambda: self.ask(cluster, "status", "--ready_file=ps-0.json", TIMEOUT, hosts=False)
+        cluster.wait_until(lambda: "\nps/0 " in look(), "what ps/0 counts")
+        self.assertNotIn("\nps/1 ", look())
         self.assertIn("is of ps/1, not of ps/0",
                       self.ask(cluster, "status", "--ready_file=ps-1.json", hosts=False, code=2))
         pathlib.Path(cluster.folder, "log").write_text("12:00:00.000 serving\n")

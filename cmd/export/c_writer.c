@@ -264,6 +264,7 @@ void c_write_header(FILE *f, const char *name, const struct program *p, const st
     int64_t first = 0;
     fprintf(f, "/* Made by dtrain export: the model %s. */\n#ifndef %s_H\n#define %s_H\n\n", name,
             name, name);
+    fputs("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", f);
     fprintf(f, "/* What there is of a row. */\ntypedef struct {\n");
     cells_write_c_members(f, cells);
     fprintf(f, "} %s_row;\n\nenum { %s_OUTPUTS = %" PRId64 " };\n\n", name, name, outputs_of(p));
@@ -279,7 +280,7 @@ void c_write_header(FILE *f, const char *name, const struct program *p, const st
         " * Returns ret[0], or NaN where a cell is not what it should be (%s_bad_cell), or there "
         "is no memory. */\nfloat %s_predict(const %s_row *, float *ret);\n\n"
         "/* The first cell that cannot be read; NULL: all can. */\n"
-        "const char *%s_bad_cell(const %s_row *);\n\n#endif\n",
+        "const char *%s_bad_cell(const %s_row *);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
         name, name, name, name, name);
 }
 

@@ -10,6 +10,7 @@ import program
 import tool
 
 CC = os.environ.get("CC", "cc").split()
+CXX = os.environ.get("CXX", "c++").split()
 COLUMNS = [
     {"column": "hash", "name": "job", "buckets": 50},
     {"column": "hash", "name": "tags", "separator": "|", "max": 3, "truncate": "last", "buckets": 20},
@@ -110,6 +111,15 @@ class Export(tool.ToolCase):
         return subprocess.run([f"{folder}/main"], cwd=self.folder, check=True, capture_output=True,
                               text=True).stdout.splitlines()
 
+    def link_from_cpp(self):
+        """The header is one of C++, too, where there is a compiler."""
+        if not shutil.which(CXX[0]):
+            return
+        (self.folder / "c/user.cc").write_text('#include "a_model.h"\n'
+                                               "int main() { a_model_row row{}; return !a_model_bad_cell(&row); }\n")
+        subprocess.run([*CC, "-c", "-o", "c/a_model.o", "c/a_model.c"], cwd=self.folder, check=True)
+        subprocess.run([*CXX, "-Wall", "-Werror", "-o", "c/user", "c/user.cc", "c/a_model.o", "-lm"], cwd=self.folder, check=True)
+
     def predicted(self):
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=p.csv")
         with open(self.folder / "p.csv", encoding="utf-8") as file:
@@ -174,6 +184,7 @@ class Cells(Export):
         rows = ["{" + ", ".join(f'{member} = "{cell}"' for member, cell in zip(
             members, (i, 1, 2, 3, 4, 5, i % 3, 7, i % 5))) + "}" for i in range(30)]
         self.assert_rows(self.compiled(rows), self.predicted())
+        self.link_from_cpp()
 
     def test_what_cannot_be_exported_is_named(self):
         gru = [{"op": "embedding", "name": "e", "inputs": ["tags"], "dimension": 3, "combiner": "none"},

@@ -376,7 +376,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
     p->applying_count = 0;
-    set_evicted(p, m);
+    member_set_standing(m, EVICTED); /* nobody has had to wait for it: it does not count */
     ps_renew_wait(p, worker);
     go_on_without(p, worker, out);
 }

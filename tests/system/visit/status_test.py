@@ -47,6 +47,9 @@ class Status(ClusterCase):
         self.assertEqual(cluster.tasks["worker/2"].code(), 143)
         for worker, words in ("worker/7", "there is no such worker"), ("worker/2", "that worker is not here"):
             self.assertIn(f"drain {worker}: ps/0: {words}", self.ask(cluster, "drain", worker, TIMEOUT, code=128))
+        tasks, findings = self.status(cluster)
+        self.assertNotIn("evictions_total", tasks["ps/0"]["counters"])
+        self.assertFalse([finding for finding in findings if "gone for too long" in finding["text"]])
         self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")
         self.assert_codes(cluster, 143)
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")

@@ -329,6 +329,9 @@ err c_write_source(FILE *f, const char *name, const struct program *p, const str
 {
     int64_t first = 0;
     fprintf(f, "/* Made by dtrain export: the model %s. */\n", name);
+    fputs("#ifndef _DEFAULT_SOURCE\n#define _DEFAULT_SOURCE /* le32toh() with -std=c11, too "
+          "*/\n#endif\n",
+          f);
     static const char *const shared[] = {"farm_of_long", "decimal_tens", "decimal_long",
                                          "decimal_whole"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)

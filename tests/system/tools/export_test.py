@@ -106,7 +106,7 @@ class Export(tool.ToolCase):
         self.assertRegex(told, r"\Ac\S*/a_model\.c: step \d+, \d+ operations, \d+ numbers")
         main = self.folder / folder / "main.c"
         main.write_text(MAIN % {"name": "a_model", "rows": ",\n".join(rows)})
-        subprocess.run([*CC, "-std=c11", "-D_DEFAULT_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o", folder + "/main",
+        subprocess.run([*CC, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", folder + "/main",
                         str(main), f"{folder}/a_model.c", "-lm"], cwd=self.folder, check=True)
         return subprocess.run([f"{folder}/main"], cwd=self.folder, check=True, capture_output=True,
                               text=True).stdout.splitlines()

@@ -17,11 +17,12 @@ DELAY_S = 0.001
 LAST_STEP = 40
 OF_STEPS = {"PART", "PUSH"}
 OF_CHECKPOINTS = {"SAVE", "RESUME"}  # the chief's, beside its steps
+OF_SECONDS = {"COUNTERS"}  # once in each, and nobody waits for them
 
 
 def kinds_in(data):
-    """Of the whole messages that a task has sent, in their order."""
-    return [kind for kind, _, _ in wire.take_messages(bytearray(data))]
+    """Of the whole messages that a task has sent, in their order, but for what it tells beside."""
+    return [kind for kind, _, _ in wire.take_messages(bytearray(data)) if kind not in OF_SECONDS]
 
 
 class LongWay(Passage):

@@ -2,6 +2,7 @@
 #include "net/tls.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 const char *tls_version(void)
 {

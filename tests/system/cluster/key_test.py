@@ -66,10 +66,12 @@ class Key(ClusterCase):
         self.assert_says(cluster, "ps/0", "does not speak TLS")
 
     def test_a_worker_with_another_key_does_not_train(self):
-        plan = dataclasses.replace(self.plan(workers=1), flags=["--transport=tcp", "--start_timeout=2"],
-                                   flags_of={"ps/0": [self.ours], "ps/1": [self.ours], "worker/0": [self.other]})
-        cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
-        self.assert_says(cluster, "worker/0", r"did not come within 2 s .*: does not prove that it belongs")
+        """However often it asks."""
+        plan = Plan(workers=1, flags=["--transport=tcp"],
+                    flags_of={"ps/0": [self.ours], "ps/1": [self.ours], "worker/0": [self.other]})
+        cluster = self.start(plan, lambda c: c.tasks["ps/0"].text().count("does not prove that it belongs") >= 3)
+        self.assertFalse(cluster.tasks["worker/0"].has_ended(), cluster.story())
+        self.assertNotIn("step 1 ", cluster.tasks["worker/0"].text())
 
     def test_what_is_wrong_with_the_files_is_said_with_the_flag(self):
         opened = self.key("open", "what everybody can read", 0o644)

@@ -146,7 +146,7 @@ static err show(const struct status_flags *flags, struct job_visit *v)
 
 static int cmd_status(int argc, char **argv)
 {
-    struct status_flags flags;
+    struct status_flags flags = {0};
     struct job_visit v = {0};
     err e = job_visit_read(&v, &status_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
     if (!e) e = job_visit_open(&v, &flags.job, true);

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "core/ops/convolution.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
@@ -96,42 +97,12 @@ static err convolution_of(const struct node *node, struct conv2d *ret)
 
 static size_t prepared_bytes(const struct node *node, struct device *d)
 {
-    struct conv2d conv;
-    return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
+    return convolution_bytes(node, d, convolution_of);
 }
 
 static err prepare(struct node *node, struct device *d)
 {
-    struct conv2d conv;
-    struct conv2d_plan *plan;
-    TRY(convolution_of(node, &conv));
-    TRY(d->kernels->conv2d_open(d, &conv, &plan));
-    node->state = plan;
-    return OK;
-}
-
-static void release(struct node *node, struct device *d)
-{
-    if (node->state) d->kernels->conv2d_close(d, node->state);
-    node->state = NULL;
-}
-
-static void forward(const struct node *node, struct device *d)
-{
-    d->kernels->conv2d_forward(d, node->state, node->output.value, node->input[0]->value,
-                               layer_kernel(node), layer_bias(node), layer_sums(node),
-                               layer_activation(node), (float)LEAKY_RELU_ALPHA);
-}
-
-static void backward(const struct node *node, struct device *d)
-{
-    const struct tensor *x = node->input[0];
-    const float *dy = layer_backward(node, d);
-    d->kernels->conv2d_back_kernel(d, node->state, node->param[0].gradient, dy, x->value,
-                                   node->add_params);
-    if (x->gradient)
-        d->kernels->conv2d_back_data(d, node->state, x->gradient, dy, layer_kernel(node),
-                                     node->add[0]);
+    return convolution_prepare(node, d, convolution_of);
 }
 
 /* Every padding, with strides and dilations; a window wider than the sequence */
@@ -162,8 +133,8 @@ const struct op op_conv1d = {
     .infer = infer,
     .prepare = prepare,
     .prepared_bytes = prepared_bytes,
-    .release = release,
-    .forward = forward,
-    .backward = backward,
+    .release = convolution_release,
+    .forward = convolution_forward,
+    .backward = convolution_backward,
     .cases = cases,
 };

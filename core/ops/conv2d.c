@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "core/ops/convolution.h"
 #include "core/ops/grouped.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
@@ -76,62 +77,39 @@ static err convolution_of(const struct node *node, struct conv2d *ret)
 
 static size_t prepared_bytes(const struct node *node, struct device *d)
 {
-    struct conv2d conv;
     struct grouped parts;
-    if (grouped_of(node, &parts)) return 0;
-    return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
+    return grouped_of(node, &parts) ? 0 : convolution_bytes(node, d, convolution_of);
 }
 
-/* The library's primitives depend on shapes only. */
 static err prepare(struct node *node, struct device *d)
 {
-    struct conv2d conv;
-    struct conv2d_plan *plan;
     struct grouped parts;
-    if (grouped_of(node, &parts)) return OK;
-    TRY(convolution_of(node, &conv));
-    TRY(d->kernels->conv2d_open(d, &conv, &plan));
-    node->state = plan;
-    return OK;
+    return grouped_of(node, &parts) ? OK : convolution_prepare(node, d, convolution_of);
 }
 
-static void release(struct node *node, struct device *d)
-{
-    if (node->state) d->kernels->conv2d_close(d, node->state);
-    node->state = NULL;
-}
-
-/* Bias and activation are part of the convolution. */
 static void forward(const struct node *node, struct device *d)
 {
     struct grouped parts;
-    if (grouped_of(node, &parts)) {
-        grouped_forward(d, &parts, node->output.value, node->input[0]->value, layer_kernel(node));
-        layer_finish(node, d, node->output.value);
+    if (!grouped_of(node, &parts)) {
+        convolution_forward(node, d);
         return;
     }
-    d->kernels->conv2d_forward(d, node->state, node->output.value, node->input[0]->value,
-                               layer_kernel(node), layer_bias(node), layer_sums(node),
-                               layer_activation(node), (float)LEAKY_RELU_ALPHA);
+    grouped_forward(d, &parts, node->output.value, node->input[0]->value, layer_kernel(node));
+    layer_finish(node, d, node->output.value);
 }
 
-/* dkernel from dy and x; dx from dy and kernel, but not for the images themselves. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0];
-    const float *dy = layer_backward(node, d);
     struct grouped parts;
-    if (grouped_of(node, &parts)) {
-        grouped_back_kernel(d, &parts, node->param[0].gradient, dy, x->value, node->add_params);
-        if (x->gradient)
-            grouped_back_data(d, &parts, x->gradient, dy, layer_kernel(node), node->add[0]);
+    if (!grouped_of(node, &parts)) {
+        convolution_backward(node, d);
         return;
     }
-    d->kernels->conv2d_back_kernel(d, node->state, node->param[0].gradient, dy, x->value,
-                                   node->add_params);
+    const float *dy = layer_backward(node, d);
+    grouped_back_kernel(d, &parts, node->param[0].gradient, dy, x->value, node->add_params);
     if (x->gradient)
-        d->kernels->conv2d_back_data(d, node->state, x->gradient, dy, layer_kernel(node),
-                                     node->add[0]);
+        grouped_back_data(d, &parts, x->gradient, dy, layer_kernel(node), node->add[0]);
 }
 
 /* Both paddings, strides and dilations of one and of two numbers, channels that fill no vector
@@ -180,7 +158,7 @@ const struct op op_conv2d = {
     .infer = infer,
     .prepare = prepare,
     .prepared_bytes = prepared_bytes,
-    .release = release,
+    .release = convolution_release,
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -1,6 +1,7 @@
 /* conv2d_transpose: the image of which conv2d with the same window would make one of x's shape, as
  * tf.layers.conv2d_transpose. Forward is the gradient of that convolution, and the other way round.
  */
+#include "core/ops/convolution.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
@@ -51,24 +52,12 @@ static err infer(struct node *node, struct arena *arena)
 
 static size_t prepared_bytes(const struct node *node, struct device *d)
 {
-    struct conv2d conv;
-    return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
+    return convolution_bytes(node, d, convolution_of);
 }
 
 static err prepare(struct node *node, struct device *d)
 {
-    struct conv2d conv;
-    struct conv2d_plan *plan;
-    TRY(convolution_of(node, &conv));
-    TRY(d->kernels->conv2d_open(d, &conv, &plan));
-    node->state = plan;
-    return OK;
-}
-
-static void release(struct node *node, struct device *d)
-{
-    d->kernels->conv2d_close(d, node->state);
-    node->state = NULL;
+    return convolution_prepare(node, d, convolution_of);
 }
 
 static void forward(const struct node *node, struct device *d)
@@ -114,7 +103,7 @@ const struct op op_conv2d_transpose = {
     .infer = infer,
     .prepare = prepare,
     .prepared_bytes = prepared_bytes,
-    .release = release,
+    .release = convolution_release,
     .forward = forward,
     .backward = backward,
     .cases = cases,

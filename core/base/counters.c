@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/number_bytes.h"
+
 const struct counter_row counter_rows[COUNTERS] = {
 #define COUNTER(ID, family, type, labels, owner, help) {family, TYPE_##type, labels, owner, help},
 #include "core/base/counters.def"
@@ -91,20 +93,14 @@ void counters_note_staleness(struct counters *counters, uint64_t staleness)
 
 void counters_pack(const struct counters *counters, unsigned char ret[COUNTERS_BYTES])
 {
-    for (int c = 0; c < COUNTERS; c++) {
-        uint64_t bits;
-        memcpy(&bits, &counters->at[c], sizeof bits);
-        for (int i = 0; i < 8; i++) ret[8 * c + i] = (unsigned char)(bits >> 8 * i);
-    }
+    for (int c = 0; c < COUNTERS; c++) number_put(ret + 8 * c, counters->at[c]);
 }
 
 bool counters_unpack(const unsigned char *bytes, size_t count, struct counters *ret)
 {
     if (count != COUNTERS_BYTES) return false;
     for (int c = 0; c < COUNTERS; c++) {
-        uint64_t bits = 0;
-        for (int i = 0; i < 8; i++) bits |= (uint64_t)bytes[8 * c + i] << 8 * i;
-        memcpy(&ret->at[c], &bits, sizeof bits);
+        ret->at[c] = number_get(bytes + 8 * c);
         const bool may_be_any = c == COUNTER_LOSS || c == COUNTER_GRADIENT_NORM;
         if (!may_be_any && (!isfinite(ret->at[c]) || ret->at[c] < 0)) return false;
     }

@@ -1,10 +1,10 @@
 /* body.c - see body.h. */
 #include "core/cluster/visit/body.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/number_bytes.h"
 #include "core/cluster/visit/value.h"
 
 err visit_body_split(const void *body, size_t bytes, struct visit_body *ret)
@@ -21,21 +21,13 @@ err visit_body_split(const void *body, size_t bytes, struct visit_body *ret)
 
 double visit_body_number(const struct visit_body *body, size_t index)
 {
-    uint64_t bits;
-    double number;
-    memcpy(&bits, body->numbers + index * sizeof bits, sizeof bits);
-    bits = le64toh(bits);
-    memcpy(&number, &bits, sizeof number);
-    return number;
+    return number_get(body->numbers + index * sizeof(double));
 }
 
 unsigned char *visit_body_put(unsigned char *at, double number)
 {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    bits = htole64(bits);
-    memcpy(at, &bits, sizeof bits);
-    return at + sizeof bits;
+    number_put(at, number);
+    return at + sizeof number;
 }
 
 unsigned char *visit_body_make(json_t *json, size_t count, size_t *ret_bytes,

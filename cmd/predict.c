@@ -389,8 +389,8 @@ static const struct field *find_field(const struct format *format)
     return NULL;
 }
 
-/* Another file in the form of the spec's: all of its rows, as it is now. A person means the path as
- * the shell does, not relative to the spec. */
+/* Another file in the form of the spec's: all of its rows. A person means the path as the shell
+ * does, not relative to the spec. */
 static err replace_file(struct predict *p, struct source_spec *source)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -407,7 +407,6 @@ static err replace_file(struct predict *p, struct source_spec *source)
     free(path);
     source->skip = 0;
     source->take = 0;
-    source->follow = false;
     return OK;
 }
 
@@ -416,7 +415,7 @@ static err choose_data(struct predict *p)
 {
     struct data_spec *data = &p->model.spec.data;
     if (p->flags.data) {
-        if (!data->eval.format.kind) data->eval = data->train;
+        if (!data->eval.format.kind) restored_model_use_train(&p->model);
         TRY(replace_file(p, &data->eval));
     }
     if (!data->eval.format.kind)

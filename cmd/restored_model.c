@@ -151,6 +151,12 @@ static void take_lease(struct restored_model *r)
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
+void restored_model_use_train(struct restored_model *r)
+{
+    r->spec.data.eval = r->spec.data.train;
+    r->spec.data.eval.follow = false;
+}
+
 /* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */
 err restored_model_open(struct restored_model *r, bool without_labels)
 {

@@ -48,6 +48,8 @@ err restored_model_parse(const struct restored_call *, struct arena *, void *ret
 /* The spec alone, so that its data can still be changed; then everything else. */
 err restored_model_load_spec(struct restored_model *, const struct restored_flags *,
                              const char *path);
+/* Rows are of the form of data.train, those that are there now where it is followed. */
+void restored_model_use_train(struct restored_model *);
 err restored_model_open(struct restored_model *, bool without_labels);
 void restored_model_close(struct restored_model *); /* a zeroed one is fine */
 

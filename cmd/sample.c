@@ -151,11 +151,7 @@ static err write_text(struct sample *s)
 static err find_meanings(struct sample *s, struct arena *arena)
 {
     const struct spec *spec = &s->model.spec;
-    const struct format *format = spec->data.train.format.kind->descriptor;
-    const struct format_context context = {.directory = spec->directory};
-    if (!format->meanings)
-        return fail(ERR_INPUT, "data.train: \"%s\" is no text", format->object.name);
-    TRY(format->meanings(spec->data.train.format.attributes, &context, arena, &s->meanings));
+    TRY(source_meanings(&spec->data.train, spec->directory, arena, &s->meanings));
     word_ids_open(&s->known, (size_t)s->meanings.words.count, arena);
     for (int i = 0; i < s->meanings.words.count; i++)
         TRY(word_ids_add(&s->known, s->meanings.words.at[i], strlen(s->meanings.words.at[i])));
@@ -166,7 +162,7 @@ static err open_model(struct sample *s, const char *path)
 {
     struct spec *spec = &s->model.spec;
     TRY(restored_model_load_spec(&s->model, &s->flags.shared, path));
-    spec->data.eval = spec->data.train;
+    restored_model_use_train(&s->model);
     s->model.feeds_rows = true;
     TRY(restored_model_open(&s->model, true));
     const err e = session_text_model(&s->model.session, &s->text);

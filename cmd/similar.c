@@ -84,27 +84,16 @@ static err read_words(struct similar *s)
     return OK;
 }
 
-static err words_of_data(struct similar *s, const struct spec *spec)
-{
-    const struct variant *source = &spec->data.train.format;
-    const struct format *format = source->kind->descriptor;
-    const struct format_context context = {.directory = spec->directory};
-    struct meanings meanings;
-    if (!format->meanings)
-        return fail(ERR_INPUT, "data.train: \"%s\" is no text", format->object.name);
-    TRY(format->meanings(source->attributes, &context, s->arena, &meanings));
-    s->words = meanings.words;
-    return OK;
-}
-
 static err words_of_spec(struct similar *s)
 {
     const struct spec_options options = {
         .path = s->flags.spec, .data_dir = s->flags.data_dir, .seed = -1, .trains_nothing = true};
     struct spec spec;
+    struct meanings meanings;
     TRY(spec_load(&options, &spec));
-    const err e = words_of_data(s, &spec);
+    const err e = source_meanings(&spec.data.train, spec.directory, s->arena, &meanings);
     spec_free(&spec);
+    if (!e) s->words = meanings.words;
     return e ? fail_prefix(e, "--spec") : OK;
 }
 

@@ -81,9 +81,8 @@ static const char *identifier(const char *name, struct arena *arena)
 static err load(struct export *x, const char *path)
 {
     TRY(restored_model_load_spec(&x->model, &x->flags.shared, path));
-    struct data_spec *data = &x->model.spec.data;
-    if (!data->eval.format.kind) data->eval = data->train;
-    data->eval_batch_size = 1;
+    if (!x->model.spec.data.eval.format.kind) restored_model_use_train(&x->model);
+    x->model.spec.data.eval_batch_size = 1;
     return restored_model_open(&x->model, true);
 }
 

@@ -142,6 +142,10 @@ extern const struct object data_spec_object;
 /* How many rows are left where a source has so many: ERR_INPUT where skip and take ask for more. */
 err source_narrow(const struct source_spec *, const char *name, int64_t rows, int64_t *ret);
 
+/* What ids stand for in its files, which lie in that directory. ERR_INPUT: it does not say. */
+err source_meanings(const struct source_spec *, const char *directory, struct arena *,
+                    struct meanings *ret);
+
 /* skip/take applied. Of a file all features are finite, else ERR_INPUT names the row. */
 err dataset_open(const struct source_spec *, const struct format_context *, struct dataset *ret);
 void dataset_close(struct dataset *); /* a zeroed one is fine */

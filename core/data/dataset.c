@@ -187,6 +187,16 @@ err source_narrow(const struct source_spec *source, const char *name, int64_t ro
     return OK;
 }
 
+err source_meanings(const struct source_spec *source, const char *directory, struct arena *arena,
+                    struct meanings *ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct format_context context = {.directory = directory};
+    if (!format->meanings)
+        return fail(ERR_INPUT, "data.train: \"%s\" is no text", format->object.name);
+    return format->meanings(source->format.attributes, &context, arena, ret);
+}
+
 /* The memory stays whole: close() knows it by d->owned. */
 static err narrow(struct dataset *d, const struct source_spec *source)
 {

@@ -5,6 +5,7 @@
 #include "net/tls.h"
 #include "net/window.h"
 #include "net/wire.h"
+#include "net/would_block.h"
 
 #include "core/base/clock.h"
 
@@ -27,11 +28,6 @@ enum {
     DRAIN_BYTES_MAX = 16 << 20,
     DRAINS_MAX = 16,
 };
-
-static bool would_block(int reason)
-{
-    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
-}
 
 /* ---- sending ---- */
 

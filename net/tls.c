@@ -11,6 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/would_block.h"
+
 enum {
-    RECORD_BYTES = 16384,                 /* of text, at most */
-    OUT_BYTES = 4 * (RECORD_BYTES + 256), /* of records that have not left */
-    IN_BYTES = 4 * (RECORD_BYTES + 256),  /* that OpenSSL has not asked for yet */
+    RECORD_BYTES = 16384,                          /* of text, at most */
+    RECORD_EXTRA = 256,                            /* that encryption adds, at most */
+    OUT_BYTES = 4 * (RECORD_BYTES + RECORD_EXTRA), /* of records that have not left */
+    IN_BYTES = OUT_BYTES,                          /* that OpenSSL has not asked for yet */
     KEY_BYTES = 32,
     WHY_BYTES = 256,
 };
@@ -61,11 +65,6 @@ static err fail_ssl(err kind, const char *what)
 }
 
 /* ---- between OpenSSL and the socket ---- */
-
-static bool would_block(int reason)
-{
-    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
-}
 
 /* What the socket takes; false: it is broken. */
 static bool push(struct tls *tls)
@@ -393,53 +392,62 @@ err tls_shake_hands(struct tls *tls, bool *ret_is_done)
 
 /* ---- traffic ---- */
 
-/* The pieces from *piece on, of the first *skip bytes are gone already: as many as fit a record, to
- * where they lie or, of small ones, to `record`. */
-static size_t gather(const struct iovec *pieces, int count, int *piece, size_t *skip,
-                     unsigned char *record, const void **ret_text)
+/* What of some pieces is still to be moved. */
+struct rest {
+    const struct iovec *at;
+    int count;
+    size_t done; /* of the first */
+};
+
+/* At most so many bytes that lie together, where they begin; 0: there are none. */
+static size_t next_bytes(struct rest *rest, size_t max, char **ret)
 {
-    size_t bytes = 0;
-    const size_t left = pieces[*piece].iov_len - *skip;
-    if (left >= RECORD_BYTES) {
-        *ret_text = (const char *)pieces[*piece].iov_base + *skip;
-        *skip += RECORD_BYTES;
-        return RECORD_BYTES;
+    while (rest->count > 0 && rest->at->iov_len == rest->done) {
+        rest->at++;
+        rest->count--;
+        rest->done = 0;
     }
-    while (*piece < count && bytes < RECORD_BYTES) {
-        const size_t more = pieces[*piece].iov_len - *skip, room = RECORD_BYTES - bytes;
-        const size_t step = more < room ? more : room;
-        memcpy(record + bytes, (const char *)pieces[*piece].iov_base + *skip, step);
-        bytes += step;
-        *skip += step;
-        if (*skip < pieces[*piece].iov_len) break;
-        *skip = 0;
-        ++*piece;
+    if (rest->count == 0) return 0;
+    const size_t left = rest->at->iov_len - rest->done;
+    *ret = (char *)rest->at->iov_base + rest->done;
+    return left < max ? left : max;
+}
+
+/* The text of a record: where it lies or, of small pieces, in `record`. */
+static size_t gather(struct rest *rest, char *record, const char **ret_text)
+{
+    char *from = NULL;
+    size_t bytes = next_bytes(rest, RECORD_BYTES, &from), all = 0;
+    *ret_text = bytes == RECORD_BYTES ? from : record;
+    if (bytes == RECORD_BYTES) {
+        rest->done += bytes;
+        return bytes;
     }
-    *ret_text = record;
-    return bytes;
+    for (; bytes > 0; bytes = next_bytes(rest, RECORD_BYTES - all, &from)) {
+        memcpy(record + all, from, bytes);
+        all += bytes;
+        rest->done += bytes;
+    }
+    return all;
 }
 
 static bool has_room(const struct tls *tls)
 {
-    return OUT_BYTES - tls->out_to >= RECORD_BYTES + 256;
+    return OUT_BYTES - tls->out_to >= RECORD_BYTES + RECORD_EXTRA;
 }
 
 /* What is encrypted counts as sent. */
 ssize_t tls_send(struct tls *tls, const struct iovec *pieces, int count)
 {
-    unsigned char record[RECORD_BYTES];
-    size_t taken = 0, skip = 0;
+    struct rest rest = {pieces, count, 0};
+    char record[RECORD_BYTES];
+    const char *text;
+    size_t taken = 0;
     bool is_whole = push(tls);
-    for (int piece = 0; piece < count && is_whole;) {
-        if (pieces[piece].iov_len == skip) {
-            skip = 0;
-            piece++;
-            continue;
-        }
-        if (!has_room(tls) && (!push(tls) || !has_room(tls))) break;
-        const void *text;
+    while (is_whole && (has_room(tls) || (push(tls) && has_room(tls)))) {
         size_t written;
-        const size_t bytes = gather(pieces, count, &piece, &skip, record, &text);
+        const size_t bytes = gather(&rest, record, &text);
+        if (bytes == 0) break;
         ERR_clear_error();
         is_whole = SSL_write_ex(tls->ssl, text, bytes, &written) == 1 && written == bytes;
         if (is_whole) taken += bytes;
@@ -467,23 +475,18 @@ static ssize_t explain_nothing(struct tls *tls)
  * again. */
 ssize_t tls_receive(struct tls *tls, const struct iovec *pieces, int count)
 {
-    size_t got = 0, place = 0;
-    for (int piece = 0; piece < count;) {
-        const struct iovec *at = &pieces[piece];
-        size_t bytes;
-        if (at->iov_len == place) {
-            place = 0;
-            piece++;
-            continue;
-        }
+    struct rest rest = {pieces, count, 0};
+    char *to;
+    size_t max, bytes, got = 0;
+    while ((max = next_bytes(&rest, SIZE_MAX, &to)) > 0) {
         ERR_clear_error();
-        if (SSL_read_ex(tls->ssl, (char *)at->iov_base + place, at->iov_len - place, &bytes) != 1) {
+        if (SSL_read_ex(tls->ssl, to, max, &bytes) != 1) {
             const ssize_t nothing = explain_nothing(tls);
             tls->has_unread = got > 0 && (nothing == 0 || errno != EAGAIN);
             return got > 0 ? (ssize_t)got : nothing;
         }
+        rest.done += bytes;
         got += bytes;
-        place += bytes;
     }
     tls->has_unread = true;
     return (ssize_t)got;

@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "net/address.h"
+#include "net/would_block.h"
 
 enum { ADDRESSES_MAX = 16 }; /* of one name */
 
@@ -30,11 +31,6 @@ static err wait_for(const struct server_connection *c, short event, uint64_t unt
         if (count < 0 && errno != EINTR) return fail_system("cannot wait");
     }
     return fail(ERR_IO, "no answer in time");
-}
-
-static bool would_wait(void)
-{
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 /* ---- its beginning and its end ---- */
@@ -92,7 +88,7 @@ err connection_send(struct server_connection *c, const void *from, size_t bytes,
         const ssize_t some =
             send(c->fd, (const char *)from + sent, bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (some > 0) sent += (size_t)some;
-        if (some < 0 && !would_wait()) return fail_system("cannot send");
+        if (some < 0 && !would_block(errno)) return fail_system("cannot send");
         if (sent < bytes) TRY(wait_for(c, POLLOUT, until_ms));
     }
     return OK;
@@ -104,7 +100,7 @@ err connection_receive(struct server_connection *c, void *to, size_t bytes, uint
         TRY(wait_for(c, POLLIN, until_ms));
         const ssize_t some = recv(c->fd, (char *)to + come, bytes - come, MSG_DONTWAIT);
         if (some == 0) return fail(ERR_IO, "it has closed the connection");
-        if (some < 0 && !would_wait()) return fail_system("cannot receive");
+        if (some < 0 && !would_block(errno)) return fail_system("cannot receive");
         if (some > 0) come += (size_t)some;
     }
     return OK;

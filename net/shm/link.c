@@ -5,6 +5,7 @@
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
+#include "net/would_block.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +20,6 @@ enum { BODY_KEEP_BYTES = 64 << 10, WAKES_PER_LOOK = 64 };
 static struct shm *shm_of(struct link *link)
 {
     return (struct shm *)link;
-}
-
-static bool would_block(int reason)
-{
-    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
 }
 
 void shm_use_control(struct shm *shm, struct shm_control *control)

@@ -3,11 +3,14 @@
 
 #include "core/base/clock.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void accepted(void *context, struct link *link)
@@ -101,16 +104,22 @@ void make_address(const struct transport *transport, char *ret)
 
 struct tls_keys *pair_keys;
 
-err make_key(const char *text, struct tls_keys **ret)
+err make_key_of_mode(const char *text, mode_t mode, struct tls_keys **ret)
 {
     char path[] = "/tmp/dtrain-test-key-XXXXXX";
     const int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(file, mode), 0);
     close(file);
     const err e = tls_keys_of_file(path, ret);
     unlink(path);
     return e;
+}
+
+err make_key(const char *text, struct tls_keys **ret)
+{
+    return make_key_of_mode(text, 0600, ret);
 }
 
 void pair_start(struct pair *pair, const struct transport *transport)
@@ -141,6 +150,15 @@ void pair_connect(struct pair *pair)
     pair->is_calling = false;
     pair_until(pair, &pair->client.opened, opened_before + 1);
     pair_until(pair, &pair->server.accepted, accepted_before + 1);
+}
+
+int connect_bare(const struct pair *pair)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
 }
 
 void expect_windows(struct link *link, size_t values_bytes, size_t gradients_bytes,

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -53,6 +54,7 @@ extern const struct link_events end_events; /* context: struct end */
 
 void pair_start(struct pair *, const struct transport *); /* loops and a listener */
 void pair_connect(struct pair *);                         /* until both sides are open */
+int connect_bare(const struct pair *);                    /* a socket of TCP to the server */
 /* Until they are shared. rows_bytes 0: none. */
 void pair_share_rows(struct pair *, size_t values_bytes, size_t gradients_bytes, size_t rows_bytes);
 void pair_share(struct pair *, size_t values_bytes, size_t gradients_bytes); /* no rows */
@@ -73,8 +75,10 @@ int run_over(const struct transport *, struct CMUnitTest *, size_t count);
 int run_over_all(struct CMUnitTest *, size_t count); /* over TCP with TLS, too */
 int run_over_tls(struct CMUnitTest *, size_t count); /* over that alone */
 
-extern struct tls_keys *pair_keys;                     /* of both sides; NULL: none */
-err make_key(const char *text, struct tls_keys **ret); /* of a file of this text; as there */
+extern struct tls_keys *pair_keys; /* of both sides; NULL: none */
+/* Of a file of this text that nobody else may read, or of this mode; as there. */
+err make_key(const char *text, struct tls_keys **ret);
+err make_key_of_mode(const char *text, mode_t mode, struct tls_keys **ret);
 
 int count_descriptors(void);
 void make_address(const struct transport *, char *ret); /* one that nobody uses */

@@ -26,13 +26,9 @@ static void expect_end(struct pair *pair, err why, const char *text)
     assert_int_equal(pair->server.closed, 1);
 }
 
-static int connect_bare(struct pair *pair)
+static int connect_accepted(struct pair *pair)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    const int accepted_before = pair->server.accepted;
+    const int accepted_before = pair->server.accepted, fd = connect_bare(pair);
     pair_until(pair, &pair->server.accepted, accepted_before + 1);
     return fd;
 }
@@ -40,7 +36,7 @@ static int connect_bare(struct pair *pair)
 /* Bytes on the wire, and then what the server makes of them. */
 static void send_bytes(struct pair *pair, const void *bytes, size_t size, err why, const char *text)
 {
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
     expect_end(pair, why, text);
     close(fd);
@@ -83,7 +79,7 @@ static void another_program_is_quoted_however_little_it_says(void **state)
     struct pair *pair = *state;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         pair->server.closed = 0;
-        const int fd = connect_bare(pair);
+        const int fd = connect_accepted(pair);
         const size_t bytes = strlen(programs[i].said);
         assert_int_equal(send(fd, programs[i].said, bytes, MSG_NOSIGNAL), bytes);
         shutdown(fd, SHUT_WR);
@@ -141,7 +137,7 @@ static void stretches_that_leave_the_window_are_refused(void **state)
         {0, 101}, {100, 1}, {101, 0xffffffff}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
     pair_open_windows(pair, 100, 100, 0);
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        const int fd = connect_bare(pair);
+        const int fd = connect_accepted(pair);
         assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
         unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
         wire_pack(
@@ -158,7 +154,7 @@ static void stretches_that_leave_the_window_are_refused(void **state)
 static void send_rows_after_sharing(struct pair *pair, const struct message *rows, const char *text)
 {
     unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
     wire_pack(rows, bytes);
     assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
@@ -184,7 +180,7 @@ static void no_kind_brings_what_has_no_place(void **state)
     pair_open_windows(pair, 100, 100, 100);
     for (uint32_t type = 1; type <= MESSAGE_TYPES; type++)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-            const int fd = connect_bare(pair);
+            const int fd = connect_accepted(pair);
             assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
             unsigned char bytes[MESSAGE_HEADER_BYTES];
             wire_pack(&(struct message){.type = type, .length = lengths[i]}, bytes);
@@ -228,7 +224,7 @@ static void a_guest_has_one_deadline_for_a_whole_message(void **state)
     wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = MESSAGE_BODY_MAX}, header);
     listener_set_guests(pair->listener);
     loop_set_stall(pair->server_loop, 100);
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     assert_int_equal(send(fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
     const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
     while (!pair->server.closed && clock_ms() < until_ms) {
@@ -243,7 +239,7 @@ static void a_silent_connection_is_no_offence(void **state)
 {
     struct pair *pair = *state;
     loop_set_stall(pair->server_loop, 1);
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     const uint64_t until_ms = clock_ms() + 120;
     while (clock_ms() < until_ms) loop_poll(pair->server_loop, 10);
     assert_int_equal(pair->server.closed, 0);
@@ -254,7 +250,7 @@ static void a_silent_connection_is_no_offence(void **state)
 static void going_away_in_the_middle_of_a_message_says_so(void **state)
 {
     struct pair *pair = *state;
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     assert_int_equal(send(fd, "dRt1....", 8, MSG_NOSIGNAL), 8);
     close(fd);
     expect_end(pair, ERR_PEER, "in the middle of a message");
@@ -263,7 +259,7 @@ static void going_away_in_the_middle_of_a_message_says_so(void **state)
 static void messages_that_come_byte_by_byte_are_whole(void **state)
 {
     struct pair *pair = *state;
-    const int fd = connect_bare(pair);
+    const int fd = connect_accepted(pair);
     unsigned char bytes[MESSAGE_HEADER_BYTES + 5];
     wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 5}, bytes);
     memcpy(bytes + MESSAGE_HEADER_BYTES, "hello", 5);
@@ -291,7 +287,7 @@ static void damaged_streams_never_crash(void **state)
         for (uint64_t i = 1; i <= (uint64_t)changes; i++)
             bytes[random_u64(key, 2 * i) % sizeof bytes] =
                 (unsigned char)random_u64(key, 2 * i + 1);
-        const int fd = connect_bare(pair);
+        const int fd = connect_accepted(pair);
         const size_t size = random_u64(key, 99) % (sizeof bytes + 1);
         assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
         close(fd);

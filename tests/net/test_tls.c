@@ -23,17 +23,10 @@ static const char key_text[] = "a key of at least 16 bytes";
 
 static void expect_refused(const char *text, mode_t mode, const char *why)
 {
-    char path[] = "/tmp/dtrain-test-key-XXXXXX";
     struct tls_keys *keys = NULL;
-    const int file = mkstemp(path);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    assert_int_equal(fchmod(file, mode), 0);
-    close(file);
-    assert_int_equal(tls_keys_of_file(path, &keys), ERR_INPUT);
+    assert_int_equal(make_key_of_mode(text, mode, &keys), ERR_INPUT);
     if (!strstr(error_text(), why)) fail_msg("got: %s", error_text());
     assert_null(strstr(error_text(), text)); /* what is in it is told nobody */
-    unlink(path);
 }
 
 static void a_key_file_is_private_and_long_enough(void **state)
@@ -118,15 +111,6 @@ static void who_has_a_key_tells_nobody_without_one(void **state)
 }
 
 /* ---- strangers ---- */
-
-static int connect_bare(const struct pair *pair)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    return fd;
-}
 
 static bool is_hung_up_on(int fd)
 {

@@ -15,7 +15,6 @@ training went on, beside what they had before.
 Nothing else should run on the machine, which needs 12 GB of memory and as much of disk below --folder.
 The exit code is 0 when everything was measured, whether or not a goal was met.
 """
-import argparse
 import dataclasses
 import json
 import os
@@ -132,9 +131,7 @@ class Bench(measure.Attempts):
 
 
 def read_options(arguments):
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtrain", default="build/cmd/dtrain", help="the program (%(default)s)")
+    parser = measure.make_parser(__doc__)
     parser.add_argument("--millions", type=positive(float), default=60, help="rows (%(default)s)")
     parser.add_argument("--small", type=positive(float), default=4,
                         help="millions of rows of the other (%(default)s)")
@@ -142,17 +139,12 @@ def read_options(arguments):
     parser.add_argument("--seconds", type=positive(float), default=2, help="of each (%(default)s)")
     parser.add_argument("--save_secs", type=positive(float), default=120,
                         help="between checkpoints (%(default)s)")
-    parser.add_argument("--folder", help="where checkpoints are written (TMPDIR)")
-    parser.add_argument("--json", help="a file for every figure")
-    options = parser.parse_args(arguments)
-    options.dtrain = os.path.abspath(options.dtrain)
-    return options
+    return parser.parse_args(arguments)
 
 
 def main(arguments):
     bench = Bench(read_options(arguments))
-    found = bench.found["machine"]
-    print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
+    bench.announce()
     return bench.run()
 
 

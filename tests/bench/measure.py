@@ -3,6 +3,7 @@
 Every cluster is started by dtrain itself (--local_ps, --local_workers), with its output in a file,
 and has ended, or was killed, when a function here returns.
 """
+import argparse
 import contextlib
 import json
 import os
@@ -33,11 +34,24 @@ class Failed(Exception):
     """A program did not do what is measured; the text says which and how it ended."""
 
 
+def make_parser(doc):
+    """Flags of every bench that makes checkpoints."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtrain", type=os.path.abspath, default="build/cmd/dtrain", help="the program (%(default)s)")
+    parser.add_argument("--folder", help="where checkpoints are written (TMPDIR)")
+    parser.add_argument("--json", help="a file for every figure")
+    return parser
+
+
 class Attempts:
     """What a bench tries; what it finds, failures too, is kept in self.found, and written where
     self.options.json says."""
 
     TROUBLES = (Failed, OSError, ValueError, KeyError)
+
+    def announce(self):
+        found = self.found["machine"]
+        print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
 
     def write(self):
         if not self.options.json:

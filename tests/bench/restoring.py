@@ -13,7 +13,6 @@ Nothing else should run on the machine, which needs 12 GB of memory and twice as
 as the largest table has (160 bytes a row). The exit code is 0 when everything was measured, whether or not
 the goal was met.
 """
-import argparse
 import glob
 import json
 import os
@@ -160,21 +159,15 @@ def sizes(text):
 
 
 def read_options(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtrain", default="build/cmd/dtrain", help="the program (%(default)s)")
+    parser = measure.make_parser(__doc__)
     parser.add_argument("--millions", type=sizes, default=[1, 10, 60], help="rows of each table (%(default)s)")
     parser.add_argument("--turns", type=int, default=3, help="measurements of each (%(default)s)")
-    parser.add_argument("--folder", help="where checkpoints are written (TMPDIR)")
-    parser.add_argument("--json", help="a file for every figure")
-    options = parser.parse_args(arguments)
-    options.dtrain = os.path.abspath(options.dtrain)
-    return options
+    return parser.parse_args(arguments)
 
 
 def main(arguments):
     bench = Bench(read_options(arguments))
-    found = bench.found["machine"]
-    print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
+    bench.announce()
     return bench.run()
 
 

@@ -167,7 +167,7 @@ class Limits(ClusterCase):
                 stranger.sendall(hello(100 + liar))
                 while stranger.recv(4096):
                     pass
-        self.assert_few(cluster, "refused", since)
+        self.assert_few(cluster, "WARNING: refused ", since)
         cluster.start("worker/0")
         self.assert_codes(cluster, 0)
 

@@ -96,6 +96,7 @@ err ready_tell(struct ready *ready, const char *address)
 void ready_close(struct ready *ready)
 {
     struct stat there;
-    if (!atomic_exchange(&ready->is_written, false) || stat(ready->path, &there)) return;
+    if (!ready || !atomic_exchange(&ready->is_written, false)) return;
+    if (stat(ready->path, &there)) return;
     if (!ready->file || there.st_ino == ready->file) unlink(ready->path);
 }

@@ -31,6 +31,7 @@ err ready_check(const struct run *);
 err ready_open(const struct run *, struct ready **ret);
 /* address: how others reach it; NULL: it listens nowhere. ERR_IO: the file. */
 err ready_tell(struct ready *, const char *address);
-void ready_close(struct ready *); /* the file goes; again is fine, and in a signal's handler */
+/* The file goes; again is fine, and in a signal's handler, and NULL: it was never opened. */
+void ready_close(struct ready *);
 
 #endif

@@ -24,6 +24,7 @@ SLOWER = 1 if SANITIZER == "none" else 3  # a sanitizer makes everything so, and
 LIMIT_S = 300  # for anything that is waited for; nothing here takes more than a second or two on an idle machine
 LOOK_S, LOOK_MAX_S = 0.002, 0.02  # between two looks at what is waited for: at first, and later
 BAD_HOST, BAD_INPUT = 1, 2  # exit codes
+CRASHES = {-signo for signo in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)}
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG",  # which task one is
              "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")  # told as not used
 
@@ -55,12 +56,20 @@ def changed(spec, changes):
     return spec
 
 
+def no_crash(code, story):
+    """Whatever a test asks, the program never ends by a fault of its own: such an end fails every test."""
+    if code in CRASHES:
+        raise AssertionError(f"ended by {signal.Signals(-code).name}\n{story}")
+
+
 def run(words, folder, env=None, before=(), stdin=None, **streams):
     """Until it ends. before: words of a command that starts it; stdin: what it reads there."""
     reads = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams, **reads}
-    return subprocess.run([*before, BINARY, *map(str, words)], cwd=folder, env=environment(env),
-                          text=True, timeout=LIMIT_S, check=False, **streams)
+    ended = subprocess.run([*before, BINARY, *map(str, words)], cwd=folder, env=environment(env),
+                           text=True, timeout=LIMIT_S, check=False, **streams)
+    no_crash(ended.returncode, f"{ended.stdout}{ended.stderr}")
+    return ended
 
 
 def wait_until(is_true, what):

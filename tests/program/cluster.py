@@ -5,6 +5,7 @@ they print to files. Its ports are held by sockets that are bound and never list
 SO_REUSEADDR a task can listen there, as often as it is started, and the system gives the port to
 nobody else, not even to a connection that is made outwards while the task is not there.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -171,6 +172,7 @@ class Task:
         if not self.has_ended():
             self.process.kill()
             self.process.wait(LIMIT_S)
+        program.no_crash(self.code(), f"{self.name}: {self.text()}")
 
 
 class Cluster:
@@ -233,10 +235,11 @@ class Cluster:
                          for name, task in self.tasks.items())
 
     def kill(self):
-        for task in self.tasks.values():
-            task.kill()
         for held in self.sockets:
             held.close()
+        with contextlib.ExitStack() as stack:  # all of them, also where one had crashed
+            for task in self.tasks.values():
+                stack.callback(task.kill)
 
     def read(self, name):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:

@@ -168,6 +168,7 @@ class Http(ClusterCase):
                     task = cluster.start("ps/0", f"--http={flag}")
                     cluster.wait_until(task.has_ended, "its end")
                     self.assertRegex(task.text(), f"--http: .*{re.escape(text)}")
+                    self.assertIn(task.code(), (program.BAD_HOST, program.BAD_INPUT))
 
 
 if __name__ == "__main__":

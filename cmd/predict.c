@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/checkpoint/npz.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
@@ -23,14 +24,15 @@
 #include "core/data/stats/beside.h"
 #include "core/data/stats/label_words.h"
 
-enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64, NAME_BYTES = 32 };
-enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
-static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
+enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64, NAME_BYTES = 32, NODE_NAME_SHOWN = 256 };
+enum { OUTPUTS_MAX = HEADS_MAX + PREDICTED_NODES_MAX };
+enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL, OUTPUT_NPY };
+static const char *const output_formats[] = {"auto", "csv", "jsonl", "npy", NULL};
 
 struct predict_flags {
     struct restored_flags shared;
     const char *data, *out;
-    struct strings with;
+    struct strings with, outputs;
     int format; /* enum output_format */
 };
 
@@ -51,16 +53,24 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct predict_flags, with),
      .fallback = "[]",
      .count_max = WITH_MAX,
-     .help =
-         "write this cell of each row beside what is predicted, as it stands in the file: --with "
-         "id; may be repeated"},
+     .help = "write these cells of each row beside what is predicted, as they stand in the file: "
+             "--with=id,day; may be repeated"},
+    {.name = "outputs",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct predict_flags, outputs),
+     .fallback = "[]",
+     .count_max = OUTPUTS_MAX,
+     .help = "what is written of each row, in the place of what all heads say: heads or nodes by "
+             "their names, as in --outputs=user_vector,click; may be repeated. The only head of "
+             "a model, which has no name, is probabilities, probability or values"},
     {.name = "format",
      .type = FIELD_ENUM,
      .offset = offsetof(struct predict_flags, format),
      .fallback = "\"auto\"",
      .choices = output_formats,
-     .help = "csv, or one JSON object per line (jsonl); auto: by the file's ending .csv, .json or "
-             ".jsonl, csv to standard output"},
+     .help = "csv, one JSON object per line (jsonl), or the numbers alone as a matrix of float32 "
+             "for numpy.load (npy); auto: by the file's ending .csv, .json, .jsonl or .npy, csv to "
+             "standard output"},
     {0},
 };
 
@@ -68,9 +78,17 @@ struct predict {
     struct predict_flags flags;
     enum output_format format;
     struct restored_model model;
-    const struct head *heads; /* of the model's graph */
-    int head_count;
-    const struct strings *words[HEADS_MAX]; /* by class; none: classes are numbers */
+    struct output {
+        const char *name;            /* of the head or the node; NULL: the only head */
+        const struct head *head;     /* NULL: a node */
+        int index;                   /* of the head, or in nodes */
+        const struct shape *node;    /* shape of what it says; of a head NULL */
+        const struct strings *words; /* by class; none: classes are numbers */
+    } outputs[OUTPUTS_MAX];
+    int output_count;
+    int nodes[PREDICTED_NODES_MAX]; /* of the graph, by index */
+    int node_count;
+    bool has_heads;
     int64_t first_row;     /* of those that are not left out: what the source skips */
     struct beside *beside; /* NULL: nothing is */
     char *cell;            /* its text, for a moment */
@@ -107,19 +125,23 @@ static void print_predict_help(FILE *out)
 
 /* What a head says of one row, and what its numbers mean */
 struct said {
-    const char *head; /* NULL: it is the only one */
+    const char *name;         /* NULL: of the only head */
+    const struct shape *node; /* NULL: a head says it */
     enum prediction predicts;
     const struct strings *words; /* by class; none: classes are numbers */
     const float *row;            /* [columns] */
     int64_t columns;
 };
 
-static struct said said_of(const struct predict *p, int head, const struct predictions *batch,
-                           int64_t row)
+static struct said said_of(const struct output *o, const struct predictions *batch, int64_t row)
 {
-    const struct head_predictions *of = &batch->heads[head];
-    return (struct said){p->heads[head].name, p->heads[head].loss.loss->predicts, p->words[head],
-                         of->at + row * of->columns, of->columns};
+    const struct predicted *of = o->head ? &batch->heads[o->index] : &batch->nodes[o->index];
+    return (struct said){o->name,
+                         o->node,
+                         o->head ? o->head->loss.loss->predicts : PREDICTS_NUMBER,
+                         o->words,
+                         of->at + row * of->columns,
+                         of->columns};
 }
 
 /* Labels that exclude each other, or one alone. */
@@ -233,15 +255,27 @@ static void write_cell(const struct predict *p, const char *before, const char *
 static void write_title(const struct predict *p, const struct said *s, const char *what,
                         const char *of)
 {
-    char text[HEAD_NAME_MAX + NAME_BYTES + LABEL_TEXT_MAX];
-    snprintf(text, sizeof text, "%s%s%s%s", s->head ? s->head : "", s->head ? "/" : "", what, of);
+    char text[NODE_NAME_SHOWN + NAME_BYTES + LABEL_TEXT_MAX];
+    const char *between = s->name && *what ? "/" : "";
+    snprintf(text, sizeof text, "%s%s%s%s", s->name ? s->name : "", between, what, of);
     fputc(',', p->out);
     write_cell(p, "", text);
+}
+
+/* A node's: "vector_0", "vector_1" */
+static void write_node_titles(const struct predict *p, const struct said *s)
+{
+    char number[NUMBER_TEXT_MAX];
+    for (int64_t i = 0; i < s->columns; i++) {
+        snprintf(number, sizeof number, "_%lld", (long long)i);
+        write_title(p, s, "", s->columns > 1 ? number : "");
+    }
 }
 
 static void write_titles(const struct predict *p, const struct said *s)
 {
     char number[NUMBER_TEXT_MAX];
+    if (s->node) return write_node_titles(p, s);
     const char *before = s->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
     if (has_class(s)) write_title(p, s, "class", "");
     if (is_yes(s)) write_title(p, s, "probability", "");
@@ -256,8 +290,8 @@ static void write_first_line(const struct predict *p, const struct predictions *
         fputc(',', p->out);
         write_cell(p, "", p->flags.with.at[i]);
     }
-    for (int i = 0; i < p->head_count; i++) {
-        const struct said said = said_of(p, i, batch, 0);
+    for (int i = 0; i < p->output_count; i++) {
+        const struct said said = said_of(&p->outputs[i], batch, 0);
         write_titles(p, &said);
     }
     fputc('\n', p->out);
@@ -282,8 +316,8 @@ static void write_csv(struct predict *p, int64_t number, const struct prediction
         fputc(',', p->out);
         write_cell(p, "", beside_text(p, i));
     }
-    for (int i = 0; i < p->head_count; i++) {
-        const struct said said = said_of(p, i, batch, row);
+    for (int i = 0; i < p->output_count; i++) {
+        const struct said said = said_of(&p->outputs[i], batch, row);
         write_said(p, &said);
     }
     fputc('\n', p->out);
@@ -316,18 +350,33 @@ static json_t *json_numbers(const struct said *s)
     return list;
 }
 
+/* Lists in lists, as its shape says; a number where there is but one */
+static json_t *json_node(const struct said *s, int axis, const float *at)
+{
+    if (s->columns == 1 || axis == s->node->rank) return json_number(*at);
+    json_t *list = json_array();
+    const int64_t each = shape_count_from(s->node, axis + 1);
+    for (int64_t i = 0; i < s->node->dim[axis]; i++)
+        json_array_append_new(list, json_node(s, axis + 1, at + i * each));
+    return list;
+}
+
 /* Members of the row, or of an object that is called as the head. */
 static void put_said(const struct said *s, json_t *row)
 {
-    json_t *json = s->head ? json_object() : json_incref(row);
+    if (s->node) {
+        json_object_set_new(row, s->name, json_node(s, 1, s->row));
+        return;
+    }
+    json_t *json = s->name ? json_object() : json_incref(row);
     if (has_class(s)) json_object_set_new(json, "class", json_class(s, class_of(s)));
     if (is_yes(s))
         json_object_set_new(json, "probability", json_number(s->row[0]));
     else
         json_object_set_new(json, s->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
                             json_numbers(s));
-    if (s->head)
-        json_object_set_new(row, s->head, json);
+    if (s->name)
+        json_object_set_new(row, s->name, json);
     else
         json_decref(json);
 }
@@ -347,13 +396,46 @@ static void write_json(struct predict *p, int64_t number, const struct predictio
     json_t *json = json_pack("{sI}", "row", (json_int_t)number);
     for (int i = 0; i < p->flags.with.count; i++)
         json_object_set_new(json, p->flags.with.at[i], json_beside(p, i));
-    for (int i = 0; i < p->head_count; i++) {
-        const struct said said = said_of(p, i, batch, row);
+    for (int i = 0; i < p->output_count; i++) {
+        const struct said said = said_of(&p->outputs[i], batch, row);
         put_said(&said, json);
     }
     json_dumpf(json, p->out, JSON_REAL_PRECISION(9));
     json_decref(json);
     fputc('\n', p->out);
+}
+
+/* ---- npy ---- */
+
+static int64_t columns_of(const struct output *o)
+{
+    return shape_count_from(o->head ? &o->head->loss.logits->shape : o->node, 1);
+}
+
+/* The source knows how many rows it has. */
+static void write_npy_header(const struct predict *p)
+{
+    int64_t dim[] = {p->model.session.eval_data->rows, 0};
+    for (int i = 0; i < p->output_count; i++) dim[1] += columns_of(&p->outputs[i]);
+    const struct npz_array array = {.type = "<f4", .rank = 2, .dim = dim};
+    const struct npy_header header = npy_header(&array);
+    fwrite(header.at, 1, header.length, p->out);
+}
+
+static void write_npy(const struct predict *p, const struct predictions *batch, int64_t row)
+{
+    for (int i = 0; i < p->output_count; i++) {
+        const struct said said = said_of(&p->outputs[i], batch, row);
+        fwrite(said.row, sizeof *said.row, (size_t)said.columns, p->out);
+    }
+}
+
+static err check_npy_rows(const struct predict *p)
+{
+    const int64_t rows = p->model.session.eval_data->rows;
+    if (p->format != OUTPUT_NPY || p->rows == rows) return OK;
+    return fail(ERR_IO, "--out=%s: %lld rows came, and %lld were counted before: it is of no use",
+                p->flags.out, (long long)p->rows, (long long)rows);
 }
 
 static err check_written(const struct predict *p)
@@ -370,7 +452,9 @@ static err take(void *context, const struct predictions *batch)
         const int64_t number =
             left_out_number(p->model.session.eval_data->left_out, p->first_row + batch->first + i);
         if (p->beside) TRY(beside_next(p->beside, number));
-        if (p->format == OUTPUT_CSV)
+        if (p->format == OUTPUT_NPY)
+            write_npy(p, batch, i);
+        else if (p->format == OUTPUT_CSV)
             write_csv(p, number, batch, i);
         else
             write_json(p, number, batch, i);
@@ -430,15 +514,19 @@ static err choose_format(struct predict *p)
 {
     const char *dot = strrchr(p->flags.out, '.');
     p->format = (enum output_format)p->flags.format;
+    if (p->format == OUTPUT_NPY && strcmp(p->flags.out, "-") == 0)
+        return fail(ERR_INPUT, "--format=npy: standard output takes text only: name a file");
     if (p->format != OUTPUT_AUTO) return OK;
     if (strcmp(p->flags.out, "-") == 0 || (dot && strcmp(dot, ".csv") == 0))
         p->format = OUTPUT_CSV;
     else if (dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".jsonl") == 0))
         p->format = OUTPUT_JSONL;
+    else if (dot && strcmp(dot, ".npy") == 0)
+        p->format = OUTPUT_NPY;
     else
         return fail(ERR_INPUT,
-                    "--out=%s: its ending is neither .csv, .json nor .jsonl: say with "
-                    "--format=csv or --format=jsonl",
+                    "--out=%s: its ending is neither .csv, .json, .jsonl nor .npy: say with "
+                    "--format=csv, --format=jsonl or --format=npy",
                     p->flags.out);
     return OK;
 }
@@ -473,6 +561,7 @@ static err open_output(struct predict *p)
     TRY(check_output(p));
     if (file_open_output(p->flags.out, &p->out))
         return fail_prefix(ERR_INPUT, "--out=%s", p->flags.out);
+    if (p->format == OUTPUT_NPY) write_npy_header(p);
     return OK;
 }
 
@@ -487,19 +576,116 @@ static err close_output(struct predict *p)
     return fail(ERR_IO, "--out=%s: %s", p->flags.out, file_why(p->flags.out));
 }
 
-/* A cell beside has another name than a head. */
-static err take_heads(struct predict *p)
+/* ---- what is written ---- */
+
+/* --with=id,day as two words */
+static err split_names(struct strings *names, const char *flag, int max, struct arena *arena)
+{
+    struct strings split = {arena_array(arena, (size_t)max, sizeof *split.at), 0};
+    for (int i = 0; i < names->count; i++)
+        for (const char *at = names->at[i]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            const int length = (int)strcspn(at, ",");
+            if (!length) return fail(ERR_INPUT, "%s=%.64s: an empty name", flag, names->at[i]);
+            if (split.count == max) return fail(ERR_INPUT, "%s: more than %d names", flag, max);
+            split.at[split.count++] = arena_format(arena, "%.*s", length, at);
+        }
+    *names = split;
+    return OK;
+}
+
+static void add_head(struct predict *p, int index)
+{
+    const struct head *head = &p->model.session.graph->heads[index];
+    p->outputs[p->output_count++] = (struct output){
+        .name = head->name,
+        .head = head,
+        .index = index,
+        .words = label_words_named(&p->model.spec.data.train, head->loss.labels.name)};
+    p->has_heads = true;
+}
+
+static err add_node(struct predict *p, int index)
+{
+    static const struct strings none = {0};
+    const struct node *node = &p->model.session.graph->nodes[index];
+    if (p->node_count == PREDICTED_NODES_MAX)
+        return fail(ERR_INPUT, "--outputs: more than %d nodes", PREDICTED_NODES_MAX);
+    p->outputs[p->output_count++] = (struct output){
+        .name = node->name, .index = p->node_count, .node = &node->output.shape, .words = &none};
+    p->nodes[p->node_count++] = index;
+    return OK;
+}
+
+/* "click", or of the only head "probability" */
+static const char *head_said(const struct head *head)
+{
+    const enum prediction predicts = head->loss.loss->predicts;
+    if (head->name) return head->name;
+    if (predicts == PREDICTS_NUMBER) return "values";
+    if (predicts == PREDICTS_CLASS) return "probabilities";
+    return shape_count_from(&head->loss.logits->shape, 1) > 1 ? "probabilities" : "probability";
+}
+
+/* The nearest of all names */
+static err fail_output(const struct graph *graph, const char *name)
+{
+    const char *names[HEADS_MAX + NODES_MAX];
+    int count = 0;
+    for (int i = 0; i < graph->head_count; i++) names[count++] = head_said(&graph->heads[i]);
+    for (int i = 0; i < graph->node_count; i++) names[count++] = graph->nodes[i].name;
+    return fail(ERR_INPUT, "--outputs=%.64s: no head and no node has this name%s", name,
+                suggest(name, names, count).text);
+}
+
+/* Where a head and a node have one name, the head is meant. */
+static err add_output(struct predict *p, const char *name)
 {
     const struct graph *graph = p->model.session.graph;
-    p->heads = graph->heads;
-    p->head_count = graph->head_count;
-    for (int i = 0; i < p->head_count; i++) {
-        const struct head *head = &p->heads[i];
-        p->words[i] = label_words_named(&p->model.spec.data.train, head->loss.labels.name);
-        for (int k = 0; k < p->flags.with.count && head->name; k++)
-            if (strcmp(p->flags.with.at[k], head->name) == 0)
-                return fail(ERR_INPUT, "--with=%s: a head has this name", head->name);
+    for (int i = 0; i < graph->head_count; i++)
+        if (strcmp(head_said(&graph->heads[i]), name) == 0) {
+            add_head(p, i);
+            return OK;
+        }
+    for (int i = 0; i < graph->node_count; i++)
+        if (strcmp(graph->nodes[i].name, name) == 0) return add_node(p, i);
+    return fail_output(graph, name);
+}
+
+/* Without --outputs: all heads */
+static err find_outputs(struct predict *p)
+{
+    const struct strings *names = &p->flags.outputs;
+    for (int i = 0; i < p->model.session.graph->head_count && !names->count; i++) add_head(p, i);
+    for (int i = 0; i < names->count; i++) {
+        for (int k = 0; k < i; k++)
+            if (strcmp(names->at[i], names->at[k]) == 0)
+                return fail(ERR_INPUT, "--outputs=%.64s: named twice", names->at[i]);
+        TRY(add_output(p, names->at[i]));
     }
+    return OK;
+}
+
+/* "vector", or "vector_3" */
+static bool is_of(const char *title, const char *name)
+{
+    const size_t length = strlen(name);
+    if (strncmp(title, name, length)) return false;
+    title += length;
+    return !*title || (*title == '_' && title[1] && !title[1 + strspn(title + 1, "0123456789")]);
+}
+
+/* A cell beside has another name than what is written. */
+static err check_names(const struct predict *p)
+{
+    const struct strings *with = &p->flags.with;
+    if (p->format == OUTPUT_NPY && with->count)
+        return fail(ERR_INPUT, "--with: an npy file has numbers of the model only; csv and jsonl "
+                               "take cells");
+    for (int i = 0; i < p->output_count; i++)
+        for (int k = 0; k < with->count && p->outputs[i].name; k++)
+            if (is_of(with->at[k], p->outputs[i].name))
+                return fail(ERR_INPUT, "--with=%s: a %s has this name", with->at[k],
+                            p->outputs[i].head ? "head" : "node");
     return OK;
 }
 
@@ -509,15 +695,20 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     const struct restored_call call = {argc, argv, own_flags, sizeof p->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &p->flags, &path));
+    TRY(split_names(&p->flags.with, "--with", WITH_MAX, arena));
+    TRY(split_names(&p->flags.outputs, "--outputs", OUTPUTS_MAX, arena));
     TRY(choose_format(p));
     TRY(check_with(p));
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));
-    TRY(take_heads(p));
+    TRY(find_outputs(p));
+    TRY(check_names(p));
     TRY(open_beside(p));
     TRY(open_output(p));
-    err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});
+    const struct prediction_taker taker = {take, p, p->nodes, p->node_count, !p->has_heads};
+    err e = session_predict(&p->model.session, &taker);
+    if (!e) e = check_npy_rows(p);
     return e ? e : close_output(p);
 }
 

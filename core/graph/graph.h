@@ -91,6 +91,10 @@ struct graph {
     int metric_count;
     struct metric_node *metrics; /* of all heads, "auc", or "auc/NAME" of one with a name */
     int64_t param_floats;
+    /* Nodes whose outputs stay to the end of a pass, as logits do; by index. Set before a plan is
+     * opened. */
+    const int *kept;
+    int kept_count;
 };
 
 /* Everything lives in the arena. ERR_INPUT names the node: model[2] (dense "hidden"): ... */

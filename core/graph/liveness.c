@@ -80,6 +80,14 @@ static void visit_heads(const struct graph *graph, struct life *life)
     }
 }
 
+static void visit_kept(const struct graph *graph, struct life *life)
+{
+    for (int i = 0; i < graph->kept_count; i++) {
+        const struct tensor *kept = &graph->nodes[graph->kept[i]].output;
+        extend(&life[root_of(graph, kept)].value_last, 2 * graph->node_count);
+    }
+}
+
 /* There is room for all: liveness_open counts the most that a graph can need. */
 static void add_buffer(struct liveness *l, struct use use, struct packed_buffer buffer)
 {
@@ -156,6 +164,7 @@ err liveness_open(struct graph *graph, struct liveness *ret)
     for (size_t i = 0; i < nodes; i++)
         if (!graph->nodes[i].is_view) visit(graph, &graph->nodes[i], life);
     visit_heads(graph, life);
+    visit_kept(graph, life);
     add_all(&l, graph, life);
     *ret = l;
 out:

@@ -179,7 +179,7 @@ void rig_step(struct rig *r, int64_t step, struct tape *tape)
 
 static err take(void *context, const struct predictions *p)
 {
-    const struct head_predictions *head = &p->heads[0];
+    const struct predicted *head = &p->heads[0];
     tape_add(context, head->at, (size_t)(p->rows * head->columns) * sizeof(float));
     return OK;
 }

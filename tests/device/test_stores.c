@@ -111,7 +111,7 @@ static void save(const char *prefix)
 
 static err take(void *context, const struct predictions *p)
 {
-    const struct head_predictions *head = &p->heads[0];
+    const struct predicted *head = &p->heads[0];
     tape_add(context, head->at, (size_t)(p->rows * head->columns) * sizeof(float));
     return OK;
 }

@@ -216,21 +216,33 @@ static void to_probabilities(enum prediction predicts, int64_t rows, int64_t col
     }
 }
 
-/* values: of each head [batch, columns], scratch */
-static err predict_batch(struct session *s, struct replica *r, float *const *values,
-                         struct predictions *p)
+/* What is taken from the graph, batch by batch */
+struct taking {
+    const struct prediction_taker *taker;
+    float *heads[HEADS_MAX], *nodes[PREDICTED_NODES_MAX]; /* [batch, columns], scratch */
+};
+
+static struct predicted download(struct device *d, const struct tensor *from, int64_t rows,
+                                 float *to)
 {
+    const int64_t columns = shape_count_from(&from->shape, 1);
+    d->kernels->download(d, to, from->value, (size_t)(rows * columns) * sizeof *to);
+    return (struct predicted){columns, to};
+}
+
+static err predict_batch(struct replica *r, const struct taking *t, struct predictions *p)
+{
+    const struct graph *g = r->graph;
     struct device *d = r->device;
-    for (int i = 0; i < r->graph->head_count; i++) {
-        const struct tensor *logits = r->graph->heads[i].loss.logits;
-        p->heads[i] = (struct head_predictions){shape_count_from(&logits->shape, 1), values[i]};
-        d->kernels->download(d, values[i], logits->value,
-                             (size_t)(p->rows * p->heads[i].columns) * sizeof(float));
-    }
+    const int heads = t->taker->has_no_heads ? 0 : g->head_count;
+    for (int i = 0; i < heads; i++)
+        p->heads[i] = download(d, g->heads[i].loss.logits, p->rows, t->heads[i]);
+    for (int i = 0; i < t->taker->node_count; i++)
+        p->nodes[i] = download(d, &g->nodes[t->taker->nodes[i]].output, p->rows, t->nodes[i]);
     TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
-    for (int i = 0; i < r->graph->head_count; i++)
-        to_probabilities(r->graph->heads[i].loss.loss->predicts, p->rows, p->heads[i].columns,
-                         values[i]);
+    for (int i = 0; i < heads; i++)
+        to_probabilities(g->heads[i].loss.loss->predicts, p->rows, p->heads[i].columns,
+                         t->heads[i]);
     return OK;
 }
 
@@ -248,32 +260,61 @@ static err check_predicted(const struct graph *graph)
     return OK;
 }
 
-static err predict_all(struct session *s, struct replica *r, const struct prediction_taker *taker,
-                       float *const *values)
+static err predict_all(struct session *s, struct replica *r, const struct taking *t)
 {
     struct predictions p = {0};
     for (;; p.first += p.rows) {
         TRY(forward(s, r, &p.rows));
         if (p.rows == 0) return OK;
-        TRY(predict_batch(s, r, values, &p));
-        TRY(taker->take(taker->context, &p));
+        TRY(predict_batch(r, t, &p));
+        TRY(t->taker->take(t->taker->context, &p));
     }
+}
+
+/* A plan that was made without them is made again. */
+static void keep_nodes(struct session *s, const struct prediction_taker *taker)
+{
+    assert(taker->node_count <= PREDICTED_NODES_MAX);
+    if (!taker->node_count) return;
+    assert(s->options.only_evaluates);
+    plan_close(s->replica.plan);
+    s->replica.plan = NULL;
+    s->graph->kept = taker->nodes;
+    s->graph->kept_count = taker->node_count;
+}
+
+static err open_taking(struct taking *t, const struct graph *graph)
+{
+    const int heads = t->taker->has_no_heads ? 0 : graph->head_count;
+    bool is_short = false;
+    for (int i = 0; i < heads; i++) {
+        t->heads[i] = malloc(tensor_bytes(graph->heads[i].loss.logits));
+        is_short |= !t->heads[i];
+    }
+    for (int i = 0; i < t->taker->node_count; i++) {
+        t->nodes[i] = malloc(tensor_bytes(&graph->nodes[t->taker->nodes[i]].output));
+        is_short |= !t->nodes[i];
+    }
+    return is_short ? fail(ERR_MEMORY, "no memory for predictions") : OK;
+}
+
+static void close_taking(struct taking *t)
+{
+    for (int i = 0; i < HEADS_MAX; i++) free(t->heads[i]);
+    for (int i = 0; i < PREDICTED_NODES_MAX; i++) free(t->nodes[i]);
 }
 
 err session_predict(struct session *s, const struct prediction_taker *taker)
 {
     struct replica *r;
-    float *values[HEADS_MAX] = {0};
-    err e = OK;
+    struct taking t = {.taker = taker};
     if (!s->eval_data) return OK;
+    keep_nodes(s, taker);
     TRY(begin(s, &r));
-    TRY(check_predicted(r->graph));
-    for (int i = 0; i < r->graph->head_count && !e; i++) {
-        values[i] = malloc(tensor_bytes(r->graph->heads[i].loss.logits));
-        if (!values[i]) e = fail(ERR_MEMORY, "no memory for predictions");
-    }
-    if (!e) e = predict_all(s, r, taker, values);
-    for (int i = 0; i < HEADS_MAX; i++) free(values[i]);
+    if (!taker->has_no_heads) TRY(check_predicted(r->graph));
+    err e = open_taking(&t, r->graph);
+    if (!e) e = predict_all(s, r, &t);
+    close_taking(&t);
     return e;
 }
 

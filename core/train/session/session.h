@@ -217,16 +217,21 @@ err session_restore(struct session *, struct bundle *);
 
 /* What each head says of rows first .. first + rows - 1 of the evaluation set, as its loss takes it
  * (its loss->predicts): a probability per class, or of each label, or numbers. */
+enum { PREDICTED_NODES_MAX = 64 };
 struct predictions {
     int64_t first, rows;
-    struct head_predictions {
+    struct predicted {
         int64_t columns;
-        const float *at; /* [rows, columns]: valid during the call */
-    } heads[HEADS_MAX];  /* [graph->head_count] */
+        const float *at;            /* [rows, columns]: valid during the call */
+    } heads[HEADS_MAX],             /* [graph->head_count] */
+        nodes[PREDICTED_NODES_MAX]; /* that the taker names, as they are */
 };
 struct prediction_taker {
     err (*take)(void *context, const struct predictions *);
     void *context;
+    const int *nodes; /* [node_count] of the graph, by index; with only_evaluates */
+    int node_count;
+    bool has_no_heads; /* only nodes are looked at */
 };
 /* In stored order, batch by batch, at the bound values. */
 err session_predict(struct session *, const struct prediction_taker *);

@@ -174,6 +174,44 @@ static void compare_with_unshared(struct device *device, const char *text,
     model_close(&alone);
 }
 
+/* All outputs stay, and are those of nodes that share nothing. */
+static void compare_kept(struct device *device, const char *text, const struct setting *setting)
+{
+    struct model shared, alone;
+    struct unshared memory;
+    int kept[GRAPH_NODES * 2];
+    model_open(&shared, device, text, setting);
+    model_open(&alone, device, text, setting);
+    unshare(alone.graph, &memory);
+    plan_close(shared.plan);
+    shared.graph->kept = kept;
+    for (int i = 0; i < shared.graph->node_count; i++) kept[shared.graph->kept_count++] = i;
+    assert_int_equal(plan_open(shared.graph, device, &shared.plan), OK);
+    (void)model_loss(&shared, setting->batch, 0);
+    (void)model_loss(&alone, setting->batch, 0);
+    for (int i = 0; i < shared.graph->node_count; i++) {
+        const struct tensor *a = &shared.graph->nodes[i].output;
+        const struct tensor *b = &alone.graph->nodes[i].output;
+        if (memcmp(a->value, b->value, tensor_bytes(a)))
+            fail_msg("%s was kept, and is another\n%s", a->name, text);
+    }
+    free_unshared(&memory);
+    model_close(&shared);
+    model_close(&alone);
+}
+
+static void outputs_that_are_kept_stay(void **state)
+{
+    struct device device = open_device();
+    const struct setting evaluation = {ROWS.batch, ROWS.features, false};
+    for (uint64_t key = 100; key < 130; key++) {
+        struct text text;
+        random_graph(&text, key);
+        compare_kept(&device, text.at, &evaluation);
+    }
+    device_close(&device);
+}
+
 static void sharing_memory_changes_no_result(void **state)
 {
     struct device device = open_device();
@@ -639,6 +677,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sharing_memory_changes_no_result),
+        cmocka_unit_test(outputs_that_are_kept_stay),
         cmocka_unit_test(random_graphs_have_the_gradient_of_their_loss),
         cmocka_unit_test(regularizers_are_part_of_the_gradient),
         cmocka_unit_test(a_diamond_adds_the_gradients_of_its_arms),

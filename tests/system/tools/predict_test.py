@@ -1,4 +1,5 @@
 """dtrain predict: rows and what the model says of them."""
+import ast
 import csv
 import itertools
 import json
@@ -255,8 +256,70 @@ class Data(Predict):
         self.assertEqual(list(metrics), ["loss", "loss/kind", "accuracy/kind", "loss/early"])
         self.assertAlmostEqual(metrics["loss"], metrics["loss/kind"] + metrics["loss/early"] / 2, 6)
 
+    def vectors(self):
+        """A model of several nodes, whose values are known: out is behind hidden."""
+        spec = model.spec(data_eval={"format": "csv", "file": "table.csv", "label": "y", "bad_rows": 9})
+        spec["model"] = [{"op": "scale", "name": "twice", "factor": 2},
+                         {"op": "slice", "name": "first", "inputs": ["twice"], "begin": [0], "size": [1]},
+                         {"op": "slice", "name": "rest", "inputs": ["twice"], "begin": [1], "size": [1]},
+                         {"op": "concat", "name": "both", "inputs": ["first", "rest"]},
+                         {"op": "scale", "name": "half", "factor": 0.5},
+                         {"op": "reshape", "name": "square", "shape": [2, 1]}, {"op": "flatten"},
+                         {"op": "dense", "name": "out", "units": 3}, {"op": "scale", "name": "again"}]
+        self.write_spec(spec)
+
+    def test_any_node_is_written_as_it_is(self):
+        self.vectors()
+        lines = self.lines("--outputs=twice,square", "--outputs=first,probabilities", "--with=y,a")
+        for line, row, label in zip(lines, model.ROWS, model.LABELS, strict=True):
+            self.assertEqual(list(line), ["row", "y", "a", "twice", "square", "first", "class", "probabilities"])
+            self.assertEqual((line["y"], float(line["a"])), (str(label), row[0]))
+            self.assertEqual(line["twice"], [2 * x for x in row])
+            self.assertEqual(line["square"], [[x] for x in row])
+            self.assertEqual(line["first"], 2 * row[0])
+            self.assert_near(line["probabilities"], model.softmax(row))
+        text = self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=-", "--outputs=out,first", "--with=b")
+        self.assertEqual(text.splitlines()[0], "row,b,out_0,out_1,out_2,first")
+        for line, row in zip(text.splitlines()[1:], model.ROWS, strict=True):
+            self.assert_near([float(cell) for cell in line.split(",")[2:]], [*model.logits(row), 2 * row[0]])
+
+    def matrix(self, name):
+        data = (self.folder / name).read_bytes()
+        self.assertEqual(data[:8], b"\x93NUMPY\x01\0")
+        begin = 10 + struct.unpack("<H", data[8:10])[0]
+        self.assertEqual(begin % 64, 0)
+        head = ast.literal_eval(data[10:begin].decode())
+        self.assertEqual((head["descr"], head["fortran_order"]), ("<f4", False))
+        rows, columns = head["shape"]
+        numbers = struct.unpack(f"<{rows * columns}f", data[begin:])
+        return [list(numbers[i * columns:(i + 1) * columns]) for i in range(rows)]
+
+    def test_numbers_alone_are_a_matrix_of_numpy(self):
+        self.vectors()
+        with open(self.folder / "table.csv", "a", encoding="utf-8") as file:
+            file.write("1,0,oops\n7,1,8\n")  # one row is left out
+        for stream in ("never", "always"):
+            self.dtrain("predict", "spec.json", "--checkpoint=run", "--out=v.npy", "--outputs=twice,out",
+                        f"--set=data.eval.stream={stream}")
+            rows = [*model.ROWS, [7, 8]]
+            for got, row in zip(self.matrix("v.npy"), rows, strict=True):
+                self.assert_near(got, [2 * row[0], 2 * row[1], *model.logits(row)])
+        self.dtrain("predict", "spec.json", "--checkpoint=run", "--out=p", "--format=npy")
+        for got, row in zip(self.matrix("p"), rows, strict=True):
+            self.assert_near(got, model.softmax(row))
+
+    def test_outputs_that_there_are_not(self):
+        self.vectors()
+        self.assertIn('no head and no node has this name (did you mean "twice"?)', self.refuse("--out=o.csv", "--outputs=twic"))
+        self.assertIn("named twice", self.refuse("--out=o.csv", "--outputs=out,out"))
+        self.assertIn("an empty name", self.refuse("--out=o.csv", "--outputs=out,"))
+        self.assertIn("a node has this name", self.refuse("--out=o.csv", "--outputs=out", "--with=out_1"))
+        self.assertIn("csv and jsonl take cells", self.refuse("--out=o.npy", "--with=a"))
+        self.assertIn("name a file", self.refuse("--out=-", "--format=npy"))
+        self.assertFalse((self.folder / "o.csv").exists())
+
     def test_output_that_cannot_be_written(self):
-        self.assertIn("neither .csv, .json nor .jsonl", self.refuse("--out=out.txt"))
+        self.assertIn("neither .csv, .json, .jsonl nor .npy", self.refuse("--out=out.txt"))
         self.assertIn("predict: --out is required", self.refuse())
         self.assertIn("--out=none/o.csv: No such file", self.refuse("--out=none/o.csv"))
         self.assertIn("No space left", self.run_bad("predict", "spec.json", "--checkpoint=run",

@@ -31,6 +31,7 @@ FACTORS = {
     "schedule": ["number", "constant", "piecewise_constant", "exponential_decay", "natural_exp_decay", "inverse_time_decay",
                  "polynomial_decay", "cosine_decay", "cosine_decay_restarts", "linear_cosine_decay",
                  "noisy_linear_cosine_decay", "cyclical"],
+    "lengths": ["steps", "epochs"],  # of the schedule
     "clip": ["none", "value", "norm", "global_norm"],
     "initializer": INITIALIZERS,
     "regularizer": ["none", "l1", "l2"],
@@ -111,6 +112,7 @@ APART = [
     never(("loss", "softmax_cross_entropy"), others("metric", "accuracy", "in_top_k", "loss", "perplexity")),
     never(("loss", BINARY), ("metric", ["in_top_k", "perplexity", "mean_absolute_error", "root_mean_squared_error"])),
     never(("loss", NUMBER), others("metric", "loss", "mean_absolute_error", "root_mean_squared_error")),
+    never(("schedule", ["number", "constant"]), ("lengths", "epochs")),
     never(("cluster", "single"), others("transport", "auto")),
     never(("cluster", "single"), others("parts", "auto")),
     never(("cluster", "single"), ("replication", "in_graph")),
@@ -127,6 +129,7 @@ REFUSED = [
     (never(others("evaluation", "during"), ("hook", "early_stopping")), "needs evaluations while training"),
     (never(("mode", "sync"), ("hook", "global_step_waiter")), "has a meaning with mode async only"),
     (never(("model", "embedding"), ("initializer", "orthogonal")), "a table is made row by row"),
+    (never(("follow", True), ("lengths", "epochs")), "data.train is followed and has no epochs"),
     (never(("follow", True), ("replication", "in_graph")), "each worker reads for itself"),
     (never(("model", TABLES), ("replicas", "twice")), "a worker cannot sum 2 batches into one push"),
     (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "algebra", "cross"])), "expected the 2 batches of a push"),

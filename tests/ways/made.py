@@ -378,10 +378,22 @@ PARTITIONER = {"none": {}, "balanced": {}, "fixed_size": {"num_shards": 2}, "var
                "min_max_variable": {"max_partitions": 3, "min_slice_size": 16}}
 
 
+EPOCHS_OF = {"decay_steps": "decay_epochs", "first_decay_steps": "first_decay_epochs", "step_size": "epoch_size",
+             "boundaries": "boundary_epochs"}
+
+
+def in_epochs(told, steps_per_epoch):
+    """The same lengths of a schedule; their nearest steps are what they were."""
+    def epochs(steps):
+        return [epochs(one) for one in steps] if isinstance(steps, list) else steps / steps_per_epoch
+    return {EPOCHS_OF.get(key, key): epochs(value) if key in EPOCHS_OF else value for key, value in told.items()}
+
+
 def optimizer(case):
     rate = 0.02
     if case["schedule"] != "number":
-        rate = {"type": case["schedule"], **SCHEDULE[case["schedule"]]}
+        lengths = SCHEDULE[case["schedule"]]
+        rate = {"type": case["schedule"], **(in_epochs(lengths, steps(case)) if case["lengths"] == "epochs" else lengths)}
         if case["schedule"] != "piecewise_constant":
             rate["learning_rate"] = 0.02
     told = {"type": case["optimizer"], "learning_rate": rate, "clip": CLIP[case["clip"]]}

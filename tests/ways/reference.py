@@ -310,6 +310,11 @@ LOSS = {"softmax_cross_entropy": softmax_cross_entropy, "sigmoid_cross_entropy":
 def rate_of(told, s):
     if not isinstance(told, dict):
         return told
+    per_epoch = made.ROWS / made.BATCH
+    for steps, epochs in made.EPOCHS_OF.items():
+        if epochs in told:
+            length = told[epochs]
+            told = told | {steps: [round(one * per_epoch) for one in length] if isinstance(length, list) else round(length * per_epoch)}
     kind, lr, steps = told["type"], told.get("learning_rate"), told.get("decay_steps")
     if kind == "constant":
         return lr

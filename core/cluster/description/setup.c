@@ -528,6 +528,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .token = strtoull(f.token, NULL, 16),
         .restore = f.restore,
     };
+    TRY(optimizers_count_epochs(&ret->optimizers, f.steps_per_epoch));
     TRY(read_slices(&f, arena, ret));
     TRY(read_tables(&f, arena, ret));
     TRY(read_powers(&f, ret));

@@ -68,6 +68,7 @@ struct setup_plan {
     uint64_t token;
     const float *powers; /* NULL: as they begin */
     int power_count;
+    double steps_per_epoch;      /* 0: not known */
     const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
     struct coverage coverage;    /* of all rows; ps/0 goes on counting */
     const int64_t *queue; /* [queue_numbers] of a share that is one; 0: nothing is used yet */

@@ -680,6 +680,8 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->wire_values = w->task.wire_values;
     plan->last_step = (int64_t)w->last_step;
     plan->generation = choice.generation;
+    plan->steps_per_epoch =
+        spec_steps_per_epoch(w->options.spec, w->session.train_data->rows, workers_of(w));
     plan->directory = w->directory[0] ? w->directory : NULL;
     plan->token = w->token;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);

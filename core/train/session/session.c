@@ -433,9 +433,19 @@ static err open_computing(struct session *s)
     return OK;
 }
 
+static err count_epochs(const struct session *s)
+{
+    const struct spec *spec = s->options.spec;
+    const int64_t rows = s->train_data ? s->train_data->rows : 0;
+    if (s->options.only_evaluates) return OK;
+    return optimizers_count_epochs(&spec->optimizers,
+                                   spec_steps_per_epoch(spec, rows, s->options.workers));
+}
+
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
+    TRY(count_epochs(s));
     const bool trains = !s->options.only_evaluates;
     const int64_t batch = s->options.spec->data.batch_size;
     const int64_t rows = trains ? batch : session_evaluation_batch(s, batch);

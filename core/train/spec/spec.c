@@ -226,6 +226,20 @@ static void set_places(struct spec *spec, const json_t *places, struct arena *ar
         nodes[i].place = arena_string(arena, json_string_value(json_array_get(places, (size_t)i)));
 }
 
+/* An epoch of what has no end, or another length each day, is no measure of time. */
+static err check_epochs(const struct spec *spec)
+{
+    char text[OPTIMIZER_TEXT_MAX];
+    const char *counting = optimizers_with_epochs(&spec->optimizers, text);
+    if (!counting) return OK;
+    if (spec->data.train.follow)
+        return fail(ERR_INPUT, "%s: data.train is followed and has no epochs: give steps",
+                    counting);
+    if (!spec->train.daily) return OK;
+    return fail(ERR_INPUT, "%s: with train.daily an epoch has another length each day: give steps",
+                counting);
+}
+
 static err expand_and_parse(json_t *json, struct arena *arena, struct spec *ret)
 {
     json_t *places;
@@ -250,6 +264,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     TRY(heads_check(&spec.model));
     TRY(spec_train_finish(&spec, json, arena));
     TRY(list_optimizers(&spec, arena));
+    TRY(check_epochs(&spec));
     spec.json = json;
     spec.source = arena_string(arena, source_of(options, shown));
     spec.directory = directory_of(options, arena);
@@ -313,9 +328,19 @@ int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
     return steps > 1 ? steps : 1;
 }
 
+static double rows_per_step(const struct spec *spec, int workers)
+{
+    return (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
+}
+
+double spec_steps_per_epoch(const struct spec *spec, int64_t train_rows, int workers)
+{
+    return (double)train_rows / rows_per_step(spec, workers);
+}
+
 int64_t spec_steps_of(const struct spec *spec, double rows, int workers)
 {
-    const double per_step = (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
+    const double per_step = rows_per_step(spec, workers);
     /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up
      * 1100.0000000000002 would make of them. */
     const double whole = ceil(rows / per_step * (1.0 - 1e-12));

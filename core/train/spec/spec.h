@@ -145,6 +145,7 @@ int64_t spec_replicas(const struct spec *, int workers);
 /* Where the run ends: last_step, or epochs over rows with this many examples per global step, or
  * num_steps, to which the step where the run begins is to be added. */
 int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);
+double spec_steps_per_epoch(const struct spec *, int64_t train_rows, int workers);
 int64_t spec_steps_of(const struct spec *, double rows, int workers); /* that so many rows make */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,41 @@ int optimizers_find(const struct optimizers *list, const char *variable, float m
     for (int i = 0; i < list->count && moving == 0; i++)
         if (matches(&list->at[i], variable)) return i;
     return OPTIMIZER_NONE;
+}
+
+/* Where its learning rate stands in the spec */
+static const char *rate_text(const struct optimizers *list, int index,
+                             char text[OPTIMIZER_TEXT_MAX])
+{
+    if (list->count > 1)
+        snprintf(text, OPTIMIZER_TEXT_MAX, "optimizers[%d].learning_rate", index);
+    else
+        snprintf(text, OPTIMIZER_TEXT_MAX, "optimizer.learning_rate");
+    return text;
+}
+
+const char *optimizers_with_epochs(const struct optimizers *list, char text[OPTIMIZER_TEXT_MAX])
+{
+    for (int i = 0; i < list->count; i++)
+        if (schedule_has_epochs(optimizer_learning_rate(&list->at[i])))
+            return rate_text(list, i, text);
+    return NULL;
+}
+
+err optimizers_count_epochs(const struct optimizers *list, double steps_per_epoch)
+{
+    char text[OPTIMIZER_TEXT_MAX];
+    const char *counting = optimizers_with_epochs(list, text);
+    if (!counting) return OK;
+    if (!(steps_per_epoch > 0))
+        return fail(ERR_INPUT,
+                    "%s: counts epochs, and nobody knows how many rows data.train will have: "
+                    "give steps",
+                    counting);
+    for (int i = 0; i < list->count; i++) /* of their attributes the first */
+        TRY(schedule_count_epochs(list->at[i].optimizer.attributes, rate_text(list, i, text),
+                                  steps_per_epoch));
+    return OK;
 }
 
 void optimizers_powers(const struct optimizers *list, float *ret)

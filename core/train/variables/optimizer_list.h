@@ -31,6 +31,13 @@ int optimizers_find(const struct optimizers *, const char *variable, float movin
 /* ERR_INPUT: a variable that no optimizer has, a pattern that no variable is left for, or a table
  * that grows and one that sweeps. */
 err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
+/* Of the first that counts epochs of the training data, where it stands in the spec, in text; NULL:
+ * none does. */
+enum { OPTIMIZER_TEXT_MAX = 64 };
+const char *optimizers_with_epochs(const struct optimizers *, char text[OPTIMIZER_TEXT_MAX]);
+/* What they count in epochs becomes steps (schedule.h). ERR_INPUT: steps_per_epoch is 0, or too
+ * many. */
+err optimizers_count_epochs(const struct optimizers *, double steps_per_epoch);
 /* Before the first update: [power_count] */
 void optimizers_powers(const struct optimizers *, float *ret);
 

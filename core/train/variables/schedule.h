@@ -14,10 +14,43 @@
 enum { STEPS_MAX = 2000000000 };
 /* A bound that no real rate reaches, so that a rate in wrong units is noticed. */
 enum { RATE_MAX = 1000000 };
+#define EPOCHS_MIN 1e-6
+#define EPOCHS_MAX 1e9
+
+/* A length of a schedule: an int64_t of steps, or a double of epochs of the training data, of which
+ * one is given (the other is 0). Its two fields. */
+struct duration {
+    const char *steps_name, *epochs_name; /* NULL: there is none */
+    size_t steps, epochs;                 /* offsets */
+};
+#define DURATION(attributes, steps_member, epochs_member)                                          \
+    {                                                                                              \
+        .steps_name = #steps_member, .epochs_name = #epochs_member,                                \
+        .steps = offsetof(attributes, steps_member), .epochs = offsetof(attributes, epochs_member) \
+    }
+#define DURATION_FIELDS(steps_member, steps_at, epochs_member, epochs_at, steps_help)              \
+    {.name = steps_member,                                                                         \
+     .type = FIELD_INT,                                                                            \
+     .offset = steps_at,                                                                           \
+     .fallback = "null",                                                                           \
+     .min = 1,                                                                                     \
+     .max = STEPS_MAX,                                                                             \
+     .group = steps_member,                                                                        \
+     .group_is_required = true,                                                                    \
+     .help = steps_help},                                                                          \
+    {                                                                                              \
+        .name = epochs_member, .type = FIELD_FLOAT, .offset = epochs_at, .fallback = "null",       \
+        .min = EPOCHS_MIN, .max = EPOCHS_MAX, .group = steps_member, .group_is_required = true,    \
+        .help = steps_member " in epochs of the training data: the steps that these take"          \
+    }
 
 struct schedule {
     struct object object; /* "constant", "exponential_decay", ... */
     double (*rate)(const void *attributes, int64_t step);
+    struct duration duration; /* what it may count in epochs */
+    /* The same where it is more than one duration; NULL: it is not. steps_per_epoch 0: of a check
+     * alone. Returns whether it counts epochs. */
+    bool (*count_epochs)(void *attributes, double steps_per_epoch);
     /* Do the members fit together? ERR_INPUT, with path before a member's name. May be NULL. */
     err (*check)(const void *attributes, const char *path);
 };
@@ -27,11 +60,18 @@ extern const struct kinds
 struct schedule_spec {
     struct variant schedule;
     int64_t warmup_steps;
+    double warmup_epochs;
 };
 extern const struct object schedule_spec_object; /* the common part: warmup_steps */
 
 /* ERR_INPUT where members of the schedule do not fit together; path: "optimizer.learning_rate". */
 err schedule_check(const struct schedule_spec *, const char *path);
+
+/* Does it count something in epochs? Then it has no rate before schedule_count_epochs. */
+bool schedule_has_epochs(const struct schedule_spec *);
+/* Each length in epochs becomes one in steps, the nearest and 1 at least. Of all tasks the same,
+ * and again where there are other workers. ERR_INPUT: more than STEPS_MAX. */
+err schedule_count_epochs(struct schedule_spec *, const char *path, double steps_per_epoch);
 
 double schedule_rate(const struct schedule_spec *, int64_t step);
 

@@ -6,6 +6,7 @@
 struct cosine {
     double learning_rate;
     int64_t decay_steps;
+    double decay_epochs;
     double alpha;
 };
 
@@ -16,12 +17,9 @@ static const struct field fields[] = {
      .min = 0,
      .max = RATE_MAX,
      .help = "the rate of step 0"},
-    {.name = "decay_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct cosine, decay_steps),
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "the step at which the lowest rate is reached"},
+    DURATION_FIELDS("decay_steps", offsetof(struct cosine, decay_steps), "decay_epochs",
+                    offsetof(struct cosine, decay_epochs),
+                    "the step at which the lowest rate is reached"),
     {.name = "alpha",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct cosine, alpha),
@@ -45,4 +43,5 @@ const struct schedule schedule_cosine_decay = {
                .fields = fields,
                .size = sizeof(struct cosine)},
     .rate = rate,
+    .duration = DURATION(struct cosine, decay_steps, decay_epochs),
 };

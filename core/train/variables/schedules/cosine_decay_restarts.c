@@ -6,7 +6,8 @@
 
 struct restarts {
     double learning_rate;
-    int64_t first_decay_steps;  /* length of period 0 */
+    int64_t first_decay_steps; /* length of period 0 */
+    double first_decay_epochs;
     double t_mul, m_mul, alpha; /* growth of length and of height per period; the floor */
 };
 
@@ -17,12 +18,9 @@ static const struct field fields[] = {
      .min = 0,
      .max = RATE_MAX,
      .help = "the rate of step 0"},
-    {.name = "first_decay_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct restarts, first_decay_steps),
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "length of the first period"},
+    DURATION_FIELDS("first_decay_steps", offsetof(struct restarts, first_decay_steps),
+                    "first_decay_epochs", offsetof(struct restarts, first_decay_epochs),
+                    "length of the first period"),
     {.name = "t_mul",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct restarts, t_mul),
@@ -73,4 +71,5 @@ const struct schedule schedule_cosine_decay_restarts = {
                .fields = fields,
                .size = sizeof(struct restarts)},
     .rate = rate,
+    .duration = DURATION(struct restarts, first_decay_steps, first_decay_epochs),
 };

@@ -11,6 +11,7 @@
 struct cyclical {
     double learning_rate, maximal_learning_rate;
     int64_t step_size; /* of half a cycle */
+    double epoch_size;
     double gamma;
 };
 
@@ -27,12 +28,8 @@ static const struct field fields[] = {
      .min = 0,
      .max = RATE_MAX,
      .help = "the rate in the middle of the first cycle"},
-    {.name = "step_size",
-     .type = FIELD_INT,
-     .offset = offsetof(struct cyclical, step_size),
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "steps of half a cycle"},
+    DURATION_FIELDS("step_size", offsetof(struct cyclical, step_size), "epoch_size",
+                    offsetof(struct cyclical, epoch_size), "steps of half a cycle"),
     {.name = "gamma",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct cyclical, gamma),
@@ -59,4 +56,5 @@ const struct schedule schedule_cyclical = {
                .fields = fields,
                .size = sizeof(struct cyclical)},
     .rate = rate,
+    .duration = DURATION(struct cyclical, step_size, epoch_size),
 };

@@ -9,6 +9,7 @@
 struct decay {
     double learning_rate;
     int64_t decay_steps; /* of one p */
+    double decay_epochs;
     double decay_rate;
     bool staircase; /* whole p only */
 };
@@ -23,6 +24,7 @@ double half_cosine(double p);
 struct linear_cosine {
     double learning_rate;
     int64_t decay_steps; /* D */
+    double decay_epochs;
     double num_periods, alpha, beta;
 };
 

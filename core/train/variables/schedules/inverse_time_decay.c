@@ -13,4 +13,5 @@ const struct schedule schedule_inverse_time_decay = {
                .fields = decay_fields,
                .size = sizeof(struct decay)},
     .rate = rate,
+    .duration = DURATION(struct decay, decay_steps, decay_epochs),
 };

@@ -15,4 +15,5 @@ const struct schedule schedule_natural_exp_decay = {
                .fields = decay_fields,
                .size = sizeof(struct decay)},
     .rate = rate,
+    .duration = DURATION(struct decay, decay_steps, decay_epochs),
 };

@@ -17,12 +17,9 @@ static const struct field fields[] = {
      .min = 0,
      .max = RATE_MAX,
      .help = "base rate that the schedule scales"},
-    {.name = "decay_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct noisy, linear.decay_steps),
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "the step at which the linear part reaches 0"},
+    DURATION_FIELDS("decay_steps", offsetof(struct noisy, linear.decay_steps), "decay_epochs",
+                    offsetof(struct noisy, linear.decay_epochs),
+                    "the step at which the linear part reaches 0"),
     {.name = "num_periods",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct noisy, linear.num_periods),
@@ -86,4 +83,6 @@ const struct schedule schedule_noisy_linear_cosine_decay = {
                .fields = fields,
                .size = sizeof(struct noisy)},
     .rate = rate,
+    .duration =
+        DURATION(struct linear_cosine, decay_steps, decay_epochs), /* which it begins with */
 };

@@ -6,6 +6,7 @@
 struct polynomial {
     double learning_rate;
     int64_t decay_steps; /* D */
+    double decay_epochs;
     double end_learning_rate, power;
     bool cycle; /* D becomes the next multiple of itself that step has not passed */
 };
@@ -17,12 +18,9 @@ static const struct field fields[] = {
      .min = 0,
      .max = RATE_MAX,
      .help = "the rate of step 0"},
-    {.name = "decay_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct polynomial, decay_steps),
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "the step at which end_learning_rate is reached"},
+    DURATION_FIELDS("decay_steps", offsetof(struct polynomial, decay_steps), "decay_epochs",
+                    offsetof(struct polynomial, decay_epochs),
+                    "the step at which end_learning_rate is reached"),
     {.name = "end_learning_rate",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct polynomial, end_learning_rate),
@@ -65,4 +63,5 @@ const struct schedule schedule_polynomial_decay = {
                .fields = fields,
                .size = sizeof(struct polynomial)},
     .rate = rate,
+    .duration = DURATION(struct polynomial, decay_steps, decay_epochs),
 };

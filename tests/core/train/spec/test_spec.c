@@ -488,7 +488,24 @@ static const struct broken broken[] = {
     {NULL, "optimizer.learning_rate.warmup=5",
      "optimizer.learning_rate: unknown key \"warmup\" (did you mean \"warmup_steps\"?); "
      "exponential_decay knows type, "
-     "learning_rate, decay_steps, decay_rate, staircase, warmup_steps"},
+     "learning_rate, decay_steps, decay_epochs, decay_rate, staircase, warmup_steps, "
+     "warmup_epochs"},
+    {NULL, "optimizer.learning_rate={\"type\": \"cosine_decay\", \"learning_rate\": 0.1}",
+     "optimizer.learning_rate: expected one of decay_steps and decay_epochs, got none"},
+    {NULL,
+     "optimizer.learning_rate={\"type\": \"cyclical\", \"learning_rate\": 0.1, "
+     "\"maximal_learning_rate\": 1, \"step_size\": 3, \"epoch_size\": 3}",
+     "optimizer.learning_rate: expected one of step_size and epoch_size, got both"},
+    {NULL, "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"values\": [1, 2, 3]}",
+     "optimizer.learning_rate: expected one of boundaries and boundary_epochs, got none"},
+    {NULL,
+     "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"values\": [1, 2, 3], "
+     "\"boundary_epochs\": [2, 1]}",
+     "optimizer.learning_rate.boundary_epochs[1]: expected more than the 2 before it, got 1"},
+    {NULL,
+     "optimizer.learning_rate={\"type\": \"constant\", \"learning_rate\": 0.1, \"warmup_steps\": "
+     "3, \"warmup_epochs\": 0.5}",
+     "optimizer.learning_rate: expected one of warmup_steps and warmup_epochs, got both"},
     {NULL,
      "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"boundaries\": [10, 20], "
      "\"values\": [1, 2]}",

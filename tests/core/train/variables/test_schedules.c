@@ -37,6 +37,75 @@ static void run_case(json_t *test)
     arena_free(&arena);
 }
 
+/* The same schedule, whose length is said in epochs of 7.5 steps. */
+static void in_epochs(json_t *json)
+{
+    static const char *const names[][2] = {{"decay_steps", "decay_epochs"},
+                                           {"first_decay_steps", "first_decay_epochs"},
+                                           {"step_size", "epoch_size"},
+                                           {"warmup_steps", "warmup_epochs"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const double steps = json_number_value(json_object_get(json, names[i][0]));
+        if (steps > 0) json_object_set_new(json, names[i][1], json_real(steps / 7.5));
+        json_object_del(json, names[i][0]);
+    }
+    json_t *boundaries = json_object_get(json, "boundaries"), *epochs = json_array(), *step;
+    size_t i;
+    json_array_foreach(boundaries, i, step)
+        json_array_append_new(epochs, json_real(json_number_value(step) / 7.5));
+    if (boundaries) json_object_set(json, "boundary_epochs", epochs);
+    json_decref(epochs);
+    json_object_del(json, "boundaries");
+}
+
+static void compare_with_epochs(json_t *test)
+{
+    const char *type = json_string_value(json_object_get(test, "type"));
+    struct arena arena = {0};
+    json_t *attributes = json_deep_copy(json_object_get(test, "attributes"));
+    json_object_set_new(attributes, "warmup_steps", json_integer(3));
+    const struct schedule_spec steps =
+        fixture_schedule(fixture_variant("learning_rate", type, attributes), &arena);
+    in_epochs(attributes);
+    struct schedule_spec epochs =
+        fixture_schedule(fixture_variant("learning_rate", type, attributes), &arena);
+    assert_false(schedule_has_epochs(&steps));
+    assert_true(schedule_has_epochs(&epochs));
+    assert_int_equal(schedule_check(&epochs, "learning_rate"), OK);
+    for (int others = 0; others < 2; others++) { /* other workers have come, and gone again */
+        assert_int_equal(schedule_count_epochs(&epochs, "learning_rate", 3.0), OK);
+        assert_int_equal(schedule_count_epochs(&epochs, "learning_rate", 7.5), OK);
+        for (int64_t step = 0; step < 300; step++)
+            assert_true(schedule_rate(&steps, step) == schedule_rate(&epochs, step));
+    }
+    json_decref(attributes);
+    arena_free(&arena);
+}
+
+static void every_length_may_be_said_in_epochs(void **state)
+{
+    json_t *fixture = fixture_load("schedules.json");
+    size_t i;
+    json_t *test;
+    json_array_foreach(json_object_get(fixture, "cases"), i, test) compare_with_epochs(test);
+    json_decref(fixture);
+}
+
+static void no_epoch_is_less_than_a_step_or_more_than_there_are(void **state)
+{
+    struct arena arena = {0};
+    struct schedule_spec spec = schedule_of(
+        "{\"type\": \"exponential_decay\", \"learning_rate\": 1, \"decay_epochs\": 0.001, "
+        "\"decay_rate\": 0.5}",
+        &arena);
+    assert_int_equal(schedule_count_epochs(&spec, "rate", 10), OK);
+    assert_true(schedule_rate(&spec, 1) == 0.5);
+    assert_int_equal(schedule_count_epochs(&spec, "rate", 1e15), ERR_INPUT);
+    assert_string_equal(error_text(), "rate.decay_epochs: 0.001 epochs are 1000000000000 steps, "
+                                      "and there are 2000000000 at most");
+    arena_free(&arena);
+}
+
 static void every_case_of_tensorflow_is_met(void **state)
 {
     json_t *fixture = fixture_load("schedules.json");
@@ -169,6 +238,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_of_tensorflow_is_met),
+        cmocka_unit_test(every_length_may_be_said_in_epochs),
+        cmocka_unit_test(no_epoch_is_less_than_a_step_or_more_than_there_are),
         cmocka_unit_test(a_bare_number_is_the_rate_of_every_step),
         cmocka_unit_test(warm_up_climbs_to_the_first_rate_and_then_the_schedule_goes_on),
         cmocka_unit_test(each_restart_is_at_its_very_step),

@@ -28,11 +28,11 @@ static void give_no_more(struct ps_role *p, int worker, struct outbox *out)
 
 void ps_take_back(struct ps_role *p, struct outbox *out)
 {
-    if (!p->advanced) return;
-    outbox_add_take_back(out, (struct action_take_back){p->advanced});
-    p->advanced = 0;
+    if (!p->round.advanced) return;
+    outbox_add_take_back(out, (struct action_take_back){p->round.advanced});
+    p->round.advanced = 0;
     for (int w = 0; w < p->options.workers; w++) {
-        p->members[w].is_in_advance = false;
+        p->members[w].push.is_in_advance = false;
         give_no_more(p, w, out);
     }
 }
@@ -42,7 +42,7 @@ void ps_forget_ahead(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     m->ahead = (struct ahead){0};
     give_no_more(p, worker, out);
-    if (m->is_in_advance && m->push != PUSH_WAITS) ps_take_back(p, out);
+    if (m->push.is_in_advance && m->push.fate != PUSH_WAITS) ps_take_back(p, out);
 }
 
 /* ---- whose round is it ---- */
@@ -58,9 +58,9 @@ struct party {
 static void invite(struct ps_role *p, int worker, struct party *party)
 {
     const struct member *m = &p->members[worker];
-    const bool is_whole = m->push == PUSH_WAITS, is_of_this = m->ahead.step == p->step;
+    const bool is_whole = m->push.fate == PUSH_WAITS, is_of_this = m->ahead.step == p->step;
     if (ps_is_past_round(p, worker) && !ps_is_in_round(p, worker)) return;
-    party->gradients += is_whole ? m->gradients : m->ahead.gradients;
+    party->gradients += is_whole ? m->push.gradients : m->ahead.gradients;
     party->workers[party->count++] = worker;
     if (!is_whole) party->parts &= is_of_this ? m->ahead.sound : 0;
 }
@@ -68,18 +68,18 @@ static void invite(struct ps_role *p, int worker, struct party *party)
 static bool is_same_party(const struct ps_role *p, const struct party *party)
 {
     int members = 0;
-    for (int w = 0; w < p->options.workers; w++) members += p->members[w].is_in_advance;
+    for (int w = 0; w < p->options.workers; w++) members += p->members[w].push.is_in_advance;
     for (int i = 0; i < party->count; i++)
-        if (!p->members[party->workers[i]].is_in_advance) return false;
-    return members == party->count && party->gradients == p->advanced_gradients;
+        if (!p->members[party->workers[i]].push.is_in_advance) return false;
+    return members == party->count && party->gradients == p->round.advanced_gradients;
 }
 
 void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *out)
 {
-    const struct party party = {workers, count, p->gradients, 0};
+    const struct party party = {workers, count, p->round.gradients, 0};
     if (!is_same_party(p, &party)) ps_take_back(p, out);
-    p->advanced = 0; /* the APPLY that comes now goes on from there */
-    for (int w = 0; w < p->options.workers; w++) p->members[w].is_in_advance = false;
+    p->round.advanced = 0; /* the APPLY that comes now goes on from there */
+    for (int w = 0; w < p->options.workers; w++) p->members[w].push.is_in_advance = false;
 }
 
 /* ---- onward ---- */
@@ -87,7 +87,7 @@ void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *
 static void give_ahead(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (m->presence != HAS_WINDOWS || m->given != p->advanced) return;
+    if (m->presence != HAS_WINDOWS || m->given != p->round.advanced) return;
     m->given |= parts;
     ps_send_parts(p, worker, parts, out);
 }
@@ -101,11 +101,11 @@ static void advance(struct ps_role *p, const struct party *party, struct outbox 
                                                         party->gradients, p->step, part});
     }
     for (int i = 0; i < party->count; i++) {
-        p->members[party->workers[i]].is_in_advance = true;
+        p->members[party->workers[i]].push.is_in_advance = true;
         give_ahead(p, party->workers[i], party->parts, out);
     }
-    p->advanced |= party->parts;
-    p->advanced_gradients = party->gradients;
+    p->round.advanced |= party->parts;
+    p->round.advanced_gradients = party->gradients;
 }
 
 /* One that nobody counts on may still compute from the values that it was given, and be back before
@@ -114,45 +114,46 @@ static bool is_watched_by_evicted(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->standing == EVICTED && m->ticket_step == p->step) return true;
+        if (m->standing == EVICTED && m->ticket.step == p->step) return true;
     }
     return false;
 }
 
 void ps_advance(struct ps_role *p, struct outbox *out)
 {
-    struct party party = {.workers = p->applying + p->applying_count, .parts = UINT64_MAX};
-    if (!(p->overlap & OVERLAP_ADVANCE)) return;
+    struct party party = {.workers = p->round.applying + p->round.applying_count,
+                          .parts = UINT64_MAX};
+    if (!(p->round.overlap & OVERLAP_ADVANCE)) return;
     if (is_watched_by_evicted(p)) {
         ps_take_back(p, out);
         return;
     }
     for (int w = 0; w < p->options.workers; w++) invite(p, w, &party);
     if (!is_same_party(p, &party)) ps_take_back(p, out);
-    party.parts &= ~p->advanced;
+    party.parts &= ~p->round.advanced;
     if (party.parts & FIRST_PART || !party.parts) return; /* the first comes with the whole */
-    p->applying_count += party.count;
+    p->round.applying_count += party.count;
     advance(p, &party, out);
 }
 
 void ps_plan_overlap(struct ps_role *p)
 {
-    p->facts.takes_all = p->config.takes_all;
-    p->facts.lends = p->windows;
-    p->overlap = overlap_of_rounds(&p->facts);
+    p->round.facts.takes_all = p->config.takes_all;
+    p->round.facts.lends = p->pool.count;
+    p->round.overlap = overlap_of_rounds(&p->round.facts);
 }
 
 void ps_role_plan_overlap(struct role *role, const struct overlap_rounds *facts, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->facts = *facts;
+    p->round.facts = *facts;
     ps_plan_overlap(p);
-    if (!(p->overlap & OVERLAP_ADVANCE)) ps_take_back(p, out);
+    if (!(p->round.overlap & OVERLAP_ADVANCE)) ps_take_back(p, out);
 }
 
 unsigned ps_role_overlap(const struct role *role)
 {
-    return ((const struct ps_role *)role)->overlap;
+    return ((const struct ps_role *)role)->round.overlap;
 }
 
 /* One that comes again is of a gradient that is computed again. */
@@ -160,7 +161,7 @@ void ps_part(struct ps_role *p, int worker, const struct message *m, struct outb
 {
     struct member *member = &p->members[worker];
     struct ahead *a = &member->ahead;
-    if (p->phase != SERVING || member->push == PUSH_WAITS) return;
+    if (p->phase != SERVING || member->push.fate == PUSH_WAITS) return;
     const uint64_t parts = parts_in(&p->block, m->range);
     if (m->part.push <= member->ledger.received || !parts || parts & FIRST_PART) return;
     if (m->part.push != a->push || parts & a->parts) ps_forget_ahead(p, worker, out);

@@ -7,12 +7,12 @@
 
 static bool is_queue(const struct ps_role *p)
 {
-    return p->queue.workers > 0;
+    return p->data.queue.workers > 0;
 }
 
 static const struct batch_queue *queue_of(const struct ps_role *p)
 {
-    return is_queue(p) ? &p->queue : NULL;
+    return is_queue(p) ? &p->data.queue : NULL;
 }
 
 static void say(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
@@ -30,24 +30,24 @@ static void say(struct ps_role *p, const struct covered *covered, bool is_over, 
  * rows of an evaluation would not, in whose time there may be many epochs. */
 static bool chief_computes(const struct ps_role *p)
 {
-    return !p->config.is_sync && ps_chief_is_here(p) && p->members[ps_chief(p)].holds_ticket;
+    return !p->config.is_sync && ps_chief_is_here(p) && p->members[ps_chief(p)].ticket.is_held;
 }
 
 static void say_waiting(struct ps_role *p, struct outbox *out)
 {
-    for (int i = 0; i < p->waiting.count; i++) say(p, &p->waiting.at[i], true, out);
-    p->waiting.count = 0;
+    for (int i = 0; i < p->data.waiting.count; i++) say(p, &p->data.waiting.at[i], true, out);
+    p->data.waiting.count = 0;
 }
 
 void ps_tell_waiting_coverage(struct ps_role *p, struct outbox *out)
 {
-    if (p->waiting.count && !chief_computes(p)) say_waiting(p, out);
+    if (p->data.waiting.count && !chief_computes(p)) say_waiting(p, out);
 }
 
 /* More than there is room for are told together. */
 static void keep(struct ps_role *p, const struct covered *covered)
 {
-    struct waiting_coverage *w = &p->waiting;
+    struct waiting_coverage *w = &p->data.waiting;
     if (w->count < COVERED_WAITING_MAX) {
         w->at[w->count++] = *covered;
         return;
@@ -73,14 +73,14 @@ static void tell(struct ps_role *p, const struct covered *covered, bool is_over,
 /* That are applied, or were dropped. */
 static uint64_t pushes_of(const struct member *m)
 {
-    return m->push == PUSH_WAITS ? m->before.received : m->ledger.received;
+    return m->push.fate == PUSH_WAITS ? m->push.before.received : m->ledger.received;
 }
 
 static bool is_over(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->standing != EVICTED && !coverage_is_past(&p->coverage, w, pushes_of(m)))
+        if (m->standing != EVICTED && !coverage_is_past(&p->data.coverage, w, pushes_of(m)))
             return false;
     }
     return true;
@@ -88,15 +88,16 @@ static bool is_over(const struct ps_role *p)
 
 static void close_oldest(struct ps_role *p, struct outbox *out)
 {
-    const struct covered closed = coverage_close(&p->coverage, queue_of(p));
+    const struct covered closed = coverage_close(&p->data.coverage, queue_of(p));
     tell(p, &closed, true, out);
 }
 
 static void cover_batch(struct ps_role *p, struct outbox *out)
 {
-    coverage_apply_batch(&p->coverage);
-    for (int i = 0; i < COVERAGE_EPOCHS && coverage_has_all(&p->coverage, &p->queue); i++) {
-        const struct covered closed = coverage_close(&p->coverage, &p->queue);
+    coverage_apply_batch(&p->data.coverage);
+    for (int i = 0; i < COVERAGE_EPOCHS && coverage_has_all(&p->data.coverage, &p->data.queue);
+         i++) {
+        const struct covered closed = coverage_close(&p->data.coverage, &p->data.queue);
         keep(p, &closed);
     }
     ps_tell_waiting_coverage(p, out);
@@ -105,7 +106,7 @@ static void cover_batch(struct ps_role *p, struct outbox *out)
 /* A push brings fewer epochs than are open at a time. */
 void ps_cover(struct ps_role *p, int worker, struct outbox *out)
 {
-    struct coverage *c = &p->coverage;
+    struct coverage *c = &p->data.coverage;
     const uint64_t push = p->members[worker].ledger.taken;
     if (!c->share.rows) return;
     ps_tell_waiting_coverage(p, out);
@@ -121,15 +122,15 @@ void ps_cover(struct ps_role *p, int worker, struct outbox *out)
 
 static bool is_endless(const struct ps_role *p)
 {
-    return p->coverage.share.rows == DATA_ROWS_ENDLESS;
+    return p->data.coverage.share.rows == DATA_ROWS_ENDLESS;
 }
 
 static void tell_brought(struct ps_role *p, bool is_end, struct outbox *out)
 {
-    struct covered covered = coverage_of_oldest(&p->coverage, queue_of(p));
+    struct covered covered = coverage_of_oldest(&p->data.coverage, queue_of(p));
     covered.rows = is_queue(p) ? covered.applied : 0; /* what was dropped comes again */
     for (int w = 0; w < p->options.workers && !is_queue(p); w++)
-        covered.rows += coverage_brought(&p->coverage, w, pushes_of(&p->members[w]));
+        covered.rows += coverage_brought(&p->data.coverage, w, pushes_of(&p->members[w]));
     tell(p, &covered, is_end, out);
 }
 
@@ -138,15 +139,15 @@ static uint64_t missing(const struct ps_role *p)
 {
     uint64_t most = 0;
     for (int w = 0; w < p->options.workers && !is_queue(p); w++) {
-        const uint64_t reached = coverage_reached(&p->coverage, w, pushes_of(&p->members[w]));
+        const uint64_t reached = coverage_reached(&p->data.coverage, w, pushes_of(&p->members[w]));
         if (reached > most) most = reached;
     }
-    return coverage_missing(&p->coverage, most);
+    return coverage_missing(&p->data.coverage, most);
 }
 
 void ps_tell_coverage(struct ps_role *p, struct outbox *out)
 {
-    struct covered open = coverage_of_oldest(&p->coverage, queue_of(p));
+    struct covered open = coverage_of_oldest(&p->data.coverage, queue_of(p));
     if (open.rows && !is_endless(p) && !is_queue(p)) open.lost += missing(p);
     if (is_endless(p))
         tell_brought(p, true, out);
@@ -163,39 +164,39 @@ void ps_tell_coverage_at_snapshot(struct ps_role *p, struct outbox *out)
 
 void ps_take_batch(struct ps_role *p, int worker, bool is_dropped)
 {
-    if (!is_queue(p) || !batch_queue_has_next(&p->queue, worker)) return;
-    const bool is_again = p->queue.plans[worker].again != 0;
-    const uint64_t batch = batch_queue_take(&p->queue, worker);
-    if (is_again && !is_dropped) p->coverage.twice += p->coverage.share.batch;
-    if (!is_again && is_dropped) batch_queue_put_back(&p->queue, batch);
+    if (!is_queue(p) || !batch_queue_has_next(&p->data.queue, worker)) return;
+    const bool is_again = p->data.queue.plans[worker].again != 0;
+    const uint64_t batch = batch_queue_take(&p->data.queue, worker);
+    if (is_again && !is_dropped) p->data.coverage.twice += p->data.coverage.share.batch;
+    if (!is_again && is_dropped) batch_queue_put_back(&p->data.queue, batch);
 }
 
 void ps_commit_batch(struct ps_role *p, int worker, bool is_out)
 {
     if (!is_queue(p)) return;
-    p->queue.plans[worker].is_committed = is_out;
-    if (p->members[worker].standing == EVICTED) batch_queue_lose(&p->queue, worker);
+    p->data.queue.plans[worker].is_committed = is_out;
+    if (p->members[worker].standing == EVICTED) batch_queue_lose(&p->data.queue, worker);
 }
 
 void ps_reclaim_batch(struct ps_role *p, int worker)
 {
-    if (is_queue(p)) batch_queue_reclaim(&p->queue, worker);
+    if (is_queue(p)) batch_queue_reclaim(&p->data.queue, worker);
 }
 
 void ps_leave_batches(struct ps_role *p, int worker)
 {
-    if (is_queue(p)) batch_queue_give_back(&p->queue, worker);
+    if (is_queue(p)) batch_queue_give_back(&p->data.queue, worker);
 }
 
 /* Of data that came while they were used: whoever finds no more says how many there were. */
 void ps_note_data_end(struct ps_role *p, uint64_t version)
 {
-    if (version && is_queue(p)) batch_queue_set_end(&p->queue, version - 1);
+    if (version && is_queue(p)) batch_queue_set_end(&p->data.queue, version - 1);
 }
 
 bool ps_has_batches(const struct ps_role *p)
 {
-    return is_queue(p) && batch_queue_has_rest(&p->queue);
+    return is_queue(p) && batch_queue_has_rest(&p->data.queue);
 }
 
 void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
@@ -203,7 +204,7 @@ void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
     uint64_t numbers[PLAN_NUMBERS_MAX];
     int first;
     if (!is_queue(p) || !member_is_here(&p->members[worker])) return;
-    const int count = batch_queue_tell(&p->queue, worker, numbers, &first);
+    const int count = batch_queue_tell(&p->data.queue, worker, numbers, &first);
     if (!count) return;
     uint64_t *body = arena_array(&out->texts, (size_t)count, sizeof *body);
     for (int i = 0; i < count; i++) body[i] = htole64(numbers[i]);
@@ -217,7 +218,7 @@ void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
 /* As many as there will be steps. */
 static uint64_t room(const struct ps_role *p)
 {
-    const uint64_t last = p->config.last_step, open = batch_queue_open_batches(&p->queue);
+    const uint64_t last = p->config.last_step, open = batch_queue_open_batches(&p->data.queue);
     const uint64_t left = last > p->step ? last - p->step : 0;
     return left > open ? left - open : 0;
 }
@@ -229,15 +230,15 @@ static bool is_in_share(const struct ps_role *p, int worker)
     const struct member *m = &p->members[worker];
     const uint64_t workers = (uint64_t)p->options.workers;
     const bool has_end = p->config.needs_everybody && !p->config.is_sync;
-    return !has_end || m->completes_push ||
-           m->ledger.received * workers + (uint64_t)worker < p->share_end;
+    return !has_end || m->ticket.completes_push ||
+           m->ledger.received * workers + (uint64_t)worker < p->data.share_end;
 }
 
 bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 {
     if (!is_queue(p)) return is_in_share(p, worker);
-    if (!batch_queue_plan(&p->queue, worker, room(p))) return false;
-    if (!p->queue.plans[worker].is_told) ps_say_plan(p, worker, out);
+    if (!batch_queue_plan(&p->data.queue, worker, room(p))) return false;
+    if (!p->data.queue.plans[worker].is_told) ps_say_plan(p, worker, out);
     return true;
 }
 
@@ -245,7 +246,7 @@ bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 void ps_note_queue(struct ps_role *p)
 {
     struct snapshot *snapshot = &p->snapshot;
-    const int count = is_queue(p) ? batch_queue_count(&p->queue) : 0;
+    const int count = is_queue(p) ? batch_queue_count(&p->data.queue) : 0;
     snapshot->queue_count = 0;
     if (count > snapshot->queue_capacity) {
         free(snapshot->queue);
@@ -253,6 +254,6 @@ void ps_note_queue(struct ps_role *p)
         snapshot->queue_capacity = snapshot->queue ? count : 0;
     }
     if (count > snapshot->queue_capacity || !count) return;
-    batch_queue_numbers(&p->queue, snapshot->queue);
+    batch_queue_numbers(&p->data.queue, snapshot->queue);
     snapshot->queue_count = count;
 }

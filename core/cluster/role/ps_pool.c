@@ -28,40 +28,41 @@ int ps_config_windows(uint64_t block_bytes, int workers)
 
 static void set_window(struct ps_role *p, struct member *m, enum window_use use)
 {
-    p->windows_used += (use != WINDOW_NONE) - (m->window != WINDOW_NONE);
-    m->window = use;
+    p->pool.used += (use != WINDOW_NONE) - (m->window.use != WINDOW_NONE);
+    m->window.use = use;
 }
 
 void ps_pool_release(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
-    if (m->window == WINDOW_HELD) set_window(p, m, WINDOW_NONE);
+    if (m->window.use == WINDOW_HELD) set_window(p, m, WINDOW_NONE);
 }
 
 static bool keeps(const struct member *m)
 {
-    return (m->push == PUSH_WAITS && !m->is_folded) || m->ahead.parts;
+    return (m->push.fate == PUSH_WAITS && !m->push.is_folded) || m->ahead.parts;
 }
 
 void ps_pool_heard(struct ps_role *p, int worker, const struct message *m)
 {
     struct member *member = &p->members[worker];
     const bool has_come = message_has_stretch(m->type) && !range_is_empty(m->range);
-    if (member->window == WINDOW_NONE || (member->window == WINDOW_COMES && !has_come)) return;
+    if (member->window.use == WINDOW_NONE || (member->window.use == WINDOW_COMES && !has_come))
+        return;
     set_window(p, member, keeps(member) ? WINDOW_HELD : WINDOW_NONE);
 }
 
 void ps_pool_forget_link(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
-    m->window_turn = 0;
-    if (m->window != WINDOW_NONE) set_window(p, m, keeps(m) ? WINDOW_HELD : WINDOW_NONE);
+    m->window.turn = 0;
+    if (m->window.use != WINDOW_NONE) set_window(p, m, keeps(m) ? WINDOW_HELD : WINDOW_NONE);
 }
 
 /* What comes now is void, and is read all the same. */
 void ps_pool_forget(struct ps_role *p)
 {
-    p->fold_next = 0;
+    p->round.fold_next = 0;
     for (int w = 0; w < p->options.workers; w++) ps_pool_release(p, w);
 }
 
@@ -69,27 +70,27 @@ void ps_pool_forget(struct ps_role *p)
 
 static bool is_waiting(const struct member *m)
 {
-    return m->window_turn && m->window == WINDOW_NONE;
+    return m->window.turn && m->window.use == WINDOW_NONE;
 }
 
 /* It has yet to bring something for the round, from values that it has. One that joins anew while
  * workers are held for a snapshot, which others have to push for, comes last. */
 static bool is_missing(const struct ps_role *p, int worker)
 {
-    const bool is_held = p->members[worker].wants_values && ps_is_holding(p, worker);
+    const bool is_held = p->members[worker].wants.values && ps_is_holding(p, worker);
     return !ps_is_past_round(p, worker) && !is_held;
 }
 
 static bool lacks_window(const struct ps_role *p, int worker)
 {
-    return p->members[worker].window == WINDOW_NONE && is_missing(p, worker);
+    return p->members[worker].window.use == WINDOW_NONE && is_missing(p, worker);
 }
 
 /* Up to whom the sum could go on. When it does, or when others get windows that it will want, who
  * comes back to the round before that is summed last. */
 static int first_missing(const struct ps_role *p)
 {
-    int first = p->fold_next;
+    int first = p->round.fold_next;
     while (first < p->options.workers && !is_missing(p, first)) first++;
     return first;
 }
@@ -112,8 +113,8 @@ static int next_in_order(const struct ps_role *p, int left)
 
 bool ps_brings_later(const struct ps_role *p, const struct member *m)
 {
-    return m->window_turn && p->phase == SERVING && ps_config_drops(&p->config) &&
-           m->window_step > p->step;
+    return m->window.turn && p->phase == SERVING && ps_config_drops(&p->config) &&
+           m->window.step > p->step;
 }
 
 static int next_that_came(const struct ps_role *p, int left)
@@ -122,7 +123,7 @@ static int next_that_came(const struct ps_role *p, int left)
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         if (!is_waiting(m) || left < (ps_brings_later(p, m) && p->config.is_sync ? 2 : 1)) continue;
-        if (next == NOBODY || m->window_turn < p->members[next].window_turn) next = w;
+        if (next == NOBODY || m->window.turn < p->members[next].window.turn) next = w;
     }
     return next;
 }
@@ -130,12 +131,12 @@ static int next_that_came(const struct ps_role *p, int left)
 int ps_role_grant(struct role *role)
 {
     struct ps_role *p = (struct ps_role *)role;
-    const int left = p->windows - p->windows_used;
+    const int left = p->pool.count - p->pool.used;
     const bool in_order = p->phase == SERVING && p->config.is_sync && p->config.takes_all;
     const int next = in_order ? next_in_order(p, left) : next_that_came(p, left);
     if (next == NOBODY) return NOBODY;
-    if (in_order) p->fold_next = first_missing(p);
-    p->members[next].window_turn = 0;
+    if (in_order) p->round.fold_next = first_missing(p);
+    p->members[next].window.turn = 0;
     set_window(p, &p->members[next], WINDOW_COMES);
     return next;
 }
@@ -150,30 +151,31 @@ void ps_role_announce(struct role *role, int worker, const struct message *m, st
 {
     struct ps_role *p = (struct ps_role *)role;
     struct member *member = &p->members[worker];
-    if (member->window != WINDOW_NONE) {
+    if (member->window.use != WINDOW_NONE) {
         set_window(p, member, WINDOW_COMES);
         return;
     }
-    if (!member->window_turn) member->window_turn = ++p->window_turns;
-    member->window_step = step_of_gradient(m);
-    p->applying_count = 0;
+    if (!member->window.turn) member->window.turn = ++p->pool.turns;
+    member->window.step = step_of_gradient(m);
+    p->round.applying_count = 0;
     if (ps_brings_later(p, member)) ps_apply_ready_rounds(p, out);
 }
 
 bool ps_role_has_window(const struct role *role, int worker)
 {
-    return ((const struct ps_role *)role)->members[worker].window != WINDOW_NONE;
+    return ((const struct ps_role *)role)->members[worker].window.use != WINDOW_NONE;
 }
 
 bool ps_role_brings(const struct role *role, int worker)
 {
     const struct member *m = &((const struct ps_role *)role)->members[worker];
-    return m->window == WINDOW_COMES || (m->window == WINDOW_HELD && m->push != PUSH_WAITS);
+    return m->window.use == WINDOW_COMES ||
+           (m->window.use == WINDOW_HELD && m->push.fate != PUSH_WAITS);
 }
 
 bool ps_role_is_read(const struct role *role, int worker)
 {
-    return ((const struct ps_role *)role)->members[worker].window == WINDOW_COMES;
+    return ((const struct ps_role *)role)->members[worker].window.use == WINDOW_COMES;
 }
 
 int ps_role_waiting(const struct role *role)
@@ -188,45 +190,45 @@ int ps_role_waiting(const struct role *role)
 
 static bool may_fold(const struct ps_role *p, int worker, int end)
 {
-    return ps_is_in_round(p, worker) && !p->members[worker].is_folded &&
+    return ps_is_in_round(p, worker) && !p->members[worker].push.is_folded &&
            (!p->config.takes_all || worker < end);
 }
 
 void ps_fold(struct ps_role *p, struct outbox *out)
 {
-    int count = 0, *workers = p->applying + p->applying_count;
-    if (p->windows_used * 2 < p->windows || !p->windows) return;
+    int count = 0, *workers = p->round.applying + p->round.applying_count;
+    if (p->pool.used * 2 < p->pool.count || !p->pool.count) return;
     const int end = first_missing(p);
     for (int w = 0; w < p->options.workers; w++)
         if (may_fold(p, w, end)) workers[count++] = w;
     if (!count) return;
-    p->fold_next = end;
-    p->applying_count += count;
+    p->round.fold_next = end;
+    p->round.applying_count += count;
     outbox_add_fold(out, (struct action_fold){workers, count, p->step});
     for (int i = 0; i < count; i++) {
-        p->members[workers[i]].is_folded = true;
+        p->members[workers[i]].push.is_folded = true;
         ps_pool_release(p, workers[i]);
     }
 }
 
 void ps_begin_sum(struct ps_role *p)
 {
-    p->fold_next = 0;
+    p->round.fold_next = 0;
 }
 
 /* Nobody's gradient can be taken out of the sum: all others come again as well. */
 bool ps_unfold(struct ps_role *p, int worker, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].is_folded && !member_is_here(&p->members[w])) return false;
+        if (p->members[w].push.is_folded && !member_is_here(&p->members[w])) return false;
     outbox_add_unfold(out, (struct action_unfold){p->step});
-    p->fold_next = 0;
+    p->round.fold_next = 0;
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
-        if (!m->is_folded) continue;
-        m->is_folded = false;
+        if (!m->push.is_folded) continue;
+        m->push.is_folded = false;
         member_set_push(m, PUSH_TAKEN);
-        m->ledger = m->before;
+        m->ledger = m->push.before;
         if (w == worker) continue;
         outbox_log(out, "worker/%d is asked for its gradient of step %llu again", w,
                    (unsigned long long)p->step + 1);

@@ -7,7 +7,7 @@
 static const char *why_not(const struct ps_role *p)
 {
     if (p->scaling.is_asked) return "it is being resized already";
-    if (p->is_stopping) return "it is to end";
+    if (p->stopping.is_on) return "it is to end";
     if (p->phase != SERVING) return "it has not begun to train, or begins again";
     return ps_chief_is_here(p) ? NULL : "its chief is not here";
 }
@@ -20,7 +20,7 @@ const char *ps_role_scale(struct role *role, const int count[JOB_COUNT], struct 
     struct membership wanted = p->options.membership;
     for (int job = 0; job < JOB_COUNT; job++)
         if (count[job]) wanted.count[job] = count[job];
-    p->scaling = (struct scaling){true, p->config.generation, p->term};
+    p->scaling = (struct scaling){true, p->config.generation, p->lead.term};
     message_say_membership(ps_tell_chief(p, MESSAGE_SCALE, out), &wanted, out);
     return NULL;
 }
@@ -43,7 +43,7 @@ void ps_scaled(struct ps_role *p, const struct message *m, struct outbox *out)
 void ps_watch_scaling(struct ps_role *p, struct outbox *out)
 {
     const struct scaling *s = &p->scaling;
-    const bool is_same = s->generation == p->config.generation && s->term == p->term;
+    const bool is_same = s->generation == p->config.generation && s->term == p->lead.term;
     if (is_same && ps_chief_is_here(p)) return;
     answer(p, EXIT_LOST_PEER, "the chief was lost, or all began again, before the resize", out);
 }
@@ -52,14 +52,14 @@ void ps_watch_scaling(struct ps_role *p, struct outbox *out)
 
 bool ps_has_resized(const struct ps_role *p)
 {
-    return p->resizes_to.count[JOB_PS] > 0;
+    return p->verdict.resizes_to.count[JOB_PS] > 0;
 }
 
 void ps_tell_resize(struct ps_role *p, int worker, struct outbox *out)
 {
     struct message *m = ps_send(p, worker, MESSAGE_RESIZE, out);
-    m->resize.step = p->resizes_at;
-    message_say_membership(m, &p->resizes_to, out);
+    m->resize.step = p->verdict.resizes_at;
+    message_say_membership(m, &p->verdict.resizes_to, out);
 }
 
 /* Workers, the chief among them, go on in it by themselves. */
@@ -69,8 +69,8 @@ void ps_resize(struct ps_role *p, const struct membership *membership, uint64_t 
     if (p->phase == ENDED || membership->resizes <= p->options.membership.resizes) return;
     ps_take_back(p, out);
     ps_set_phase(p, ENDED);
-    p->resizes_to = *membership;
-    p->resizes_at = step;
+    p->verdict.resizes_to = *membership;
+    p->verdict.resizes_at = step;
     for (int w = 0; w < p->options.workers; w++)
         if (member_is_here(&p->members[w])) ps_tell_resize(p, w, out);
     outbox_add_resize(out, (struct action_resize){*membership, step});

@@ -19,14 +19,14 @@ struct message *ps_send(struct ps_role *p, int worker, enum message_type type, s
 
 int ps_chief(const struct ps_role *p)
 {
-    return term_chief(p->term, p->options.workers);
+    return term_chief(p->lead.term, p->options.workers);
 }
 
 /* Before term 0 nobody has led, whose words could be on their way. */
 bool ps_obeys(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    return worker == ps_chief(p) && member_is_here(m) && (m->claims || p->term == 0);
+    return worker == ps_chief(p) && member_is_here(m) && (m->lead.claims || p->lead.term == 0);
 }
 
 bool ps_chief_is_here(const struct ps_role *p)
@@ -41,8 +41,8 @@ struct message *ps_tell_chief(struct ps_role *p, enum message_type type, struct 
 
 static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 {
-    message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
-                        p->verdict_from == NOBODY ? p->name : "", p->verdict_text, out);
+    message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict.code,
+                        p->verdict.from == NOBODY ? p->name : "", p->verdict.text, out);
 }
 
 void ps_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
@@ -51,9 +51,9 @@ void ps_end(struct ps_role *p, int code, const char *text, int from, struct outb
     if (from != NOBODY) p->members[from].knows_end = true;
     ps_take_back(p, out);
     ps_set_phase(p, ENDED);
-    p->verdict_from = from;
-    p->verdict_code = code;
-    snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
+    p->verdict.from = from;
+    p->verdict.code = code;
+    snprintf(p->verdict.text, sizeof p->verdict.text, "%s", text);
     for (int w = 0; w < p->options.workers; w++)
         if (member_is_here(&p->members[w])) tell_verdict(p, w, out); /* `from`: it was heard */
     outbox_end(out, code, text);
@@ -76,7 +76,8 @@ void ps_say_state(struct ps_role *p, int worker, struct outbox *out)
     static const enum ps_state states[] = {
         [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
     struct message *m = ps_send(p, worker, MESSAGE_STATE, out);
-    m->state = (struct message_state){states[p->phase], p->members[worker].claims ? 1 + p->term : 0,
+    m->state = (struct message_state){states[p->phase],
+                                      p->members[worker].lead.claims ? 1 + p->lead.term : 0,
                                       p->step, p->config.last_step};
 }
 
@@ -95,32 +96,23 @@ static void forget(struct ps_role *p, struct outbox *out)
     ps_set_phase(p, EMPTY);
     p->config = (struct ps_config){0};
     p->arrays = 0;
-    p->gradients = 0;
-    p->tickets = p->step = p->counters.applied = p->advanced = 0;
-    p->is_stopping = false;
-    p->coverage = (struct coverage){0};
-    p->waiting.count = 0;
-    batch_queue_free(&p->queue);
+    p->round.gradients = 0;
+    p->tickets = p->step = p->counters.applied = p->round.advanced = 0;
+    p->stopping.is_on = false;
+    p->data.coverage = (struct coverage){0};
+    p->data.waiting.count = 0;
+    batch_queue_free(&p->data.queue);
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         *m = (struct member){
             .presence = m->presence,
             .wants_fresh = m->wants_fresh,
-            .incarnation = m->incarnation,
-            .has_pushed = m->has_pushed,
             .lost_ms = p->patience.now_ms,
-            .claims = m->claims,
-            .can_lead = m->can_lead,
-            .has_spoken = m->has_spoken,
-            .has_left = m->has_left,
-            .late_term = m->late_term,
-            .has_named = m->has_named,
-            .outbid = m->outbid,
-            .unbelieved_ms = m->unbelieved_ms,
+            .life = m->life,
+            .lead = m->lead,
             .window = m->window,
-            .window_turn = m->window_turn,
-            .window_step = m->window_step,
         };
+        m->life.kept_snapshot = m->life.was_refused = false;
     }
     ps_pool_forget(p);
 }
@@ -154,13 +146,13 @@ static bool open_queue(struct ps_role *p, const struct ps_config *c)
     const uint64_t parts = 4 * (uint64_t)p->options.workers, least = 4, most = PLAN_BATCHES_MAX;
     if (p->options.task != 0 || c->is_sync || !data_share_is_queue(s)) return true;
     const uint64_t ahead = s->rows == DATA_ROWS_ENDLESS ? least : s->rows / s->batch / parts;
-    if (!batch_queue_open(&p->queue, p->options.workers,
+    if (!batch_queue_open(&p->data.queue, p->options.workers,
                           (int)(ahead < least  ? least
                                 : ahead > most ? most
                                                : ahead)))
         return false;
-    if (c->stretch) batch_queue_hand_out_stretches(&p->queue, c->stretch);
-    return !c->queue_numbers || batch_queue_read(&p->queue, c->queue, c->queue_numbers);
+    if (c->stretch) batch_queue_hand_out_stretches(&p->data.queue, c->stretch);
+    return !c->queue_numbers || batch_queue_read(&p->data.queue, c->queue, c->queue_numbers);
 }
 
 void ps_role_set_up(struct role *role, const struct setup_result *r, struct outbox *out)
@@ -173,7 +165,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     p->block = parts_of(r->config.block_floats);
-    p->windows = r->config.windows;
+    p->pool.count = r->config.windows;
     ps_plan_overlap(p);
     if (!r->result && !open_queue(p, &r->config)) {
         ps_end(p, EXIT_FAILED, "no memory for the batches that are handed out", NOBODY, out);
@@ -193,8 +185,8 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     const struct data_share *share = &r->config.coverage.share;
     const bool is_ours =
         data_share_is_queue(share) || share->workers == (uint64_t)p->options.workers;
-    if (p->options.task == 0 && is_ours) p->coverage = r->config.coverage;
-    if (p->config.needs_everybody) p->share_end = end_of_shares(p);
+    if (p->options.task == 0 && is_ours) p->data.coverage = r->config.coverage;
+    if (p->config.needs_everybody) p->data.share_end = end_of_shares(p);
     p->config.ledger = NULL;
     p->config.queue = NULL;
     tell_state(p, out);
@@ -234,25 +226,25 @@ static void serve(struct ps_role *p, struct outbox *out)
 void ps_ask_chief_to_stop(struct ps_role *p, struct outbox *out)
 {
     struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
-    m->stop.exit_code = (uint32_t)p->stop_code;
-    message_say(m, p->stop_text, out);
+    m->stop.exit_code = (uint32_t)p->stopping.code;
+    message_say(m, p->stopping.text, out);
 }
 
 /* Somebody wants the job to end well: no more steps, and the chief sees to the rest. */
 static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
-    if (!p->is_stopping) p->stopping_ms = p->patience.now_ms;
-    p->is_stopping = p->phase == SERVING;
-    p->stop_code = code;
-    snprintf(p->stop_text, sizeof p->stop_text, "%s", text);
+    if (!p->stopping.is_on) p->stopping.since_ms = p->patience.now_ms;
+    p->stopping.is_on = p->phase == SERVING;
+    p->stopping.code = code;
+    snprintf(p->stopping.text, sizeof p->stopping.text, "%s", text);
     if (from != ps_chief(p) && p->phase != ENDED) ps_ask_chief_to_stop(p, out);
 }
 
 /* Of a chief that others have taken the place of. */
 static bool is_outdated(const struct ps_role *p, int worker, uint64_t claim)
 {
-    return claim && claim <= p->term && worker != ps_chief(p);
+    return claim && claim <= p->lead.term && worker != ps_chief(p);
 }
 
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
@@ -279,7 +271,7 @@ static void stop_message(struct ps_role *p, int worker, const struct message *m,
 static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
                    struct outbox *out)
 {
-    if (m->type == MESSAGE_SETUP && p->term == 0)
+    if (m->type == MESSAGE_SETUP && p->lead.term == 0)
         ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
     else if (m->generation == p->config.generation)
         outbox_breach(out, false, "worker/%d sent %s (%u), %s", worker, message_name(m->type),
@@ -309,7 +301,7 @@ static bool is_breach(struct ps_role *p, int worker, const struct message *m, st
     struct message_ends ends = message_ends_of_all;
     char text[MESSAGE_BREACH_MAX];
     const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
-    ends.at[RANGE_TERMS].most = p->term + TERMS_AHEAD_MAX;
+    ends.at[RANGE_TERMS].most = p->lead.term + TERMS_AHEAD_MAX;
     if (is_of_now) narrow(p, worker, &ends);
     if (message_is_within(m, &ends, text)) return false;
     outbox_breach(out, true, "hangs up on worker/%d, which sent %s (%u), %s", worker,
@@ -362,10 +354,10 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
 {
     if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
     if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
-    p->members[worker].has_spoken = true;
+    p->members[worker].life.has_spoken = true;
     const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
-    p->applying_count = 0;
+    p->round.applying_count = 0;
     if (ps_obeys(p, worker)) ps_renew_lease(p, 0);
     if (fault)
         refuse(p, worker, m, fault, out);
@@ -418,11 +410,11 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     member_set_presence(m, AWAY);
     ps_forget_ahead(p, worker, out);
     ps_pool_forget_link(p, worker);
-    m->wants_values = false;
-    m->claims = m->can_lead = false;
-    m->late_term = (struct message){0};
+    m->wants.values = false;
+    m->lead.claims = m->lead.can_lead = false;
+    m->lead.late_term = (struct message){0};
     m->lost_ms = p->patience.now_ms;
-    if (worker == ps_chief(p)) p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    if (worker == ps_chief(p)) p->lead.lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
     ps_watch_scaling(p, out);
     ps_hand_over(p, worker, out);
     if (p->phase != SERVING) return;
@@ -432,7 +424,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
 
 void ps_role_note_refused(struct role *role, int worker)
 {
-    ((struct ps_role *)role)->members[worker].was_refused = true;
+    ((struct ps_role *)role)->members[worker].life.was_refused = true;
 }
 
 static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
@@ -441,25 +433,25 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
     bool is_back = m->presence == AWAY;
-    p->applying_count = 0;
+    p->round.applying_count = 0;
     if (p->phase == ENDED) { /* its link was lost just before */
         if (!member_is_here(m)) member_set_presence(m, HERE);
         (ps_has_resized(p) ? ps_tell_resize : tell_verdict)(p, worker, out);
         return;
     }
     if (member_is_here(m)) ps_forget_link(p, worker, out); /* it has made a better one */
-    if (m->presence == AWAY && m->incarnation != incarnation) {
+    if (m->presence == AWAY && m->life.incarnation != incarnation) {
         m->wants_fresh = true;
-        if (p->config.is_sync) m->holds_ticket = false; /* it does not compute */
+        if (p->config.is_sync) m->ticket.is_held = false; /* it does not compute */
     }
     if (is_back && p->phase == SERVING)
         outbox_log(out, "worker/%d is back%s", worker,
-                   m->incarnation == incarnation ? "" : ", in another life");
+                   m->life.incarnation == incarnation ? "" : ", in another life");
     member_set_presence(m, HERE);
-    m->is_told = m->has_left = false;
-    m->has_pushed = m->has_pushed && m->incarnation == incarnation;
-    m->has_spoken = m->has_spoken && m->incarnation == incarnation;
-    m->incarnation = incarnation;
+    m->ticket.is_told = m->life.has_left = false;
+    m->life.has_pushed = m->life.has_pushed && m->life.incarnation == incarnation;
+    m->life.has_spoken = m->life.has_spoken && m->life.incarnation == incarnation;
+    m->life.incarnation = incarnation;
     ps_renew_wait(p, worker);
     if (worker == ps_chief(p)) ps_renew_lease(p, 0);
     ps_say_term(p, worker, out);
@@ -475,7 +467,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
         member_set_presence(&p->members[worker], AWAY);
         return;
     }
-    p->applying_count = 0;
+    p->round.applying_count = 0;
     outbox_log(out, "lost worker/%d: %s", worker, why);
     ps_forget_link(p, worker, out);
 }
@@ -488,14 +480,14 @@ static void on_stop(struct role *role, int code, const char *why, struct outbox 
 static void on_leave(struct role *role, int code, const char *why, bool only_me, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    if (p->phase == ENDED || p->leave_code) return;
+    if (p->phase == ENDED || p->leaving.code) return;
     if (p->phase != SERVING || !ps_chief_is_here(p)) {
         ps_end(p, code, why, NOBODY, out);
         return;
     }
-    p->leave_ms = p->patience.now_ms;
-    p->leave_code = code;
-    snprintf(p->leave_text, sizeof p->leave_text, "%s", why);
+    p->leaving.since_ms = p->patience.now_ms;
+    p->leaving.code = code;
+    snprintf(p->leaving.text, sizeof p->leaving.text, "%s", why);
     char text[ACTION_TEXT_MAX];
     snprintf(text, sizeof text, "%s: %s", p->name, why);
     stop_well(p, code, text, NOBODY, out);
@@ -505,10 +497,10 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
     patience_tick(&p->patience, now_ms);
-    p->applying_count = 0;
+    p->round.applying_count = 0;
     if (p->phase == ENDED) return;
-    if (p->leave_code && p->patience.now_ms - p->leave_ms >= p->options.limits.stop_ms) {
-        ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
+    if (p->leaving.code && p->patience.now_ms - p->leaving.since_ms >= p->options.limits.stop_ms) {
+        ps_end(p, p->leaving.code, p->leaving.text, NOBODY, out);
         return;
     }
     ps_tell_waiting_coverage(p, out);
@@ -547,11 +539,12 @@ struct role *ps_role_new(const struct ps_options *options)
     task_name(JOB_PS, options->task, p->name);
     p->members = calloc(workers, sizeof *p->members);
     /* an APPLY and a FOLD each, and one ADVANCE */
-    p->applying = calloc(3 * workers, sizeof *p->applying);
+    p->round.applying = calloc(3 * workers, sizeof *p->round.applying);
     p->snapshot.target = calloc(workers, sizeof *p->snapshot.target);
     p->snapshot.as_of = calloc(workers, sizeof *p->snapshot.as_of);
     p->snapshot.numbers = calloc(workers * LEDGER_NUMBERS, sizeof *p->snapshot.numbers);
-    if (p->members && p->applying && p->snapshot.target && p->snapshot.as_of && p->snapshot.numbers)
+    if (p->members && p->round.applying && p->snapshot.target && p->snapshot.as_of &&
+        p->snapshot.numbers)
         return &p->role;
     ps_role_free(&p->role);
     return NULL;
@@ -562,12 +555,12 @@ void ps_role_free(struct role *role)
     struct ps_role *p = (struct ps_role *)role;
     if (!p) return;
     free(p->members);
-    free(p->applying);
+    free(p->round.applying);
     free(p->snapshot.target);
     free(p->snapshot.as_of);
     free(p->snapshot.numbers);
     free(p->snapshot.queue);
-    batch_queue_free(&p->queue);
+    batch_queue_free(&p->data.queue);
     free(p);
 }
 
@@ -583,7 +576,7 @@ bool ps_role_is_set_up(const struct role *role)
 
 uint64_t ps_role_term(const struct role *role)
 {
-    return ((const struct ps_role *)role)->term;
+    return ((const struct ps_role *)role)->lead.term;
 }
 
 int ps_role_chief(const struct role *role)
@@ -601,13 +594,13 @@ bool ps_role_awaits(const struct role *role, int worker)
     const struct ps_role *p = (const struct ps_role *)role;
     const struct member *m = &p->members[worker];
     /* or will be, unless it has looked in and gone again, as one that a signal ends at once */
-    const bool is_told = member_is_here(m) || (m->standing != EVICTED && m->has_spoken);
-    return p->phase == ENDED && !ps_has_resized(p) && !m->knows_end && !m->has_left && is_told;
+    const bool is_told = member_is_here(m) || (m->standing != EVICTED && m->life.has_spoken);
+    return p->phase == ENDED && !ps_has_resized(p) && !m->knows_end && !m->life.has_left && is_told;
 }
 
 bool ps_role_has_pushed(const struct role *role, int worker)
 {
-    return ((const struct ps_role *)role)->members[worker].has_pushed;
+    return ((const struct ps_role *)role)->members[worker].life.has_pushed;
 }
 
 bool ps_role_is_serving(const struct role *role)
@@ -624,7 +617,7 @@ const struct ledger *ps_role_ledger(const struct role *role, int worker)
 const struct coverage *ps_role_coverage(const struct role *role)
 {
     const struct ps_role *p = (const struct ps_role *)role;
-    return p->snapshot.writing ? &p->snapshot.covers : &p->coverage;
+    return p->snapshot.writing ? &p->snapshot.covers : &p->data.coverage;
 }
 
 const int64_t *ps_role_queue(const struct role *role, int *ret_count)

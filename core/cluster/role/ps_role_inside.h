@@ -52,58 +52,83 @@ struct ahead {
     uint32_t gradients;
 };
 
+/* One life of a worker's task, from its first greeting on, over all its links. */
+struct member_life {
+    uint64_t incarnation;
+    bool has_pushed;
+    bool has_spoken; /* anything behind its greeting */
+    bool has_left;   /* it has signed off: nobody waits for it until there is a new link */
+    bool
+        kept_snapshot; /* this ps has hung up on it for that, and nothing of it was applied since */
+    bool was_refused;  /* NOT_YET: and has ended by that */
+};
+
+/* Of leading. */
+struct member_lead {
+    /* As it has said on the link that is: */
+    bool claims; /* to lead, with the highest term */
+    bool can_lead;
+    struct message late_term; /* LEADS that is not believed yet; of no type: none */
+    /* Of whoever has this index. Terms that it named were outbid for the chief before them: so
+     * often, and until when a later one of it waits. */
+    bool has_named; /* a term since there is a chief that lasted */
+    unsigned outbid;
+    uint64_t unbelieved_ms;
+};
+
+/* Its last push. */
+struct member_push {
+    enum push_fate fate;
+    uint64_t step;        /* PUSH_WAITS: the round that it is for, this one or a later one */
+    uint32_t gradients;   /* in it */
+    struct ledger before; /* PUSH_WAITS: the ledger without it */
+    bool is_folded;       /* PUSH_WAITS: it is in the sum */
+    bool is_in_advance;   /* its gradient is in what has advanced */
+};
+
+struct member_ticket {
+    bool is_held;
+    uint64_t step;       /* is_held: of the values that it came with */
+    bool is_told;        /* is_held: what became of its gradient, by this link */
+    bool has_returned;   /* the last one, unused: it had no batch */
+    bool completes_push; /* the next one is for a push that another ps has */
+};
+
+/* A window of the pool. */
+struct member_window {
+    enum window_use use;
+    uint64_t turn; /* it waits for one, behind lower numbers; 0: it does not */
+    uint64_t step; /* of the values that it wants to push to */
+};
+
 /* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
  * ends with the generation. */
 struct member {
     enum presence presence;
     bool wants_fresh; /* of the windows, which outlive a link: those that are there are another
                          life's */
-    uint64_t incarnation;
-    bool has_pushed; /* in this life */
-    bool
-        kept_snapshot; /* this ps has hung up on it for that, and nothing of it was applied since */
-    uint64_t lost_ms;  /* AWAY: since when */
-    /* As it has said on the link that is: */
-    bool claims; /* to lead, with the highest term */
-    bool can_lead;
-    bool has_spoken;          /* this life has said anything behind its greeting, on any link */
-    struct message late_term; /* LEADS that is not believed yet; of no type: none */
-    bool has_left;    /* this life has signed off: nobody waits for it until there is a new link */
+    uint64_t lost_ms; /* AWAY: since when */
     bool knows_end;   /* ENDED: it has said the verdict, or answered it */
-    bool was_refused; /* NOT_YET: and has ended by that */
-
-    /* Of whoever is in the place. Terms that it named were outbid for the chief before them: so
-     * often, and until when a later one of it waits. */
-    bool has_named; /* a term since there is a chief that lasted */
-    unsigned outbid;
-    uint64_t unbelieved_ms;
+    struct member_life life;
+    struct member_lead lead;
 
     enum standing standing;
-    enum push_fate push;
+    struct member_push push;
     /* Each may be so in any standing, and over the loss of a link: */
-    bool wants_values;
-    bool holds_ticket;
-    bool is_told;        /* held: what became of its gradient, by this link */
-    bool has_returned;   /* its last ticket, unused: it had no batch */
-    bool makes_good;     /* others wait for what its last life showed to some ps only */
-    bool completes_push; /* the next ticket is for a push that another ps has */
+    struct {
+        bool values;
+        uint64_t step; /* of this step or a later one */
+    } wants;
+    struct member_ticket ticket;
+    bool makes_good; /* others wait for what its last life showed to some ps only */
 
-    uint64_t wanted_step; /* wants_values: not before this step */
-    uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
-    uint64_t push_step;   /* PUSH_WAITS: the round that the push is for, this one or a later one */
-    uint32_t gradients;   /* in it */
     struct ledger ledger;
-    struct ledger before; /* PUSH_WAITS: the ledger without that push */
-    uint64_t joins;       /* since its last push came */
-    bool has_renewed;     /* the wait for this step (ps_renew_wait) */
+    uint64_t joins;   /* since its last push came */
+    bool has_renewed; /* the wait for this step (ps_renew_wait) */
 
     struct ahead ahead;
-    bool is_in_advance; /* its gradient is in what has advanced */
-    bool is_folded;     /* PUSH_WAITS: it is in the sum */
-    enum window_use window;
-    uint64_t window_turn; /* it waits for a window, behind lower numbers; 0: it does not */
-    uint64_t window_step; /* the step of the values that it wants to push to */
     uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
+    struct member_window window;
 
     struct message late_join; /* that must wait for the end of a snapshot; of no type: none */
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
@@ -145,6 +170,64 @@ struct waiting_coverage {
     int count;
 };
 
+/* The gradients of the current step. */
+struct round {
+    uint32_t gradients; /* that have come, here */
+    int *applying;      /* workers of the updates of this call, one after the other */
+    int applying_count;
+    struct overlap_rounds facts;
+    unsigned overlap;  /* the plan of rounds, by these facts */
+    uint64_t advanced; /* parts that have the values of this round already */
+    uint32_t advanced_gradients;
+    int fold_next; /* the sum has passed the workers before this one */
+};
+
+/* Windows that workers share (ps_pool.c), which outlive a generation. */
+struct window_pool {
+    int count, used; /* count 0: there is none */
+    uint64_t turns;  /* given out */
+};
+
+/* ENDED: how. */
+struct ps_verdict {
+    int from; /* the worker that said so; NOBODY: this ps itself */
+    int code;
+    char text[ACTION_TEXT_MAX];
+    struct membership resizes_to; /* it has ended by a resize; of no tasks: otherwise */
+    uint64_t resizes_at;          /* the step of the checkpoint */
+};
+
+/* ps/0: which rows are in the values, and which come next (ps_cover.c) */
+struct data_progress {
+    struct coverage coverage; /* of what is applied */
+    struct waiting_coverage waiting;
+    struct batch_queue queue; /* of no workers: rows are shared otherwise */
+    uint64_t share_end;       /* asynchronous, needs_everybody: batches of all shares */
+};
+
+/* Who leads (ps_wait.c) */
+struct leadership {
+    uint64_t term;     /* the highest that was heard of */
+    uint64_t term_ms;  /* since when */
+    int lasting;       /* the last chief that was obeyed for a while */
+    uint64_t lease_ms; /* ps/0: until when its chief need not be heard */
+};
+
+/* No steps but those that are being computed. */
+struct stopping {
+    bool is_on;
+    uint64_t since_ms;
+    int code; /* with what the job is to end */
+    char text[ACTION_TEXT_MAX];
+};
+
+/* A signal has asked this task to end the job. */
+struct leaving {
+    int code; /* 0: none has */
+    uint64_t since_ms;
+    char text[ACTION_TEXT_MAX];
+};
+
 struct ps_role {
     struct role role;
     struct ps_options options;
@@ -152,45 +235,22 @@ struct ps_role {
     struct parts block;
     enum ps_phase phase;
     int arrays; /* READY: that have come */
-    struct member *members;
-    int *applying; /* workers of the updates of this call, one after the other */
-    int applying_count;
-    uint32_t gradients; /* of the current step, here */
-    struct overlap_rounds facts;
-    unsigned overlap;  /* the plan of rounds, by these facts */
-    uint64_t advanced; /* parts that have the current round's values already */
-    uint32_t advanced_gradients;
-    int windows, windows_used; /* of the pool, which outlives a generation; 0: there is none */
-    uint64_t window_turns;     /* given out */
-    int fold_next;             /* the sum has passed the workers before this one */
-    uint64_t step;             /* sync: rounds applied; async: updates applied */
-    uint64_t tickets;          /* async, ps/0: given out, those before this generation too */
     bool was_set_up;
-    int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
-    int verdict_code;
-    char verdict_text[ACTION_TEXT_MAX];
-    struct membership resizes_to; /* ENDED by a resize; of no tasks: otherwise */
-    uint64_t resizes_at;          /* the step of the checkpoint */
-    struct scaling scaling;
+    bool goes_on; /* when this ps came somebody took part in a generation already */
+    struct member *members;
+    uint64_t step;    /* sync: rounds applied; async: updates applied */
+    uint64_t tickets; /* async, ps/0: given out, those before this generation too */
+    struct round round;
+    struct window_pool pool;
+    struct data_progress data;
     struct snapshot snapshot;
-    struct ps_counters counters;
-    struct coverage coverage; /* ps/0: of what is applied */
-    struct waiting_coverage waiting;
-    struct batch_queue queue; /* ps/0: of no workers: rows are shared otherwise */
-    uint64_t share_end;       /* ps/0, asynchronous, needs_everybody: batches of all shares */
+    struct leadership lead;
     struct patience patience;
-    uint64_t term;        /* the highest that was heard of */
-    uint64_t term_ms;     /* since when */
-    int lasting;          /* the last chief that was obeyed for a while */
-    uint64_t lease_ms;    /* ps/0: until when its chief need not be heard */
-    bool goes_on;         /* when this ps came somebody took part in a generation already */
-    bool is_stopping;     /* no steps but those that are being computed */
-    uint64_t stopping_ms; /* is_stopping: since when */
-    int stop_code;        /* and with what the job is to end */
-    char stop_text[ACTION_TEXT_MAX];
-    int leave_code; /* of the signal that asked this task to end the job; 0: none has */
-    uint64_t leave_ms;
-    char leave_text[ACTION_TEXT_MAX];
+    struct scaling scaling;
+    struct stopping stopping;
+    struct leaving leaving;
+    struct ps_verdict verdict;
+    struct ps_counters counters;
     char name[TASK_NAME_MAX];
 };
 

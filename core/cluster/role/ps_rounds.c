@@ -19,25 +19,26 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
 {
     struct member *m = &p->members[worker];
-    m->ticket_step = p->step;
-    m->has_returned = false;
-    if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
+    m->ticket.step = p->step;
+    m->ticket.has_returned = false;
+    if (p->config.is_sync) return m->ticket.is_held = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
-    const bool is_any = p->tickets < p->config.last_step || m->completes_push;
-    if (!m->holds_ticket && has_batch && is_any) {
+    const bool is_any = p->tickets < p->config.last_step || m->ticket.completes_push;
+    if (!m->ticket.is_held && has_batch && is_any) {
         p->tickets++;
-        m->holds_ticket = true;
+        m->ticket.is_held = true;
         ps_commit_batch(p, worker, true);
     }
-    m->completes_push = false;
-    return m->holds_ticket;
+    m->ticket.completes_push = false;
+    return m->ticket.is_held;
 }
 
 /* What a ticket will be for is known before it. */
 static bool prepare_ticket(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
-    const bool is_any = m->holds_ticket || m->completes_push || p->tickets < p->config.last_step;
+    const bool is_any =
+        m->ticket.is_held || m->ticket.completes_push || p->tickets < p->config.last_step;
     return is_any && ps_plan(p, worker, out);
 }
 
@@ -68,7 +69,7 @@ static struct message *send_values_message(struct ps_role *p, int worker, uint32
 static void send_values(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    m->wants_values = false;
+    m->wants.values = false;
     if (!member_is_here(m)) return; /* it asks again when it is back */
     ps_take_back(p, out);
     uint64_t left = parts_all(&p->block) & ~m->given;
@@ -77,16 +78,16 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     m->given = 0;
     const bool has_batch = prepare_ticket(p, worker, out);
     uint32_t flags = 0;
-    if (m->push == PUSH_DROPPED) flags |= VALUES_DROPPED;
+    if (m->push.fate == PUSH_DROPPED) flags |= VALUES_DROPPED;
     bool is_last = worker == ps_chief(p) && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, worker, has_batch)))
         flags |= VALUES_FINAL;
     else if (give_ticket(p, worker, has_batch)) /* asynchronous: perhaps one that came back */
         flags |= VALUES_TICKET;
-    if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
-    if (p->is_stopping) flags |= VALUES_STOPS;
-    if (p->overlap & OVERLAP_ADVANCE) flags |= VALUES_WANTS_PARTS;
-    if (p->overlap & OVERLAP_WHOLE_PUSHES) flags |= VALUES_WANTS_WHOLE;
+    if (m->ticket.is_held && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
+    if (p->stopping.is_on) flags |= VALUES_STOPS;
+    if (p->round.overlap & OVERLAP_ADVANCE) flags |= VALUES_WANTS_PARTS;
+    if (p->round.overlap & OVERLAP_WHOLE_PUSHES) flags |= VALUES_WANTS_WHOLE;
     send_values_message(p, worker, flags, out)->range = front;
 }
 
@@ -95,13 +96,13 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
 static void hold(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    m->wants_values = true;
-    m->wanted_step = 0;
+    m->wants.values = true;
+    m->wants.step = 0;
     ps_note_held(p, out);
-    if (!ps_config_drops(&p->config) || m->is_told || !member_is_here(m)) return;
-    send_values_message(p, worker, VALUES_HELD | (m->push == PUSH_DROPPED ? VALUES_DROPPED : 0),
-                        out);
-    m->is_told = true;
+    if (!ps_config_drops(&p->config) || m->ticket.is_told || !member_is_here(m)) return;
+    send_values_message(p, worker,
+                        VALUES_HELD | (m->push.fate == PUSH_DROPPED ? VALUES_DROPPED : 0), out);
+    m->ticket.is_told = true;
 }
 
 /* Values as they are now. Where the worker has a copy of its own, that is made first. During a
@@ -111,7 +112,8 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
-    bool is_awaited = p->snapshot.phase == SNAPSHOT_COMING && m->holds_ticket && !p->config.is_sync;
+    bool is_awaited =
+        p->snapshot.phase == SNAPSHOT_COMING && m->ticket.is_held && !p->config.is_sync;
     if (m->standing == EVICTED) return;
     if (ps_is_holding(p, worker) && !is_awaited) {
         hold(p, worker, out);
@@ -129,7 +131,7 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
     if (p->phase != SERVING) return;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->wants_values && member_is_here(m) && p->step >= m->wanted_step) answer(p, w, out);
+        if (m->wants.values && member_is_here(m) && p->step >= m->wants.step) answer(p, w, out);
     }
 }
 
@@ -137,8 +139,8 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
 void ps_return_ticket(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
-    if (!m->holds_ticket) return;
-    m->holds_ticket = false;
+    if (!m->ticket.is_held) return;
+    m->ticket.is_held = false;
     if (p->config.is_sync || p->options.task != 0) return;
     p->tickets--;
     ps_commit_batch(p, worker, false);
@@ -162,7 +164,8 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
     }
     uint64_t last = p->step;
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].holds_ticket || p->members[w].push == PUSH_WAITS) last = p->step + 1;
+        if (p->members[w].ticket.is_held || p->members[w].push.fate == PUSH_WAITS)
+            last = p->step + 1;
     if (last < p->config.last_step) p->config.last_step = last;
 }
 
@@ -174,13 +177,13 @@ static void give_back(struct ps_role *p, int worker, const struct message *m, st
     struct member *member = &p->members[worker];
     bool is_earlier = m->join.push < member->ledger.received;
     bool is_decided = ps_config_drops(&p->config) && p->options.task == 0;
-    if (member->push != PUSH_WAITS || !is_earlier || is_decided) return;
-    if (member->is_folded) {
+    if (member->push.fate != PUSH_WAITS || !is_earlier || is_decided) return;
+    if (member->push.is_folded) {
         ps_unfold(p, worker, out);
         return;
     }
     member_set_push(member, PUSH_TAKEN);
-    member->ledger = member->before;
+    member->ledger = member->push.before;
     ps_pool_release(p, worker);
 }
 
@@ -195,7 +198,7 @@ static bool is_to_say_whether(const struct ps_role *p)
 void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
-    if (p->phase != SERVING || member->has_left) return;
+    if (p->phase != SERVING || member->life.has_left) return;
     bool comes_again = m->join.push > member->ledger.received;
     if (p->options.task == 0 && p->snapshot.phase == SNAPSHOT_MADE && comes_again &&
         !p->config.is_sync) {
@@ -205,22 +208,22 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     member->joins++;
-    member->completes_push =
+    member->ticket.completes_push =
         m->join.what == JOIN_COMPLETES && !p->config.is_sync && p->options.task == 0;
-    member->makes_good = m->join.what == JOIN_TAKES_BACK || member->completes_push;
+    member->makes_good = m->join.what == JOIN_TAKES_BACK || member->ticket.completes_push;
     if (m->join.what == JOIN_TAKES_BACK) give_back(p, worker, m, out);
-    if (member->completes_push && !member->holds_ticket) ps_reclaim_batch(p, worker);
+    if (member->ticket.completes_push && !member->ticket.is_held) ps_reclaim_batch(p, worker);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EVICTED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
     if (m->join.what == JOIN_UNUSED && !comes_again) {
-        member->has_returned |= member->holds_ticket;
+        member->ticket.has_returned |= member->ticket.is_held;
         ps_return_ticket(p, worker);
         ps_leave_batches(p, worker); /* others may have left some that can be used now */
     }
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
-    if (member->push != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
+    if (member->push.fate != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
     struct message *answer = ps_send(p, worker, MESSAGE_LEDGER, out);
     answer->ledger.push = member->ledger.received;
     answer->ledger.step = p->step;
@@ -230,10 +233,10 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     answer->body_bytes = sizeof member->numbers;
     ps_say_plan(p, worker, out);
     if (comes_again && !is_to_say_whether(p)) return;
-    member->wants_values = true;
-    member->wanted_step = m->join.step;
-    if (member->push == PUSH_WAITS && member->wanted_step <= member->push_step)
-        member->wanted_step = member->push_step + 1;
+    member->wants.values = true;
+    member->wants.step = m->join.step;
+    if (member->push.fate == PUSH_WAITS && member->wants.step <= member->push.step)
+        member->wants.step = member->push.step + 1;
     ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
     ps_answer_waiting(p, out);
     ps_try_snapshot(p, out); /* which may have waited for a ticket that was given back */
@@ -243,21 +246,21 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
 
 bool ps_is_in_round(const struct ps_role *p, int worker)
 {
-    return p->members[worker].push == PUSH_WAITS && p->members[worker].push_step == p->step;
+    return p->members[worker].push.fate == PUSH_WAITS && p->members[worker].push.step == p->step;
 }
 
 static void begin_round(struct ps_role *p)
 {
-    p->gradients = 0;
+    p->round.gradients = 0;
     for (int w = 0; w < p->options.workers; w++)
-        if (ps_is_in_round(p, w)) p->gradients += p->members[w].gradients;
+        if (ps_is_in_round(p, w)) p->round.gradients += p->members[w].push.gradients;
 }
 
 bool ps_is_past_round(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    return m->standing != COUNTED_ON || m->push == PUSH_WAITS || ps_brings_later(p, m) ||
-           (m->wants_values && m->wanted_step > p->step);
+    return m->standing != COUNTED_ON || m->push.fate == PUSH_WAITS || ps_brings_later(p, m) ||
+           (m->wants.values && m->wants.step > p->step);
 }
 
 static bool all_past_round(const struct ps_role *p)
@@ -277,7 +280,7 @@ static bool is_round_full(const struct ps_role *p)
         if (m->standing == COUNTED_ON || ps_is_in_round(p, w)) left += gradients;
         if (ps_is_in_round(p, w)) come += gradients;
     }
-    if (p->gradients == 0) return false;
+    if (p->round.gradients == 0) return false;
     if (p->config.takes_all) return all_past_round(p);
     uint32_t wanted = p->config.replicas_to_aggregate;
     return (come && come >= (wanted < left ? wanted : left)) ||
@@ -288,13 +291,13 @@ static bool is_round_full(const struct ps_role *p)
  * and somebody waits for a later one, or the last snapshot does. */
 static bool is_round_void(const struct ps_role *p)
 {
-    if (p->gradients > 0 || !all_past_round(p)) return false;
+    if (p->round.gradients > 0 || !all_past_round(p)) return false;
     bool has_snapshot = p->snapshot.phase == SNAPSHOT_COMING && p->options.task != 0;
     if (has_snapshot && p->step < p->snapshot.step && ps_all_finished(p)) return true;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        const bool is_past = m->wants_values && m->wanted_step > p->step;
-        if (m->push == PUSH_WAITS || is_past || ps_brings_later(p, m)) return true;
+        const bool is_past = m->wants.values && m->wants.step > p->step;
+        if (m->push.fate == PUSH_WAITS || is_past || ps_brings_later(p, m)) return true;
     }
     return false;
 }
@@ -319,18 +322,18 @@ static void skip_round(struct ps_role *p, struct outbox *out)
 
 static void apply_round(struct ps_role *p, struct outbox *out)
 {
-    int count = 0, *applying = p->applying + p->applying_count;
+    int count = 0, *applying = p->round.applying + p->round.applying_count;
     for (int w = 0; w < p->options.workers; w++)
         if (ps_is_in_round(p, w)) applying[count++] = w;
-    p->applying_count += count;
+    p->round.applying_count += count;
     ps_keep_advance(p, applying, count, out);
-    outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
+    outbox_add_apply(out, (struct action_apply){applying, count, p->round.gradients, p->step});
     ps_begin_step(p);
     p->counters.applied++;
     ps_begin_sum(p);
     for (int i = 0; i < count; i++) {
         member_set_push(&p->members[applying[i]], PUSH_TAKEN);
-        p->members[applying[i]].is_folded = false;
+        p->members[applying[i]].push.is_folded = false;
         ps_pool_release(p, applying[i]);
         ps_cover(p, applying[i], out);
     }
@@ -381,8 +384,9 @@ static void take(struct member *m, const struct message *push)
 static void apply_late(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     take(&p->members[worker], m);
-    p->applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->push.gradients, m->push.step});
+    p->round.applying[0] = worker;
+    outbox_add_apply(out,
+                     (struct action_apply){p->round.applying, 1, m->push.gradients, m->push.step});
     p->counters.applied++;
     answer(p, worker, out);
 }
@@ -403,9 +407,9 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     }
     take(member, m);
     member_set_push(member, PUSH_WAITS);
-    member->before = *before;
-    member->push_step = round;
-    member->gradients = m->push.gradients;
+    member->push.before = *before;
+    member->push.step = round;
+    member->push.gradients = m->push.gradients;
     ps_apply_ready_rounds(p, out);
     if (p->snapshot.phase == SNAPSHOT_COMING) ps_answer_waiting(p, out); /* who is needed now */
     ps_advance(p, out);
@@ -415,8 +419,8 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
 {
     struct member *member = &p->members[worker];
     uint64_t staleness = p->counters.applied - m->push.updates;
-    bool decides = p->options.task == 0, had_ticket = member->holds_ticket;
-    member->holds_ticket = false;
+    bool decides = p->options.task == 0, had_ticket = member->ticket.is_held;
+    member->ticket.is_held = false;
     if (decides && (!had_ticket || (p->config.max_staleness >= 0 &&
                                     staleness > (uint64_t)p->config.max_staleness))) {
         drop(p, worker, had_ticket, out);
@@ -424,8 +428,8 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     }
     take(member, m);
     ps_take_batch(p, worker, false);
-    p->applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->push.gradients, p->step});
+    p->round.applying[0] = worker;
+    outbox_add_apply(out, (struct action_apply){p->round.applying, 1, m->push.gradients, p->step});
     ps_begin_step(p);
     p->counters.applied++;
     ps_cover(p, worker, out);
@@ -439,7 +443,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
 /* In order, and each once. Where ps/0 drops some, the others see gaps. */
 static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
 {
-    if (m->push == PUSH_WAITS) return false;
+    if (m->push.fate == PUSH_WAITS) return false;
     if (ps_config_drops(&p->config) && p->options.task != 0)
         return push->push.push > m->ledger.received;
     return push->push.push == m->ledger.received + 1;
@@ -469,14 +473,14 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     member->ahead = (struct ahead){0};
     member->ledger.received = m->push.push;
     member->joins = 0;
-    member->has_pushed = true;
-    member->kept_snapshot = false;
+    member->life.has_pushed = true;
+    member->life.kept_snapshot = false;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
-    member->is_told = member->makes_good = false;
+    member->ticket.is_told = member->makes_good = false;
     ps_renew_wait(p, worker);
     if (p->config.is_sync) {
-        member->holds_ticket = false;
+        member->ticket.is_held = false;
         push_sync(p, worker, m, &before, out);
     } else {
         push_async(p, worker, m, out);
@@ -490,12 +494,12 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     if (p->phase != SERVING) return;
     if (code & FINISHED_UNUSED) ps_return_ticket(p, worker);
     if (code & FINISHED_UNUSED) ps_leave_batches(p, worker);
-    if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
+    if (m->ticket.is_held && !p->config.is_sync && p->options.task == 0) {
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;
     }
     member_set_standing(m, FINISHED);
-    m->holds_ticket = m->wants_values = false;
+    m->ticket.is_held = m->wants.values = false;
     ps_forget_ahead(p, worker, out); /* what came ahead is of no push */
     ps_renew_wait(p, worker);
     ps_apply_ready_rounds(p, out);

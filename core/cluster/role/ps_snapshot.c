@@ -14,9 +14,9 @@
  * later step brings nothing for this one. */
 static bool computes(const struct ps_role *p, const struct member *m)
 {
-    const bool is_past = m->wants_values && m->wanted_step > p->step;
-    return m->holds_ticket && member_is_here(m) &&
-           (!p->config.is_sync || (m->ticket_step == p->step && !is_past));
+    const bool is_past = m->wants.values && m->wants.step > p->step;
+    return m->ticket.is_held && member_is_here(m) &&
+           (!p->config.is_sync || (m->ticket.step == p->step && !is_past));
 }
 
 /* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
@@ -26,7 +26,7 @@ static bool is_needed(const struct ps_role *p, int worker)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (computes(p, m) && !p->members[worker].has_returned) return true;
+        if (computes(p, m) && !p->members[worker].ticket.has_returned) return true;
         if (ps_is_in_round(p, w)) return true;
     }
     return false;
@@ -111,7 +111,7 @@ static bool is_quiet(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (computes(p, m) || m->push == PUSH_WAITS) return false;
+        if (computes(p, m) || m->push.fate == PUSH_WAITS) return false;
     }
     return true;
 }
@@ -165,11 +165,11 @@ static void note_ledger(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        p->snapshot.as_of[w] = m->push == PUSH_WAITS ? m->before : m->ledger;
+        p->snapshot.as_of[w] = m->push.fate == PUSH_WAITS ? m->push.before : m->ledger;
         if (p->options.task != 0 && ps_config_drops(&p->config))
             note_dropped(&p->snapshot.as_of[w], &p->snapshot.target[w]);
     }
-    p->snapshot.covers = p->coverage;
+    p->snapshot.covers = p->data.coverage;
     ps_note_queue(p);
 }
 

@@ -52,7 +52,7 @@ void member_set_push(struct member *m, enum push_fate push)
         [PUSH_WAITS] = MAY(PUSH_TAKEN),
         [PUSH_DROPPED] = MAY(PUSH_TAKEN),
     };
-    m->push = state_after(follows, m->push, push);
+    m->push.fate = state_after(follows, m->push.fate, push);
 }
 
 bool member_is_here(const struct member *m)
@@ -65,18 +65,18 @@ bool member_is_here(const struct member *m)
 static const char *check_push(const struct ps_role *p, const struct member *m)
 {
     if (m->ledger.taken > m->ledger.received) return "a push was taken that did not come";
-    if (m->is_told && !ps_config_drops(&p->config))
+    if (m->ticket.is_told && !ps_config_drops(&p->config))
         return "a worker was told what becomes of its gradient early";
     if (m->ahead.sound & ~m->ahead.parts) return "a part is sound that did not come";
-    if (m->is_in_advance && !p->advanced) return "a gradient is in no advance";
-    if (m->is_folded && (m->push != PUSH_WAITS || m->push_step != p->step))
+    if (m->push.is_in_advance && !p->round.advanced) return "a gradient is in no advance";
+    if (m->push.is_folded && (m->push.fate != PUSH_WAITS || m->push.step != p->step))
         return "a gradient is in a sum of no round of its own";
-    if (m->push != PUSH_WAITS) return NULL;
+    if (m->push.fate != PUSH_WAITS) return NULL;
     if (m->ahead.parts) return "parts come ahead of a push that waits";
     if (!p->config.is_sync) return "a push waits for a round of asynchronous training";
-    if (m->push_step < p->step) return "a push waits for a round that is over";
+    if (m->push.step < p->step) return "a push waits for a round that is over";
     if (m->ledger.taken != m->ledger.received) return "a push waits that was not the last";
-    return m->gradients ? NULL : "a push without gradients waits";
+    return m->push.gradients ? NULL : "a push without gradients waits";
 }
 
 static const char *check_windows(const struct ps_role *p)
@@ -84,28 +84,28 @@ static const char *check_windows(const struct ps_role *p)
     int used = 0;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        const bool has_use = m->ahead.parts || (m->push == PUSH_WAITS && !m->is_folded);
-        used += m->window != WINDOW_NONE;
-        if (m->window == WINDOW_HELD && !has_use) return "a window is held for nothing";
-        if (m->window_turn && !member_is_here(m)) return "who is gone waits for a window";
+        const bool has_use = m->ahead.parts || (m->push.fate == PUSH_WAITS && !m->push.is_folded);
+        used += m->window.use != WINDOW_NONE;
+        if (m->window.use == WINDOW_HELD && !has_use) return "a window is held for nothing";
+        if (m->window.turn && !member_is_here(m)) return "who is gone waits for a window";
     }
-    if (used != p->windows_used) return "windows are counted wrong";
-    return used > p->windows ? "more windows are used than there are" : NULL;
+    if (used != p->pool.used) return "windows are counted wrong";
+    return used > p->pool.count ? "more windows are used than there are" : NULL;
 }
 
 static const char *check_member(const struct ps_role *p, const struct member *m)
 {
     bool gives_tickets = p->config.is_sync || p->options.task == 0;
-    bool is_idle = m->standing == COUNTED_ON && m->push == PUSH_TAKEN && !m->wants_values;
+    bool is_idle = m->standing == COUNTED_ON && m->push.fate == PUSH_TAKEN && !m->wants.values;
     bool has_another_life = m->presence == AWAY || m->presence == HERE;
     if (m->wants_fresh && !has_another_life) return "fresh windows are wanted by nobody new";
     const bool may_hold =
         m->standing == COUNTED_ON || (m->standing == EVICTED && !p->config.is_sync);
-    if (m->holds_ticket && !may_hold) return "a ticket is held by who has finished";
-    if (m->holds_ticket && !gives_tickets) return "a ticket of a ps that gives none";
+    if (m->ticket.is_held && !may_hold) return "a ticket is held by who has finished";
+    if (m->ticket.is_held && !gives_tickets) return "a ticket of a ps that gives none";
     if (m->late_join.type && p->snapshot.phase != SNAPSHOT_MADE)
         return "a late JOIN waits for no snapshot";
-    if (p->phase != SERVING && (!is_idle || m->holds_ticket))
+    if (p->phase != SERVING && (!is_idle || m->ticket.is_held))
         return "a worker is at work too early";
     return check_push(p, m);
 }
@@ -129,11 +129,12 @@ static const char *check_tickets(const struct ps_role *p)
 {
     uint64_t held = 0;
     if (p->config.is_sync || p->options.task != 0 || p->phase != SERVING) return NULL;
-    for (int w = 0; w < p->options.workers; w++) held += p->members[w].holds_ticket;
-    for (int w = 0; w < p->queue.workers; w++)
-        if (p->queue.plans[w].is_committed != p->members[w].holds_ticket)
+    for (int w = 0; w < p->options.workers; w++) held += p->members[w].ticket.is_held;
+    for (int w = 0; w < p->data.queue.workers; w++)
+        if (p->data.queue.plans[w].is_committed != p->members[w].ticket.is_held)
             return "a ticket is for no batch, or a batch has none";
-    if (p->queue.workers && batch_queue_check(&p->queue)) return batch_queue_check(&p->queue);
+    if (p->data.queue.workers && batch_queue_check(&p->data.queue))
+        return batch_queue_check(&p->data.queue);
     return p->tickets == p->step + held ? NULL : "tickets are not the steps and those held";
 }
 
@@ -143,9 +144,9 @@ const char *ps_role_check(const struct role *role)
     const char *wrong = NULL;
     if (p->phase == ENDED) return NULL; /* it stays as it was */
     if (p->phase != EMPTY && (!p->was_set_up || !p->config.generation)) return "set up by nobody";
-    if (p->phase == EMPTY && (p->step || p->gradients)) return "empty, and has steps";
-    if (p->is_stopping && p->phase != SERVING) return "stops before it serves";
-    if (p->advanced && (p->phase != SERVING || !(p->overlap & OVERLAP_ADVANCE)))
+    if (p->phase == EMPTY && (p->step || p->round.gradients)) return "empty, and has steps";
+    if (p->stopping.is_on && p->phase != SERVING) return "stops before it serves";
+    if (p->round.advanced && (p->phase != SERVING || !(p->round.overlap & OVERLAP_ADVANCE)))
         return "advances where it may not";
     for (int w = 0; w < p->options.workers && !wrong; w++) wrong = check_member(p, &p->members[w]);
     if (!wrong) wrong = check_cut(p);

@@ -8,14 +8,15 @@
 
 void ps_say_term(struct ps_role *p, int worker, struct outbox *out)
 {
-    ps_send(p, worker, MESSAGE_LEADS, out)->leads.term = p->term;
+    ps_send(p, worker, MESSAGE_LEADS, out)->leads.term = p->lead.term;
 }
 
 void ps_renew_lease(struct ps_role *p, uint64_t for_ms)
 {
     const uint64_t least_ms = p->patience.now_ms + p->options.limits.chief_ms;
     const uint64_t until_ms = p->patience.now_ms + for_ms;
-    if (for_ms || p->lease_ms < least_ms) p->lease_ms = until_ms > least_ms ? until_ms : least_ms;
+    if (for_ms || p->lead.lease_ms < least_ms)
+        p->lead.lease_ms = until_ms > least_ms ? until_ms : least_ms;
 }
 
 /* It may stand still, and nobody is to wait for its gradients as if it were here. */
@@ -31,12 +32,12 @@ static void hang_up(struct ps_role *p, int worker, struct outbox *out)
 static void begin_term(struct ps_role *p, uint64_t term, int from, struct outbox *out)
 {
     const int old = ps_chief(p);
-    p->term = term;
-    p->term_ms = p->patience.now_ms;
+    p->lead.term = term;
+    p->lead.term_ms = p->patience.now_ms;
     if (old != from && old != ps_chief(p)) hang_up(p, old, out);
-    for (int w = 0; w < p->options.workers; w++) p->members[w].claims = false;
+    for (int w = 0; w < p->options.workers; w++) p->members[w].lead.claims = false;
     ps_resume(p, out);
-    p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    p->lead.lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
     for (int w = 0; w < p->options.workers; w++)
         if (member_is_here(&p->members[w])) ps_say_term(p, w, out);
 }
@@ -44,9 +45,9 @@ static void begin_term(struct ps_role *p, uint64_t term, int from, struct outbox
 /* What it has missed, on its new link or as another one led. */
 static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
 {
-    p->members[worker].claims = true;
-    if (p->term) ps_say_state(p, worker, out);
-    if (p->is_stopping) ps_ask_chief_to_stop(p, out);
+    p->members[worker].lead.claims = true;
+    if (p->lead.term) ps_say_state(p, worker, out);
+    if (p->stopping.is_on) ps_ask_chief_to_stop(p, out);
 }
 
 /* Then there is no other term than the one that this ps knows. */
@@ -64,33 +65,34 @@ static void note_name(struct ps_role *p, int worker, uint64_t term)
     const struct wait_limits *limits = &p->options.limits;
     const uint64_t limit_ms = limits->chief_ms ? limits->chief_ms : limits->restart_ms;
     const uint64_t now_ms = p->patience.now_ms;
-    const bool has_lasted = ps_chief_is_here(p) && now_ms - p->term_ms >= limit_ms;
-    if (has_lasted) p->lasting = ps_chief(p);
+    const bool has_lasted = ps_chief_is_here(p) && now_ms - p->lead.term_ms >= limit_ms;
+    if (has_lasted) p->lead.lasting = ps_chief(p);
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
-        const bool is_outbid = m->has_named && term_chief(term, p->options.workers) == p->lasting;
+        const bool is_outbid =
+            m->lead.has_named && term_chief(term, p->options.workers) == p->lead.lasting;
         if (is_outbid && !has_lasted) {
-            m->outbid += m->outbid < DOUBLINGS_MAX;
-            m->unbelieved_ms = now_ms + (limit_ms << m->outbid);
+            m->lead.outbid += m->lead.outbid < DOUBLINGS_MAX;
+            m->lead.unbelieved_ms = now_ms + (limit_ms << m->lead.outbid);
         }
-        if (is_outbid || has_lasted) m->has_named = false;
+        if (is_outbid || has_lasted) m->lead.has_named = false;
     }
-    p->members[worker].has_named = worker != p->lasting;
+    p->members[worker].lead.has_named = worker != p->lead.lasting;
 }
 
 /* Where the chief is not here, there may well be another one. */
 static bool is_believed(struct ps_role *p, int worker)
 {
     return p->options.task == 0 || !ps_chief_is_here(p) ||
-           p->patience.now_ms >= p->members[worker].unbelieved_ms;
+           p->patience.now_ms >= p->members[worker].lead.unbelieved_ms;
 }
 
 static void hear_late_terms(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers; w++) {
-        const struct message late = p->members[w].late_term;
+        const struct message late = p->members[w].lead.late_term;
         if (!late.type || !is_believed(p, w)) continue;
-        p->members[w].late_term = (struct message){0};
+        p->members[w].lead.late_term = (struct message){0};
         ps_heard_term(p, w, &late, out);
     }
 }
@@ -102,46 +104,46 @@ static void hear_later(struct ps_role *p, int worker, const struct message *m, s
     outbox_breach(out, false,
                   "worker/%d speaks of term %llu, as it did of others that ps/0 did not give out",
                   worker, (unsigned long long)m->leads.term);
-    member->late_term = *m;
-    member->late_term.body = NULL;
-    member->late_term.body_bytes = 0;
+    member->lead.late_term = *m;
+    member->lead.late_term.body = NULL;
+    member->lead.late_term.body_bytes = 0;
 }
 
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (m->generation && !p->was_set_up) p->goes_on = true;
-    p->members[worker].can_lead = true;
-    if (m->leads.term < p->term) {
+    p->members[worker].lead.can_lead = true;
+    if (m->leads.term < p->lead.term) {
         ps_say_term(p, worker, out);
         return;
     }
-    if (m->leads.term > p->term && gives_terms(p) && worker != ps_chief(p)) {
-        outbox_breach(out, false,
-                      "worker/%d speaks of term %llu while worker/%d leads in term %llu", worker,
-                      (unsigned long long)m->leads.term, ps_chief(p), (unsigned long long)p->term);
+    if (m->leads.term > p->lead.term && gives_terms(p) && worker != ps_chief(p)) {
+        outbox_breach(
+            out, false, "worker/%d speaks of term %llu while worker/%d leads in term %llu", worker,
+            (unsigned long long)m->leads.term, ps_chief(p), (unsigned long long)p->lead.term);
         return;
     }
-    if (m->leads.term > p->term && !is_believed(p, worker)) {
+    if (m->leads.term > p->lead.term && !is_believed(p, worker)) {
         hear_later(p, worker, m, out);
         return;
     }
-    if (m->leads.term > p->term) {
+    if (m->leads.term > p->lead.term) {
         note_name(p, worker, m->leads.term);
         begin_term(p, m->leads.term, worker, out);
     }
     if (m->leads.claims != LEADS_CLAIMS || worker != ps_chief(p)) return;
     ps_renew_lease(p, m->leads.lease_ms);
-    if (!p->members[worker].claims) welcome_chief(p, worker, out);
+    if (!p->members[worker].lead.claims) welcome_chief(p, worker, out);
 }
 
 /* The next one whose worker is here and could lead; this one: there is none. */
 static uint64_t next_term(const struct ps_role *p)
 {
     for (int i = 1; i < p->options.workers; i++) {
-        const uint64_t next = p->term + (uint64_t)i;
-        if (p->members[term_chief(next, p->options.workers)].can_lead) return next;
+        const uint64_t next = p->lead.term + (uint64_t)i;
+        if (p->members[term_chief(next, p->options.workers)].lead.can_lead) return next;
     }
-    return p->term;
+    return p->lead.term;
 }
 
 /* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),
@@ -150,8 +152,9 @@ static void watch_lease(struct ps_role *p, struct outbox *out)
 {
     const uint64_t limit_ms = p->options.limits.chief_ms, next = next_term(p);
     const bool has_come = p->goes_on || p->members[ps_chief(p)].presence != NOT_YET;
-    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lease_ms) return;
-    if (next == p->term) return;
+    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lead.lease_ms)
+        return;
+    if (next == p->lead.term) return;
     outbox_log(out, "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
                ps_chief(p), (unsigned long long)limit_ms / 1000,
                term_chief(next, p->options.workers));
@@ -176,9 +179,9 @@ static bool was_there(const struct ps_role *p, const struct member *m)
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
     uint64_t limit = was_there(p, m) ? p->config.worker_timeout_ms : p->options.limits.start_ms;
-    if (m->has_left) return 0;
+    if (m->life.has_left) return 0;
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
-    bool is_hurried = p->is_stopping && ps_chief_is_here(p);
+    bool is_hurried = p->stopping.is_on && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;
 }
 
@@ -196,7 +199,7 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
 static bool is_too_late(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    if (!m->was_refused || was_there(p, m) || p->members[ps_chief(p)].standing != FINISHED)
+    if (!m->life.was_refused || was_there(p, m) || p->members[ps_chief(p)].standing != FINISHED)
         return false;
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].standing == COUNTED_ON && was_there(p, &p->members[w])) return false;
@@ -206,7 +209,7 @@ static bool is_too_late(const struct ps_role *p, int worker)
 /* Half of the rows are not all of them. */
 static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
 {
-    return p->config.needs_everybody && !was_there(p, m) && !m->has_left && !p->is_stopping;
+    return p->config.needs_everybody && !was_there(p, m) && !m->life.has_left && !p->stopping.is_on;
 }
 
 static void set_evicted(struct ps_role *p, struct member *m)
@@ -219,10 +222,10 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
-    const char *flag = m->has_left       ? "it has left"
-                       : p->is_stopping  ? "the job ends"
-                       : was_there(p, m) ? "train.worker_timeout_secs"
-                                         : "--start_timeout";
+    const char *flag = m->life.has_left    ? "it has left"
+                       : p->stopping.is_on ? "the job ends"
+                       : was_there(p, m)   ? "train.worker_timeout_secs"
+                                           : "--start_timeout";
     if (is_job_in_vain(p, m)) {
         char text[ACTION_TEXT_MAX];
         snprintf(
@@ -236,7 +239,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
     set_evicted(p, m);
     ps_renew_wait(p, worker);
     int left = counted_on(p);
-    if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
+    if ((left < p->config.min_workers && !p->stopping.is_on) || left == 0) {
         char text[ACTION_TEXT_MAX];
         snprintf(text, sizeof text,
                  "worker/%d is gone for %llu s (%s), and %d worker%s are fewer than %d "
@@ -248,7 +251,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
     }
     outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
                (unsigned long long)waited_s, flag);
-    if (p->config.is_sync) m->holds_ticket = false;
+    if (p->config.is_sync) m->ticket.is_held = false;
     go_on_without(p, worker, out);
 }
 
@@ -263,11 +266,11 @@ uint64_t ps_silence_limit_ms(const struct wait_limits *limits, bool has_pushed)
 static bool is_too_silent(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    if (!p->is_stopping || worker == ps_chief(p) || !ps_chief_is_here(p)) return false;
-    if (!member_is_here(m) || m->standing != COUNTED_ON || m->push == PUSH_WAITS) return false;
-    if (m->window_turn) return false; /* its push is here, and is not read yet */
-    return p->patience.now_ms - p->stopping_ms >=
-           ps_silence_limit_ms(&p->options.limits, m->has_pushed);
+    if (!p->stopping.is_on || worker == ps_chief(p) || !ps_chief_is_here(p)) return false;
+    if (!member_is_here(m) || m->standing != COUNTED_ON || m->push.fate == PUSH_WAITS) return false;
+    if (m->window.turn) return false; /* its push is here, and is not read yet */
+    return p->patience.now_ms - p->stopping.since_ms >=
+           ps_silence_limit_ms(&p->options.limits, m->life.has_pushed);
 }
 
 static void hang_up_on_silent(struct ps_role *p, int worker, uint64_t since_ms, const char *what,
@@ -282,7 +285,7 @@ static void hang_up_on_silent(struct ps_role *p, int worker, uint64_t since_ms, 
 /* If it lives, it comes back, and brings what others have of its push already. */
 static void end_without_silent(struct ps_role *p, int worker, struct outbox *out)
 {
-    hang_up_on_silent(p, worker, p->stopping_ms, "the job ends", out);
+    hang_up_on_silent(p, worker, p->stopping.since_ms, "the job ends", out);
     evict(p, worker, out);
 }
 
@@ -303,7 +306,7 @@ bool ps_role_snapshot_awaits(const struct role *role, int worker, uint64_t *ret_
  * back and brings it. */
 static bool keeps_snapshot(const struct ps_role *p, int worker)
 {
-    const bool has_pushed = p->members[worker].has_pushed;
+    const bool has_pushed = p->members[worker].life.has_pushed;
     const uint64_t limit_ms = ps_snapshot_limit_ms(&p->options.limits, has_pushed);
     uint64_t waited_ms;
     return ps_role_snapshot_awaits(&p->role, worker, &waited_ms) && limit_ms &&
@@ -315,8 +318,8 @@ static bool keeps_snapshot(const struct ps_role *p, int worker)
 static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (p->options.task != 0 && m->kept_snapshot) set_evicted(p, m);
-    m->kept_snapshot = true;
+    if (p->options.task != 0 && m->life.kept_snapshot) set_evicted(p, m);
+    m->life.kept_snapshot = true;
     hang_up_on_silent(p, worker, p->snapshot.since_ms, "a checkpoint waits", out);
 }
 
@@ -348,7 +351,7 @@ static int others_here(const struct ps_role *p, int worker)
 {
     int count = 0;
     for (int w = 0; w < p->options.workers; w++)
-        count += w != worker && member_is_here(&p->members[w]) && !p->members[w].has_left;
+        count += w != worker && member_is_here(&p->members[w]) && !p->members[w].life.has_left;
     return count;
 }
 
@@ -359,23 +362,23 @@ static bool may_leave(const struct ps_role *p, int worker)
     const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
     const bool has_begun = p->was_set_up || p->goes_on, is_chief = worker == ps_chief(p);
     if (!has_begun) return !is_chief;
-    if (p->is_stopping || others_here(p, worker) < least) return false;
-    return !is_chief || (p->options.limits.chief_ms && next_term(p) != p->term);
+    if (p->stopping.is_on || others_here(p, worker) < least) return false;
+    return !is_chief || (p->options.limits.chief_ms && next_term(p) != p->lead.term);
 }
 
 /* What it pushed before stays counted; it pushes no more, and has no use for a ticket. */
 static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    m->has_left = true;
+    m->life.has_left = true;
     if (is_between_steps) ps_return_ticket(p, worker);
-    if (p->config.is_sync) m->holds_ticket = false;
-    m->can_lead = m->wants_values = m->makes_good = false;
+    if (p->config.is_sync) m->ticket.is_held = false;
+    m->lead.can_lead = m->wants.values = m->makes_good = false;
     m->late_join = (struct message){0};
     ps_forget_ahead(p, worker, out);
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
     outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
-    p->applying_count = 0;
+    p->round.applying_count = 0;
     member_set_standing(m, EVICTED); /* nobody has had to wait for it: it does not count */
     ps_renew_wait(p, worker);
     go_on_without(p, worker, out);
@@ -386,7 +389,7 @@ void ps_hand_over(struct ps_role *p, int worker, struct outbox *out)
 {
     const uint64_t next = next_term(p);
     const bool has_led = p->options.task == 0 && worker == ps_chief(p);
-    if (!has_led || !p->members[worker].has_left || next == p->term) return;
+    if (!has_led || !p->members[worker].life.has_left || next == p->lead.term) return;
     outbox_log(out, "the chief, worker/%d, has left: worker/%d leads", worker,
                term_chief(next, p->options.workers));
     begin_term(p, next, worker, out);
@@ -394,7 +397,7 @@ void ps_hand_over(struct ps_role *p, int worker, struct outbox *out)
 
 void ps_leave(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
-    const bool is_first = !p->members[worker].has_left;
+    const bool is_first = !p->members[worker].life.has_left;
     const bool asks = m->leave.what == LEAVE_ASKED || m->leave.what == LEAVE_ABSENT;
     if (asks && p->options.task == 0) {
         const bool is_granted = !is_first || may_leave(p, worker);
@@ -430,7 +433,7 @@ void ps_renew_wait(struct ps_role *p, int worker)
 
 static bool is_done(const struct member *m)
 {
-    return m->push == PUSH_WAITS || m->standing != COUNTED_ON;
+    return m->push.fate == PUSH_WAITS || m->standing != COUNTED_ON;
 }
 
 /* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". ret_here: how
@@ -457,7 +460,8 @@ static bool somebody_waits(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (member_is_here(m) && (m->push == PUSH_WAITS || m->standing == FINISHED)) return true;
+        if (member_is_here(m) && (m->push.fate == PUSH_WAITS || m->standing == FINISHED))
+            return true;
     }
     return false;
 }
@@ -503,9 +507,9 @@ static const char *member_text(const struct member *m)
     if (m->standing == EVICTED) return "gone, not waited for";
     if (!member_is_here(m)) return m->presence == AWAY ? "gone" : "not here yet";
     if (m->standing == FINISHED) return "has finished";
-    if (m->push == PUSH_WAITS) return "has pushed, waits for the others";
-    if (m->wants_values) return "waits for values";
-    return m->holds_ticket ? "computes" : "is here";
+    if (m->push.fate == PUSH_WAITS) return "has pushed, waits for the others";
+    if (m->wants.values) return "waits for values";
+    return m->ticket.is_held ? "computes" : "is here";
 }
 
 void ps_state(const struct role *role, char ret[ACTION_TEXT_MAX])

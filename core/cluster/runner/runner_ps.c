@@ -19,7 +19,7 @@ enum {
 
 static struct connection *connection_of(const struct runner_ps *p, int worker)
 {
-    for (struct connection *l = p->connections; l; l = l->next)
+    for (struct connection *l = p->listening.connections; l; l = l->next)
         if (l->worker == worker) return l;
     return NULL;
 }
@@ -38,7 +38,7 @@ static void note_held(struct runner_ps *p, bool begins)
     const double held_ms = (double)(clock_ns() - p->held_ns) * 1e-6;
     log_line(held_ms < HELD_TOLD_MS ? LOG_DEBUG : LOG_INFO,
              "workers waited %.1f ms for the snapshot of a checkpoint", held_ms);
-    if (p->recording) runner_ps_trace_held(p);
+    if (p->timeline.recording) runner_ps_trace_held(p);
     p->held_ns = 0;
 }
 
@@ -64,7 +64,7 @@ static void act(struct task *t, const struct action *a)
     struct runner_ps *p = (struct runner_ps *)t;
     const bool updates =
         a->type == ACTION_APPLY || a->type == ACTION_FOLD || a->type == ACTION_ADVANCE;
-    const uint64_t begin_ns = updates || p->recording ? clock_ns() : 0;
+    const uint64_t begin_ns = updates || p->timeline.recording ? clock_ns() : 0;
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
@@ -108,15 +108,15 @@ static void act(struct task *t, const struct action *a)
         note_held(p, a->held.begins);
         break;
     case ACTION_SCALED:
-        visits_refuse_scale(p->visits, a->scaled.code, a->scaled.text);
+        visits_refuse_scale(p->visiting.visits, a->scaled.code, a->scaled.text);
         break;
     case ACTION_RESIZE:
-        visits_scaled(p->visits, &a->resize.membership, a->resize.step);
+        visits_scaled(p->visiting.visits, &a->resize.membership, a->resize.step);
         break;
     default:
         break;
     }
-    if (p->recording) runner_ps_trace_acted(p, a, begin_ns);
+    if (p->timeline.recording) runner_ps_trace_acted(p, a, begin_ns);
     if (updates) t->counters.at[COUNTER_TIME_APPLY] += (double)(clock_ns() - begin_ns) * 1e-9;
     if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
 }
@@ -130,7 +130,7 @@ void connection_refuse(struct connection *connection, err why)
     struct runner_ps *p = connection->ps;
     const struct greeter me = greeter_of(&p->task);
     p->task.counters.at[COUNTER_REFUSED]++;
-    greeting_refuse(&me, connection->link, &p->refused, why);
+    greeting_refuse(&me, connection->link, &p->logs.refused, why);
     connection_hang_up(connection);
 }
 
@@ -140,8 +140,8 @@ static err compare_written(const struct runner_ps *p, const char *name,
                            const struct data_said *data)
 {
     char own[17], theirs[17], own_name[TASK_NAME_MAX];
-    if (!p->written || !data->spec || p->written == data->spec) return OK;
-    snprintf(own, sizeof own, "%016" PRIx64, p->written);
+    if (!p->agreed.written || !data->spec || p->agreed.written == data->spec) return OK;
+    snprintf(own, sizeof own, "%016" PRIx64, p->agreed.written);
     snprintf(theirs, sizeof theirs, "%016" PRIx64, data->spec);
     return greeting_compare_specs(name, theirs, task_name(JOB_PS, p->task.index, own_name), own);
 }
@@ -150,15 +150,16 @@ static err compare_written(const struct runner_ps *p, const char *name,
 static err compare(const struct runner_ps *p, const char *name, const char *fingerprint,
                    const struct data_said *data)
 {
-    const bool is_one_spec = data->spec && data->spec == p->data.spec;
-    if (!is_one_spec) return greeting_compare_specs(name, fingerprint, p->spec_of, p->spec);
-    TRY(greeting_compare_data(name, data, p->data_of, &p->data));
-    const err e = greeting_compare_specs(name, fingerprint, p->spec_of, p->spec);
+    const bool is_one_spec = data->spec && data->spec == p->agreed.data.spec;
+    if (!is_one_spec)
+        return greeting_compare_specs(name, fingerprint, p->agreed.spec_of, p->agreed.spec);
+    TRY(greeting_compare_data(name, data, p->agreed.data_of, &p->agreed.data));
+    const err e = greeting_compare_specs(name, fingerprint, p->agreed.spec_of, p->agreed.spec);
     if (!e) return OK;
     return fail(ERR_INPUT,
                 "data.train differs: %s and %s have measured other numbers or words of it; all "
                 "workers want the same files",
-                name, p->data_of);
+                name, p->agreed.data_of);
 }
 
 /* All specs must be the chief's (or this ps' own, where it has one), and all data. Whoever came
@@ -166,7 +167,7 @@ static err compare(const struct runner_ps *p, const char *name, const char *fing
 static void compare_earlier(struct runner_ps *p)
 {
     char name[TASK_NAME_MAX];
-    for (struct connection *l = p->connections, *next; l; l = next) {
+    for (struct connection *l = p->listening.connections, *next; l; l = next) {
         next = l->next;
         if (l->worker == NOBODY_KNOWN) continue;
         struct peer *peer = &p->task.peers[l->worker];
@@ -186,14 +187,14 @@ static err check_spec(struct runner_ps *p, const struct greeting *g)
     TRY(compare_written(p, name, &g->data));
     TRY(compare(p, name, g->fingerprint, &g->data));
     if (g->task != ps_role_chief(p->task.role)) return OK;
-    const bool is_first = !p->spec[0] || (!p->data.digest && g->data.digest);
-    if (!p->spec[0]) {
-        snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
-        snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
+    const bool is_first = !p->agreed.spec[0] || (!p->agreed.data.digest && g->data.digest);
+    if (!p->agreed.spec[0]) {
+        snprintf(p->agreed.spec, sizeof p->agreed.spec, "%s", g->fingerprint);
+        snprintf(p->agreed.spec_of, sizeof p->agreed.spec_of, "%s", name);
     }
-    if (!p->data.digest) {
-        p->data = g->data;
-        snprintf(p->data_of, sizeof p->data_of, "%s", name);
+    if (!p->agreed.data.digest) {
+        p->agreed.data = g->data;
+        snprintf(p->agreed.data_of, sizeof p->agreed.data_of, "%s", name);
     }
     if (is_first) compare_earlier(p);
     return OK;
@@ -224,7 +225,7 @@ static err check_later(const struct runner_ps *p, const struct greeting *g)
     char name[TASK_NAME_MAX];
     const struct task *t = &p->task;
     task_name(g->job, g->task, name);
-    TRY(greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec));
+    TRY(greeting_compare_specs(name, g->fingerprint, p->agreed.spec_of, p->agreed.spec));
     if (p->share && !p->share->setup.directory)
         return fail(ERR_INPUT, "%s says that the job was resized, which has no checkpoint_dir",
                     name);
@@ -271,7 +272,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     if (e == ERR_INPUT) ps_role_note_refused(p->task.role, g.task);
     if (e) return e;
     TRY(make_room(p, &g));
-    const struct offers *offers = runner_ps_shares_memory(p, g.task) ? &p->offers : NULL;
+    const struct offers *offers = runner_ps_shares_memory(p, g.task) ? &p->listening.offers : NULL;
     struct peer *peer = &p->task.peers[g.task];
     if (greeting_send(&me, connection->link, MESSAGE_WELCOME, offers)) {
         connection_hang_up(connection);
@@ -316,7 +317,7 @@ static void refuse_oldest_stranger(struct runner_ps *p)
 static void on_accepted(void *context, struct link *link)
 {
     struct runner_ps *p = context;
-    if (p->strangers >= TASK_STRANGERS_MAX) refuse_oldest_stranger(p);
+    if (p->listening.strangers >= TASK_STRANGERS_MAX) refuse_oldest_stranger(p);
     if (!connection_new(p, link)) link_close(link);
 }
 
@@ -325,8 +326,9 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     struct runner_ps *p = context;
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", error_text());
-    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
-    if (p->strangers) refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
+    log_limited(&p->logs.unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
+    if (p->listening.strangers)
+        refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
     (void)fail(ERR_IO, "%s", why);
     const struct greeter me = greeter_of(&p->task);
     *ret_last_words = greeting_refusal(&me, EXIT_LOST_PEER);
@@ -352,7 +354,7 @@ static bool is_whole(const struct runner_ps *p, int worker, const struct message
 static void hear_visitor(struct connection *connection, const struct message *m)
 {
     if (runner_ps_visit_message(connection, m)) return;
-    log_limited(&connection->ps->wrong, clock_ms(), LOG_WARNING,
+    log_limited(&connection->ps->logs.wrong, clock_ms(), LOG_WARNING,
                 "a visitor (%s) sent %s (%u), which no visitor may send",
                 link_peer_name(connection->link), message_name(m->type), m->type);
     connection_hang_up(connection);
@@ -363,7 +365,7 @@ static void break_off(struct connection *connection)
 {
     struct runner_ps *p = connection->ps;
     const int worker = connection->worker;
-    log_limited(&p->wrong, clock_ms(), LOG_WARNING, "worker/%d sent %s", worker, error_text());
+    log_limited(&p->logs.wrong, clock_ms(), LOG_WARNING, "worker/%d sent %s", worker, error_text());
     connection_hang_up(connection);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }
@@ -406,8 +408,9 @@ static void on_message(void *context, struct link *link, const struct message *m
                    (unsigned long long)m->offset, runner_ps_block_bytes(p));
         break_off(connection);
     } else {
-        if (p->recording && m->type == MESSAGE_PART) runner_ps_trace_took(p, worker, m);
-        if (p->recording && m->type == MESSAGE_PUSH) runner_ps_trace_received(p, worker, m);
+        if (p->timeline.recording && m->type == MESSAGE_PART) runner_ps_trace_took(p, worker, m);
+        if (p->timeline.recording && m->type == MESSAGE_PUSH)
+            runner_ps_trace_received(p, worker, m);
         task_message(&p->task, worker, &counted);
         if (m->type == MESSAGE_LEADS) runner_ps_claimed(p, worker, m);
     }
@@ -419,8 +422,8 @@ static void on_closed(void *context, struct link *link, err why)
     struct runner_ps *p = connection->ps;
     int worker = connection->worker;
     if (link_is_of_other_version(link))
-        log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: it %s", link_peer_name(link),
-                    error_text());
+        log_limited(&p->logs.refused, clock_ms(), LOG_WARNING, "refused %s: it %s",
+                    link_peer_name(link), error_text());
     connection_drop(connection);
     if (worker != NOBODY_KNOWN) task_peer_lost(&p->task, worker, error_text());
 }
@@ -489,14 +492,14 @@ static void watch_chief(struct task *t, uint64_t now_ms)
 static void tick(struct task *t, uint64_t now_ms)
 {
     struct runner_ps *p = (struct runner_ps *)t;
-    for (struct connection *l = p->connections, *next; l; l = next) {
+    for (struct connection *l = p->listening.connections, *next; l; l = next) {
         next = l->next;
         if (!connection_is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
-        log_limited(&p->silent, now_ms, LOG_WARNING, "%s connected and said nothing for %d s",
+        log_limited(&p->logs.silent, now_ms, LOG_WARNING, "%s connected and said nothing for %d s",
                     link_peer_name(l->link), TASK_GREET_LIMIT_MS / 1000);
         connection_hang_up(l);
     }
-    visits_tick(p->visits, now_ms);
+    visits_tick(p->visiting.visits, now_ms);
     runner_ps_pool_tick(p, now_ms);
     runner_ps_plan_overlap(p);
     watch_chief(t, now_ms);
@@ -505,7 +508,7 @@ static void tick(struct task *t, uint64_t now_ms)
 static void hang_up_all(struct task *t)
 {
     struct runner_ps *p = (struct runner_ps *)t;
-    while (p->connections) connection_hang_up(p->connections);
+    while (p->listening.connections) connection_hang_up(p->listening.connections);
     for (int w = 0; w < t->peer_count; w++) t->peers[w].link = NULL;
 }
 
@@ -515,7 +518,7 @@ static void pump(struct task *t)
     runner_ps_snapshot_pump(p);
     runner_ps_copies_pump(p);
     runner_ps_visit_pump(p);
-    if (p->trace) runner_ps_trace_pump(p);
+    if (p->timeline.trace) runner_ps_trace_pump(p);
 }
 
 static void flushed(struct task *t)
@@ -553,12 +556,13 @@ static void offer(struct runner_ps *p, struct loop *loop, int i)
 {
     char name[ADDRESS_MAX];
     snprintf(name, sizeof name, "dtrain-%016llx", (unsigned long long)p->task.incarnation);
-    if (transports[i]->listen(loop, name, &events, p, p->offers.at[i], &p->offered[i])) {
+    if (transports[i]->listen(loop, name, &events, p, p->listening.offers.at[i],
+                              &p->listening.offered[i])) {
         log_line(LOG_INFO, "no %s: %s", transports[i]->what, error_text());
-        p->offers.at[i][0] = '\0';
+        p->listening.offers.at[i][0] = '\0';
         return;
     }
-    listener_set_guests(p->offered[i]);
+    listener_set_guests(p->listening.offered[i]);
 }
 
 /* Nobody is heard of before the loop runs. */
@@ -566,9 +570,9 @@ static err listen_at(struct runner_ps *p, const struct task_options *o)
 {
     const char *own = o->cluster->hosts[JOB_PS].at[o->cluster->task];
     if (task_is_inside(o))
-        return o->transport->listen(o->loop, own, &events, p, NULL, &p->listener);
-    TRY(task_listen(o, &events, p, &p->listener));
-    listener_set_guests(p->listener);
+        return o->transport->listen(o->loop, own, &events, p, NULL, &p->listening.listener);
+    TRY(task_listen(o, &events, p, &p->listening.listener));
+    listener_set_guests(p->listening.listener);
     for (int i = 0; i < TRANSPORT_COUNT; i++)
         if (task_takes(o, transports[i])) offer(p, o->loop, i);
     return OK;
@@ -592,7 +596,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
     TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
     TRY(runner_ps_visit_open(p));
-    if (options->fingerprint) p->written = strtoull(options->fingerprint, NULL, 16);
+    if (options->fingerprint) p->agreed.written = strtoull(options->fingerprint, NULL, 16);
     return OK;
 }
 
@@ -615,11 +619,12 @@ err runner_ps_open(const struct task_options *options, struct device *device,
 void runner_ps_close(struct runner_ps *p)
 {
     if (!p) return;
-    while (p->connections) connection_hang_up(p->connections); /* of a task that was never run */
-    if (p->listener) listener_close(p->listener);
+    while (p->listening.connections)
+        connection_hang_up(p->listening.connections); /* of a task that was never run */
+    if (p->listening.listener) listener_close(p->listening.listener);
     for (int i = 0; i < TRANSPORT_COUNT; i++)
-        if (p->offered[i]) listener_close(p->offered[i]);
-    visits_close(p->visits);
+        if (p->listening.offered[i]) listener_close(p->listening.offered[i]);
+    visits_close(p->visiting.visits);
     runner_ps_snapshot_close(p);
     runner_ps_trace_close(p);
     runner_ps_store_close(p);

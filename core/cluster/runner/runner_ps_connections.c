@@ -15,10 +15,10 @@ struct connection *connection_new(struct runner_ps *p, struct link *link)
                                       .worker = NOBODY_KNOWN,
                                       .visitor = NOBODY_KNOWN,
                                       .since_ms = clock_ms()};
-    connection->next = p->connections;
-    if (p->connections) p->connections->previous = connection;
-    p->connections = connection;
-    p->strangers++;
+    connection->next = p->listening.connections;
+    if (p->listening.connections) p->listening.connections->previous = connection;
+    p->listening.connections = connection;
+    p->listening.strangers++;
     link_set_context(link, connection);
     link_set_body_max(link, TASK_GREETING_BYTES_MAX);
     return connection;
@@ -32,7 +32,7 @@ bool connection_is_stranger(const struct connection *connection)
 void connection_become_worker(struct connection *connection, int worker)
 {
     connection->worker = worker;
-    connection->ps->strangers--;
+    connection->ps->listening.strangers--;
     link_set_body_max(connection->link, MESSAGE_BODY_MAX);
     link_set_guest(connection->link, false);
 }
@@ -40,14 +40,14 @@ void connection_become_worker(struct connection *connection, int worker)
 void connection_become_visitor(struct connection *connection, int visitor)
 {
     connection->visitor = visitor;
-    connection->ps->strangers--;
+    connection->ps->listening.strangers--;
     link_set_body_max(connection->link, VISIT_ASK_BYTES_MAX);
 }
 
 struct connection *connection_of_oldest_stranger(const struct runner_ps *p)
 {
     struct connection *oldest = NULL;
-    for (struct connection *connection = p->connections; connection;
+    for (struct connection *connection = p->listening.connections; connection;
          connection = connection->next) /* the newest is first */
         if (connection_is_stranger(connection)) oldest = connection;
     return oldest;
@@ -56,11 +56,11 @@ struct connection *connection_of_oldest_stranger(const struct runner_ps *p)
 void connection_drop(struct connection *connection)
 {
     struct runner_ps *p = connection->ps;
-    if (connection_is_stranger(connection)) p->strangers--;
-    if (connection->visitor != NOBODY_KNOWN) visits_leave(p->visits, connection->visitor);
+    if (connection_is_stranger(connection)) p->listening.strangers--;
+    if (connection->visitor != NOBODY_KNOWN) visits_leave(p->visiting.visits, connection->visitor);
     if (connection->previous) connection->previous->next = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
-    if (p->connections == connection) p->connections = connection->next;
+    if (p->listening.connections == connection) p->listening.connections = connection->next;
     free(connection);
 }
 

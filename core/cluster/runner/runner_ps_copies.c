@@ -10,32 +10,32 @@
 
 static bool are_wanted(const struct runner_ps *p)
 {
-    return p->pool && p->share && !p->share->setup.config.takes_all;
+    return p->pool.windows && p->share && !p->share->setup.config.takes_all;
 }
 
 err runner_ps_copies_open(struct runner_ps *p)
 {
-    p->current = NULL;
+    p->copies.current = NULL;
     for (int w = 0; w < p->task.peer_count; w++) runner_ps_copies_forget(p, w);
-    if (!are_wanted(p) || p->copies) return OK;
-    p->copies = calloc((size_t)p->pool_count, sizeof *p->copies);
-    return p->copies ? OK : fail(ERR_MEMORY, "no memory for %d copies", p->pool_count);
+    if (!are_wanted(p) || p->copies.all) return OK;
+    p->copies.all = calloc((size_t)p->pool.count, sizeof *p->copies.all);
+    return p->copies.all ? OK : fail(ERR_MEMORY, "no memory for %d copies", p->pool.count);
 }
 
 void runner_ps_copies_close(struct runner_ps *p)
 {
-    for (int i = 0; p->copies && i < p->pool_count; i++) window_free(&p->copies[i].window);
-    free(p->copies);
+    for (int i = 0; p->copies.all && i < p->pool.count; i++) window_free(&p->copies.all[i].window);
+    free(p->copies.all);
 }
 
 bool runner_ps_copies_serve(const struct runner_ps *p, const struct link *link)
 {
-    return p->copies && are_wanted(p) && runner_ps_pool_serves(p, link);
+    return p->copies.all && are_wanted(p) && runner_ps_pool_serves(p, link);
 }
 
 void runner_ps_copies_outdate(struct runner_ps *p)
 {
-    p->current = NULL;
+    p->copies.current = NULL;
 }
 
 static void give_back(struct runner_ps *p, int worker)
@@ -53,9 +53,9 @@ void runner_ps_copies_forget(struct runner_ps *p, int worker)
 
 static struct value_copy *find_free(struct runner_ps *p)
 {
-    for (int i = 0; i < p->pool_count; i++) {
-        struct value_copy *s = &p->copies[i];
-        if (s->users || s == p->current) continue;
+    for (int i = 0; i < p->pool.count; i++) {
+        struct value_copy *s = &p->copies.all[i];
+        if (s->users || s == p->copies.current) continue;
         if (s->window.base || !window_new(runner_ps_shown_bytes(p), &s->window)) return s;
     }
     return NULL;
@@ -66,16 +66,16 @@ void *runner_ps_copies_begin(struct runner_ps *p, int worker)
 {
     const struct link *link = p->task.peers[worker].link;
     if (!link || !runner_ps_copies_serve(p, link) || runner_ps_copies_are_short(p)) return NULL;
-    p->current = find_free(p);
-    return p->current ? p->current->window.base : NULL;
+    p->copies.current = find_free(p);
+    return p->copies.current ? p->copies.current->window.base : NULL;
 }
 
 static bool take_current(struct runner_ps *p)
 {
-    if (p->current) return true;
-    p->current = find_free(p);
-    if (p->current) store_show(&p->store, p->current->window.base);
-    return p->current;
+    if (p->copies.current) return true;
+    p->copies.current = find_free(p);
+    if (p->copies.current) store_show(&p->store, p->copies.current->window.base);
+    return p->copies.current;
 }
 
 static const void *lend(struct runner_ps *p, int worker)
@@ -83,7 +83,7 @@ static const void *lend(struct runner_ps *p, int worker)
     struct windows *w = &p->windows[worker];
     give_back(p, worker); /* it asks anew, and nothing comes of what is still on its way */
     if (!take_current(p)) return NULL;
-    struct value_copy *s = w->seen = p->current;
+    struct value_copy *s = w->seen = p->copies.current;
     s->users++;
     w->looks = (struct holding){0};
     return s->window.base;
@@ -92,15 +92,15 @@ static const void *lend(struct runner_ps *p, int worker)
 const void *runner_ps_copies_lend(struct runner_ps *p, int worker, const struct message *values)
 {
     struct windows *w = &p->windows[worker];
-    const void *base = p->current || !runner_ps_copies_are_short(p) ? lend(p, worker) : NULL;
-    w->turn = base ? 0 : ++p->turns;
+    const void *base = p->copies.current || !runner_ps_copies_are_short(p) ? lend(p, worker) : NULL;
+    w->turn = base ? 0 : ++p->copies.turns;
     w->waits = *values;
     return base;
 }
 
 bool runner_ps_copies_are_short(const struct runner_ps *p)
 {
-    for (int w = 0; p->copies && w < p->task.peer_count; w++)
+    for (int w = 0; p->copies.all && w < p->task.peer_count; w++)
         if (p->windows[w].turn) return true;
     return false;
 }
@@ -130,7 +130,7 @@ static bool send_waiting(struct runner_ps *p, int worker)
 
 void runner_ps_copies_pump(struct runner_ps *p)
 {
-    if (!p->copies || p->task.has_ended) return;
+    if (!p->copies.all || p->task.has_ended) return;
     for (int w = 0; w < p->task.peer_count; w++) {
         const struct link *link = p->task.peers[w].link;
         if (!link)

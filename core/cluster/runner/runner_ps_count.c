@@ -18,7 +18,7 @@ static void count_coverage(const struct runner_ps *p, struct counters *c)
 static int count_visitors(const struct runner_ps *p)
 {
     int count = 0;
-    for (const struct connection *l = p->connections; l; l = l->next)
+    for (const struct connection *l = p->listening.connections; l; l = l->next)
         count += l->visitor != NOBODY_KNOWN;
     return count;
 }
@@ -39,7 +39,7 @@ bool runner_ps_count(struct task *t, struct counters *c)
     c->at[COUNTER_DENSE_BYTES] = (double)arrays * (double)p->store.floats * (double)sizeof(float);
     c->at[COUNTER_TABLE_BYTES] = (double)tables.bytes;
     c->at[COUNTER_TABLE_ROWS] = (double)tables.rows;
-    c->at[COUNTER_SHARD_FAILURES] = (double)p->failed_snapshots;
+    c->at[COUNTER_SHARD_FAILURES] = (double)p->saving.failed;
     count_coverage(p, c);
     return ps_role_is_serving(t->role);
 }

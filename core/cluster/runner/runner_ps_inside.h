@@ -90,48 +90,90 @@ struct folder_look;
 struct runner_ps_trace;
 struct trace;
 
-struct runner_ps {
-    struct task task; /* first */
-    struct device *device;
+/* Where it listens, and who has come there. */
+struct listening {
     struct listener *listener, *offered[TRANSPORT_COUNT];
     struct offers offers;
     struct connection *connections;
     int strangers;
-    struct log_limit refused, silent, wrong, unserved; /* lines about peers */
-    struct log_budget changes;                         /* and about what visitors change */
-    uint64_t written;      /* fingerprint of the spec that it was given itself; 0: none */
-    char spec[17];         /* fingerprint that all must have; "" until one is known */
+};
+
+/* What keeps lines about peers few, and those about what visitors change. */
+struct peer_lines {
+    struct log_limit refused, silent, wrong, unserved;
+    struct log_budget changes;
+};
+
+/* What all who greet must have. */
+struct agreed {
+    uint64_t written; /* fingerprint of the spec that it was given itself; 0: none */
+    char spec[17];    /* fingerprint; "" until one is known */
+    char spec_of[TASK_NAME_MAX];
     struct data_said data; /* likewise; of a chief, whose name is */
     char data_of[TASK_NAME_MAX];
-    char spec_of[TASK_NAME_MAX];
+};
 
-    struct share *share; /* NULL until the first SETUP */
-    struct store store;
-    bool has_store, sees_folder;
-    bool cannot_advance; /* there is no memory for it */
-    struct window values;
-    struct window rounded;           /* the same for all workers to look at; none: not needed */
-    struct windows *windows;         /* [workers] */
-    struct runner_ps_tables *tables; /* NULL: none */
-    const void **sources;            /* [workers] gradients of one update */
-    struct pool_window *pool;        /* [pool_count]; NULL: each worker has a window */
-    int pool_count;
-    uint64_t pool_ms;           /* the last tick */
-    struct value_copy *copies;  /* [pool_count]; NULL: each worker has a copy */
+/* Values as workers see them. */
+struct seen_values {
+    struct window window;
+    struct window rounded; /* the same for all workers to look at; none: not needed */
+};
+
+/* Windows for gradients that workers share; NULL: each has one. */
+struct shared_windows {
+    struct pool_window *windows; /* [count] */
+    int count;
+    uint64_t ticked_ms; /* the last tick */
+};
+
+struct value_copies {
+    struct value_copy *all;     /* [pool.count]; NULL: each worker has a copy */
     struct value_copy *current; /* of the values as they are; NULL: none */
     uint64_t turns;             /* given out */
+};
 
-    struct folder_look *look;      /* whether the folder of a new chief is seen; NULL: none */
-    struct snapshot_job *snapshot; /* NULL: nothing is being written */
-    uint64_t failed_snapshots;
+/* Its shards of checkpoints. */
+struct ps_saving {
+    struct folder_look *look; /* whether the folder of a new chief is seen; NULL: none */
+    bool sees_folder;
+    struct snapshot_job *job; /* NULL: nothing is being written */
+    uint64_t failed;
+};
+
+struct ps_visiting {
     struct visits *visits;
     struct visit_view shown; /* to visitors */
     bool has_told;           /* them the verdict */
-    uint64_t noted_ms;       /* when it was last told who is not here */
-    uint64_t held_ns;        /* since when workers wait for a snapshot; 0: they do not */
+};
 
-    struct runner_ps_trace *trace; /* NULL until the first timeline */
+struct ps_timeline {
+    struct runner_ps_trace *trace; /* NULL until the first one */
     struct trace *recording;       /* in it; NULL: nothing is recorded */
+};
+
+struct runner_ps {
+    struct task task; /* first */
+    struct device *device;
+    struct listening listening;
+    struct peer_lines logs;
+    struct agreed agreed;
+
+    struct share *share; /* NULL until the first SETUP */
+    struct store store;
+    bool has_store;
+    bool cannot_advance; /* there is no memory for it */
+    struct seen_values values;
+    struct windows *windows;         /* [workers] */
+    struct runner_ps_tables *tables; /* NULL: none */
+    const void **sources;            /* [workers] gradients of one update */
+    struct shared_windows pool;
+    struct value_copies copies;
+
+    struct ps_saving saving;
+    struct ps_visiting visiting;
+    struct ps_timeline timeline;
+    uint64_t noted_ms; /* when it was last told who is not here */
+    uint64_t held_ns;  /* since when workers wait for a snapshot; 0: they do not */
 };
 
 int64_t runner_ps_block_floats(const struct runner_ps *);

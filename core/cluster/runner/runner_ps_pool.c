@@ -15,23 +15,23 @@ enum {
 
 err runner_ps_pool_open(struct runner_ps *p, int count)
 {
-    if (p->pool || !count) return OK;
-    p->pool = calloc((size_t)count, sizeof *p->pool);
-    if (!p->pool) return fail(ERR_MEMORY, "no memory for %d windows", count);
-    p->pool_count = count;
-    for (int i = 0; i < count; i++) p->pool[i].worker = NOBODY;
+    if (p->pool.windows || !count) return OK;
+    p->pool.windows = calloc((size_t)count, sizeof *p->pool.windows);
+    if (!p->pool.windows) return fail(ERR_MEMORY, "no memory for %d windows", count);
+    p->pool.count = count;
+    for (int i = 0; i < count; i++) p->pool.windows[i].worker = NOBODY;
     return OK;
 }
 
 void runner_ps_pool_close(struct runner_ps *p)
 {
-    for (int i = 0; i < p->pool_count; i++) window_free(&p->pool[i].window);
-    free(p->pool);
+    for (int i = 0; i < p->pool.count; i++) window_free(&p->pool.windows[i].window);
+    free(p->pool.windows);
 }
 
 bool runner_ps_pool_serves(const struct runner_ps *p, const struct link *link)
 {
-    return p->pool && !link_shares_memory(link);
+    return p->pool.windows && !link_shares_memory(link);
 }
 
 const void *runner_ps_gradient(const struct runner_ps *p, int worker)
@@ -42,18 +42,18 @@ const void *runner_ps_gradient(const struct runner_ps *p, int worker)
 
 static void take_back(struct runner_ps *p)
 {
-    for (int i = 0; i < p->pool_count; i++) {
-        const int worker = p->pool[i].worker;
+    for (int i = 0; i < p->pool.count; i++) {
+        const int worker = p->pool.windows[i].worker;
         if (worker == NOBODY || ps_role_has_window(p->task.role, worker)) continue;
         p->windows[worker].lent = NULL;
-        p->pool[i].worker = NOBODY;
+        p->pool.windows[i].worker = NOBODY;
     }
 }
 
 static struct pool_window *find_free(struct runner_ps *p)
 {
-    for (int i = 0; i < p->pool_count; i++)
-        if (p->pool[i].worker == NOBODY) return &p->pool[i];
+    for (int i = 0; i < p->pool.count; i++)
+        if (p->pool.windows[i].worker == NOBODY) return &p->pool.windows[i];
     return NULL;
 }
 
@@ -82,7 +82,7 @@ static void grant(struct runner_ps *p, int asked)
 /* At the end nothing counts any more, and what comes is read for the word behind it. */
 static void *place_at_end(struct runner_ps *p)
 {
-    struct window *any = &p->pool[0].window;
+    struct window *any = &p->pool.windows[0].window;
     if (!any->base && window_new(runner_ps_block_bytes(p), any)) return NULL;
     return any->base;
 }
@@ -100,7 +100,7 @@ void *runner_ps_pool_place(void *context, struct link *link, const struct messag
     if (!ps_role_has_window(p->task.role, worker)) return NULL;
     const err e = lend(p, worker);
     if (!e) return p->windows[worker].lent->window.base;
-    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "worker/%d: %s", worker, error_text());
+    log_limited(&p->logs.unserved, clock_ms(), LOG_WARNING, "worker/%d: %s", worker, error_text());
     connection_hang_up(connection);
     task_peer_lost(&p->task, worker, "there is no memory for its gradient");
     return NULL;
@@ -108,7 +108,7 @@ void *runner_ps_pool_place(void *context, struct link *link, const struct messag
 
 void runner_ps_pool_flushed(struct runner_ps *p)
 {
-    if (!p->pool) return;
+    if (!p->pool.windows) return;
     take_back(p);
     grant(p, NOBODY);
 }
@@ -151,10 +151,10 @@ static void watch_worker(struct runner_ps *p, int worker, bool for_windows, bool
 
 void runner_ps_pool_tick(struct runner_ps *p, uint64_t now_ms)
 {
-    const uint64_t since_ms = now_ms - p->pool_ms;
+    const uint64_t since_ms = now_ms - p->pool.ticked_ms;
     const uint64_t passed_ms = since_ms < POOL_TICK_MAX_MS ? since_ms : POOL_TICK_MAX_MS;
-    p->pool_ms = now_ms;
-    if (!p->pool || p->task.has_ended) return;
+    p->pool.ticked_ms = now_ms;
+    if (!p->pool.windows || p->task.has_ended) return;
     const bool for_windows = ps_role_waiting(p->task.role) > 0;
     const bool for_copies = runner_ps_copies_are_short(p);
     for (int w = 0; w < p->task.peer_count && (for_windows || for_copies); w++)

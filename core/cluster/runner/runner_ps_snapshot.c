@@ -130,13 +130,13 @@ static void close_job(struct snapshot_job *job)
     free(job->data);
     free(job->piece);
     free(job);
-    p->snapshot = NULL;
+    p->saving.job = NULL;
 }
 
 static void finish(struct snapshot_job *job, err result)
 {
     struct runner_ps *p = job->ps;
-    if (result && log_again(++p->failed_snapshots))
+    if (result && log_again(++p->saving.failed))
         log_line(LOG_WARNING, "checkpoint: %s", error_text());
     task_done(&p->task, ACTION_SNAPSHOT, result);
     close_job(job);
@@ -163,7 +163,7 @@ static void on_written(void *context, err result)
 
 static err start(struct snapshot_job *job, struct runner_ps *p, const struct action_snapshot *a)
 {
-    job->is_remote = !p->sees_folder;
+    job->is_remote = !p->saving.sees_folder;
     job->action = *a;
     if (!job->share->setup.directory) return fail(ERR_INPUT, "there is no checkpoint_dir");
     TRY(copy_arrays(job, p));
@@ -188,7 +188,7 @@ err runner_ps_snapshot(struct runner_ps *p, const struct action_snapshot *a)
     job->share->users++;
     job->send_fd = -1;
     err e = start(job, p, a);
-    p->snapshot = job;
+    p->saving.job = job;
     if (e) close_job(job);
     return e;
 }
@@ -229,7 +229,7 @@ static err send_piece(struct snapshot_job *job, struct link *link, bool *ret_is_
 
 void runner_ps_snapshot_pump(struct runner_ps *p)
 {
-    struct snapshot_job *job = p->snapshot;
+    struct snapshot_job *job = p->saving.job;
     struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
     if (!job || job->writing.is_running || !job->is_remote) return;
     if (!link) {
@@ -250,5 +250,5 @@ void runner_ps_snapshot_pump(struct runner_ps *p)
 
 void runner_ps_snapshot_close(struct runner_ps *p)
 {
-    if (p->snapshot) close_job(p->snapshot);
+    if (p->saving.job) close_job(p->saving.job);
 }

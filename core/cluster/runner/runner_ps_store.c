@@ -102,9 +102,9 @@ static err open_values(struct runner_ps *p, const struct setup *setup)
 {
     const size_t floats = (size_t)setup->floats;
     const bool is_rounded = setup->wire_values != NUMBER_FLOAT32 && setup->config.takes_all;
-    if (!p->values.base) TRY(open_window(p, floats * sizeof(float), &p->values));
-    if (!is_rounded || p->rounded.base) return OK;
-    return open_window(p, floats * number_bytes(setup->wire_values), &p->rounded);
+    if (!p->values.window.base) TRY(open_window(p, floats * sizeof(float), &p->values.window));
+    if (!is_rounded || p->values.rounded.base) return OK;
+    return open_window(p, floats * number_bytes(setup->wire_values), &p->values.rounded);
 }
 
 static err open_store(struct runner_ps *p, struct share *s)
@@ -117,7 +117,7 @@ static err open_store(struct runner_ps *p, struct share *s)
     p->has_store = false;
     runner_ps_unfold(p);
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
-                   s->setup.floats, p->values.base, &p->store));
+                   s->setup.floats, p->values.window.base, &p->store));
     p->has_store = true;
     p->store.number = p->task.wire = s->setup.wire;
     p->store.shown = p->task.wire_values = s->setup.wire_values;
@@ -153,7 +153,7 @@ void runner_ps_describe_shard(const struct runner_ps *p, struct shard *ret)
 /* All workers look at the one block, and it has changed. */
 static void show_values(const struct runner_ps *p)
 {
-    if (p->rounded.base) store_show(&p->store, p->rounded.base);
+    if (p->values.rounded.base) store_show(&p->store, p->values.rounded.base);
 }
 
 /* Nobody trains meanwhile. */
@@ -254,11 +254,11 @@ static void look_for_folder(struct runner_ps *p)
 {
     const struct setup *setup = &p->share->setup;
     const uint64_t since_ms = clock_ms();
-    err e = find_folder(setup->directory, setup->token, &p->sees_folder);
+    err e = find_folder(setup->directory, setup->token, &p->saving.sees_folder);
     while (e && is_waited_for(setup) &&
            is_asked_again(p, e, setup->directory, since_ms)) /* in time */
-        e = find_folder(setup->directory, setup->token, &p->sees_folder);
-    if (e) p->sees_folder = false;
+        e = find_folder(setup->directory, setup->token, &p->saving.sees_folder);
+    if (e) p->saving.sees_folder = false;
 }
 
 /* Beside the loop: where the folder is, and how long its server takes, is the chief's word. */
@@ -285,10 +285,10 @@ static void end_look(void *context, err result)
     struct runner_ps *p = look->ps;
     const struct setup *now = p->share == look->share ? &look->share->setup : NULL;
     const bool is_that = now && now->directory == look->directory && now->token == look->token;
-    if (is_that) p->sees_folder = look->is_seen;
+    if (is_that) p->saving.sees_folder = look->is_seen;
     share_release(look->share);
     free(look);
-    p->look = NULL;
+    p->saving.look = NULL;
     if (now && !is_that) begin_look(p); /* another one has come to lead meanwhile */
 }
 
@@ -296,8 +296,8 @@ static void end_look(void *context, err result)
 static void begin_look(struct runner_ps *p)
 {
     const char *directory = p->share->setup.directory;
-    p->sees_folder = directory && path_is_url(directory);
-    if (p->sees_folder || p->look) return;
+    p->saving.sees_folder = directory && path_is_url(directory);
+    if (p->saving.sees_folder || p->saving.look) return;
     struct folder_look *look = calloc(1, sizeof *look);
     if (!look) return;
     *look = (struct folder_look){
@@ -309,12 +309,12 @@ static void begin_look(struct runner_ps *p)
     };
     look->job.context = look;
     p->share->users++;
-    p->look = look;
+    p->saving.look = look;
     if (!task_job_start(&look->job)) return;
     log_line(LOG_WARNING, "%s", error_text());
     share_release(look->share);
     free(look);
-    p->look = NULL;
+    p->saving.look = NULL;
 }
 
 /* A chief that comes to lead writes checkpoints elsewhere, or seen from elsewhere. */
@@ -340,12 +340,12 @@ static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0], NULL));
     look_for_folder(p);
     TRY(warm_tables(p));
-    if (setup->restore && !p->sees_folder && setup->table_count)
+    if (setup->restore && !p->saving.sees_folder && setup->table_count)
         return fail(ERR_INPUT,
                     "ps/%d does not see the folder of the checkpoint %s, which it has to read its "
                     "tables from: share checkpoint_dir with every ps",
                     setup->ps, setup->restore);
-    if (setup->restore && p->sees_folder && setup->floats) {
+    if (setup->restore && p->saving.sees_folder && setup->floats) {
         e = restore(p);
         *ret_is_bad_checkpoint = e == ERR_INPUT || e == ERR_IO;
         if (e) return e;
@@ -363,7 +363,7 @@ void runner_ps_setup(struct runner_ps *p, const struct message *m)
     r.result = set_up(p, m, &r.is_bad_checkpoint);
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
-    r.config.windows = p->pool_count;
+    r.config.windows = p->pool.count;
     ps_role_set_up(p->task.role, &r, &p->task.outbox);
     runner_ps_plan_overlap(p);
 }
@@ -373,7 +373,7 @@ void runner_ps_setup(struct runner_ps *p, const struct message *m)
 /* What all workers look at, where none has a copy of its own */
 static const struct window *shown_window(const struct runner_ps *p)
 {
-    return p->rounded.base ? &p->rounded : &p->values;
+    return p->values.rounded.base ? &p->values.rounded : &p->values.window;
 }
 
 bool runner_ps_shares_memory(const struct runner_ps *p, int worker)
@@ -493,7 +493,7 @@ err runner_ps_apply(struct runner_ps *p, const struct action_apply *a)
     runner_ps_copies_outdate(p);
     void *const begun = is_sync ? NULL : runner_ps_copies_begin(p, a->workers[0]);
     void *const copy = begun ? begun : p->windows[a->workers[0]].copy.base;
-    void *const shown = is_sync ? p->rounded.base : copy;
+    void *const shown = is_sync ? p->values.rounded.base : copy;
     const err e = store_apply(&p->store, p->sources, listed, 1.0f / (float)a->gradients,
                               (int64_t)a->step, shown);
     if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
@@ -509,7 +509,7 @@ err runner_ps_fold(struct runner_ps *p, const struct action_fold *a)
     const int listed = list_sources(p, a->workers, a->worker_count);
     const err e = store_fold(&p->store, p->sources, listed);
     if (e) return e == ERR_NUMBER ? blame(p, &g) : e;
-    if (is_first) log_line(LOG_DEBUG, "sums gradients as they come: %d windows", p->pool_count);
+    if (is_first) log_line(LOG_DEBUG, "sums gradients as they come: %d windows", p->pool.count);
     for (int i = 0; i < a->worker_count; i++) p->windows[a->workers[i]].is_folded = true;
     return OK;
 }
@@ -533,7 +533,7 @@ err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
     const struct summed_gradients g = {a->workers, a->worker_count, a->step, a->range};
     list_sources(p, a->workers, a->worker_count);
     const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                                (int64_t)a->step, a->range, p->rounded.base);
+                                (int64_t)a->step, a->range, p->values.rounded.base);
     if (e == ERR_NUMBER) return blame(p, &g);
     if (e) give_up_advance(p);
     return OK;
@@ -541,7 +541,7 @@ err runner_ps_advance(struct runner_ps *p, const struct action_advance *a)
 
 void runner_ps_take_back(struct runner_ps *p)
 {
-    store_take_back(&p->store, p->rounded.base);
+    store_take_back(&p->store, p->values.rounded.base);
 }
 
 static void plan_links(struct runner_ps *p)
@@ -570,7 +570,7 @@ static void plan_rounds(struct runner_ps *p, bool is_looked_at)
 void runner_ps_plan_overlap(struct runner_ps *p)
 {
     plan_links(p); /* whether they are IN_PARTS */
-    plan_rounds(p, visits_wait_for_round(p->visits));
+    plan_rounds(p, visits_wait_for_round(p->visiting.visits));
     plan_links(p);
 }
 
@@ -590,11 +590,11 @@ void runner_ps_store_close(struct runner_ps *p)
     }
     runner_ps_copies_close(p);
     runner_ps_pool_close(p);
-    if (p->look) task_job_abandon(&p->look->job);
+    if (p->saving.look) task_job_abandon(&p->saving.look->job);
     runner_ps_tables_close(p);
     if (p->has_store) store_close(&p->store);
-    close_window(p, &p->values);
-    close_window(p, &p->rounded);
+    close_window(p, &p->values.window);
+    close_window(p, &p->values.rounded);
     share_release(p->share);
     free(p->windows);
     free(p->sources);

@@ -11,7 +11,7 @@
 
 static struct connection *connection_of(const struct runner_ps *p, int visitor)
 {
-    for (struct connection *l = p->connections; l; l = l->next)
+    for (struct connection *l = p->listening.connections; l; l = l->next)
         if (l->visitor == visitor) return l;
     return NULL;
 }
@@ -57,7 +57,7 @@ static void on_changed(void *context, int visitor, const struct ask *ask, const 
     else
         snprintf(what, sizeof what, "%.9g", first);
     snprintf(text, sizeof text, "a visitor (%s) %s %s: %s", who, how, name, what);
-    log_budgeted(&p->changes, CHANGES_TOLD, clock_ms(), LOG_INFO, text);
+    log_budgeted(&p->logs.changes, CHANGES_TOLD, clock_ms(), LOG_INFO, text);
 }
 
 static const char *on_scale(void *context, const int count[JOB_COUNT])
@@ -129,7 +129,7 @@ err runner_ps_visit_open(struct runner_ps *p)
         .request = is_first ? on_request : NULL,
         .context = p,
     };
-    return visits_open(&options, &p->visits);
+    return visits_open(&options, &p->visiting.visits);
 }
 
 static void send_verdict(const struct connection *connection)
@@ -149,7 +149,7 @@ static void send_verdict(const struct connection *connection)
 /* Places are for those who have something to ask. */
 static void make_room(struct runner_ps *p, uint64_t now_ms)
 {
-    const int silent = visits_silent(p->visits, now_ms);
+    const int silent = visits_silent(p->visiting.visits, now_ms);
     if (silent < 0) return;
     const err e =
         fail(ERR_PEER, "all %d places of visitors are taken, and this one said nothing for %d s",
@@ -161,16 +161,16 @@ err runner_ps_visit_greet(struct connection *connection)
 {
     struct runner_ps *p = connection->ps;
     const uint64_t now_ms = clock_ms();
-    int visitor = visits_enter(p->visits, now_ms);
+    int visitor = visits_enter(p->visiting.visits, now_ms);
     if (visitor < 0) {
         make_room(p, now_ms);
-        visitor = visits_enter(p->visits, now_ms);
+        visitor = visits_enter(p->visiting.visits, now_ms);
     }
     if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
     const struct greeter me = greeter_of(&p->task);
     err e = greeting_send(&me, connection->link, MESSAGE_WELCOME, NULL);
     if (e) {
-        visits_leave(p->visits, visitor);
+        visits_leave(p->visiting.visits, visitor);
         return e;
     }
     connection_become_visitor(connection, visitor);
@@ -184,7 +184,7 @@ bool runner_ps_visit_message(struct connection *connection, const struct message
     if (m->type != MESSAGE_ASK) return false;
     struct runner_ps *p = connection->ps;
     runner_ps_settle(p);
-    visits_ask(p->visits, connection->visitor, m, clock_ms());
+    visits_ask(p->visiting.visits, connection->visitor, m, clock_ms());
     runner_ps_plan_overlap(p);
     task_flush(&p->task);
     return true;
@@ -195,51 +195,54 @@ bool runner_ps_visit_message(struct connection *connection, const struct message
 /* SETUP is about to throw away what was shown. */
 void runner_ps_visit_hide(struct runner_ps *p)
 {
-    visits_show(p->visits, NULL);
-    p->shown = (struct visit_view){0};
+    visits_show(p->visiting.visits, NULL);
+    p->visiting.shown = (struct visit_view){0};
 }
 
 static void show(struct runner_ps *p)
 {
     const struct setup *setup = p->share && p->has_store ? &p->share->setup : NULL;
     bool is_serving = ps_role_is_serving(p->task.role);
-    if (!setup || (p->shown.slices == setup->slices && p->shown.has_values == is_serving)) return;
+    if (!setup ||
+        (p->visiting.shown.slices == setup->slices && p->visiting.shown.has_values == is_serving))
+        return;
     struct shard described = {0};
     runner_ps_tables_describe(p, &described);
-    p->shown = (struct visit_view){
+    p->visiting.shown = (struct visit_view){
         .slices = setup->slices,
         .slice_count = setup->slice_count,
-        .values = p->values.base,
+        .values = p->values.window.base,
         .has_values = is_serving,
         .is_in_use = setup->config.takes_all,
         .tables = described.tables,
         .table_count = described.table_count,
     };
-    visits_show(p->visits, &p->shown);
-    visits_changed(p->visits, ps_role_step(p->task.role));
+    visits_show(p->visiting.visits, &p->visiting.shown);
+    visits_changed(p->visiting.visits, ps_role_step(p->task.role));
 }
 
 /* After a resize they find their ps again. */
 static void tell_verdict(struct runner_ps *p)
 {
-    p->has_told = true;
+    p->visiting.has_told = true;
     if (task_has_resized(&p->task)) return;
-    visits_end(p->visits);
-    for (const struct connection *l = p->connections; l; l = l->next)
+    visits_end(p->visiting.visits);
+    for (const struct connection *l = p->listening.connections; l; l = l->next)
         if (l->visitor != NOBODY_KNOWN) send_verdict(l);
 }
 
 void runner_ps_visit_flushed(struct runner_ps *p)
 {
-    if (p->task.has_ended && !p->has_told) tell_verdict(p);
+    if (p->task.has_ended && !p->visiting.has_told) tell_verdict(p);
     if (!p->task.has_ended) show(p);
 }
 
 void runner_ps_visit_applying(struct runner_ps *p)
 {
     struct loop *loop = p->task.options.loop;
-    while (p->shown.is_in_use && visits_wait_for_round(p->visits) && loop_begin_guests_here(loop)) {
-        visits_round(p->visits);
+    while (p->visiting.shown.is_in_use && visits_wait_for_round(p->visiting.visits) &&
+           loop_begin_guests_here(loop)) {
+        visits_round(p->visiting.visits);
         loop_end_guests_here(loop);
     }
 }
@@ -248,11 +251,11 @@ void runner_ps_visit_pump(struct runner_ps *p)
 {
     struct loop *loop = p->task.options.loop;
     const uint64_t now_ms = clock_ms();
-    if (!visits_wait_for_work(p->visits, now_ms) || !loop_begin_guests(loop)) return;
+    if (!visits_wait_for_work(p->visiting.visits, now_ms) || !loop_begin_guests(loop)) return;
     bool has_more = true;
     runner_ps_settle(p);
     while (has_more && !loop_guests_had_their_slice(loop))
-        has_more = visits_work(p->visits, now_ms);
+        has_more = visits_work(p->visiting.visits, now_ms);
     loop_end_guests(loop, has_more);
     runner_ps_plan_overlap(p);
     task_flush(&p->task);
@@ -260,5 +263,5 @@ void runner_ps_visit_pump(struct runner_ps *p)
 
 void runner_ps_visit_applied(struct runner_ps *p)
 {
-    visits_changed(p->visits, ps_role_step(p->task.role));
+    visits_changed(p->visiting.visits, ps_role_step(p->task.role));
 }

@@ -94,7 +94,7 @@ static struct runner_ps_trace *trace_new(int workers)
 
 static void begin(struct runner_ps *p, const struct message *m)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     memset(t->workers, 0, (size_t)p->task.peer_count * sizeof *t->workers);
     trace_clear(&t->trace);
     t->first_step = m->trace.first_step;
@@ -106,7 +106,7 @@ static void begin(struct runner_ps *p, const struct message *m)
 
 static bool is_current(const struct runner_ps *p, const struct message *m)
 {
-    const struct runner_ps_trace *t = p->trace;
+    const struct runner_ps_trace *t = p->timeline.trace;
     return t && t->first_step == m->trace.first_step && t->generation == m->generation;
 }
 
@@ -115,48 +115,48 @@ static void enter(struct runner_ps *p, int worker, const struct message *m)
 {
     if (!p->share || m->generation != p->share->setup.config.generation || !m->trace.first_step)
         return;
-    if (!p->trace) p->trace = trace_new(p->task.peer_count);
-    if (!p->trace) return; /* the chief names who is missing */
+    if (!p->timeline.trace) p->timeline.trace = trace_new(p->task.peer_count);
+    if (!p->timeline.trace) return; /* the chief names who is missing */
     if (!is_current(p, m)) begin(p, m);
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     struct traced_worker *w = &t->workers[worker];
     if (w->is_inside || w->has_ended) return;
     w->is_inside = true;
     t->inside++;
-    p->recording = &t->trace;
+    p->timeline.recording = &t->trace;
 }
 
 static void leave(struct runner_ps *p, int worker)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     struct traced_worker *w = &t->workers[worker];
     t->inside -= w->is_inside;
     w->is_inside = false;
     w->has_ended = true;
-    if (!t->inside) p->recording = NULL;
+    if (!t->inside) p->timeline.recording = NULL;
 }
 
 void runner_ps_trace_took(struct runner_ps *p, int worker, const struct message *part)
 {
     const uint64_t now_ns = clock_ns();
-    trace_add(p->recording, &(struct span){.begin_ns = now_ns,
-                                           .end_ns = now_ns,
-                                           .step = part->part.step + 1,
-                                           .bytes = part->length,
-                                           .subject = (uint32_t)worker,
-                                           .kind = SPAN_TAKE});
+    trace_add(p->timeline.recording, &(struct span){.begin_ns = now_ns,
+                                                    .end_ns = now_ns,
+                                                    .step = part->part.step + 1,
+                                                    .bytes = part->length,
+                                                    .subject = (uint32_t)worker,
+                                                    .kind = SPAN_TAKE});
 }
 
 void runner_ps_trace_received(struct runner_ps *p, int worker, const struct message *push)
 {
-    struct traced_worker *w = &p->trace->workers[worker];
+    struct traced_worker *w = &p->timeline.trace->workers[worker];
     if (!w->pushing_ns) return;
-    trace_add(p->recording, &(struct span){.begin_ns = w->pushing_ns,
-                                           .end_ns = clock_ns(),
-                                           .step = push->push.step + 1,
-                                           .bytes = push->length,
-                                           .subject = (uint32_t)worker,
-                                           .kind = SPAN_RECEIVE});
+    trace_add(p->timeline.recording, &(struct span){.begin_ns = w->pushing_ns,
+                                                    .end_ns = clock_ns(),
+                                                    .step = push->push.step + 1,
+                                                    .bytes = push->length,
+                                                    .subject = (uint32_t)worker,
+                                                    .kind = SPAN_RECEIVE});
     w->pushing_ns = 0;
 }
 
@@ -188,14 +188,14 @@ void runner_ps_trace_acted(struct runner_ps *p, const struct action *a, uint64_t
     default:
         return;
     }
-    trace_add(p->recording, &span);
+    trace_add(p->timeline.recording, &span);
 }
 
 void runner_ps_trace_held(struct runner_ps *p)
 {
-    const uint64_t since_ns = p->trace->since_ns;
-    p->recording->step = ps_role_step(p->task.role);
-    trace_end(p->recording, SPAN_HOLD, 0, p->held_ns > since_ns ? p->held_ns : since_ns);
+    const uint64_t since_ns = p->timeline.trace->since_ns;
+    p->timeline.recording->step = ps_role_step(p->task.role);
+    trace_end(p->timeline.recording, SPAN_HOLD, 0, p->held_ns > since_ns ? p->held_ns : since_ns);
 }
 
 /* ---- to the chief ---- */
@@ -204,7 +204,7 @@ void runner_ps_trace_held(struct runner_ps *p)
 static bool may_send(struct runner_ps *p, size_t bytes)
 {
     const struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     if (!link) return false;
     if (link_is_idle(link)) t->burst_bytes = 0;
     const size_t counted = bytes < PART_LEAST_BYTES ? PART_LEAST_BYTES : bytes;
@@ -215,7 +215,7 @@ static bool may_send(struct runner_ps *p, size_t bytes)
 
 static void send_own(struct runner_ps *p)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     const size_t bytes = trace_part_bytes(t->trace.count);
     if (!may_send(p, bytes)) return;
     t->is_due = false;
@@ -233,7 +233,7 @@ static void send_own(struct runner_ps *p)
 
 static void send_held(struct runner_ps *p)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     const int chief = ps_role_chief(p->task.role);
     while (t->held && may_send(p, t->held->bytes)) {
         struct held_part *part = t->held;
@@ -254,7 +254,7 @@ static void send_held(struct runner_ps *p)
 /* What does not fit is missing at the chief, who says so. */
 static void hold_part(struct runner_ps *p, int worker, const struct message *m)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     if (p->task.index != 0 || worker == ps_role_chief(p->task.role) || !m->body) return;
     const size_t bytes = sizeof(struct held_part) + m->body_bytes;
     if (t->held_bytes + bytes > TRACE_HELD_BYTES_MAX) return;
@@ -277,19 +277,19 @@ static void hold_part(struct runner_ps *p, int worker, const struct message *m)
 static bool all_ended(const struct runner_ps *p)
 {
     for (int w = 0; w < p->task.peer_count; w++)
-        if (p->task.peers[w].is_up && !p->trace->workers[w].has_ended) return false;
+        if (p->task.peers[w].is_up && !p->timeline.trace->workers[w].has_ended) return false;
     return true;
 }
 
 /* Workers that begin again from a checkpoint give their timeline up without a word. */
 static bool is_given_up(const struct runner_ps *p)
 {
-    return !p->share || p->share->setup.config.generation != p->trace->generation;
+    return !p->share || p->share->setup.config.generation != p->timeline.trace->generation;
 }
 
 void runner_ps_trace_pump(struct runner_ps *p)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     for (int w = 0; t->inside && w < p->task.peer_count; w++)
         if (t->workers[w].is_inside && (!p->task.peers[w].is_up || is_given_up(p))) leave(p, w);
     if (t->is_due && all_ended(p)) send_own(p);
@@ -308,7 +308,7 @@ static void on_current(struct runner_ps *p, int worker, const struct message *m)
     switch (m->trace.what) {
     case TRACE_END:
         leave(p, worker);
-        if (is_chief) p->trace->is_due = true;
+        if (is_chief) p->timeline.trace->is_due = true;
         break;
     case TRACE_COLLECT:
         if (is_chief) collect(p);
@@ -335,7 +335,8 @@ void runner_ps_trace_message(struct runner_ps *p, int worker, const struct messa
         return;
     case TRACE_PUSHING:
         answer_clock(p, worker, m, heard_ns);
-        if (is_current(p, m) && p->recording) p->trace->workers[worker].pushing_ns = heard_ns;
+        if (is_current(p, m) && p->timeline.recording)
+            p->timeline.trace->workers[worker].pushing_ns = heard_ns;
         return;
     default:
         if (is_current(p, m)) on_current(p, worker, m);
@@ -344,7 +345,7 @@ void runner_ps_trace_message(struct runner_ps *p, int worker, const struct messa
 
 void runner_ps_trace_close(struct runner_ps *p)
 {
-    struct runner_ps_trace *t = p->trace;
+    struct runner_ps_trace *t = p->timeline.trace;
     if (!t) return;
     while (t->held) {
         struct held_part *part = t->held;
@@ -354,6 +355,6 @@ void runner_ps_trace_close(struct runner_ps *p)
     trace_close(&t->trace);
     free(t->workers);
     free(t);
-    p->trace = NULL;
-    p->recording = NULL;
+    p->timeline.trace = NULL;
+    p->timeline.recording = NULL;
 }

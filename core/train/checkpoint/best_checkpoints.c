@@ -115,22 +115,39 @@ static err refused(const char *path)
                     : fail(ERR_IO, "%s: %s", path, strerror(why));
 }
 
+/* *ret NULL: there is none. */
+static err open_here(const char *path, FILE **ret)
+{
+    struct stat found;
+    *ret = own_read(path);
+    if (!*ret) return errno == ENOENT ? OK : refused(path);
+    if (fstat(fileno(*ret), &found) == 0 && found.st_size <= JSON_BYTES_MAX) return OK;
+    fclose(*ret);
+    return fail(ERR_INPUT, "%s: too large", path);
+}
+
+static err open_behind_url(const char *path, FILE **ret)
+{
+    struct file_state found;
+    bool is_there;
+    *ret = NULL;
+    TRY(file_find(path, &is_there, &found));
+    return is_there ? file_open_text(path, JSON_BYTES_MAX, ret) : OK;
+}
+
 /* Absent: nothing is kept yet. */
 static err load_file(struct best_checkpoints *b)
 {
     char path[CHECKPOINT_PATH_MAX];
-    struct stat found;
     json_error_t error;
+    FILE *file;
     TRY(path_of(b, json_name, path));
-    FILE *file = own_read(path);
-    if (!file && errno == ENOENT) return OK;
-    if (!file) return refused(path);
-    const bool is_too_large = fstat(fileno(file), &found) || found.st_size > JSON_BYTES_MAX;
-    json_t *json = is_too_large ? NULL : json_loadf(file, 0, &error);
+    TRY(path_is_url(path) ? open_behind_url(path, &file) : open_here(path, &file));
+    if (!file) return OK;
+    json_t *json = json_loadf(file, 0, &error);
     const bool has_failed = ferror(file);
     fclose(file);
     if (!json && has_failed) return fail(ERR_IO, "%s: cannot be read", path);
-    if (is_too_large) return fail(ERR_INPUT, "%s: too large", path);
     if (!json) return fail(ERR_INPUT, "%s: line %d: %s", path, error.line, error.text);
     err e = read_json(json, b);
     json_decref(json);
@@ -153,8 +170,6 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
     int length = snprintf(b->folder, sizeof b->folder, "%s/best", checkpoint_dir);
     if (length >= (int)sizeof b->folder)
         return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
-    if (keep && path_is_url(b->folder))
-        return fail(ERR_INPUT, "keep_best: not where checkpoint_dir is a URL");
     const err e = keep ? load(b) : OK;
     if (e != ERR_IO) return e;
     log_line(LOG_WARNING, "best checkpoints: %s; tries again with the next one", error_text());
@@ -190,6 +205,7 @@ static err remove_files(const struct best_checkpoints *b, int64_t step)
 /* A link there may be meant, or lead to files of somebody else. */
 static err make_folder(const struct best_checkpoints *b)
 {
+    if (path_is_url(b->folder)) return OK;
     if (mkdir(b->folder, 0777) == 0) return file_sync_folder(b->folder);
     const int folder = errno == EEXIST ? own_folder_open(b->folder) : -1;
     if (folder >= 0) return close(folder), OK;

@@ -2,8 +2,9 @@
  * apart from the run's own retention.
  *
  * <checkpoint_dir>/best/ holds their files (links to the run's where the file system can, else
- * copies), a state file `checkpoint` as TensorFlow reads it, whose last one is the best, and
- * best.json, which says how good each of them is.
+ * copies, which behind a URL come and go through this host), a state file `checkpoint` as
+ * TensorFlow reads it, whose last one is the best, and best.json, which says how good each of them
+ * is.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H
 #define CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/train/checkpoint/best_checkpoints.h"
+#include "core/train/hooks/best_keeper.h"
 #include "core/train/hooks/early_stopping.h"
 #include "core/train/hooks/values.h"
 
 struct best {
-    struct best_checkpoints kept;
+    struct best_keeper keeper;
     int value; /* index for evaluation_value() */
     bool restores;
     char newest[CHECKPOINT_PATH_MAX]; /* checkpoint; "": none yet */
@@ -26,6 +26,11 @@ struct best {
     bool has_missed;
     struct best_checkpoint missed; /* the best evaluation of values that could not be saved */
 };
+
+static const struct best_checkpoints *kept_by(const struct best *b)
+{
+    return &b->keeper.kept;
+}
 
 err best_find_metric(const struct run_view *view, int *ret)
 {
@@ -44,7 +49,8 @@ static err open_kept(const struct run_view *view, struct best *b)
     TRY(best_find_metric(view, &b->value));
     evaluation_names(view->session, names);
     b->restores = train->restore_best;
-    return best_checkpoints_open(&b->kept, view->checkpoint_dir, names[b->value],
+    best_keeper_open(&b->keeper, view->checkpoint_dir);
+    return best_checkpoints_open(&b->keeper.kept, view->checkpoint_dir, names[b->value],
                                  evaluation_better(view->session, b->value), (int)train->keep_best);
 }
 
@@ -65,17 +71,18 @@ err best_open(const struct run_view *view, struct best **ret)
 
 void best_close(struct best *b)
 {
+    if (b) best_keeper_close(&b->keeper);
     free(b);
 }
 
 err best_adopted(struct best *b, const struct run_view *view, bool is_first)
 {
     b->pair.is_open = b->has_alone = false;
-    if (!is_first || view->global_step || !b->kept.count) return OK;
+    if (!is_first || view->global_step || !kept_by(b)->count) return OK;
     return fail(ERR_INPUT,
                 "%s has the best checkpoints of another run, and this one starts over at step 0: "
                 "move it away",
-                b->kept.folder);
+                kept_by(b)->folder);
 }
 
 static void set_path(char ret[CHECKPOINT_PATH_MAX], const char *prefix)
@@ -99,49 +106,58 @@ static struct best_checkpoint entry_of(const struct best *b, const struct run_vi
                                     .value = evaluation_value(e, b->value)};
 }
 
+static void note_missed(struct best *b, struct best_checkpoint entry)
+{
+    if (!b->has_missed || better_is(kept_by(b)->better, entry.value, b->missed.value))
+        b->missed = entry;
+    b->has_missed = true;
+}
+
 bool best_missed(struct best *b, const struct run_view *view, const struct evaluation *e)
 {
     const struct best_checkpoint entry = entry_of(b, view, e);
-    if (e->rows == 0 || !best_checkpoints_wants(&b->kept, entry.value)) return false;
-    if (!b->has_missed || better_is(b->kept.better, entry.value, b->missed.value))
-        b->missed = entry;
-    b->has_missed = true;
+    if (e->rows == 0 || !best_checkpoints_wants(kept_by(b), entry.value)) return false;
+    note_missed(b, entry);
     return true;
 }
 
 /* So that nobody wonders why a better line of the log is not the best. */
 static void warn_of_missed(const struct best *b)
 {
+    const struct best_checkpoints *kept = kept_by(b);
     const bool is_better =
         b->has_missed &&
-        (!b->kept.count || better_is(b->kept.better, b->missed.value, b->kept.at[0].value));
+        (!kept->count || better_is(kept->better, b->missed.value, kept->at[0].value));
     if (is_better)
         log_line(LOG_WARNING,
                  "keep_best: %s %.6g at step %" PRId64 " was better than any that is kept, and was "
                  "not saved, as another checkpoint was being written: evaluate less often",
-                 b->kept.metric, b->missed.value, b->missed.step);
+                 kept->metric, b->missed.value, b->missed.step);
 }
 
-static err offer(struct best *b, const struct run_view *view, const char *prefix, double value)
+static err offer(struct best *b, const char *prefix, double value)
 {
-    const struct best_checkpoint entry = {.step = checkpoint_step(prefix), .value = value};
-    if (entry.step < 0) return OK;
-    TRY(best_checkpoints_offer(&b->kept, prefix, &entry));
-    return b->kept.count ? spec_copy_measured(view->checkpoint_dir, b->kept.folder) : OK;
+    struct best_offer offer = {.entry = {.step = checkpoint_step(prefix), .value = value}};
+    struct best_checkpoint missed;
+    if (offer.entry.step < 0) return OK;
+    set_path(offer.prefix, prefix);
+    const err e = best_keeper_offer(&b->keeper, &offer, &missed);
+    if (missed.step >= 0) note_missed(b, missed);
+    return e;
 }
 
-static err keep_pair(struct best *b, const struct run_view *view)
+static err keep_pair(struct best *b)
 {
     if (!b->pair.is_open || !b->pair.is_saved || !b->pair.is_evaluated) return OK;
     b->pair.is_open = false;
-    return offer(b, view, b->pair.prefix, b->pair.value);
+    return offer(b, b->pair.prefix, b->pair.value);
 }
 
-static err keep_alone(struct best *b, const struct run_view *view)
+static err keep_alone(struct best *b)
 {
     if (!b->has_alone || !b->newest[0] || b->newest_step != (uint64_t)b->alone.step) return OK;
     b->has_alone = false;
-    return offer(b, view, b->newest, b->alone.value);
+    return offer(b, b->newest, b->alone.value);
 }
 
 err best_saved(struct best *b, const struct run_view *view, const char *prefix)
@@ -154,11 +170,11 @@ err best_saved(struct best *b, const struct run_view *view, const char *prefix)
     }
     set_path(b->newest, prefix);
     b->newest_step = view->global_step;
-    TRY(keep_alone(b, view));
+    TRY(keep_alone(b));
     if (!is_awaited) return OK;
     set_path(b->pair.prefix, prefix);
     b->pair.is_saved = true;
-    return keep_pair(b, view);
+    return keep_pair(b);
 }
 
 /* The last checkpoint may be one that another life has written. */
@@ -176,24 +192,25 @@ static void find_last(struct best *b, const struct run_view *view)
 static err restore(const struct best *b, const struct run_view *view)
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    const struct best_checkpoint *first = &b->kept.at[0];
-    if (!b->kept.count || !view->asks->restore) {
+    const struct best_checkpoints *kept = kept_by(b);
+    const struct best_checkpoint *first = &kept->at[0];
+    if (!kept->count || !view->asks->restore) {
         log_line(LOG_WARNING, "restore_best: no evaluation of a checkpoint gave a number: the last "
                               "values stay");
         return OK;
     }
     if ((uint64_t)first->step == view->global_step) {
-        log_line(LOG_INFO, "restore_best: the last checkpoint is the best, %s %.6g", b->kept.metric,
+        log_line(LOG_INFO, "restore_best: the last checkpoint is the best, %s %.6g", kept->metric,
                  first->value);
         return OK;
     }
-    TRY(best_checkpoints_prefix(&b->kept, first->step, prefix));
+    TRY(best_checkpoints_prefix(kept, first->step, prefix));
     if (view->asks->restore(view->asker, prefix))
         return fail(ERR_MEMORY, "restore_best: %s", error_text());
     log_line(LOG_INFO,
              "restore_best: the last checkpoint, of step %" PRIu64
              ", has the values of the best now: %s %.6g at step %" PRId64,
-             view->global_step, b->kept.metric, first->value, first->step);
+             view->global_step, kept->metric, first->value, first->step);
     return OK;
 }
 
@@ -204,18 +221,21 @@ static err take(struct best *b, const struct run_view *view, const struct evalua
     if (kind == BEST_OF_PAIR) {
         b->pair.value = entry.value;
         b->pair.is_evaluated = true;
-        return keep_pair(b, view);
+        return keep_pair(b);
     }
     b->alone = entry;
     b->has_alone = true;
-    return keep_alone(b, view);
+    return keep_alone(b);
 }
 
 err best_evaluated(struct best *b, const struct run_view *view, const struct evaluation *e,
                    enum best_kind kind)
 {
     if (kind == BEST_LAST) find_last(b, view);
-    const err kept = take(b, view, e, kind);
-    if (kind == BEST_LAST) warn_of_missed(b);
-    return kind == BEST_LAST && b->restores ? restore(b, view) : kept;
+    const err taken = take(b, view, e, kind);
+    if (kind != BEST_LAST) return taken;
+    const err waited = best_keeper_wait(&b->keeper);
+    warn_of_missed(b);
+    const err last = b->restores ? restore(b, view) : taken;
+    return last ? last : waited;
 }

@@ -407,16 +407,12 @@ static err check_evaluation(const struct spec *spec)
 static err check_best(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
-    const char *key = train->restore_best ? "restore_best" : "keep_best";
     if (!train->keep_best && !train->restore_best) return OK;
-    if (!hooks_evaluate_while_training(spec))
-        return fail(ERR_INPUT,
-                    "train.%s: needs evaluations while training: set "
-                    "train.evaluate_every_steps or train.evaluate_every_secs",
-                    key);
-    if (train->checkpoint_dir && path_is_url(train->checkpoint_dir))
-        return fail(ERR_INPUT, "train.%s: not where train.checkpoint_dir is a URL", key);
-    return OK;
+    if (hooks_evaluate_while_training(spec)) return OK;
+    return fail(ERR_INPUT,
+                "train.%s: needs evaluations while training: set train.evaluate_every_steps or "
+                "train.evaluate_every_secs",
+                train->restore_best ? "restore_best" : "keep_best");
 }
 
 /* ---- warm_start.map: pairs, which no table can express ---- */

@@ -184,6 +184,28 @@ class Runs:
             (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
         self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
 
+    def loss_of(self, folder):
+        return float(re.search(r"loss (\S+?),", self.dtrain("eval", f"--checkpoint={folder}", "spec.json"))[1])
+
+    def test_the_best_are_kept_and_the_last_gets_their_values(self):
+        words = ["--set", "train.keep_best=2", "--set", "train.restore_best=true", "--set", "train.evaluate_every_steps=10",
+                 "--set", "train.keep_checkpoint_max=1", "--set", "optimizer.learning_rate=0.3"]
+        for more in ([], ["--local_ps=2", "--local_workers=1"]):
+            with self.subTest(more):
+                self.served.files.clear()
+                done = self.run_dtrain(*words, *more)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                best = json.loads(self.served.files["/bucket/run/best/best.json"])["best"]
+                self.assertEqual([one["value"] for one in best], sorted(one["value"] for one in best))
+                for one in best:
+                    self.assertAlmostEqual(self.loss_of(f"{self.bucket}/run/best/{one['checkpoint']}"), one["value"], 4)
+                self.assertAlmostEqual(self.loss_of(f"{self.bucket}/run"), best[0]["value"], 4)
+                kept = {name.rpartition("/")[2].partition(".data")[0].removesuffix(".index")
+                        for name in self.served.files if "/best/model" in name}
+                self.assertEqual(kept, {one["checkpoint"] for one in best})
+                self.assertEqual([name for name in self.served.files if "lease" in name], [])
+                self.assertEqual(self.served.uploads, {})
+
     def test_tables_are_the_same_bytes_as_here_and_are_restored(self):
         """Fixed and growing ones, less than a stretch with their slots and more than one of each, and no row at all."""
         for buckets, grows, admit in self.tables:
@@ -206,11 +228,12 @@ class Runs:
                     self.assertEqual(self.served.files[f"/bucket/{name}/{data}"], (self.folder / name / data).read_bytes())
 
     def test_training_goes_on_while_the_storage_does_not_answer(self):
-        """Neither saves nor summaries hold it up, and the last checkpoint is waited for."""
+        """Neither saves nor summaries nor copies of the best hold it up, and the last checkpoint is waited for."""
         is_back = threading.Event()
         self.served.fault = lambda *_: None if is_back.is_set() or "/bucket/run/checkpoint" not in self.served.files \
             else is_back
-        words = ["--set", "train.save_summaries_steps=1", "--set", "train.log_every_steps=1", "spec.json"]
+        words = ["--set", "train.save_summaries_steps=1", "--set", "train.log_every_steps=1",
+                 "--set", "train.keep_best=1", "--set", "train.evaluate_every_steps=5", "spec.json"]
         with open(self.folder / "log", "w+", encoding="utf-8") as log:
             process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, stdout=log, stderr=log,
                                        env=program.environment(self.env(self.served)))
@@ -226,6 +249,7 @@ class Runs:
                 process.wait()
         self.served.uploads.clear()  # whose answers did not come
         self.assertEqual(self.newest(), "model.ckpt-40")
+        self.assertIn("/bucket/run/best/best.json", self.served.files)
 
     def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
         steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")

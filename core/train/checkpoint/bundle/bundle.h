@@ -90,8 +90,8 @@ void bundle_abandon(struct bundle_writer *); /* removes what was written; NULL i
 err bundle_merge(const char *const shards[], int count, const char *prefix);
 
 /* The bundle once more, under another name, without the tensors that are not wanted (NULL: with
- * all; slices cannot be left out): data files are linked where the file system can, else copied.
- * What was under that name is gone. Files of this host. */
+ * all; slices cannot be left out): data files are linked where the file system can, else copied,
+ * behind a URL by way of this host. What was under that name is gone. */
 err bundle_link(const char *from, const char *to, bool (*is_wanted)(const char *name));
 
 /* Removes prefix.index, then all prefix.data-*; absent files are no error. */

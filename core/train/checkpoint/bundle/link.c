@@ -1,5 +1,5 @@
 /* link.c - a bundle once more, under another name: its data files are linked where the file system
- * can, else copied.
+ * can, else copied; behind URLs by way of this host.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +38,40 @@ static err copy_file(const char *from, const char *to)
     return e;
 }
 
+static err append_all(struct file *from, struct file_writer *to)
+{
+    char *buffer = malloc(COPY_BYTES);
+    if (!buffer) return fail(ERR_MEMORY, "no memory to copy %s", from->name);
+    const uint64_t end = from->state.bytes;
+    err e = OK;
+    for (uint64_t at = 0; !e && at < end;) {
+        size_t got = 0;
+        e = file_read_at(from, at, end, buffer, COPY_BYTES, &got);
+        if (!e && !got) e = fail(ERR_INPUT, "%s: ends before all of it was copied", from->name);
+        if (!e) e = file_append(to, buffer, got);
+        at += got;
+    }
+    free(buffer);
+    return e;
+}
+
+static err copy_behind_url(const char *from, const char *to)
+{
+    struct file *in = NULL;
+    struct file_writer *out = NULL;
+    TRY(file_open(from, &in));
+    err e = file_create(to, &out);
+    if (!e) e = append_all(in, out);
+    if (!e) e = file_finish(out);
+    file_drop(out);
+    file_close(in);
+    return e;
+}
+
 /* What lies there is of another life of this name. */
 static err link_file(const char *from, const char *to)
 {
+    if (path_is_url(to)) return copy_behind_url(from, to);
     if (unlink(to) && errno != ENOENT) return fail(ERR_IO, "%s: %s", to, strerror(errno));
     return link(from, to) == 0 ? OK : copy_file(from, to);
 }

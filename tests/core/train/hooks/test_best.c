@@ -220,12 +220,6 @@ static void keys_that_cannot_work_are_refused(void **state)
     assert_int_equal(rig_load(rig, (const char *const[]){"train.restore_best=true", NULL}),
                      ERR_INPUT);
     assert_non_null(strstr(error_text(), "train.restore_best: needs evaluations while training"));
-    assert_int_equal(
-        rig_load(rig, (const char *const[]){"train.keep_best=2", "train.evaluate_every_steps=10",
-                                            "train.checkpoint_dir=s3://a/b", NULL}),
-        ERR_INPUT);
-    assert_non_null(
-        strstr(error_text(), "train.keep_best: not where train.checkpoint_dir is a URL"));
 }
 
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, rig_setup, rig_teardown)

@@ -185,6 +185,32 @@ static uint64_t applied_of_oldest(const struct coverage *c, const struct batch_q
     return used > c->applied[0] ? used - c->applied[0] : 0;
 }
 
+/* From the oldest one on; so many as are one count as one. */
+static uint64_t epochs_open(const struct coverage *c, const struct batch_queue *queue)
+{
+    const uint64_t front = queue ? queue->front * c->share.batch : 0,
+                   rows = data_share_rows(&c->share);
+    uint64_t open = 1;
+    if (c->share.rows == DATA_ROWS_ENDLESS) return open;
+    if (queue) return front > (c->first + 1) * rows ? (front + rows - 1) / rows - c->first : open;
+    for (uint64_t i = 1; i < COVERAGE_EPOCHS; i++)
+        if (c->applied[i]) open = i + 1;
+    return open;
+}
+
+struct covered coverage_of_open(const struct coverage *c, const struct batch_queue *queue)
+{
+    const uint64_t open = epochs_open(c, queue), rows = data_share_rows(&c->share);
+    struct covered all = coverage_of_oldest(c, queue);
+    all.epochs *= open;
+    all.rows *= open;
+    const uint64_t begin = (c->first + 1) * rows;
+    if (queue)
+        all.applied += batch_queue_used(queue, c->share.batch, begin, begin + (open - 1) * rows);
+    for (uint64_t i = 1; i < open && !queue; i++) all.applied += c->applied[i];
+    return all;
+}
+
 struct covered coverage_of_oldest(const struct coverage *c, const struct batch_queue *queue)
 {
     const uint64_t epochs = data_share_epochs(&c->share);
@@ -235,33 +261,6 @@ static void begin_at(const struct data_share *s, uint64_t batch, uint64_t step, 
     }
 }
 
-uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
-                             struct ledger *ret)
-{
-    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
-    close_all(c, NULL);
-    c->first = (c->first * epochs + now - 1) / now;
-    c->share = *share;
-    if (share->rows == DATA_ROWS_ENDLESS) c->first = 0;
-    for (int w = 0; w < (int)share->workers; w++) {
-        const uint64_t rows = own_before(share, w, c->first);
-        const uint64_t pushes = rows / own_rows(share, w, 1);
-        ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
-    }
-    return c->first * now;
-}
-
-/* Where the last push of anybody ends. */
-static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledgers)
-{
-    uint64_t most = 0;
-    for (int w = 0; w < (int)c->share.workers; w++) {
-        const uint64_t reached = coverage_reached(c, w, ledgers[w].received);
-        if (reached > most) most = reached;
-    }
-    return most;
-}
-
 static uint64_t all_rows(const struct data_share *s, const struct ledger *ledgers)
 {
     uint64_t rows = 0;
@@ -279,6 +278,38 @@ static void leave_out(struct coverage *c, uint64_t used)
     memset(c->applied, 0, sizeof c->applied);
     c->applied[0] = left < c->share.rows ? left : c->share.rows;
     c->lost += left - c->applied[0];
+}
+
+/* A push that also has rows of what is closed would bring them once more. */
+uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
+                             struct ledger *ret, uint64_t *ret_left)
+{
+    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
+    const uint64_t lost = c->lost;
+    close_all(c, NULL);
+    c->first = (c->first * epochs + now - 1) / now;
+    c->share = *share;
+    if (share->rows == DATA_ROWS_ENDLESS) c->first = 0;
+    *ret_left = c->lost - lost;
+    for (int w = 0; w < (int)share->workers; w++) {
+        const uint64_t rows = own_before(share, w, c->first), each = own_rows(share, w, 1);
+        const uint64_t pushes = (rows + each - 1) / each;
+        *ret_left += pushes * each - rows;
+        ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
+    }
+    if (data_share_is_queue(share)) leave_out(c, all_rows(share, ret) - c->first * share->rows);
+    return c->first * now;
+}
+
+/* Where the last push of anybody ends. */
+static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledgers)
+{
+    uint64_t most = 0;
+    for (int w = 0; w < (int)c->share.workers; w++) {
+        const uint64_t reached = coverage_reached(c, w, ledgers[w].received);
+        if (reached > most) most = reached;
+    }
+    return most;
 }
 
 /* What lies before `rows` of the stream and is over is closed; what is open is counted as the other
@@ -369,8 +400,9 @@ uint64_t coverage_from_queue(struct coverage *c, const struct data_share *share,
                              uint64_t *ret_left)
 {
     const struct data_share was = c->share;
-    const uint64_t rows = queue->front * was.batch, now = data_share_rows(share);
-    const uint64_t brought = rows - batch_queue_open_batches(queue) * was.batch;
+    const uint64_t reached = batch_queue_reached(queue), behind = queue->front - reached;
+    const uint64_t rows = reached * was.batch, now = data_share_rows(share);
+    const uint64_t brought = rows - (batch_queue_open_batches(queue) - behind) * was.batch;
     const uint64_t over = rows / was.rows > c->first ? rows / was.rows : c->first;
     const uint64_t begin = over * was.rows, closed = begin - c->first * was.rows;
     const uint64_t used = batch_queue_used(queue, was.batch, c->first * was.rows, begin);

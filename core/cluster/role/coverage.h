@@ -57,10 +57,11 @@ struct coverage {
 /* All pushes of these ledgers [workers] were applied; NULL: there were none. */
 void coverage_begin(struct coverage *, const struct data_share *, const struct ledger *);
 /* Another share of the data than before: what is open is closed, and everybody begins with the
- * epoch behind all that were begun, or the only one. ret: [workers of the new share] the numbers of
- * their last pushes before it, at `step`. Returns the epoch. */
+ * first push that has nothing but the epoch behind all that were begun, or the only one. ret:
+ * [workers of the new share] the numbers of their last pushes before it, at `step`. ret_left: rows
+ * that nobody has brought, and nobody will. Returns the epoch. */
 uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,
-                             struct ledger *ret);
+                             struct ledger *ret, uint64_t *ret_left);
 /* The same where rows lie in memory, and are as many as before: everybody goes on behind the last
  * row that any worker before, [workers of the old share], had brought. ret_left: rows in front of
  * it that nobody has brought. */
@@ -89,8 +90,8 @@ void coverage_apply_batch(struct coverage *);
 /* Is nothing left of the oldest epoch? */
 bool coverage_has_all(const struct coverage *, const struct batch_queue *);
 /* As coverage_go_on, to a queue or from one: from shares, all that nobody has brought is handed out
- * first; to shares, it is left out. queue: of the share that is a queue. false: no memory, or too
- * much is open. */
+ * first; to shares, what lies in front of the last batch that was used is left out. queue: of the
+ * share that is a queue. false: no memory, or too much is open. */
 bool coverage_to_queue(struct coverage *, const struct data_share *, const struct ledger *before,
                        struct batch_queue *ret);
 uint64_t coverage_from_queue(struct coverage *, const struct data_share *,
@@ -106,6 +107,8 @@ struct covered {
 };
 /* The oldest. queue: of a share that is one. */
 struct covered coverage_of_oldest(const struct coverage *, const struct batch_queue *);
+/* All that are open up to the last one of which there are rows; the oldest at least. */
+struct covered coverage_of_open(const struct coverage *, const struct batch_queue *);
 struct covered coverage_close(struct coverage *, const struct batch_queue *);
 
 /* As a row of numbers, in the order of the struct: in SETUP and in checkpoints. */

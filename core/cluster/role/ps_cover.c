@@ -147,7 +147,7 @@ static uint64_t missing(const struct ps_role *p)
 
 void ps_tell_coverage(struct ps_role *p, struct outbox *out)
 {
-    struct covered open = coverage_of_oldest(&p->data.coverage, queue_of(p));
+    struct covered open = coverage_of_open(&p->data.coverage, queue_of(p));
     if (open.rows && !is_endless(p) && !is_queue(p)) open.lost += missing(p);
     if (is_endless(p))
         tell_brought(p, true, out);

@@ -74,6 +74,31 @@ uint64_t batch_queue_oldest(const struct batch_queue *q)
     return oldest;
 }
 
+static bool ends_with(const struct batch_range *r, int count, uint64_t *end)
+{
+    for (int i = 0; i < count; i++) {
+        if (r[i].end != *end) continue;
+        *end = r[i].begin;
+        return true;
+    }
+    return false;
+}
+
+static bool is_open_before(const struct batch_queue *q, uint64_t *end)
+{
+    if (ends_with(q->back, q->back_count, end)) return true;
+    for (int w = 0; w < q->workers; w++)
+        if (ends_with(q->plans[w].at, q->plans[w].count, end)) return true;
+    return false;
+}
+
+uint64_t batch_queue_reached(const struct batch_queue *q)
+{
+    uint64_t end = q->front;
+    while (is_open_before(q, &end)) continue; /* ends: no range is empty, and all lie apart */
+    return end;
+}
+
 /* Rows of these batches from `begin` to `end`. */
 static uint64_t overlap(const struct batch_range *r, uint64_t batch, uint64_t begin, uint64_t end)
 {

@@ -55,6 +55,8 @@ void batch_queue_free(struct batch_queue *); /* a zeroed one is fine */
 uint64_t batch_queue_open_batches(const struct batch_queue *); /* before the front, not used yet */
 /* The first batch that is not used. */
 uint64_t batch_queue_oldest(const struct batch_queue *);
+/* The one behind the last that is used: what follows it is open. */
+uint64_t batch_queue_reached(const struct batch_queue *);
 /* Rows of the stream from `begin` to `end` that lie before the front and were used. */
 uint64_t batch_queue_used(const struct batch_queue *, uint64_t batch, uint64_t begin, uint64_t end);
 

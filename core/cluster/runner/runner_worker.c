@@ -200,6 +200,7 @@ static err adopted(struct runner_worker *w, const struct action_adopted *a)
 
 static void covered(struct runner_worker *w, const struct action_covered *a)
 {
+    if (w->keeps_counts) return; /* the checkpoint's are told */
     runner_worker_told(w,
                        runner_worker_tell_covered(w, w->view.global_step, &a->covered, a->is_over));
 }

@@ -234,6 +234,64 @@ static err hand_out_from(struct runner_worker *w, uint64_t front)
     return OK;
 }
 
+/* With num_steps the run ends so many steps after where this process first began; with epochs when
+ * as many rows have been used, however many workers there were for each of them. */
+static uint64_t last_step_of(const struct runner_worker *w)
+{
+    const struct spec *spec = w->options.spec;
+    const struct setup_plan *plan = &w->origin.plan;
+    const struct coverage *c = &plan->coverage;
+    if (w->has_last_step) return w->last_step;
+    if (spec->train.epochs && w->origin.is_counted && c->share.rows &&
+        c->share.rows != DATA_ROWS_ENDLESS) {
+        const double left = spec->train.epochs * (double)c->share.rows - (double)c->total;
+        return plan->step + (uint64_t)spec_steps_of(spec, left, workers_of(w));
+    }
+    return w->last_step + (spec->train.num_steps ? plan->step : 0);
+}
+
+static void find_last_step(struct runner_worker *w)
+{
+    w->last_step = last_step_of(w);
+    w->has_last_step = true;
+}
+
+static err tell_counts(struct runner_worker *w, const struct covered *covered)
+{
+    const struct setup_plan *plan = &w->origin.plan;
+    const bool is_counted = covered->rows && covered->rows != DATA_ROWS_ENDLESS;
+    w->view.global_step = plan->step;
+    if (!w->has_adopted) w->view.first_step = plan->step;
+    return plan->restore && is_counted ? runner_worker_tell_covered(w, plan->step, covered, false)
+                                       : OK;
+}
+
+/* A job that ends before its values are there is where it began from. */
+static err tell_origin(struct runner_worker *w)
+{
+    const struct setup_plan *plan = &w->origin.plan;
+    struct batch_queue queue = {0};
+    if (plan->queue_numbers && (!batch_queue_open(&queue, workers_of(w), 1) ||
+                                !batch_queue_read(&queue, plan->queue, plan->queue_numbers)))
+        return fail(ERR_MEMORY, "no memory for open batches");
+    const struct covered covered =
+        coverage_of_open(&plan->coverage, plan->queue_numbers ? &queue : NULL);
+    batch_queue_free(&queue);
+    return tell_counts(w, &covered);
+}
+
+/* What the checkpoint says, which is shared in another way from now on. */
+static err count_before(struct runner_worker *w, struct covered *ret)
+{
+    const struct coverage *c = &w->origin.plan.coverage;
+    struct batch_queue queue = {0};
+    const bool is_queue = data_share_is_queue(&c->share);
+    if (is_queue) TRY(open_queue(w, 1, &queue));
+    *ret = coverage_of_open(c, is_queue ? &queue : NULL);
+    batch_queue_free(&queue);
+    return OK;
+}
+
 /* How the rows are shared from now on. */
 struct new_share {
     struct data_share share;
@@ -279,18 +337,18 @@ static err begin_anew(struct runner_worker *w, struct new_share *n)
 {
     struct setup_plan *plan = &w->origin.plan;
     struct coverage *c = &plan->coverage;
-    const uint64_t lost = c->lost;
     struct batch_queue before = {0};
-    uint64_t left;
+    uint64_t behind, lost = c->lost;
     if (data_share_is_queue(&c->share)) {
         const struct data_share one = {c->share.rows, c->share.batch, 1, 1};
         struct ledger ledger;
         TRY(open_queue(w, 1, &before));
-        coverage_from_queue(c, &one, &before, plan->step, &ledger, &left);
+        coverage_from_queue(c, &one, &before, plan->step, &ledger, &behind);
         batch_queue_free(&before);
     }
-    n->epoch = coverage_begin_anew(c, &n->share, plan->step, n->ledger);
-    n->left = c->lost - lost;
+    lost = c->lost - lost;
+    n->epoch = coverage_begin_anew(c, &n->share, plan->step, n->ledger, &n->left);
+    n->left += lost;
     return data_share_is_queue(&n->share) ? hand_out_from(w, n->ledger[0].received) : OK;
 }
 
@@ -330,8 +388,8 @@ static void tell_share(const struct data_share *was, const struct new_share *n)
     char before[SHARE_TEXT_MAX], now[SHARE_TEXT_MAX];
     log_line(
         n->left ? LOG_WARNING : LOG_INFO,
-        "the checkpoint is of %s, now there are %s: the run goes on with epoch %llu, %llu rows "
-        "are left out",
+        "the checkpoint is of %s, this run has %s: it goes on with epoch %llu, %llu rows are left "
+        "out",
         share_text(was, before), share_text(&n->share, now), (unsigned long long)n->epoch + 1,
         (unsigned long long)n->left);
 }
@@ -361,8 +419,13 @@ static err share_anew(struct runner_worker *w, const struct data_share *share)
                    share->rows != DATA_ROWS_ENDLESS && is_one_order,
         .ledger = arena_array(&o->arena, share->workers, sizeof *n.ledger),
     };
+    struct covered before_it;
+    TRY(count_before(w, &before_it));
     TRY(begin_share(w, &n));
     set_ledgers(w, &n);
+    const uint64_t last_step = last_step_of(w);
+    w->keeps_counts = last_step && o->plan.step >= last_step;
+    if (w->keeps_counts) return tell_counts(w, &before_it);
     if ((is_same_data && is_same_order) || was.rows != share->rows)
         tell_share(&was, &n);
     else
@@ -599,6 +662,7 @@ static void begin_choice(struct runner_worker *w, const struct action_choose *a)
     snprintf(why, sizeof why, "%s", is_again && !a->why_again[0] ? o->why_bad : a->why_again);
     runner_worker_origin_close(w);
     o->bad = bad;
+    w->keeps_counts = false;
     o->since_ms = since_ms;
     o->plan.arrays = 1;
     snprintf(o->why_bad, sizeof o->why_bad, "%s", why);
@@ -618,39 +682,6 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
 }
 
-/* With num_steps the run ends so many steps after where this process first began; with epochs when
- * as many rows have been used, however many workers there were for each of them. */
-static void find_last_step(struct runner_worker *w, uint64_t step)
-{
-    const struct spec *spec = w->options.spec;
-    const struct coverage *c = &w->origin.plan.coverage;
-    const bool is_counted = w->origin.is_counted && c->share.rows;
-    if (w->has_last_step) return;
-    w->has_last_step = true;
-    if (spec->train.num_steps) w->last_step += step;
-    if (!spec->train.epochs || !is_counted || c->share.rows == DATA_ROWS_ENDLESS) return;
-    const double left = spec->train.epochs * (double)c->share.rows - (double)c->total;
-    w->last_step = step + (uint64_t)spec_steps_of(spec, left, workers_of(w));
-}
-
-/* A job that ends before its values are there is where it began from. */
-static err tell_origin(struct runner_worker *w)
-{
-    const struct setup_plan *plan = &w->origin.plan;
-    struct batch_queue queue = {0};
-    if (plan->queue_numbers && (!batch_queue_open(&queue, workers_of(w), 1) ||
-                                !batch_queue_read(&queue, plan->queue, plan->queue_numbers)))
-        return fail(ERR_MEMORY, "no memory for open batches");
-    const struct covered covered =
-        coverage_of_oldest(&plan->coverage, plan->queue_numbers ? &queue : NULL);
-    batch_queue_free(&queue);
-    const bool is_counted = covered.rows && covered.rows != DATA_ROWS_ENDLESS;
-    w->view.global_step = plan->step;
-    if (!w->has_adopted) w->view.first_step = plan->step;
-    return plan->restore && is_counted ? runner_worker_tell_covered(w, plan->step, &covered, false)
-                                       : OK;
-}
-
 /* Of a folder that is still being opened, or does not answer, the role hears when it is open, and
  * asks again. */
 void runner_worker_choose(struct runner_worker *w, const struct action_choose *a)
@@ -662,7 +693,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     w->jobs.looks = 0;
     if (!e) e = choose(w, a);
     if (!e) e = count_rows(w);
-    if (!e) e = tell_origin(w);
+    if (!e && !w->keeps_counts) e = tell_origin(w);
     struct choice choice = {.result = e};
     w->has_chosen = true;
     struct setup_plan *plan = &w->origin.plan;
@@ -671,7 +702,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     choice.step = plan->step;
     choice.is_saved = plan->restore != NULL;
     choice.arrays = plan->arrays;
-    if (!e) find_last_step(w, plan->step);
+    if (!e) find_last_step(w);
     if (!e) note_mean(w);
     plan->spec = w->options.spec;
     plan->layout = w->session.layout;

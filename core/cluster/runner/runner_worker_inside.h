@@ -136,6 +136,8 @@ struct runner_worker {
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */
+    bool
+        keeps_counts; /* nothing is left to train: rows are shared anew, and no row is lost by it */
     uint64_t noted_ms;
     bool has_state;     /* ps/0 has said in which state this process found it */
     bool found_serving; /* which was this one */

@@ -149,7 +149,7 @@ class Workers(LifeCase):
             self.assertEqual(self.result()["rows"]["lost"], 0)
         else:
             self.assertRegex(text, rf"the checkpoint is of {before} workers? with batches of \d+ of "
-                                   rf"\d+ rows .*, now there are {after} workers? with .*: the run goes on "
+                                   rf"\d+ rows .*, this run has {after} workers? with .*: it goes on "
                                    r"with epoch \d+")
         self.assertLess(self.result()["metrics"]["loss"], middle)
         self.verify("run")
@@ -159,6 +159,14 @@ class Workers(LifeCase):
 
     def test_more_workers_share_the_steps_that_are_left(self):
         self.assertEqual(self.go_on(1, 3)["own_steps"], WHOLE - HALF)
+
+    def test_where_nothing_is_left_to_train_no_row_is_lost(self):
+        self.train(HALF, workers=2)
+        rows = self.result()["rows"]
+        text = self.train(HALF, workers=3, data__batch_size=7)
+        self.assertIn("nothing was trained", text)
+        self.assertNotIn("left out", text)
+        self.assertEqual(self.result()["rows"], rows)
 
     def test_fewer_workers_go_on(self):
         self.assertEqual(self.go_on(3, 1)["own_steps"], WHOLE - HALF)

@@ -132,15 +132,16 @@ static void of_what_has_no_end_the_rows_that_came_are_counted(void **state)
         .rows = DATA_ROWS_ENDLESS, .batch = 4, .workers = 2, .replicas = 2};
     struct ledger ledgers[WORKERS];
     struct coverage c;
+    uint64_t left;
     assert_true(data_share_is_countable(&endless));
     coverage_begin(&c, &endless, NULL);
     for (uint64_t n = 1; n <= 1000; n++) coverage_apply(&c, (int)(n % 2), (n + 1) / 2);
     assert_int_equal(coverage_of_oldest(&c, NULL).applied, 4000);
     assert_int_equal(coverage_brought(&c, 0, 500) + coverage_brought(&c, 1, 500), 4000);
     assert_false(coverage_is_past(&c, 0, 500));
-    assert_int_equal(coverage_begin_anew(&c, &shares[1], 9, ledgers), 1);
+    assert_int_equal(coverage_begin_anew(&c, &shares[1], 9, ledgers, &left), 1);
     assert_int_equal(c.lost + c.twice + c.late, 0);
-    assert_int_equal(coverage_begin_anew(&c, &endless, 9, ledgers), 0);
+    assert_int_equal(coverage_begin_anew(&c, &endless, 9, ledgers, &left), 0);
     assert_int_equal(ledgers[0].taken + ledgers[1].taken, 0);
     assert_int_equal(c.applied[0], 0);
 }
@@ -165,17 +166,21 @@ static void ledgers_tell_what_was_counted(void **state)
     }
 }
 
-/* Whoever shares the rows from now on, all of the next epoch come once. */
+/* Whoever shares the rows from now on, no row of an epoch that was begun before comes again, and
+ * those of the next one come once but for less than a push of each worker. */
 static void another_share_begins_with_an_epoch(void **state)
 {
     for (int from = 0; from < SHARES; from++)
         for (int to = 0; to < SHARES; to++) {
             struct coverage c;
             struct ledger ledgers[WORKERS];
+            uint64_t left;
             coverage_begin(&c, &shares[from], NULL);
             for (uint64_t n = 1; n <= 2; n++) coverage_apply(&c, 0, n);
-            const uint64_t epoch = coverage_begin_anew(&c, &shares[to], 17, ledgers);
+            const uint64_t epoch = coverage_begin_anew(&c, &shares[to], 17, ledgers, &left);
             assert_int_equal(c.total + c.lost, epoch * shares[from].rows);
+            const uint64_t cut = left - c.lost;
+            assert_true(cut < shares[to].batch * (shares[to].replicas + shares[to].workers));
             uint64_t n[WORKERS] = {0};
             for (int w = 0; w < (int)shares[to].workers; w++) {
                 assert_int_equal(ledgers[w].taken_step, 17);
@@ -183,7 +188,9 @@ static void another_share_begins_with_an_epoch(void **state)
             }
             for (int w = 0; w < (int)shares[to].workers; w++)
                 while (!coverage_is_past(&c, w, n[w])) coverage_apply(&c, w, ++n[w]);
-            assert_int_equal(coverage_close(&c, NULL).applied, shares[to].rows);
+            assert_int_equal(c.late, 0);
+            const uint64_t whole = cut < shares[to].rows ? shares[to].rows - cut : 0;
+            assert_int_equal(coverage_close(&c, NULL).applied, whole);
         }
 }
 
@@ -215,6 +222,22 @@ static const struct data_share others[OTHERS] = {
     {.rows = 61, .batch = 4, .workers = 5, .replicas = 5},
     {.rows = 61, .batch = 4, .workers = 2, .replicas = 2},
 };
+
+/* A run may end while a worker that others go on without is many epochs behind. */
+static void all_epochs_that_are_open_are_told(void **state)
+{
+    struct coverage c;
+    coverage_begin(&c, &others[3], NULL);
+    const struct covered none = coverage_of_open(&c, NULL);
+    assert_int_equal(none.epochs, 1);
+    assert_int_equal(none.rows, 61);
+    for (uint64_t n = 1; n <= 40; n++) coverage_apply(&c, 1, n); /* up to row 320 of the stream */
+    const struct covered open = coverage_of_open(&c, NULL);
+    assert_int_equal(open.epoch, 0);
+    assert_int_equal(open.epochs, 6);
+    assert_int_equal(open.rows, 6 * 61);
+    assert_int_equal(open.applied, 160);
+}
 
 /* In step all have brought as many: then no row is left out, and none comes twice. */
 static void another_number_of_workers_goes_on_behind_the_last_row(void **state)
@@ -685,6 +708,37 @@ static void what_slow_workers_lack_is_handed_out(void **state)
     batch_queue_free(&q);
 }
 
+/* Nor is anything of a batch that was handed out, where none behind it was used. */
+static void behind_the_last_that_was_used_nothing_is_left_out(void **state)
+{
+    const struct data_share one = {.rows = 61, .batch = 4, .workers = 1};
+    const struct data_share larger = {.rows = 61, .batch = 8, .workers = 1};
+    struct ledger after[WORKERS];
+    struct coverage c;
+    struct batch_queue q;
+    uint64_t left;
+    coverage_begin(&c, &one, NULL);
+    assert_true(batch_queue_open(&q, 2, 4));
+    for (int i = 0; i < 20; i++) {
+        assert_true(batch_queue_plan(&q, 1, 100));
+        batch_queue_take(&q, 1);
+        coverage_apply_batch(&c);
+        while (coverage_has_all(&c, &q)) coverage_close(&c, &q);
+    }
+    assert_true(batch_queue_plan(&q, 0, 100));
+    assert_true(batch_queue_plan(&q, 1, 100));
+    batch_queue_give_back(&q, 0);
+    assert_true(q.front > 20);
+    assert_int_equal(batch_queue_reached(&q), 20);
+    const struct covered open = coverage_of_open(&c, &q);
+    assert_int_equal(open.epoch + open.epochs, (q.front * 4 + 60) / 61);
+    assert_int_equal(open.applied, 80 - 61);
+    coverage_from_queue(&c, &larger, &q, 20, after, &left);
+    assert_int_equal(left, 0);
+    assert_int_equal(after[0].received, 10);
+    batch_queue_free(&q);
+}
+
 /* What is open in a queue cannot be shared: it is left out, and told. */
 static void what_is_open_is_left_out_of_shares(void **state)
 {
@@ -746,6 +800,8 @@ int main(void)
         cmocka_unit_test(what_comes_of_a_closed_epoch_is_late),
         cmocka_unit_test(ledgers_tell_what_was_counted),
         cmocka_unit_test(another_share_begins_with_an_epoch),
+        cmocka_unit_test(all_epochs_that_are_open_are_told),
+        cmocka_unit_test(behind_the_last_that_was_used_nothing_is_left_out),
         cmocka_unit_test(another_number_of_workers_goes_on_behind_the_last_row),
         cmocka_unit_test(rows_in_front_of_the_last_one_are_left_out),
         cmocka_unit_test(a_push_of_several_batches_is_not_cut),

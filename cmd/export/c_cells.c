@@ -63,7 +63,7 @@ static int64_t limit_of(const struct column_spec *spec, const char *name)
 static char separator_of(const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
-    return source->separator ? *source->separator : source->max > 1 ? ' ' : '\0';
+    return source->separator ? *source->separator : '\0';
 }
 
 static void write_common(FILE *f, const struct column_spec *spec, int column)

@@ -1,6 +1,7 @@
 /* export.c - `dtrain export SPEC.json --checkpoint=CKPT --format=c --out=FOLDER`: a model for
- * programs that know nothing of dtrain. What a client gives is what stands in a row of the data:
- * hashing, vocabularies, crosses and standardization are part of what is written.
+ * programs that know nothing of dtrain; or TensorFlow's SavedModel. What a client gives is what
+ * stands in a row of the data: hashing, vocabularies, crosses and standardization are part of what
+ * is written.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,11 +12,12 @@
 
 #include "cmd/checkpoint/out_file.h"
 #include "cmd/export/c_writer.h"
+#include "cmd/export/saved_model.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/url.h"
 
-enum export_format { EXPORT_C };
-static const char *const export_formats[] = {"c", NULL};
+enum export_format { EXPORT_C, EXPORT_SAVED_MODEL };
+static const char *const export_formats[] = {"c", "saved_model", NULL};
 
 struct export_flags {
     struct restored_flags shared;
@@ -29,7 +31,8 @@ static const struct field own_flags[] = {
      .type = FIELD_ENUM,
      .offset = offsetof(struct export_flags, format),
      .choices = export_formats,
-     .help = "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the spec"},
+     .help = "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the spec. "
+             "saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks for it"},
     {.name = "out",
      .type = FIELD_STRING,
      .offset = offsetof(struct export_flags, out),
@@ -47,14 +50,20 @@ static void print_export_help(FILE *out)
     struct arena arena = {0};
     const struct object flags =
         restored_model_flags_with(own_flags, sizeof(struct export_flags), &arena);
-    fputs("  dtrain export --checkpoint=CKPT --format=c --out=FOLDER [FLAGS] SPEC.json\n\n"
-          "Writes the model as it predicts, for programs that know nothing of dtrain. A row of\n"
-          "NAME_predict has the text of each cell that columns are made of, as it stands in the\n"
-          "file; or, without columns, the numbers as they are stored. What predict says of it is\n"
-          "what comes out. Dropout and image augmentation are left out. What cannot be exported\n"
-          "names the node or the column, and why. The spec's data.eval (or data.train) is read\n"
-          "for the names of its cells.\n\n",
-          out);
+    fputs(
+        "  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
+        "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
+        "client gives is a row of the data: each cell that columns are made of; or, without\n"
+        "columns, the numbers as they are stored. What predict says of it is what comes out.\n"
+        "Dropout and image augmentation are left out. What cannot be exported names the node\n"
+        "or the column, and why. The spec's data.eval (or data.train) is read for the names of\n"
+        "its cells.\n\n"
+        "c: a row of NAME_predict has the text of each cell, as it stands in the file.\n"
+        "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
+        "as strings, numbers as float64, ids as int64; values of a list beside each other, of a\n"
+        "cell with a separator as the text that stands in the file. Empty texts, NaN and -1\n"
+        "are cells without a value. parse_example takes serialized Examples of the same cells.\n\n",
+        out);
     flags_help(out, &flags);
     arena_free(&arena);
 }
@@ -66,6 +75,7 @@ struct export
     struct program program;
     struct cells cells;
     const char *name; /* that C takes */
+    const char *made; /* what was written */
     int folds;
 };
 
@@ -116,7 +126,8 @@ static err find_cells(struct export *x, struct arena *arena)
 
 static err lower(struct export *x, struct arena *arena)
 {
-    x->program = (struct program){.arena = arena, .bundle = x->model.bundle};
+    x->program = (struct program){
+        .arena = arena, .bundle = x->model.bundle, .leaves_tables = x->flags.format != EXPORT_C};
     TRY(program_lower(&x->program, x->model.session.graph));
     if (x->flags.optimize) x->folds = program_fold(&x->program);
     return find_cells(x, arena);
@@ -154,14 +165,24 @@ static err write_c(const struct export *x)
     return e;
 }
 
+static err write_model(struct export *x, struct arena *arena)
+{
+    if (x->flags.format == EXPORT_C) {
+        x->made = arena_format(arena, "%s/%s.c", x->flags.out, x->name);
+        return write_c(x);
+    }
+    x->made = arena_format(arena, "%s/%" PRId64, x->flags.out, x->model.step);
+    return saved_model_write(x->flags.out, x->model.step, &x->program, &x->cells);
+}
+
 static void report(const struct export *x)
 {
     const struct program *p = &x->program;
     int steps = 0;
     for (int i = 0; i < p->count; i++)
         steps += p->values[i].uses && p->values[i].primitive > PRIMITIVE_CONSTANT;
-    printf("%s/%s.c: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)", x->flags.out,
-           x->name, x->model.step, steps, p->constant_floats, (double)p->constant_floats * 4e-6);
+    printf("%s: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)", x->made,
+           x->model.step, steps, p->constant_floats, (double)p->constant_floats * 4e-6);
     if (p->dropped) printf(", left out: %" PRId64 " nodes for training", p->dropped);
     if (x->flags.optimize) printf(", folded: %d", x->folds);
     printf("\n");
@@ -172,12 +193,13 @@ static err export(struct export *x, int argc, char **argv, struct arena *arena)
     const struct restored_call call = {argc, argv, own_flags, sizeof x->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &x->flags, &path));
-    if (path_is_url(x->flags.out))
-        return fail(ERR_INPUT, "--out=%.64s: expected a folder of this host", x->flags.out);
+    if (path_is_url(x->flags.out) || strcmp(x->flags.out, "-") == 0)
+        return fail(ERR_INPUT, "--out=%.64s: several files are written: name a folder of this host",
+                    x->flags.out);
     TRY(load(x, path));
     TRY(lower(x, arena));
     x->name = identifier(x->model.spec.name, arena);
-    return write_c(x);
+    return write_model(x, arena);
 }
 
 static int cmd_export(int argc, char **argv)

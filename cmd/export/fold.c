@@ -9,7 +9,7 @@
 static bool is_per_channel(const struct program_value *constant, int64_t channels)
 {
     const int64_t count = shape_count(&constant->shape);
-    return constant->primitive == PRIMITIVE_CONSTANT && !constant->keys &&
+    return constant->primitive == PRIMITIVE_CONSTANT && constant->data &&
            (count == 1 ||
             (count == channels && constant->shape.dim[constant->shape.rank - 1] == channels));
 }

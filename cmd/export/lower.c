@@ -100,11 +100,27 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
+/* A restored session has held it against the spec. */
+static err leave_table(struct lowering *l, const struct param *param,
+                       const struct stored_table *table, int *ret)
+{
+    if (!table->rows) return lower_refuse("its table has no rows yet");
+    *ret = program_add(
+        l->program,
+        &(struct program_value){.primitive = PRIMITIVE_CONSTANT,
+                                .shape = {2, {table->rows, table->width}},
+                                .name = param->name,
+                                .grows = table->grows,
+                                .parts = table->parts > 1 && !table->grows ? table->parts : 0});
+    return OK;
+}
+
 static err read_table(struct lowering *l, const struct param *param, int *ret)
 {
     struct stored_table table;
     struct reading reading = {0};
     TRY(stored_table_find(l->program->bundle, param->name, &table));
+    if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
     if (param->growth) return lower_refuse("its table grows");
     if (table.rows > PROGRAM_FLOATS_MAX / table.width)
         return fail(ERR_INPUT,

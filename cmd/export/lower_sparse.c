@@ -15,6 +15,7 @@ static err lower_rows(struct lowering *l, int input, int table, int *ret, int *r
                                  .inputs = {table, ids},
                                  .input_count = 2,
                                  .shape = p->values[ids].shape};
+    p->values[table].is_looked_up = true;
     if (rows.shape.rank == RANK_MAX) return lower_refuse("its ids have too many axes");
     rows.shape.dim[rows.shape.rank++] = p->values[table].shape.dim[1];
     const int gathered = program_add(p, &rows);

@@ -59,8 +59,11 @@ struct program_value {
     float number;           /* of PAD */
     struct window2d window; /* of CONV2D and pools */
     int64_t groups;         /* of CONV2D */
-    const float *data;      /* of a constant */
-    const int64_t *keys;    /* of a table that grows: the ids of its rows, ascending; else NULL */
+    const float *data;      /* of a constant; NULL: a table, which stays in the checkpoint */
+    bool is_looked_up;      /* a constant: rows of it are read by their ids */
+    bool grows;             /* such a table: its rows are named by keys, in any order */
+    int parts;              /* such a table: ids went to so many by turns, which lie one behind the
+                               other; 0: ids are places */
     int64_t uses;           /* set by program_count_uses */
 };
 
@@ -81,6 +84,7 @@ struct program {
     struct said_value outputs[HEADS_MAX];
     int output_count;
     struct bundle *bundle;            /* constants come from it */
+    bool leaves_tables;               /* in the checkpoint: their rows are not read yet */
     int64_t constant_floats, dropped; /* numbers in constants; nodes that were for training only */
 };
 

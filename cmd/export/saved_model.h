@@ -1,0 +1,39 @@
+/* saved_model.h - a program as TensorFlow's SavedModel. */
+#ifndef CMD_EXPORT_SAVED_MODEL_H
+#define CMD_EXPORT_SAVED_MODEL_H
+
+#include "cmd/export/cells.h"
+#include "cmd/export/program.h"
+#include "cmd/export/tf_graph.h"
+
+enum { GROUPS_MAX = 1024 }; /* of a convolution that TensorFlow has not as one op */
+
+/* OUT/<version>/, which is not there before it is whole. ERR_INPUT: it is there already. */
+err saved_model_write(const char *out, int64_t version, const struct program *,
+                      const struct cells *);
+
+/* ---- tf_program.c ---- */
+
+struct tf_tensor tf_write_value(struct tf_graph *, const struct program *, int value,
+                                const struct tf_tensor *inputs);
+
+/* ---- tf_cells.c ---- */
+
+/* How a client gives the cells: by their numbers in struct cells. */
+struct tf_cells {
+    const struct cells *cells;
+    enum tf_type types[CELLS_MAX]; /* a text as it stands in the file, numbers, or whole ones */
+    bool is_list[CELLS_MAX];       /* [batch, values], else [batch] */
+    struct tf_tensor words[COLUMNS_MAX], word_counts[COLUMNS_MAX]; /* tables of vocabularies */
+};
+
+/* Makes the tables of words. ERR_INPUT names the column that cannot be had. */
+err tf_cells_open(struct tf_cells *, struct tf_graph *, const struct cells *);
+/* given: [cells]. [batch, max] of float, or of ids, -1: none */
+struct tf_tensor tf_write_column(const struct tf_cells *, struct tf_graph *, int column,
+                                 const struct tf_tensor *given, int64_t max);
+/* Of serialized Examples, [batch], into ret [cells] */
+void tf_parse_examples(const struct tf_cells *, struct tf_graph *, struct tf_tensor serialized,
+                       struct tf_tensor *ret);
+
+#endif

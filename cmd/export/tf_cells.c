@@ -1,0 +1,524 @@
+/* tf_cells.c - the cells of rows to the inputs of a program, in TensorFlow's ops. Values of a cell
+ * are a matrix [batch, values], in which an empty text, NaN and a number below 0 are no value.
+ */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "cmd/export/saved_model.h"
+#include "core/data/columns/numeric.h"
+
+static const int64_t CROSS_KEY = INT64_C(0xDECAFCAFFE); /* TensorFlow's own, and ours */
+
+static const struct column_source *source_of(const struct column_spec *spec)
+{
+    return spec->column.attributes;
+}
+
+static bool is_kind(const struct column_spec *spec, const char *kind)
+{
+    return strcmp(cells_kind(spec), kind) == 0;
+}
+
+/* Whether its cells are texts, and not lists of values */
+static bool has_texts(const struct cells *c)
+{
+    return strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
+}
+
+/* Between values of a text; NULL: the cell is one value, or a list of them, as of ids where there
+ * are such */
+static const char *separator_of(const struct cells *c, const struct column_spec *spec)
+{
+    return is_kind(spec, "ids") && !has_texts(c) ? NULL : source_of(spec)->separator;
+}
+
+/* ---- what a client gives ---- */
+
+static int rank_of(enum tf_type type)
+{
+    return type == TF_STRING ? 2 : type == TF_DOUBLE;
+}
+
+/* A text can be read as a number, and a number as a whole one. */
+static void want(struct tf_cells *t, int cell, enum tf_type type, bool is_list)
+{
+    if (rank_of(type) > rank_of(t->types[cell])) t->types[cell] = type;
+    t->is_list[cell] |= is_list;
+}
+
+static void want_cell(struct tf_cells *t, const struct column_spec *spec)
+{
+    const bool splits = separator_of(t->cells, spec);
+    const bool is_number = is_kind(spec, "numeric") || is_kind(spec, "bucketized");
+    const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
+    const enum tf_type type = splits      ? TF_STRING
+                              : is_number ? TF_DOUBLE
+                              : is_whole  ? TF_INT64
+                                          : TF_STRING;
+    want(t, cells_of_column(t->cells, spec), type,
+         !splits && source_of(spec)->max > 1 && !has_texts(t->cells));
+}
+
+static void want_cells(struct tf_cells *t, const struct column_spec *spec)
+{
+    const struct cells *c = t->cells;
+    if (!is_kind(spec, "crossed")) return want_cell(t, spec);
+    const struct strings *keys = cells_attribute(spec, "keys");
+    for (int i = 0; i < keys->count; i++) {
+        const int of = cells_column_named(c, keys->at[i]);
+        const int cell =
+            of < 0 ? cells_named(c, keys->at[i]) : cells_of_column(c, cells_column(c, of));
+        if (cells_crosses_words(c, keys->at[i])) want(t, cell, TF_STRING, false);
+        if (of >= 0) want_cell(t, cells_column(c, of));
+    }
+}
+
+/* ---- tables of words ---- */
+
+static err open_words(struct tf_cells *t, struct tf_graph *g, int column)
+{
+    const struct column_spec *spec = cells_column(t->cells, column);
+    struct strings words;
+    TRY(cells_words(t->cells, spec, &words));
+    int64_t *ids = arena_array(t->cells->arena, (size_t)words.count, sizeof *ids);
+    for (int i = 0; i < words.count; i++) ids[i] = i;
+    if (g->init_count == TF_INITS_MAX) return fail(ERR_INPUT, "too many vocabularies");
+    const struct tf_tensor keys = tf_texts(g, words.at, words.count, true);
+    const struct tf_tensor values =
+        tf_constant(g, TF_INT64, &(struct shape){1, {words.count}}, ids);
+    t->word_counts[column] = tf_int64(g, words.count);
+    t->words[column] = tf_node(g, "HashTableV2", NULL, 0);
+    tf_attr_text(g, "shared_name", arena_format(t->cells->arena, "words/%s", spec->name));
+    tf_attr_type(g, "key_dtype", TF_STRING);
+    tf_attr_type(g, "value_dtype", TF_INT64);
+    const struct tf_tensor inputs[] = {t->words[column], keys, values};
+    g->inits[g->init_count++] = tf_node(g, "InitializeTableV2", inputs, 3).node;
+    tf_attr_type(g, "Tkey", TF_STRING);
+    tf_attr_type(g, "Tval", TF_INT64);
+    return OK;
+}
+
+static err check_column(const struct column_spec *spec)
+{
+    const struct numeric_attributes *a = spec->column.attributes;
+    if (is_kind(spec, "numeric") && a->source.max > 1 && a->source.truncate == TRUNCATE_LAST)
+        return fail(ERR_INPUT, "the last of more numbers are kept");
+    return OK;
+}
+
+err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
+{
+    t->cells = c;
+    for (int i = 0; i < c->count; i++) t->types[i] = TF_INT64;
+    for (int i = 0; i < c->columns->count; i++) {
+        const struct column_spec *spec = cells_column(c, i);
+        if (!c->is_read[i]) continue;
+        want_cells(t, spec);
+        err e = check_column(spec);
+        if (!e && is_kind(spec, "vocabulary")) e = open_words(t, g, i);
+        if (e)
+            return fail_prefix(e, "column \"%s\" (%s) cannot be exported", spec->name,
+                               cells_kind(spec));
+    }
+    return OK;
+}
+
+void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor serialized,
+                       struct tf_tensor *ret)
+{
+    const int count = t->cells->count;
+    struct tf_tensor inputs[CELLS_MAX + 5];
+    enum tf_type types[CELLS_MAX];
+    struct shape shapes[CELLS_MAX];
+    int at = 0;
+    inputs[at++] = serialized;
+    for (int i = 0; i < 2; i++) inputs[at++] = tf_texts(g, NULL, 0, true); /* names, sparse keys */
+    inputs[at++] = tf_texts(g, t->cells->names, count, true);
+    inputs[at++] = tf_texts(g, NULL, 0, true); /* ragged keys */
+    for (int i = 0; i < count; i++) {
+        types[i] = t->types[i] == TF_DOUBLE ? TF_FLOAT : t->types[i];
+        shapes[i] = (struct shape){t->is_list[i], {-1}};
+        inputs[at++] = types[i] == TF_FLOAT   ? tf_float(g, NAN)
+                       : types[i] == TF_INT64 ? tf_int64(g, -1)
+                                              : tf_texts(g, &(const char *){""}, 1, false);
+    }
+    const struct tf_tensor parsed = tf_node(g, "ParseExampleV2", inputs, at);
+    tf_attr_types(g, "Tdense", types, count);
+    tf_attr_int(g, "num_sparse", 0);
+    tf_attr_types(g, "sparse_types", NULL, 0);
+    tf_attr_types(g, "ragged_value_types", NULL, 0);
+    tf_attr_types(g, "ragged_split_types", NULL, 0);
+    tf_attr_shapes(g, "dense_shapes", shapes, count);
+    for (int i = 0; i < count; i++) ret[i] = (struct tf_tensor){parsed.node, i};
+    for (int i = 0; i < count; i++) ret[i] = tf_cast(g, types[i], t->types[i], ret[i]);
+}
+
+/* ---- values of a cell ---- */
+
+/* [batch, values], and where there is one */
+struct values {
+    enum tf_type type;
+    struct tf_tensor at, is_there;
+    bool is_one; /* a value a row */
+};
+
+static struct tf_tensor expand(struct tf_graph *g, enum tf_type type, struct tf_tensor x, int axis)
+{
+    const struct tf_tensor y =
+        tf_node(g, "ExpandDims", (const struct tf_tensor[]){x, tf_int32(g, axis)}, 2);
+    tf_attr_type(g, "T", type);
+    tf_attr_type(g, "Tdim", TF_INT32);
+    return y;
+}
+
+static struct tf_tensor text(struct tf_graph *g, const char *word)
+{
+    return tf_texts(g, &word, 1, false);
+}
+
+static struct tf_tensor dense_of(struct tf_graph *g, enum tf_type type, struct tf_tensor indices,
+                                 struct tf_tensor values, struct tf_tensor shape,
+                                 struct tf_tensor none)
+{
+    const struct tf_tensor inputs[] = {indices, shape, values, none};
+    const struct tf_tensor y = tf_node(g, "SparseToDense", inputs, 4);
+    tf_attr_type(g, "T", type);
+    tf_attr_type(g, "Tindices", TF_INT64);
+    return y;
+}
+
+static struct tf_tensor stripped(struct tf_graph *g, struct tf_tensor x)
+{
+    return tf_node(g, "StringStrip", &x, 1);
+}
+
+static struct tf_tensor split(struct tf_graph *g, struct tf_tensor cell, const char *separator)
+{
+    const struct tf_tensor parts =
+        tf_node(g, "StringSplitV2", (const struct tf_tensor[]){cell, text(g, separator)}, 2);
+    tf_attr_int(g, "maxsplit", -1);
+    return dense_of(g, TF_STRING, parts, stripped(g, (struct tf_tensor){parts.node, 1}),
+                    (struct tf_tensor){parts.node, 2}, text(g, ""));
+}
+
+static struct tf_tensor is_there(struct tf_graph *g, enum tf_type type, struct tf_tensor x)
+{
+    if (type == TF_INT64) return tf_two(g, "GreaterEqual", TF_INT64, x, tf_int64(g, 0));
+    if (type == TF_STRING) return tf_two(g, "NotEqual", TF_STRING, x, text(g, ""));
+    return tf_two(g, "Equal", TF_DOUBLE, x, x);
+}
+
+static struct values values_of(const struct tf_cells *t, struct tf_graph *g, int cell,
+                               const char *separator, struct tf_tensor given)
+{
+    struct values v = {.type = t->types[cell], .is_one = !separator && !t->is_list[cell]};
+    v.at = given;
+    if (separator)
+        v.at = split(g, given, separator);
+    else if (v.type == TF_STRING)
+        v.at = stripped(g, given);
+    if (v.is_one) v.at = expand(g, v.type, v.at, 1);
+    v.is_there = is_there(g, v.type, v.at);
+    return v;
+}
+
+static struct tf_tensor parsed(struct tf_graph *g, const struct values *v, enum tf_type type)
+{
+    const struct tf_tensor none = text(g, type == TF_DOUBLE ? "nan" : "-1");
+    const struct tf_tensor x = tf_select(g, TF_STRING, v->is_there, v->at, none);
+    const struct tf_tensor y = tf_node(g, "StringToNumber", &x, 1);
+    tf_attr_type(g, "out_type", type);
+    return y;
+}
+
+static struct tf_tensor numbers_of(struct tf_graph *g, const struct values *v)
+{
+    return v->type == TF_STRING ? parsed(g, v, TF_DOUBLE) : tf_cast(g, v->type, TF_DOUBLE, v->at);
+}
+
+/* A weight behind a colon does not count. */
+static struct tf_tensor wholes_of(struct tf_graph *g, const struct values *v)
+{
+    struct values plain = *v;
+    const struct tf_tensor none = tf_int64(g, -1);
+    if (v->type == TF_INT64) return v->at;
+    if (v->type == TF_DOUBLE)
+        return tf_select(g, TF_INT64, v->is_there, tf_cast(g, TF_DOUBLE, TF_INT64, v->at), none);
+    const struct tf_tensor inputs[] = {v->at, text(g, ":.*$"), text(g, "")};
+    plain.at = tf_node(g, "RegexReplace", inputs, 3);
+    return parsed(g, &plain, TF_INT64);
+}
+
+/* ---- ids ---- */
+
+static struct tf_tensor within(struct tf_graph *g, struct tf_tensor ids, int64_t count,
+                               int64_t stand_in)
+{
+    const struct tf_tensor low = tf_two(g, "GreaterEqual", TF_INT64, ids, tf_int64(g, 0));
+    const struct tf_tensor high = tf_two(g, "Less", TF_INT64, ids, tf_int64(g, count));
+    const struct tf_tensor both =
+        tf_node(g, "LogicalAnd", (const struct tf_tensor[]){low, high}, 2);
+    return tf_select(g, TF_INT64, both, ids, tf_int64(g, stand_in));
+}
+
+static int64_t limit_of(const struct column_spec *spec, const char *name)
+{
+    const int64_t limit = *(const int64_t *)cells_attribute(spec, name);
+    return limit ? limit : ANY_ID;
+}
+
+static struct tf_tensor hashed(struct tf_graph *g, struct tf_tensor words, int64_t buckets)
+{
+    const struct tf_tensor y = tf_node(g, "StringToHashBucketFast", &words, 1);
+    tf_attr_int(g, "num_buckets", buckets);
+    return y;
+}
+
+static struct tf_tensor found(const struct tf_cells *t, struct tf_graph *g, int column,
+                              struct tf_tensor words)
+{
+    const int64_t more =
+        *(const int64_t *)cells_attribute(cells_column(t->cells, column), "oov_buckets");
+    const struct tf_tensor inputs[] = {t->words[column], words, tf_int64(g, -1)};
+    const struct tf_tensor ids = tf_node(g, "LookupTableFindV2", inputs, 3);
+    tf_attr_type(g, "Tin", TF_STRING);
+    tf_attr_type(g, "Tout", TF_INT64);
+    if (!more) return ids;
+    const struct tf_tensor other =
+        tf_two(g, "AddV2", TF_INT64, hashed(g, words, more), t->word_counts[column]);
+    return tf_select(g, TF_INT64, is_there(g, TF_INT64, ids), ids, other);
+}
+
+/* How many boundaries are at most the number */
+static struct tf_tensor bucketized(const struct tf_cells *t, struct tf_graph *g,
+                                   const struct column_spec *spec, struct tf_tensor numbers)
+{
+    struct floats boundaries = {0};
+    if (cells_boundaries(t->cells, spec, &boundaries))
+        boundaries.count = 0; /* it was read before */
+    const struct tf_tensor sorted =
+        tf_constant(g, TF_DOUBLE, &(struct shape){2, {1, boundaries.count}}, boundaries.at);
+    const struct tf_tensor row = tf_reshape(g, TF_DOUBLE, numbers, (const int64_t[]){1, -1}, 2);
+    const struct tf_tensor ids = tf_two(g, "UpperBound", TF_DOUBLE, sorted, row);
+    tf_attr_type(g, "out_type", TF_INT64);
+    const struct tf_tensor like = tf_node(g, "Shape", &numbers, 1);
+    tf_attr_type(g, "T", TF_DOUBLE);
+    return tf_two(g, "Reshape", TF_INT64, ids, like);
+}
+
+/* [batch, values]; -1: none */
+static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int column,
+                               const struct values *v)
+{
+    const struct column_spec *spec = cells_column(t->cells, column);
+    struct tf_tensor ids;
+    if (is_kind(spec, "identity"))
+        return within(g, wholes_of(g, v), limit_of(spec, "buckets"),
+                      *(const int64_t *)cells_attribute(spec, "default"));
+    if (is_kind(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
+    if (is_kind(spec, "hash"))
+        ids = hashed(g, v->at, limit_of(spec, "buckets"));
+    else if (is_kind(spec, "vocabulary"))
+        ids = found(t, g, column, v->at);
+    else
+        ids = bucketized(t, g, spec, numbers_of(g, v));
+    return tf_select(g, TF_INT64, v->is_there, ids, tf_int64(g, -1));
+}
+
+/* The id of a row without any; -1: none */
+static int64_t stand_in_of(const struct column_spec *spec)
+{
+    return is_kind(spec, "identity") ? *(const int64_t *)cells_attribute(spec, "default") : -1;
+}
+
+static struct tf_tensor count_row(struct tf_graph *g, struct tf_tensor is_there)
+{
+    const struct tf_tensor ones = tf_cast(g, TF_BOOL, TF_INT64, is_there);
+    return tf_reduce(g, "Sum", TF_INT64, ones, (const int64_t[]){1}, 1, true);
+}
+
+/* Where in the row each id goes: they stand side by side, the first or the last of too many. */
+static struct tf_tensor places(struct tf_graph *g, struct tf_tensor is_id, int64_t max,
+                               bool keeps_last)
+{
+    const struct tf_tensor ones = tf_cast(g, TF_BOOL, TF_INT64, is_id);
+    const struct tf_tensor y =
+        tf_node(g, "Cumsum", (const struct tf_tensor[]){ones, tf_int32(g, 1)}, 2);
+    tf_attr_bool(g, "exclusive", true);
+    tf_attr_type(g, "T", TF_INT64);
+    if (!keeps_last) return y;
+    const struct tf_tensor over = tf_two(g, "Sub", TF_INT64, count_row(g, is_id), tf_int64(g, max));
+    return tf_two(g, "Sub", TF_INT64, y, tf_two(g, "Maximum", TF_INT64, over, tf_int64(g, 0)));
+}
+
+static struct tf_tensor side_by_side(struct tf_graph *g, struct tf_tensor ids, int64_t max,
+                                     bool keeps_last)
+{
+    int64_t numbers[IDS_OF_ROW_MAX];
+    for (int64_t i = 0; i < max; i++) numbers[i] = i;
+    const struct tf_tensor is_id = is_there(g, TF_INT64, ids);
+    const struct tf_tensor to = expand(g, TF_INT64, places(g, is_id, max, keeps_last), 2);
+    const struct tf_tensor range =
+        tf_constant(g, TF_INT64, &(struct shape){3, {1, 1, max}}, numbers);
+    const struct tf_tensor goes = tf_two(g, "Equal", TF_INT64, to, range);
+    const struct tf_tensor taken =
+        tf_node(g, "LogicalAnd", (const struct tf_tensor[]){goes, expand(g, TF_BOOL, is_id, 2)}, 2);
+    const struct tf_tensor more = tf_two(g, "AddV2", TF_INT64, ids, tf_int64(g, 1));
+    const struct tf_tensor each =
+        tf_select(g, TF_INT64, taken, expand(g, TF_INT64, more, 2), tf_int64(g, 0));
+    const struct tf_tensor sum =
+        tf_reduce(g, "Sum", TF_INT64, each, (const int64_t[]){1}, 1, false);
+    return tf_two(g, "Sub", TF_INT64, sum, tf_int64(g, 1));
+}
+
+/* In the first place of a row that has no value */
+static struct tf_tensor with_stand_in(struct tf_graph *g, struct tf_tensor ids,
+                                      struct tf_tensor is_value, int64_t max, int64_t stand_in)
+{
+    int64_t numbers[IDS_OF_ROW_MAX];
+    if (stand_in < 0) return ids;
+    for (int64_t i = 0; i < max; i++) numbers[i] = i ? -1 : stand_in;
+    const struct tf_tensor row = tf_constant(g, TF_INT64, &(struct shape){2, {1, max}}, numbers);
+    const struct tf_tensor is_empty =
+        tf_two(g, "Equal", TF_INT64, count_row(g, is_value), tf_int64(g, 0));
+    return tf_select(g, TF_INT64, is_empty, row, ids);
+}
+
+/* ---- crosses ---- */
+
+static struct tf_tensor joined(struct tf_graph *g, enum tf_type type, struct tf_tensor a,
+                               struct tf_tensor b)
+{
+    const struct tf_tensor y =
+        tf_node(g, "ConcatV2", (const struct tf_tensor[]){a, b, tf_int32(g, 1)}, 3);
+    tf_attr_int(g, "N", 2);
+    tf_attr_type(g, "T", type);
+    return y;
+}
+
+/* Words of a cell, or ids of a column, which has one for a row without any */
+static struct values key_of(const struct tf_cells *t, struct tf_graph *g, const char *key,
+                            const struct tf_tensor *given)
+{
+    const struct cells *c = t->cells;
+    const int of = cells_column_named(c, key);
+    const struct column_spec *spec = of < 0 ? NULL : cells_column(c, of);
+    const int cell = spec ? cells_of_column(c, spec) : cells_named(c, key);
+    struct values v = values_of(t, g, cell, spec ? separator_of(c, spec) : NULL, given[cell]);
+    if (cells_crosses_words(c, key)) return v;
+    v.at = ids_of(t, g, of, &v);
+    v.type = TF_INT64;
+    const int64_t stand_in = stand_in_of(spec);
+    if (stand_in < 0) return v;
+    const struct tf_tensor count = count_row(g, v.is_there);
+    const struct tf_tensor is_empty = tf_two(g, "Equal", TF_INT64, count, tf_int64(g, 0));
+    const struct tf_tensor zero = tf_two(g, "Mul", TF_INT64, count, tf_int64(g, 0));
+    const struct tf_tensor extra = tf_two(g, "AddV2", TF_INT64, zero, tf_int64(g, stand_in));
+    v.at = joined(g, TF_INT64, v.at, extra);
+    v.is_there = joined(g, TF_BOOL, v.is_there, is_empty);
+    return v;
+}
+
+static struct tf_tensor write_cross(const struct tf_cells *t, struct tf_graph *g,
+                                    const struct column_spec *spec, const struct tf_tensor *given)
+{
+    enum { KEYS_MAX = 8 };
+    const struct strings *keys = cells_attribute(spec, "keys");
+    const int count = keys->count;
+    struct tf_tensor inputs[3 * KEYS_MAX];
+    enum tf_type types[KEYS_MAX];
+    for (int i = 0; i < count; i++) {
+        const struct values v = key_of(t, g, keys->at[i], given);
+        types[i] = v.type;
+        inputs[i] = tf_one(g, "Where", TF_BOOL, v.is_there);
+        inputs[count + i] = tf_node(g, "GatherNd", (const struct tf_tensor[]){v.at, inputs[i]}, 2);
+        tf_attr_type(g, "Tparams", v.type);
+        tf_attr_type(g, "Tindices", TF_INT64);
+        inputs[2 * count + i] = tf_one(g, "Shape", v.type, v.at);
+        tf_attr_type(g, "out_type", TF_INT64);
+    }
+    const struct tf_tensor y = tf_node(g, "SparseCross", inputs, 3 * count);
+    tf_attr_int(g, "N", count);
+    tf_attr_bool(g, "hashed_output", true);
+    tf_attr_int(g, "num_buckets", limit_of(spec, "buckets"));
+    tf_attr_int(g, "hash_key", CROSS_KEY);
+    tf_attr_types(g, "sparse_types", types, count);
+    tf_attr_types(g, "dense_types", NULL, 0);
+    tf_attr_type(g, "out_type", TF_INT64);
+    tf_attr_type(g, "internal_type", TF_INT64);
+    return dense_of(g, TF_INT64, y, (struct tf_tensor){y.node, 1}, (struct tf_tensor){y.node, 2},
+                    tf_int64(g, -1));
+}
+
+/* ---- numbers ---- */
+
+static struct tf_tensor with_double(struct tf_graph *g, const char *op, struct tf_tensor x,
+                                    double number)
+{
+    return tf_two(g, op, TF_DOUBLE, x, tf_double(g, number));
+}
+
+/* So many a row: NaN where there are fewer */
+static struct tf_tensor cut(struct tf_graph *g, struct tf_tensor x, int64_t max)
+{
+    const int32_t around[2][2] = {{0, 0}, {0, (int32_t)max}};
+    const struct tf_tensor paddings = tf_constant(g, TF_INT32, &(struct shape){2, {2, 2}}, around);
+    const struct tf_tensor padded =
+        tf_node(g, "PadV2", (const struct tf_tensor[]){x, paddings, tf_double(g, NAN)}, 3);
+    tf_attr_type(g, "T", TF_DOUBLE);
+    const struct tf_tensor inputs[] = {padded, tf_int32s(g, (const int64_t[]){0, 0}, 2),
+                                       tf_int32s(g, (const int64_t[]){-1, max}, 2)};
+    const struct tf_tensor y = tf_node(g, "Slice", inputs, 3);
+    tf_attr_type(g, "T", TF_DOUBLE);
+    tf_attr_type(g, "Index", TF_INT32);
+    return y;
+}
+
+static struct tf_tensor standardized(struct tf_graph *g, const struct numeric_attributes *a,
+                                     struct tf_tensor x)
+{
+    const struct shape shape = {2, {1, a->source.max}};
+    if (!a->standardize) return x;
+    x = tf_two(g, "Sub", TF_DOUBLE, x, tf_constant(g, TF_DOUBLE, &shape, a->mean.at));
+    return tf_two(g, "RealDiv", TF_DOUBLE, x, tf_constant(g, TF_DOUBLE, &shape, a->deviation.at));
+}
+
+static struct tf_tensor write_numeric(const struct tf_cells *t, struct tf_graph *g,
+                                      const struct numeric_attributes *a, const struct values *v)
+{
+    struct tf_tensor x = numbers_of(g, v);
+    if (!v->is_one || a->source.max > 1) x = cut(g, x, a->source.max);
+    const struct tf_tensor is_number = tf_two(g, "Equal", TF_DOUBLE, x, x);
+    if (json_is_number(a->fallback) && !json_is_number(a->padding)) {
+        const struct tf_tensor is_empty =
+            tf_two(g, "Equal", TF_INT64, count_row(g, is_number), tf_int64(g, 0));
+        x = tf_select(g, TF_DOUBLE, is_empty, tf_double(g, json_number_value(a->fallback)), x);
+    }
+    const struct tf_tensor given = tf_two(g, "Equal", TF_DOUBLE, x, x);
+    if (json_is_number(a->min)) x = with_double(g, "Maximum", x, json_number_value(a->min));
+    if (a->log1p) x = tf_one(g, "Log1p", TF_DOUBLE, x);
+    x = standardized(g, a, x);
+    x = with_double(g, "AddV2", with_double(g, "Mul", x, a->scale), a->offset);
+    if (json_is_number(a->padding))
+        x = tf_select(g, TF_DOUBLE, given, x, tf_double(g, json_number_value(a->padding)));
+    x = tf_cast(g, TF_FLOAT, TF_DOUBLE, tf_cast(g, TF_DOUBLE, TF_FLOAT, x));
+    const struct data_spec *data = t->cells->data;
+    x = with_double(g, "AddV2", with_double(g, "Mul", x, data->scale), data->offset);
+    return tf_cast(g, TF_DOUBLE, TF_FLOAT, x);
+}
+
+struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, int column,
+                                 const struct tf_tensor *given, int64_t max)
+{
+    const struct column_spec *spec = cells_column(t->cells, column);
+    if (is_kind(spec, "crossed"))
+        return side_by_side(g, write_cross(t, g, spec, given), max, false);
+    const int cell = cells_of_column(t->cells, spec);
+    const struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
+    if (is_kind(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);
+    struct tf_tensor ids = ids_of(t, g, column, &v);
+    if (!v.is_one || max > 1)
+        ids = side_by_side(g, ids, max, source_of(spec)->truncate == TRUNCATE_LAST);
+    return with_stand_in(g, ids, v.is_there, max, stand_in_of(spec));
+}

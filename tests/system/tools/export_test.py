@@ -13,6 +13,7 @@ CC = os.environ.get("CC", "cc").split()
 CXX = os.environ.get("CXX", "c++").split()
 COLUMNS = [
     {"column": "hash", "name": "job", "buckets": 50},
+    {"column": "hash", "name": "whole", "source": "pair", "max": 2, "buckets": 1000},
     {"column": "hash", "name": "tags", "separator": "|", "max": 3, "truncate": "last", "buckets": 20},
     {"column": "vocabulary", "name": "city", "words": ["bern", "k\"öln", "oslo"], "oov_buckets": 3},
     {"column": "vocabulary", "name": "town", "source": "city", "words": ["rom", "bern"]},
@@ -28,7 +29,7 @@ COLUMNS = [
 CELLS = ["job", "tags", "city", "age", "zone", "list", "gain", "pair", "word-cell"]
 # Ops of ids, of vectors, of kernels and of normalization; the end is one logit.
 CLICKS = [
-    {"op": "linear", "name": "wide", "inputs": ["job", "tags", "x1", "x2", "list"]},
+    {"op": "linear", "name": "wide", "inputs": ["job", "tags", "x1", "x2", "list", "whole"]},
     {"op": "embedding", "name": "e1", "inputs": ["tags"], "dimension": 4},
     {"op": "embedding", "name": "e2", "inputs": ["list"], "dimension": 4, "combiner": "sqrtn"},
     {"op": "embedding", "name": "e3", "inputs": ["city"], "dimension": 4, "combiner": "sum"},
@@ -232,6 +233,114 @@ class Images(Export):
         wanted = self.predicted()
         self.assert_rows(self.compiled(as_c), wanted)
         self.assert_rows(self.compiled(as_c, "--optimize", folder="c2"), wanted)
+
+
+def fields(message):
+    """Of a protocol buffer: number and content of each field."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (message[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if message[at - 1] < 128:
+                return value
+    while at < len(message):
+        key = varint()
+        size = {0: None, 1: 8, 2: -1, 5: 4}[key & 7]
+        if size is None:
+            yield key >> 3, varint()
+            continue
+        size = varint() if size < 0 else size
+        yield key >> 3, message[at:at + size]
+        at += size
+
+
+def listed(message, number):
+    return [value for field, value in fields(message) if field == number]
+
+
+def mapped(message, number):
+    """The entries of a map, keys as text"""
+    return {listed(entry, 1)[0].decode(): listed(entry, 2)[0] for entry in listed(message, number)}
+
+
+def strings(node):
+    """Of a Const of texts"""
+    return [text.decode() for text in listed(listed(mapped(node, 5)["value"], 8)[0], 8)]
+
+
+class SavedModel(Export):
+    """Its form; that TensorFlow says the same is what tests/fixtures/make_saved_model.py has found, and
+    tests/interop/saved_model_check.py finds of any model."""
+
+    def exported(self, *flags, out="m"):
+        told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=saved_model", f"--out={out}", *flags)
+        self.assertRegex(told, rf"\A{out}/\d+: step \d+, \d+ operations, \d+ numbers")
+        (folder,) = (self.folder / out).iterdir()
+        return folder
+
+    def check_graph(self, folder):
+        """Each node by its name; all that is named is there, before it is read."""
+        (meta,) = listed((folder / "saved_model.pb").read_bytes(), 2)
+        nodes = {}
+        for node in listed(listed(meta, 2)[0], 1):
+            for name in listed(node, 3):
+                self.assertIn(name.decode().lstrip("^").split(":")[0], nodes)
+            name = listed(node, 1)[0].decode()
+            self.assertNotIn(name, nodes)
+            nodes[name] = node
+        signatures = mapped(meta, 5)
+        for signature in signatures.values():
+            for tensors in (mapped(signature, 1), mapped(signature, 2)):
+                for tensor in tensors.values():
+                    self.assertIn(listed(tensor, 1)[0].decode().split(":")[0], nodes)
+        (restore,) = [node for node in nodes.values() if listed(node, 2) == [b"RestoreV2"]]
+        names = strings(nodes[listed(restore, 3)[1].decode().split(":")[0]])
+        shown = self.run_ok("checkpoint", "show", str(folder / "variables/variables"))
+        self.assertEqual(sorted(names), [line.split()[0] for line in shown.splitlines()[1:]])
+        return signatures
+
+    def test_the_graph_is_the_one_that_tensorflow_has_run(self):
+        fixture = program.FIXTURES / "saved_model"
+        shutil.copytree(fixture, self.folder, dirs_exist_ok=True)
+        folder = self.exported()
+        self.assertEqual(folder.name, "20")
+        self.assertEqual((folder / "saved_model.pb").read_bytes(), (fixture / "saved_model.pb").read_bytes())
+        self.check_graph(folder)
+        said = json.loads((fixture / "said.json").read_text())
+        self.assert_rows([str(x) for x in said], self.predicted())
+        tables = [self.table(prefix, "zones/embedding_weights") for prefix in ("run", f"{folder}/variables/variables")]
+        # rows lie as they come, part behind part
+        self.assertEqual([row[1:] for row in tables[0]], [row[1:] for row in tables[1]])
+        self.assertEqual([row[0] for row in tables[1]], [str(i) for i in range(11)])
+
+    def table(self, prefix, name):
+        self.run_ok("checkpoint", "rows", prefix, name, "rows_of.csv")
+        return [line.split(",") for line in (self.folder / "rows_of.csv").read_text().splitlines()[1:]]
+
+    def test_signatures_of_cells_and_of_features(self):
+        shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
+        signatures = self.check_graph(self.exported("--optimize"))
+        types = {name: listed(tensor, 2)[0] for name, tensor in mapped(signatures["serving_default"], 1).items()}
+        self.assertEqual(types, {"user": 7, "zone": 9, "city": 7, "tags": 7, "age": 2})
+        self.assertEqual(list(mapped(signatures["parse_example"], 1)), ["examples"])
+        for signature in signatures.values():
+            self.assertEqual(list(mapped(signature, 2)), ["probability"])
+
+    def test_a_version_is_never_replaced_and_nothing_is_left(self):
+        shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
+        folder = self.exported()
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=saved_model", "--out=m")
+        self.assertIn("m/20: this version is there already", told)
+        self.assertEqual([path.name for path in folder.parent.iterdir()], ["20"])
+        (self.folder / "file").write_text("")
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=saved_model", "--out=file", code=1)
+        self.assertIn("file", told)
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=saved_model", "--out=-")
+        self.assertIn("several files are written: name a folder", told)
 
 
 if __name__ == "__main__":

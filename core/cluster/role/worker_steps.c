@@ -586,13 +586,20 @@ static bool is_expected(const struct worker_role *w, int ps)
     return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 
-/* Synchronous: ps/0 gets the push in a later round than this one, which has got it, and may hold
- * this worker for a snapshot behind that: the rounds between bring nothing of it here. */
+/* Of the values that are awaited there: behind the round that gets the push, or was passed. */
+static uint64_t step_awaited(const struct server *s)
+{
+    return s->is_pushed ? s->push_step + 1 : s->push_step;
+}
+
+/* Synchronous: ps/0 gets the push, or is passed, in a later round than this one, which has got it,
+ * and may hold this worker for a snapshot behind that: the rounds between bring nothing of it here.
+ */
 static bool is_behind_first(const struct worker_role *w, int ps)
 {
     const struct server *first = &w->servers[0];
-    const bool is_awaited = w->phase == WAITING && first->is_pushed && !first->has_answered;
-    return ps > 0 && w->options.is_sync && is_awaited && w->servers[ps].step <= first->push_step;
+    const bool is_awaited = w->phase == WAITING && !first->has_answered;
+    return ps > 0 && w->options.is_sync && is_awaited && w->servers[ps].step < step_awaited(first);
 }
 
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -624,7 +631,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
     note_answer(s, m);
     if (is_behind_first(w, ps)) {
         s->has_answered = false;
-        pass_round(w, ps, w->servers[0].push_step + 1, out);
+        pass_round(w, ps, step_awaited(&w->servers[0]), out);
         return;
     }
     if (ps == 0) {

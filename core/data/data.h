@@ -40,6 +40,15 @@ struct feature_scaling {
     double scale, offset;
 };
 
+/* Who is told which columns a source has, once they are known and before it reads its rows, and
+ * refuses them; or none is, where only the rows tell. */
+struct columns_wanted {
+    err (*check)(struct columns_wanted *, const struct column *columns, int count);
+    bool is_told; /* or needs not be any more */
+    err refused;  /* and the source is not opened */
+    char why[ERROR_TEXT_MAX];
+};
+
 struct label_seen;
 enum { MISSING_WORDS_MAX = 64 };
 enum { FILES_OF_PART_MAX = 2 };
@@ -65,6 +74,7 @@ struct format_context {
         scaling;               /* of features that a format scales as it reads them; zeros: none */
     bool takes_other_features; /* a file without these names is read in its own order */
     struct bad_rows *bad_rows; /* NULL: none may be */
+    struct columns_wanted *wanted; /* NULL: nobody is told; lives as long as the source */
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
     const struct objects
@@ -99,6 +109,8 @@ struct format {
 };
 extern const struct kinds format_kinds; /* key "format" */
 bool format_context_has_columns(const struct format_context *);
+/* ERR_INPUT: they are not wanted. */
+err format_context_tell(const struct format_context *, const struct column *columns, int count);
 /* Minus 0 is the offset that changes no number, minus 0 included. */
 static inline struct feature_scaling feature_scaling_of(const struct format_context *context)
 {

@@ -6,6 +6,8 @@
 #include "core/data/source.h"
 #include "core/data/stream/stream.h"
 
+#include <stdio.h>
+
 static const char *const streamings[] = {
     [STREAM_LARGE] = "large", [STREAM_ALWAYS] = "always", [STREAM_NEVER] = "never", NULL};
 
@@ -213,6 +215,17 @@ static err narrow(struct dataset *d, const struct source_spec *source)
 bool format_context_has_columns(const struct format_context *context)
 {
     return context->columns && context->columns->count > 0;
+}
+
+err format_context_tell(const struct format_context *context, const struct column *columns,
+                        int count)
+{
+    struct columns_wanted *wanted = context->wanted;
+    if (!wanted || wanted->is_told) return OK;
+    wanted->is_told = true;
+    wanted->refused = wanted->check(wanted, columns, count);
+    if (wanted->refused) snprintf(wanted->why, sizeof wanted->why, "%s", error_text());
+    return wanted->refused;
 }
 
 static err open_columns(const struct source_spec *source, const struct format_context *context,

@@ -514,6 +514,7 @@ static err make_all(struct made *made, struct row_reader *reader,
     made->name = strdup(reader->name);
     if (!made->name) return fail(ERR_MEMORY, "no memory for columns");
     TRY(columns_new(reader, context, &made->columns));
+    TRY(format_context_tell(context, made->columns->made, made->columns->count));
     TRY(check_memory(made->columns, reader));
     TRY(make_rows(made, reader, context->bad_rows));
     if (made->rows == 0 && !context->has_other_parts)

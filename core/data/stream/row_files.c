@@ -72,7 +72,10 @@ static err name_files(struct row_files *f, const struct row_reader *first, int n
     f->name = more ? arena_format(&f->arena, "%s and %d more", first->name, more)
                    : arena_string(&f->arena, first->name);
     f->use = arena_string(&f->arena, first->use ? first->use : "");
-    return columns_new(first, &f->context, &f->columns);
+    TRY(columns_new(first, &f->context, &f->columns));
+    int count;
+    const struct column *made = columns_made(f->columns, &count);
+    return format_context_tell(&f->context, made, count);
 }
 
 static err index_file(struct row_files *f, int number)

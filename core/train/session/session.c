@@ -1,10 +1,12 @@
 /* session.c - see session.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/data/labels.h"
+#include "core/train/hooks/hook.h"
 #include "core/train/session/session_inside.h"
 #include "core/train/spec/features.h"
 
@@ -17,19 +19,22 @@ static struct strings feature_names(const struct session *s)
 }
 
 static err open_set(const struct session *s, const char *name, const struct source_spec *source,
-                    const struct objects *columns, struct batch_source **ret)
+                    const struct objects *columns, struct columns_wanted *wanted,
+                    struct batch_source **ret)
 {
     const struct spec *spec = s->options.spec;
     const struct format_context context = {.directory = spec->directory,
                                            .seed = (uint64_t)spec->seed,
                                            .without_labels = s->options.without_labels,
                                            .columns = columns,
+                                           .wanted = wanted,
                                            .feature_names = feature_names(s),
                                            .scaling = {spec->data.scale, spec->data.offset},
                                            .takes_other_features = spec->accepts_changed_features,
                                            .index_folder = spec->train.checkpoint_dir};
     err e = labels_check(source, &spec->data.columns);
     if (!e) e = batch_source_open(source, &context, ret);
+    if (e && wanted && wanted->refused) return fail(wanted->refused, "%s", wanted->why);
     return e ? spec_fail_data(spec, name, e) : OK;
 }
 
@@ -72,23 +77,25 @@ static err open_data(struct session *s)
         return OK;
     }
     s->train_columns = labels_beside(&data->columns, &data->train, &s->arena);
-    if (trains) TRY(open_set(s, "data.train", &data->train, s->train_columns, &s->train_data));
+    if (trains)
+        TRY(open_set(s, "data.train", &data->train, s->train_columns, &s->wanted, &s->train_data));
+    s->wanted.is_told = true;
     if (data->eval.format.kind)
         TRY(open_set(s, "data.eval", &data->eval,
-                     labels_beside(&data->columns, &data->eval, &s->arena), &s->eval_data));
+                     labels_beside(&data->columns, &data->eval, &s->arena), NULL, &s->eval_data));
     if (!trains && !s->eval_data)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
     return trains && s->eval_data ? compare_columns(s) : OK;
 }
 
-static err make_graph(const struct session *s, int64_t first_row, int64_t batch, bool training,
-                      struct arena *arena, struct graph **ret)
+static err make_graph_of(const struct session *s, const struct column *columns, int count,
+                         int64_t first_row, int64_t batch, bool training, struct arena *arena,
+                         struct graph **ret)
 {
     const struct spec *spec = s->options.spec;
-    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
     const struct graph_options options = {
-        .columns = data->columns,
-        .column_count = data->column_count,
+        .columns = columns,
+        .column_count = count,
         .batch = batch,
         .first_row = first_row,
         .training = training,
@@ -97,6 +104,14 @@ static err make_graph(const struct session *s, int64_t first_row, int64_t batch,
         .seed = (uint64_t)spec->seed,
     };
     return graph_make(&spec->model, &options, arena, ret);
+}
+
+static err make_graph(const struct session *s, int64_t first_row, int64_t batch, bool training,
+                      struct arena *arena, struct graph **ret)
+{
+    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
+    return make_graph_of(s, data->columns, data->column_count, first_row, batch, training, arena,
+                         ret);
 }
 
 err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,
@@ -311,7 +326,8 @@ err session_open_share(const struct session *s, int worker, struct session_share
     options.is_stored = true;
     TRY(batch_source_share(s->train_data, &source));
     if (!source)
-        TRY(open_set(s, "data.train", &s->options.spec->data.train, s->train_columns, &source));
+        TRY(open_set(s, "data.train", &s->options.spec->data.train, s->train_columns, NULL,
+                     &source));
     const err e = source->calls->begin(source, &options);
     if (e) {
         batch_source_close(source);
@@ -380,9 +396,9 @@ static err check_order(const struct session *s)
                                "async ones take batches as they come");
     if (o->batches_per_push > 1)
         return fail(ERR_INPUT, "train.replicas_to_aggregate: at most one batch per worker");
-    return o->remote_input ? OK
-                           : check_lanes("data.train", s->train_data, data->batch_size * o->workers,
-                                         "the batches of all workers");
+    if (o->remote_input || !s->train_data) return OK; /* not yet */
+    return check_lanes("data.train", s->train_data, data->batch_size * o->workers,
+                       "the batches of all workers");
 }
 
 static err check_carried(const struct session *s)
@@ -402,12 +418,42 @@ static err check_carried(const struct session *s)
 
 static err check_tables(const struct session *s)
 {
-    if (!rows_are_used(&s->rows) || s->options.batches_per_push == 1) return OK;
+    const bool has_tables = s->layout->all_count > s->layout->slice_count;
+    if (!has_tables || s->options.batches_per_push == 1) return OK;
     return fail(ERR_INPUT,
                 "train.replicas_to_aggregate: a worker cannot sum %d batches into one "
                 "push where the model has tables of rows: at most one per worker; a "
                 "data.batch_size of %d times as many rows gives the same mean",
                 s->options.batches_per_push, s->options.batches_per_push);
+}
+
+/* ---- before rows are read ---- */
+
+/* Of a session that has no more than this graph */
+static err check_plan(struct session *plan)
+{
+    const struct run_view view = {.spec = plan->options.spec, .session = plan};
+    TRY(check_carried(plan));
+    TRY(make_layout(plan));
+    TRY(check_tables(plan));
+    TRY(towers_check(plan->options.towers.count, plan->graph->batch));
+    TRY(session_check_warm_start(plan));
+    return hooks_check(&view);
+}
+
+static err check_columns(struct columns_wanted *wanted, const struct column *columns, int count)
+{
+    const size_t offset = offsetof(struct session, wanted);
+    const struct session *s = (struct session *)((char *)wanted - offset);
+    const int64_t batch = s->options.spec->data.batch_size;
+    struct session *plan = calloc(1, sizeof *plan);
+    if (!plan) return fail(ERR_MEMORY, "no memory to look at the model");
+    plan->options = s->options;
+    err e = make_graph_of(s, columns, count, 0, batch, true, &plan->arena, &plan->graph);
+    if (!e) e = check_plan(plan);
+    arena_free(&plan->arena);
+    free(plan);
+    return e;
 }
 
 static err make_tower_graph(void *session, int64_t first_row, int64_t rows, struct arena *arena,
@@ -474,7 +520,7 @@ static err open_parts(struct session *s)
 
 err session_open(const struct session_options *options, struct session *ret)
 {
-    *ret = (struct session){.options = *options};
+    *ret = (struct session){.options = *options, .wanted = {.check = check_columns}};
     err e = open_parts(ret);
     if (!e) session_plan_overlap(ret);
     if (e) session_close(ret);

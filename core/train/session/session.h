@@ -1,7 +1,8 @@
 /* session.h - the computing side of a worker: what a replica is fed, and what is made of what it
  * computes.
  *
- * Life: open (data, graph, layout; everything that the spec may have wrong is told here), bind the
+ * Life: open (data, graph, layout; everything that the spec may have wrong is told here, most of it
+ * before rows are read), bind the
  * blocks of every ps (replica.h), then steps. A step is one push worth of work: it takes the next
  * batches of the worker's share of the stream (source.h), and leaves their loss with the caller and
  * the sum of their gradients, clipped and regularized as the spec says, in the bound blocks. Who
@@ -69,6 +70,7 @@ struct session {
     struct arena arena;
     struct layout *layout;                       /* of the variables over the ps */
     struct batch_source *train_data, *eval_data; /* NULL: none */
+    struct columns_wanted wanted;                /* of data.train, by the model and the rest */
     const struct objects *train_columns;         /* of data.train, its labels among them */
     json_t *features; /* what they mean (core/train/spec/features.h), to be kept; NULL: as the chief
                          says */

@@ -121,13 +121,17 @@ static err open_tower(const struct towers_options *o, struct arena *arena, struc
     return t->index > 0 ? start_thread(t) : OK;
 }
 
+err towers_check(int count, int64_t batch)
+{
+    if (!count || batch % count == 0) return OK;
+    return fail(ERR_INPUT, "train.towers: %d towers cannot share batches of %lld examples evenly",
+                count, (long long)batch);
+}
+
 err towers_open(const struct towers_options *o, struct arena *arena, struct towers *ret)
 {
     assert(o->towers.count >= 2 && o->towers.count <= TOWERS_MAX);
-    if (o->whole->batch % o->towers.count)
-        return fail(ERR_INPUT,
-                    "train.towers: %d towers cannot share batches of %lld examples evenly",
-                    o->towers.count, (long long)o->whole->batch);
+    TRY(towers_check(o->towers.count, o->whole->batch));
     *ret = (struct towers){
         .count = o->towers.count,
         .at = arena_array(arena, (size_t)o->towers.count, sizeof *ret->at),

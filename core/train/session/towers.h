@@ -77,6 +77,8 @@ struct towers_options {    /* all borrowed */
 };
 
 /* ERR_INPUT: the batch cannot be cut evenly. Lists live in the arena, where `ret` stays as well. */
+/* ERR_INPUT: they cannot share a batch of so many rows. */
+err towers_check(int count, int64_t batch);
 err towers_open(const struct towers_options *, struct arena *, struct towers *ret);
 void towers_close(struct towers *); /* a zeroed one is fine; what was half opened, too */
 

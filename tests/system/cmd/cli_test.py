@@ -549,6 +549,41 @@ class CommandLine(CommandCase):
         self.assertIn('spec.json: model[1]: unknown key "unit" (did you mean "units"?)',
                       ended.stderr)
 
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_what_rows_do_not_decide_is_found_before_they_are_read(self):
+        """All rows but the first are broken, or more than memory has: whoever reads on says that instead."""
+        self.write("rows.csv", "a,b,y\n1,2,0\nx\n")
+        self.write("rows.jsonl", '{"a": 1, "b": 2, "y": 0}\nx\n')
+        self.write("rows.svm", "0 1:1 2:2\nx\n")
+        cells = [{"column": "numeric", "name": "a"}, {"column": "numeric", "name": "b"}]
+        sources = [({"format": "clicks", "rows": 10 ** 12}, [{**cells[0], "source": "n1"}, {**cells[1], "source": "n2"}])]
+        for stream in ("never", "always"):
+            sources += [({"format": "csv", "file": "rows.csv", "label": "y", "stream": stream}, cells),
+                        ({"format": "csv", "file": "rows.csv", "label": "y", "stream": stream}, []),
+                        ({"format": "jsonl", "file": "rows.jsonl", "label": "y", "names": ["a", "b"], "stream": stream}, cells),
+                        ({"format": "libsvm", "file": "rows.svm", "features": 2, "stream": stream}, [])]
+        mistakes = [("data.batch_size=3", ": train.towers: 2 towers cannot share batches of 3 examples evenly"),
+                    ('model[0].inputs=["c"]', ': inputs: no node is called "c"'),
+                    ('metrics=["in_top_k"]', ": metrics[0] (in_top_k): wants a loss over classes"),
+                    ('placement.pins=[{"match":"c","ps":0}]', ': placement.pins[0].match: no variable is called "c"'),
+                    ('train.hooks=[{"type":"logging","every_n_iter":1,"values":["c"]}]', ': train.hooks[0]: logging'),
+                    ('train.warm_start={"checkpoint":"none","skip":["c"]}', ': train.warm_start: skip[0]')]
+        for source, columns in sources:
+            inputs = ["a"] if columns else ["features"]
+            self.write("early.json", json.dumps({
+                "data": {"train": source, "columns": columns, "batch_size": 2}, "loss": "sigmoid_cross_entropy",
+                "model": [{"op": "dense", "name": "out", "units": 1, "inputs": inputs}], "optimizer": "adam",
+                "placement": {}, "train": {"last_step": 1, "towers": 2}}))
+            for mistake, words in mistakes:
+                with self.subTest(source=source, mistake=mistake):
+                    for check in (["check"], []):
+                        ended = self.run_dtrain(*check, "--set", mistake, "early.json")
+                        self.assertEqual(ended.returncode, 2)
+                        self.assertIn(words, ended.stderr)
+
     def test_the_end_that_is_set_displaces_that_of_the_file(self):
         path = os.path.join(self.folder, "epochs.json")
         with open(path, "w", encoding="utf-8") as file:

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "core/base/files/local.h"
 #include "core/base/files/replace.h"
 
 enum { COLUMNS = 80, WIDTH_MAX = 400 };
@@ -71,8 +72,8 @@ static bool is_special(const char *path)
 
 static err write_special(const struct curves *curves, const char *path)
 {
-    FILE *out = strcmp(path, "-") ? fopen(path, "we") : stdout;
-    if (!out) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *out = stdout;
+    if (strcmp(path, "-") && local_open_output(path, &out)) return fail_prefix(ERR_IO, "%s", path);
     plot_svg(curves, out);
     if (out == stdout) return OK; /* looked at when the program ends */
     return fclose(out) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;

@@ -9,6 +9,7 @@
 
 #include "cmd/plot/curves.h"
 #include "core/base/crc32c.h"
+#include "core/base/files/local.h"
 #include "core/base/proto.h"
 
 enum { FILE_BYTES_MAX = 256 << 20, FILES_MAX = 1024, TAG_BYTES_MAX = 256 };
@@ -133,11 +134,20 @@ static err read_events(struct curves *c, const char *path, struct view file)
 
 /* ---- files ---- */
 
-static err load(const char *path, struct buffer *ret)
+/* A pipe is one that a person names: what only lies in a folder is waited for by nobody. */
+static err open_file(const char *path, bool is_named, FILE **ret)
+{
+    struct stat status;
+    if (!is_named && !stat(path, &status) && !S_ISREG(status.st_mode))
+        return fail(ERR_INPUT, "%s: expected a regular file", path);
+    return local_open_text(path, ret);
+}
+
+static err load(const char *path, bool is_named, struct buffer *ret)
 {
     static uint8_t piece[1 << 16];
-    FILE *file = fopen(path, "re");
-    if (!file) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+    FILE *file;
+    TRY(open_file(path, is_named, &file));
     for (size_t got; (got = fread(piece, 1, sizeof piece, file)) > 0;) {
         buffer_put(ret, piece, got);
         if (ret->is_short || ret->used > FILE_BYTES_MAX) break;
@@ -150,12 +160,12 @@ static err load(const char *path, struct buffer *ret)
     return fail(ERR_INPUT, "%s: more than %d bytes", path, (int)FILE_BYTES_MAX);
 }
 
-static err read_file(struct curves *c, const char *path)
+static err read_file(struct curves *c, const char *path, bool is_named)
 {
     struct buffer buffer = {0};
     const char *slash = strrchr(path, '/');
     const bool has_events = strstr(slash ? slash : path, events_word);
-    err e = load(path, &buffer);
+    err e = load(path, is_named, &buffer);
     if (!e && has_events) e = read_events(c, path, buffer_view(&buffer));
     if (!e && !has_events) e = read_lines(c, path, buffer_view(&buffer));
     buffer_drop(&buffer);
@@ -177,7 +187,7 @@ static err read_folder(struct curves *c, const char *path)
     const bool has_lines = count > 0 && strcmp(names[count - 1]->d_name, lines_name) == 0;
     err e = OK;
     for (int i = has_lines ? count - 1 : 0; i < count && i < FILES_MAX && !e; i++)
-        e = read_file(c, arena_format(&c->arena, "%s/%s", path, names[i]->d_name));
+        e = read_file(c, arena_format(&c->arena, "%s/%s", path, names[i]->d_name), false);
     for (int i = 0; i < count; i++) free(names[i]);
     free(names);
     return e;
@@ -210,7 +220,7 @@ err curves_read(struct curves *c, const char *path)
         return fail(ERR_INPUT, "more than %d runs", (int)CURVE_RUNS_MAX);
     if (stat(path, &status)) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
     c->runs[c->run_count++] = path;
-    TRY(S_ISDIR(status.st_mode) ? read_run(c, path) : read_file(c, path));
+    TRY(S_ISDIR(status.st_mode) ? read_run(c, path) : read_file(c, path, true));
     if (has_points(c, c->run_count - 1)) return OK;
     return fail(
         ERR_INPUT,

@@ -8,7 +8,7 @@
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/fields/json.h"
-#include "core/base/files/file_system.h"
+#include "core/base/files/local.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/train/hooks/values.h"
@@ -54,10 +54,8 @@ err progress_open(const struct run *run, struct progress *ret)
         .rows = {.say = say_rows},
     };
     if (!writes_metrics(run)) return OK;
-    ret->metrics = fopen(run->flags.metrics_file, "we");
-    if (!ret->metrics)
-        return fail(ERR_INPUT, "--metrics_file=%s: %s", run->flags.metrics_file, strerror(errno));
-    return OK;
+    const err e = local_open_output(run->flags.metrics_file, &ret->metrics);
+    return e ? fail_prefix(e, "--metrics_file=%s", run->flags.metrics_file) : OK;
 }
 
 static err metrics_failure(const struct progress *p)

@@ -14,7 +14,10 @@ enum {
 
 err web_list_add(struct web_list *l, const char *key)
 {
+    const size_t bytes = strlen(key) + 1;
     if (l->count == WEB_KEYS_MAX) return fail(ERR_INPUT, "more than %d files", (int)WEB_KEYS_MAX);
+    if (bytes > WEB_LIST_BYTES_MAX - l->bytes)
+        return fail(ERR_INPUT, "names of files have more than %d MiB", WEB_LIST_BYTES_MAX >> 20);
     if (l->count == l->capacity) {
         const size_t capacity = l->capacity ? 2 * l->capacity : KEYS_GROW_MIN;
         char **keys = realloc(l->keys, capacity * sizeof *keys);
@@ -25,6 +28,7 @@ err web_list_add(struct web_list *l, const char *key)
     l->keys[l->count] = strdup(key);
     if (!l->keys[l->count]) return fail(ERR_MEMORY, "no memory for names of files");
     l->count++;
+    l->bytes += bytes;
     return OK;
 }
 

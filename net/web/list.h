@@ -7,6 +7,7 @@
 enum {
     BUCKET_BYTES_MAX = 256,
     WEB_KEYS_MAX = 1 << 20,
+    WEB_LIST_BYTES_MAX = 256 << 20, /* of all names */
     WEB_PAGES_MAX = 1 << 16, /* servers may answer fewer keys than they could, or none */
     WEB_LIST_MAX_S = 3600,
     WEB_TOKEN_BYTES = 2048,
@@ -16,7 +17,7 @@ enum {
  * out, or an empty object that stands for a folder. */
 struct web_list {
     char **keys; /* [count] */
-    size_t count, capacity;
+    size_t count, capacity, bytes;
     int pages; /* asked for so far */
     uint64_t until_ms;
     bool is_truncated;           /* there is another page, */
@@ -29,8 +30,8 @@ struct web_listing {
     int depth;
 };
 
-/* Adds a page as a server wrote it. ERR_IO: it is no list. ERR_INPUT: more than WEB_KEYS_MAX keys.
- */
+/* Adds a page as a server wrote it. ERR_IO: it is no list. ERR_INPUT: more than WEB_KEYS_MAX keys,
+ * or WEB_LIST_BYTES_MAX of them. */
 typedef err web_list_taker(struct web_list *, const char *page, size_t bytes);
 
 err web_list_add(struct web_list *, const char *key);

@@ -161,10 +161,7 @@ static err open_fetched(const char *path, size_t max, struct text *text)
 
 err file_open_text(const char *path, size_t max, FILE **ret)
 {
-    if (!path_is_url(path)) {
-        *ret = fopen(path, "re");
-        return *ret ? OK : fail(ERR_INPUT, "%s: %s", path, strerror(errno));
-    }
+    if (!path_is_url(path)) return local_open_text(path, ret);
     struct text *text = calloc(1, sizeof *text);
     err e = text ? open_fetched(path, max, text) : fail(ERR_MEMORY, "no memory to read a text");
     const cookie_io_functions_t calls = {.read = give_text, .close = close_text};
@@ -276,8 +273,9 @@ err file_open_output(const char *path, FILE **ret)
 {
     const cookie_io_functions_t calls = {.write = write_output, .close = close_output};
     struct file_writer *w = NULL;
-    if (path_is_url(path)) TRY(file_create(path, &w));
-    *ret = w ? fopencookie(w, "w", calls) : fopen(path, "we");
+    if (!path_is_url(path)) return local_open_output(path, ret);
+    TRY(file_create(path, &w));
+    *ret = fopencookie(w, "w", calls);
     if (*ret) return OK;
     const err e = fail(ERR_INPUT, "%s", strerror(errno));
     file_drop(w);

@@ -30,14 +30,25 @@ static err system_failed(const char *path)
     return e;
 }
 
+/* A socket, and a device that is not there, cannot even be opened. */
+static err fail_special(const char *path)
+{
+    const err e =
+        fail(ERR_INPUT, "%s: expected a regular file, this is a device, pipe or socket", path);
+    errno = EINVAL;
+    return e;
+}
+
 static err find_state(struct file *file, struct file_state *ret)
 {
     const struct local_file *f = (const struct local_file *)file;
     struct stat status;
     if (fstat(f->descriptor, &status)) return fail(ERR_IO, "%s: %s", f->path, strerror(errno));
-    if (!S_ISREG(status.st_mode)) /* only regular files have a size to check headers against */
-        return errno = EINVAL, fail(ERR_INPUT, "%s: expected a regular file, this is a %s", f->path,
-                                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
+    if (S_ISDIR(status.st_mode))
+        return errno = EINVAL,
+               fail(ERR_INPUT, "%s: expected a regular file, this is a folder", f->path);
+    /* only regular files have a size to check headers against */
+    if (!S_ISREG(status.st_mode)) return fail_special(f->path);
     *ret = (struct file_state){
         .bytes = (uint64_t)status.st_size,
         .changed_s = status.st_mtim.tv_sec,
@@ -60,6 +71,7 @@ static void close_local(struct file *file)
 static err open_path(struct local_file *f)
 {
     f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (f->descriptor < 0 && errno == ENXIO) return fail_special(f->path);
     return f->descriptor < 0 ? system_failed(f->path) : OK;
 }
 
@@ -110,6 +122,46 @@ static err open_local(const struct file_system *system, const char *path, struct
 err local_open_or_pipe(const char *path, struct file **ret)
 {
     return open_with(path, open_or_pipe, ret);
+}
+
+/* Nothing waits for the other end of a pipe; whoever reads or writes waits for what it has. */
+static FILE *stream_of(int descriptor, const char *mode)
+{
+    const int flags = fcntl(descriptor, F_GETFL);
+    FILE *stream = flags >= 0 && !fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK)
+                       ? fdopen(descriptor, mode)
+                       : NULL;
+    const int why = errno;
+    if (!stream) close(descriptor);
+    errno = why;
+    return stream;
+}
+
+err local_open_text(const char *path, FILE **ret)
+{
+    struct stat status;
+    *ret = NULL;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor >= 0 && !fstat(descriptor, &status) && S_ISFIFO(status.st_mode)) {
+        const int pipe = descriptor;
+        const err e = pipe_open(path, pipe, &descriptor);
+        close(pipe);
+        if (e) return e;
+        (void)lseek(descriptor, 0, SEEK_SET); /* others may have read it before */
+    }
+    if (descriptor >= 0) *ret = stream_of(descriptor, "r");
+    return *ret ? OK : fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+}
+
+err local_open_output(const char *path, FILE **ret)
+{
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK;
+    const int descriptor = open(path, flags, 0666);
+    *ret = descriptor >= 0 ? stream_of(descriptor, "w") : NULL;
+    if (*ret) return OK;
+    return fail(ERR_INPUT, "%s",
+                errno == ENXIO ? "a socket, a pipe that nobody reads, or a device that is not there"
+                               : strerror(errno));
 }
 
 static err read_local(struct file *file, uint64_t offset, uint64_t until, void *to, size_t max,

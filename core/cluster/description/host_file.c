@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/local.h"
 
 enum { LINE_MAX_BYTES = 512 };
 
@@ -105,8 +106,8 @@ static err read_lines(FILE *file, const char *path, struct arena *arena, struct 
 
 err host_file_read(const char *path, struct arena *arena, struct host_slots *ret)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) return fail(ERR_INPUT, "--hostfile: %s: %s", path, strerror(errno));
+    FILE *file;
+    if (local_open_text(path, &file)) return fail_prefix(ERR_INPUT, "--hostfile");
     file_skip_mark(file);
     struct host_slots slots = {.at = arena_array(arena, HOST_SLOTS_MAX, sizeof *slots.at)};
     const err e = read_lines(file, path, arena, &slots);

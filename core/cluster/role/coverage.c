@@ -430,10 +430,17 @@ void coverage_numbers(const struct coverage *c, int64_t ret[COVERAGE_NUMBERS])
     memcpy(ret + sizeof numbers / sizeof *numbers, c->applied, sizeof c->applied);
 }
 
+/* The oldest open epoch begins where a stream can have come to. */
+static bool is_in_stream(const struct coverage *c)
+{
+    return c->first <= ROWS_MAX / data_share_rows(&c->share);
+}
+
+/* Counts, too, are of rows that a stream can have: what is added to them later fits. */
 bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
 {
     for (int i = 0; i < COVERAGE_NUMBERS; i++)
-        if (numbers[i] < 0) return false;
+        if (numbers[i] < 0 || (uint64_t)numbers[i] > ROWS_MAX) return false;
     *ret = (struct coverage){
         .share = {(uint64_t)numbers[0], (uint64_t)numbers[1], (uint64_t)numbers[2],
                   (uint64_t)numbers[3]},
@@ -444,7 +451,7 @@ bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
         .total = (uint64_t)numbers[8],
     };
     memcpy(ret->applied, numbers + COVERAGE_NUMBERS - COVERAGE_EPOCHS, sizeof ret->applied);
-    return !ret->share.rows || data_share_is_countable(&ret->share);
+    return !ret->share.rows || (data_share_is_countable(&ret->share) && is_in_stream(ret));
 }
 
 void covered_pack(const struct covered *c, uint64_t ret_numbers[COVERED_NUMBERS])

@@ -114,7 +114,7 @@ struct covered coverage_close(struct coverage *, const struct batch_queue *);
 /* As a row of numbers, in the order of the struct: in SETUP and in checkpoints. */
 enum { COVERAGE_NUMBERS = 9 + COVERAGE_EPOCHS };
 void coverage_numbers(const struct coverage *, int64_t ret[COVERAGE_NUMBERS]);
-/* false: they are no coverage */
+/* false: they are no coverage: a number is negative, or beyond all rows that are ever read */
 bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret);
 
 /* The same as a body in the byte order of the wire: COVERED. */

@@ -1,10 +1,11 @@
 """A folder of checkpoints into which somebody else may write, too: under every name that the program makes there he leaves
-a link to a file, a link to a folder, or a pipe. What lies outside of the folder stays as it is, and nothing waits."""
+a link to a file or to a folder, a pipe, or a socket. What lies outside of the folder stays as it is, and nothing waits."""
 import ctypes
 import json
 import os
 import re
 import shutil
+import socket
 import struct
 import unittest
 
@@ -56,6 +57,14 @@ class Watch:
         return sorted(found)
 
 
+def make_socket(at):
+    """By a short way: the names of sockets are."""
+    folder = os.open(at.parent, os.O_DIRECTORY)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"/proc/self/fd/{folder}/{at.name}")
+    os.close(folder)
+
+
 class Links(program.FolderCase):
     def setUp(self):
         super().setUp()
@@ -72,6 +81,7 @@ class Links(program.FolderCase):
         yield lambda: at.symlink_to(self.victims / "file")
         yield lambda: at.symlink_to(self.victims, target_is_directory=True)
         yield lambda: os.mkfifo(at)
+        yield lambda: make_socket(at)
 
     def train(self):
         return program.run(["spec.json"], self.folder)

@@ -72,6 +72,23 @@ class Pipes(ModelCase):
         self.addCleanup(writer.join)
         self.assertEqual(self.result(*self.sets("pipe")), expected)
 
+    def test_what_is_written_waits_for_no_reader(self):
+        """Of a pipe that nobody reads, or of a socket."""
+        os.mkfifo(self.folder / "pipe")
+        for words in (["--result=pipe", "train.json"], ["--metrics_file=pipe", "train.json"],
+                      ["eval", "--result=pipe", "--checkpoint=run", "spec.json"],
+                      ["predict", "--out=pipe", "--format=csv", "--data=table.csv", "--checkpoint=run", "spec.json"]):
+            ended = program.run(words, self.folder)
+            self.assertIn(ended.returncode, (1, program.BAD_INPUT), ended.stderr)
+            self.assertIn("pipe: a socket, a pipe that nobody reads, or a device", ended.stderr)
+
+    def test_metrics_go_through_a_pipe_that_is_read(self):
+        os.mkfifo(self.folder / "pipe")
+        reader = os.open(self.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.result("--metrics_file=pipe", "--set=train.last_step=5")
+        self.assertIn(b'"loss"', os.read(reader, 1 << 16))
+
     def test_one_pipe_is_not_for_two_workers(self):
         """Nobody writes, so the worker that has it does not end before the other one comes."""
         os.mkfifo(self.folder / "pipe")

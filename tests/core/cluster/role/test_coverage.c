@@ -350,8 +350,23 @@ static void numbers_that_cannot_be_are_refused(void **state)
     static const struct {
         int at;
         int64_t number;
-    } changes[] = {{0, -1},        {1, 0}, {1, INT64_MAX}, {2, 0},  {2, INT64_MAX},
-                   {3, INT64_MAX}, {3, 0}, {0, INT64_MAX}, {8, -1}, {COVERAGE_NUMBERS - 1, -1}};
+    } changes[] = {{0, -1},
+                   {1, 0},
+                   {1, INT64_MAX},
+                   {2, 0},
+                   {2, INT64_MAX},
+                   {3, INT64_MAX},
+                   {3, 0},
+                   {0, INT64_MAX},
+                   {8, -1},
+                   {COVERAGE_NUMBERS - 1, -1},
+                   {4, INT64_MAX},
+                   {4, INT64_C(1) << 56},
+                   {5, INT64_MAX},
+                   {6, INT64_MAX},
+                   {7, INT64_MAX},
+                   {8, INT64_MAX},
+                   {COVERAGE_NUMBERS - 1, INT64_MAX}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         memcpy(bad, good, sizeof bad);
         bad[changes[i].at] = changes[i].number;

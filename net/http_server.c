@@ -18,11 +18,13 @@
 
 #include "core/base/clock.h"
 #include "net/address.h"
+#include "net/http_clients.h"
 
 enum { NICE = 10, BACKLOG = 64, ADDRESSES_MAX = 8 };
 
 struct http_server {
     struct http_server_options options;
+    struct http_clients *clients;
     struct MHD_Daemon *daemon;
     int port;
     uint64_t second; /* of the steady clock, and how many requests came in it */
@@ -46,6 +48,7 @@ static struct {
     typeof(MHD_queue_response) *queue;
     typeof(MHD_destroy_response) *destroy;
     typeof(MHD_lookup_connection_value) *lookup;
+    typeof(MHD_get_connection_info) *about;
     typeof(MHD_get_version) *version;
 } mhd;
 
@@ -60,6 +63,7 @@ static const struct {
     {"MHD_queue_response", (void **)&mhd.queue},
     {"MHD_destroy_response", (void **)&mhd.destroy},
     {"MHD_lookup_connection_value", (void **)&mhd.lookup},
+    {"MHD_get_connection_info", (void **)&mhd.about},
     {"MHD_get_version", (void **)&mhd.version},
 };
 
@@ -187,10 +191,26 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return reply(connection, &r);
 }
 
+/* A connection keeps its place among the clients, counted from 1. */
+static void on_connection(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    const struct http_server *s = context;
+    const union MHD_ConnectionInfo *info = mhd.about(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+        http_clients_remove(s->clients, (int)(intptr_t)*place - 1);
+    else
+        *place = (void *)(intptr_t)(http_clients_add(s->clients, info ? info->connect_fd : -1) + 1);
+}
+
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
 {
+    const struct http_server *s = context;
+    const union MHD_ConnectionInfo *info =
+        mhd.about(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct coming *coming = *state;
+    if (info) http_clients_answered(s->clients, (int)(intptr_t)info->socket_context - 1);
     if (coming) free(coming->body);
     free(coming);
     *state = NULL;
@@ -279,7 +299,8 @@ static struct MHD_Daemon *start(struct http_server *s, int fd)
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)HTTP_CLIENTS_OF_HOST_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)HTTP_SILENCE_MAX_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        s, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return daemon;
 }
@@ -293,10 +314,12 @@ err http_server_open(const struct http_server_options *options, struct http_serv
     if (s) {
         s->options = *options;
         s->port = port_of(fd);
-        s->daemon = start(s, fd);
+        if (!http_clients_open(HTTP_CLIENTS_MAX, HTTP_ANSWER_MAX_S, &s->clients))
+            s->daemon = start(s, fd);
     }
     if (!s || !s->daemon) {
         close(fd);
+        if (s) http_clients_close(s->clients);
         free(s);
         return fail(ERR_IO, "cannot answer HTTP at %s: no memory, thread or descriptor",
                     options->address);
@@ -309,6 +332,7 @@ void http_server_close(struct http_server *s)
 {
     if (!s) return;
     mhd.stop(s->daemon);
+    http_clients_close(s->clients);
     free(s);
 }
 

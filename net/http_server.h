@@ -18,6 +18,7 @@ enum {
     HTTP_CLIENTS_MAX = 64,         /* connections at a time, */
     HTTP_CLIENTS_OF_HOST_MAX = 16, /* of one host */
     HTTP_SILENCE_MAX_S = 10,       /* of a client */
+    HTTP_ANSWER_MAX_S = 20,        /* from one answer to the next, silence included */
     HTTP_HEADERS_MAX = 16 << 10,   /* bytes of a request line and its headers */
     HTTP_RATE_MAX = 200,           /* requests in a second; more wait */
 };

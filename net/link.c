@@ -30,6 +30,7 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     link->events = *origin->events;
     link->context = origin->context;
     link->listener = origin->listener;
+    if (link->listener) link->listener->coming++;
     link->is_active = link->is_announced = origin->is_active;
     link->is_guest = origin->is_guest;
     link->watch = link->wake_watch = -1;
@@ -61,11 +62,18 @@ void link_set_peer_name(struct link *link, const char *name)
     snprintf(link->peer_name, sizeof link->peer_name, "%s", name);
 }
 
+/* It is not CONNECTING any more. */
+static void leave_listener(struct link *link)
+{
+    if (link->listener) link->listener->coming--;
+    link->listener = NULL;
+}
+
 /* Listeners hand their own context to new links until the owner sets another. */
 void link_open(struct link *link)
 {
     link->state = LINK_OPEN;
-    link->listener = NULL;
+    leave_listener(link);
     link->is_announced = true;
     link->deadline_ms = 0;
     void (*const call)(void *, struct link *) =
@@ -80,6 +88,7 @@ void link_end(struct link *link, err why)
     link->why = why;
     snprintf(link->why_text, sizeof link->why_text, "%s", error_text());
     link->ops->hang_up(link);
+    leave_listener(link);
     link->state = LINK_ENDED;
     loop_note_end(link->loop);
 }
@@ -370,6 +379,7 @@ void link_close(struct link *link)
 {
     if (link->state == LINK_CLOSED) return;
     if (link->state < LINK_ENDED) link->ops->hang_up(link);
+    leave_listener(link);
     link->state = LINK_CLOSED;
     loop_note_dead(link->loop);
 }
@@ -484,6 +494,8 @@ static bool accept_ready(void *context, uint32_t events)
     for (int i = 0; i < ACCEPTS_PER_LOOK_MAX && !listener->is_closed; i++) {
         const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
+            if (listener->coming >= LINK_COMING_MAX)
+                loop_close_coming(listener->loop, listener, LINK_COMING_KEPT);
             listener->arrived(listener, fd);
             continue;
         }
@@ -529,7 +541,7 @@ void listener_close(struct listener *listener)
 {
     if (listener->is_closed) return;
     listener->is_closed = true;
-    loop_close_coming(listener->loop, listener);
+    loop_close_coming(listener->loop, listener, 0);
     loop_detach(listener->loop, listener->watch);
     if (listener->fd >= 0) close(listener->fd);
     loop_note_dead(listener->loop);

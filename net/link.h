@@ -27,6 +27,8 @@ enum link_state {
 enum {
     LINK_TEXT_MAX = 256,
     LINK_CONNECT_MAX_MS = 10000,       /* a connection attempt, both sides */
+    LINK_COMING_MAX = 256,             /* attempts of others at a time; then the oldest go, */
+    LINK_COMING_KEPT = 192,            /* and so many stay */
     LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
     LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
@@ -63,8 +65,7 @@ struct link {
     struct loop *loop;
     struct link_events events;
     void *context;
-    const struct listener
-        *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
+    struct listener *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
     enum link_state state;
     bool is_active;              /* this side connected */
     bool is_announced;           /* its owner knows it, and so will hear of its end */
@@ -97,6 +98,7 @@ struct listener {
     int fd, watch;                                    /* -1: none (inproc) */
     void (*arrived)(struct listener *, int fd);       /* takes the descriptor of a new connection */
     void (*say_last)(int fd, const struct message *); /* before it is closed; may be NULL */
+    int coming; /* links that are CONNECTING: nobody else counts them */
     bool is_closed;
     bool is_for_guests; /* its links begin as such */
     char address[ADDRESS_MAX];
@@ -109,7 +111,7 @@ struct link_origin {
     struct loop *loop;
     const struct link_events *events;
     void *context;
-    const struct listener *listener; /* that it has come to; NULL: this side connects */
+    struct listener *listener; /* that it has come to; NULL: this side connects */
     bool is_active;
     bool is_guest;
 };

@@ -145,9 +145,9 @@ struct listener *loop_first_listener(struct loop *loop)
     return loop->links.listeners;
 }
 
-void loop_close_coming(struct loop *loop, const struct listener *listener)
+void loop_close_coming(struct loop *loop, struct listener *listener, int kept)
 {
-    links_close_coming(&loop->links, listener);
+    links_close_coming(&loop->links, listener, kept);
 }
 
 void loop_note_end(struct loop *loop)

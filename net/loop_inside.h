@@ -26,7 +26,7 @@ void loop_move_link(struct loop *, struct link *, bool is_guest); /* with its wa
 void loop_add_listener(struct loop *, struct listener *);
 struct listener *loop_first_listener(struct loop *);
 /* Closes the links that have come to the listener and that its owner does not know yet. */
-void loop_close_coming(struct loop *, const struct listener *);
+void loop_close_coming(struct loop *, struct listener *, int kept); /* the oldest of them */
 void loop_note_end(struct loop *);  /* a link has ended, its closed() is due */
 void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 

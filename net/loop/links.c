@@ -36,11 +36,13 @@ void links_close(struct links *links)
     for (struct listener *at = links->listeners; at; at = at->next) listener_close(at);
 }
 
-void links_close_coming(struct links *links, const struct listener *listener)
+/* New ones are at the front. */
+void links_close_coming(struct links *links, struct listener *listener, int kept)
 {
+    int count = 0;
     for (int kind = 0; kind < LINK_KINDS; kind++)
         for (struct link *link = links->first[kind]; link; link = link->next)
-            if (link->listener == listener) link_close(link);
+            if (link->listener == listener && ++count > kept) link_close(link);
 }
 
 static void reap_links(struct links *links, struct link *first)

@@ -19,8 +19,8 @@ struct links {
 void links_put(struct links *, struct link *);  /* to its list, by is_guest */
 void links_take(struct links *, struct link *); /* from its list */
 
-void links_close(struct links *); /* without callbacks */
-void links_close_coming(struct links *, const struct listener *);
+void links_close(struct links *);                                     /* without callbacks */
+void links_close_coming(struct links *, struct listener *, int kept); /* the oldest of them */
 void links_reap(struct links *);          /* frees those that nobody can hear of any more */
 bool links_announce_ends(struct links *); /* true: there were some */
 void links_expire(struct links *, uint64_t now_ms);

@@ -5,6 +5,7 @@
  */
 #include "tests/net/pair.h"
 
+#include "net/link.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
 
@@ -152,6 +153,31 @@ static void what_strangers_say_is_not_looked_at(void **state)
     tls_keys_close(ours);
 }
 
+/* Who only connects, however often, makes room for who proves that it belongs here. */
+static void who_says_nothing_makes_room(void **state)
+{
+    enum { SILENT = 2 * LINK_COMING_MAX };
+    struct tls_keys *ours;
+    struct pair pair;
+    int fds[SILENT], left = 0;
+    assert_int_equal(make_key(key_text, &ours), OK);
+    start_with(&pair, ours, ours);
+    for (int i = 0; i < SILENT; i++) {
+        fds[i] = connect_bare(&pair);
+        loop_poll(pair.server_loop, 1);
+    }
+    pair_connect(&pair);
+    until_hung_up_on(&pair, fds[0]);
+    for (int i = 1; i < SILENT; i++) {
+        left += !is_hung_up_on(fds[i]);
+        close(fds[i]);
+    }
+    assert_in_range(left, 1, LINK_COMING_MAX);
+    assert_int_equal(pair.server.accepted, 1);
+    pair_stop(&pair);
+    tls_keys_close(ours);
+}
+
 /* ---- certificates ---- */
 
 static void run_shell(const char *folder, const char *script)
@@ -227,6 +253,7 @@ int main(void)
         cmocka_unit_test(who_has_no_key_is_not_heard_and_learns_why),
         cmocka_unit_test(who_has_a_key_tells_nobody_without_one),
         cmocka_unit_test(what_strangers_say_is_not_looked_at),
+        cmocka_unit_test(who_says_nothing_makes_room),
         cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
     };
     struct tls_keys *keys;

@@ -13,6 +13,7 @@ from program.cluster import Cluster, ClusterCase, ENDLESS, Plan
 VERSION = "libmicrohttpd    not built in"
 SAMPLE = re.compile(r'dtrain_[a-z0-9_]+\{task="(ps|worker)/\d+"(,[a-z]+="[^"]*")*\} (-?[0-9.e+-]+|NaN|[+-]Inf)')
 FAMILY = re.compile(r"# TYPE (dtrain_[a-z0-9_]+) (counter|gauge|histogram)")
+SLOW = 16
 AT_ONCE = 9  # clients of one host: more would be refused
 # What no client should send
 WRONG = [
@@ -155,6 +156,23 @@ class Http(ClusterCase):
         for task in cluster.tasks.values():
             self.assertLess(len(task.text().splitlines()), 60, cluster.story())
         self.end(cluster)
+
+    def test_who_says_a_byte_now_and_then_keeps_no_place(self):
+        """As many as one host may be: until they are hung up on, nobody else is heard."""
+        _, ports = self.begin(Plan(ps=1, workers=1))
+        slow = [socket.create_connection(("localhost", ports["ps/0"]), program.LIMIT_S) for _ in range(SLOW)]
+        for connection in slow:
+            self.addCleanup(connection.close)
+
+        def are_gone():
+            for connection in list(slow):
+                try:
+                    connection.send(b"x")
+                except ConnectionError:
+                    slow.remove(connection)
+            return not slow
+        program.wait_until(are_gone, lambda: "all of them to be hung up on")
+        self.assertEqual(self.get(ports["ps/0"], "/healthz")[0], 200)
 
     def test_a_port_that_is_taken_and_words_that_are_none_are_told(self):
         with socket.create_server(("127.0.0.1", 0)) as other:

@@ -106,6 +106,14 @@ static const struct field fields[] = {
      .help = "etcd://HOST:2379/FOLDER, etcds:// (TLS) or zookeeper://HOST:2181/FOLDER: the service "
              "by which tasks find each other, in place of lists of hosts and indices"},
     PROOF_FLAGS(struct run_flags, RUN_TASKS | RUN_EVALUATOR | RUN_LAUNCHER),
+    {.name = "insecure",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct run_flags, cluster.insecure),
+     .fallback = "false",
+     .environment = "DTRAIN_INSECURE",
+     .takers = RUN_TASKS | RUN_EVALUATOR | RUN_LAUNCHER,
+     .help = "listen at addresses that other hosts reach though there is neither a key nor a "
+             "certificate: whoever reaches a task reads and changes what it trains"},
     {.name = "cluster",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cluster.cluster),

@@ -53,6 +53,7 @@ struct loop {
     uint64_t (*now_ns)(void);             /* by which turns are measured */
     int spin_us, stall_ms;
     struct tls_keys *keys; /* borrowed; NULL: links are not encrypted */
+    bool is_insecure;      /* and may come from other hosts all the same */
     uint64_t refusals;     /* of peers that did not prove who they are */
     bool is_polling;
     bool is_moving;      /* loop_move */
@@ -284,6 +285,16 @@ uint64_t loop_now_ns(const struct loop *loop)
 void loop_set_keys(struct loop *loop, struct tls_keys *keys)
 {
     loop->keys = keys;
+}
+
+void loop_set_insecure(struct loop *loop, bool is_insecure)
+{
+    loop->is_insecure = is_insecure;
+}
+
+bool loop_is_insecure(const struct loop *loop)
+{
+    return loop->is_insecure;
 }
 
 struct tls_keys *loop_keys(const struct loop *loop)

@@ -357,6 +357,19 @@ err address_towards(const char *address, char ret_host[ADDRESS_MAX])
     return OK;
 }
 
+/* Of this host alone, or by keys, or because the user says so. */
+static err check_open(const struct loop *loop, const char *address, int fd)
+{
+    struct endpoint own = {.bytes = sizeof own.at};
+    const bool is_known = !getsockname(fd, (struct sockaddr *)&own.at, &own.bytes);
+    if (loop_keys(loop) || loop_is_insecure(loop) || (is_known && is_loopback(&own))) return OK;
+    return fail(ERR_INPUT,
+                "%s can be reached from other hosts, and there is no key: openssl rand -hex 32 > "
+                "job.key && chmod 600 job.key makes one, --key_file=job.key gives it to each task "
+                "(--insecure: whoever reaches a task reads and changes what it trains)",
+                address);
+}
+
 static err tcp_listen(struct loop *loop, const char *address, const struct link_events *events,
                       void *context, char *ret_address, struct listener **ret)
 {
@@ -368,6 +381,11 @@ static err tcp_listen(struct loop *loop, const char *address, const struct link_
                             .arrived = arrived,
                             .say_last = loop_keys(loop) ? NULL : say_last}; /* nothing in clear */
     TRY(address_reserve(address, like.address, &fd));
+    const err e = check_open(loop, like.address, fd);
+    if (e) {
+        close(fd);
+        return e;
+    }
     TRY(listener_open(&like, fd, ret));
     if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
     return OK;

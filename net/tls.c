@@ -11,6 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/log.h"
 #include "net/would_block.h"
 
 enum {
@@ -27,8 +30,11 @@ enum {
     OUT_BYTES = 4 * (RECORD_BYTES + RECORD_EXTRA), /* of records that have not left */
     IN_BYTES = OUT_BYTES,                          /* that OpenSSL has not asked for yet */
     KEY_BYTES = 32,
+    LOOK_MS = 1000, /* between two looks at files */
     WHY_BYTES = 256,
 };
+
+enum { CERTIFICATE, PRIVATE_KEY, AUTHORITY, FILES };
 
 static const char identity[] = "dtrain"; /* of the key, whoever has it */
 /* A key goes with one hash, which the cipher brings with it. */
@@ -36,11 +42,23 @@ static const char cipher_name[] = "TLS_AES_128_GCM_SHA256";
 static const unsigned char cipher[2] = {0x13, 0x01};
 static const char key_label[] = "dtrain key of a job, TLS 1.3";
 
+/* Which state of a file it is. */
+struct state {
+    struct timespec changed;
+    ino_t identity;
+    off_t bytes;
+};
+
 struct tls_keys {
-    SSL_CTX *context;
+    SSL_CTX *context; /* behind the lock: the next one comes in its place */
     BIO_METHOD *memory;
     bool has_key; /* else a certificate */
     unsigned char key[KEY_BYTES];
+
+    pthread_mutex_t lock;
+    char *files[FILES]; /* of a certificate; NULL: a key, which stays */
+    struct state states[FILES];
+    uint64_t looked_ms;
 };
 
 struct tls {
@@ -174,16 +192,37 @@ static int find_key(SSL *ssl, const unsigned char *name, size_t bytes, SSL_SESSI
     return !is_ours || *ret;
 }
 
-/* Whoever can read it can be a task of the job. Links are followed: schedulers give secrets so. */
+/* "fd:7": a file that whoever started this process has opened; each time from its beginning. */
+static int open_path(const char *path)
+{
+    char inherited[64];
+    int fd, end = 0;
+    if (sscanf(path, "fd:%d%n", &fd, &end) == 1 && !path[end])
+        snprintf(inherited, sizeof inherited, "/proc/self/fd/%d", fd);
+    else
+        end = 0;
+    /* a pipe is not waited for */
+    return open(end ? inherited : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Whoever may read it can be a task of the job. A secret of root's may be for a group, in which
+ * this process is then: so Kubernetes and systemd give them. */
+static bool is_private(const struct stat *status)
+{
+    const bool is_roots = status->st_uid == 0 && geteuid() != 0;
+    return !(status->st_mode & (is_roots ? S_IWGRP | S_IRWXO : S_IRWXG | S_IRWXO));
+}
+
+/* Links are followed: schedulers give secrets so. */
 static err open_secret(const char *path, FILE **ret)
 {
     struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    const int fd = open_path(path);
     if (fd < 0) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
     err e = OK;
     if (fstat(fd, &status) || !S_ISREG(status.st_mode))
         e = fail(ERR_INPUT, "%s: expected a file", path);
-    else if (status.st_mode & (S_IRWXG | S_IRWXO))
+    else if (!is_private(&status))
         e = fail(ERR_INPUT, "%s: others may read or write it: chmod 600 %s", path, path);
     *ret = e ? NULL : fdopen(fd, "r");
     if (!e && !*ret) e = fail(ERR_INPUT, "%s: %s", path, strerror(errno));
@@ -220,26 +259,38 @@ static err derive_key(struct tls_keys *keys, const unsigned char *text, size_t b
     return is_made ? OK : fail(ERR_MEMORY, "no memory for a key");
 }
 
+static err new_context(struct tls_keys *keys, SSL_CTX **ret)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_method());
+    const bool is_made =
+        context && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) &&
+        SSL_CTX_set_num_tickets(context, 0) &&
+        SSL_CTX_set_session_id_context(context, (const unsigned char *)identity, sizeof identity);
+    if (!is_made) {
+        SSL_CTX_free(context);
+        return fail_ssl(ERR_MEMORY, "no memory for TLS");
+    }
+    SSL_CTX_set_app_data(context, keys);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    *ret = context;
+    return OK;
+}
+
 static err new_keys(struct tls_keys **ret)
 {
     struct tls_keys *keys = calloc(1, sizeof *keys);
-    if (keys) keys->context = SSL_CTX_new(TLS_method());
-    if (keys) keys->memory = new_memory();
-    const bool is_made = keys && keys->context && keys->memory &&
-                         SSL_CTX_set_min_proto_version(keys->context, TLS1_3_VERSION) &&
-                         SSL_CTX_set_num_tickets(keys->context, 0) &&
-                         SSL_CTX_set_session_id_context(
-                             keys->context, (const unsigned char *)identity, sizeof identity);
-    if (!is_made) {
+    if (!keys) return fail(ERR_MEMORY, "no memory for TLS");
+    pthread_mutex_init(&keys->lock, NULL);
+    keys->memory = new_memory();
+    const err e = keys->memory ? new_context(keys, &keys->context)
+                               : fail_ssl(ERR_MEMORY, "no memory for TLS");
+    if (e)
         tls_keys_close(keys);
-        return fail_ssl(ERR_MEMORY, "no memory for TLS");
-    }
-    SSL_CTX_set_app_data(keys->context, keys);
-    SSL_CTX_set_session_cache_mode(keys->context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(keys->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_verify(keys->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    *ret = keys;
-    return OK;
+    else
+        *ret = keys;
+    return e;
 }
 
 void tls_keys_close(struct tls_keys *keys)
@@ -247,6 +298,8 @@ void tls_keys_close(struct tls_keys *keys)
     if (!keys) return;
     SSL_CTX_free(keys->context);
     BIO_meth_free(keys->memory);
+    for (int i = 0; i < FILES; i++) free(keys->files[i]);
+    pthread_mutex_destroy(&keys->lock);
     OPENSSL_cleanse(keys->key, sizeof keys->key);
     free(keys);
 }
@@ -275,9 +328,10 @@ err tls_keys_of_file(const char *path, struct tls_keys **ret)
     return OK;
 }
 
-static err use_certificate(SSL_CTX *context, const char *certificate, const char *key,
-                           const char *authority)
+static err use_certificate(SSL_CTX *context, char *const *files)
 {
+    const char *certificate = files[CERTIFICATE], *key = files[PRIVATE_KEY],
+               *authority = files[AUTHORITY];
     FILE *file; /* looked at alone: OpenSSL opens it itself */
     TRY(open_secret(key, &file));
     fclose(file);
@@ -290,17 +344,72 @@ static err use_certificate(SSL_CTX *context, const char *certificate, const char
     return OK;
 }
 
+static void find_states(struct tls_keys *keys, struct state ret[FILES])
+{
+    struct stat found;
+    memset(ret, 0, FILES * sizeof *ret);
+    for (int i = 0; i < FILES; i++)
+        if (!stat(keys->files[i], &found)) {
+            ret[i].changed = found.st_mtim;
+            ret[i].identity = found.st_ino;
+            ret[i].bytes = found.st_size;
+        }
+}
+
 err tls_keys_of_certificate(const char *certificate, const char *key, const char *authority,
                             struct tls_keys **ret)
 {
+    const char *const paths[FILES] = {certificate, key, authority};
     struct tls_keys *keys = NULL;
-    err e = new_keys(&keys);
-    if (!e) e = use_certificate(keys->context, certificate, key, authority);
+    TRY(new_keys(&keys));
+    err e = OK;
+    for (int i = 0; i < FILES && !e; i++)
+        if (!(keys->files[i] = strdup(paths[i]))) e = fail(ERR_MEMORY, "no memory for TLS");
+    if (!e) find_states(keys, keys->states);
+    if (!e) e = use_certificate(keys->context, keys->files);
+    keys->looked_ms = clock_ms();
     if (e)
         tls_keys_close(keys);
     else
         *ret = keys;
     return e;
+}
+
+static void renew(struct tls_keys *keys)
+{
+    SSL_CTX *context = NULL;
+    err e = new_context(keys, &context);
+    if (!e) e = use_certificate(context, keys->files);
+    if (e) {
+        log_line(LOG_WARNING, "%s; the certificate of before is used", error_text());
+        SSL_CTX_free(context);
+        return;
+    }
+    SSL_CTX_free(keys->context); /* connections keep theirs */
+    keys->context = context;
+    log_line(LOG_INFO, "%s has changed and was read again", keys->files[CERTIFICATE]);
+}
+
+/* One file after the other may be replaced: what does not fit together yet does so soon. */
+static void renew_changed(struct tls_keys *keys)
+{
+    struct state now[FILES];
+    if (keys->has_key || clock_ms() < keys->looked_ms + LOOK_MS) return;
+    keys->looked_ms = clock_ms();
+    find_states(keys, now);
+    if (memcmp(now, keys->states, sizeof now) == 0) return;
+    memcpy(keys->states, now, sizeof now);
+    renew(keys);
+}
+
+/* Any thread may connect. */
+static SSL *new_ssl(struct tls_keys *keys)
+{
+    pthread_mutex_lock(&keys->lock);
+    renew_changed(keys);
+    SSL *ssl = SSL_new(keys->context);
+    pthread_mutex_unlock(&keys->lock);
+    return ssl;
 }
 
 /* ---- one socket ---- */
@@ -309,7 +418,7 @@ err tls_open(struct tls_keys *keys, int fd, bool is_active, struct tls **ret)
 {
     struct tls *tls = calloc(1, sizeof *tls);
     BIO *memory = tls ? BIO_new(keys->memory) : NULL;
-    if (memory) tls->ssl = SSL_new(keys->context);
+    if (memory) tls->ssl = new_ssl(keys);
     if (!memory || !tls->ssl) {
         BIO_free(memory);
         free(tls);

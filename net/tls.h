@@ -21,12 +21,15 @@ struct tls;      /* of one socket; used by one thread at a time, as its link is 
 
 const char *tls_version(void); /* OpenSSL's; NULL: this program was built without */
 
-/* A file that its owner alone may read or write, of TLS_KEY_BYTES_MIN to TLS_KEY_BYTES_MAX bytes,
- * of any form: all of them are the key. ERR_INPUT says what is wrong with it, also where this
- * program was built without TLS. */
+/* A file that its owner alone may read or write (of root's: a group may read it), of
+ * TLS_KEY_BYTES_MIN to TLS_KEY_BYTES_MAX bytes, of any form: all of them are the key. "fd:N" is
+ * one that was opened by whoever started this process. ERR_INPUT says what is wrong with it, also
+ * where this program was built without TLS. */
 err tls_keys_of_file(const char *path, struct tls_keys **ret);
 /* Files in PEM: a certificate (and what leads to the authority's), its private key, which its owner
- * alone may read, and the authority's. ERR_INPUT as above. */
+ * alone may read, and the authority's. Where they have changed they are read again for the next
+ * connection, once in a second at most; while they do not fit together those of before are used.
+ * ERR_INPUT as above. */
 err tls_keys_of_certificate(const char *certificate, const char *key, const char *authority,
                             struct tls_keys **ret);
 void tls_keys_close(struct tls_keys *); /* NULL is fine; after all that was opened with it */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/launch/key.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/task.h"
 
@@ -75,7 +76,7 @@ static int attend(int signals, pid_t task)
 }
 
 /* Until the task watches its signals it ignores those that only ask. */
-_Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keeper)
+_Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keeper, int key)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,9 +87,19 @@ _Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keep
     sigprocmask(SIG_SETMASK, mask, NULL);
     const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (none >= 0) dup2(none, STDIN_FILENO);
+    if (key == KEY_DESCRIPTOR) fcntl(key, F_SETFD, 0);
+    if (key >= 0 && key != KEY_DESCRIPTOR) dup2(key, KEY_DESCRIPTOR);
     execv("/proc/self/exe", words);
     log_line(LOG_ERROR, "cannot start the task: %s", strerror(errno));
     _exit(EXIT_FAILED);
+}
+
+/* What comes first where the task is told to look for it. */
+static err take_key(char **words, int *ret)
+{
+    for (; *words; words++)
+        if (strcmp(*words, key_word) == 0) return launch_key_receive(STDIN_FILENO, ret);
+    return OK;
 }
 
 int keeper_run(int argc, char **argv)
@@ -103,10 +114,14 @@ int keeper_run(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &mask, &before);
     const int signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (signals < 0) return report_error(fail(ERR_IO, "signals: %s", strerror(errno)));
+    int key = -1;
+    const err e = take_key(argv + 2, &key);
+    if (e) return report_error(e);
     argv[1] = argv[0];
     const pid_t keeper = getpid(), task = fork();
     if (task < 0) return report_error(fail(ERR_IO, "fork: %s", strerror(errno)));
-    if (task == 0) become_task(argv + 1, &before, keeper);
+    if (task == 0) become_task(argv + 1, &before, keeper, key);
+    if (key >= 0) close(key);
     const int code = attend(signals, task);
     close(signals);
     return code;

@@ -173,11 +173,13 @@ static void start_later(struct launch *launch, struct child *child)
 static const char *where_text(const struct launch *launch)
 {
     struct run *run = launch->run;
+    const bool has_file = launch->key.path[0];
     const char *text = "on this host, --ps_hosts=";
     if (run->flags.ssh)
-        text = arena_format(&run->arena,
-                            "by ssh on %d host%s, ports from %d on, --ps_hosts=", run->slots.hosts,
-                            run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
+        text = arena_format(&run->arena, "by ssh on %d host%s, ports from %d on, %s%s%s--ps_hosts=",
+                            run->slots.hosts, run->slots.hosts == 1 ? "" : "s",
+                            (int)run->flags.cluster.base_port, has_file ? "--key_file=" : "",
+                            launch->key.path, has_file ? " " : "");
     for (int i = 0; i < launch->membership.count[JOB_PS]; i++)
         text = arena_format(&run->arena, "%s%s%s", text, i ? "," : "", launch->children[i].address);
     return text;
@@ -449,6 +451,7 @@ static err launch_open(struct launch *launch, struct run *run)
         launch->children[i] =
             (struct child){.control = -1, .listen_fd = -1, .out.from = -1, .err.from = -1};
     TRY(open_signals(launch));
+    TRY(launch_key_open(run, &launch->key));
     TRY(check_device(run));
     TRY(reserve(launch));
     return launch_keep_spec(launch);
@@ -464,6 +467,7 @@ static void launch_close(struct launch *launch)
     }
     if (launch->signals >= 0) close(launch->signals);
     if (launch->spec_fd >= 0) close(launch->spec_fd);
+    launch_key_close(&launch->key);
     free(launch->children);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cmd/cmd.h"
+#include "cmd/launch/key.h"
 #include "cmd/run/task_output.h"
 
 struct child {
@@ -30,6 +31,7 @@ struct launch {
     int room[JOB_COUNT];                  /* of them, by job */
     struct membership membership, wanted; /* who takes part; as ps/0 said last */
     const char *hosts[JOB_COUNT];         /* as the flags have them */
+    struct launch_key key;                /* of tasks elsewhere */
     int signals;                          /* signalfd */
     sigset_t old_mask;                    /* of the tasks */
     int spec_fd;                          /* a copy of a spec that came on standard input, or -1 */

@@ -253,6 +253,7 @@ err run_open_loop(const struct run *run, struct loop **ret)
 {
     TRY(loop_open(ret));
     loop_set_keys(*ret, run->keys);
+    loop_set_insecure(*ret, run->flags.cluster.insecure);
     return OK;
 }
 

@@ -48,6 +48,9 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
         word =
             arena_format(arena, "--%s=%.17g", field->name, (double)*(const uint64_t *)value / 1000);
         break;
+    case FIELD_BOOL:
+        word = arena_format(arena, "--%s=%s", field->name, *(const bool *)value ? "true" : "false");
+        break;
     case FIELD_STRING:
         word = arena_format(arena, "--%s=%s", field->name, *(const char *const *)value);
         break;
@@ -75,13 +78,27 @@ static bool is_of_chief(const struct field *flag)
     return strcmp(flag->name, "http") == 0;
 }
 
+/* What add_proof says to a task elsewhere: its host need not have the file, or the variable. */
+static bool is_of_proof(const struct field *flag)
+{
+    return strcmp(flag->name, "key_file") == 0 || strcmp(flag->name, "insecure") == 0;
+}
+
+static void add_proof(struct words *words, struct arena *arena, const struct launch *launch)
+{
+    if (launch->key.bytes) words->at[words->count++] = arena_string(arena, key_word);
+    if (launch->run->flags.cluster.insecure)
+        words->at[words->count++] = arena_string(arena, "--insecure");
+}
+
 /* What was given to the launcher and is for this task too. */
-static void add_given(struct words *words, struct run *run, enum run_kind task)
+static void add_given(struct words *words, struct run *run, enum run_kind task, bool is_elsewhere)
 {
     const unsigned both = RUN_LAUNCHER | task;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++) {
         const bool is_for_both = !flag->takers || (flag->takers & both) == both;
-        if (is_for_both && !is_of_membership(flag) && (task == RUN_CHIEF || !is_of_chief(flag)) &&
+        if (is_for_both && !is_of_membership(flag) && !(is_elsewhere && is_of_proof(flag)) &&
+            (task == RUN_CHIEF || !is_of_chief(flag)) &&
             flags_given(&run_flags_object, run->argc, run->argv, flag->name))
             add_flag(words, &run->arena, flag, &run->flags);
     }
@@ -129,7 +146,8 @@ static char **command_line(struct launch *launch, const struct child *child)
     if (!child->slot)
         words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);
-    add_given(&words, run, kind);
+    if (child->slot) add_proof(&words, arena, launch);
+    add_given(&words, run, kind, child->slot != NULL);
     if (kind == RUN_PS) {
         add_storage(&words, arena);
         return words.at;
@@ -210,8 +228,8 @@ static err spawn(struct launch *launch, struct child *child, int input, int out,
     return OK;
 }
 
-/* Of ssh: by which the task is told of signals. */
-static err open_control(struct child *child, int *ret_read)
+/* Of ssh: by which the task is told of its key and of signals. */
+static err open_control(const struct launch *launch, struct child *child, int *ret_read)
 {
     int fds[2];
     if (!child->slot) return OK;
@@ -219,7 +237,7 @@ static err open_control(struct child *child, int *ret_read)
     fcntl(fds[1], F_SETFL, O_NONBLOCK);
     child->control = fds[1];
     *ret_read = fds[0];
-    return OK;
+    return launch->key.bytes ? launch_key_send(&launch->key, child->control) : OK;
 }
 
 err launch_start(struct launch *launch, struct child *child)
@@ -227,7 +245,7 @@ err launch_start(struct launch *launch, struct child *child)
     int input = -1, out = -1, error = -1;
     err e = open_stream(child, STDOUT_FILENO, &out);
     if (!e) e = open_stream(child, STDERR_FILENO, &error);
-    if (!e) e = open_control(child, &input);
+    if (!e) e = open_control(launch, child, &input);
     if (!e) e = spawn(launch, child, input, out, error);
     if (input >= 0) close(input);
     if (out >= 0) close(out);

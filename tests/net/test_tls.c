@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char key_text[] = "a key of at least 16 bytes";
@@ -245,6 +246,33 @@ static void a_certificate_is_of_the_authority_on_both_sides(void **state)
     rmdir(folder);
 }
 
+/* With those of another authority, all three of them: one after the other, as people do. */
+static void certificates_that_change_are_read_again(void **state)
+{
+    char folder[] = "/tmp/dtrain-test-tls-XXXXXX";
+    const struct timespec more_than_a_second = {1, 100000000};
+    struct pair pair;
+    if (system("command -v openssl > /dev/null")) skip();
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder);
+    struct tls_keys *task = certificate(folder, "task", "ca"),
+                    *other = certificate(folder, "stranger", "other");
+    run_shell(folder, "cp stranger.pem task.pem");
+    nanosleep(&more_than_a_second, NULL);
+    start_with(&pair, task, task); /* the certificate is none of the key: those of before stay */
+    pair_connect(&pair);
+    pair_stop(&pair);
+    run_shell(folder, "cp stranger.key task.key; cp other.pem ca.pem");
+    nanosleep(&more_than_a_second, NULL);
+    start_with(&pair, task, other);
+    pair_connect(&pair);
+    pair_stop(&pair);
+    tls_keys_close(task);
+    tls_keys_close(other);
+    run_shell(folder, "rm -f *");
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +283,7 @@ int main(void)
         cmocka_unit_test(what_strangers_say_is_not_looked_at),
         cmocka_unit_test(who_says_nothing_makes_room),
         cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
+        cmocka_unit_test(certificates_that_change_are_read_again),
     };
     struct tls_keys *keys;
     if (make_key(key_text, &keys)) return 77; /* built without TLS: meson skips it */

@@ -8,6 +8,7 @@ us, however we end. So nothing has to be cleaned up, not even by whoever killed 
 import contextlib
 import ctypes
 import math
+import os
 import shutil
 import socket
 import subprocess
@@ -55,6 +56,7 @@ class Hosts:
         self.keepers, self.started = [], []
 
     def __enter__(self):
+        os.environ["DTRAIN_INSECURE"] = "true"  # nobody else reaches these hosts
         try:
             self.keepers = [self.keeper() for _ in self.ADDRESSES]
             there = [str(keeper.pid) for keeper in self.keepers]

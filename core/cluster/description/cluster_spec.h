@@ -59,6 +59,7 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *cluster;                                /* its name there */
     const char *tasks;                                  /* "ps=2,worker=3" */
     const char *key_file, *tls_cert, *tls_key, *tls_ca; /* cmd/proof.h */
+    bool insecure;                                      /* listens to other hosts without */
     int64_t ps, workers,
         resizes; /* so many of the lists take part, after so many resizes; 0: all */
 };

@@ -73,6 +73,19 @@ class Key(ClusterCase):
         self.assertFalse(cluster.tasks["worker/0"].has_ended(), cluster.story())
         self.assertNotIn("step 1 ", cluster.tasks["worker/0"].text())
 
+    def test_who_listens_to_other_hosts_has_a_key(self):
+        """Or says that it shall do without."""
+        task = ["--job_name=ps", "--task_index=0", "--ps_hosts=127.0.0.1:0", "--worker_hosts=127.0.0.1:0",
+                "--ready_file=ready", "--start_timeout=0.2"]
+        for bind, flags, code in (("0.0.0.0", [], 2), ("[::]", [], 2), ("127.0.0.1", [], 129), ("0.0.0.0", [self.ours], 129),
+                                  ("0.0.0.0", ["--insecure"], 129)):
+            with self.subTest(bind, flags=flags):
+                said = program.run([*task, f"--bind={bind}", *flags], self.folder)
+                self.assertEqual(said.returncode, code, said.stderr)
+                if code == 2:
+                    self.assertRegex(said.stderr, r"can be reached from other hosts, and there is no key: openssl rand -hex 32 "
+                                                  r"> job.key && chmod 600 job.key makes one, --key_file=job.key gives it to")
+
     def test_what_is_wrong_with_the_files_is_said_with_the_flag(self):
         opened = self.key("open", "what everybody can read", 0o644)
         task = ["--job_name=ps", "--task_index=0", "--ps_hosts=127.0.0.1:1", "--worker_hosts=127.0.0.1:2"]

@@ -223,7 +223,7 @@ class Mismatch(ClusterCase):
                 self.assert_ended(cluster, name, TERMINATED, TAKEN)
 
     def test_an_address_to_bind_to_takes_the_port_of_the_list(self):
-        cluster = self.run_to_end(Plan(flags=["--bind=0.0.0.0", "--log_level=debug"]))
+        cluster = self.run_to_end(Plan(flags=["--bind=0.0.0.0", "--insecure", "--log_level=debug"]))
         for name in Plan().names():
             port = cluster.address(name).rpartition(":")[2]
             self.assert_says(cluster, name, rf"listens at 0\.0\.0\.0:{port}\n")

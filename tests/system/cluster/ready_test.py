@@ -99,7 +99,7 @@ class Ready(ClusterCase):
         path = self.file_of(cluster, "ps/0")
         with open(path, "w", encoding="utf-8") as left:
             left.write("of a life before")
-        self.start(cluster, "ps/0", "--bind=0.0.0.0")
+        self.start(cluster, "ps/0", "--bind=0.0.0.0", "--insecure")
         cluster.wait_until(lambda: os.path.exists(path) and cluster.read(path)[:1] == "{", path)
         self.assertEqual(self.wait_for_file(cluster, "ps/0"), cluster.address("ps/0"))
         cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)

@@ -53,6 +53,12 @@ class Deploy(program.FolderCase):
             lists[name] = ",".join(addresses)
         spec = program.changed(SPEC, {"train.last_step": 40})
         (self.folder / "spec.json").write_text(json.dumps(spec))
+        key = self.folder / "job.key"
+        key.write_bytes(os.urandom(32))
+        key.chmod(0o600)
+        self.assertEqual(re.search(r"DTRAIN_KEY_FILE: (\S+)/job.key", text)[1],
+                         re.search(r"name: key\n +mountPath: (\S+)", text)[1])
+        lists["DTRAIN_KEY_FILE"] = str(key)
         tasks = []
         for job, (count, words) in jobs.items():
             words = [re.sub(r"^s3://.*\.json$", "spec.json", word) for word in words]

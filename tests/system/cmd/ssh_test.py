@@ -3,6 +3,7 @@ outlives it. The server is a real sshd with keys of its own; the hosts are addre
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ from program import commands
 from program.commands import CommandCase
 
 HOSTS = "# two of them\n127.0.0.1 slots=2\n\n127.0.0.2 slots=2 # workers\n"
+HAS_TLS = re.search(r"libssl +\d", program.run(["version"], None).stdout) is not None
 NAMES = ("ps/0", "ps/1", "worker/0", "worker/1")
 TRIES = 5
 SERVER = """
@@ -186,8 +188,11 @@ class Ssh(CommandCase):
     def test_a_cluster_trains_and_ends_by_itself(self):
         ended = self.run_cluster("--result=it's.json", "spec.json")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertRegex(ended.stderr, r"started 2 ps and 2 workers by ssh on 2 hosts, ports from "
-                                       r"\d+ on, --ps_hosts=127\.0\.0\.1:\d+,127\.0\.0\.1:\d+\n")
+        said = re.search(r"started 2 ps and 2 workers by ssh on 2 hosts, ports from \d+ on, (--key_file=(\S+) )?"
+                         r"--ps_hosts=127\.0\.0\.1:\d+,127\.0\.0\.1:\d+\n", ended.stderr)
+        self.assertTrue(said, ended.stderr)
+        self.assertEqual(bool(said[1]), HAS_TLS)
+        self.assertFalse(said[1] and os.path.exists(os.path.dirname(said[2])))  # it goes with the launcher
         self.assertRegex(ended.stdout, r"worker/0: softmax/kernel +\[784, 10\] +31360 +1\n")
         self.assertRegex(ended.stdout, r"worker/0: step 20, ")
         for name in NAMES:
@@ -248,8 +253,33 @@ class Ssh(CommandCase):
         self.assertEqual(running.end(), 143)
 
     def scale(self, running, *words):
-        hosts = running.wait_for_match(r"--ps_hosts=(\S+)$")[0].group(1)
-        return self.run_dtrain("scale", f"--ps_hosts={hosts}", *words)
+        said = running.wait_for_match(r"on, (?:(--key_file=\S+) )?(--ps_hosts=\S+)$")[0].groups()
+        return self.run_dtrain("scale", *filter(None, said), *words)
+
+    @unittest.skipUnless(HAS_TLS, "this dtrain was built without TLS")
+    def test_a_key_is_made_and_shown_to_nobody(self):
+        given = self.folder / "given.key"
+        given.write_text("a key that the user has made")
+        given.chmod(0o600)
+        for flags in ([], [f"--key_file={given}"]):
+            running = self.start(*flags)
+            said = running.wait_for_match(r"on, (?:--key_file=(\S+) )?(--ps_hosts=\S+)$")[0]
+            path = said[1] or str(given)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            with open(path, encoding="ascii") as file:
+                key = file.read()
+            for pid in self.tasks().values():
+                for name in ("cmdline", "environ"):
+                    with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+                        self.assertNotIn(key, file.read())
+            self.assertNotIn(key, "\n".join(running.lines))
+            asked = self.run_dtrain("var", "get", "global_step", said[2], "--timeout=2")
+            self.assertIn("speaks TLS", asked.stderr)
+            asked = self.run_dtrain("var", "get", "global_step", said[2], f"--key_file={path}")
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            running.process.send_signal(signal.SIGTERM)
+            self.assertEqual(running.end(), 143, running.lines)
+            self.assertEqual(os.path.exists(path), path == str(given))
 
     def test_it_moves_within_the_slots_of_the_file(self):
         running = self.start("--checkpoint_dir=run", "--set=train.mode=sync")

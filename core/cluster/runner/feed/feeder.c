@@ -397,6 +397,7 @@ static err open_parts(struct feeder *f, const struct task_options *options)
     f->me = feed_greeter(options);
     TRY(loop_open(&f->loop));
     loop_set_keys(f->loop, loop_keys(options->loop));
+    loop_set_insecure(f->loop, loop_is_insecure(options->loop));
     TRY(waker_open(&f->waker, f->loop));
     f->options.loop = f->loop;
     TRY(task_listen(&f->options, &events, f, &f->listener));

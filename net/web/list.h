@@ -8,7 +8,7 @@ enum {
     BUCKET_BYTES_MAX = 256,
     WEB_KEYS_MAX = 1 << 20,
     WEB_LIST_BYTES_MAX = 256 << 20, /* of all names */
-    WEB_PAGES_MAX = 1 << 16, /* servers may answer fewer keys than they could, or none */
+    WEB_PAGES_MAX = 1 << 16,        /* servers may answer fewer keys than they could, or none */
     WEB_LIST_MAX_S = 3600,
     WEB_TOKEN_BYTES = 2048,
 };

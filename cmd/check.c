@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/check.h"
+#include "cmd/own_flags.h"
 #include "core/base/files/file_system.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/description/setup.h"
@@ -74,35 +75,12 @@ static void count_tasks(struct check *check)
     check->workers = (int)run->flags.local_workers;
 }
 
-/* Takes its own flags out of the words: the others are a run's. */
-static err take_own_flags(struct check *check, int *argc, char **argv)
-{
-    char **own = arena_array(&check->arena, (size_t)*argc + 1, sizeof *own);
-    int own_count = 1, kept = 1;
-    const char *none;
-    bool is_own = false, is_past = false;
-    own[0] = argv[0];
-    for (int i = 1; i < *argc; i++) {
-        is_past = is_past || strcmp(argv[i], "--") == 0;
-        const bool is_value = is_own && flags_take_value(&own_flags_object, argv[i - 1]);
-        is_own = is_value || (!is_past && flags_has(&own_flags_object, argv[i]));
-        if (is_own)
-            own[own_count++] = argv[i];
-        else
-            argv[kept++] = argv[i];
-    }
-    argv[kept] = NULL;
-    *argc = kept;
-    return flags_parse(&own_flags_object, own_count, own, &check->arena, &check->flags, &none, 0,
-                       &kept);
-}
-
 /* The session is the one that a worker opens, so that check finds what a run would find: files,
  * shapes, labels out of range, memory, the device. One thread, since nothing is computed. */
 static err check_open(struct check *check, int argc, char **argv)
 {
     struct run *run = &check->run;
-    TRY(take_own_flags(check, &argc, argv));
+    TRY(own_flags_take(&own_flags_object, &argc, argv, &check->arena, &check->flags));
     TRY(run_open(run, argc, argv));
     if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
     TRY(run_load_spec(run));

@@ -84,6 +84,7 @@ struct run {
 /* Flags and environment, checked together; no file is read but --hostfile. argv[0] is
  * skipped. */
 err run_open(struct run *, int argc, char **argv);
+err run_read_flags(struct run *, int argc, char **argv); /* the same, of whom a spec is optional */
 enum run_kind run_kind(const struct run *);
 err run_load_spec(struct run *); /* says as well what of the environment does not count */
 bool run_has_remote_input(const struct run *);            /* a worker whose data the chief reads */

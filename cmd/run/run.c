@@ -174,7 +174,7 @@ static err fail_no_spec(int argc, char **argv)
     return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
 }
 
-err run_open(struct run *run, int argc, char **argv)
+err run_read_flags(struct run *run, int argc, char **argv)
 {
     *run = (struct run){.argc = argc, .argv = argv};
     int paths;
@@ -195,9 +195,14 @@ err run_open(struct run *run, int argc, char **argv)
     else
         TRY(open_task(run));
     if (!run->flags.ssh) TRY(remote_check_absent(run));
-    TRY(settings_check_flags(run));
+    return settings_check_flags(run);
+}
+
+err run_open(struct run *run, int argc, char **argv)
+{
+    TRY(run_read_flags(run, argc, argv));
     const bool needs_spec = run_kind(run) != RUN_PS; /* it gets what it needs from the chief */
-    return paths == 0 && needs_spec ? fail_no_spec(argc, argv) : OK;
+    return !run->spec_path && needs_spec ? fail_no_spec(argc, argv) : OK;
 }
 
 err run_load_spec(struct run *run)

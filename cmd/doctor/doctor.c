@@ -1,0 +1,83 @@
+/* doctor.c - `dtrain doctor`: whether a job can run here, and what would go wrong. */
+#include "cmd/doctor/doctor.h"
+
+#include "cmd/own_flags.h"
+#include "core/base/log.h"
+#include "kernels/kernels.h"
+
+struct doctor_flags {
+    bool json;
+    uint64_t answer_ms;
+};
+
+static const struct field own_fields[] = {
+    {.name = "json",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct doctor_flags, json),
+     .fallback = "false",
+     .help = "print one JSON object instead: findings, each with health, subject, text and advice"},
+    {.name = "answer_timeout",
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct doctor_flags, answer_ms),
+     .fallback = "5",
+     .min = 0.1,
+     .max = 600,
+     .help = "seconds to wait for the other tasks' hosts, all together"},
+    {0},
+};
+
+static const struct object own_object = {
+    .name = "doctor", .summary = "", .fields = own_fields, .size = sizeof(struct doctor_flags)};
+
+static void print_help(FILE *out)
+{
+    fputs(
+        "Looks at this host as a task would find it, and prints a line for each thing: processor\n"
+        "and cores, memory, open files, temporary files, clock, libraries; of a spec, whether it\n"
+        "can be read and its folders can be written, and how fast; of the hosts of a cluster,\n"
+        "whether their names are known here, somebody listens, and what answers. The flags are\n"
+        "those of a run (dtrain help flags): put the word doctor into its command line, on each\n"
+        "host, in the pod or the job step where the task is to run. It changes nothing but a file\n"
+        "that it writes and removes in checkpoint_dir. Its exit code is 1 where something is BAD,\n"
+        "so that a job cannot run; beside those flags it takes:\n\n",
+        out);
+    flags_help(out, &own_object);
+}
+
+static err examine(struct run *run, struct report *r, const struct doctor_flags *flags)
+{
+    doctor_host(r, run);
+    if (run->spec_path) doctor_spec(r, run);
+    if (run->cluster.is_distributed) doctor_cluster(r, run, flags->answer_ms);
+    return report_finish(r);
+}
+
+static int cmd_doctor(int argc, char **argv)
+{
+    struct run run = {0};
+    struct arena arena = {0};
+    struct doctor_flags flags;
+    struct report report = {0};
+    cpu_environment_prepare(argv);
+    argc--;
+    argv++;
+    err e = own_flags_take(&own_object, &argc, argv, &arena, &flags);
+    if (!e) e = run_read_flags(&run, argc, argv);
+    if (!e) e = report_open(&report, flags.json);
+    if (!e) e = examine(&run, &report, &flags);
+    const int code = e ? report_error(e) : report.counts[HEALTH_BAD] ? EXIT_FAILED : EXIT_DONE;
+    report_close(&report);
+    run_close(&run);
+    arena_free(&arena);
+    return code;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .arguments = "[FLAGS] [SPEC.json]",
+    .summary = "look for what keeps a job from running here",
+    .run = cmd_doctor,
+    .topic = "look for what keeps a job from running here",
+    .print_help = print_help,
+    .takes_run_flags = true,
+};

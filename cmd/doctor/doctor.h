@@ -1,0 +1,15 @@
+/* doctor.h - what `dtrain doctor` looks at, one file each. */
+#ifndef CMD_DOCTOR_DOCTOR_H
+#define CMD_DOCTOR_DOCTOR_H
+
+#include "cmd/cmd.h"
+#include "cmd/doctor/report.h"
+
+/* This host and what this process may use of it: processor, memory, files, clock, libraries. */
+void doctor_host(struct report *, const struct run *);
+/* The spec: whether it is one, and where the run is to write. */
+void doctor_spec(struct report *, struct run *);
+/* The tasks of the cluster, seen from here: names, ports, who answers. */
+void doctor_cluster(struct report *, struct run *, uint64_t timeout_ms);
+
+#endif

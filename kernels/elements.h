@@ -560,6 +560,14 @@ ELEMENT float element_weight(const struct combine *c, int64_t place)
     return c->weights ? c->weights[place] : 1.0f;
 }
 
+/* Whether the place in this column of a row is set */
+ELEMENT bool element_is_same(const struct same_ids *s, int64_t row, int64_t column)
+{
+    const int64_t block = row / s->block, id = s->column_ids[block * s->columns + column];
+    if (s->spares_own && column == row - block * s->block) return false;
+    return id < 0 || id == s->row_ids[row];
+}
+
 ELEMENT bool element_is_row(const struct combine *c, int64_t place)
 {
     if (c->ids[place] < 0 || c->ids[place] >= c->rows) return false;

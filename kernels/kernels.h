@@ -234,6 +234,17 @@ struct combine {
     const float *weights; /* [batch, places]; NULL: all 1 */
 };
 
+/* A matrix of which each `block` rows have ids of their own for its columns; ids below 0 are none.
+ * Of a square block the row's own column can be left as it is. */
+struct same_ids {
+    int64_t rows, columns, block;
+    int64_t step; /* of y, from a row to the next */
+    bool spares_own;
+    float value;
+    const int64_t *row_ids, *column_ids; /* [rows], [rows / block, columns] */
+    float *y;
+};
+
 /* Rows of x, each less its mean, over the root of its variance + epsilon: what is normal; y is that
  * times gamma, plus beta. Backward reads dy, what is normal and the inverse deviations, and makes
  * dx. */

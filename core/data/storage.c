@@ -53,6 +53,7 @@ void storage_drop(struct storage *s)
 {
     block_drop(&s->features);
     block_drop(&s->labels);
+    block_drop(&s->counts);
 }
 
 static void free_kept(struct storage *s)
@@ -83,12 +84,16 @@ err storage_give(struct storage *s, struct dataset *d)
     }
     kept->features = s->features;
     kept->labels = s->labels;
+    kept->counts = s->counts;
+    kept->occurrences =
+        (struct occurrences){(int64_t)(s->counts.bytes / sizeof(double)), s->counts.at};
     *s = (struct storage){0};
     d->column_count = 2;
     d->columns[FEATURES].name = FEATURES_NAME;
     d->columns[FEATURES].at = kept->features.at;
     d->columns[LABELS].name = LABELS_NAME;
     d->columns[LABELS].at = kept->labels.at;
+    if (kept->counts.at) d->columns[LABELS].occurrences = &kept->occurrences;
     d->name = kept->name;
     d->label_name = kept->label_name;
     d->use = kept->use;

@@ -27,8 +27,10 @@ static inline uint64_t whole_lines(uint64_t bytes)
 
 struct storage {
     struct block features, labels;
-    const char *name, *label_name; /* NULL: the labels are in the file of that name */
-    const char *use;               /* as in a dataset; NULL: "" */
+    struct block counts; /* double, how often each label occurs; none: nobody has counted */
+    struct occurrences occurrences; /* of the labels; set by storage_give */
+    const char *name, *label_name;  /* NULL: the labels are in the file of that name */
+    const char *use;                /* as in a dataset; NULL: "" */
 };
 
 /* Moves the storage into the dataset: owned, use, close, and of the columns names and addresses are

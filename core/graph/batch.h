@@ -13,6 +13,11 @@ enum { COLUMNS_MAX = 256 }; /* of a batch */
 /* Features are what a node reads that names no other; labels are for the loss. */
 extern const char FEATURES_NAME[], LABELS_NAME[];
 
+struct occurrences {
+    int64_t count;
+    const double *at;
+};
+
 struct column {
     const char *name;
     enum dtype dtype;
@@ -22,6 +27,8 @@ struct column {
     int64_t buckets;  /* INT64: ids are below it, or negative, which is none */
     bool is_weighted; /* INT64: the next column is the weights of these ids, in the same shape */
     bool is_label;    /* of those that a source lists: nodes do not read it */
+    /* How often each label or id occurs in the set, by its number; NULL: nobody has counted */
+    const struct occurrences *occurrences;
 };
 
 struct batch {

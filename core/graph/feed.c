@@ -15,6 +15,7 @@
 static size_t bytes_of(const struct graph_input *input, int64_t rows)
 {
     const struct tensor *tensor = input->tensor;
+    if (input->is_whole) return tensor_bytes(tensor);
     return (size_t)(rows * shape_count_from(&tensor->shape, 1)) * dtype_size(tensor->dtype);
 }
 
@@ -50,7 +51,7 @@ static void clear_rest(struct plan *plan, int64_t rows)
         const size_t came = bytes_of(&graph->inputs[i], rows);
         const size_t rest = bytes_of(&graph->inputs[i], graph->batch - rows);
         const bool is_ids = graph->inputs[i].tensor->dtype == INT64;
-        if (graph->inputs[i].of_nodes)
+        if (graph->inputs[i].of_nodes && !graph->inputs[i].is_whole)
             plan->device->kernels->fill(plan->device, (float *)((char *)plan->inputs[i] + came),
                                         is_ids ? no_ids() : 0.0f, (int64_t)(rest / sizeof(float)));
     }

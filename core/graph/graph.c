@@ -39,7 +39,8 @@ struct ids_of {
 
 static bool is_of(const struct graph_input *input, struct ids_of ids)
 {
-    return input->shared == ids.shared && input->table == ids.table && input->is_raw == ids.is_raw;
+    return !input->maker && input->shared == ids.shared && input->table == ids.table &&
+           input->is_raw == ids.is_raw;
 }
 
 static err add_input(struct maker *m, struct tensor *tensor, int source, bool of_nodes,
@@ -52,13 +53,41 @@ static err add_input(struct maker *m, struct tensor *tensor, int source, bool of
                     "inputs: a model reads at most %d columns, those of shared tables "
                     "once more",
                     GRAPH_INPUTS_MAX);
-    struct graph_input input = {tensor,    ids.shared ? graph->column_count++ : source,
-                                source,    index,
-                                of_nodes,  ids.shared,
-                                ids.table, ids.is_raw};
+    struct graph_input input = {.tensor = tensor,
+                                .column = ids.shared ? graph->column_count++ : source,
+                                .source = source,
+                                .lookup = index,
+                                .of_nodes = of_nodes,
+                                .shared = ids.shared,
+                                .table = ids.table,
+                                .is_raw = ids.is_raw};
     for (int i = index - 1; i >= 0 && ids.shared; i--)
         if (is_of(&graph->inputs[i], ids)) input.lookup = i;
     tensor->name = m->options->columns[source].name;
+    graph->inputs[graph->input_count++] = input;
+    return OK;
+}
+
+/* Ids that a node makes name rows of its own table, and are looked up together. */
+static err add_made(struct maker *m, const struct node *node, int k)
+{
+    struct graph *graph = m->graph;
+    struct made_input *made = node->made[k];
+    const int index = graph->input_count;
+    if (index == GRAPH_INPUTS_MAX)
+        return fail(ERR_INPUT, "inputs: a model reads at most %d columns", GRAPH_INPUTS_MAX);
+    struct graph_input input = {.tensor = &made->tensor,
+                                .column = graph->column_count++,
+                                .source = node->label_column,
+                                .lookup = index,
+                                .of_nodes = true,
+                                .is_raw = !node->holds_batch_rows,
+                                .maker = node,
+                                .made = k,
+                                .is_whole = made->is_whole};
+    for (int i = index - 1; i >= 0 && made->tensor.dtype == INT64; i--)
+        if (graph->inputs[i].maker == node && graph->inputs[i].tensor->dtype == INT64)
+            input.lookup = i;
     graph->inputs[graph->input_count++] = input;
     return OK;
 }
@@ -112,10 +141,29 @@ int graph_input_of(const struct graph *graph, const struct tensor *tensor)
     return -1;
 }
 
+bool graph_makes_inputs(const struct graph *graph)
+{
+    bool makes = false;
+    for (int i = 0; i < graph->input_count; i++) makes |= graph->inputs[i].maker != NULL;
+    return makes;
+}
+
+void graph_make_inputs(const struct graph *graph, const struct batch *batch, uint64_t draw,
+                       void *const *at)
+{
+    for (int i = 0; i < graph->input_count; i++) {
+        const struct graph_input *input = &graph->inputs[i];
+        if (input->maker && input->made == 0)
+            input->maker->op->make(input->maker, batch, draw, at + i);
+    }
+}
+
 int graph_input_shown(const struct graph *graph, int input)
 {
     int i = 0;
-    while (graph->inputs[i].source != graph->inputs[input].source) i++;
+    while (i < input && (graph->inputs[i].maker || graph->inputs[input].maker ||
+                         graph->inputs[i].source != graph->inputs[input].source))
+        i++;
     return i;
 }
 
@@ -159,6 +207,9 @@ static err connect(struct node *node, const struct tensor *tensor, bool reads_id
 static err connect_node(struct maker *m, struct node *node, int source, bool reads_ids)
 {
     m->is_read[source] = true;
+    if (m->graph->nodes[source].output.answers)
+        return fail(ERR_INPUT, "\"%s\" (%s) makes logits that a loss alone can read",
+                    m->names[source], m->graph->nodes[source].op->object.name);
     return connect(node, &m->graph->nodes[source].output, reads_ids);
 }
 
@@ -200,12 +251,13 @@ static const struct node *shared_by(const struct maker *m, const struct node *no
     return NULL;
 }
 
-static err connect_column(struct maker *m, struct node *node, int column, bool reads_ids)
+static err connect_column(struct maker *m, struct node *node, int column, bool reads_ids,
+                          bool as_are)
 {
     const bool is_ids = m->options->columns[column].dtype == INT64;
     struct ids_of ids = {0};
     const struct tensor *tensor = NULL;
-    if (is_ids && node->op->ids_as_are)
+    if (is_ids && as_are)
         ids.is_raw = node->holds_batch_rows;
     else if (is_ids)
         ids.shared = shared_by(m, node);
@@ -214,12 +266,13 @@ static err connect_column(struct maker *m, struct node *node, int column, bool r
     return connect(node, tensor, reads_ids);
 }
 
-static err connect_named(struct maker *m, struct node *node, const char *name, bool reads_ids)
+static err connect_named(struct maker *m, struct node *node, const char *name, bool reads_ids,
+                         bool as_are)
 {
     const struct readable readable = readable_of(m);
     int source, column;
     TRY(names_find(name, &readable, &source, &column));
-    if (column >= 0) return connect_column(m, node, column, reads_ids);
+    if (column >= 0) return connect_column(m, node, column, reads_ids, as_are);
     TRY(check_order(m, node->index, source));
     return connect_node(m, node, source, reads_ids);
 }
@@ -232,7 +285,8 @@ static err connect_beside(struct maker *m, struct node *node)
         const char *name = fields_string(&node->op->object, node->attributes, keys[k]);
         if (!name) continue;
         node->named[k] = node->input_count;
-        const err e = connect_named(m, node, name, false);
+        const bool is_ids = k < node->op->named_ids;
+        const err e = connect_named(m, node, name, is_ids, is_ids);
         if (e) return fail_prefix(e, "%s", keys[k]);
     }
     return OK;
@@ -245,14 +299,14 @@ static err connect_to_last(struct maker *m, struct node *node)
     if (node->index > 0) return connect_node(m, node, node->index - 1, reads_ids);
     const int column = column_find(m->options->columns, m->options->column_count, FEATURES_NAME);
     if (column < 0) return fail(ERR_INPUT, "expected names of columns of the data");
-    return connect_column(m, node, column, reads_ids);
+    return connect_column(m, node, column, reads_ids, node->op->ids_as_are);
 }
 
 static err connect_listed(struct maker *m, struct node *node, const struct strings *inputs)
 {
     if (inputs->count == 0) return connect_to_last(m, node);
     for (int i = 0; i < inputs->count; i++)
-        TRY(connect_named(m, node, inputs->at[i], node->op->reads_ids));
+        TRY(connect_named(m, node, inputs->at[i], node->op->reads_ids, node->op->ids_as_are));
     return OK;
 }
 
@@ -313,6 +367,53 @@ static void complete_tensors(struct node *node)
         if (node->saved[i].shape.rank > 0) node->saved[i].name = node->name;
 }
 
+/* Of the labels that the source lists, or its own. */
+static err find_label(const struct maker *m, const char *name, int *ret)
+{
+    const struct column *columns = m->options->columns;
+    const char *names[COLUMNS_MAX];
+    int count = 0;
+    *ret = column_find(columns, m->options->column_count, LABELS_NAME);
+    assert(*ret >= 0); /* every source has them */
+    for (int i = 0; i < m->options->column_count; i++) {
+        if (!columns[i].is_label) continue;
+        names[count++] = columns[i].name;
+        if (!name || strcmp(columns[i].name, name) == 0) *ret = i;
+        if (name && *ret == i) return OK;
+    }
+    if (name && count == 0)
+        return fail(ERR_INPUT, "label: the source lists no \"labels\", so that there is but one");
+    if (name)
+        return fail(ERR_INPUT, "label: no label is called \"%s\"%s", name,
+                    suggest(name, names, count).text);
+    if (count > 1)
+        return fail(ERR_INPUT, "label: the source has %d: name one, as \"%s\"", count, names[0]);
+    return OK;
+}
+
+/* The label that an op makes inputs of. */
+static err find_label_read(const struct maker *m, struct node *node)
+{
+    const char *key = node->op->label_name;
+    if (!key) return OK;
+    TRY(find_label(m, fields_string(&node->op->object, node->attributes, key),
+                   &node->label_column));
+    node->label = &m->options->columns[node->label_column];
+    return OK;
+}
+
+/* Behind its inputs, whose lifetimes theirs are like. */
+static err connect_made(struct maker *m, struct node *node)
+{
+    for (int k = 0; k < node->made_count; k++) {
+        node->made[k]->tensor.name =
+            arena_format(m->arena, "%s/%s", node->name, node->made[k]->tensor.name);
+        TRY(add_made(m, node, k));
+        node->input[node->input_count++] = &node->made[k]->tensor;
+    }
+    return OK;
+}
+
 /* The key of a node's draws depends on seed and name alone: another node in front of it changes
  * nothing. */
 static err make_node(struct maker *m, int index)
@@ -331,7 +432,9 @@ static err make_node(struct maker *m, int index)
     };
     err e = find_shared(m, node);
     if (!e) e = connect_inputs(m, node);
+    if (!e) e = find_label_read(m, node);
     if (!e) e = node->op->infer(node, m->arena);
+    if (!e) e = connect_made(m, node);
     if (!e) e = check_shared(node);
     if (!e) e = shape_check(&node->output.shape);
     if (e)
@@ -364,7 +467,7 @@ static void place_raw(struct graph *graph)
         bool is_beside = false;
         for (int k = 0; k < graph->input_count && input->is_raw; k++)
             is_beside |= !graph->inputs[k].is_raw && graph->inputs[k].column == input->source;
-        if (is_beside) input->column = graph->column_count++;
+        if (is_beside && !input->maker) input->column = graph->column_count++;
     }
 }
 
@@ -439,30 +542,6 @@ static err find_output(struct maker *m, const struct head_spec *spec, const stru
     return OK;
 }
 
-/* Of the labels that the source lists, or its own. */
-static err find_label(const struct maker *m, const char *name, int *ret)
-{
-    const struct column *columns = m->options->columns;
-    const char *names[COLUMNS_MAX];
-    int count = 0;
-    *ret = column_find(columns, m->options->column_count, LABELS_NAME);
-    assert(*ret >= 0); /* every source has them */
-    for (int i = 0; i < m->options->column_count; i++) {
-        if (!columns[i].is_label) continue;
-        names[count++] = columns[i].name;
-        if (!name || strcmp(columns[i].name, name) == 0) *ret = i;
-        if (name && *ret == i) return OK;
-    }
-    if (name && count == 0)
-        return fail(ERR_INPUT, "label: the source lists no \"labels\", so that there is but one");
-    if (name)
-        return fail(ERR_INPUT, "label: no label is called \"%s\"%s", name,
-                    suggest(name, names, count).text);
-    if (count > 1)
-        return fail(ERR_INPUT, "label: the source has %d: name one, as \"%s\"", count, names[0]);
-    return OK;
-}
-
 static const struct head_spec *head_spec(const struct maker *m, int index)
 {
     return (const struct head_spec *)m->heads.at + index;
@@ -471,9 +550,9 @@ static const struct head_spec *head_spec(const struct maker *m, int index)
 /* Rows have a label once, as classes or as numbers. */
 static err check_same_label(const struct graph *graph, int index, int column)
 {
-    const struct tensor *labels = &graph->heads[index].loss.labels;
+    const struct tensor *labels = loss_given(&graph->heads[index].loss);
     for (int i = 0; i < index; i++) {
-        const struct tensor *other = &graph->heads[i].loss.labels;
+        const struct tensor *other = loss_given(&graph->heads[i].loss);
         const bool is_same = graph->inputs[graph_input_of(graph, other)].source == column;
         if (!is_same ||
             (other->dtype == labels->dtype && shape_equal(&other->shape, &labels->shape)))
@@ -483,6 +562,23 @@ static err check_same_label(const struct graph *graph, int index, int column)
                     "names",
                     graph->heads[i].name);
     }
+    return OK;
+}
+
+/* Of logits that have answers: the data's labels go elsewhere, and the op says which is right. */
+static err take_answers(struct loss_node *loss, const char *label)
+{
+    const struct tensor *logits = loss->logits;
+    if (!logits->answers) return OK;
+    if (loss->loss->labels != LABELS_CLASSES)
+        return fail(ERR_INPUT,
+                    "\"%s\" has one right class in each row, which softmax_cross_entropy, "
+                    "sampled_softmax and nce are about",
+                    logits->name);
+    loss->given = loss->labels;
+    loss->given.name = label;
+    if (logits->classes == 0) loss->given.dtype = FLOAT32;
+    loss->labels.name = label;
     return OK;
 }
 
@@ -502,8 +598,10 @@ static err make_head(struct maker *m, int index)
     TRY(find_label(m, spec->label, &column));
     TRY(head->loss.loss->infer(&head->loss, m->arena));
     TRY(shape_check(&head->loss.labels.shape));
+    TRY(take_answers(&head->loss, m->options->columns[column].name));
     TRY(check_same_label(graph, index, column));
-    return add_input(m, &head->loss.labels, column, false, (struct ids_of){0});
+    return add_input(m, (struct tensor *)loss_given(&head->loss), column, false,
+                     (struct ids_of){0});
 }
 
 static err find_weights(const struct maker *m, int *ret)

@@ -69,6 +69,11 @@ struct graph_input {
     /* Ids as the column has them, where a graph holds the rows of batches, too: nothing is looked
      * up. Theirs is a column behind those of the data. */
     bool is_raw;
+    /* Made on the host of each batch, by this node: its column lies behind those of the data, whose
+     * `source` is what it is made of. NULL: it is a column of the data */
+    const struct node *maker;
+    int made;      /* which of the node's */
+    bool is_whole; /* the same for all rows */
 };
 
 struct head {
@@ -103,6 +108,10 @@ err graph_make(const struct model_spec *, const struct graph_options *, struct a
 
 /* For messages: loss (log_loss), or heads[1] (log_loss "buy") */
 const char *head_place(const struct head *, const struct graph *, struct arena *);
+
+/* Fills what nodes make of the batch, each into its input's place of at[input_count]. */
+void graph_make_inputs(const struct graph *, const struct batch *, uint64_t draw, void *const *at);
+bool graph_makes_inputs(const struct graph *);
 
 /* Index in `params` of the node's first one: they are listed node by node. */
 int graph_first_param(const struct graph *, const struct node *);

@@ -183,3 +183,14 @@ bool better_is(enum better better, double value, double than)
     if (better == BETTER_NEAR_ONE) return fabs(value - 1) < fabs(than - 1);
     return better == BETTER_LESS ? value < than : value > than;
 }
+
+err node_add_made(struct node *node, struct arena *arena, const char *name, enum dtype dtype,
+                  const struct shape *shape, bool is_whole)
+{
+    if (node->made_count == MADE_MAX || node->input_count + MADE_MAX > INPUTS_MAX)
+        return fail(ERR_INPUT, "a node reads at most %d", INPUTS_MAX);
+    struct made_input *made = arena_new(arena, sizeof *made);
+    *made = (struct made_input){{.name = name, .dtype = dtype, .shape = *shape}, is_whole};
+    node->made[node->made_count++] = made;
+    return OK;
+}

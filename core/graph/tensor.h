@@ -32,6 +32,12 @@ struct tensor {
      * for tables that grow. Weights are of the ids, in the same shape; NULL: each counts once. */
     int64_t buckets;
     const struct tensor *weights;
+
+    /* Of logits whose columns are not the classes that labels name: which column is right in each
+     * row, INT32 [batch]; its op sets that. NULL: the label says it. And of how many classes, which
+     * labels name, the logits are those of some; 0: with answers, nobody asks for labels. */
+    const struct tensor *answers;
+    int64_t classes;
 };
 
 int64_t shape_count(const struct shape *); /* product of the dimensions; 1 for a scalar */

@@ -75,3 +75,16 @@ void ISA(ids_mask)(struct device *d, float *y, const int64_t *ids, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, mask_range, &(struct ids_mask){y, ids});
 }
+
+static void same_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct same_ids *s = arguments;
+    for (int64_t row = begin; row < end; row++)
+        for (int64_t column = 0; column < s->columns; column++)
+            if (element_is_same(s, row, column)) s->y[row * s->step + column] = s->value;
+}
+
+void ISA(same_ids)(struct device *d, const struct same_ids *s)
+{
+    spread(d, s->rows, SPREAD_GRAIN / (s->columns + 1) + 1, same_range, s);
+}

@@ -65,6 +65,26 @@ void ISA(softmax_cross_entropy)(struct device *d, const struct cross_entropy *c)
     spread(d, c->rows, LOSS_GRAIN / (c->classes + CHUNK) + 1, softmax_loss_rows, c);
 }
 
+struct one_hot {
+    float *y;
+    const int32_t *labels;
+    int64_t classes;
+};
+
+static void one_hot_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct one_hot *h = arguments;
+    for (int64_t row = begin; row < end; row++)
+        for (int64_t i = 0; i < h->classes; i++)
+            h->y[row * h->classes + i] = i == h->labels[row] ? 1.0f : 0.0f;
+}
+
+void ISA(one_hot)(struct device *d, float *y, const int32_t *labels, int64_t rows, int64_t classes)
+{
+    spread(d, rows, SPREAD_GRAIN / (classes + 1) + 1, one_hot_rows,
+           &(struct one_hot){y, labels, classes});
+}
+
 /* terms [CHUNK]: the losses of the count elements that begin at flat index `at` */
 ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, int count,
                         float *terms)

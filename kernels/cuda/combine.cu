@@ -76,3 +76,18 @@ void cuda_ids_mask(struct device *d, float *y, const int64_t *ids, int64_t n)
 {
     each(d, "ids_mask", ids_mask_body{y, ids}, n);
 }
+
+struct same_ids_body {
+    struct same_ids s;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int64_t row = quotient_of(index, s.columns), column = index - row * s.columns;
+        if (element_is_same(&s, row, column)) s.y[row * s.step + column] = s.value;
+    }
+};
+
+void cuda_same_ids(struct device *d, const struct same_ids *s)
+{
+    each(d, "same_ids", same_ids_body{*s}, s->rows * s->columns);
+}

@@ -153,3 +153,20 @@ void cuda_huber(struct device *d, const struct regression *r)
 {
     run_pairs<PAIR_HUBER>(d, "huber", pairs_of_regression(r), r->rows);
 }
+
+struct one_hot_body {
+    float *y;
+    const int32_t *labels;
+    int64_t classes;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int64_t row = quotient_of(index, classes);
+        y[index] = index - row * classes == labels[row] ? 1.0f : 0.0f;
+    }
+};
+
+void cuda_one_hot(struct device *d, float *y, const int32_t *labels, int64_t rows, int64_t classes)
+{
+    each(d, "one_hot", one_hot_body{y, labels, classes}, rows * classes);
+}

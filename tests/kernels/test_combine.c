@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct shape {
     int64_t batch, places, rows, width;
@@ -174,12 +175,48 @@ static void a_mask_is_1_where_there_is_an_id(void **state)
     on_every_device(check_mask);
 }
 
+/* Of blocks of three rows, and of a matrix that is part of a wider one */
+static void check_same(struct device *d)
+{
+    enum { ROWS = 6, COLUMNS = 3, STEP = 5 };
+    static const int64_t rows[ROWS] = {4, 7, -1, 2, 2, 9}, columns[ROWS] = {4, 4, -1, 9, 2, 2};
+    int64_t *of_rows = new_ids(d, &(struct shape){ROWS, 1, 9, 1});
+    int64_t *of_columns = new_ids(d, &(struct shape){ROWS, 1, 9, 1});
+    float *y = random_floats(d, ROWS * STEP, 2, 3, 408);
+    memcpy(of_rows, rows, sizeof rows);
+    memcpy(of_columns, columns, sizeof columns);
+    for (int spares = 0; spares < 2; spares++) {
+        struct same_ids s = {ROWS, COLUMNS, 3, STEP, spares, 0, of_rows, of_columns, y};
+        s.value = spares ? -5 : 5;
+        d->kernels->same_ids(d, &s);
+        assert_int_equal(d->kernels->synchronize(d), OK);
+        for (int i = 0; i < ROWS * STEP; i++) {
+            const int row = i / STEP, column = i % STEP;
+            const int64_t id = column < COLUMNS ? columns[row / 3 * 3 + column] : 100;
+            const bool is_own = spares && column == row % 3;
+            const bool is_set = id < 0 || id == rows[row];
+            if (is_set && !is_own) assert_true(y[i] == s.value);
+            if (!is_set) assert_true(y[i] >= 2 && y[i] <= 3);
+            if (is_set && is_own) assert_true(y[i] == 5);
+        }
+    }
+    free_floats(d, y);
+    free_floats(d, (float *)of_rows);
+    free_floats(d, (float *)of_columns);
+}
+
+static void places_of_the_same_ids_are_set(void **state)
+{
+    on_every_device(check_same);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_their_gradients_are_right),
         cmocka_unit_test(gradients_do_not_depend_on_threads),
         cmocka_unit_test(a_mask_is_1_where_there_is_an_id),
+        cmocka_unit_test(places_of_the_same_ids_are_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,18 +11,20 @@ CELLS = ["csv", "jsonl", "tfrecord"]  # formats whose rows have cells of names t
 NAMED = CELLS + ["criteo", "clicks"]  # formats whose rows have named cells
 MADE = ["random", "digits", "clicks"]  # formats without files
 LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm"]  # formats of lists of files
-TABLES = ["linear", "embedding", "interaction", "shared", "sequence"]  # models with tables of rows
+TABLES = ["linear", "embedding", "interaction", "shared", "sequence", "sampled", "two_towers"]  # models with tables of rows
 BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss", "hinge"]
+CLASS = ["softmax_cross_entropy", "sampled_softmax", "nce"]
 NUMBER = ["mean_squared_error", "huber", "absolute_difference"]
 
 FACTORS = {
     "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "records", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
-    "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "sequence", "cross"],
+    "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "sequence", "sampled",
+              "two_towers", "cross"],
     "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
     "table": ["static", "dynamic", "admitted", "evicted"],
     "activation": ACTIVATIONS,
-    "loss": ["softmax_cross_entropy", *BINARY, *NUMBER],
+    "loss": [*CLASS, *BINARY, *NUMBER],
     "reduction": ["mean", "sum"],
     "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "in_top_k", "log_loss", "loss", "mean_absolute_error",
                "perplexity", "precision", "recall", "root_mean_squared_error"],
@@ -70,7 +72,7 @@ OPS = {  # of some model in made.py
     "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
     "conv2d_transpose", "augment", "standardize", "mask", "layer_normalization", "lstm", "gru", "attention", "positional_embedding",
     "multi_head_attention", "target_attention", "experts", "gate", "cin", "cross_mixture",
-    "compare", "conv1d"}
+    "compare", "conv1d", "sampled_logits", "in_batch_logits"}
 ALONE = {"format": {"text"}}  # tried by tests of their own: their rows are nothing that other models read
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 
@@ -107,9 +109,14 @@ APART = [
     never(("follow", True), ("end", ["last_step", "num_steps"])),
     never(("follow", True), ("shuffle", True)),
     never(("follow", True), ("stream", "never")),
-    never(("format", ["clicks", "criteo"]), ("loss", ["softmax_cross_entropy", *NUMBER])),
+    never(("format", ["clicks", "criteo"]), ("loss", [*CLASS, *NUMBER])),
     never(("format", ["digits", "idx", "libsvm", "random", "raw", "records"]), ("loss", BINARY + NUMBER)),
-    never(("loss", "softmax_cross_entropy"), others("metric", "accuracy", "in_top_k", "loss", "perplexity")),
+    never(others("model", "sampled"), ("loss", ["sampled_softmax", "nce"])),
+    never(("model", "sampled"), ("loss", BINARY + NUMBER)),
+    never(("model", "two_towers"), others("loss", "softmax_cross_entropy")),
+    never(("model", "two_towers"), ("column", ["ids", "weighted_ids"])),
+    never(("model", ["sampled", "two_towers"]), ("format", ["clicks", "criteo"])),
+    never(("loss", CLASS), others("metric", "accuracy", "in_top_k", "loss", "perplexity")),
     never(("loss", BINARY), ("metric", ["in_top_k", "perplexity", "mean_absolute_error", "root_mean_squared_error"])),
     never(("loss", NUMBER), others("metric", "loss", "mean_absolute_error", "root_mean_squared_error")),
     never(("schedule", ["number", "constant"]), ("lengths", "epochs")),

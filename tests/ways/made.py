@@ -179,7 +179,7 @@ def source(case, files, name, count, seed):
         return {"format": "clicks", "rows": count, "buckets": 20, "seed": seed}
     told = files.source(name, make_rows(count, seed))
     if kind in features.CELLS:
-        if case["loss"] == "softmax_cross_entropy":
+        if case["loss"] in features.CLASS:
             told |= {"label": "kind"}
         elif case["loss"] in features.BINARY:
             told |= {"label": "click", "label_type": "number"}
@@ -272,7 +272,7 @@ def embedding(case, name, inputs, **more):
 
 
 def outputs(case):
-    return CLASSES if case["loss"] == "softmax_cross_entropy" else 1
+    return CLASSES if case["loss"] in features.CLASS else 1
 
 
 def last_units(case):
@@ -329,6 +329,14 @@ def model(case):
     elif kind == "embedding":
         body = [embedding(case, "e0", ["id0"], initializer=initializer(case)), {"op": "concat", "name": "joined", "inputs": [*inputs, "e0"]},
                 dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
+    elif kind == "sampled":
+        body = [embedding(case, "e0", ["id0"]), {"op": "concat", "name": "joined", "inputs": [*inputs, "e0"]}, dense(case, "hidden", 6, act),
+                {"op": "sampled_logits", "name": "out", "classes": CLASSES, "sampled": 3, "sampler": "unigram", "unigrams": [4, 1, 2, 3],
+                 "remove_accidental_hits": case["loss"] != "nce"}]
+    elif kind == "two_towers":
+        body = [embedding(case, "e0", ["id0"]), dense(case, "item", 4, act), embedding(case, "e1", ["id1"]),
+                {"op": "concat", "name": "joined", "inputs": [*inputs, "e1"]}, dense(case, "query", 4, act),
+                {"op": "in_batch_logits", "name": "out", "inputs": ["query", "item"], "ids": "id0", "block": 4}]
     elif kind == "shared":
         body = [embedding(case, "e0", ["id0"]), {"op": "embedding", "name": "e1", "inputs": ["id1"], "dimension": 4, "combiner": "mean", "table": "e0"},
                 {"op": "concat", "name": "joined", "inputs": [*inputs, "e0", "e1"]}, dense(case, "hidden", 8, act),

@@ -72,6 +72,12 @@ static err infer(struct loss_node *node, struct arena *arena)
     if (classes_of(node) > CLASSES_MAX)
         return fail(ERR_INPUT, "%" PRId64 " classes; at most %d are possible", classes_of(node),
                     CLASSES_MAX);
+    if (node->logits->answers && (given->class_weights.count || given->label_smoothing > 0))
+        return fail(ERR_INPUT,
+                    "%s: of logits that are not those of all classes, as \"%s\" makes them, "
+                    "there is none",
+                    given->label_smoothing > 0 ? "label_smoothing" : "class_weights",
+                    node->logits->name);
     if (given->class_weights.count && given->class_weights.count != classes_of(node))
         return fail(ERR_INPUT, "class_weights: %d numbers for %" PRId64 " classes",
                     given->class_weights.count, classes_of(node));
@@ -214,4 +220,38 @@ const struct loss loss_softmax_cross_entropy = {
     .forward = forward,
     .weight = weight,
     .cases = cases,
+};
+
+/* ---- of classes that are drawn ---- */
+
+/* An evaluation has the logits of all classes, and nothing is drawn there. */
+static err infer_sampled(struct loss_node *node, struct arena *arena)
+{
+    const struct tensor *logits = node->logits;
+    static const struct attributes none;
+    if (logits->classes == 0)
+        return fail(ERR_INPUT, "wants the logits of a sampled_logits, which \"%s\" are not",
+                    logits->name);
+    node->attributes = &none;
+    return infer(node, arena);
+}
+
+static const struct field no_fields[] = {{0}};
+static const struct op_case sampled_cases[] = {{"{}", 1, {{2, {5, 3}}}}, {0}};
+
+const struct loss loss_sampled_softmax = {
+    .object = {"sampled_softmax",
+               "one of many classes (tf.nn.sampled_softmax_loss), after a sampled_logits: "
+               "softmax_cross_entropy among the label and what is drawn; evaluation and prediction "
+               "are among all classes",
+               no_fields, sizeof(struct attributes)},
+    .predicts = PREDICTS_CLASS,
+    .labels = LABELS_CLASSES,
+    .infer = infer_sampled,
+    .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
+    .release = release,
+    .forward = forward,
+    .weight = weight,
+    .cases = sampled_cases,
 };

@@ -2,6 +2,7 @@
 #include "core/ops/sparse/combine.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 enum { CAPACITY_STATIC, CAPACITY_DYNAMIC };
 const char *const capacity_names[] = {
@@ -71,6 +72,17 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     table.ids = ids;
     if (node->holds_batch_rows) table.held = named < ids->buckets ? named : ids->buckets;
     return node_add_param(node, arena, &table);
+}
+
+err combine_initialize(int64_t width, struct arena *arena, struct param *table)
+{
+    const struct kind *kind = kinds_find(&initializer_kinds, "truncated_normal");
+    void *attributes = arena_new(arena, kind->object->size);
+    TRY(fields_defaults(kind->object, arena, attributes));
+    *fields_float(kind->object, attributes, "stddev") = 1 / sqrt((double)width);
+    table->initializer = kind->descriptor;
+    table->initializer_attributes = attributes;
+    return OK;
 }
 
 /* Those that are named go before those of the column. */

@@ -51,6 +51,10 @@ err capacity_growth(const struct capacity *, const struct growth **ret);
 err combine_add_table(struct node *, struct arena *, int input, const struct param *,
                       int64_t width);
 
+/* A table's initializer, where none is said: that of TensorFlow's embedding_column,
+ * truncated_normal with stddev 1 / sqrt(width) */
+err combine_initialize(int64_t width, struct arena *, struct param *);
+
 /* Beside those of enum combiner: rows are not combined, y is [batch, ..., width]. */
 enum { COMBINER_NONE = COMBINER_SQRTN + 1 };
 

@@ -2,8 +2,6 @@
  * in its place: [batch, ids, dimension]. */
 #include "core/ops/sparse/combine.h"
 
-#include <math.h>
-
 /* A row of 4 MiB: more is a slip of the pen. */
 enum { DIMENSION_MAX = 1 << 20 };
 
@@ -68,18 +66,6 @@ static const struct field fields[] = {
     {0},
 };
 
-/* That of TensorFlow's embedding_column */
-static err by_dimension(int64_t dimension, struct arena *arena, struct param *table)
-{
-    const struct kind *kind = kinds_find(&initializer_kinds, "truncated_normal");
-    void *attributes = arena_new(arena, kind->object->size);
-    TRY(fields_defaults(kind->object, arena, attributes));
-    *fields_float(kind->object, attributes, "stddev") = 1 / sqrt((double)dimension);
-    table->initializer = kind->descriptor;
-    table->initializer_attributes = attributes;
-    return OK;
-}
-
 static err check_weights(const struct node *node)
 {
     const struct tensor *weights = node_named(node, COMBINE_WEIGHTS), *ids = node->input[0];
@@ -111,7 +97,7 @@ static err infer(struct node *node, struct arena *arena)
                           .initializer = kind ? kind->descriptor : NULL,
                           .initializer_attributes = a->initializer.attributes};
     TRY(capacity_growth(&a->capacity, &table.growth));
-    if (!kind) TRY(by_dimension(a->dimension, arena, &table));
+    if (!kind) TRY(combine_initialize(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);
 }
 

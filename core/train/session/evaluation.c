@@ -46,7 +46,7 @@ static err begin(struct session *s, struct replica **ret)
 static err forward_batch(struct session *s, struct replica *r, struct batch batch)
 {
     if (rows_are_used(&s->rows)) {
-        prepared_make(&s->evaluated, r->graph, &batch);
+        prepared_make(&s->evaluated, r->graph, &batch, 0);
         TRY(rows_fetch(&s->rows, r->graph, &s->evaluated));
         batch = s->evaluated.batch;
     }
@@ -200,9 +200,9 @@ static void softmax(float *row, int64_t columns)
 }
 
 /* Once for all of a set, on the host: an exponential per number is nothing beside the model. */
-static void to_probabilities(enum prediction predicts, int64_t rows, int64_t columns, float *values)
+static void to_probabilities(const struct loss *loss, int64_t rows, int64_t columns, float *values)
 {
-    switch (predicts) {
+    switch (loss->is_each ? PREDICTS_LOGIT : loss->predicts) {
     case PREDICTS_CLASS:
         for (int64_t i = 0; i < rows; i++) softmax(values + i * columns, columns);
         break;
@@ -241,8 +241,7 @@ static err predict_batch(struct replica *r, const struct taking *t, struct predi
         p->nodes[i] = download(d, &g->nodes[t->taker->nodes[i]].output, p->rows, t->nodes[i]);
     TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
     for (int i = 0; i < heads; i++)
-        to_probabilities(g->heads[i].loss.loss->predicts, p->rows, p->heads[i].columns,
-                         t->heads[i]);
+        to_probabilities(g->heads[i].loss.loss, p->rows, p->heads[i].columns, t->heads[i]);
     return OK;
 }
 

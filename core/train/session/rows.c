@@ -133,6 +133,7 @@ void prepared_open(const struct rows *r, const struct graph *graph, const struct
     *ret = (struct prepared){
         .columns = arena_array(arena, (size_t)graph->column_count, sizeof *ret->columns),
         .copies = arena_array(arena, inputs, sizeof *ret->copies),
+        .made = arena_array(arena, inputs, sizeof *ret->made),
         .lookups = arena_array(arena, inputs, sizeof *ret->lookups),
         .first_cells = arena_array(arena, inputs, sizeof *ret->first_cells),
     };
@@ -141,9 +142,10 @@ void prepared_open(const struct rows *r, const struct graph *graph, const struct
         const struct tensor *tensor = graph->inputs[i].tensor;
         int64_t *cells = &ret->lookups[graph->inputs[i].lookup].cells;
         ret->first_cells[i] = *cells;
+        if (graph->inputs[i].maker) ret->made[i] = arena_new(arena, tensor_bytes(tensor));
         if (names_rows(&graph->inputs[i]))
             *cells += shape_count(&tensor->shape);
-        else
+        else if (!graph->inputs[i].maker)
             ret->copies[i] = arena_new(arena, tensor_bytes(tensor));
     }
     for (int i = 0; i < graph->input_count; i++)
@@ -151,13 +153,26 @@ void prepared_open(const struct rows *r, const struct graph *graph, const struct
             lookup_open(ret->lookups[i].cells, r->order[i], arena, &ret->lookups[i]);
 }
 
+/* What a node made, as a column */
+static struct column made_column(const struct prepared *p, const struct graph_input *input, int i)
+{
+    const struct tensor *tensor = input->tensor;
+    return (struct column){.name = tensor->name,
+                           .dtype = tensor->dtype,
+                           .shape = shape_from(&tensor->shape, 1),
+                           .at = p->made[i]};
+}
+
 static void prepare_column(struct prepared *p, const struct graph_input *input, int i,
                            const struct batch *batch)
 {
-    const struct column *from = &batch->columns[input->source];
+    const struct column made = made_column(p, input, i);
+    const struct column *from = input->maker ? &made : &batch->columns[input->source];
     struct column *to = &p->columns[input->column];
-    const int64_t cells = batch->rows * column_width(from);
+    const int64_t rows = input->is_whole ? input->tensor->shape.dim[0] : batch->rows;
+    const int64_t cells = rows * column_width(from);
     *to = *from;
+    if (input->maker && !names_rows(input)) return; /* where it was made */
     if (names_rows(input)) {
         lookup_add(&p->lookups[input->lookup], from->at, cells, p->first_cells[i]);
         to->at = p->lookups[input->lookup].places + p->first_cells[i];
@@ -167,8 +182,10 @@ static void prepare_column(struct prepared *p, const struct graph_input *input, 
     }
 }
 
-void prepared_make(struct prepared *p, const struct graph *graph, const struct batch *batch)
+void prepared_make(struct prepared *p, const struct graph *graph, const struct batch *batch,
+                   uint64_t draw)
 {
+    graph_make_inputs(graph, batch, draw, p->made);
     for (int i = 0; i < graph->input_count; i++) lookup_begin(&p->lookups[i]);
     for (int i = 0; i < graph->input_count; i++) prepare_column(p, &graph->inputs[i], i, batch);
     for (int i = 0; i < graph->input_count; i++)

@@ -53,7 +53,8 @@ struct prepared {
     bool is_there;
     struct batch batch;
     struct column *columns;
-    char **copies;          /* [inputs of the graph] NULL: ids */
+    char **copies;          /* [inputs of the graph] NULL: ids that are looked up */
+    void **made;            /* [inputs of the graph] by nodes; NULL: a column of the data */
     struct lookup *lookups; /* [inputs of the graph] of ids, the first one that names a table */
     int64_t *first_cells;   /* [inputs of the graph] of ids: where in that lookup they stand */
 };
@@ -80,7 +81,8 @@ bool rows_are_used(const struct rows *);
 /* Of a graph that reads the same columns as that of the rows, with batches of its own size. */
 void prepared_open(const struct rows *, const struct graph *, const struct column *columns,
                    int column_count, struct arena *, struct prepared *ret);
-void prepared_make(struct prepared *, const struct graph *, const struct batch *);
+/* draw: as of plan_load */
+void prepared_make(struct prepared *, const struct graph *, const struct batch *, uint64_t draw);
 
 /* The rows of the prepared batch to where the graph's params are bound. */
 err rows_fetch(struct rows *, const struct graph *, const struct prepared *);

@@ -130,13 +130,15 @@ static err check_features(struct session *s)
 
 static struct wanted_label wanted_label(const struct graph *graph, const struct loss_node *loss)
 {
+    const struct tensor *labels = loss_given(loss), *logits = loss->logits;
+    const bool is_asked = labels->dtype == INT32 || loss->loss->labels != LABELS_CLASSES;
     return (struct wanted_label){
-        .column = graph->inputs[graph_input_of(graph, &loss->labels)].source,
-        .dtype = loss->labels.dtype,
-        .shape = shape_from(&loss->labels.shape, 1), /* of a row */
-        .rule = loss->loss->labels,
-        .classes = loss->logits->shape.dim[loss->logits->shape.rank - 1],
-        .may_be_none = loss->labels.shape.rank > 1,
+        .column = graph->inputs[graph_input_of(graph, labels)].source,
+        .dtype = labels->dtype,
+        .shape = shape_from(&labels->shape, 1), /* of a row */
+        .rule = is_asked ? loss->loss->labels : LABELS_ANY,
+        .classes = logits->answers ? logits->classes : logits->shape.dim[logits->shape.rank - 1],
+        .may_be_none = labels->shape.rank > 1,
         .loss = loss->loss->object.name,
     };
 }

@@ -58,7 +58,7 @@ static err prepare(struct session *s, struct prepared *p)
 {
     struct batch batch;
     TRY(s->train_data->calls->next(s->train_data, &batch));
-    prepared_make(p, s->graph, &batch);
+    prepared_make(p, s->graph, &batch, draw_of(s, &batch));
     return OK;
 }
 

@@ -242,6 +242,10 @@ static void cut(struct tower *t, const struct batch *batch)
             t->columns[i].at = (const char *)t->columns[i].at +
                                (size_t)first * column_row_bytes(&batch->columns[i]);
     }
+    for (int i = 0; i < t->graph->input_count; i++) {
+        const struct graph_input *input = &t->graph->inputs[i];
+        if (input->is_whole) t->columns[input->column].at = batch->columns[input->column].at;
+    }
     assert(batch->column_count <= t->all->whole->column_count);
     t->batch = *batch;
     t->batch.rows = left < share ? left : share;

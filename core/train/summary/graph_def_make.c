@@ -193,7 +193,7 @@ struct judged {
 
 static struct judged judged_by(const struct graph_maker *m, const struct loss_node *loss)
 {
-    struct judged ret = {{NULL, m->inputs[graph_input_of(m->graph, &loss->labels)]}};
+    struct judged ret = {{NULL, m->inputs[graph_input_of(m->graph, loss_given(loss))]}};
     for (int i = 0; i < m->graph->node_count; i++)
         if (&m->graph->nodes[i].output == loss->logits) ret.names[0] = m->outputs[i];
     return ret;

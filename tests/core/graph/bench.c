@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/random.h"
+
 struct device open_device_or_skip(const char *isa)
 {
     struct device device;
@@ -72,7 +74,10 @@ static void set_ids(struct bench *b, struct tensor *ids, const struct op_case *s
 
 bool bench_is_ids(const struct bench *b, int input)
 {
-    return b->node.op->reads_ids && input < b->node.op->inputs_max;
+    const struct op *op = b->node.op;
+    for (int k = 0; k < op->named_ids; k++)
+        if (input > 0 && b->node.named[k] == input) return true;
+    return op->reads_ids && input < op->inputs_max;
 }
 
 /* Those that attributes name are called input_1, input_2 ... in cases. */
@@ -101,6 +106,10 @@ static void set_inputs(struct bench *b, const struct op_case *shapes)
         b->input[i] = (struct tensor){.name = arena_format(&b->arena, "input_%d", i),
                                       .shape = shapes->input[i]};
         b->node.input[i] = &b->input[i];
+    }
+    b->node.input_count = shapes->input_count;
+    name_inputs(&b->node);
+    for (int i = 0; i < shapes->input_count; i++) {
         if (bench_is_ids(b, i)) {
             set_ids(b, &b->input[i], shapes);
             continue;
@@ -108,8 +117,25 @@ static void set_inputs(struct bench *b, const struct op_case *shapes)
         b->input[i].value = take_tensor(&b->memory, &b->input[i]);
         b->input[i].gradient = take_tensor(&b->memory, &b->input[i]);
     }
-    b->node.input_count = shapes->input_count;
-    name_inputs(&b->node);
+}
+
+/* Of labels that are drawn, as the graph would of a batch */
+static void make_inputs(struct bench *b)
+{
+    const struct node *node = &b->node;
+    const int64_t rows = node->input[0]->shape.dim[0];
+    void *at[MADE_MAX];
+    if (node->made_count == 0) return;
+    int32_t *labels = memory_take(&b->memory, (size_t)rows * sizeof *labels);
+    for (int64_t i = 0; i < rows; i++)
+        labels[i] = (int32_t)(random_u64(17, (uint64_t)i) % (uint64_t)node->output.classes);
+    for (int k = 0; k < node->made_count; k++) {
+        struct tensor *made = &node->made[k]->tensor;
+        at[k] = made->value = memory_take(&b->memory, tensor_bytes(made));
+    }
+    const struct column column = {.dtype = INT32, .at = labels};
+    node->op->make(node, &(struct batch){.rows = rows, .columns = &column, .column_count = 1}, 0,
+                   at);
 }
 
 static void set_memory(struct bench *b)
@@ -131,14 +157,21 @@ static void set_memory(struct bench *b)
 void bench_open(struct bench *b, struct device *device, const struct op *op, json_t *attributes,
                 const struct op_case *shapes)
 {
+    bench_open_for(b, device, op, attributes, shapes, true);
+}
+
+void bench_open_for(struct bench *b, struct device *device, const struct op *op, json_t *attributes,
+                    const struct op_case *shapes, bool training)
+{
     *b = (struct bench){.device = device, .memory = {.device = device}};
     b->is_positive = shapes->is_positive;
-    b->node = (struct node){.op = op, .name = op->object.name, .training = true, .key = 7};
+    b->node = (struct node){.op = op, .name = op->object.name, .training = training, .key = 7};
     b->node.draw = b->draw = memory_take(&b->memory, sizeof *b->draw);
     b->node.attributes = attributes_from(&op->object, attributes, &b->arena);
     set_inputs(b, shapes);
     if (op->infer(&b->node, &b->arena)) fail_msg("%s: %s", op->object.name, error_text());
     set_memory(b);
+    make_inputs(b);
     if (op->prepare && op->prepare(&b->node, device))
         fail_msg("%s: %s", op->object.name, error_text());
 }
@@ -171,6 +204,7 @@ void loss_bench_open(struct loss_bench *b, struct device *device, const struct l
     b->logits.value = take_tensor(&b->memory, &b->logits);
     b->logits.gradient = take_tensor(&b->memory, &b->logits);
     b->node = (struct loss_node){.loss = loss, .factor = 1, .logits = &b->logits};
+    b->logits.classes = logits->dim[logits->rank - 1];
     b->node.attributes = attributes_from(&loss->object, attributes, &b->arena);
     if (loss->infer(&b->node, &b->arena)) fail_msg("%s: %s", loss->object.name, error_text());
     b->node.labels.value = take_tensor(&b->memory, &b->node.labels);

@@ -47,6 +47,8 @@ struct bench {
 /* attributes: JSON object without "op"; fails the test when it is refused */
 void bench_open(struct bench *, struct device *, const struct op *, json_t *attributes,
                 const struct op_case *shapes);
+void bench_open_for(struct bench *, struct device *, const struct op *, json_t *attributes,
+                    const struct op_case *shapes, bool training);
 void bench_close(struct bench *);
 /* Whether the input is one that no gradient goes to, of 0 and 1 */
 bool bench_is_ids(const struct bench *, int input);

@@ -183,7 +183,7 @@ static int places_of(struct bench *b, struct place *ret_places)
 {
     int count = 0;
     for (int i = 0; i < b->node.input_count && !b->node.op->reads_ids; i++)
-        if (!bench_is_mask(b, i))
+        if (!bench_is_mask(b, i) && !bench_is_ids(b, i))
             ret_places[count++] = (struct place){b->input[i].value, b->input[i].gradient,
                                                  shape_count(&b->input[i].shape), "input"};
     for (int i = 0; i < b->node.param_count; i++) {

@@ -192,6 +192,43 @@ static const struct bad BAD[] = {
      "elements"},
 };
 
+#define DRAWN "{\"op\": \"sampled_logits\", \"classes\": 9, \"sampled\": 4"
+
+/* Logits that are not those of all classes, and losses that know of them */
+static void logits_of_some_classes_are_for_their_losses_alone(void **state)
+{
+    static const struct {
+        const char *nodes, *loss, *text;
+    } bad[] = {
+        {DRAWN "}, {\"op\": \"scale\"}", "\"sampled_softmax\"",
+         "\"sampled_logits\" (sampled_logits) makes logits that a loss alone can read"},
+        {DRAWN "}", "\"mean_squared_error\"", "has one right class in each row"},
+        {DRAWN "}", "{\"op\": \"softmax_cross_entropy\", \"label_smoothing\": 0.1}",
+         "label_smoothing: of logits that are not those of all classes"},
+        {"{\"op\": \"dense\", \"units\": 9}", "\"sampled_softmax\"",
+         "wants the logits of a sampled_logits"},
+        {DRAWN ", \"sampler\": \"unigram\"}", "\"nce\"", "unigram wants \"unigrams\""},
+        {DRAWN ", \"unigrams\": [1, 2]}", "\"nce\"", "the sampler is log_uniform"},
+        {DRAWN ", \"sampler\": \"unigram\", \"unigrams\": [1, 2]}", "\"nce\"",
+         "unigrams: expected 9 numbers, one for each class, got 2"},
+        {DRAWN ", \"sampler\": \"unigram\", \"unigrams\": [1, 2, 0, 0, 0, 0, 0, 0, 4]}", "\"nce\"",
+         "sampled: 4 different ones of 3 classes that can be drawn"},
+        {DRAWN ", \"sampler\": \"unigram\", \"unigrams\": [0, 0, 0, 0, 0, 0, 0, 0, 0]}", "\"nce\"",
+         "no class occurs"},
+        {DRAWN "6}", "\"nce\"", "sampled: 46 different ones of 9 classes"},
+    };
+    const struct setting setting = {.batch = 4, .features = {1, {6}}, .training = true};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct model m;
+        char text[512];
+        snprintf(text, sizeof text, "{\"model\": [%s], \"loss\": %s}", bad[i].nodes, bad[i].loss);
+        assert_int_equal(model_parse(&m, text, &setting), ERR_INPUT);
+        if (!strstr(error_text(), bad[i].text))
+            fail_msg("got      %s\nexpected %s", error_text(), bad[i].text);
+        model_close(&m);
+    }
+}
+
 static void wrong_models_are_refused_with_the_place_and_the_reason(void **state)
 {
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
@@ -502,7 +539,7 @@ static void random_models_are_made_or_refused(void **state)
     int made = 0, refused = 0;
     struct device device;
     assert_int_equal(device_open_cpu(1, NULL, &device), OK);
-    for (uint64_t key = 0; key < 6000; key++) {
+    for (uint64_t key = 0; key < 8000; key++) {
         struct model m;
         struct plan_size size;
         char *text = random_spec(key);
@@ -523,6 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_models_are_refused_with_the_place_and_the_reason),
+        cmocka_unit_test(logits_of_some_classes_are_for_their_losses_alone),
         cmocka_unit_test(a_model_has_at_most_the_named_number_of_nodes),
         cmocka_unit_test(too_many_dimensions_are_refused),
         cmocka_unit_test(random_models_are_made_or_refused),

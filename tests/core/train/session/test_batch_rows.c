@@ -189,7 +189,7 @@ static void prepare(struct world *w, struct prepared *p, const struct graph *gra
 {
     struct batch batch;
     draw_batch(w, index, rows, &batch);
-    prepared_make(p, graph, &batch);
+    prepared_make(p, graph, &batch, 0);
 }
 
 /* Each place of the batch leads to the row of its id; the batch is drawn anew. */
@@ -283,7 +283,7 @@ static void a_batch_that_names_nothing_asks_for_nothing(void **state)
     draw_batch(&w, 1, BATCH, &batch);
     for (int i = 0; i < BATCH * PLACES; i++) w.ids[i] = -1;
     for (int i = 0; i < BATCH; i++) w.more_ids[i] = -1;
-    prepared_make(&w.rows.batches[0], &w.train.graph, &batch);
+    prepared_make(&w.rows.batches[0], &w.train.graph, &batch, 0);
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[0]), OK);
     assert_int_equal(w.askings, 0);
     close_world(&w);

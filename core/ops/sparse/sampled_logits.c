@@ -1,0 +1,497 @@
+/* sampled_logits: a layer of many classes of which training computes a few: for each example the
+ * logit of its label, and of the classes that are drawn for the batch.
+ *
+ * Training: y [batch, 1 + sampled], the label's first, each less the logarithm of how often its
+ * class is expected among the drawn ones; what is drawn and is the label of an example has no logit
+ * there (tf.nn.sampled_softmax_loss, tf.nn.nce_loss). Else y [batch, classes], of all of them.
+ * Weights and biases are tables, of which a batch brings the rows of its labels and of what is
+ * drawn.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "core/ops/algebra/loops.h"
+#include "core/ops/sparse/combine.h"
+#include "core/ops/sparse/sampler.h"
+
+enum { CLASSES_MAX = 1 << 24, SAMPLED_MAX = 1 << 20 };
+static const float NO_LOGIT = -1e4f; /* e to the power of that is 0 */
+
+struct attributes {
+    int64_t classes, sampled;
+    int sampler; /* enum sampler_kind */
+    bool unique, remove_accidental_hits, bias;
+    double distortion;
+    struct floats unigrams;
+    const char *label;
+    struct variant initializer;
+};
+
+static const struct field fields[] = {
+    {.name = "classes",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, classes),
+     .min = 2,
+     .max = CLASSES_MAX,
+     .help = "how many there are; labels are below"},
+    {.name = "sampled",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, sampled),
+     .fallback = "64",
+     .min = 1,
+     .max = SAMPLED_MAX,
+     .help = "classes that are drawn for a batch, beside its labels (num_sampled)"},
+    {.name = "sampler",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, sampler),
+     .fallback = "\"log_uniform\"",
+     .choices = sampler_names,
+     .help = "log_uniform: class k with a probability of log((k + 2) / (k + 1)) / log(classes + "
+             "1), for classes that are sorted by how frequent they are; unigram: as often as the "
+             "class occurs, to the power of distortion; uniform"},
+    {.name = "unique",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, unique),
+     .fallback = "true",
+     .help = "no class is drawn twice for a batch"},
+    {.name = "distortion",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, distortion),
+     .fallback = "0.75",
+     .max = 10,
+     .help = "of unigram; 1: as often as it occurs, 0: all that occur equally often"},
+    {.name = "unigrams",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct attributes, unigrams),
+     .fallback = "[]",
+     .max = 1e18,
+     .count_max = CLASSES_MAX,
+     .help = "of unigram: how often each class occurs; none: as counted in the data, which formats "
+             "of text know"},
+    {.name = "remove_accidental_hits",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, remove_accidental_hits),
+     .fallback = "true",
+     .help = "a drawn class that is the label of an example is none of the others there; "
+             "TensorFlow's default is true for sampled_softmax, false for nce"},
+    {.name = "bias",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, bias),
+     .fallback = "true",
+     .help = "a trained bias of each class, which begins as 0"},
+    {.name = "label",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct attributes, label),
+     .fallback = "null",
+     .help = "which of the source's \"labels\" the classes are of; null: the only one"},
+    {.name = "initializer",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct attributes, initializer),
+     .fallback = "null",
+     .kinds = &initializer_kinds,
+     .help = "initializer of the weights; null: truncated_normal with stddev 1 / sqrt(inputs)"},
+    {0},
+};
+
+/* Inputs that are made: in an evaluation SAMPLED alone, of all classes. */
+enum { SAMPLED, LABELS, LOG_SAMPLED, LOG_LABELS };
+enum { ROWS, BIASES, PRODUCTS }; /* saved */
+
+static int64_t batch_of(const struct node *node)
+{
+    return node->output.shape.dim[0];
+}
+
+static int64_t inputs_of(const struct node *node)
+{
+    return node->input[0]->shape.dim[1];
+}
+
+static int64_t sampled_of(const struct node *node)
+{
+    return node->made[SAMPLED]->tensor.shape.dim[0];
+}
+
+/* ---- what is made of a batch ---- */
+
+static void make_of_training(const struct node *node, const struct batch *batch, uint64_t draw,
+                             void *const *at)
+{
+    const struct sampler *sampler = node->maker;
+    const int32_t *labels = batch->columns[node->label_column].at;
+    const int64_t sampled = sampled_of(node);
+    int64_t *classes = at[SAMPLED], *places = at[LABELS];
+    float *log_sampled = at[LOG_SAMPLED], *log_labels = at[LOG_LABELS];
+    const struct drawn drawn = sampler_draw(sampler, node->key, draw, sampled, classes);
+    for (int64_t i = 0; i < sampled; i++)
+        log_sampled[i] = sampler_log_expected(sampler, &drawn, classes[i]);
+    for (int64_t i = 0; i < batch->rows; i++) {
+        const float log_label = sampler_log_expected(sampler, &drawn, labels[i]);
+        places[i] = labels[i];
+        /* that never occurs is never drawn: it is compared as it is */
+        log_labels[i] = isfinite(log_label) ? log_label : 0;
+    }
+}
+
+static void make(const struct node *node, const struct batch *batch, uint64_t draw, void *const *at)
+{
+    if (node->training) {
+        make_of_training(node, batch, draw, at);
+        return;
+    }
+    for (int64_t i = 0; i < sampled_of(node); i++) ((int64_t *)at[SAMPLED])[i] = i;
+}
+
+/* ---- what it is ---- */
+
+static const double *counts_of(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    const struct occurrences *o = node->label ? node->label->occurrences : NULL;
+    if (a->unigrams.count == a->classes) return a->unigrams.at;
+    return a->unigrams.count == 0 && o && o->count == a->classes ? o->at : NULL;
+}
+
+static err check_counts(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    const struct occurrences *o = node->label ? node->label->occurrences : NULL;
+    if (a->sampler != SAMPLER_UNIGRAM && a->unigrams.count)
+        return fail(ERR_INPUT, "unigrams: the sampler is %s, which does not use them",
+                    sampler_names[a->sampler]);
+    if (a->sampler != SAMPLER_UNIGRAM || counts_of(node)) return OK;
+    if (a->unigrams.count)
+        return fail(ERR_INPUT, "unigrams: expected %" PRId64 " numbers, one for each class, got %d",
+                    a->classes, a->unigrams.count);
+    if (o)
+        return fail(ERR_INPUT,
+                    "classes: expected %" PRId64 ", as many as the data count, got %" PRId64,
+                    o->count, a->classes);
+    return fail(ERR_INPUT, "sampler: unigram wants \"unigrams\", as the data have not counted "
+                           "how often classes occur");
+}
+
+static err open_sampler(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    struct sampler *sampler = arena_new(arena, sizeof *sampler);
+    TRY(check_counts(node));
+    TRY(sampler_open((enum sampler_kind)a->sampler, a->classes, a->unique, counts_of(node),
+                     a->distortion, arena, sampler));
+    if (a->unique && a->sampled > sampler_support(sampler))
+        return fail(ERR_INPUT,
+                    "sampled: %" PRId64 " different ones of %" PRId64 " classes that can be drawn",
+                    a->sampled, sampler_support(sampler));
+    node->maker = sampler;
+    return OK;
+}
+
+static err add_made(struct node *node, struct arena *arena, int64_t batch)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape drawn = {1, {node->training ? a->sampled : a->classes}}, rows = {1, {batch}};
+    TRY(node_add_made(node, arena, "sampled", INT64, &drawn, true));
+    if (!node->training) return OK;
+    TRY(node_add_made(node, arena, "labels", INT64, &rows, false));
+    TRY(node_add_made(node, arena, "log_sampled", FLOAT32, &drawn, true));
+    return node_add_made(node, arena, "log_labels", FLOAT32, &rows, false);
+}
+
+static err add_tables(struct node *node, struct arena *arena, int64_t named)
+{
+    const struct attributes *a = node->attributes;
+    const struct kind *kind = a->initializer.kind;
+    const int64_t inputs = node->input[0]->shape.dim[1];
+    struct param table = {
+        .name = "weights", .shape = {2, {a->classes, inputs}}, .ids = &node->made[SAMPLED]->tensor};
+    if (node->holds_batch_rows) table.held = named < a->classes ? named : a->classes;
+    if (kind && ((const struct initializer *)kind->descriptor)->is_whole)
+        return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
+                    kind->object->name);
+    if (kind) {
+        table.initializer = kind->descriptor;
+        table.initializer_attributes = a->initializer.attributes;
+    } else {
+        TRY(combine_initialize(inputs, arena, &table));
+    }
+    TRY(node_add_param(node, arena, &table));
+    if (!a->bias) return OK;
+    table.name = "biases";
+    table.shape.dim[1] = 1;
+    table.initializer = initializer_named("zeros").kind->descriptor;
+    table.initializer_attributes = NULL;
+    return node_add_param(node, arena, &table);
+}
+
+/* All zeros: the label is the first. */
+static void add_answers(struct node *node, struct arena *arena, int64_t batch)
+{
+    struct tensor *answers = arena_new(arena, sizeof *answers);
+    *answers = (struct tensor){.name = node->name, .dtype = INT32, .shape = {1, {batch}}};
+    node->output.answers = answers;
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    char text[SHAPE_TEXT_MAX];
+    if (x->rank != 2)
+        return fail(ERR_INPUT,
+                    "inputs: wants [batch, inputs], one label for each example, but \"%s\" is %s",
+                    node->input[0]->name, shape_text(x, text));
+    if (node->shares) return fail(ERR_INPUT, "weights_of: its rows are those of its own labels");
+    const int64_t batch = x->dim[0], inputs = x->dim[1];
+    const int64_t named = node->training ? batch + a->sampled : a->classes;
+    if (node->training) TRY(open_sampler(node, arena));
+    TRY(add_made(node, arena, batch));
+    TRY(add_tables(node, arena, named));
+    node->output.classes = a->classes;
+    node->output.shape = (struct shape){2, {batch, node->training ? 1 + a->sampled : a->classes}};
+    node->saved[ROWS].shape = (struct shape){2, {named, inputs}};
+    node->saved[BIASES].shape = (struct shape){1, {named}};
+    if (!node->training) return OK;
+    node->saved[PRODUCTS].shape = (struct shape){2, {batch, a->sampled}};
+    add_answers(node, arena, batch);
+    return OK;
+}
+
+static size_t prepared_bytes(const struct node *node, struct device *d)
+{
+    return node->output.answers ? tensor_bytes(node->output.answers) : 0;
+}
+
+static err prepare(struct node *node, struct device *d)
+{
+    if (!node->output.answers) return OK;
+    TRY(d->kernels->allocate(d, prepared_bytes(node, d), &node->state));
+    ((struct tensor *)node->output.answers)->value = node->state;
+    return OK;
+}
+
+static void release(struct node *node, struct device *d)
+{
+    if (node->state) d->kernels->release(d, node->state);
+    node->state = NULL;
+}
+
+/* ---- forward ---- */
+
+/* Of a made input of ids, and a table of so wide rows */
+static struct combine rows_of(const struct node *node, int made, int param)
+{
+    const struct tensor *ids = &node->made[made]->tensor;
+    const struct param *table = &node->param[param];
+    return (struct combine){.batch = shape_count(&ids->shape),
+                            .places = 1,
+                            .rows = table->held ? table->held : table->shape.dim[0],
+                            .width = table->shape.dim[1],
+                            .combiner = COMBINER_SUM,
+                            .ids = ids->value};
+}
+
+/* The rows of what is drawn, and behind them those of the labels */
+static void take_rows(const struct node *node, struct device *d, int param, float *to)
+{
+    for (int made = SAMPLED; made <= (node->training ? LABELS : SAMPLED); made++) {
+        const struct combine c = rows_of(node, made, param);
+        d->kernels->rows_combine(d, &c, to, node->param[param].value, false);
+        to += c.batch * c.width;
+    }
+}
+
+static void take_all_rows(const struct node *node, struct device *d)
+{
+    float *biases = node->saved[BIASES].value;
+    take_rows(node, d, 0, node->saved[ROWS].value);
+    if (node->param_count > 1)
+        take_rows(node, d, 1, biases);
+    else
+        d->kernels->fill(d, biases, 0.0f, shape_count(&node->saved[BIASES].shape));
+}
+
+static struct gemm product_of(const struct node *node, float *to)
+{
+    return (struct gemm){.transpose_b = true,
+                         .m = batch_of(node),
+                         .n = sampled_of(node),
+                         .k = inputs_of(node),
+                         .a = node->input[0]->value,
+                         .b = node->saved[ROWS].value,
+                         .c = to};
+}
+
+static float *label_rows(const struct node *node)
+{
+    return (float *)node->saved[ROWS].value + sampled_of(node) * inputs_of(node);
+}
+
+static void set_hits(const struct node *node, struct device *d, float *y, float value)
+{
+    const struct attributes *a = node->attributes;
+    const int64_t sampled = sampled_of(node);
+    if (!a->remove_accidental_hits) return;
+    d->kernels->same_ids(d, &(struct same_ids){.rows = batch_of(node),
+                                               .columns = sampled,
+                                               .block = batch_of(node),
+                                               .step = 1 + sampled,
+                                               .value = value,
+                                               .row_ids = node->made[LABELS]->tensor.value,
+                                               .column_ids = node->made[SAMPLED]->tensor.value,
+                                               .y = y + 1});
+}
+
+/* y of the labels: an example's own row times it */
+static void multiply_labels(const struct node *node, struct device *d, const float *biases)
+{
+    const int64_t batch = batch_of(node), inputs = inputs_of(node), step = 1 + sampled_of(node);
+    struct fold f = {FOLD_MULTIPLY, .scale = 1, .y = node->output.value};
+    f.a = node->input[0]->value;
+    f.b = label_rows(node);
+    f.kept = (struct fold_loops){1, .n = {batch}, .y = {step}, .a = {inputs}, .b = {inputs}};
+    f.folded = (struct fold_loops){1, .n = {inputs}, .a = {1}, .b = {1}};
+    d->kernels->fold(d, &f);
+    struct fold bias = {FOLD_A, .scale = 1, .add = true, .y = node->output.value, .a = biases};
+    bias.kept = (struct fold_loops){1, .n = {batch}, .y = {step}, .a = {1}};
+    d->kernels->fold(d, &bias);
+}
+
+static void forward_of_training(const struct node *node, struct device *d)
+{
+    const int64_t batch = batch_of(node), sampled = sampled_of(node);
+    float *biases = node->saved[BIASES].value, *products = node->saved[PRODUCTS].value;
+    float *y = node->output.value;
+    d->kernels->axpy(d, biases, -1.0f, node->made[LOG_SAMPLED]->tensor.value, sampled);
+    d->kernels->axpy(d, biases + sampled, -1.0f, node->made[LOG_LABELS]->tensor.value, batch);
+    const struct gemm g = product_of(node, products);
+    d->kernels->gemm(d, &g);
+    struct fold f = {FOLD_ADD, .scale = 1, .y = y + 1, .a = products, .b = biases};
+    f.kept = (struct fold_loops){2, .n = {batch, sampled}, .y = {1 + sampled, 1}, .a = {sampled, 1},
+                                 .b = {0, 1}};
+    d->kernels->fold(d, &f);
+    multiply_labels(node, d, biases + sampled);
+    set_hits(node, d, y, NO_LOGIT);
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    take_all_rows(node, d);
+    if (node->training) {
+        forward_of_training(node, d);
+        return;
+    }
+    const struct gemm g = product_of(node, node->output.value);
+    d->kernels->gemm(d, &g);
+    d->kernels->bias_activate(d, node->output.value, node->saved[BIASES].value, NULL,
+                              ACTIVATION_LINEAR, 0, batch_of(node), sampled_of(node));
+}
+
+/* ---- backward ---- */
+
+/* [batch, inputs] (+)= the gradient of each label's logit times a row of `by` */
+static void spread_labels(const struct node *node, struct device *d, const float *by, bool add,
+                          float *to)
+{
+    const int64_t inputs = inputs_of(node);
+    struct fold f = {FOLD_MULTIPLY, .scale = 1, .add = add, .y = to};
+    f.a = node->output.gradient;
+    f.b = by;
+    f.kept = (struct fold_loops){2, .n = {batch_of(node), inputs}, .y = {inputs, 1},
+                                 .a = {1 + sampled_of(node), 0}, .b = {inputs, 1}};
+    d->kernels->fold(d, &f);
+}
+
+static void input_back(const struct node *node, struct device *d)
+{
+    float *dx = node->input[0]->gradient;
+    if (!dx) return;
+    d->kernels->gemm(d, &(struct gemm){.add = node->add[0],
+                                       .m = batch_of(node),
+                                       .n = inputs_of(node),
+                                       .k = sampled_of(node),
+                                       .a = node->saved[PRODUCTS].value,
+                                       .b = node->saved[ROWS].value,
+                                       .c = dx});
+    spread_labels(node, d, label_rows(node), true, dx);
+}
+
+/* In the order in which they were taken */
+static void give_rows(const struct node *node, struct device *d, int param, const float *from)
+{
+    for (int made = SAMPLED; made <= LABELS; made++) {
+        const struct combine c = rows_of(node, made, param);
+        d->kernels->rows_combine_back(d, &c, node->param[param].gradient, from,
+                                      node->add_params || made > SAMPLED);
+        from += c.batch * c.width;
+    }
+}
+
+static void biases_back(const struct node *node, struct device *d)
+{
+    const int64_t batch = batch_of(node), sampled = sampled_of(node);
+    float *to = node->saved[BIASES].value;
+    if (node->param_count < 2) return;
+    d->kernels->sum_rows(d, to, node->saved[PRODUCTS].value, batch, sampled, false);
+    struct fold f = {FOLD_A, .scale = 1, .y = to + sampled, .a = node->output.gradient};
+    f.kept = (struct fold_loops){1, .n = {batch}, .y = {1}, .a = {1 + sampled}};
+    d->kernels->fold(d, &f);
+    give_rows(node, d, 1, to);
+}
+
+/* Gradients of what was drawn go where the products lay, and those of rows where these did. */
+static void backward(const struct node *node, struct device *d)
+{
+    const int64_t batch = batch_of(node), sampled = sampled_of(node);
+    float *dy = node->output.gradient, *products = node->saved[PRODUCTS].value;
+    set_hits(node, d, dy, 0.0f);
+    struct fold f = {FOLD_A, .scale = 1, .y = products, .a = dy + 1};
+    f.kept =
+        (struct fold_loops){2, .n = {batch, sampled}, .y = {sampled, 1}, .a = {1 + sampled, 1}};
+    d->kernels->fold(d, &f);
+    input_back(node, d);
+    d->kernels->gemm(d, &(struct gemm){.transpose_a = true,
+                                       .m = sampled,
+                                       .n = inputs_of(node),
+                                       .k = batch,
+                                       .a = products,
+                                       .b = node->input[0]->value,
+                                       .c = node->saved[ROWS].value});
+    spread_labels(node, d, node->input[0]->value, false, label_rows(node));
+    give_rows(node, d, 0, node->saved[ROWS].value);
+    biases_back(node, d);
+}
+
+/* Hits removed and not; drawn once, several times, and by counts */
+static const struct op_case cases[] = {
+    {"{\"classes\": 9, \"sampled\": 4}", 1, {{2, {5, 3}}}},
+    {"{\"classes\": 9, \"sampled\": 4, \"remove_accidental_hits\": false, \"bias\": false}",
+     1,
+     {{2, {6, 5}}}},
+    {"{\"classes\": 5, \"sampled\": 17, \"unique\": false, \"sampler\": \"uniform\"}",
+     1,
+     {{2, {3, 4}}}},
+    {"{\"classes\": 4, \"sampled\": 3, \"sampler\": \"unigram\", \"unigrams\": [5, 0, 2, 1]}",
+     1,
+     {{2, {7, 2}}}},
+    {0},
+};
+
+const struct op op_sampled_logits = {
+    .object = {"sampled_logits",
+               "logits of many classes, of which a training step computes those of its labels and "
+               "of some that are drawn (tf.nn.sampled_softmax_loss and nce_loss, by the losses of "
+               "these names); evaluation and prediction compute all",
+               fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .label_name = "label",
+    .reads_input = true,
+    .infer = infer,
+    .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
+    .release = release,
+    .forward = forward,
+    .backward = backward,
+    .make = make,
+    .cases = cases,
+};

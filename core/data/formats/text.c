@@ -2,21 +2,24 @@
  * what comes behind it.
  *
  * Rows are windows over the text; or the text lies in lanes side by side, of which each batch has
- * the next window of every one.
+ * the next window of every one; or each is one word, and its label a neighbour of it.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/data/formats/text_ids.h"
+#include "core/base/random.h"
+#include "core/data/formats/text_pairs.h"
 
-enum { ORDER_WINDOWS, ORDER_LANES };
-static const char *const orders[] = {[ORDER_WINDOWS] = "windows", [ORDER_LANES] = "lanes", NULL};
+enum { ORDER_WINDOWS, ORDER_LANES, ORDER_SKIP_GRAM };
+static const char *const orders[] = {
+    [ORDER_WINDOWS] = "windows", [ORDER_LANES] = "lanes", [ORDER_SKIP_GRAM] = "skip_gram", NULL};
 
 struct text_attributes {
     struct text_source source;
     int64_t time, stride, lanes;
     struct floats part;
     int order;
+    struct text_pairs pairs;
 };
 
 static const struct field fields[] = {
@@ -24,9 +27,10 @@ static const struct field fields[] = {
     {.name = "time",
      .type = FIELD_INT,
      .offset = offsetof(struct text_attributes, time),
-     .min = 1,
+     .fallback = "0",
      .max = 1 << 16,
-     .help = "characters or words of a row"},
+     .help = "characters or words of a row: 1 at least; of the order skip_gram a row is one word, "
+             "and this is not said"},
     {.name = "part",
      .type = FIELD_FLOATS,
      .offset = offsetof(struct text_attributes, part),
@@ -41,7 +45,8 @@ static const struct field fields[] = {
      .fallback = "\"windows\"",
      .choices = orders,
      .help = "windows: rows from the beginning of the text to its end; lanes: the text is cut into "
-             "\"lanes\" stretches side by side, and row r goes on where row r - lanes ends"},
+             "\"lanes\" stretches side by side, and row r goes on where row r - lanes ends; "
+             "skip_gram: each row is a word, and its label one of the words around it"},
     {.name = "stride",
      .type = FIELD_INT,
      .offset = offsetof(struct text_attributes, stride),
@@ -55,6 +60,27 @@ static const struct field fields[] = {
      .max = 1 << 20,
      .help = "of the order lanes: how many; rows of all workers' batches of a step, without "
              "shuffle"},
+    {.name = "window",
+     .type = FIELD_INT,
+     .offset = offsetof(struct text_attributes, pairs.window),
+     .fallback = "0",
+     .max = 1 << 10,
+     .help = "of the order skip_gram: so many words on each side are labels of a word, 1 at least, "
+             "a row for each"},
+    {.name = "random_window",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct text_attributes, pairs.random),
+     .fallback = "false",
+     .help = "of skip_gram: each word's window is drawn from 1 to \"window\", as word2vec does, so "
+             "that near words count more"},
+    {.name = "subsample",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct text_attributes, pairs.subsample),
+     .fallback = "0",
+     .max = 1,
+     .help = "of skip_gram: of a word that is a share f of the text, the share (sqrt(f / s) + 1) s "
+             "/ f is kept, drawn by the seed, before neighbours are looked for; 0: all. 1e-3 to "
+             "1e-5 suit large texts"},
     {0},
 };
 
@@ -82,6 +108,8 @@ static err find_windows(const struct text_ids *text, const struct text_attribute
     const int64_t inputs = text->count - 1;
     struct windows w = {
         .time = a->time, .stride = a->stride ? a->stride : a->time, .lanes = a->lanes};
+    if (a->time < 1)
+        return fail(ERR_INPUT, "time: expected how many %s are a row", text_units[a->source.unit]);
     if ((a->order == ORDER_LANES) != (a->lanes > 0))
         return fail(ERR_INPUT, "lanes: expected how many, and \"order\": \"lanes\"");
     if (a->lanes && a->stride)
@@ -124,6 +152,45 @@ static err fill(const struct text_ids *text, const struct windows *w, bool witho
     return OK;
 }
 
+/* Rows of one word */
+static err make_pairs(const struct text_ids *text, const struct text_attributes *a,
+                      const struct format_context *context, struct dataset *ret)
+{
+    char use[96];
+    snprintf(use, sizeof use, "pairs of %" PRId64 " %s, %d different ones", text->count,
+             text_units[a->source.unit], text->words.count);
+    struct storage s = {.name = text->name, .use = use};
+    struct dataset d = {.meanings = text->digest};
+    d.columns[LABELS] = (struct column){.name = LABELS_NAME, .dtype = INT32};
+    d.columns[FEATURES] = (struct column){
+        .name = FEATURES_NAME, .dtype = INT64, .shape = {1, {1}}, .buckets = text->words.count};
+    err e = text_pairs_make(text, &a->pairs, random_key(context->seed, "skip_gram"),
+                            context->without_labels, &s, &d.rows);
+    if (!e) e = text_ids_count(text, &s.counts);
+    if (!e) e = storage_give(&s, &d);
+    if (!e) *ret = d;
+    storage_drop(&s);
+    return e;
+}
+
+static err check_pairs(const struct text_attributes *a)
+{
+    const struct text_pairs *p = &a->pairs;
+    const char *of_others = a->time ? "time" : a->stride ? "stride" : a->lanes ? "lanes" : NULL;
+    const char *of_pairs = p->window      ? "window"
+                           : p->random    ? "random_window"
+                           : p->subsample ? "subsample"
+                                          : NULL;
+    if (a->order != ORDER_SKIP_GRAM && of_pairs)
+        return fail(ERR_INPUT, "%s: only of \"order\": \"skip_gram\"", of_pairs);
+    if (a->order == ORDER_SKIP_GRAM && of_others)
+        return fail(ERR_INPUT, "%s: not of \"order\": \"skip_gram\", whose rows are one word each",
+                    of_others);
+    if (a->order == ORDER_SKIP_GRAM && p->window < 1)
+        return fail(ERR_INPUT, "window: expected how many words on each side are neighbours");
+    return OK;
+}
+
 static err make(const struct text_ids *text, const struct text_attributes *a,
                 const struct format_context *context, struct dataset *ret)
 {
@@ -139,6 +206,7 @@ static err make(const struct text_ids *text, const struct text_attributes *a,
     d.columns[FEATURES] = (struct column){
         .name = FEATURES_NAME, .dtype = INT64, .shape = shape, .buckets = text->words.count};
     err e = fill(text, &w, context->without_labels, &s);
+    if (!e) e = text_ids_count(text, &s.counts);
     if (!e) e = storage_give(&s, &d);
     if (!e) *ret = d;
     storage_drop(&s);
@@ -150,16 +218,21 @@ static err open_text(const void *attributes, const struct format_context *contex
 {
     const struct text_attributes *a = attributes;
     struct text_ids text;
+    TRY(check_pairs(a));
     err e = text_ids_read(&a->source, context, &text);
     if (!e) e = cut(&text, a);
-    if (!e) e = make(&text, a, context, ret);
+    if (!e)
+        e = a->order == ORDER_SKIP_GRAM ? make_pairs(&text, a, context, ret)
+                                        : make(&text, a, context, ret);
     text_ids_free(&text);
     return e;
 }
 
 const struct format format_text = {
-    .object = {"text", "characters or words as ids, each labelled with the one behind it", fields,
-               sizeof(struct text_attributes)},
+    .object = {"text",
+               "characters or words as ids, each labelled with the one behind it, or a word with "
+               "one of its neighbours",
+               fields, sizeof(struct text_attributes)},
     .open = open_text,
     .meanings = text_meanings,
 };

@@ -216,6 +216,14 @@ err text_ids_read(const struct text_source *a, const struct format_context *cont
     return e;
 }
 
+err text_ids_count(const struct text_ids *t, struct block *ret)
+{
+    TRY(block_new((uint64_t)t->words.count * sizeof(double), ret));
+    double *counts = ret->at;
+    for (int64_t i = 0; i < t->count; i++) counts[t->ids[i]]++;
+    return OK;
+}
+
 void text_ids_free(struct text_ids *t)
 {
     block_drop(&t->block);

@@ -57,6 +57,9 @@ struct text_ids {
 err text_ids_read(const struct text_source *, const struct format_context *, struct text_ids *ret);
 void text_ids_free(struct text_ids *);
 
+/* How often each id occurs, in double [words.count] */
+err text_ids_count(const struct text_ids *, struct block *ret);
+
 /* A format's meanings(), of attributes that begin so */
 err text_meanings(const void *attributes, const struct format_context *, struct arena *,
                   struct meanings *ret);

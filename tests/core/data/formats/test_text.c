@@ -1,6 +1,8 @@
 /* text: characters and words as ids, windows and lanes, vocabularies */
 #include "tests/core/data/support.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/data/stats/words.h"
@@ -94,6 +96,70 @@ static void a_vocabulary_says_the_ids_of_several_files(void **state)
     dataset_close(&other);
 }
 
+/* Opens pairs of a text of one-letter words, and writes them: "ab ba " */
+static void open_pairs(const char *more, char *ret_pairs, struct dataset *d)
+{
+    char source[256];
+    snprintf(source, sizeof source,
+             "{'format': 'text', 'file': 'x', 'vocabulary': 'v', 'unit': 'words', "
+             "'order': 'skip_gram', %s}",
+             more);
+    source_open_ok(source, d);
+    assert_int_equal(d->columns[LABELS].shape.rank, 0);
+    for (int64_t i = 0; i < d->rows; i++) {
+        const int64_t word = ((const int64_t *)d->columns[FEATURES].at)[i];
+        const int32_t label = ((const int32_t *)d->columns[LABELS].at)[i];
+        *ret_pairs++ = (char)('a' + word);
+        *ret_pairs++ = (char)('a' + label);
+        *ret_pairs++ = ' ';
+    }
+    *ret_pairs = 0;
+}
+
+static void words_are_paired_with_their_neighbours(void **state)
+{
+    struct dataset d;
+    char pairs[256];
+    file_write_text("v", "a\nb\nc\nd\n");
+    file_write_text("x", "c a b a");
+    open_pairs("'window': 1", pairs, &d);
+    assert_string_equal(pairs, "ca ac ab ba ba ab ");
+    assert_int_equal(d.columns[FEATURES].buckets, 4);
+    const struct occurrences *counted = d.columns[LABELS].occurrences;
+    assert_int_equal(counted->count, 4);
+    assert_memory_equal(counted->at, ((double[]){2, 1, 1, 0}), 4 * sizeof(double));
+    dataset_close(&d);
+    open_pairs("'window': 9, 'part': [0.25, 1]", pairs, &d);
+    assert_string_equal(pairs, "ab aa ba ba aa ab ");
+    dataset_close(&d);
+}
+
+/* Of words that are more frequent than s the share (sqrt(f / s) + 1) s / f stays, others all; with
+ * a window of one word of the text, each word that is kept has its neighbours among these. Windows
+ * that are drawn are of each size equally often. */
+static void frequent_words_are_left_out_by_the_seed(void **state)
+{
+    enum { WORDS = 40000 };
+    static char text[2 * WORDS + 1], pairs[12 * WORDS];
+    struct dataset d;
+    for (int i = 0; i < WORDS; i++) {
+        text[2 * i] = i % 100 == 7 ? 'b' : 'a';
+        text[2 * i + 1] = ' ';
+    }
+    file_write_text("v", "a\nb\n");
+    file_write_text("x", text);
+    open_pairs("'window': 1, 'subsample': 0.05", pairs, &d);
+    int64_t times[2] = {0};
+    for (int64_t i = 0; i < d.rows; i++) times[((const int64_t *)d.columns[FEATURES].at)[i]]++;
+    const double share = (sqrt(0.99 / 0.05) + 1) * 0.05 / 0.99, kept = 0.99 * WORDS * share;
+    assert_true(fabs((double)times[0] / 2 - kept) < 5 * sqrt(kept));
+    assert_true(times[1] / 2 >= WORDS / 100 - 1 && times[1] / 2 <= WORDS / 100);
+    dataset_close(&d);
+    open_pairs("'window': 2, 'random_window': true", pairs, &d);
+    assert_true(fabs((double)d.rows - 3.0 * WORDS) < 5 * sqrt(WORDS));
+    dataset_close(&d);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     char long_word[WORD_BYTES_MAX + 2] = "";
@@ -102,6 +168,11 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused(SOURCE(", 'order': 'lanes', 'lanes': 2"), "in each lane", NULL);
     assert_refused(SOURCE(", 'order': 'lanes'"), "lanes: expected how many", NULL);
     assert_refused(SOURCE(", 'lanes': 2"), "lanes", NULL);
+    assert_refused(SOURCE(", 'window': 3"), "window: only of", NULL);
+    assert_refused(SOURCE(", 'order': 'skip_gram', 'window': 3"), "time: not of", NULL);
+    assert_refused("{'format': 'text', 'file': 'x', 'order': 'skip_gram'}", "window: expected",
+                   NULL);
+    assert_refused("{'format': 'text', 'file': 'x'}", "time: expected", NULL);
     assert_refused(SOURCE(", 'words': 3"), "words: only of", NULL);
     assert_refused(SOURCE(", 'vocabulary': 'absent'"), "absent", NULL);
     file_write_text("v", "a");
@@ -128,6 +199,8 @@ int main(void)
         cmocka_unit_test(lanes_lie_side_by_side),
         cmocka_unit_test(words_have_ids_by_how_often_they_come),
         cmocka_unit_test(a_vocabulary_says_the_ids_of_several_files),
+        cmocka_unit_test(words_are_paired_with_their_neighbours),
+        cmocka_unit_test(frequent_words_are_left_out_by_the_seed),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -94,8 +94,9 @@ static void look_again(struct host *host, const char *why)
 static void on_opened(void *context, struct link *link)
 {
     struct host *host = context;
-    if (greeting_send_visitor(link))
-        snprintf(host->trouble, sizeof host->trouble, "%s", error_text());
+    const err e = greeting_send_visitor(link);
+    snprintf(host->trouble, sizeof host->trouble, "%s",
+             e ? error_text() : "somebody listens, and has not answered as a ps does");
 }
 
 static void take_membership(struct visitor *v, const struct membership *membership)

@@ -234,6 +234,32 @@ static void print_optimizer(const struct graph *graph, const struct optimizers *
     warn_of_sweeps(graph, list, optimizer);
 }
 
+static void print_frozen(const struct graph *graph, const struct optimizers *list)
+{
+    const char *before = "frozen: ";
+    for (int i = 0; i < graph->param_count; i++) {
+        if (!optimizers_freeze(list, graph->params[i]->name)) continue;
+        printf("%s%s", before, graph->params[i]->name);
+        before = ", ";
+    }
+    if (list->frozen.count) puts("");
+}
+
+static void print_decay(const struct graph *graph, const struct optimizers *list)
+{
+    if (!(list->decay.rate > 0)) return;
+    printf("weight decay: %g times the learning rate", list->decay.rate);
+    const char *before = ", of ";
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        const bool is_updated = optimizers_find(list, param->name, param->moving) >= 0;
+        if (!is_updated || !(optimizers_decay(list, param->name) > 0)) continue;
+        printf("%s%s", before, param->name);
+        before = ", ";
+    }
+    puts("");
+}
+
 /* Of tables that grow, what nobody can know before. */
 static void print_row_bytes(const struct graph *graph, const struct optimizers *list)
 {
@@ -305,6 +331,8 @@ static void print_bytes(const struct session *session, const struct spec *spec)
     printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats,
            (long long)graph->param_floats * (long long)sizeof(float));
     for (int i = 0; i < spec->optimizers.count; i++) print_optimizer(graph, &spec->optimizers, i);
+    print_frozen(graph, &spec->optimizers);
+    print_decay(graph, &spec->optimizers);
     print_row_bytes(graph, &spec->optimizers);
     print_advice(graph, &spec->optimizers);
     printf("one step: values %zu, gradients %zu, saved %zu bytes; placed in %zu bytes\n",

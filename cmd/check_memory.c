@@ -7,11 +7,11 @@
 #include "core/train/variables/growing/key_index.h"
 #include "core/train/variables/optimizer_list.h"
 
-static int slots_of(const struct spec *spec, const struct variable *variable)
+static int slots_of(const struct optimizers *list, const char *variable, float moving)
 {
-    const int found = optimizers_find(&spec->optimizers, variable->name, variable->moving);
+    const int found = optimizers_find(list, variable, moving);
     if (found == OPTIMIZER_NONE) return 0;
-    const struct optimizer_spec *by = &spec->optimizers.at[found];
+    const struct optimizer_spec *by = &list->at[found];
     return optimizer_slots(optimizer_of(by), by->optimizer.attributes);
 }
 
@@ -23,7 +23,7 @@ static void count_slices(const struct spec *spec, const struct layout *l, struct
         const struct variable *v = &l->variables[s->variable];
         const bool is_dense = i < l->slice_count;
         const int64_t bytes = s->count * (int64_t)sizeof(float);
-        const int64_t slots = bytes * slots_of(spec, v);
+        const int64_t slots = bytes * slots_of(&spec->optimizers, v->name, v->moving);
         if (v->table && v->table->growth) continue;
         ret[s->ps].values += bytes;
         ret[s->ps].slots += slots;
@@ -33,9 +33,9 @@ static void count_slices(const struct spec *spec, const struct layout *l, struct
 
 int64_t check_row_bytes(const struct param *param, const struct optimizers *list)
 {
-    const struct optimizer_spec *by = &list->at[optimizers_find(list, param->name, param->moving)];
-    const int arrays = 1 + optimizer_slots(optimizer_of(by), by->optimizer.attributes);
-    return arrays * param->shape.dim[1] * (int64_t)sizeof(float) + INDEX_ROW_BYTES;
+    return (1 + slots_of(list, param->name, param->moving)) * param->shape.dim[1] *
+               (int64_t)sizeof(float) +
+           INDEX_ROW_BYTES;
 }
 
 err check_memory(const struct spec *spec, const struct session *session, int workers,

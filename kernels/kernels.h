@@ -152,7 +152,8 @@ struct update {
     float *value;
     const float *gradient;
     float *slot[SLOTS_MAX];
-    int form; /* of the rule */
+    int form;    /* of the rule */
+    float decay; /* before it, value -= decay * value */
 };
 
 /* An optimizer on some rows of a table. Where it sweeps, on all of them: those that are not named
@@ -167,7 +168,8 @@ struct row_update {
     int64_t count, width;
     int64_t start, rows; /* those of the table that are here */
     bool sweeps;
-    int form; /* of the rule */
+    int form;    /* of the rule */
+    float decay; /* as above, of each row that is updated */
 };
 
 /* A vector of n floats, and what is summed of it: |x| or x^2 */

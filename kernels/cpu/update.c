@@ -34,7 +34,8 @@ ELEMENT struct update row_of(const struct row_update *u, int slots, int64_t i)
     const int64_t begin = (u->ids[i] - u->start) * u->width;
     struct update row = {.constants = u->constants,
                          .value = u->value + begin,
-                         .gradient = u->gradient + i * u->width};
+                         .gradient = u->gradient + i * u->width,
+                         .decay = u->decay};
     for (int s = 0; s < slots; s++) row.slot[s] = u->slot[s] + begin;
     return row;
 }
@@ -48,6 +49,7 @@ ELEMENT struct update row_of(const struct row_update *u, int slots, int64_t i)
         const int slots = form ? name##_slots_1 : name##_slots;                                    \
         float value = u->value[i], slot[SLOTS_MAX];                                                \
         for (int s = 0; s < slots; s++) slot[s] = u->slot[s][i];                                   \
+        if (u->decay > 0) value -= u->decay * value;                                               \
         formula_##name(k, u->gradient[i], &value, slot, form);                                     \
         u->value[i] = value;                                                                       \
         for (int s = 0; s < slots; s++) u->slot[s][i] = slot[s];                                   \
@@ -106,7 +108,8 @@ static void update_floats(const struct row_update *u, int64_t begin, int64_t n,
                           .constants = u->constants,
                           .value = u->value + begin,
                           .gradient = gradient,
-                          .form = u->form};
+                          .form = u->form,
+                          .decay = u->decay};
     for (int i = 0; i < u->rule->slots[u->form]; i++) some.slot[i] = u->slot[i] + begin;
     loops[u->rule->index](&some, 0, n);
 }

@@ -5,10 +5,12 @@
 /* What is written comes first among what is read: value, slots, gradient. */
 template <typename Rule, int FORM> struct rule_element {
     typename Rule::constants k;
+    float decay;
     __device__ void operator()(float *to, const float *from, int64_t) const
     {
         const int slots = FORM ? Rule::SLOTS_1 : Rule::SLOTS;
         for (int i = 0; i <= slots; i++) to[i] = from[i];
+        if (decay > 0) to[0] -= decay * to[0];
         Rule::formula(&k, from[slots + 1], to, to + 1, FORM);
     }
 };
@@ -21,7 +23,8 @@ static void update_form(struct device *d, const struct update *u, int64_t n)
     s.from[0] = s.to[0] = u->value;
     for (int i = 0; i < SLOTS; i++) s.from[i + 1] = s.to[i + 1] = u->slot[i];
     s.from[SLOTS + 1] = u->gradient;
-    const rule_element<Rule, FORM> element = {*(const typename Rule::constants *)u->constants};
+    const rule_element<Rule, FORM> element = {*(const typename Rule::constants *)u->constants,
+                                              u->decay};
     each_number(d, u->rule->name, s, element, n);
 }
 
@@ -48,6 +51,7 @@ template <typename Rule, int FORM> struct row_body {
         const int64_t at = (u.sweeps ? row : u.ids[i] - u.start) * u.width + column;
         float value = u.value[at], slot[::SLOTS_MAX + 1];
         for (int s = 0; s < slots; s++) slot[s] = u.slot[s][at];
+        if (u.decay > 0) value -= u.decay * value;
         Rule::formula(&k, is_named ? u.gradient[i * u.width + column] : 0.0f, &value, slot, FORM);
         u.value[at] = value;
         for (int s = 0; s < slots; s++) u.slot[s][at] = slot[s];

@@ -14,6 +14,7 @@ struct formula {
     const void *constants;
     int form;
     void (*want)(double x[SLOTS], double g); /* x: value and slots */
+    float decay;
 };
 
 static void run(struct device *d, const struct formula *f, float *const x[SLOTS], const float *g,
@@ -21,6 +22,7 @@ static void run(struct device *d, const struct formula *f, float *const x[SLOTS]
 {
     struct update u = {.rule = f->rule, .constants = f->constants, .value = x[0], .gradient = g};
     u.form = f->form;
+    u.decay = f->decay;
     for (int i = 0; i < f->rule->slots[f->form]; i++) u.slot[i] = x[i + 1];
     d->kernels->update(d, &u, n);
 }
@@ -181,6 +183,9 @@ static const struct formula formulas[] = {
     {"ftrl, rate 0", &rule_ftrl, &ftrl_standing, 0, want_standing},
     {"proximal_gradient_descent", &rule_proximal_gradient_descent, &proximal_sgd, 0,
      want_proximal_sgd},
+    {"sgd, decayed", &rule_gradient_descent, &sgd, 0, want_sgd, 0.25f},
+    {"adam, decayed", &rule_adam, &adam, 0, want_adam, 0.25f},
+    {"rmsprop, centered, decayed", &rule_rmsprop, &centered, 1, want_centered, 0.25f},
     {"proximal_adagrad", &rule_proximal_adagrad, &proximal_adagrad, 0, want_proximal_adagrad},
 };
 enum { FORMULAS = sizeof formulas / sizeof *formulas };
@@ -211,7 +216,10 @@ static void check_formula(struct device *d, const struct formula *f, int64_t n)
     }
     for (int64_t i = 0; i < n; i++) {
         double want[SLOTS] = {before[i], 1, 0, 0};
-        for (int step = 0; step < STEPS; step++) f->want(want, g[step][i]);
+        for (int step = 0; step < STEPS; step++) {
+            want[0] -= (double)f->decay * want[0];
+            f->want(want, g[step][i]);
+        }
         for (int slot = 0; slot < SLOTS; slot++)
             assert_near(x[slot][i], want[slot], of_differences, f->name, i);
     }
@@ -328,6 +336,7 @@ static void check_rows(struct device *d, const struct formula *f, const struct t
     for (int i = 0; i < f->rule->slots[f->form]; i++) u.slot[i] = x[i + 1];
     u.ids = t->ids, u.gradient = t->rows, u.count = t->count, u.width = t->width;
     u.start = TABLE_START, u.rows = TABLE_ROWS, u.sweeps = sweeps, u.form = f->form;
+    u.decay = f->decay;
     for (int step = 0; step < 2; step++) {
         d->kernels->update_rows(d, &u);
         for (int i = 0; i < SLOTS; i++) before[i] = copy_floats(d, want[i], t->n);

@@ -39,6 +39,8 @@ FACTORS = {
     "regularizer": ["none", "l1", "l2"],
     "partitioner": ["default", "none", "balanced", "fixed_size", "variable_axis_size", "min_max_variable", "mod"],
     "placement": ["round_robin", "greedy", "pinned"],
+    "frozen": ["none", "dense", "table"],  # what train.freeze names
+    "decay": ["none", "all", "spares"],
     "mode": ["sync", "async"],
     "replicas": ["each", "twice"],
     "staleness": ["any", "bounded"],
@@ -120,6 +122,8 @@ APART = [
     never(("loss", BINARY), ("metric", ["in_top_k", "perplexity", "mean_absolute_error", "root_mean_squared_error"])),
     never(("loss", NUMBER), others("metric", "loss", "mean_absolute_error", "root_mean_squared_error")),
     never(("schedule", ["number", "constant"]), ("lengths", "epochs")),
+    never(others("model", *TABLES), ("frozen", "table")),
+    never(("frozen", "table"), others("table", "static"), ("optimizer", ["adam", "adamw"])),
     never(("cluster", "single"), others("transport", "auto")),
     never(("cluster", "single"), others("parts", "auto")),
     never(("cluster", "single"), ("replication", "in_graph")),
@@ -141,6 +145,7 @@ REFUSED = [
     (never(("model", TABLES), ("replicas", "twice")), "a worker cannot sum 2 batches into one push"),
     (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "algebra", "cross"])), "expected the 2 batches of a push"),
     (never(others("table", "static"), ("optimizer", ["adam", "adamw"])), "changes all rows at each step"),
+    (never(others("decay", "none"), ("optimizer", ["adamw", "ftrl", "adagrad_da"])), "train.weight_decay: "),
 ]
 
 

@@ -428,6 +428,9 @@ def steps(case):
     return ROWS // BATCH // gradients
 
 
+DECAY = {"all": {"rate": 0.05}, "spares": {"rate": 0.05, "except": ["*bias*"]}}
+
+
 def train(case):
     told = {"mode": case["mode"], "log_every_steps": 4, "checkpoint_dir": "run", "wire": case["wire"],
             "wire_values": case["wire_values"], "replication": case["replication"], "hooks": hook(case),
@@ -435,6 +438,9 @@ def train(case):
             "save_checkpoint_steps": 4 if case["saving"] == "steps" else 0, "save_checkpoint_secs": 0, "save_summaries_steps": 0}
     if not case["follow"]:  # which ends when all that is there was used
         told |= {"epochs": EPOCHS} if case["end"] == "epochs" else {case["end"]: steps(case)}
+    names = {"linear": "*id0*", "sequence": "steps/*"}.get(case["model"], "e0/*")
+    told |= {"freeze": {"none": [], "dense": ["*bias*"], "table": [names]}[case["frozen"]]}
+    told |= {"weight_decay": DECAY[case["decay"]]} if case["decay"] != "none" else {}
     told |= {"max_staleness": 2} if case["staleness"] == "bounded" else {}
     told |= {"towers": 2} if case["towers"] == 2 else {}
     told |= {"evaluate_every_steps": 4} if case["evaluation"] == "during" else {}

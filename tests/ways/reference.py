@@ -3,6 +3,7 @@
 Written from the formulas (TensorFlow 1's, as the program's help names them), not from the program's code. A case that
 `covers` accepts is trained from the values of its checkpoint of step 0, with its rows in their order.
 """
+import fnmatch
 import math
 
 import features
@@ -421,6 +422,9 @@ class Trainer:
     def weight(self, row):
         return row["weight"] if self.case["weight"] == "column" else 1
 
+    def is_frozen(self, name):
+        return any(fnmatch.fnmatch(name, one) for one in self.spec["train"]["freeze"])
+
     def is_table(self, name):
         return name.endswith("/weights") or name.endswith("/embedding_weights")
 
@@ -441,6 +445,7 @@ class Trainer:
         return self.clipped(net.gradients)
 
     def clipped(self, gradients):
+        gradients = {name: told for name, told in gradients.items() if not self.is_frozen(name)}
         if self.case["clip"] == "value":
             return {name: {at: min(max(g, -0.01), 0.01) for at, g in told.items()} for name, told in gradients.items()}
         norms = {name: math.sqrt(sum(g * g for g in told.values())) for name, told in gradients.items()}
@@ -455,14 +460,18 @@ class Trainer:
         gradients, net = self.gradients(rows), self.graph.net
         rate = rate_of(self.spec["optimizer"]["learning_rate"], self.step)
         self.step += 1
+        decay = self.spec["train"].get("weight_decay", {"rate": 0})
         for name, values in net.values.items():
+            if self.is_frozen(name):
+                continue
+            share = 0 if any(fnmatch.fnmatch(name, one) for one in decay.get("except", [])) else decay["rate"]
             is_lazy = self.is_table(name) and not moves_all
             for i, line in enumerate(values):
                 if is_lazy and i not in net.touched.get(name, ()):
                     continue
                 for j, w in enumerate(line):
                     slots = self.slots.setdefault((name, i, j), list(first))
-                    line[j] = rule(w, gradients.get(name, {}).get((i, j), 0.0), slots, rate, self.step)
+                    line[j] = rule(w - rate * share * w, gradients.get(name, {}).get((i, j), 0.0), slots, rate, self.step)
 
     def train(self, rows, batch):
         for at in range(0, len(rows) - batch + 1, batch):

@@ -179,6 +179,12 @@ static json_t *strings_json(const struct strings *strings)
     return list;
 }
 
+static json_t *weight_decay_json(const struct spec *spec)
+{
+    json_t *given = json_object_get(json_object_get(spec->json, "train"), "weight_decay");
+    return given ? json_incref(given) : json_null();
+}
+
 static json_t *data_json(const struct setup_plan *plan, int ps)
 {
     return json_pack("[II]", (json_int_t)(ps ? 0 : plan->data.rows),
@@ -388,7 +394,8 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
     if (slice->shape.rank != 2 || !is_known || slice->axis != 0 || setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
     ret->optimizer = optimizers_find(&setup->optimizers, slice->name, slice->moving);
-    if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);
+    if (ret->optimizer < 0 && !optimizers_freeze(&setup->optimizers, slice->name))
+        return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);
     ret->spec = (struct table_spec){
         .initializer = f->initializer.kind->descriptor,
         .initializer_attributes = f->initializer.attributes,
@@ -418,8 +425,8 @@ static err read_slices(const struct setup_fields *f, struct arena *arena, struct
     ret->slice_count = f->slices.count;
     TRY(optimizers_of_slices(&ret->optimizers, slices, ret->slice_count, arena,
                              &ret->optimizer_of));
-    ret->section_count = sections_make(slices, ret->optimizer_of, ret->slice_count, f->floats,
-                                       arena, &ret->sections);
+    ret->section_count = sections_make(&ret->optimizers, slices, ret->optimizer_of,
+                                       ret->slice_count, f->floats, arena, &ret->sections);
     return OK;
 }
 
@@ -528,6 +535,8 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .token = strtoull(f.token, NULL, 16),
         .restore = f.restore,
     };
+    ret->optimizers.frozen = f.freeze;
+    ret->optimizers.decay = f.weight_decay;
     TRY(optimizers_count_epochs(&ret->optimizers, f.steps_per_epoch));
     TRY(read_slices(&f, arena, ret));
     TRY(read_tables(&f, arena, ret));

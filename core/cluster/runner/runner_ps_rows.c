@@ -43,8 +43,10 @@ static err open_table(struct runner_ps *p, int i)
     TRY(row_area_add(&p->tables->area,
                      &(struct area_slice){slice->start, slice->length, slice->shape.dim[1],
                                           share->spec.most, growth_counts(share->spec.growth)}));
-    TRY(table_open(&description, &p->store.updaters[share->optimizer], p->tables->host,
-                   &p->tables->at[i]));
+    struct updater by = {0};
+    if (share->optimizer != OPTIMIZER_NONE) by = p->store.updaters[share->optimizer];
+    by.decay = optimizers_decay(&p->share->setup.optimizers, slice->name);
+    TRY(table_open(&description, by.optimizer ? &by : NULL, p->tables->host, &p->tables->at[i]));
     p->tables->shown[i] = (struct shard_table){
         .slice = slice, .optimizer = share->optimizer, .rows = p->tables->at[i]};
     return OK;
@@ -400,6 +402,7 @@ static err apply_table(struct runner_ps *p, const struct action_apply *a, int ta
 {
     struct runner_ps_tables *t = p->tables;
     const int updater = p->share->setup.tables[table].optimizer;
+    if (updater == OPTIMIZER_NONE) return OK;
     const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
     struct row_gradients sum;
     TRY(sum_pushed(p, a, table, &sum));

@@ -37,11 +37,15 @@ void shard_name_state(struct shard *shard, const struct optimizers *optimizers)
     memcpy(shard->power_names, optimizers->power_names, sizeof shard->power_names);
 }
 
-const struct slot_names *shard_slots(const struct shard *shard, int slice)
+const struct slot_names *shard_slots_of(const struct shard *shard, int optimizer)
 {
     static const struct slot_names none = {0};
-    const int optimizer = shard->optimizer_of ? shard->optimizer_of[slice] : 0;
     return optimizer == OPTIMIZER_NONE ? &none : &shard->slot_names[optimizer];
+}
+
+const struct slot_names *shard_slots(const struct shard *shard, int slice)
+{
+    return shard_slots_of(shard, shard->optimizer_of ? shard->optimizer_of[slice] : 0);
 }
 
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX])
@@ -153,7 +157,7 @@ static err add_fixed(struct bundle_writer *writer, const struct shard_table *tab
 static err add_table(struct bundle_writer *writer, const struct shard *shard,
                      const struct shard_table *table)
 {
-    const struct slot_names *names = &shard->slot_names[table->optimizer];
+    const struct slot_names *names = shard_slots_of(shard, table->optimizer);
     if (table_growing(table->rows)) return shard_write_growing(writer, table, names);
     struct table_pieces *pieces = malloc(sizeof *pieces);
     if (!pieces) return fail(ERR_MEMORY, "no memory for the names of a table");

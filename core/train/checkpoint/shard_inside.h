@@ -17,6 +17,7 @@ struct bundle_shape shard_shape(const struct shape *);
 struct bundle_box shard_box(const struct slice *);
 /* Those of a slice */
 const struct slot_names *shard_slots(const struct shard *, int slice);
+const struct slot_names *shard_slots_of(const struct shard *, int optimizer);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 

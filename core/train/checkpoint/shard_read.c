@@ -184,7 +184,7 @@ static err read_tables(struct bundle *bundle, const struct warm_start *warm,
 {
     for (int i = 0; i < shard->table_count; i++) {
         const struct shard_table *table = &shard->tables[i];
-        const struct slot_names *names = &shard->slot_names[table->optimizer];
+        const struct slot_names *names = shard_slots_of(shard, table->optimizer);
         const int slots = !warm || warm->slots ? names->count : 0;
         if (shard_map_skips(warm, table->slice->name)) continue;
         if (table_growing(table->rows)) {

@@ -37,7 +37,9 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
         if (slice->ps != ps) continue;
         const struct param *param = r->graph->params[slice->variable];
         link->parts[link->area.count] =
-            (struct rows_part){slice->variable, column_of(r->graph, param), slice};
+            (struct rows_part){slice->variable, column_of(r->graph, param), slice,
+                               r->frozen && r->frozen[slice->variable]};
+        link->has_frozen |= link->parts[link->area.count].is_frozen;
         TRY(row_area_add(&link->area,
                          &(struct area_slice){slice->start, slice->length, slice->shape.dim[1],
                                               param->held, growth_counts(param->growth)}));
@@ -55,11 +57,13 @@ static void order_column(struct rows *r, const struct slice *slice)
 }
 
 err rows_open(const struct graph *graph, const struct layout *layout, struct device *device,
-              const struct row_source *from, struct arena *arena, struct rows *ret)
+              const struct row_source *from, const bool *frozen, struct arena *arena,
+              struct rows *ret)
 {
     *ret = (struct rows){.device = layout->all_count > layout->slice_count ? device : NULL,
                          .graph = graph,
                          .from = from,
+                         .frozen = frozen,
                          .ps_count = layout->ps_count};
     if (!ret->device) return OK;
     ret->links = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->links);
@@ -210,6 +214,13 @@ static struct run run_of(const struct rows_part *part, const struct lookup *look
     return (struct run){first, lookup_place(lookup, slice->start + slice->length) - first};
 }
 
+/* Those whose gradients are pushed */
+static struct run pushed_run(const struct rows_part *part, const struct lookup *lookup)
+{
+    const struct run run = run_of(part, lookup);
+    return part->is_frozen ? (struct run){run.first, 0} : run;
+}
+
 /* The next rows that are to be asked for. Returns whether there are any. */
 static bool name_piece(struct rows_link *link, const struct prepared *p)
 {
@@ -312,44 +323,65 @@ static void count_push(struct rows_link *link, const struct prepared *p,
 {
     for (int i = 0; i < link->area.count; i++) {
         const struct rows_part *part = &link->parts[i];
-        link->counts.pushed[i] = run_of(part, &p->lookups[part->column]).count;
+        link->counts.pushed[i] = pushed_run(part, &p->lookups[part->column]).count;
         link->counts.wanted[i] =
             next->is_there ? run_of(part, &next->lookups[part->column]).count : 0;
     }
     area_counts_sum(&link->area, &link->counts);
 }
 
-static struct area_patch ids_of(const struct rows_link *link, int i, const struct prepared *p)
+static struct area_patch ids_in(const struct lookup *lookup, struct run run)
 {
-    const struct lookup *lookup = &p->lookups[link->parts[i].column];
-    const struct run run = run_of(&link->parts[i], lookup);
     return (struct area_patch){.at = lookup->ids + run.first,
                                .bytes = (size_t)run.count * sizeof *lookup->ids};
 }
 
-/* Of slice i: as many rows as p names, of all that the param has. */
-static struct area_patch rows_of(const struct rows_link *link, int i, float *all,
-                                 const struct prepared *p)
+/* Of slice i, of all rows that the param has */
+static struct area_patch rows_in(const struct rows_link *link, int i, float *all, struct run run)
 {
     const int64_t width = link->area.slices[i].width;
-    const struct run run = run_of(&link->parts[i], &p->lookups[link->parts[i].column]);
     return (struct area_patch){.at = all + run.first * width,
                                .bytes = (size_t)(run.count * width) * sizeof *all};
 }
 
 /* How often those occurred; of none where the slice does not count. */
-static struct area_patch times_of(const struct rows_link *link, int i, const struct prepared *p)
+static struct area_patch times_in(const struct rows_link *link, int i, const struct lookup *lookup,
+                                  struct run run)
 {
-    const struct lookup *lookup = &p->lookups[link->parts[i].column];
-    const struct run run = run_of(&link->parts[i], lookup);
     const int64_t count = link->area.slices[i].counts ? run.count : 0;
     return (struct area_patch){.at = lookup->times + run.first,
                                .bytes = (size_t)count * sizeof *lookup->times};
 }
 
-static struct param *param_of(const struct rows *r, const struct rows_link *link, int i)
+/* What is pushed of slice i */
+struct pushed {
+    struct area_patch ids, times, gradients;
+};
+
+static struct pushed pushed_of(struct rows *r, const struct rows_link *link, int i,
+                               const struct prepared *p)
 {
-    return r->graph->params[link->parts[i].param];
+    const struct rows_part *part = &link->parts[i];
+    const struct lookup *lookup = &p->lookups[part->column];
+    const struct run run = pushed_run(part, lookup);
+    float *gradient = r->graph->params[part->param]->gradient;
+    return (struct pushed){ids_in(lookup, run), times_in(link, i, lookup, run),
+                           rows_in(link, i, gradient, run)};
+}
+
+/* Of slice i what the next batch wants: its ids, and where its rows are to be. */
+struct wanted {
+    struct area_patch ids, rows;
+};
+
+static struct wanted wanted_of(struct rows *r, const struct rows_link *link, int i,
+                               const struct prepared *p)
+{
+    const struct rows_part *part = &link->parts[i];
+    const struct lookup *lookup = &p->lookups[part->column];
+    const struct run run = run_of(part, lookup);
+    float *value = r->graph->params[part->param]->value;
+    return (struct wanted){ids_in(lookup, run), rows_in(link, i, value, run)};
 }
 
 static void put(struct rows *r, struct rows_link *link, const struct prepared *p,
@@ -359,14 +391,14 @@ static void put(struct rows *r, struct rows_link *link, const struct prepared *p
     char *to = (char *)area_gradients(&link->area, &link->counts, link->window);
     char *times = (char *)area_times(&link->area, &link->counts, link->window);
     for (int i = 0; i < link->area.count; i++) {
-        const struct area_patch id = ids_of(link, i, p), time = times_of(link, i, p),
-                                from = rows_of(link, i, param_of(r, link, i)->gradient, p);
-        memcpy(ids, id.at, id.bytes);
-        memcpy(times, time.at, time.bytes);
-        times += time.bytes;
-        r->device->kernels->download(r->device, (float *)to, from.at, from.bytes);
-        ids += id.bytes;
-        to += from.bytes;
+        const struct pushed from = pushed_of(r, link, i, p);
+        memcpy(ids, from.ids.at, from.ids.bytes);
+        memcpy(times, from.times.at, from.times.bytes);
+        times += from.times.bytes;
+        r->device->kernels->download(r->device, (float *)to, from.gradients.at,
+                                     from.gradients.bytes);
+        ids += from.ids.bytes;
+        to += from.gradients.bytes;
     }
     write_wanted(link, next);
 }
@@ -385,17 +417,15 @@ static void patch(struct rows *r, struct rows_link *link, const struct prepared 
 {
     const int count = link->area.count, next_count = next->is_there ? count : 0;
     char *to = (char *)area_wanted_ids(&link->area, &link->counts, link->window);
-    for (int i = 0; i < next_count; i++) to = add_patch(link, ids_of(link, i, next), to);
+    for (int i = 0; i < next_count; i++) to = add_patch(link, wanted_of(r, link, i, next).ids, to);
     to = (char *)area_gradients(&link->area, &link->counts, link->window);
-    for (int i = 0; i < count; i++)
-        to = add_patch(link, rows_of(link, i, param_of(r, link, i)->gradient, p), to);
+    for (int i = 0; i < count; i++) to = add_patch(link, pushed_of(r, link, i, p).gradients, to);
     to = (char *)area_times(&link->area, &link->counts, link->window);
-    for (int i = 0; i < count; i++) to = add_patch(link, times_of(link, i, p), to);
+    for (int i = 0; i < count; i++) to = add_patch(link, pushed_of(r, link, i, p).times, to);
     to = (char *)area_pushed_ids(&link->area, &link->counts, link->window);
-    for (int i = 0; i < count; i++) to = add_patch(link, ids_of(link, i, p), to);
+    for (int i = 0; i < count; i++) to = add_patch(link, pushed_of(r, link, i, p).ids, to);
     to = (char *)area_rows(&link->area, link->window);
-    for (int i = 0; i < next_count; i++)
-        to = add_patch(link, rows_of(link, i, param_of(r, link, i)->value, next), to);
+    for (int i = 0; i < next_count; i++) to = add_patch(link, wanted_of(r, link, i, next).rows, to);
 }
 
 void rows_put(struct rows *r)
@@ -414,7 +444,7 @@ void rows_put(struct rows *r)
             put(r, link, p, next);
         link->front = area_front_bytes(&link->area, &link->counts, true);
         link->without_ids = area_front_bytes(&link->area, &link->counts, false);
-        link->was_brought = link->came == p->batch.index + 1;
+        link->was_brought = link->came == p->batch.index + 1 && !link->has_frozen;
         link->came = 0;
     }
     r->names_next = next->is_there;

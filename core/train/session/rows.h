@@ -30,6 +30,7 @@ struct rows_part {
     int param;  /* in the graph */
     int column; /* of ids: which lookup */
     const struct slice *slice;
+    bool is_frozen; /* its gradients are nobody's */
 };
 
 /* What a session has with one ps. */
@@ -45,6 +46,7 @@ struct rows_link {
     uint64_t came;              /* 1 + number of the batch whose rows are in the back; 0: none */
     size_t front;               /* bytes of what is to be pushed, with all ids */
     size_t without_ids;         /* of the rows pushed */
+    bool has_frozen;            /* parts: not all rows that were brought are pushed */
     bool was_brought;           /* the ps has brought these rows, and has their ids */
 };
 
@@ -63,6 +65,7 @@ struct rows {
     struct device *device;         /* borrowed; NULL: there are no tables */
     const struct graph *graph;     /* that trains */
     const struct row_source *from; /* borrowed */
+    const bool *frozen;            /* [params] borrowed; NULL: none is */
     int ps_count;
     struct rows_link *links;    /* [ps_count] */
     struct lookup_order *order; /* [inputs of the graph] */
@@ -75,7 +78,7 @@ struct rows {
 
 /* ERR_INPUT: the tables take too much. Memory lives in the arena. */
 err rows_open(const struct graph *, const struct layout *, struct device *,
-              const struct row_source *, struct arena *, struct rows *ret);
+              const struct row_source *, const bool *frozen, struct arena *, struct rows *ret);
 bool rows_are_used(const struct rows *);
 
 /* Of a graph that reads the same columns as that of the rows, with batches of its own size. */

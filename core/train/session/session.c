@@ -490,6 +490,15 @@ static err count_epochs(const struct session *s)
                                    spec_steps_per_epoch(spec, rows, s->options.workers));
 }
 
+static const bool *frozen_params(struct session *s)
+{
+    const struct graph *g = s->graph;
+    bool *frozen = arena_array(&s->arena, (size_t)g->param_count + 1, sizeof *frozen);
+    for (int i = 0; i < g->param_count; i++)
+        frozen[i] = optimizers_freeze(&s->options.spec->optimizers, g->params[i]->name);
+    return frozen;
+}
+
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
@@ -504,8 +513,8 @@ static err open_parts(struct session *s)
     TRY(session_check_memory(s));
     TRY(open_replica(s));
     TRY(open_clipping(s));
-    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from, &s->arena,
-                  &s->rows));
+    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from, frozen_params(s),
+                  &s->arena, &s->rows));
     TRY(check_tables(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));

@@ -12,7 +12,8 @@ int session_list_gradients(const struct session *s, int optimizer)
     int count = 0;
     for (int i = 0; i < s->graph->param_count; i++) {
         const struct param *param = s->graph->params[i];
-        if (optimizer >= 0 ? s->optimizer_of[i] != optimizer : param->moving > 0) continue;
+        const int by = s->optimizer_of[i];
+        if (optimizer >= 0 ? by != optimizer : by == OPTIMIZER_NONE) continue;
         s->clip_gradients[count] = param->gradient;
         s->clip_sizes[count++] = param_floats(param);
     }

@@ -180,18 +180,21 @@ static err check_device(const struct spec *spec)
 static err list_optimizers(struct spec *spec, struct arena *arena)
 {
     const bool is_one = spec->optimizer.optimizer.kind, are_several = spec->optimizer_list.count;
+    struct objects list = spec->optimizer_list;
     if (is_one == are_several)
         return fail(ERR_INPUT, "expected one of optimizer and optimizers, got %s",
                     is_one ? "both" : "none");
     if (is_one) {
         struct optimizer_spec *one = arena_new(arena, sizeof *one);
         *one = spec->optimizer;
-        spec->optimizers = optimizers_make(one, 1, arena);
-        return optimizer_check(one, "optimizer");
+        list = (struct objects){one, 1};
     }
-    spec->optimizers = optimizers_make(spec->optimizer_list.at, spec->optimizer_list.count, arena);
-    for (int i = 0; i < spec->optimizers.count; i++)
-        TRY(optimizer_check(&spec->optimizers.at[i], arena_format(arena, "optimizers[%d]", i)));
+    spec->optimizers = optimizers_make(list.at, list.count, arena);
+    spec->optimizers.frozen = spec->train.freeze;
+    spec->optimizers.decay = spec->train.weight_decay;
+    for (int i = 0; i < list.count; i++)
+        TRY(optimizer_check(&spec->optimizers.at[i],
+                            is_one ? "optimizer" : arena_format(arena, "optimizers[%d]", i)));
     return OK;
 }
 

@@ -47,8 +47,10 @@ struct train_spec {
     double keep_checkpoint_every_n_hours; /* 10000 */
     int on_corrupt;                       /* enum corrupt_policy */
     struct warm_start_spec warm_start;    /* checkpoint NULL: none */
-    uint64_t worker_timeout_ms;           /* 60 s: how long a lost worker is waited for */
-    int64_t min_workers;                  /* 1: with fewer the job ends */
+    struct strings freeze;                /* patterns */
+    struct weight_decay weight_decay;
+    uint64_t worker_timeout_ms; /* 60 s: how long a lost worker is waited for */
+    int64_t min_workers;        /* 1: with fewer the job ends */
 
     const char *summary_dir;      /* NULL: checkpoint_dir */
     int64_t save_summaries_steps; /* 100 where neither is given */

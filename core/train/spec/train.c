@@ -215,6 +215,20 @@ static const struct field train_fields[] = {
      .may_differ = true,
      .help =
          "initial values from another run; used only if checkpoint_dir holds no checkpoint yet"},
+    {.name = "freeze",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct train_spec, freeze),
+     .fallback = "[]",
+     .count_max = PATTERNS_MAX,
+     .help = "patterns of variables that keep their values: no optimizer has them, they have no "
+             "slots, and are no part of norms by which gradients are clipped"},
+    {.name = "weight_decay",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct train_spec, weight_decay),
+     .fallback = "null",
+     .object = &weight_decay_object,
+     .help = "decoupled weight decay beside the optimizer, of the variables that patterns name; "
+             "null: none"},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct train_spec, worker_timeout_ms),

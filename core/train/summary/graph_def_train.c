@@ -61,7 +61,8 @@ static void add_learning_rate(struct training *t, int i)
 {
     const struct schedule_spec *rate = optimizer_learning_rate(t->drawn[i].spec);
     const struct kind *kind = rate->schedule.kind;
-    const bool changes = strcmp(kind->object->name, "constant") != 0 || rate->warmup_steps > 0;
+    const bool changes = strcmp(kind->object->name, "constant") != 0 || rate->warmup_steps > 0 ||
+                         rate->warmup_epochs > 0;
     t->drawn[i].learning_rate =
         add(t, &(struct graph_node){.name = numbered(t, "learning_rate", i),
                                     .op = changes ? tensorflow_name(t->arena, kind->object->name)

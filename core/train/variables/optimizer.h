@@ -49,6 +49,8 @@ struct optimizer {
         slot[SLOTS_MAX]; /* those of the rule's form, in the order of a checkpoint's names */
     struct power power[POWERS_MAX];
     bool sweeps; /* of a table, rows without a gradient change too, as with one of zero */
+    const char
+        *refuses_decay; /* why values do not decay beside it ("... which %s"); NULL: they may */
     int (*form)(const void *attributes); /* of the rule; NULL: always 0 */
     /* The rule's constants, of this update: CONSTANTS_BYTES_MAX at most. */
     void (*derive)(const void *attributes, const struct juncture *, void *ret);

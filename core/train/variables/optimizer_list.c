@@ -38,9 +38,34 @@ static bool matches(const struct optimizer_spec *spec, const char *variable)
     return fnmatch(spec->match, variable, 0) == 0;
 }
 
+static bool is_among(const struct strings *patterns, const char *variable)
+{
+    for (int i = 0; i < patterns->count; i++)
+        if (fnmatch(patterns->at[i], variable, 0) == 0) return true;
+    return false;
+}
+
+bool optimizers_freeze(const struct optimizers *list, const char *variable)
+{
+    return is_among(&list->frozen, variable);
+}
+
+double optimizers_decay(const struct optimizers *list, const char *variable)
+{
+    const struct weight_decay *decay = &list->decay;
+    const bool decays = is_among(&decay->match, variable) && !is_among(&decay->except, variable);
+    return decays ? decay->rate : 0;
+}
+
+static bool keeps(const struct optimizers *list, const char *variable, float moving)
+{
+    return moving > 0 || optimizers_freeze(list, variable);
+}
+
 int optimizers_find(const struct optimizers *list, const char *variable, float moving)
 {
-    for (int i = 0; i < list->count && moving == 0; i++)
+    if (keeps(list, variable, moving)) return OPTIMIZER_NONE;
+    for (int i = 0; i < list->count; i++)
         if (matches(&list->at[i], variable)) return i;
     return OPTIMIZER_NONE;
 }
@@ -104,7 +129,8 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
     const char **names = arena_array(arena, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++) {
         names[i] = variables[i].name;
-        if (variables[i].moving > 0 || !matches(&list->at[index], names[i])) continue;
+        const bool is_changed = !keeps(list, names[i], variables[i].moving);
+        if (!is_changed || !matches(&list->at[index], names[i])) continue;
         if (optimizers_find(list, names[i], 0) == index) return OK;
         taken = names[i];
     }
@@ -132,12 +158,60 @@ static err check_growing(const struct optimizers *list, const struct variable *v
                 by->object.name, variable->name);
 }
 
+/* A pattern without a variable is most likely misspelt. */
+static err check_named(const char *what, const struct strings *patterns,
+                       const struct variable *variables, int count, struct arena *arena)
+{
+    const char **names = arena_array(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = variables[i].name;
+    for (int k = 0; k < patterns->count; k++) {
+        const struct strings one = {&patterns->at[k], 1};
+        int i = 0;
+        while (i < count && !is_among(&one, names[i])) i++;
+        if (i < count) continue;
+        const struct suggestion near = suggest(patterns->at[k], names, count);
+        return fail(ERR_INPUT, "%s[%d]: no variable is called \"%s\"%s", what, k, patterns->at[k],
+                    near.text);
+    }
+    return OK;
+}
+
+static err check_frozen(const struct optimizers *list, const struct variable *variables, int count,
+                        struct arena *arena)
+{
+    TRY(check_named("train.freeze", &list->frozen, variables, count, arena));
+    for (int i = 0; i < count; i++)
+        if (!keeps(list, variables[i].name, variables[i].moving)) return OK;
+    return fail(ERR_INPUT, "train.freeze: there is no variable left to train");
+}
+
+/* Some optimizers compute each value from what they have summed of its gradients. */
+static err check_decay(const struct optimizers *list, const struct variable *variables, int count,
+                       struct arena *arena)
+{
+    const struct weight_decay *decay = &list->decay;
+    if (!(decay->rate > 0)) return OK;
+    TRY(check_named("train.weight_decay.match", &decay->match, variables, count, arena));
+    TRY(check_named("train.weight_decay.except", &decay->except, variables, count, arena));
+    for (int i = 0; i < count; i++) {
+        const int by = optimizers_find(list, variables[i].name, variables[i].moving);
+        if (by < 0 || !(optimizers_decay(list, variables[i].name) > 0)) continue;
+        const struct optimizer *optimizer = optimizer_of(&list->at[by]);
+        if (optimizer->refuses_decay)
+            return fail(ERR_INPUT, "train.weight_decay: %s is updated by %s, which %s",
+                        variables[i].name, optimizer->object.name, optimizer->refuses_decay);
+    }
+    return OK;
+}
+
 err optimizers_check(const struct optimizers *list, const struct variable *variables, int count,
                      struct arena *arena)
 {
+    TRY(check_frozen(list, variables, count, arena));
     for (int i = 0; i < list->count; i++) TRY(check_pattern(list, i, variables, count, arena));
+    TRY(check_decay(list, variables, count, arena));
     for (int i = 0; i < count; i++) {
-        if (variables[i].moving > 0) continue;
+        if (keeps(list, variables[i].name, variables[i].moving)) continue;
         if (optimizers_find(list, variables[i].name, 0) < 0)
             return fail_unmatched(variables[i].name);
         TRY(check_growing(list, &variables[i]));
@@ -151,7 +225,8 @@ err optimizers_of_slices(const struct optimizers *list, const struct slice *slic
     int *found = arena_array(arena, (size_t)count + 1, sizeof *found);
     for (int i = 0; i < count; i++) {
         found[i] = optimizers_find(list, slices[i].name, slices[i].moving);
-        if (found[i] < 0 && slices[i].moving == 0) return fail_unmatched(slices[i].name);
+        if (found[i] < 0 && !keeps(list, slices[i].name, slices[i].moving))
+            return fail_unmatched(slices[i].name);
     }
     *ret = found;
     return OK;
@@ -161,6 +236,7 @@ struct start {
     int64_t offset;
     int optimizer;
     float moving;
+    double decay;
 };
 
 static int compare_starts(const void *a, const void *b)
@@ -169,28 +245,63 @@ static int compare_starts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Neighbours of one optimizer, or moved alike, are one section; what lies between two slices is the
- * first one's. */
-int sections_make(const struct slice *slices, const int *optimizer_of, int count, int64_t floats,
-                  struct arena *arena, const struct section **ret)
+static bool is_alike(const struct section *section, const struct start *start)
+{
+    return section->optimizer == start->optimizer && section->moving == start->moving &&
+           section->decay == start->decay;
+}
+
+/* Neighbours of one optimizer that decay alike, or moved alike, are one section; what lies between
+ * two slices is the first one's. */
+int sections_make(const struct optimizers *list, const struct slice *slices,
+                  const int *optimizer_of, int count, int64_t floats, struct arena *arena,
+                  const struct section **ret)
 {
     struct start *starts = arena_array(arena, (size_t)count + 1, sizeof *starts);
     struct section *sections = arena_array(arena, (size_t)count + 1, sizeof *sections);
     int made = 0;
     for (int i = 0; i < count; i++)
-        starts[i] = (struct start){slices[i].offset, optimizer_of[i], slices[i].moving};
+        starts[i] = (struct start){slices[i].offset, optimizer_of[i], slices[i].moving,
+                                   optimizers_decay(list, slices[i].name)};
     qsort(starts, (size_t)count, sizeof *starts, compare_starts);
     for (int i = 0; i < count; i++) {
         const int64_t end = i + 1 < count ? starts[i + 1].offset : floats;
-        if (!made || sections[made - 1].optimizer != starts[i].optimizer ||
-            sections[made - 1].moving != starts[i].moving)
-            sections[made++] =
-                (struct section){.optimizer = starts[i].optimizer, .moving = starts[i].moving};
+        if (!made || !is_alike(&sections[made - 1], &starts[i]))
+            sections[made++] = (struct section){.optimizer = starts[i].optimizer,
+                                                .moving = starts[i].moving,
+                                                .decay = starts[i].decay};
         sections[made - 1].end = end;
     }
     *ret = sections;
     return made;
 }
+
+static const struct field decay_fields[] = {
+    {.name = "rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct weight_decay, rate),
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "each update first subtracts this fraction of every value, times the learning rate"},
+    {.name = "match",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct weight_decay, match),
+     .fallback = "[\"*\"]",
+     .count_max = PATTERNS_MAX,
+     .help = "patterns of variables that decay"},
+    {.name = "except",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct weight_decay, except),
+     .fallback = "[]",
+     .count_max = PATTERNS_MAX,
+     .help = "patterns of variables that are spared, such as \"*bias\""},
+    {0},
+};
+
+const struct object weight_decay_object = {.name = "weight_decay",
+                                           .summary = "decoupled weight decay beside the optimizer",
+                                           .fields = decay_fields,
+                                           .size = sizeof(struct weight_decay)};
 
 const char *optimizers_text(const struct optimizers *list, struct arena *arena)
 {

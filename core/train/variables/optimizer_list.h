@@ -6,10 +6,27 @@
 #include "core/train/variables/layout.h"
 #include "core/train/variables/optimizer.h"
 
-enum { OPTIMIZER_NONE = -1, OPTIMIZERS_MAX = 16, ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX };
+enum {
+    OPTIMIZER_NONE = -1,
+    OPTIMIZERS_MAX = 16,
+    ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX,
+    PATTERNS_MAX = 1024
+};
+
+/* Of variables that one of the patterns `match` names, and none of `except`, each update first
+ * takes rate * (the learning rate) of every value; with rate 0 there is none. As
+ * tf.keras.optimizers do with weight_decay and exclude_from_weight_decay: it is no part of the
+ * gradient, and of a table those rows decay that the optimizer changes. */
+struct weight_decay {
+    double rate;
+    struct strings match, except;
+};
+extern const struct object weight_decay_object;
 
 struct optimizers {
     const struct optimizer_spec *at; /* borrowed */
+    struct strings frozen;           /* patterns of variables that keep their values; borrowed */
+    struct weight_decay decay;       /* borrowed */
     int count;
     int slot_count;                          /* of the one that has the most */
     int power_count;                         /* of all, one optimizer behind the other */
@@ -19,15 +36,18 @@ struct optimizers {
 /* Floats of a block up to `end`, from where the section before ends, are one optimizer's. */
 struct section {
     int optimizer; /* OPTIMIZER_NONE: what a batch measured moves its floats by this share */
-    float moving;
+    float moving;  /* 0: they are frozen */
     int64_t end;
+    double decay; /* rate of the weight decay of its floats */
 };
 
 /* At most OPTIMIZERS_MAX; names go to the arena. */
 struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
-/* Index of the one that updates the variable; OPTIMIZER_NONE: none does, as its values move, or
- * because none matches. */
+/* Index of the one that updates the variable; OPTIMIZER_NONE: none does, as its values move or are
+ * frozen, or because none matches. */
 int optimizers_find(const struct optimizers *, const char *variable, float moving);
+bool optimizers_freeze(const struct optimizers *, const char *variable);
+double optimizers_decay(const struct optimizers *, const char *variable); /* its rate; 0: none */
 /* ERR_INPUT: a variable that no optimizer has, a pattern that no variable is left for, or a table
  * that grows and one that sweeps. */
 err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
@@ -42,12 +62,12 @@ err optimizers_count_epochs(const struct optimizers *, double steps_per_epoch);
 void optimizers_powers(const struct optimizers *, float *ret);
 
 /* Of each of the slices which optimizer, in the arena. ERR_INPUT: a variable that none has, and
- * whose values do not move. */
+ * whose values neither move nor are frozen. */
 err optimizers_of_slices(const struct optimizers *, const struct slice *, int count, struct arena *,
                          const int **ret);
 /* The sections of a block that consists of the slices. Returns how many. */
-int sections_make(const struct slice *, const int *optimizer_of, int count, int64_t floats,
-                  struct arena *, const struct section **ret);
+int sections_make(const struct optimizers *, const struct slice *, const int *optimizer_of,
+                  int count, int64_t floats, struct arena *, const struct section **ret);
 
 /* "adagrad", "ftrl, adagrad", in the arena */
 const char *optimizers_text(const struct optimizers *, struct arena *);

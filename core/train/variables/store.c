@@ -164,10 +164,11 @@ void store_reset(struct store *store)
 struct application {
     const struct store *store;
     struct gradients sum;
-    void *snapshot;          /* or NULL */
-    bool keeps;              /* what was there */
-    int64_t begin, end;      /* floats */
-    atomic_bool *is_spoiled; /* some tile's sum is not finite */
+    void *snapshot;              /* or NULL */
+    bool keeps;                  /* what was there */
+    int64_t begin, end;          /* floats */
+    atomic_bool *is_spoiled;     /* some tile's sum is not finite */
+    float rates[OPTIMIZERS_MAX]; /* of each updater */
     /* of each updater's rule */
     _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
@@ -268,7 +269,8 @@ static void update_some(const struct application *a, const struct section *secti
     const struct store *store = a->store;
     const struct updater *by = updater_at(store, section);
     if (a->keeps) keep(store, by, begin, n);
-    if (!by && gradient) move_some(store, section->moving, begin, n, gradient);
+    if (!by && gradient && section->moving > 0)
+        move_some(store, section->moving, begin, n, gradient);
     if (!by || !gradient) return;
     struct update update = {
         .rule = by->optimizer->rule,
@@ -276,6 +278,7 @@ static void update_some(const struct application *a, const struct section *secti
         .value = store->values + begin,
         .gradient = gradient,
         .form = by->form,
+        .decay = (float)(a->rates[section->optimizer] * section->decay),
     };
     for (int i = 0; i < by->slot_count; i++) update.slot[i] = store->slots[i] + begin;
     store->device->kernels->update(store->device, &update, n);
@@ -342,6 +345,7 @@ static void derive(const struct store *store, int64_t step, struct application *
     for (int i = 0; i < store->updater_count; i++) {
         const struct updater *by = &store->updaters[i];
         const struct juncture now = store_juncture(store, i, step);
+        a->rates[i] = now.rate;
         by->optimizer->derive(by->attributes, &now, a->constants[i]);
     }
 }

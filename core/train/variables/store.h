@@ -12,6 +12,7 @@ struct updater {
     const struct schedule_spec *learning_rate;
     int form, slot_count; /* of its rule */
     int first_power;
+    double decay; /* of a table: rate of its weight decay */
 };
 
 enum { ADVANCED_MAX = 64 };

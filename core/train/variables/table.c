@@ -124,7 +124,9 @@ err table_open(const struct table_description *is, const struct updater *by, str
     assert(is->growth || is->start + is->length <= is->shape.dim[0]);
     assert(!device->is_separate);
     TRY(check(is));
-    if (is->growth && by->optimizer->sweeps)
+    static const struct updater none = {0};
+    if (!by) by = &none;
+    if (is->growth && by->optimizer && by->optimizer->sweeps)
         return fail(ERR_INPUT, "table %s: it grows, and %s changes all rows at each step", is->name,
                     by->optimizer->object.name);
     struct table *t = calloc(1, sizeof *t);
@@ -447,6 +449,7 @@ err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, con
     const struct reading reading = {.table = t, .rows = rows};
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     TRY(check_finite(t, rows, count, gradients));
+    if (!optimizer) return OK;
     if (t->growing) return growing_apply(t->growing, rows, count, gradients, times, now);
     aside_begin_change(&t->aside);
     set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
@@ -465,7 +468,8 @@ err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, con
                                 .start = t->is.start,
                                 .rows = t->is.length,
                                 .sweeps = optimizer->sweeps,
-                                .form = t->by.form};
+                                .form = t->by.form,
+                                .decay = (float)(now->rate * t->by.decay)};
     for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
     kernels->update_rows(t->device, &update);
     grow_pages(t);

@@ -35,7 +35,7 @@ struct growing;
 
 /* Takes address space only. ERR_MEMORY: there is none; ERR_INPUT: the initializer refuses, or an
  * optimizer that sweeps is to update a table that grows.
- * The updater is copied; what it points to outlives the table. */
+ * The updater is copied; what it points to outlives the table. NULL: rows keep their values. */
 err table_open(const struct table_description *, const struct updater *, struct device *,
                struct table **ret);
 void table_close(struct table *);                    /* NULL is fine */

@@ -120,7 +120,7 @@ static void open_store(struct run *r, int ps)
         if (layout->slices[i].ps == ps) own[count++] = layout->slices[i];
     assert_int_equal(optimizers_of_slices(all, own, count, &r->arena, &of), OK);
     const int64_t floats = layout->block_floats[ps];
-    const int section_count = sections_make(own, of, count, floats, &r->arena, &sections);
+    const int section_count = sections_make(all, own, of, count, floats, &r->arena, &sections);
     assert_int_equal(
         store_open(all, sections, section_count, &r->host, floats, r->values[ps], &r->store[ps]),
         OK);

@@ -98,7 +98,7 @@ err growing_open(const struct table_description *is, const struct updater *by,
                  struct device *device, struct growing **ret)
 {
     struct growing *t = calloc(1, sizeof *t);
-    assert(is->growth && !by->optimizer->sweeps);
+    assert(is->growth && !(by->optimizer && by->optimizer->sweeps));
     if (!t) return fail(ERR_MEMORY, "no memory");
     t->is = *is;
     t->by = *by;
@@ -505,7 +505,8 @@ static void update(struct growing *t, int64_t count, const float *gradients,
                                 .count = count,
                                 .width = t->width,
                                 .rows = t->used,
-                                .form = t->by.form};
+                                .form = t->by.form,
+                                .decay = (float)(now->rate * t->by.decay)};
     for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
     t->device->kernels->update_rows(t->device, &update);
 }

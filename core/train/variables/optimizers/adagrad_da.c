@@ -64,6 +64,7 @@ const struct optimizer optimizer_adagrad_da = {
                .size = sizeof(struct adagrad_da)},
     .rule = &rule_adagrad_da,
     .slot = {{"AdagradDA"}, {"AdagradDA_1", initial_accumulator}}, /* s, a */
+    .refuses_decay = "computes values anew from sums of gradients: it has l2",
     .derive = derive,
 };
 

@@ -80,6 +80,7 @@ const struct optimizer optimizer_adamw = {
     .slot = {{"AdamW"}, {"AdamW_1"}}, /* m, v */
     .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
     .sweeps = true,
+    .refuses_decay = "has a weight_decay of its own, of all its variables: say adam",
     .derive = derive,
 };
 

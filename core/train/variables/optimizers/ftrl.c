@@ -103,6 +103,7 @@ const struct optimizer optimizer_ftrl = {
     .rule = &rule_ftrl,
     .form = form,
     .slot = {{"Ftrl", initial_accumulator}, {"Ftrl_1"}}, /* a, z */
+    .refuses_decay = "computes values anew from sums of gradients: it has l2",
     .derive = derive,
 };
 

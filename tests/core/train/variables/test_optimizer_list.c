@@ -42,7 +42,8 @@ static void open_world(struct world *w)
     for (int i = 0; i < TEXTS; i++) w->specs[i] = fixture_optimizer(texts[i], &w->arena);
     w->all = optimizers_make(w->specs, NONE, &w->arena);
     assert_int_equal(optimizers_of_slices(&w->all, slices, SLICES, &w->arena, &found), OK);
-    w->section_count = sections_make(slices, found, SLICES, FLOATS, &w->arena, &w->sections);
+    w->section_count =
+        sections_make(&w->all, slices, found, SLICES, FLOATS, &w->arena, &w->sections);
 }
 
 static void close_world(struct world *w)
@@ -136,6 +137,120 @@ static void what_sweeps_cannot_update_a_table_that_grows(void **state)
     arena_free(&arena);
 }
 
+/* What is said of variables deep/kernel, deep/bias and words beside these patterns. */
+static const char *complaint_of(const char *optimizer, const struct strings frozen,
+                                const struct weight_decay decay)
+{
+    static const struct variable variables[] = {
+        {.name = "deep/kernel"}, {.name = "deep/bias"}, {.name = "words"}};
+    struct arena arena = {0};
+    struct optimizer_spec spec = fixture_optimizer(optimizer, &arena);
+    struct optimizers list = optimizers_make(&spec, 1, &arena);
+    list.frozen = frozen;
+    list.decay = decay;
+    const err e = optimizers_check(&list, variables, 3, &arena);
+    arena_free(&arena);
+    return e ? error_text() : "";
+}
+
+#define NAMES(...)                                                                                 \
+    (struct strings)                                                                               \
+    {                                                                                              \
+        (const char *[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)      \
+    }
+
+static void patterns_of_what_stays_and_what_decays_name_variables(void **state)
+{
+    const char *const adam = "{\"optimizer\": \"adam\"}", *const adamw =
+                                                              "{\"optimizer\": \"adamw\"}";
+    const struct strings none = {0};
+    const struct weight_decay all = {0.1, NAMES("*"), none};
+    assert_string_equal(complaint_of(adam, NAMES("deep/*"), all), "");
+    assert_string_equal(
+        complaint_of(adam, NAMES("deep/*", "word"), all),
+        "train.freeze[1]: no variable is called \"word\" (did you mean \"words\"?)");
+    assert_string_equal(complaint_of(adam, NAMES("*"), all),
+                        "train.freeze: there is no variable left to train");
+    assert_string_equal(
+        complaint_of(adam, none, (struct weight_decay){0.1, NAMES("*"), NAMES("bias")}),
+        "train.weight_decay.except[0]: no variable is called \"bias\" (did you mean "
+        "\"deep/bias\"?)");
+    assert_string_equal(complaint_of(adamw, none, all),
+                        "train.weight_decay: deep/kernel is updated by adamw, which has a "
+                        "weight_decay of its own, of all its variables: say adam");
+    assert_string_equal(complaint_of(adamw, NAMES("deep/*"),
+                                     (struct weight_decay){0.1, NAMES("*"), NAMES("words")}),
+                        "");
+}
+
+/* Slices of the variables of weight_decay.json, with one that is frozen between them */
+enum { KERNEL, FROZEN, BIAS_PART, PARTS, BLOCK = 80 };
+static const struct slice decaying[PARTS] = {{.name = "hidden/kernel", .offset = 0, .count = 21},
+                                             {.name = "frozen", .offset = 32, .count = 20},
+                                             {.name = "hidden/bias", .offset = 64, .count = 5}};
+
+static void take_numbers(json_t *of, const char *member, float *block)
+{
+    static const int parts[] = {KERNEL, BIAS_PART};
+    for (int i = 0; i < 2; i++) {
+        const struct slice *slice = &decaying[parts[i]];
+        json_t *numbers = json_object_get(of, slice->name);
+        if (member) numbers = json_object_get(numbers, member);
+        for (int64_t k = 0; k < slice->count; k++)
+            block[slice->offset + k] = (float)json_number_value(json_array_get(numbers, (size_t)k));
+    }
+}
+
+static void decay_one(json_t *test, struct arena *arena)
+{
+    struct device device = fixture_device();
+    json_t *of = json_pack("{sO}", "optimizer", json_object_get(test, "optimizer")), *told;
+    struct optimizer_spec spec = fixture_optimizer_json(of, arena);
+    struct optimizers list = optimizers_make(&spec, 1, arena);
+    float *values = fixture_block(&device, BLOCK), *gradient = fixture_block(&device, BLOCK),
+          wanted[BLOCK] = {0};
+    const struct section *sections;
+    const int *found;
+    struct store store;
+    size_t step;
+    list.frozen = NAMES("frozen");
+    list.decay = (struct weight_decay){json_number_value(json_object_get(test, "decay")),
+                                       NAMES("*"), NAMES("*bias")};
+    assert_int_equal(optimizers_of_slices(&list, decaying, PARTS, arena, &found), OK);
+    assert_int_equal(found[FROZEN], OPTIMIZER_NONE);
+    const int count = sections_make(&list, decaying, found, PARTS, BLOCK, arena, &sections);
+    assert_int_equal(count, PARTS);
+    for (int i = 0; i < BLOCK; i++) values[i] = wanted[i] = gradient[i] = 0.5f;
+    take_numbers(json_object_get(test, "first"), NULL, values);
+    assert_int_equal(store_open(&list, sections, count, &device, BLOCK, values, &store), OK);
+    json_array_foreach(json_object_get(test, "steps"), step, told)
+    {
+        take_numbers(told, "gradient", gradient);
+        take_numbers(told, "value", wanted);
+        assert_int_equal(
+            store_apply(&store, (const void *const[]){gradient}, 1, 1.0f, (int64_t)step, NULL), OK);
+        for (int i = 0; i < PARTS; i++)
+            for (int64_t k = decaying[i].offset; k < decaying[i].offset + decaying[i].count; k++)
+                fixture_near(values[k], wanted[k], (struct tolerance){2e-6, 2e-6},
+                             decaying[i].name);
+    }
+    store_close(&store);
+    fixture_release(&device, values);
+    fixture_release(&device, gradient);
+    device_close(&device);
+}
+
+static void weights_decay_as_in_tensorflow_and_what_is_frozen_stays(void **state)
+{
+    json_t *fixture = fixture_load("weight_decay.json"), *test;
+    struct arena arena = {0};
+    size_t i;
+    json_array_foreach(json_object_get(fixture, "cases"), i, test) decay_one(test, &arena);
+    assert_int_equal(i, 5);
+    json_decref(fixture);
+    arena_free(&arena);
+}
+
 static float *random_floats(struct world *w, uint64_t key)
 {
     float *at = fixture_block(&w->device, FLOATS);
@@ -224,6 +339,8 @@ int main(void)
         cmocka_unit_test(neighbours_of_one_optimizer_are_one_section),
         cmocka_unit_test(what_has_no_optimizer_or_no_variable_is_named),
         cmocka_unit_test(what_sweeps_cannot_update_a_table_that_grows),
+        cmocka_unit_test(patterns_of_what_stays_and_what_decays_name_variables),
+        cmocka_unit_test(weights_decay_as_in_tensorflow_and_what_is_frozen_stays),
         cmocka_unit_test(a_block_of_several_is_updated_as_blocks_of_one_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -425,7 +425,7 @@ def workers(case):
 def steps(case):
     """Of the run: of one epoch where that ends it."""
     gradients = workers(case) * (2 if case["replicas"] == "twice" else 1) if case["mode"] == "sync" else 1
-    return ROWS // BATCH // gradients
+    return ROWS // (BATCH * case["accumulate"]) // gradients
 
 
 DECAY = {"all": {"rate": 0.05}, "spares": {"rate": 0.05, "except": ["*bias*"]}}
@@ -442,6 +442,7 @@ def train(case):
     told |= {"freeze": {"none": [], "dense": ["*bias*"], "table": [names]}[case["frozen"]]}
     told |= {"weight_decay": DECAY[case["decay"]]} if case["decay"] != "none" else {}
     told |= {"max_staleness": 2} if case["staleness"] == "bounded" else {}
+    told |= {"accumulate": 2} if case["accumulate"] == 2 else {}
     told |= {"towers": 2} if case["towers"] == 2 else {}
     told |= {"evaluate_every_steps": 4} if case["evaluation"] == "during" else {}
     return told

@@ -308,10 +308,10 @@ LOSS = {"softmax_cross_entropy": softmax_cross_entropy, "sigmoid_cross_entropy":
 
 # Schedules, of the step before its update
 
-def rate_of(told, s):
+def rate_of(told, s, batch=made.BATCH):
     if not isinstance(told, dict):
         return told
-    per_epoch = made.ROWS / made.BATCH
+    per_epoch = made.ROWS / batch
     for steps, epochs in made.EPOCHS_OF.items():
         if epochs in told:
             length = told[epochs]
@@ -416,6 +416,7 @@ class Trainer:
         self.spec, self.case = spec, case
         self.graph = Graph(spec, values)
         self.slots, self.step = {}, 0
+        self.batch = made.BATCH * case["accumulate"]
         self.loss = LOSS[case["loss"]]
         self.label = spec["data"]["train"]["label"]
 
@@ -430,7 +431,7 @@ class Trainer:
 
     def gradients(self, rows):
         """Of the mean over rows that count, or the sum, and of what large weights cost."""
-        net, count = self.graph.net, sum(self.weight(row) != 0 for row in rows) if self.case["reduction"] == "mean" else 1
+        net, count = self.graph.net, sum(self.weight(row) != 0 for row in rows) if self.case["reduction"] == "mean" else self.case["accumulate"]
         net.clear()
         for row in rows:
             outputs = self.graph.forward(row)
@@ -458,7 +459,7 @@ class Trainer:
     def update(self, rows):
         rule, first, moves_all = OPTIMIZER[self.case["optimizer"]]
         gradients, net = self.gradients(rows), self.graph.net
-        rate = rate_of(self.spec["optimizer"]["learning_rate"], self.step)
+        rate = rate_of(self.spec["optimizer"]["learning_rate"], self.step, self.batch)
         self.step += 1
         decay = self.spec["train"].get("weight_decay", {"rate": 0})
         for name, values in net.values.items():
@@ -556,5 +557,5 @@ def spec_of(case, folder):
 def train(spec, case, values):
     """From these values, which change; (mean loss, metric) of the evaluation's rows at the end."""
     trainer = Trainer(spec, case, values)
-    trainer.train(made.make_rows(made.ROWS, 1), made.BATCH)
+    trainer.train(made.make_rows(made.ROWS, 1), trainer.batch)
     return trainer.evaluate(made.make_rows(made.EVAL_ROWS, 2))

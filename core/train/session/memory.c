@@ -77,7 +77,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
 /* Of a step with batches of so many rows; where nothing is trained, of an evaluation with them */
 static err measure_step(const struct session *s, int64_t batch, struct taken *ret)
 {
-    const int towers = s->options.towers.count;
+    const int towers =
+        s->accumulates ? (int)s->options.spec->train.accumulate : s->options.towers.count;
     return measure(s, towers ? batch / towers : batch, !s->options.only_evaluates, ret);
 }
 
@@ -101,6 +102,7 @@ static err count(const struct session *s, struct need *ret)
         n.gradients += blocks + blocks / sizeof(float) * number_bytes(o->number);
     if (o->value_number != NUMBER_FLOAT32) /* as they come */
         n.values += blocks / sizeof(float) * number_bytes(o->value_number);
+    if (s->accumulates) n.gradients += variables_bytes(s, false);
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
     if (trains && o->binds_device_memory) {
         n.values += blocks;

@@ -207,7 +207,7 @@ static bool clips(const struct spec *spec)
 bool session_keeps_sums(const struct session *s)
 {
     const bool sums = s->options.batches_per_push > 1;
-    return sums && (clips(s->options.spec) || s->options.towers.count > 0);
+    return sums && (clips(s->options.spec) || s->options.towers.count > 0 || s->accumulates);
 }
 
 static err open_clipping(struct session *s)
@@ -245,7 +245,7 @@ void session_plan_overlap(struct session *s)
         .parts = o->parts,
         .is_mirrored = mirrors(s),
         .mirror_lets_leave = mirror_lets_leave(&s->replica.mirror),
-        .has_towers = o->towers.count,
+        .has_towers = o->towers.count || s->accumulates,
         .clips = s->clips,
         .is_looked_at = s->tolerates_nan || s->is_watched,
         .sums_batches = o->batches_per_push > 1,
@@ -361,6 +361,7 @@ static err begin_evaluation_data(struct session *s)
 int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
     int64_t rows = s->options.spec->data.eval_batch_size;
+    batch /= s->options.spec->train.accumulate; /* which is of training alone */
     if (s->options.feeds_rows) rows = 1;
     if (!rows) rows = s->eval_data->lanes;
     if (!rows) rows = batch < 100 ? 100 : batch;
@@ -396,6 +397,7 @@ static err check_order(const struct session *s)
     if (o->spec->train.mode == MODE_ASYNC && o->workers > 1)
         return fail(ERR_INPUT, "train.mode: expected sync where there are several workers, since "
                                "async ones take batches as they come");
+    if (s->accumulates) return fail(ERR_INPUT, "train.accumulate: expected 1");
     if (o->batches_per_push > 1)
         return fail(ERR_INPUT, "train.replicas_to_aggregate: at most one batch per worker");
     if (o->remote_input || !s->train_data) return OK; /* not yet */
@@ -471,11 +473,12 @@ static err open_computing(struct session *s)
     const struct towers_options options = {
         .device = o->device,
         .towers = o->towers,
+        .pieces = s->accumulates ? (int)o->spec->train.accumulate : 0,
         .whole = s->graph,
         .make = make_tower_graph,
         .context = s,
     };
-    if (o->towers.count) return towers_open(&options, &s->arena, &s->towers);
+    if (o->towers.count || s->accumulates) return towers_open(&options, &s->arena, &s->towers);
     TRY(session_open_plan(s));
     stepper_open(s->replica.plan, &s->replica.stepper);
     return OK;
@@ -532,6 +535,7 @@ static err open_parts(struct session *s)
 err session_open(const struct session_options *options, struct session *ret)
 {
     *ret = (struct session){.options = *options, .wanted = {.check = check_columns}};
+    ret->accumulates = !options->only_evaluates && options->spec->train.accumulate > 1;
     err e = open_parts(ret);
     if (!e) session_plan_overlap(ret);
     if (e) session_close(ret);

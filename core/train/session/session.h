@@ -78,6 +78,7 @@ struct session {
     struct replica replica;    /* trains; with only_evaluates it evaluates */
     struct replica evaluating; /* beside one that trains; made by the first evaluation */
     struct towers towers;      /* compute what is trained on in the replica's place */
+    bool accumulates;          /* towers: one, which computes each batch in pieces */
     struct graph *graph;       /* the first one's: what the model is */
     struct rows rows;          /* of tables, where batches train */
     struct prepared evaluated; /* batch of the replica that evaluates */

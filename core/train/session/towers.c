@@ -52,7 +52,8 @@ static err open_params(struct tower *t, struct arena *arena)
     struct towers *all = t->all;
     for (int i = 0; i < t->graph->param_count; i++)
         t->graph->params[i]->held = all->whole->params[i]->held;
-    if (t->index > 0 || is_apart(t)) TRY(open_floats(t->device, t->graph, arena, &t->gradients));
+    if (t->index > 0 || is_apart(t) || all->pieces)
+        TRY(open_floats(t->device, t->graph, arena, &t->gradients));
     if (!is_apart(t)) return OK;
     TRY(open_floats(t->device, t->graph, arena, &t->values));
     TRY(open_hosted(t->graph, arena, &t->hosted));
@@ -110,9 +111,9 @@ static void end_threads(struct towers *all)
 
 /* ---- life ---- */
 
-static err open_tower(const struct towers_options *o, struct arena *arena, struct tower *t)
+static err open_tower(const struct towers_options *o, int64_t rows, struct arena *arena,
+                      struct tower *t)
 {
-    const int64_t rows = o->whole->batch / o->towers.count;
     TRY(o->make(o->context, t->index * rows, rows, arena, &t->graph));
     t->columns = arena_array(arena, (size_t)o->whole->column_count, sizeof *t->columns);
     TRY(open_params(t, arena));
@@ -128,26 +129,34 @@ err towers_check(int count, int64_t batch)
                 count, (long long)batch);
 }
 
+static void open_lock(struct towers *all)
+{
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->wake, NULL);
+    pthread_cond_init(&all->done, NULL);
+    all->is_locked = true;
+}
+
 err towers_open(const struct towers_options *o, struct arena *arena, struct towers *ret)
 {
-    assert(o->towers.count >= 2 && o->towers.count <= TOWERS_MAX);
-    TRY(towers_check(o->towers.count, o->whole->batch));
+    const int count = o->pieces ? 1 : o->towers.count, parts = o->pieces ? o->pieces : count;
+    assert(parts >= 2 && count <= TOWERS_MAX);
+    TRY(towers_check(parts, o->whole->batch));
     *ret = (struct towers){
-        .count = o->towers.count,
-        .at = arena_array(arena, (size_t)o->towers.count, sizeof *ret->at),
+        .count = count,
+        .pieces = o->pieces,
+        .at = arena_array(arena, (size_t)count, sizeof *ret->at),
         .device = o->device,
         .whole = o->whole,
-        .parts = arena_array(arena, (size_t)o->towers.count, sizeof *ret->parts),
+        .parts = arena_array(arena, (size_t)count, sizeof *ret->parts),
     };
-    pthread_mutex_init(&ret->lock, NULL);
-    pthread_cond_init(&ret->wake, NULL);
-    pthread_cond_init(&ret->done, NULL);
-    ret->is_locked = true;
-    for (int i = 0; i < o->towers.count; i++) {
+    open_lock(ret);
+    for (int i = 0; i < count; i++) {
         struct tower *t = &ret->at[i];
-        *t = (struct tower){.all = ret, .index = i, .device = o->towers.at[i]};
-        const err e = open_tower(o, arena, t);
-        if (e) return fail_prefix(e, "tower %d", i);
+        struct device *device = o->pieces ? o->device : o->towers.at[i];
+        *t = (struct tower){.all = ret, .index = i, .device = device};
+        const err e = open_tower(o, o->whole->batch / parts, arena, t);
+        if (e) return o->pieces ? e : fail_prefix(e, "tower %d", i);
     }
     return OK;
 }
@@ -231,10 +240,11 @@ static err compute(struct tower *t)
 
 /* ---- a pass of all ---- */
 
-/* Its rows of the batch; none where the batch is not full and ends before. */
-static void cut(struct tower *t, const struct batch *batch)
+/* Its rows of the batch, which are part `index` of them; none where the batch is not full and ends
+ * before. */
+static void cut(struct tower *t, const struct batch *batch, int index)
 {
-    const int64_t share = t->graph->batch, first = t->index * share;
+    const int64_t share = t->graph->batch, first = index * share;
     const int64_t left = batch->rows > first ? batch->rows - first : 0;
     for (int i = 0; i < batch->column_count; i++) {
         t->columns[i] = batch->columns[i];
@@ -334,6 +344,45 @@ static void sum(struct towers *all)
     all->loss = weight > 0 ? loss / weight : 0;
 }
 
+/* param (+)= share * the tower's gradient */
+static void add_piece(struct towers *all, float share, bool is_first)
+{
+    struct device *d = all->device;
+    for (int i = 0; i < all->whole->param_count; i++) {
+        const struct param *param = all->whole->params[i];
+        const float *part = all->at[0].graph->params[i]->gradient;
+        if (is_first)
+            d->kernels->sum_ordered(d, param->gradient, &part, 1, share, param_floats(param));
+        else
+            d->kernels->axpy(d, param->gradient, share, part, param_floats(param));
+    }
+}
+
+/* The mean over the rows that count, as that of towers; where none does, what the first piece has
+ * by regularizers is what all have. */
+static err run_pieces(struct towers *all, const struct batch *batch, uint64_t draw)
+{
+    struct device *d = all->device;
+    struct tower *t = &all->at[0];
+    double weight = 0, loss = 0;
+    TRY(host_values(all));
+    for (int k = 0; k < all->pieces && k * t->graph->batch < batch->rows; k++) {
+        all->draw = draw * (uint64_t)all->pieces + (uint64_t)k;
+        cut(t, batch, k);
+        point_params(t);
+        TRY(compute(t));
+        if (weight == 0 || t->weight > 0)
+            add_piece(all, t->weight > 0 ? (float)t->weight : 1, weight == 0);
+        weight += t->weight;
+        loss += t->loss * t->weight;
+    }
+    for (int i = 0; i < all->whole->param_count && weight > 0; i++)
+        d->kernels->scale(d, all->whole->params[i]->gradient, (float)(1 / weight),
+                          param_floats(all->whole->params[i]));
+    all->loss = weight > 0 ? loss / weight : 0;
+    return OK;
+}
+
 /* Each tower's time, with its number. */
 static void collect(struct towers *all, struct trace *trace)
 {
@@ -364,9 +413,14 @@ static err watch(struct towers *all, const struct trace *trace)
 err towers_run(struct towers *all, const struct batch *batch, uint64_t draw, struct trace *trace)
 {
     if (trace) TRY(watch(all, trace));
+    if (all->pieces) {
+        const err e = run_pieces(all, batch, draw);
+        if (trace) collect(all, trace);
+        return e;
+    }
     all->draw = draw;
     for (int k = 0; k < all->count; k++) {
-        cut(&all->at[k], batch);
+        cut(&all->at[k], batch, k);
         point_params(&all->at[k]);
     }
     TRY(host_values(all));

@@ -53,6 +53,9 @@ struct tower {
 
 struct towers {
     int count; /* 0: none, the session's replica computes all */
+    /* 0; or of one tower: each batch is computed by it in so many pieces, one after the other,
+     * whose gradients are summed in that order, and each of which draws as a batch of its own */
+    int pieces;
     struct tower *at;
     struct device *device;     /* borrowed: the session's */
     const struct graph *whole; /* borrowed: of whole batches, whose params are bound */
@@ -70,6 +73,7 @@ struct towers {
 struct towers_options {    /* all borrowed */
     struct device *device; /* the session's */
     struct tower_devices towers;
+    int pieces;                /* 2 or more: instead of towers */
     const struct graph *whole; /* of whole batches */
     /* Makes a graph of these rows of the batch. */
     err (*make)(void *context, int64_t first, int64_t rows, struct arena *, struct graph **ret);

@@ -38,6 +38,7 @@ struct train_spec {
     int replication;               /* enum replication; between graphs by default */
     json_t *tower_list;            /* as it stands: 4, or ["gpu:0", "gpu:1"]; borrowed */
     struct tower_spec towers;      /* the same */
+    int64_t accumulate;            /* batches as written that are one batch of the data, 1 */
     int64_t log_every_steps;       /* 100 */
 
     const char *checkpoint_dir;           /* NULL: nothing is saved */

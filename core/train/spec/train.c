@@ -14,7 +14,13 @@
 #include "core/train/session/towers.h"
 #include "core/train/spec/spec_inside.h"
 
-enum { REPLICAS_MAX = 65536, HOOKS_MAX = 64, MAPS_MAX = 4096, SKIPS_MAX = 4096 };
+enum {
+    REPLICAS_MAX = 65536,
+    HOOKS_MAX = 64,
+    ACCUMULATE_MAX = 65536,
+    MAPS_MAX = 4096,
+    SKIPS_MAX = 4096
+};
 enum { SAVE_CHECKPOINT_SECS = 600, SAVE_SUMMARIES_STEPS = 100 }; /* TensorFlow's */
 static const double secs_max = 1e9;
 
@@ -148,6 +154,16 @@ static const struct field train_fields[] = {
          "number of replicas (towers) that split each batch of a task evenly: on a CPU they share "
          "the threads, with GPUs each has its own; or a list of devices, [\"gpu:0\", \"gpu:1\"]. "
          "Their gradients are averaged in that order and pushed as one; null or 1: one replica"},
+    {.name = "accumulate",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, accumulate),
+     .fallback = "1",
+     .min = 1,
+     .max = ACCUMULATE_MAX,
+     .help =
+         "batches of data.batch_size whose gradients a worker averages before it pushes them as "
+         "one, computed one after the other in the memory of one; a global step, and its loss, "
+         "is of all of them"},
     {.name = "log_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, log_every_steps),
@@ -574,6 +590,20 @@ static err check_daily(const struct spec *spec)
     return fail(ERR_INPUT, "train.daily: needs train.checkpoint_dir");
 }
 
+/* From here on those batches are one, which is computed in pieces. */
+static err join_batches(struct spec *spec)
+{
+    const int64_t count = spec->train.accumulate, batch = spec->data.batch_size;
+    if (count > 1 && spec->train.towers.count)
+        return fail(ERR_INPUT, "train.accumulate: not beside train.towers, which share each batch");
+    if (batch > BATCH_ROWS_MAX / count)
+        return fail(ERR_INPUT,
+                    "train.accumulate: %lld batches of %lld rows are more than %lld rows",
+                    (long long)count, (long long)batch, (long long)BATCH_ROWS_MAX);
+    spec->data.batch_size *= count;
+    return OK;
+}
+
 err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena)
 {
     set_defaults(&spec->train, json_object_get(json, "train"));
@@ -585,5 +615,6 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     if (spec->train.restore_best && !spec->train.keep_best) spec->train.keep_best = 1;
     TRY(parse_map(&spec->train.warm_start, arena));
     TRY(parse_towers(spec->train.tower_list, arena, &spec->train.towers));
+    TRY(join_batches(spec));
     return check_hooks(spec);
 }

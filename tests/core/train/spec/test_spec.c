@@ -514,6 +514,14 @@ static const struct broken broken[] = {
      "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"boundaries\": [10, 10], "
      "\"values\": [1, 2, 3]}",
      "optimizer.learning_rate.boundaries[1]: expected more than the 10 before it, got 10"},
+    {NULL, "train.accumulate=0", "train.accumulate: expected an integer from 1 to 65536, got 0"},
+    {NULL, "train={\"last_step\": 1, \"towers\": 2, \"accumulate\": 2}",
+     "train.accumulate: not beside train.towers, which share each batch"},
+    {NULL, "train.weight_decay={\"rates\": 1}",
+     "train.weight_decay: unknown key \"rates\" (did you mean \"rate\"?); weight_decay knows rate, "
+     "match, except"},
+    {NULL, "train.freeze=kernel",
+     "train.freeze: expected a list of 0 to 1024 strings, got \"kernel\""},
     {NULL, "optimizer.clip=5",
      "optimizer.clip: expected an object with \"type\", or one of value, norm, global_norm, got 5"},
     {NULL, "optimizer.clip.norm=0",

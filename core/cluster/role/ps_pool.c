@@ -216,24 +216,46 @@ void ps_begin_sum(struct ps_role *p)
     p->round.fold_next = 0;
 }
 
-/* Nobody's gradient can be taken out of the sum: all others come again as well. */
+/* Who has a window that the first of the sum will want. All: there is one for that. */
+static int last_to_yield(const struct ps_role *p, int worker)
+{
+    int w = p->options.workers;
+    if (p->pool.used < p->pool.count) return w;
+    for (w--; w >= 0; w--)
+        if (w != worker && p->members[w].window.use != WINDOW_NONE &&
+            member_is_here(&p->members[w]))
+            return w;
+    return NOBODY;
+}
+
+static void ask_again(struct ps_role *p, int worker, struct outbox *out)
+{
+    outbox_log(out, "worker/%d is asked for its gradient of step %llu again", worker,
+               (unsigned long long)p->step + 1);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+}
+
+/* Nobody's gradient can be taken out of the sum: all others come again as well, and where all
+ * windows have others that wait for the sum, the last of these. */
 bool ps_unfold(struct ps_role *p, int worker, struct outbox *out)
 {
+    const int last = last_to_yield(p, worker);
+    if (last == NOBODY) return false;
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].push.is_folded && !member_is_here(&p->members[w])) return false;
     outbox_add_unfold(out, (struct action_unfold){p->step});
     p->round.fold_next = 0;
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
-        if (!m->push.is_folded) continue;
+        const bool comes_again = m->push.is_folded || w == last;
+        if (!comes_again) continue;
         m->push.is_folded = false;
-        member_set_push(m, PUSH_TAKEN);
-        m->ledger = m->push.before;
-        if (w == worker) continue;
-        outbox_log(out, "worker/%d is asked for its gradient of step %llu again", w,
-                   (unsigned long long)p->step + 1);
-        outbox_add_hang_up(out, (struct action_hang_up){w});
-        ps_forget_link(p, w, out);
+        if (m->push.fate == PUSH_WAITS) {
+            member_set_push(m, PUSH_TAKEN);
+            m->ledger = m->push.before;
+        }
+        if (w != worker) ask_again(p, w, out);
     }
     return true;
 }

@@ -293,7 +293,7 @@ static void end_as_left(struct worker_role *w, struct outbox *out)
     worker_abandon(w, "this worker leaves", out);
     worker_set_phase(w, ENDED);
     w->has_left = true;
-    outbox_log(out, "leaves the job, which goes on without it");
+    outbox_log(out, "leaves the job%s", w->options.workers > 1 ? ", which goes on without it" : "");
     outbox_end(out, w->stop_code, w->stop_text);
 }
 

@@ -488,10 +488,17 @@ void listener_turn_away(const struct listener *listener, int fd)
 }
 
 /* Bounded, so that a flood of connections leaves time for those that are there. */
+static bool may_accept(const struct listener *listener, int accepted)
+{
+    if (accepted == 0) return !listener->is_closed;
+    if (accepted >= ACCEPTS_PER_LOOK_MAX || listener->is_closed) return false;
+    return !listener->is_for_guests || !loop_guests_had_their_slice(listener->loop);
+}
+
 static bool accept_ready(void *context, uint32_t events)
 {
     struct listener *listener = context;
-    for (int i = 0; i < ACCEPTS_PER_LOOK_MAX && !listener->is_closed; i++) {
+    for (int i = 0; may_accept(listener, i); i++) {
         const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (listener->coming >= LINK_COMING_MAX)

@@ -81,14 +81,16 @@ static void a_rest_has_a_limit(void **state)
 struct server {
     bool has_member;
     struct link *member;
-    uint64_t guest_costs_ns, member_costs_ns;
-    int from_guests, from_member;
+    uint64_t guest_costs_ns, member_costs_ns, arrival_costs_ns;
+    int from_guests, from_member, arrived; /* arrived: behind the member */
     size_t answer_bytes;
 };
 
 static void come_in(struct end *end, struct link *link)
 {
     struct server *server = end->own;
+    if (server->member) virtual_ns += server->arrival_costs_ns;
+    server->arrived += server->member != NULL;
     if (!server->has_member || server->member) return;
     server->member = link;
     link_set_guest(link, false);
@@ -163,6 +165,32 @@ static void members_have_the_rest_of_the_time(void **state)
     assert_true(server.from_guests > 0);
     assert_true(guests_ms <= took_ms / (GUEST_REST + 1) + SLACK_MS);
     pair_until(pair, &server.from_guests, ROUNDS / 4 * (MANY / 10)); /* nothing is lost */
+}
+
+/* Also of those who have to prove who they are first. */
+static void who_comes_has_the_time_of_guests(void **state)
+{
+    enum { ROUNDS = 20, COMING = 10, SLACK_MS = 2 * (GUEST_SLICE_US / 1000 + 1) };
+    struct pair *pair = *state;
+    struct server server = {
+        .has_member = true, .arrival_costs_ns = 500 * US, .member_costs_ns = 100 * US};
+    serve(pair, &server);
+    pair_connect(pair);
+    struct link *member = pair->client.link, *stranger;
+    spend_credit(pair->server_loop);
+    const uint64_t start_ns = virtual_ns;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < COMING; i++)
+            assert_int_equal(pair->transport->connect(pair->client_loop, pair->address, &end_events,
+                                                      &pair->client, &stranger),
+                             OK);
+        send_many(&pair->client, member, MANY);
+        pair_until(pair, &server.from_member, (round + 1) * MANY);
+    }
+    const uint64_t took_ms = (virtual_ns - start_ns) / MS;
+    const uint64_t arrivals_ms = (uint64_t)server.arrived * 500 * US / MS;
+    assert_true(server.arrived > 0);
+    assert_true(arrivals_ms <= took_ms / (GUEST_REST + 1) + SLACK_MS);
 }
 
 static void guests_who_are_alone_do_not_wait(void **state)
@@ -320,6 +348,7 @@ int main(void)
     };
     struct CMUnitTest tests[] = {
         cmocka_unit_test(members_have_the_rest_of_the_time),
+        cmocka_unit_test(who_comes_has_the_time_of_guests),
         cmocka_unit_test(guests_who_are_alone_do_not_wait),
         cmocka_unit_test(a_guest_is_heard_after_its_rest),
         cmocka_unit_test(work_for_guests_waits_for_its_time),

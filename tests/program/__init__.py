@@ -8,6 +8,7 @@ this package; links in folders whose scripts people start by hand do the last fo
 """
 import copy
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,11 @@ class FolderCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+
+
+def has_tls():
+    """Was this program built with it?"""
+    return re.search(r"libssl +\d", run(["version"], None).stdout) is not None
 
 
 def need_binary():

@@ -1,12 +1,9 @@
 """A cluster that is closed by a key: who has it trains and looks on, who has another or none does not."""
 import dataclasses
 import os
-import re
-import subprocess
 import unittest
 
 import program
-from program import BINARY
 from program.clicks import CLICKS
 from program.cluster import ClusterCase, Plan, with_files
 
@@ -14,12 +11,7 @@ LAST_STEP = 30
 VISITED_S = 2  # that a visitor without the key asks for
 
 
-def has_tls():
-    said = subprocess.run([BINARY, "version"], capture_output=True, text=True, check=True).stdout
-    return re.search(r"libssl +\d", said)
-
-
-@unittest.skipUnless(has_tls(), "this dtrain was built without TLS")
+@unittest.skipUnless(program.has_tls(), "this dtrain was built without TLS")
 class Key(ClusterCase):
     def key(self, name, text, mode=0o600):
         path = os.path.join(self.folder, name)

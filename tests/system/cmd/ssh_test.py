@@ -15,7 +15,7 @@ from program import commands
 from program.commands import CommandCase
 
 HOSTS = "# two of them\n127.0.0.1 slots=2\n\n127.0.0.2 slots=2 # workers\n"
-HAS_TLS = re.search(r"libssl +\d", program.run(["version"], None).stdout) is not None
+HAS_TLS = program.has_tls()
 NAMES = ("ps/0", "ps/1", "worker/0", "worker/1")
 TRIES = 5
 SERVER = """

@@ -56,7 +56,20 @@ static void tell(struct report *r, enum job job, int task, const struct probe *p
     }
 }
 
-/* ---- the own address ---- */
+/* ---- the own address, and who may come there ---- */
+
+static void look_at_key(struct report *r, const struct run *run)
+{
+    if (run->keys)
+        report_say(r, HEALTH_OK, "key", NULL, "links to other hosts are encrypted");
+    else if (run->flags.cluster.insecure)
+        report_say(r, HEALTH_NOTE, "key", NULL,
+                   "--insecure: whoever reaches a task reads and changes its variables");
+    else
+        report_say(r, HEALTH_NOTE, "key",
+                   "openssl rand -hex 32 > job.key, and --key_file=job.key for each task",
+                   "none: a task listens to this host alone");
+}
 
 static void look_at_own(struct report *r, const struct cluster_spec *cluster)
 {
@@ -155,6 +168,7 @@ void doctor_cluster(struct report *r, struct run *run, uint64_t timeout_ms)
                    cluster->name);
         return;
     }
+    look_at_key(r, run);
     if (!cluster->is_evaluator) look_at_own(r, cluster);
     probe_job(r, &cluster->hosts[JOB_WORKER], JOB_WORKER, timeout_ms, &listens);
     free(listens);

@@ -63,6 +63,12 @@ class Doctor(ClusterCase):
         own = self.doctor("--job_name=ps", "--task_index=1", f"--ps_hosts={','.join(cluster.hosts['ps'])}",
                           f"--worker_hosts={cluster.hosts['worker'][0]}")
         self.assertRegex(own["ps/1"][0][1], "cannot listen there: .*in use")
+        self.assertEqual([own["key"][0][0], told["key"][0][0]], ["note", "note"])
+        (self.folder / "job.key").write_text("k" * 64)
+        (self.folder / "job.key").chmod(0o600)
+        keyed = self.doctor("--job_name=evaluator", f"--ps_hosts={cluster.hosts['ps'][0]}", "--key_file=job.key",
+                            "--worker_hosts=127.0.0.1:9")
+        self.assertEqual((keyed["key"][0][0], keyed["ps/0"][1][0]), ("ok", "warning"))
 
     def test_who_is_no_task_and_who_is_not_there(self):
         with socket.create_server(("127.0.0.1", 0)) as web, socket.create_server(("127.0.0.1", 0)) as gone:

@@ -17,8 +17,9 @@ struct cells {
     const char *names[CELLS_MAX];   /* that columns read */
     const char *members[CELLS_MAX]; /* as C calls them */
     int count;
-    int64_t features;          /* stored numbers of a row */
-    bool is_read[COLUMNS_MAX]; /* columns, by index: somebody looks at them */
+    int64_t features;           /* stored numbers of a row */
+    bool is_read[COLUMNS_MAX];  /* columns, by index: somebody looks at them */
+    bool is_input[COLUMNS_MAX]; /* and the model does, not a cross alone */
     struct arena *arena;
     struct format_context context; /* for files of words and boundaries */
 };

@@ -12,18 +12,19 @@
 
 #include "cmd/checkpoint/out_file.h"
 #include "cmd/export/c_writer.h"
+#include "cmd/export/onnx.h"
 #include "cmd/export/saved_model.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/url.h"
 
-enum export_format { EXPORT_C, EXPORT_SAVED_MODEL };
-static const char *const export_formats[] = {"c", "saved_model", NULL};
+enum export_format { EXPORT_C, EXPORT_SAVED_MODEL, EXPORT_ONNX };
+static const char *const export_formats[] = {"c", "saved_model", "onnx", NULL};
 
 struct export_flags {
     struct restored_flags shared;
     const char *out;
     int format; /* enum export_format */
-    bool optimize;
+    bool optimize, tables_beside;
 };
 
 static const struct field own_flags[] = {
@@ -32,7 +33,8 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct export_flags, format),
      .choices = export_formats,
      .help = "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the spec. "
-             "saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks for it"},
+             "saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks for it. onnx: "
+             "NAME.onnx, of the operators of ai.onnx"},
     {.name = "out",
      .type = FIELD_STRING,
      .offset = offsetof(struct export_flags, out),
@@ -42,6 +44,12 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct export_flags, optimize),
      .fallback = "false",
      .help = "fold batch normalization into the layer before it; rounding differs by that"},
+    {.name = "tables_beside",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct export_flags, tables_beside),
+     .fallback = "false",
+     .help = "of onnx: tables are in a file NAME.onnx.data, as they are in any case where there "
+             "is more than 1 GB"},
     {0},
 };
 
@@ -50,20 +58,23 @@ static void print_export_help(FILE *out)
     struct arena arena = {0};
     const struct object flags =
         restored_model_flags_with(own_flags, sizeof(struct export_flags), &arena);
-    fputs(
-        "  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
-        "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
-        "client gives is a row of the data: each cell that columns are made of; or, without\n"
-        "columns, the numbers as they are stored. What predict says of it is what comes out.\n"
-        "Dropout and image augmentation are left out. What cannot be exported names the node\n"
-        "or the column, and why. The spec's data.eval (or data.train) is read for the names of\n"
-        "its cells.\n\n"
-        "c: a row of NAME_predict has the text of each cell, as it stands in the file.\n"
-        "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
-        "as strings, numbers as float64, ids as int64; values of a list beside each other, of a\n"
-        "cell with a separator as the text that stands in the file. Empty texts, NaN and -1\n"
-        "are cells without a value. parse_example takes serialized Examples of the same cells.\n\n",
-        out);
+    fputs("  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
+          "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
+          "client gives is a row of the data: each cell that columns are made of; or, without\n"
+          "columns, the numbers as they are stored. What predict says of it is what comes out.\n"
+          "Dropout and image augmentation are left out. What cannot be exported names the node\n"
+          "or the column, and why. The spec's data.eval (or data.train) is read for the names of\n"
+          "its cells.\n\n"
+          "c: a row of NAME_predict has the text of each cell, as it stands in the file.\n"
+          "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
+          "as strings, numbers as float64, ids as int64; values of a list beside each other, of a\n"
+          "cell with a separator as the text that stands in the file. Empty texts, NaN and -1\n"
+          "are cells without a value. parse_example takes serialized Examples of the same cells.\n"
+          "onnx: an input is called as its column, float64 numbers of its cell, or int64 ids, -1\n"
+          "where there is none. Words are hashed, looked up and crossed by the client.\n\n"
+          "The rows of one table: dtrain checkpoint rows. What nodes say of rows: dtrain predict\n"
+          "--outputs.\n\n",
+          out);
     flags_help(out, &flags);
     arena_free(&arena);
 }
@@ -109,6 +120,12 @@ static void mark(struct cells *c, int column)
     }
 }
 
+static void mark_input(struct cells *c, int column)
+{
+    c->is_input[column] = true;
+    mark(c, column);
+}
+
 static err find_cells(struct export *x, struct arena *arena)
 {
     const struct program *p = &x->program;
@@ -117,7 +134,7 @@ static err find_cells(struct export *x, struct arena *arena)
         const struct program_value *v = &p->values[i];
         if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
         if (x->cells.columns->count)
-            mark(&x->cells, cells_column_named(&x->cells, v->name));
+            mark_input(&x->cells, cells_column_named(&x->cells, v->name));
         else
             x->cells.features = shape_count(&v->shape);
     }
@@ -154,8 +171,6 @@ static err write_c(const struct export *x)
         return fail(ERR_INPUT,
                     "--format=c: %" PRId64 " numbers are more than a source takes, which is %d",
                     x->program.constant_floats, (int)PROGRAM_FLOATS_MAX);
-    if (mkdir(x->flags.out, 0777) && errno != EEXIST)
-        return fail(ERR_IO, "--out=%s: %s", x->flags.out, strerror(errno));
     err e = write_file(x, ".c", &source);
     if (!e) e = write_file(x, ".h", &header);
     if (!e) e = out_file_publish(&source);
@@ -165,14 +180,47 @@ static err write_c(const struct export *x)
     return e;
 }
 
+/* And the folders that it lies in */
+static err make_folder(const char *out, struct arena *arena)
+{
+    char *path = arena_string(arena, out);
+    for (char *at = path + 1;; at++) {
+        const char was = *at;
+        if (was && was != '/') continue;
+        *at = '\0';
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return fail(ERR_IO, "--out=%s: %s: %s", out, path, strerror(errno));
+        if (!was) return OK;
+        *at = was;
+    }
+}
+
 static err write_model(struct export *x, struct arena *arena)
 {
+    TRY(make_folder(x->flags.out, arena));
     if (x->flags.format == EXPORT_C) {
         x->made = arena_format(arena, "%s/%s.c", x->flags.out, x->name);
         return write_c(x);
     }
+    if (x->flags.format == EXPORT_ONNX) {
+        x->made = arena_format(arena, "%s/%s.onnx", x->flags.out, x->name);
+        return onnx_write(x->flags.out, x->name, &x->program, &x->cells, x->flags.tables_beside);
+    }
     x->made = arena_format(arena, "%s/%" PRId64, x->flags.out, x->model.step);
     return saved_model_write(x->flags.out, x->model.step, &x->program, &x->cells);
+}
+
+/* Columns whose ids the client makes */
+static void report_left(const struct export *x)
+{
+    const char *before = "ids of these columns are left to the client: ";
+    for (int i = 0; i < x->cells.columns->count; i++) {
+        const struct column_spec *spec = cells_column(&x->cells, i);
+        if (!x->cells.is_input[i] || !onnx_leaves(spec)) continue;
+        printf("%s%s (%s)", before, spec->name, cells_kind(spec));
+        before = ", ";
+    }
+    if (*before == ',') putchar('\n');
 }
 
 static void report(const struct export *x)
@@ -186,6 +234,7 @@ static void report(const struct export *x)
     if (p->dropped) printf(", left out: %" PRId64 " nodes for training", p->dropped);
     if (x->flags.optimize) printf(", folded: %d", x->folds);
     printf("\n");
+    if (x->flags.format == EXPORT_ONNX) report_left(x);
 }
 
 static err export(struct export *x, int argc, char **argv, struct arena *arena)
@@ -193,7 +242,7 @@ static err export(struct export *x, int argc, char **argv, struct arena *arena)
     const struct restored_call call = {argc, argv, own_flags, sizeof x->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &x->flags, &path));
-    if (path_is_url(x->flags.out) || strcmp(x->flags.out, "-") == 0)
+    if (path_is_url(x->flags.out) || strcmp(x->flags.out, "-") == 0 || !*x->flags.out)
         return fail(ERR_INPUT, "--out=%.64s: several files are written: name a folder of this host",
                     x->flags.out);
     TRY(load(x, path));

@@ -145,6 +145,11 @@ int program_concat(struct program *p, const int *inputs, int count, int axis)
     return program_add(p, &y);
 }
 
+int64_t program_part_rows(const struct program_value *table, int part)
+{
+    return (table->shape.dim[0] - part + table->parts - 1) / table->parts;
+}
+
 void program_count_uses(struct program *p)
 {
     p->constant_floats = 0;

@@ -100,6 +100,9 @@ int program_matmul(struct program *, int a, int b);
 int program_transpose(struct program *, int x, const int64_t axes[RANK_MAX]);
 int program_concat(struct program *, const int *inputs, int count, int axis);
 
+/* Of a table whose ids went to parts by turns */
+int64_t program_part_rows(const struct program_value *, int part);
+
 /* All heads of the graph, at the values of the checkpoint. ERR_INPUT names the node that cannot be
  * exported, and why. */
 err program_lower(struct program *, const struct graph *);

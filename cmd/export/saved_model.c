@@ -484,7 +484,6 @@ static err name_folders(struct saving *s, const char *out, int64_t version)
                     "%s: this version is there already: remove it, or name another "
                     "folder",
                     s->folder);
-    TRY(make_folder(out));
     return make_folder(s->temporary);
 }
 

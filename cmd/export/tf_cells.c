@@ -307,6 +307,12 @@ static struct tf_tensor bucketized(const struct tf_cells *t, struct tf_graph *g,
     return tf_two(g, "Reshape", TF_INT64, ids, like);
 }
 
+/* The id of a row without any; -1: none */
+static int64_t stand_in_of(const struct column_spec *spec)
+{
+    return is_kind(spec, "identity") ? *(const int64_t *)cells_attribute(spec, "default") : -1;
+}
+
 /* [batch, values]; -1: none */
 static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int column,
                                const struct values *v)
@@ -314,8 +320,9 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
     const struct column_spec *spec = cells_column(t->cells, column);
     struct tf_tensor ids;
     if (is_kind(spec, "identity"))
-        return within(g, wholes_of(g, v), limit_of(spec, "buckets"),
-                      *(const int64_t *)cells_attribute(spec, "default"));
+        return tf_select(g, TF_INT64, v->is_there,
+                         within(g, wholes_of(g, v), limit_of(spec, "buckets"), stand_in_of(spec)),
+                         tf_int64(g, -1));
     if (is_kind(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
     if (is_kind(spec, "hash"))
         ids = hashed(g, v->at, limit_of(spec, "buckets"));
@@ -324,12 +331,6 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
     else
         ids = bucketized(t, g, spec, numbers_of(g, v));
     return tf_select(g, TF_INT64, v->is_there, ids, tf_int64(g, -1));
-}
-
-/* The id of a row without any; -1: none */
-static int64_t stand_in_of(const struct column_spec *spec)
-{
-    return is_kind(spec, "identity") ? *(const int64_t *)cells_attribute(spec, "default") : -1;
 }
 
 static struct tf_tensor count_row(struct tf_graph *g, struct tf_tensor is_there)

@@ -198,7 +198,7 @@ static struct tf_tensor place_in_parts(struct tf_graph *g, const struct program_
 {
     int64_t first[PS_MAX] = {0};
     for (int i = 1; i < table->parts; i++)
-        first[i] = first[i - 1] + (table->shape.dim[0] - i + table->parts) / table->parts;
+        first[i] = first[i - 1] + program_part_rows(table, i - 1);
     const struct tf_tensor parts = tf_int64(g, table->parts);
     const struct tf_tensor begin =
         taken(g, tf_constant(g, TF_INT64, &(struct shape){1, {table->parts}}, first),

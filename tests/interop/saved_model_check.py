@@ -38,7 +38,7 @@ def value_of(cell, kind):
         return (cell or "").encode()
     if cell in (None, ""):
         return -1 if kind == tf.int64 else float("nan")
-    return int(cell) if kind == tf.int64 and str(cell).isdigit() else -1 if kind == tf.int64 else float(cell)
+    return int(float(cell)) if kind == tf.int64 else float(cell)
 
 
 def values_of(cells, spec):
@@ -57,8 +57,8 @@ def example(cells, inputs, row):
             features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
         elif spec.dtype == tf.int64 and values != [-1]:
             features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-        elif spec.dtype == tf.float64 and values == values:
-            features[name] = tf.train.Feature(float_list=tf.train.FloatList(value=[x for x in values if x == x]))
+        elif spec.dtype == tf.float64 and not any(x != x for x in values):
+            features[name] = tf.train.Feature(float_list=tf.train.FloatList(value=values))
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 

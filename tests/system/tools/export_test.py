@@ -136,7 +136,9 @@ class Export(tool.ToolCase):
                 self.assertAlmostEqual(x, y, delta=1e-5)
 
 
-class Cells(Export):
+class Rows(Export):
+    """Cells of all kinds"""
+
     def write_rows(self):
         draw = random.Random(5)
         self.rows = [[draw.choice(["clerk", "a longer title than most", "", "x" * 70, "y" * 40]),
@@ -157,6 +159,8 @@ class Cells(Export):
         source = {"format": "csv", "file": "rows.csv", "label": "y"}
         self.data = {"train": source, "eval": source, "columns": COLUMNS, "batch_size": 20}
 
+
+class Cells(Rows):
     def as_c(self, rows):
         return ["{" + ", ".join(f".{name.replace('-', '_')} = {quoted(cell)}" for name, cell in zip(CELLS, row)) + "}"
                 for row in rows]
@@ -323,7 +327,7 @@ class SavedModel(Export):
 
     def test_signatures_of_cells_and_of_features(self):
         shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
-        signatures = self.check_graph(self.exported("--optimize"))
+        signatures = self.check_graph(self.exported("--optimize", out="deep/er/m"))
         types = {name: listed(tensor, 2)[0] for name, tensor in mapped(signatures["serving_default"], 1).items()}
         self.assertEqual(types, {"user": 7, "zone": 9, "city": 7, "tags": 7, "age": 2})
         self.assertEqual(list(mapped(signatures["parse_example"], 1)), ["examples"])
@@ -341,6 +345,61 @@ class SavedModel(Export):
         self.assertIn("file", told)
         told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=saved_model", "--out=-")
         self.assertIn("several files are written: name a folder", told)
+
+
+class Onnx(Rows):
+    """Its form; tests/interop/onnx_check.py holds what onnxruntime says against predict."""
+    COLUMNS = [column for column in COLUMNS if column["column"] != "crossed"]
+    MODEL = [{**CLICKS[0], "inputs": ["job", "tags", "list"]}, *CLICKS[1:]]
+    TYPES = {"job": 7, "tags": 7, "city": 7, "town": 7, "age_b": 11, "zone": 7, "list": 7, "age": 11, "gain": 11, "pair": 11}
+
+    def exported(self, *flags, out="m"):
+        told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=onnx", f"--out={out}", *flags)
+        self.assertRegex(told, rf"\A{out}/a_model.onnx: step \d+, \d+ operations, \d+ numbers")
+        return told, (self.folder / out / "a_model.onnx").read_bytes()
+
+    def check_graph(self, model):
+        """Inputs with their types; all that is named is there, before it is read."""
+        (graph,) = listed(model, 7)
+        tensors, there = {}, {name for given in listed(graph, 11) for name in listed(given, 1)}
+        for tensor in listed(graph, 5):
+            there |= set(listed(tensor, 8))
+            tensors[listed(tensor, 8)[0]] = tensor
+        for node in listed(graph, 1):
+            self.assertLessEqual(set(listed(node, 1)), there)
+            self.assertFalse(set(listed(node, 2)) & there)
+            there |= set(listed(node, 2))
+        for said in listed(graph, 12):
+            self.assertIn(listed(said, 1)[0], there)
+        types = {listed(given, 1)[0].decode(): listed(listed(listed(given, 2)[0], 1)[0], 1)[0]
+                 for given in listed(graph, 11)}
+        return types, tensors
+
+    def test_inputs_are_columns_and_tables_may_lie_beside(self):
+        self.train(self.MODEL, {**self.data, "columns": self.COLUMNS}, steps=3)
+        told, model = self.exported()
+        self.assertIn("left to the client: job (hash), tags (hash), city (vocabulary), town (vocabulary)\n", told)
+        types, tensors = self.check_graph(model)
+        self.assertEqual(types, self.TYPES)
+        _, beside = self.exported("--tables_beside=true", out="apart")
+        _, other = self.check_graph(beside)
+        data = (self.folder / "apart/a_model.onnx.data").read_bytes()
+        places = {}
+        for name, tensor in other.items():
+            entries = {listed(entry, 1)[0].decode(): listed(entry, 2)[0].decode() for entry in listed(tensor, 13)}
+            if entries:
+                self.assertEqual((entries["location"], listed(tensor, 14)), ("a_model.onnx.data", [1]))
+                places[name] = (int(entries["offset"]), int(entries["length"]))
+        self.assertEqual(len(places), 9)  # tables
+        self.assertEqual(sum(length for _, length in places.values()), len(data))
+        for name, (offset, length) in places.items():
+            self.assertEqual(data[offset:offset + length], listed(tensors[name], 9)[0])
+
+    def test_what_onnx_has_not_is_named(self):
+        shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=onnx", "--out=m")
+        self.assertIn('table "users/embedding_weights" cannot be exported: it grows', told)
+        self.assertEqual(list((self.folder / "m").iterdir()), [])
 
 
 if __name__ == "__main__":

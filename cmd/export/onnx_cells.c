@@ -1,0 +1,118 @@
+/* onnx_cells.c - the columns of rows as an ONNX graph takes them: numbers of a cell, or ids. NaN
+ * and -1 are no value. ONNX has no hash of words.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cmd/export/onnx.h"
+#include "core/data/columns/numeric.h"
+
+static bool is_kind(const struct column_spec *spec, const char *kind)
+{
+    return strcmp(cells_kind(spec), kind) == 0;
+}
+
+bool onnx_leaves(const struct column_spec *spec)
+{
+    return is_kind(spec, "hash") || is_kind(spec, "vocabulary") || is_kind(spec, "crossed");
+}
+
+/* [batch] where a row has one value */
+static int write_given(struct onnx_graph *g, const char *name, enum onnx_type type, int64_t max)
+{
+    const struct shape shape = {max > 1 ? 2 : 1, {1, max}};
+    return onnx_reshape(g, onnx_input(g, name, type, &shape), (const int64_t[]){-1, max}, 2);
+}
+
+/* 1 in rows for which the condition holds in no place */
+static int in_no_place(struct onnx_graph *g, int condition)
+{
+    const int ones = onnx_cast(g, ONNX_INT64, condition);
+    const int count = onnx_reduce(g, "ReduceSum", ones, (const int64_t[]){1}, 1, true);
+    return onnx_two(g, "Equal", count, onnx_int64(g, 0));
+}
+
+/* ---- ids ---- */
+
+static int write_bucketized(struct onnx_graph *g, const struct cells *c,
+                            const struct column_spec *spec, int64_t max)
+{
+    struct floats boundaries = {0};
+    if (cells_boundaries(c, spec, &boundaries)) boundaries.count = 0; /* it was read before */
+    const int x = write_given(g, spec->name, ONNX_DOUBLE, max);
+    const int each = onnx_reshape(g, x, (const int64_t[]){-1, max, 1}, 3);
+    const struct shape shape = {3, {1, 1, boundaries.count}};
+    const int limits = onnx_constant(g, ONNX_DOUBLE, &shape, boundaries.at);
+    const int above = onnx_cast(g, ONNX_INT64, onnx_two(g, "GreaterOrEqual", each, limits));
+    const int ids = onnx_reduce(g, "ReduceSum", above, (const int64_t[]){2}, 1, false);
+    return onnx_where(g, onnx_one(g, "IsNaN", x), onnx_int64(g, -1), ids);
+}
+
+static int is_id(struct onnx_graph *g, int ids)
+{
+    return onnx_two(g, "GreaterOrEqual", ids, onnx_int64(g, 0));
+}
+
+/* Numbers from 0 on that are below a limit; others are the default, or none. */
+static int write_whole(struct onnx_graph *g, const struct column_spec *spec, const char *limit,
+                       int64_t stand_in, int64_t max)
+{
+    int64_t row[IDS_OF_ROW_MAX];
+    const int64_t count = *(const int64_t *)cells_attribute(spec, limit);
+    const int x = write_given(g, spec->name, ONNX_INT64, max), is_there = is_id(g, x);
+    const int high = onnx_two(g, "Less", x, onnx_int64(g, count ? count : ANY_ID));
+    const int limited = onnx_where(g, high, x, onnx_int64(g, stand_in));
+    const int ids = onnx_where(g, is_there, limited, onnx_int64(g, -1));
+    if (stand_in < 0) return ids;
+    for (int64_t i = 0; i < max; i++) row[i] = i ? -1 : stand_in;
+    const int alone = onnx_constant(g, ONNX_INT64, &(struct shape){2, {1, max}}, row);
+    return onnx_where(g, in_no_place(g, is_there), alone, ids);
+}
+
+/* ---- numbers ---- */
+
+static int with_double(struct onnx_graph *g, const char *op, int x, double number)
+{
+    return onnx_two(g, op, x, onnx_double(g, number));
+}
+
+static int standardized(struct onnx_graph *g, const struct numeric_attributes *a, int x)
+{
+    const struct shape shape = {2, {1, a->source.max}};
+    if (!a->standardize) return x;
+    x = onnx_two(g, "Sub", x, onnx_constant(g, ONNX_DOUBLE, &shape, a->mean.at));
+    return onnx_two(g, "Div", x, onnx_constant(g, ONNX_DOUBLE, &shape, a->deviation.at));
+}
+
+static int write_numeric(struct onnx_graph *g, const struct cells *c,
+                         const struct column_spec *spec)
+{
+    const struct numeric_attributes *a = spec->column.attributes;
+    int x = write_given(g, spec->name, ONNX_DOUBLE, a->source.max);
+    const int lacks = onnx_one(g, "IsNaN", x);
+    if (json_is_number(a->fallback) && !json_is_number(a->padding)) {
+        const int is_empty = in_no_place(g, onnx_one(g, "Not", lacks));
+        x = onnx_where(g, is_empty, onnx_double(g, json_number_value(a->fallback)), x);
+    }
+    if (json_is_number(a->min)) x = with_double(g, "Max", x, json_number_value(a->min));
+    if (a->log1p) x = onnx_one(g, "Log", with_double(g, "Add", x, 1));
+    x = standardized(g, a, x);
+    x = with_double(g, "Add", with_double(g, "Mul", x, a->scale), a->offset);
+    if (json_is_number(a->padding))
+        x = onnx_where(g, lacks, onnx_double(g, json_number_value(a->padding)), x);
+    x = onnx_cast(g, ONNX_DOUBLE, onnx_cast(g, ONNX_FLOAT, x));
+    x = with_double(g, "Add", with_double(g, "Mul", x, c->data->scale), c->data->offset);
+    return onnx_cast(g, ONNX_FLOAT, x);
+}
+
+int onnx_write_column(struct onnx_graph *g, const struct cells *c, int column, int64_t max)
+{
+    const struct column_spec *spec = cells_column(c, column);
+    if (is_kind(spec, "numeric")) return write_numeric(g, c, spec);
+    if (is_kind(spec, "bucketized")) return write_bucketized(g, c, spec, max);
+    if (is_kind(spec, "ids")) return write_whole(g, spec, "rows", -1, max);
+    if (is_kind(spec, "identity"))
+        return write_whole(g, spec, "buckets", *(const int64_t *)cells_attribute(spec, "default"),
+                           max);
+    return write_given(g, spec->name, ONNX_INT64, max);
+}

@@ -1,0 +1,212 @@
+/* json_cells.c - see json_cells.h. */
+#include "core/data/formats/json_cells.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/columns/decimal.h"
+
+enum { DIGITS_OF_BYTE = 5 }; /* "1e19" has 20 */
+
+/* ---- the text ---- */
+
+const char *json_skip_blanks(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') at++;
+    return at;
+}
+
+/* From a quote to behind the next one */
+static const char *skip_string(const char *at)
+{
+    for (at++; *at != '"'; at++) at += *at == '\\';
+    return at + 1;
+}
+
+static const char *skip_scalar(const char *at)
+{
+    return *at == '"' ? skip_string(at) : at + strcspn(at, ",]} \t\r\n");
+}
+
+const char *json_skip(const char *at)
+{
+    int depth = 0;
+    do {
+        at = json_skip_blanks(at);
+        if (*at == '{' || *at == '[') {
+            depth++;
+            at++;
+        } else if (*at == '}' || *at == ']') {
+            depth--;
+            at++;
+        } else if (*at == ',' || *at == ':') {
+            at++;
+        } else {
+            at = skip_scalar(at);
+        }
+    } while (depth > 0);
+    return at;
+}
+
+const char *json_enter(const char *at)
+{
+    return json_skip_blanks(json_skip_blanks(at) + 1);
+}
+
+const char *json_skip_key(const char *at)
+{
+    return json_enter(skip_string(at));
+}
+
+/* ---- members ---- */
+
+enum list { OF_NOTHING, OF_INTEGERS, OF_NUMBERS, OF_WORDS, OF_OTHERS };
+
+static size_t text_length(const struct json_value *value)
+{
+    return (size_t)(skip_scalar(value->text) - value->text);
+}
+
+/* 12, 12.0 and 1.2e1 are one number: it is an id, where 64 bits have it. */
+static bool read_integer(const struct json_value *value, int64_t *ret)
+{
+    bool is_negative;
+    uint64_t size;
+    *ret = json_is_true(value->json);
+    if (json_is_boolean(value->json)) return true;
+    if (!decimal_whole(value->text, text_length(value), &is_negative, &size)) return false;
+    *ret = is_negative ? -(int64_t)size : (int64_t)size;
+    return size <= INT64_MAX;
+}
+
+static enum list list_of(const struct json_value *value)
+{
+    int64_t id;
+    switch (json_typeof(value->json)) {
+    case JSON_TRUE:
+    case JSON_FALSE:
+    case JSON_REAL:
+        return read_integer(value, &id) ? OF_INTEGERS : OF_NUMBERS;
+    case JSON_STRING:
+        return OF_WORDS;
+    default:
+        return OF_OTHERS;
+    }
+}
+
+const char *json_type_text(const json_t *value)
+{
+    return json_is_object(value)   ? "an object"
+           : json_is_array(value)  ? "a list"
+           : json_is_null(value)   ? "null"
+           : json_is_string(value) ? "a word"
+                                   : "a number";
+}
+
+/* A number that is no id is a word, like the cell of a table: a whole one its digits, another one
+ * as it is written. */
+static void add_number(struct json_cells *m, struct cell *cell, const struct json_value *value)
+{
+    bool is_negative = false;
+    uint64_t size = json_is_true(value->json);
+    const size_t length = text_length(value);
+    if (!json_is_boolean(value->json) && !decimal_whole(value->text, length, &is_negative, &size)) {
+        named_cells_add_word(&m->named, cell, value->text, length);
+        return;
+    }
+    const int digits =
+        sprintf(m->digits_at, "%s%" PRIu64, is_negative && size > 0 ? "-" : "", size);
+    named_cells_add_word(&m->named, cell, m->digits_at, (size_t)digits);
+    m->digits_at += digits;
+}
+
+static void add_value(struct json_cells *m, struct cell *cell, const struct json_value *value,
+                      enum list list)
+{
+    int64_t id;
+    if (list == OF_WORDS) {
+        named_cells_add_word(&m->named, cell, json_string_value(value->json),
+                             json_string_length(value->json));
+    } else if (list == OF_NUMBERS) {
+        add_number(m, cell, value);
+    } else {
+        read_integer(value, &id);
+        named_cells_add_id(&m->named, cell, id);
+    }
+}
+
+static err refuse(const json_t *value, const char *where)
+{
+    return fail(ERR_INPUT,
+                "expected numbers, words, booleans, or a list of one kind of them, got %s%s",
+                json_type_text(value), where);
+}
+
+/* Integers among numbers are numbers. */
+static err find_list(const struct json_value *array, enum list *ret)
+{
+    struct json_value value = {.text = json_enter(array->text)};
+    *ret = OF_NOTHING;
+    for (size_t i = 0; i < json_array_size(array->json); i++) {
+        value.json = json_array_get(array->json, i);
+        const enum list list = list_of(&value);
+        const bool is_mixed = *ret != OF_NOTHING && (*ret == OF_WORDS) != (list == OF_WORDS);
+        if (list == OF_OTHERS || is_mixed) return refuse(value.json, " in a list");
+        if (list > *ret) *ret = list;
+        value.text = json_enter(json_skip(value.text));
+    }
+    return OK;
+}
+
+static err read_member(struct json_cells *m, struct cell *cell, const struct json_value *member)
+{
+    enum list list = list_of(member);
+    if (json_is_null(member->json)) return OK;
+    if (!json_is_array(member->json)) {
+        if (list == OF_OTHERS) return refuse(member->json, "");
+        add_value(m, cell, member, list);
+        return OK;
+    }
+    TRY(find_list(member, &list));
+    struct json_value value = {.text = json_enter(member->text)};
+    for (size_t i = 0; i < json_array_size(member->json); i++) {
+        value.json = json_array_get(member->json, i);
+        add_value(m, cell, &value, list);
+        value.text = json_enter(json_skip(value.text));
+    }
+    return OK;
+}
+
+err json_cells_put(struct json_cells *m, const char *name, const struct json_value *value,
+                   bool *ret_is_wanted)
+{
+    struct cell *cell;
+    TRY(named_cells_find(&m->named, name, strlen(name), &cell));
+    *ret_is_wanted = cell != NULL;
+    const err e = cell ? read_member(m, cell, value) : OK;
+    return e ? fail_prefix(e, "\"%s\"", name) : OK;
+}
+
+/* ---- a row ---- */
+
+err json_cells_clear(struct json_cells *m, size_t bytes)
+{
+    const size_t room = DIGITS_OF_BYTE * bytes + 1;
+    TRY(named_cells_clear(&m->named, bytes));
+    if (room > m->digits_room) {
+        free(m->digits);
+        m->digits = malloc(room);
+        m->digits_room = m->digits ? room : 0;
+    }
+    m->digits_at = m->digits;
+    return m->digits ? OK : fail(ERR_MEMORY, "no memory for the numbers of a row");
+}
+
+void json_cells_close(struct json_cells *m)
+{
+    named_cells_close(&m->named);
+    free(m->digits);
+    *m = (struct json_cells){0};
+}

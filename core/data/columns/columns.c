@@ -346,8 +346,11 @@ static err make_column(struct column_maker *m, const struct row_reader *reader,
 {
     const err e = make_values(m, row->cells, to, weights);
     if (e != ERR_INPUT) return e;
-    return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
-                       (long long)row->number, m->name);
+    const char *cell = m->cell < 0 ? m->name : reader->cell_names[m->cell];
+    const bool is_named = strcmp(cell, m->name) == 0;
+    return fail_prefix(e, "%s: %s %lld: column \"%s\"%s%s%s", reader->name, reader->numbered,
+                       (long long)row->number, m->name, is_named ? "" : " (cell \"",
+                       is_named ? "" : cell, is_named ? "" : "\")");
 }
 
 err columns_make(struct columns *c, const struct row_reader *reader, const struct row *row,

@@ -164,6 +164,8 @@ err restored_model_open(struct restored_model *r, bool without_labels)
     TRY(checkpoint_global_step(r->bundle, &r->step));
     TRY(measure(r));
     TRY(open_restored_device(r));
+    struct asked_rows asked;
+    if (r->asks) TRY(r->asks(r->asks_context, &asked));
     const struct session_options options = {
         .spec = &r->spec,
         .device = &r->device,
@@ -173,6 +175,7 @@ err restored_model_open(struct restored_model *r, bool without_labels)
         .only_evaluates = true,
         .without_labels = without_labels,
         .feeds_rows = r->feeds_rows,
+        .asked = r->asks ? &asked : NULL,
     };
     TRY(session_open(&options, &r->session));
     r->has_session = true;

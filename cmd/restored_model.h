@@ -28,6 +28,10 @@ struct restored_model {
     bool has_spec, has_device, has_session;
     bool feeds_rows; /* set by the command before it opens: rows are its own, not those of the data
                       */
+    /* Set by the command before it opens, whose rows others bring: says, once the spec is measured,
+     * what they are; data.eval is not opened. NULL: none are brought */
+    err (*asks)(void *context, struct asked_rows *ret);
+    void *asks_context;
 };
 
 /* flags, then own, a table of fields whose struct begins with a struct restored_flags of `size`

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/convert.h"
 #include "core/train/session/session_inside.h"
 
 /* Of tables it holds the rows of its own batches. */
@@ -315,6 +316,170 @@ err session_predict(struct session *s, const struct prediction_taker *taker)
     if (!e) e = predict_all(s, r, &t);
     close_taking(&t);
     return e;
+}
+
+/* ---- rows that somebody brings ---- */
+
+/* So that one row need not wait for the arithmetic of many, nor for many graphs to be made */
+enum { ASKED_SIZES_MAX = 8, ASKED_GROWTH = 8 };
+
+struct asked_size {
+    int64_t rows;
+    struct replica *replica; /* the session's own, of the largest */
+    struct replica own;      /* of the others */
+    struct prepared prepared;
+};
+
+struct asked {
+    struct conversion *conversions; /* [column_count] */
+    struct column *made;            /* [column_count] of the most rows, as a graph reads them */
+    struct block memory;            /* of those */
+    float *values[HEADS_MAX];       /* [most, columns] */
+    struct asked_size sizes[ASKED_SIZES_MAX];
+    int count;
+};
+
+bool session_reads_column(const struct session *s, int column)
+{
+    if (column == LABELS || s->eval_data->columns[column].is_label) return false;
+    for (int i = 0; i < s->graph->input_count; i++)
+        if (s->graph->inputs[i].source == column && s->graph->inputs[i].of_nodes) return true;
+    return false;
+}
+
+/* Room for the columns that the graph reads: those that only losses read stay zeros. */
+static err make_columns(struct session *s, struct asked *a)
+{
+    const struct batch_source *data = s->eval_data;
+    const int64_t most = s->graph->batch;
+    uint64_t bytes = 0, at = 0;
+    for (int i = 0; i < data->column_count; i++) {
+        a->made[i] = a->conversions[i].made;
+        bytes += whole_lines(column_row_bytes(&a->made[i]) * (uint64_t)most);
+    }
+    TRY(block_new(bytes, &a->memory));
+    for (int i = 0; i < data->column_count; i++) {
+        a->made[i].at = (char *)a->memory.at + at;
+        at += whole_lines(column_row_bytes(&a->made[i]) * (uint64_t)most);
+    }
+    return OK;
+}
+
+static void find_conversions(struct session *s, struct asked *a)
+{
+    const struct transform transform = session_transform(s, &s->options.spec->data.eval);
+    struct dataset described = {.column_count = s->eval_data->column_count};
+    memcpy(described.columns, s->eval_data->columns,
+           (size_t)described.column_count * sizeof *described.columns);
+    conversions_of(&transform, &described, a->conversions);
+}
+
+static err open_asked(struct session *s)
+{
+    const size_t columns = (size_t)s->eval_data->column_count;
+    TRY(check_predicted(s->graph));
+    struct asked *a = arena_new(&s->arena, sizeof *a);
+    a->conversions = arena_array(&s->arena, columns, sizeof *a->conversions);
+    a->made = arena_array(&s->arena, columns, sizeof *a->made);
+    s->asked = a;
+    find_conversions(s, a);
+    TRY(make_columns(s, a));
+    for (int i = 0; i < s->graph->head_count; i++)
+        a->values[i] = arena_new(&s->arena, tensor_bytes(s->graph->heads[i].loss.logits));
+    for (int64_t rows = 1; rows < s->graph->batch && a->count < ASKED_SIZES_MAX - 1;
+         rows *= ASKED_GROWTH)
+        a->sizes[a->count++].rows = rows;
+    a->sizes[a->count].rows = s->graph->batch;
+    a->sizes[a->count++].replica = &s->replica;
+    return OK;
+}
+
+void session_close_asked(struct session *s)
+{
+    if (!s->asked) return;
+    for (int i = 0; i < s->asked->count; i++) replica_close(&s->asked->sizes[i].own);
+    block_drop(&s->asked->memory);
+}
+
+/* Of tables each has the rows of its own batches. */
+static err open_size(struct session *s, struct asked_size *size)
+{
+    const bool is_own = !size->replica;
+    struct replica *r = is_own ? &size->own : size->replica;
+    if (is_own) {
+        r->device = s->options.device;
+        TRY(session_make_graph(s, size->rows, false, &s->arena, &r->graph));
+    }
+    if (rows_are_used(&s->rows)) {
+        prepared_open(&s->rows, r->graph, s->eval_data->columns, s->eval_data->column_count,
+                      &s->arena, &size->prepared);
+        if (is_own) TRY(replica_hold_tables(r, &s->arena));
+    }
+    TRY(plan_open(r->graph, r->device, &r->plan));
+    size->replica = r;
+    return OK;
+}
+
+/* The smallest that has room */
+static err find_size(struct session *s, int64_t rows, struct asked_size **ret)
+{
+    struct asked_size *size = s->asked->sizes;
+    while (size->rows < rows) size++;
+    *ret = size;
+    if (!size->replica || !size->replica->plan) TRY(open_size(s, size));
+    replica_gather_values(&s->replica);
+    replica_share(size->replica, &s->replica);
+    return OK;
+}
+
+static err forward_asked(struct session *s, struct asked_size *size, int64_t rows)
+{
+    struct replica *r = size->replica;
+    s->said += 2; /* a batch of its own, which follows no other */
+    struct batch batch = {.rows = rows,
+                          .columns = s->asked->made,
+                          .column_count = s->eval_data->column_count,
+                          .index = s->said};
+    if (rows_are_used(&s->rows)) {
+        prepared_make(&size->prepared, r->graph, &batch);
+        TRY(rows_fetch(&s->rows, r->graph, &size->prepared));
+        batch = size->prepared.batch;
+    }
+    plan_forward(r->plan, &batch, 0);
+    return OK;
+}
+
+static err take_answer(struct session *s, struct replica *r, struct predictions *ret)
+{
+    struct device *d = r->device;
+    for (int i = 0; i < r->graph->head_count; i++) {
+        const struct tensor *logits = r->graph->heads[i].loss.logits;
+        const int64_t columns = shape_count_from(&logits->shape, 1);
+        ret->heads[i].columns = columns;
+        ret->heads[i].at = s->asked->values[i];
+        d->kernels->download(d, s->asked->values[i], logits->value,
+                             (size_t)(ret->rows * columns) * sizeof(float));
+    }
+    TRY(d->kernels->synchronize(d));
+    for (int i = 0; i < r->graph->head_count; i++)
+        to_probabilities(r->graph->heads[i].loss.loss, ret->rows, ret->heads[i].columns,
+                         s->asked->values[i]);
+    return OK;
+}
+
+err session_predict_rows(struct session *s, const struct column *columns, int64_t rows,
+                         struct predictions *ret)
+{
+    struct asked_size *size;
+    assert(s->options.asked && rows >= 1 && rows <= s->graph->batch);
+    *ret = (struct predictions){.rows = rows};
+    if (!s->asked) TRY(open_asked(s));
+    TRY(find_size(s, rows, &size));
+    for (int i = 0; i < s->eval_data->column_count; i++)
+        if (columns[i].at && session_reads_column(s, i))
+            convert(&s->asked->conversions[i], &columns[i], 0, rows, (void *)s->asked->made[i].at);
+    TRY(forward_asked(s, size, rows));
+    return take_answer(s, size->replica, ret);
 }
 
 /* ---- texts ---- */

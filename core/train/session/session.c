@@ -65,6 +65,20 @@ static err compare_columns(const struct session *s)
                 "both the same \"vocabulary\"");
 }
 
+/* What is brought, described as a set of which there is nothing yet */
+static err open_asked(struct session *s)
+{
+    const struct asked_rows *asked = s->options.asked;
+    struct dataset described = {.rows = asked->most,
+                                .column_count = asked->column_count,
+                                .name = asked->name,
+                                .label_name = asked->name,
+                                .feature_names = asked->feature_names};
+    memcpy(described.columns, asked->columns,
+           (size_t)asked->column_count * sizeof *described.columns);
+    return batch_source_of(&described, (struct rows_from){0}, &s->eval_data);
+}
+
 static err open_data(struct session *s)
 {
     const struct data_spec *data = &s->options.spec->data;
@@ -76,6 +90,7 @@ static err open_data(struct session *s)
         s->train_data = s->options.remote_input;
         return OK;
     }
+    if (s->options.asked) return open_asked(s);
     s->train_columns = labels_beside(&data->columns, &data->train, &s->arena);
     if (trains)
         TRY(open_set(s, "data.train", &data->train, s->train_columns, &s->wanted, &s->train_data));
@@ -144,7 +159,7 @@ static struct wanted_label wanted_label(const struct graph *graph, const struct 
 }
 
 /* What the losses want of the labels. */
-static struct transform transform_for(const struct session *s, const struct source_spec *source)
+struct transform session_transform(const struct session *s, const struct source_spec *source)
 {
     const struct format *format = source->format.kind->descriptor;
     const struct data_spec *data = &s->options.spec->data;
@@ -286,7 +301,7 @@ static struct stream_options training_stream(const struct session *s, int worker
     const bool is_handed_out = s->options.is_handed_out;
     find_columns_read(s, reads);
     return (struct stream_options){
-        .transform = transform_for(s, &spec->data.train),
+        .transform = session_transform(s, &spec->data.train),
         .reads = reads,
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
@@ -341,11 +356,11 @@ err session_open_share(const struct session *s, int worker, struct session_share
 
 static err begin_evaluation_data(struct session *s)
 {
-    if (!s->eval_data) return OK;
+    if (!s->eval_data || s->options.asked) return OK;
     bool reads[COLUMNS_MAX];
     find_columns_read(s, reads);
     const struct stream_options options = {
-        .transform = transform_for(s, &s->options.spec->data.eval),
+        .transform = session_transform(s, &s->options.spec->data.eval),
         .reads = reads,
         .batch = session_evaluation_batch(s, s->options.spec->data.batch_size),
         .is_once = true,
@@ -363,6 +378,7 @@ int64_t session_evaluation_batch(const struct session *s, int64_t batch)
     int64_t rows = s->options.spec->data.eval_batch_size;
     batch /= s->options.spec->train.accumulate; /* which is of training alone */
     if (s->options.feeds_rows) rows = 1;
+    if (s->options.asked) rows = s->options.asked->most;
     if (!rows) rows = s->eval_data->lanes;
     if (!rows) rows = batch < 100 ? 100 : batch;
     return rows < s->eval_data->rows ? rows : s->eval_data->rows;
@@ -411,7 +427,7 @@ static err check_carried(const struct session *s)
     err e = OK;
     if (!node) return OK;
     if (!s->options.only_evaluates) e = check_order(s);
-    if (!e && s->eval_data && !s->options.feeds_rows)
+    if (!e && s->eval_data && !s->options.feeds_rows && !s->options.asked)
         e = check_lanes("data.eval", s->eval_data,
                         session_evaluation_batch(s, s->options.spec->data.batch_size),
                         "an evaluation batch");
@@ -552,6 +568,7 @@ void session_close(struct session *s)
         if (s->kept[i]) d->kernels->release(d, s->kept[i]);
     free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
+    session_close_asked(s);
     session_close_restored(s);
     if (!s->options.remote_input) batch_source_close(s->train_data);
     batch_source_close(s->eval_data);

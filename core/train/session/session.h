@@ -24,9 +24,19 @@
 #include "core/train/session/towers.h"
 #include "core/train/spec/spec.h"
 
+struct asked;  /* evaluation.c */
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
 struct bundle_entry;
 struct grown; /* core/train/checkpoint/grown.h */
+
+/* Rows that somebody brings, a few at a time, as a server does (session_predict_rows) */
+struct asked_rows {
+    const char *name;             /* for messages */
+    const struct column *columns; /* [column_count] as they are brought: labels first, at NULL */
+    int column_count;
+    struct strings feature_names; /* as a dataset has them */
+    int64_t most;                 /* at a time */
+};
 
 struct session_options {
     const struct spec *spec;
@@ -48,6 +58,9 @@ struct session_options {
     enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
+    /* Borrowed until it is open: in the place of data.eval, which is not looked at. With
+     * only_evaluates; NULL: none are */
+    const struct asked_rows *asked;
     /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
      * here. NULL: what the spec names */
     struct batch_source *remote_input;
@@ -118,7 +131,8 @@ struct session {
     /* of session_restore */
     float *own_values; /* a block; NULL: none */
     struct restored_rows restored;
-    uint64_t said; /* by session_say_next: the number of its last batch */
+    uint64_t said; /* by session_say_next and session_predict_rows: the number of the last batch */
+    struct asked *asked; /* NULL: nothing has been */
 };
 
 /* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table
@@ -238,6 +252,14 @@ struct prediction_taker {
 };
 /* In stored order, batch by batch, at the bound values. */
 err session_predict(struct session *, const struct prediction_taker *);
+
+/* With asked: the predictions of rows in columns as they were described; those that no node reads
+ * may be at NULL. A few rows take little time: there are graphs of several sizes, each made when it
+ * is first wanted. They are valid until the next call. ERR_INPUT: the model has no predictions. */
+err session_predict_rows(struct session *, const struct column *columns, int64_t rows,
+                         struct predictions *ret);
+/* Whether nodes read the column. */
+bool session_reads_column(const struct session *, int column);
 
 /* With only_evaluates and feeds_rows, of a model that says for each place of a row of ids what
  * comes behind it: ERR_INPUT, it is none. */

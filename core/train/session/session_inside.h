@@ -21,9 +21,13 @@ bool session_keeps_sums(const struct session *);
 err session_check_memory(struct session *);
 err session_open_plan(struct session *);
 
+/* What becomes of columns before the graph reads them */
+struct transform session_transform(const struct session *, const struct source_spec *);
+
 /* As hooks and what is bound are now. */
 void session_plan_overlap(struct session *);
 
+void session_close_asked(struct session *);    /* none is fine */
 void session_close_restored(struct session *); /* none is fine */
 
 /* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their

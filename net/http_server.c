@@ -7,6 +7,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +21,36 @@
 #include "net/address.h"
 #include "net/http_clients.h"
 
-enum { NICE = 10, BACKLOG = 64, ADDRESSES_MAX = 8 };
+enum {
+    NICE = 10,
+    BACKLOG = 64,
+    ADDRESSES_MAX = 8,
+    BODY_LEAST = 4096, /* bytes that are asked for at first */
+    REFUSED_TIMES = 4, /* a body that is too long is read to so many times what it may be */
+};
 
 struct http_server {
     struct http_server_options options;
+    struct http_work work; /* without any, what is beside it */
     struct http_clients *clients;
     struct MHD_Daemon *daemon;
-    int port;
+    int port, quiet; /* the socket that nobody listens at any more; -1: none */
     uint64_t second; /* of the steady clock, and how many requests came in it */
     int requests;
     bool is_nice;
+
+    pthread_mutex_t lock; /* of what is below */
+    pthread_cond_t fewer;
+    size_t bodies; /* bytes that are there */
+    int active;    /* requests that have begun */
+    bool is_ending;
 };
 
 /* What has come of a request. */
 struct coming {
-    char *body;
-    size_t bytes;
+    char *body; /* [room] */
+    size_t bytes, room;
+    int refused; /* a status; 0: it is not */
 };
 
 /* ---- the library, opened when it is wanted first: it needs a dozen others ---- */
@@ -43,6 +58,7 @@ struct coming {
 static struct {
     typeof(MHD_start_daemon) *start;
     typeof(MHD_stop_daemon) *stop;
+    typeof(MHD_quiesce_daemon) *quiesce;
     typeof(MHD_create_response_from_buffer) *response;
     typeof(MHD_add_response_header) *header;
     typeof(MHD_queue_response) *queue;
@@ -58,6 +74,7 @@ static const struct {
 } functions[] = {
     {"MHD_start_daemon", (void **)&mhd.start},
     {"MHD_stop_daemon", (void **)&mhd.stop},
+    {"MHD_quiesce_daemon", (void **)&mhd.quiesce},
     {"MHD_create_response_from_buffer", (void **)&mhd.response},
     {"MHD_add_response_header", (void **)&mhd.header},
     {"MHD_queue_response", (void **)&mhd.queue},
@@ -109,7 +126,26 @@ static void pace(struct http_server *s)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &rest, NULL);
 }
 
-static enum MHD_Result reply(struct MHD_Connection *connection, struct http_reply *r)
+static void describe(struct http_server *s, struct MHD_Response *response,
+                     const struct http_reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool is_ending = s->is_ending;
+    pthread_mutex_unlock(&s->lock);
+    mhd.header(response, "Content-Type", r->body ? r->type : "text/plain; charset=utf-8");
+    mhd.header(response, "Cache-Control", "no-store");
+    mhd.header(response, "X-Content-Type-Options", "nosniff");
+    mhd.header(response, "X-Frame-Options", "DENY");
+    mhd.header(response, "Content-Security-Policy",
+               "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+               "connect-src 'self'; img-src data:");
+    if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        mhd.header(response, "Allow", r->allow ? r->allow : "GET, HEAD");
+    if (is_ending) mhd.header(response, "Connection", "close");
+}
+
+static enum MHD_Result reply(struct http_server *s, struct MHD_Connection *connection,
+                             struct http_reply *r)
 {
     static char no_memory[] = "no memory for an answer\n";
     struct MHD_Response *response =
@@ -119,60 +155,97 @@ static enum MHD_Result reply(struct MHD_Connection *connection, struct http_repl
         free(r->body);
         return MHD_NO;
     }
-    mhd.header(response, "Content-Type", r->body ? r->type : "text/plain; charset=utf-8");
-    mhd.header(response, "Cache-Control", "no-store");
-    mhd.header(response, "X-Content-Type-Options", "nosniff");
-    mhd.header(response, "X-Frame-Options", "DENY");
-    mhd.header(response, "Content-Security-Policy",
-               "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-               "connect-src 'self'; img-src data:");
-    if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED) mhd.header(response, "Allow", "GET, HEAD");
+    describe(s, response, r);
     const enum MHD_Result result = mhd.queue(
         connection, r->body ? (unsigned)r->status : MHD_HTTP_SERVICE_UNAVAILABLE, response);
     mhd.destroy(response);
     return result;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, int status, const char *text)
+static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *connection, int status)
 {
+    const char *text = status == MHD_HTTP_METHOD_NOT_ALLOWED
+                           ? s->work.body_max ? "GET, HEAD and POST only\n" : "GET and HEAD only\n"
+                       : status == MHD_HTTP_CONTENT_TOO_LARGE
+                           ? "the body is too long\n"
+                           : "too many bodies of requests are here: try again\n";
     struct http_reply r = {.status = status,
                            .type = "text/plain; charset=utf-8",
-                           .body = strdup(text),
-                           .body_bytes = strlen(text)};
-    return reply(connection, &r);
+                           .allow = s->work.body_max ? "GET, HEAD, POST" : NULL};
+    if (s->options.refuse)
+        s->options.refuse(status, text, &r);
+    else if ((r.body = strdup(text)))
+        r.body_bytes = strlen(text);
+    return reply(s, connection, &r);
+}
+
+/* What is refused is read to its end, as far as that is near: a client that writes hears nothing.
+ */
+static unsigned long long readable(const struct http_server *s)
+{
+    return (unsigned long long)REFUSED_TIMES * s->work.body_max;
 }
 
 /* As the client says it; what it does not say is looked at as it comes. */
 static bool is_too_long(const struct http_server *s, struct MHD_Connection *connection)
 {
     const char *said = mhd.lookup(connection, MHD_HEADER_KIND, "Content-Length");
-    return said && strtoull(said, NULL, 10) > s->options.body_max;
+    return said && strtoull(said, NULL, 10) > readable(s);
 }
 
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection,
                              const char *method, void **state)
 {
     const bool only_reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-    const bool brings = s->options.body_max && strcmp(method, "POST") == 0;
-    pace(s);
-    if (!only_reads && !brings)
-        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
-    if (is_too_long(s, connection))
-        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long\n");
+    const bool brings = s->work.body_max && strcmp(method, "POST") == 0;
+    if (!s->options.work) pace(s);
+    if (!only_reads && !brings) return refuse(s, connection, MHD_HTTP_METHOD_NOT_ALLOWED);
+    if (is_too_long(s, connection)) return refuse(s, connection, MHD_HTTP_CONTENT_TOO_LARGE);
     *state = calloc(1, sizeof(struct coming));
-    return *state ? MHD_YES : MHD_NO;
+    if (!*state) return MHD_NO;
+    pthread_mutex_lock(&s->lock);
+    s->active++;
+    pthread_mutex_unlock(&s->lock);
+    return MHD_YES;
+}
+
+/* Bytes of all bodies grow, unless they would be too many. */
+static bool reserve(struct http_server *s, size_t bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool fits = bytes <= s->work.bodies_max - s->bodies;
+    if (fits) s->bodies += bytes;
+    pthread_mutex_unlock(&s->lock);
+    return fits;
+}
+
+/* With room for a NUL behind; 0, or a status */
+static int make_room(struct http_server *s, struct coming *coming, size_t count)
+{
+    size_t room = coming->room ? coming->room : BODY_LEAST;
+    while (room < coming->bytes + count + 1) room *= 2;
+    if (room == coming->room) return 0;
+    if (!reserve(s, room - coming->room)) return MHD_HTTP_SERVICE_UNAVAILABLE;
+    char *larger = realloc(coming->body, room);
+    if (!larger) {
+        reserve(s, -(room - coming->room));
+        return MHD_HTTP_SERVICE_UNAVAILABLE;
+    }
+    coming->body = larger;
+    coming->room = room;
+    return 0;
 }
 
 /* MHD_NO hangs up. */
-static enum MHD_Result take(const struct http_server *s, struct coming *coming, const char *bytes,
+static enum MHD_Result take(struct http_server *s, struct coming *coming, const char *bytes,
                             size_t *count)
 {
-    if (*count > s->options.body_max - coming->bytes) return MHD_NO;
-    char *larger = realloc(coming->body, coming->bytes + *count);
-    if (!larger) return MHD_NO;
-    memcpy(larger + coming->bytes, bytes, *count);
-    coming->body = larger;
-    coming->bytes += *count;
+    const size_t all = coming->bytes + *count;
+    if (all > readable(s)) return MHD_NO;
+    if (!coming->refused && all > s->work.body_max) coming->refused = MHD_HTTP_CONTENT_TOO_LARGE;
+    if (!coming->refused) coming->refused = make_room(s, coming, *count);
+    if (!coming->refused) memcpy(coming->body + coming->bytes, bytes, *count);
+    coming->bytes = all;
     *count = 0;
     return MHD_YES;
 }
@@ -185,10 +258,13 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct coming *coming = *state;
     if (!coming) return begin(s, connection, method, state);
     if (*count) return take(s, coming, bytes, count);
-    const struct http_request request = {path, coming->body, coming->bytes};
+    if (coming->refused) return refuse(s, connection, coming->refused);
+    if (coming->body) coming->body[coming->bytes] = '\0';
+    const struct http_request request = {strcmp(method, "POST") == 0, path, coming->body,
+                                         coming->bytes};
     struct http_reply r = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
     s->options.handle(s->options.context, &request, &r);
-    return reply(connection, &r);
+    return reply(s, connection, &r);
 }
 
 /* A connection keeps its place among the clients, counted from 1. */
@@ -206,12 +282,18 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
 {
-    const struct http_server *s = context;
+    struct http_server *s = context;
     const union MHD_ConnectionInfo *info =
         mhd.about(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct coming *coming = *state;
     if (info) http_clients_answered(s->clients, (int)(intptr_t)info->socket_context - 1);
-    if (coming) free(coming->body);
+    if (!coming) return;
+    pthread_mutex_lock(&s->lock);
+    s->bodies -= coming->room;
+    s->active--;
+    pthread_cond_broadcast(&s->fewer);
+    pthread_mutex_unlock(&s->lock);
+    free(coming->body);
     free(coming);
     *state = NULL;
 }
@@ -272,7 +354,8 @@ static err listen_at_address(const char *text, int *ret)
         *ret = listen_anywhere(split.port);
     } else {
         struct addrinfo *found;
-        TRY(address_resolve(&split, &found));
+        const err e = address_resolve(&split, &found);
+        if (e) return fail_prefix(e, "cannot listen at %s", text);
         *ret = listen_at(found->ai_addr, found->ai_addrlen);
         freeaddrinfo(found);
     }
@@ -288,21 +371,47 @@ static int port_of(int fd)
                                           : ((struct sockaddr_in *)&at)->sin_port);
 }
 
-/* Its thread holds all signals back, which are others' to take. */
+/* Of work each client has a thread. All hold signals back, which are others' to take. */
 static struct MHD_Daemon *start(struct http_server *s, int fd)
 {
+    const unsigned how = s->options.work
+                             ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+                                   MHD_USE_POLL | MHD_USE_ITC
+                             : MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     struct MHD_Daemon *daemon = mhd.start(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)HTTP_CLIENTS_OF_HOST_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HTTP_SILENCE_MAX_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX,
+        how, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->work.clients, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)s->work.clients_of_host, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)s->work.silence_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         s, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return daemon;
+}
+
+static struct http_server *new_server(const struct http_server_options *options, int fd)
+{
+    static const struct http_work beside = {.clients = HTTP_CLIENTS_MAX,
+                                            .clients_of_host = HTTP_CLIENTS_OF_HOST_MAX,
+                                            .silence_s = HTTP_SILENCE_MAX_S,
+                                            .answer_s = HTTP_ANSWER_MAX_S};
+    struct http_server *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    *s = (struct http_server){.options = *options,
+                              .work = options->work ? *options->work : beside,
+                              .port = port_of(fd),
+                              .quiet = -1,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .fewer = PTHREAD_COND_INITIALIZER};
+    if (!http_clients_open(s->work.clients, s->work.answer_s, &s->clients))
+        s->daemon = start(s, fd);
+    if (s->daemon) return s;
+    http_clients_close(s->clients);
+    free(s);
+    return NULL;
 }
 
 err http_server_open(const struct http_server_options *options, struct http_server **ret)
@@ -310,17 +419,9 @@ err http_server_open(const struct http_server_options *options, struct http_serv
     int fd;
     TRY(open_library());
     TRY(listen_at_address(options->address, &fd));
-    struct http_server *s = calloc(1, sizeof *s);
-    if (s) {
-        s->options = *options;
-        s->port = port_of(fd);
-        if (!http_clients_open(HTTP_CLIENTS_MAX, HTTP_ANSWER_MAX_S, &s->clients))
-            s->daemon = start(s, fd);
-    }
-    if (!s || !s->daemon) {
+    struct http_server *s = new_server(options, fd);
+    if (!s) {
         close(fd);
-        if (s) http_clients_close(s->clients);
-        free(s);
         return fail(ERR_IO, "cannot answer HTTP at %s: no memory, thread or descriptor",
                     options->address);
     }
@@ -333,7 +434,26 @@ void http_server_close(struct http_server *s)
     if (!s) return;
     mhd.stop(s->daemon);
     http_clients_close(s->clients);
+    if (s->quiet >= 0) close(s->quiet);
+    pthread_cond_destroy(&s->fewer);
+    pthread_mutex_destroy(&s->lock);
     free(s);
+}
+
+int http_server_drain(struct http_server *s, uint64_t ms)
+{
+    const struct timespec until = clock_in_ms(ms);
+    int failed = 0;
+    pthread_mutex_lock(&s->lock);
+    s->is_ending = true;
+    pthread_mutex_unlock(&s->lock);
+    s->quiet = mhd.quiesce(s->daemon);
+    pthread_mutex_lock(&s->lock);
+    while (s->active > 0 && !failed)
+        failed = pthread_cond_clockwait(&s->fewer, &s->lock, CLOCK_MONOTONIC, &until);
+    const int left = s->active;
+    pthread_mutex_unlock(&s->lock);
+    return left;
 }
 
 int http_server_port(const struct http_server *s)

@@ -15,6 +15,11 @@ void http_server_close(struct http_server *server)
 {
 }
 
+int http_server_drain(struct http_server *server, uint64_t ms)
+{
+    return 0;
+}
+
 int http_server_port(const struct http_server *server)
 {
     return 0;

@@ -441,7 +441,7 @@ static err forward_asked(struct session *s, struct asked_size *size, int64_t row
                           .column_count = s->eval_data->column_count,
                           .index = s->said};
     if (rows_are_used(&s->rows)) {
-        prepared_make(&size->prepared, r->graph, &batch);
+        prepared_make(&size->prepared, r->graph, &batch, 0);
         TRY(rows_fetch(&s->rows, r->graph, &size->prepared));
         batch = size->prepared.batch;
     }

@@ -12,7 +12,8 @@ import program
 from program.cluster import hold_addresses
 
 PAGES = "README.md", "examples/README.md"
-ELSEWHERE = re.compile(r"mnist|\$ dtrain (var|scale|status)|\$ export|--http=|\$ curl")
+ELSEWHERE = re.compile(r"mnist|\$ dtrain (var|scale|status)|\$ export|--http=|\$ curl(?!.*:8501)")
+PORT = "8501"  # of `dtrain serve`, in whose place there is a free one
 OF_THE_MACHINE = re.compile(r"GPU|^(\S*:\S* )?dtrain \d[\d.]+|^(compiler:|arithmetic:|libraries:)|^ {4}\S+ +(\d|not |installed)|^\.\.\.$")
 SMALL = {"data.batch_size": 2, "data.train.rows": 2000, "data.eval.rows": 200, "train.last_step": 200}
 DIGITS = "--data_dir=data/mnist examples/mnist_mlp.json", "examples/digits.json"
@@ -53,6 +54,19 @@ class Pages(program.FolderCase):
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "dtrain").symlink_to(os.path.abspath(program.BINARY))
 
+        self.served = None
+
+    def begin_to_serve(self, text):
+        """As the page says it, at a free port; a command that waits until it is ready."""
+        ready = self.folder / "ready.json"
+        process = self.start(f"exec {text[2:].split(' > ')[0]} --port=0 --ready_file={ready} > serve.log 2>&1")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        program.wait_until(lambda: ready.exists() or process.poll() is not None, lambda: (self.folder / "serve.log").read_text())
+        self.served = json.loads(ready.read_text())["http_port"]
+        return "$ cat serve.log"
+
     def environment(self):
         return program.environment({"PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
 
@@ -85,6 +99,10 @@ class Pages(program.FolderCase):
             shown = re.fullmatch(r"\$ cat (\S+)", text)
             if shown and not (self.folder / shown[1]).exists():
                 (self.folder / shown[1]).write_text("\n".join(printed) + "\n")
+            if text.startswith("$ dtrain serve"):
+                text = self.begin_to_serve(text)
+            elif self.served:
+                text = text.replace(f"localhost:{PORT}", f"127.0.0.1:{self.served}")
             if not ELSEWHERE.search(text):
                 with self.subTest(command=text):
                     self.check_command(text[2:].replace(*FEWER), printed)

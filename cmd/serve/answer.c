@@ -1,0 +1,309 @@
+/* answer.c - see answer.h. */
+#include "cmd/serve/answer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/base/printable.h"
+#include "core/data/stats/label_words.h"
+
+enum { OUTPUTS_OF_HEAD = 2, NUMBER_BYTES = 32 };
+
+/* A named output: the class of a head, or its numbers */
+struct output {
+    int head;
+    const char *name;
+    bool is_class;
+    enum prediction predicts;
+    int64_t columns;
+    const struct strings *words; /* by class; none: classes are numbers */
+};
+
+struct outputs {
+    struct output at[OUTPUTS_OF_HEAD * HEADS_MAX];
+    int count;
+};
+
+/* ---- which there are ---- */
+
+static void add_outputs(const struct version *v, int i, struct outputs *ret)
+{
+    const struct head *head = &version_graph(v)->heads[i];
+    const enum prediction predicts = head->loss.loss->predicts;
+    const int64_t columns = shape_count_from(&head->loss.logits->shape, 1);
+    const bool excludes = predicts == PREDICTS_CLASS;
+    const bool is_yes = !excludes && predicts != PREDICTS_NUMBER && columns == 1;
+    struct output o = {.head = i,
+                       .predicts = predicts,
+                       .columns = columns,
+                       .words =
+                           label_words_named(&version_spec(v)->data.train, head->loss.labels.name)};
+    if (excludes || is_yes) {
+        ret->at[ret->count] = o;
+        ret->at[ret->count].name = "class";
+        ret->at[ret->count++].is_class = true;
+    }
+    o.name = predicts == PREDICTS_NUMBER ? "values" : is_yes ? "probability" : "probabilities";
+    ret->at[ret->count++] = o;
+}
+
+static struct outputs outputs_of(const struct version *v)
+{
+    struct outputs all = {0};
+    for (int i = 0; i < version_graph(v)->head_count; i++) add_outputs(v, i, &all);
+    return all;
+}
+
+/* ---- words of JSON ---- */
+
+void answer_write_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    while (*text) {
+        const int bytes = utf8_bytes(text, strlen(text));
+        const unsigned char c = (unsigned char)*text;
+        if (bytes <= 0)
+            fputs("\\ufffd", out); /* no text: nobody could read what else is here */
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(out, "\\u%04x", c);
+        else
+            fwrite(text, 1, (size_t)bytes, out);
+        text += bytes > 0 ? bytes : 1;
+    }
+    fputc('"', out);
+}
+
+/* Nine digits bring a float back exactly; one that is none JSON does not know. */
+static void write_number(FILE *out, float number)
+{
+    char text[NUMBER_BYTES];
+    if (!isfinite(number)) {
+        fputs("null", out);
+        return;
+    }
+    snprintf(text, sizeof text, "%.9g", (double)number);
+    fprintf(out, strpbrk(text, ".e") ? "%s" : "%s.0", text);
+}
+
+static void write_name(FILE *out, const struct version *v, const struct output *o)
+{
+    char name[HEAD_NAME_MAX + NUMBER_BYTES];
+    const char *head = version_graph(v)->heads[o->head].name;
+    snprintf(name, sizeof name, "%s%s%s", head ? head : "", head ? "/" : "", o->name);
+    answer_write_text(out, name);
+}
+
+static const float *row_of(const struct output *o, const struct version_answer *a, int64_t row)
+{
+    return a->at[o->head] + row * o->columns;
+}
+
+static int64_t class_of(const struct output *o, const float *row)
+{
+    int64_t best = 0;
+    if (o->predicts != PREDICTS_CLASS) return row[0] > 0.5f;
+    for (int64_t i = 1; i < o->columns; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
+
+static void write_class(FILE *out, const struct output *o, int64_t class, bool as_text)
+{
+    char number[NUMBER_BYTES];
+    snprintf(number, sizeof number, "%lld", (long long)class);
+    if (class < o->words->count)
+        answer_write_text(out, o->words->at[class]);
+    else if (as_text)
+        answer_write_text(out, number);
+    else
+        fputs(number, out);
+}
+
+/* A number, or a list of them */
+static void write_value(FILE *out, const struct output *o, const struct version_answer *a,
+                        int64_t row)
+{
+    const float *at = row_of(o, a, row);
+    const bool is_list = strcmp(o->name, "probability") != 0;
+    if (o->is_class) {
+        write_class(out, o, class_of(o, at), false);
+        return;
+    }
+    if (is_list) fputc('[', out);
+    for (int64_t i = 0; i < o->columns; i++) {
+        if (i) fputs(", ", out);
+        write_number(out, at[i]);
+    }
+    if (is_list) fputc(']', out);
+}
+
+/* ---- predictions ---- */
+
+/* A single output has no name there. */
+static void write_row(FILE *out, const struct version *v, const struct outputs *all,
+                      const struct version_answer *a, int64_t row)
+{
+    if (all->count == 1) {
+        write_value(out, &all->at[0], a, row);
+        return;
+    }
+    for (int i = 0; i < all->count; i++) {
+        fputs(i ? ", " : "{", out);
+        write_name(out, v, &all->at[i]);
+        fputs(": ", out);
+        write_value(out, &all->at[i], a, row);
+    }
+    fputc('}', out);
+}
+
+static void write_column(FILE *out, const struct output *o, const struct version_answer *a,
+                         int64_t rows)
+{
+    fputc('[', out);
+    for (int64_t i = 0; i < rows; i++) {
+        if (i) fputs(", ", out);
+        write_value(out, o, a, i);
+    }
+    fputc(']', out);
+}
+
+void answer_write_predictions(FILE *out, struct version *v, const struct taken_rows *rows,
+                              const struct version_answer *a)
+{
+    const struct outputs all = outputs_of(v);
+    fputs(rows->is_columnar ? "{\"outputs\": " : "{\"predictions\": [", out);
+    for (int64_t i = 0; i < rows->rows && !rows->is_columnar; i++) {
+        if (i) fputs(", ", out);
+        write_row(out, v, &all, a, i);
+    }
+    if (rows->is_columnar && all.count == 1) write_column(out, &all.at[0], a, rows->rows);
+    for (int i = 0; i < all.count && rows->is_columnar && all.count > 1; i++) {
+        fputs(i ? ", " : "{", out);
+        write_name(out, v, &all.at[i]);
+        fputs(": ", out);
+        write_column(out, &all.at[i], a, rows->rows);
+    }
+    if (rows->is_columnar && all.count > 1) fputc('}', out);
+    fputs(rows->is_columnar ? "}\n" : "]}\n", out);
+}
+
+/* ---- classes and numbers ---- */
+
+/* The probabilities of the first head of that kind; NULL: there is none */
+static const struct output *find_output(const struct outputs *all, bool of_numbers)
+{
+    for (int i = 0; i < all->count; i++) {
+        const struct output *o = &all->at[i];
+        const bool is_number = o->predicts == PREDICTS_NUMBER;
+        if (!o->is_class && is_number == of_numbers) return o;
+    }
+    return NULL;
+}
+
+/* Of one probability of yes, that of no beside it */
+static void write_scores(FILE *out, const struct output *o, const float *row)
+{
+    const bool is_yes = strcmp(o->name, "probability") == 0;
+    fputc('[', out);
+    for (int64_t i = 0; i < (is_yes ? 2 : o->columns); i++) {
+        const float score = !is_yes ? row[i] : i == 1 ? row[0] : 1 - row[0];
+        fputs(i ? ", [" : "[", out);
+        write_class(out, o, i, true);
+        fputs(", ", out);
+        write_number(out, score);
+        fputc(']', out);
+    }
+    fputc(']', out);
+}
+
+err answer_write_classes(FILE *out, struct version *v, int64_t rows, const struct version_answer *a)
+{
+    const struct outputs all = outputs_of(v);
+    const struct output *o = find_output(&all, false);
+    if (!o)
+        return fail(ERR_INPUT, "classify: the model has no classes; \"regress\" has its numbers");
+    fputs("{\"results\": [", out);
+    for (int64_t i = 0; i < rows; i++) {
+        if (i) fputs(", ", out);
+        write_scores(out, o, row_of(o, a, i));
+    }
+    fputs("]}\n", out);
+    return OK;
+}
+
+err answer_write_numbers(FILE *out, struct version *v, int64_t rows, const struct version_answer *a)
+{
+    const struct outputs all = outputs_of(v);
+    const struct output *numbers = find_output(&all, true), *o = numbers;
+    if (!o) o = find_output(&all, false);
+    if (o->columns != 1)
+        return fail(ERR_INPUT, "regress: the model has %lld numbers of a row, not one",
+                    (long long)o->columns);
+    fputs("{\"results\": [", out);
+    for (int64_t i = 0; i < rows; i++) {
+        if (i) fputs(", ", out);
+        write_number(out, row_of(o, a, i)[0]);
+    }
+    fputs("]}\n", out);
+    return OK;
+}
+
+/* ---- the signature ---- */
+
+static void write_tensor(FILE *out, const char *dtype, const int64_t *dims, int rank)
+{
+    fprintf(out,
+            "{\"dtype\": \"%s\", \"tensor_shape\": {\"dim\": [{\"size\": \"-1\", \"name\": \"\"}",
+            dtype);
+    for (int i = 0; i < rank; i++)
+        fprintf(out, ", {\"size\": \"%lld\", \"name\": \"\"}", (long long)dims[i]);
+    fputs("], \"unknown_rank\": false}, \"name\": \"\"}", out);
+}
+
+static void write_inputs(FILE *out, struct version *v)
+{
+    int count;
+    const struct intake_input *inputs = intake_inputs(version_intake(v), &count);
+    for (int i = 0; i < count; i++) {
+        const struct intake_input *in = &inputs[i];
+        if (i) fputs(", ", out);
+        answer_write_text(out, in->name);
+        fputs(": ", out);
+        write_tensor(out,
+                     in->is_cell          ? "DT_STRING"
+                     : in->dtype == INT64 ? "DT_INT64"
+                                          : "DT_FLOAT",
+                     in->shape.dim, in->shape.rank);
+    }
+}
+
+static void write_outputs(FILE *out, struct version *v)
+{
+    const struct outputs all = outputs_of(v);
+    for (int i = 0; i < all.count; i++) {
+        const struct output *o = &all.at[i];
+        const bool is_list = !o->is_class && strcmp(o->name, "probability");
+        const char *dtype = !o->is_class ? "DT_FLOAT" : o->words->count ? "DT_STRING" : "DT_INT64";
+        if (i) fputs(", ", out);
+        write_name(out, v, o);
+        fputs(": ", out);
+        write_tensor(out, dtype, &o->columns, is_list);
+    }
+}
+
+void answer_write_metadata(FILE *out, const char *name, struct version *v)
+{
+    fputs("{\"model_spec\": {\"name\": ", out);
+    answer_write_text(out, name);
+    fprintf(out, ", \"signature_name\": \"\", \"version\": \"%lld\"}, ",
+            (long long)version_number(v));
+    fputs("\"metadata\": {\"signature_def\": {\"signature_def\": {\"serving_default\": {"
+          "\"inputs\": {",
+          out);
+    write_inputs(out, v);
+    fputs("}, \"outputs\": {", out);
+    write_outputs(out, v);
+    fputs("}, \"method_name\": \"tensorflow/serving/predict\"}}}}}\n", out);
+}

@@ -1,0 +1,824 @@
+/* intake.c - see intake.h. */
+#include "cmd/serve/intake.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/export/cells.h"
+#include "core/data/columns/decimal.h"
+#include "core/data/formats/json_cells.h"
+#include "core/data/labels.h"
+#include "core/data/storage.h"
+
+enum { BAD_REQUEST = 400, TOO_LARGE = 413, NO_SERVICE = 503, TEXT_SHOWN = 64, DEPTH_MAX = 8 };
+
+/* What one thread reads with */
+struct reading {
+    struct reading *next;
+    struct json_cells cells;
+    struct columns *columns;
+};
+
+struct intake {
+    struct arena arena;
+    struct spec *spec;              /* borrowed */
+    const struct objects *columns;  /* of the spec, its labels among them */
+    struct row_reader reader;       /* what rows of cells are like */
+    struct strings names;           /* of all cells that columns name */
+    struct strings others;          /* cells that may be there, and nobody reads */
+    struct strings feature_names;   /* of stored numbers */
+    struct feature_scaling scaling; /* of a format that scales what it reads */
+    struct columns *all;            /* NULL: numbers are stored */
+    struct column *made;            /* [count], at NULL */
+    int count;
+    bool *is_read;         /* [count] */
+    struct objects wanted; /* of the columns, those that somebody reads */
+    int *place;            /* of what they make, labels first: index in made */
+    int place_count;
+    struct named_attributes attributes; /* of rows of cells */
+    struct intake_input *inputs;
+    int input_count;
+
+    pthread_mutex_t lock; /* of the readings that nobody uses */
+    struct reading *idle;
+};
+
+/* ---- cells ---- */
+
+static void add_name(struct strings *list, const char *name)
+{
+    for (int i = 0; name && i < list->count; i++)
+        if (strcmp(list->at[i], name) == 0) return;
+    if (name) list->at[list->count++] = name;
+}
+
+static const struct source_spec *source_of(const struct spec *spec)
+{
+    return spec->data.eval.format.kind ? &spec->data.eval : &spec->data.train;
+}
+
+static const void *attribute(const struct source_spec *source, const char *name,
+                             enum field_type type)
+{
+    const struct format *format = source->format.kind->descriptor;
+    for (const struct field *f = format->object.fields; f && f->name; f++)
+        if (strcmp(f->name, name) == 0 && f->type == type)
+            return (const char *)source->format.attributes + f->offset;
+    return NULL;
+}
+
+static const struct column_spec *column_at(const struct objects *columns, int i)
+{
+    return (const struct column_spec *)columns->at + i;
+}
+
+static const struct strings *keys_of(const struct column_spec *spec)
+{
+    static const struct strings none;
+    if (strcmp(cells_kind(spec), "crossed")) return &none;
+    return cells_attribute(spec, "keys");
+}
+
+static int column_named(const struct objects *columns, const char *name)
+{
+    for (int i = 0; i < columns->count; i++)
+        if (strcmp(column_at(columns, i)->name, name) == 0) return i;
+    return -1;
+}
+
+static int names_of(const struct objects *columns, struct strings *ret)
+{
+    int most = 0;
+    for (int i = 0; i < columns->count; i++) {
+        const struct column_spec *spec = column_at(columns, i);
+        const struct strings *keys = keys_of(spec);
+        if (ret) add_name(ret, column_optional_cell(spec, true));
+        for (int k = 0; k < keys->count; k++)
+            if (ret && column_named(columns, keys->at[k]) < 0) add_name(ret, keys->at[k]);
+        most += 1 + keys->count;
+    }
+    return most;
+}
+
+/* Rows of a file may be sent as they are. */
+static void find_others(struct intake *in)
+{
+    const struct source_spec *source = source_of(in->spec);
+    const char *const *label = attribute(source, "label", FIELD_STRING);
+    json_t *const *of_csv = attribute(source, "label", FIELD_JSON);
+    const struct objects *labels = labels_listed(source);
+    in->others.at = arena_array(&in->arena, (size_t)labels->count + 1, sizeof *in->others.at);
+    if (label) add_name(&in->others, *label);
+    if (of_csv) add_name(&in->others, json_string_value(*of_csv));
+    for (int i = 0; i < labels->count; i++) {
+        const struct label_spec *l = (const struct label_spec *)labels->at + i;
+        add_name(&in->others, l->cell ? l->cell : l->name);
+    }
+}
+
+static enum dtype label_type(const struct source_spec *source)
+{
+    const size_t offset = ((const struct format *)source->format.kind->descriptor)->label_form;
+    if (!offset) return INT32;
+    return label_dtype(
+        (const struct label_form *)((const char *)source->format.attributes + offset));
+}
+
+static struct format_context context_of(const struct intake *in, const struct objects *columns)
+{
+    return (struct format_context){.directory = in->spec->directory,
+                                   .seed = (uint64_t)in->spec->seed,
+                                   .without_labels = true,
+                                   .columns = columns};
+}
+
+static err describe_cells(struct intake *in)
+{
+    const struct source_spec *source = source_of(in->spec);
+    const struct strings *missing = attribute(source, "missing", FIELD_STRINGS);
+    const struct objects *columns = &in->spec->data.columns;
+    in->columns = labels_beside(columns, source, &in->arena);
+    in->names.at = arena_array(&in->arena, (size_t)names_of(columns, NULL), sizeof *in->names.at);
+    names_of(columns, &in->names);
+    find_others(in);
+    in->attributes = (struct named_attributes){.names = in->names};
+    if (missing) in->attributes.missing = *missing;
+    in->reader = (struct row_reader){.name = "instances",
+                                     .numbered = "row",
+                                     .cell_names = in->names.at,
+                                     .cell_count = in->names.count,
+                                     .label_cell = -1,
+                                     .label_dtype = label_type(source)};
+    const struct format_context context = context_of(in, in->columns);
+    TRY(columns_new(&in->reader, &context, &in->all));
+    const struct column *made = columns_made(in->all, &in->count);
+    in->made = arena_array(&in->arena, (size_t)in->count, sizeof *in->made);
+    memcpy(in->made, made, (size_t)in->count * sizeof *made);
+    return OK;
+}
+
+/* ---- stored numbers ---- */
+
+static struct column copy_column(struct intake *in, const struct column *from)
+{
+    struct column column = *from;
+    column.name = arena_string(&in->arena, from->name);
+    column.at = NULL;
+    return column;
+}
+
+/* How many there are and of which type only their files say. */
+static err describe_numbers(struct intake *in)
+{
+    const struct spec *spec = in->spec;
+    const struct format_context context = {.directory = spec->directory,
+                                           .seed = (uint64_t)spec->seed,
+                                           .without_labels = true,
+                                           .feature_names = spec->feature_names,
+                                           .scaling = {spec->data.scale, spec->data.offset},
+                                           .takes_other_features = spec->accepts_changed_features};
+    struct batch_source *source;
+    TRY(batch_source_open(source_of(spec), &context, &source));
+    if (((const struct format *)source_of(spec)->format.kind->descriptor)->scales)
+        in->scaling = context.scaling;
+    in->scaling = feature_scaling_of(&(struct format_context){.scaling = in->scaling});
+    find_others(in);
+    in->count = source->column_count;
+    in->made = arena_array(&in->arena, (size_t)in->count, sizeof *in->made);
+    for (int i = 0; i < in->count; i++) in->made[i] = copy_column(in, &source->columns[i]);
+    in->feature_names = (struct strings){
+        arena_strings(&in->arena, source->feature_names.at, source->feature_names.count),
+        source->feature_names.count};
+    batch_source_close(source);
+    return OK;
+}
+
+/* ---- life ---- */
+
+err intake_open(struct spec *spec, struct intake **ret)
+{
+    struct intake *in = calloc(1, sizeof *in);
+    if (!in) return fail(ERR_MEMORY, "no memory for rows of clients");
+    in->spec = spec;
+    pthread_mutex_init(&in->lock, NULL);
+    const err e = spec->data.columns.count ? describe_cells(in) : describe_numbers(in);
+    if (e)
+        intake_close(in);
+    else
+        *ret = in;
+    return e;
+}
+
+static void close_reading(struct reading *r)
+{
+    json_cells_close(&r->cells);
+    columns_free(r->columns);
+    free(r);
+}
+
+void intake_close(struct intake *in)
+{
+    if (!in) return;
+    while (in->idle) {
+        struct reading *r = in->idle;
+        in->idle = r->next;
+        close_reading(r);
+    }
+    columns_free(in->all);
+    pthread_mutex_destroy(&in->lock);
+    arena_free(&in->arena);
+    free(in);
+}
+
+struct asked_rows intake_asked(const struct intake *in, int64_t most)
+{
+    return (struct asked_rows){"instances", in->made, in->count, in->feature_names, most};
+}
+
+/* ---- which are read ---- */
+
+/* A cross is made of columns before it, which are made then, too. */
+static void mark(const struct intake *in, bool *is_wanted)
+{
+    const struct objects *columns = &in->spec->data.columns;
+    for (int i = columns->count - 1; i >= 0; i--) {
+        const struct strings *keys = keys_of(column_at(columns, i));
+        const int made = column_find(in->made, in->count, column_at(columns, i)->name);
+        is_wanted[i] |= in->is_read[made];
+        if (in->made[made].is_weighted) is_wanted[i] |= in->is_read[made + 1];
+        for (int k = 0; is_wanted[i] && k < keys->count; k++) {
+            const int column = column_named(columns, keys->at[k]);
+            if (column >= 0) is_wanted[column] = true;
+        }
+    }
+}
+
+static void choose_columns(struct intake *in)
+{
+    const struct objects *columns = &in->spec->data.columns;
+    bool *is_wanted = arena_array(&in->arena, (size_t)columns->count, sizeof *is_wanted);
+    struct column_spec *wanted =
+        arena_array(&in->arena, (size_t)columns->count + 1, sizeof *wanted);
+    mark(in, is_wanted);
+    in->place = arena_array(&in->arena, (size_t)in->count, sizeof *in->place);
+    in->place[in->place_count++] = LABELS;
+    for (int i = 0; i < columns->count; i++) {
+        if (!is_wanted[i]) continue;
+        const int made = column_find(in->made, in->count, column_at(columns, i)->name);
+        wanted[in->wanted.count++] = *column_at(columns, i);
+        in->place[in->place_count++] = made;
+        if (in->made[made].is_weighted) in->place[in->place_count++] = made + 1;
+    }
+    in->wanted.at = wanted;
+}
+
+static void list_cells(struct intake *in)
+{
+    struct strings names = {arena_array(&in->arena, (size_t)in->names.count, sizeof *names.at), 0};
+    names_of(&in->wanted, &names);
+    in->inputs = arena_array(&in->arena, (size_t)names.count, sizeof *in->inputs);
+    for (int i = 0; i < names.count; i++)
+        in->inputs[in->input_count++] = (struct intake_input){.name = names.at[i], .is_cell = true};
+}
+
+static void list_numbers(struct intake *in)
+{
+    in->inputs = arena_array(&in->arena, (size_t)in->count, sizeof *in->inputs);
+    for (int i = 0; i < in->count; i++)
+        if (in->is_read[i])
+            in->inputs[in->input_count++] = (struct intake_input){
+                in->made[i].name, in->made[i].dtype == INT64 ? INT64 : FLOAT32, in->made[i].shape,
+                false};
+}
+
+static bool reads_features_alone(const struct intake *in)
+{
+    return in->input_count == 1 && strcmp(in->inputs[0].name, FEATURES_NAME) == 0;
+}
+
+err intake_choose(struct intake *in, const struct session *session)
+{
+    in->is_read = arena_array(&in->arena, (size_t)in->count, sizeof *in->is_read);
+    for (int i = 0; i < in->count; i++) in->is_read[i] = session_reads_column(session, i);
+    if (in->all) {
+        choose_columns(in);
+        list_cells(in);
+        return OK;
+    }
+    list_numbers(in);
+    return reads_features_alone(in)
+               ? OK
+               : fail(ERR_INPUT,
+                      "its rows are stored as several columns, which no client can send");
+}
+
+const struct intake_input *intake_inputs(const struct intake *in, int *ret_count)
+{
+    *ret_count = in->input_count;
+    return in->inputs;
+}
+
+/* ---- the readings ---- */
+
+static err open_reading(struct intake *in, struct reading **ret)
+{
+    struct reading *r = calloc(1, sizeof *r);
+    const struct format_context context = context_of(in, &in->wanted),
+                                of_cells = {.without_labels = true};
+    if (!r) return fail(ERR_MEMORY, "no memory for rows of clients");
+    err e = OK;
+    if (in->all) e = named_cells_open(&r->cells.named, &in->attributes, &of_cells);
+    if (in->all && !e) e = columns_new(&in->reader, &context, &r->columns);
+    if (e)
+        close_reading(r);
+    else
+        *ret = r;
+    return e;
+}
+
+static err take_reading(struct intake *in, struct reading **ret)
+{
+    pthread_mutex_lock(&in->lock);
+    *ret = in->idle;
+    if (*ret) in->idle = (*ret)->next;
+    pthread_mutex_unlock(&in->lock);
+    return *ret ? OK : open_reading(in, ret);
+}
+
+static void give_reading(struct intake *in, struct reading *r)
+{
+    pthread_mutex_lock(&in->lock);
+    r->next = in->idle;
+    in->idle = r;
+    pthread_mutex_unlock(&in->lock);
+}
+
+/* ---- the body ---- */
+
+/* One list of the columns form, as far as it has been read */
+struct lane {
+    const char *name;
+    const json_t *list;
+    const char *at;
+    int place; /* of stored numbers: which */
+};
+
+struct body {
+    json_t *json;
+    struct json_value rows;    /* "instances", "examples"; json NULL: */
+    struct json_value columns; /* "inputs" */
+    struct json_value common;  /* "context" */
+    struct lane *lanes;        /* [lane_count] of columns */
+    int lane_count;
+    int64_t count;
+};
+
+static err refuse_signature(const json_t *name)
+{
+    const char *text = json_string_value(name);
+    if (!name || (text && (!*text || strcmp(text, "serving_default") == 0))) return OK;
+    return fail(ERR_INPUT, "signature_name: there is only \"serving_default\"");
+}
+
+static err parse(const char *text, size_t bytes, json_t **ret)
+{
+    json_error_t error;
+    int brackets = 0;
+    for (size_t i = 0; i < bytes; i++) brackets += text[i] == '[' || text[i] == '{';
+    if (brackets > BRACKETS_MAX)
+        return fail(ERR_INPUT, "the body has %d objects and lists: at most %d", brackets,
+                    (int)BRACKETS_MAX);
+    *ret = json_loadb(text ? text : "", bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
+                      &error);
+    if (!*ret)
+        return fail(ERR_INPUT, "the body is no JSON: line %d, column %d: %s", error.line,
+                    error.column, error.text);
+    return json_is_object(*ret)
+               ? OK
+               : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(*ret));
+}
+
+static void find_members(struct body *b, enum intake_form form, const char *text)
+{
+    const char *name, *key = json_enter(text);
+    json_t *json;
+    json_object_foreach(b->json, name, json)
+    {
+        const struct json_value value = {json, json_skip_key(key)};
+        if (strcmp(name, form == FORM_EXAMPLES ? "examples" : "instances") == 0) b->rows = value;
+        if (form == FORM_PREDICT && strcmp(name, "inputs") == 0) b->columns = value;
+        if (form == FORM_EXAMPLES && strcmp(name, "context") == 0) b->common = value;
+        key = json_enter(json_skip(value.text));
+    }
+}
+
+static err add_lane(struct body *b, const char *name, const struct json_value *value)
+{
+    const int64_t count = (int64_t)json_array_size(value->json);
+    if (!json_is_array(value->json))
+        return fail(ERR_INPUT, "inputs: \"%s\": expected a list with a value of each row, got %s",
+                    name, json_type_text(value->json));
+    if (b->lane_count > 0 && count != b->count)
+        return fail(ERR_INPUT, "inputs: \"%s\" has %lld rows, \"%s\" %lld", name, (long long)count,
+                    b->lanes[0].name, (long long)b->count);
+    b->count = count;
+    b->lanes[b->lane_count++] = (struct lane){name, value->json, json_enter(value->text), 0};
+    return OK;
+}
+
+/* An object of lists, or one list where there is one input */
+static err find_lanes(const struct intake *in, struct body *b)
+{
+    const bool is_object = json_is_object(b->columns.json);
+    const char *name, *key = json_enter(b->columns.text);
+    json_t *json;
+    b->lanes = calloc(is_object ? json_object_size(b->columns.json) + 1 : 1, sizeof *b->lanes);
+    if (!b->lanes) return fail(ERR_MEMORY, "no memory for the columns of a request");
+    if (!is_object && in->input_count == 1) return add_lane(b, in->inputs[0].name, &b->columns);
+    if (!is_object)
+        return fail(ERR_INPUT, "inputs: expected an object with a list for each cell, got %s",
+                    json_type_text(b->columns.json));
+    json_object_foreach((json_t *)b->columns.json, name, json)
+    {
+        const struct json_value value = {json, json_skip_key(key)};
+        TRY(add_lane(b, name, &value));
+        key = json_enter(json_skip(value.text));
+    }
+    return OK;
+}
+
+static err find_rows(const struct intake *in, enum intake_form form, const char *text,
+                     struct body *b)
+{
+    const char *wanted = form == FORM_EXAMPLES ? "\"examples\"" : "\"instances\" or \"inputs\"";
+    TRY(refuse_signature(json_object_get(b->json, "signature_name")));
+    find_members(b, form, text);
+    if (!b->rows.json == !b->columns.json)
+        return fail(ERR_INPUT, "the body: expected %s%s", wanted,
+                    b->rows.json ? ", not both" : ", got neither");
+    if (b->common.json && !json_is_object(b->common.json))
+        return fail(ERR_INPUT, "context: expected an object, got %s",
+                    json_type_text(b->common.json));
+    if (b->columns.json) return find_lanes(in, b);
+    if (!json_is_array(b->rows.json))
+        return fail(ERR_INPUT, "%s: expected a list of rows, got %s", wanted,
+                    json_type_text(b->rows.json));
+    b->count = (int64_t)json_array_size(b->rows.json);
+    return OK;
+}
+
+/* ---- rows of cells ---- */
+
+static size_t value_bytes(const struct json_value *v)
+{
+    return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
+}
+
+static bool is_among(const struct strings *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->at[i], name) == 0) return true;
+    return false;
+}
+
+static err put(const struct intake *in, struct json_cells *cells, const char *name,
+               const struct json_value *value)
+{
+    bool is_wanted;
+    TRY(json_cells_put(cells, name, value, &is_wanted));
+    if (is_wanted || is_among(&in->others, name)) return OK;
+    return fail(ERR_INPUT, "\"%.64s\": no column reads a cell of this name%s", name,
+                suggest(name, in->names.at, in->names.count).text);
+}
+
+static err put_object(const struct intake *in, struct json_cells *cells,
+                      const struct json_value *object)
+{
+    const char *name, *key = json_enter(object->text);
+    json_t *json;
+    json_object_foreach((json_t *)object->json, name, json)
+    {
+        const struct json_value value = {json, json_skip_key(key)};
+        TRY(put(in, cells, name, &value));
+        key = json_enter(json_skip(value.text));
+    }
+    return OK;
+}
+
+static err put_row(const struct intake *in, struct json_cells *cells, const struct body *b,
+                   const struct json_value *row)
+{
+    TRY(json_cells_clear(cells, value_bytes(row) + value_bytes(&b->common)));
+    if (b->common.json) TRY(put_object(in, cells, &b->common));
+    if (json_is_object(row->json)) return put_object(in, cells, row);
+    if (in->input_count == 1) return put(in, cells, in->inputs[0].name, row);
+    return fail(ERR_INPUT, "expected an object of cells, got %s", json_type_text(row->json));
+}
+
+/* One value of each lane */
+static err put_lanes(const struct intake *in, struct json_cells *cells, struct body *b, int64_t row)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < b->lane_count; i++) {
+        const struct json_value value = {json_array_get(b->lanes[i].list, (size_t)row),
+                                         b->lanes[i].at};
+        bytes += value_bytes(&value);
+    }
+    TRY(json_cells_clear(cells, bytes));
+    for (int i = 0; i < b->lane_count; i++) {
+        struct lane *lane = &b->lanes[i];
+        const struct json_value value = {json_array_get(lane->list, (size_t)row), lane->at};
+        TRY(put(in, cells, lane->name, &value));
+        lane->at = json_enter(json_skip(lane->at));
+    }
+    return OK;
+}
+
+static err read_cells(struct intake *in, struct reading *r, struct body *b,
+                      const struct taken_rows *to)
+{
+    void **places = calloc((size_t)in->place_count, sizeof *places);
+    struct json_value row = {.text = b->rows.json ? json_enter(b->rows.text) : NULL};
+    int32_t *labels = calloc((size_t)b->count, sizeof *labels);
+    err e = places && labels ? OK : fail(ERR_MEMORY, "no memory for the rows of a request");
+    for (int i = 0; !e && i < in->place_count; i++)
+        places[i] = i == LABELS ? labels : (void *)to->columns[in->place[i]].at;
+    for (int64_t i = 0; !e && i < b->count; i++) {
+        if (b->rows.json) {
+            row.json = json_array_get(b->rows.json, (size_t)i);
+            e = put_row(in, &r->cells, b, &row);
+            row.text = json_enter(json_skip(row.text));
+        } else {
+            e = put_lanes(in, &r->cells, b, i);
+        }
+        if (e) e = fail_prefix(e, "instances: row %lld", (long long)i + 1);
+        const struct row cells = {.cells = r->cells.named.cells, .number = i + 1};
+        if (!e) e = columns_make(r->columns, &in->reader, &cells, places, i);
+    }
+    free(labels);
+    free(places);
+    return e;
+}
+
+/* ---- rows of numbers ---- */
+
+struct filling {
+    const struct intake *in;
+    const struct column *column;
+    char *to;
+    int64_t width, at, filled;
+};
+
+static err store_whole(struct filling *f, const char *text, size_t length)
+{
+    const bool is_byte = f->column->dtype == UINT8;
+    const int64_t below = is_byte ? UINT8_MAX + 1 : f->column->buckets;
+    bool is_negative;
+    uint64_t size;
+    if (!decimal_whole(text, length, &is_negative, &size) || (is_negative && size > 0) ||
+        size >= (uint64_t)below)
+        return fail(ERR_INPUT, "expected a whole number from 0 to %lld, as in the data, got %.*s",
+                    (long long)below - 1, (int)(length < TEXT_SHOWN ? length : TEXT_SHOWN), text);
+    if (is_byte)
+        ((uint8_t *)f->to)[f->at] = (uint8_t)size;
+    else
+        ((int64_t *)(void *)f->to)[f->at] = (int64_t)size;
+    return OK;
+}
+
+static err store(struct filling *f, const struct json_value *value)
+{
+    const struct feature_scaling *scaling = &f->in->scaling;
+    const size_t length = strcspn(value->text, ",]} \t\r\n");
+    f->filled++;
+    if (f->at >= f->width) return OK; /* told when all are counted */
+    if (!json_is_number(value->json))
+        return fail(ERR_INPUT, "expected a number, got %s", json_type_text(value->json));
+    if (f->column->dtype != FLOAT32) {
+        TRY(store_whole(f, value->text, length));
+    } else {
+        const double number = json_number_value(value->json);
+        const float stored = (float)(scaling->scale * number + scaling->offset);
+        if (!isfinite(stored))
+            return fail(ERR_INPUT, "%.*s is too large a number",
+                        (int)(length < TEXT_SHOWN ? length : TEXT_SHOWN), value->text);
+        ((float *)(void *)f->to)[f->at] = stored;
+    }
+    f->at++;
+    return OK;
+}
+
+/* A number, or lists of lists of them */
+static err fill(struct filling *f, const struct json_value *value, int depth)
+{
+    if (!json_is_array(value->json)) return store(f, value);
+    if (depth == DEPTH_MAX) return fail(ERR_INPUT, "lists in more than %d lists", (int)DEPTH_MAX);
+    struct json_value one = {.text = json_enter(value->text)};
+    for (size_t i = 0; i < json_array_size(value->json); i++) {
+        one.json = json_array_get(value->json, i);
+        TRY(fill(f, &one, depth + 1));
+        one.text = json_enter(json_skip(one.text));
+    }
+    return OK;
+}
+
+static err check_filled(const struct filling *f)
+{
+    if (f->filled == f->width) return OK;
+    return fail(ERR_INPUT, "\"%s\": expected %lld number%s, got %lld", FEATURES_NAME,
+                (long long)f->width, f->width == 1 ? "" : "s", (long long)f->filled);
+}
+
+static bool has_names(const struct intake *in, const struct filling *f)
+{
+    return in->feature_names.count > 0 && in->feature_names.count == f->width;
+}
+
+/* From where it most likely stands; -1: nowhere */
+static int place_of(const struct intake *in, const char *name, int from)
+{
+    const int count = in->feature_names.count;
+    for (int i = 0; i < count; i++)
+        if (strcmp(in->feature_names.at[(from + i) % count], name) == 0) return (from + i) % count;
+    return -1;
+}
+
+static err fill_named(struct filling *f, const char *name, int place,
+                      const struct json_value *value)
+{
+    const int64_t before = f->filled;
+    f->at = place;
+    const err e = fill(f, value, 0);
+    if (e) return fail_prefix(e, "\"%s\"", name);
+    if (f->filled == before + 1) return OK;
+    return fail(ERR_INPUT, "\"%s\": expected one number, got %lld", name,
+                (long long)(f->filled - before));
+}
+
+static err refuse_name(const struct intake *in, const char *name)
+{
+    return fail(ERR_INPUT, "\"%.64s\" is none of the data's numbers%s", name,
+                suggest(name, in->feature_names.at, in->feature_names.count).text);
+}
+
+/* {"features": [...]}, or numbers by the names that they have in the file. Each comes once, so they
+ * are all there where they are as many. */
+static err fill_object(const struct intake *in, struct filling *f, const struct json_value *row)
+{
+    const char *name, *key = json_enter(row->text);
+    int place = -1;
+    json_t *json;
+    json_object_foreach((json_t *)row->json, name, json)
+    {
+        const struct json_value value = {json, json_skip_key(key)};
+        key = json_enter(json_skip(value.text));
+        if (strcmp(name, FEATURES_NAME) == 0) {
+            f->at = 0;
+            TRY(fill(f, &value, 0));
+        } else if (has_names(in, f)) {
+            place = place_of(in, name, place + 1);
+            if (place < 0 && is_among(&in->others, name)) continue;
+            if (place < 0) return refuse_name(in, name);
+            TRY(fill_named(f, name, place, &value));
+        } else {
+            return fail(ERR_INPUT, "\"%.64s\": expected a list of %lld numbers, or {\"%s\": [...]}",
+                        name, (long long)f->width, FEATURES_NAME);
+        }
+    }
+    return OK;
+}
+
+static err fill_row(const struct intake *in, struct filling *f, const struct body *b,
+                    const struct json_value *row)
+{
+    if (b->common.json) TRY(fill_object(in, f, &b->common));
+    if (json_is_object(row->json))
+        TRY(fill_object(in, f, row));
+    else
+        TRY(fill(f, row, 0));
+    return check_filled(f);
+}
+
+/* "features", or lists of the numbers that have names */
+static err place_lanes(const struct intake *in, struct body *b)
+{
+    for (int i = 0; i < b->lane_count; i++) {
+        struct lane *lane = &b->lanes[i];
+        if (strcmp(lane->name, FEATURES_NAME) == 0 && b->lane_count == 1)
+            lane->place = -1;
+        else if (in->feature_names.count == 0)
+            return refuse_name(in, lane->name);
+        else
+            lane->place = place_of(in, lane->name, i % in->feature_names.count);
+        if (lane->place < 0 && strcmp(lane->name, FEATURES_NAME))
+            return refuse_name(in, lane->name);
+    }
+    return OK;
+}
+
+static err fill_lanes(struct filling *f, struct body *b, int64_t row)
+{
+    for (int i = 0; i < b->lane_count; i++) {
+        struct lane *lane = &b->lanes[i];
+        const struct json_value value = {json_array_get(lane->list, (size_t)row), lane->at};
+        lane->at = json_enter(json_skip(lane->at));
+        TRY(lane->place < 0 ? fill(f, &value, 0) : fill_named(f, lane->name, lane->place, &value));
+    }
+    return check_filled(f);
+}
+
+static err read_numbers(const struct intake *in, struct body *b, const struct taken_rows *to)
+{
+    const struct column *column = &to->columns[column_find(in->made, in->count, FEATURES_NAME)];
+    struct json_value row = {.text = b->rows.json ? json_enter(b->rows.text) : NULL};
+    TRY(place_lanes(in, b));
+    for (int64_t i = 0; i < b->count; i++) {
+        struct filling f = {.in = in,
+                            .column = column,
+                            .to = (char *)column->at + column_row_bytes(column) * (size_t)i,
+                            .width = column_width(column)};
+        err e;
+        if (b->rows.json) {
+            row.json = json_array_get(b->rows.json, (size_t)i);
+            e = fill_row(in, &f, b, &row);
+            row.text = json_enter(json_skip(row.text));
+        } else {
+            e = fill_lanes(&f, b, i);
+        }
+        if (e) return fail_prefix(e, "instances: row %lld", (long long)i + 1);
+    }
+    return OK;
+}
+
+/* ---- all of it ---- */
+
+static bool is_made(const struct intake *in, int column)
+{
+    if (!in->all) return in->is_read[column];
+    for (int i = LABELS + 1; i < in->place_count; i++)
+        if (in->place[i] == column) return true;
+    return false;
+}
+
+static err make_room(const struct intake *in, int64_t rows, struct taken_rows *ret)
+{
+    size_t bytes = 0, at = 0;
+    *ret = (struct taken_rows){.rows = rows,
+                               .columns = calloc((size_t)in->count, sizeof *ret->columns),
+                               .column_count = in->count};
+    if (!ret->columns) return fail(ERR_MEMORY, "no memory for the rows of a request");
+    for (int i = 0; i < in->count; i++) {
+        ret->columns[i] = in->made[i];
+        if (is_made(in, i)) bytes += whole_lines(column_row_bytes(&in->made[i]) * (uint64_t)rows);
+    }
+    ret->memory = calloc(1, bytes + CACHE_LINE);
+    if (!ret->memory) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)rows);
+    for (int i = 0; i < in->count; i++) {
+        if (!is_made(in, i)) continue;
+        ret->columns[i].at = (char *)ret->memory + at;
+        at += whole_lines(column_row_bytes(&in->made[i]) * (uint64_t)rows);
+    }
+    return OK;
+}
+
+void taken_rows_free(struct taken_rows *t)
+{
+    free(t->columns);
+    free(t->memory);
+    *t = (struct taken_rows){0};
+}
+
+static err read_body(struct intake *in, struct body *b, struct taken_rows *ret)
+{
+    struct reading *reading;
+    TRY(make_room(in, b->count, ret));
+    ret->is_columnar = b->columns.json != NULL;
+    if (!in->all) return read_numbers(in, b, ret);
+    TRY(take_reading(in, &reading));
+    const err e = read_cells(in, reading, b, ret);
+    give_reading(in, reading);
+    return e;
+}
+
+int intake_read(struct intake *in, enum intake_form form, const char *body, size_t bytes,
+                int64_t rows_max, struct taken_rows *ret)
+{
+    struct body b = {0};
+    bool is_too_much = false;
+    *ret = (struct taken_rows){0};
+    err e = parse(body, bytes, &b.json);
+    if (!e) e = find_rows(in, form, body, &b);
+    if (!e && b.count == 0) e = fail(ERR_INPUT, "the body: expected one row or more, got none");
+    if (!e && b.count > rows_max) {
+        is_too_much = true;
+        e = fail(ERR_INPUT, "%lld rows: at most %lld (--max_rows)", (long long)b.count,
+                 (long long)rows_max);
+    }
+    if (!e) e = read_body(in, &b, ret);
+    if (e) taken_rows_free(ret);
+    free(b.lanes);
+    json_decref(b.json);
+    return !e ? 0 : is_too_much ? TOO_LARGE : e == ERR_INPUT ? BAD_REQUEST : NO_SERVICE;
+}

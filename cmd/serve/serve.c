@@ -1,0 +1,278 @@
+/* serve.c - `dtrain serve SPEC.json --checkpoint=FOLDER`: what a model says of rows that clients
+ * send, by TensorFlow Serving's REST interface. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/serve/rest.h"
+#include "core/base/clock.h"
+#include "core/base/files/replace.h"
+#include "core/base/log.h"
+#include "net/notify.h"
+
+enum {
+    PORT_MAX = 65535,
+    TURN_MS = 100,        /* how often is looked at what opens, and who has ended */
+    OPENING_TURN_MS = 10, /* the same before anybody is served */
+    ADDRESS_BYTES = 320,
+    BODIES_AT_ONCE = 8, /* of the largest that one may be */
+    BATCH_MAX = 1 << 16,
+    ROWS_MAX = 1 << 20,
+    CLIENTS_MAX = 4096,
+    SECONDS_MAX = 24 * 3600,
+    WAIT_MS_MAX = 60000,
+};
+
+struct serve_flags {
+    struct restored_flags shared;
+    const char *model_name, *host, *ready_file;
+    int64_t port, max_batch, batch_wait_ms, max_rows, max_body_mb, max_clients;
+    uint64_t poll_ms, silence_ms, drain_ms;
+};
+
+#define COUNT(NAME, MEMBER, FALLBACK, LEAST, MOST, HELP)                                           \
+    {                                                                                              \
+        .name = NAME, .type = FIELD_INT, .offset = offsetof(struct serve_flags, MEMBER),           \
+        .fallback = FALLBACK, .min = LEAST, .max = MOST, .help = HELP                              \
+    }
+#define SECONDS(NAME, MEMBER, FALLBACK, LEAST, HELP)                                               \
+    {                                                                                              \
+        .name = NAME, .type = FIELD_SECONDS, .offset = offsetof(struct serve_flags, MEMBER),       \
+        .fallback = FALLBACK, .min = LEAST, .max = SECONDS_MAX, .help = HELP                       \
+    }
+
+static const struct field own_flags[] = {
+    {.name = "model_name",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct serve_flags, model_name),
+     .fallback = "null",
+     .help = "NAME in /v1/models/NAME; default: the name in the spec, else model"},
+    COUNT("port", port, "8501", 0, PORT_MAX,
+          "port to answer at; 0: a free one, which --ready_file "
+          "tells"),
+    {.name = "host",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct serve_flags, host),
+     .fallback = "127.0.0.1",
+     .help = "address of this host to answer at: the default is for this host alone; 0.0.0.0: all. "
+             "Nobody is asked who he is, and nothing is encrypted: put a proxy in front for that"},
+    {.name = "ready_file",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct serve_flags, ready_file),
+     .fallback = "null",
+     .help = "file that is written once it serves, with its port: {\"pid\": 4242, \"http_port\": "
+             "8501}; removed at the end"},
+    SECONDS("poll_secs", poll_ms, "2", 0.01,
+            "seconds between two looks for a newer checkpoint in the folder"),
+    COUNT("max_batch", max_batch, "256", 1, BATCH_MAX, "rows that are computed together at most"),
+    COUNT("batch_wait_ms", batch_wait_ms, "0", 0, WAIT_MS_MAX,
+          "milliseconds that a batch waits for more rows; 0: those that came while the one before "
+          "was computed make a batch"),
+    COUNT("max_rows", max_rows, "4096", 1, ROWS_MAX, "rows of a request at most"),
+    COUNT("max_body_mb", max_body_mb, "8", 1, 1024, "megabytes of a request at most"),
+    COUNT("max_clients", max_clients, "64", 1, CLIENTS_MAX,
+          "connections at a time; more are hung up on"),
+    SECONDS("silence_secs", silence_ms, "60", 1,
+            "seconds after which a silent client is hung up on, and one that has no answer after "
+            "twice as "
+            "long"),
+    SECONDS("drain_secs", drain_ms, "30", 0,
+            "seconds that SIGTERM waits for requests that have begun"),
+    {0},
+};
+
+struct serve {
+    struct serve_flags flags;
+    const char *spec;
+    struct version_options options;
+    struct rest rest;
+    struct http_server *server;
+    bool is_ready;
+};
+
+static void print_serve_help(FILE *out)
+{
+    struct arena arena = {0};
+    const struct object flags =
+        restored_model_flags_with(own_flags, sizeof(struct serve_flags), &arena);
+    fputs("  dtrain serve --checkpoint=FOLDER [FLAGS] SPEC.json\n\n"
+          "Answers the requests of TensorFlow Serving's REST clients:\n\n"
+          "  GET  /v1/models/NAME[/versions/N]            the version that is served\n"
+          "  GET  /v1/models/NAME[/versions/N]/metadata   inputs and outputs\n"
+          "  POST /v1/models/NAME[/versions/N]:predict    {\"instances\": [...]} or {\"inputs\": "
+          "...}\n"
+          "  POST ...:classify, ...:regress               {\"examples\": [...]}\n"
+          "  GET  /healthz, /readyz, /metrics\n\n"
+          "A row is an object of cells where the spec has columns, read as those of a file are;\n"
+          "else the numbers as the data store them. What is predicted of it is called as\n"
+          "`dtrain predict` calls it. A newer checkpoint in the folder is taken while requests go\n"
+          "on; its version is its global step. SIGTERM lets requests end, and ends with 0.\n\n",
+          out);
+    flags_help(out, &flags);
+    arena_free(&arena);
+}
+
+/* ---- the ready file ---- */
+
+static err remove_ready_file(const struct serve *s)
+{
+    const char *path = s->flags.ready_file;
+    if (!path || unlink(path) == 0 || errno == ENOENT) return OK;
+    return fail(ERR_IO, "--ready_file: cannot remove %s: %s", path, strerror(errno));
+}
+
+static err tell_ready(struct serve *s)
+{
+    char text[ADDRESS_BYTES];
+    s->is_ready = true;
+    snprintf(text, sizeof text, "{\"pid\": %d, \"http_port\": %d}\n", (int)getpid(),
+             http_server_port(s->server));
+    if (s->flags.ready_file && file_replace(s->flags.ready_file, text, strlen(text)))
+        return fail_prefix(ERR_IO, "--ready_file");
+    if (notify("READY=1")) log_line(LOG_WARNING, "cannot say that it is ready: %s", error_text());
+    return OK;
+}
+
+/* ---- life ---- */
+
+static sigset_t ending_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/* Waits so long for one of these. */
+static bool has_ended(const sigset_t *signals, uint64_t ms)
+{
+    const struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    return sigtimedwait(signals, NULL, &wait) > 0;
+}
+
+static err open_server(struct serve *s)
+{
+    char address[ADDRESS_BYTES];
+    const struct serve_flags *f = &s->flags;
+    const bool is_v6 = strchr(f->host, ':') && *f->host != '[';
+    const size_t body = (size_t)f->max_body_mb << 20;
+    const struct http_work work = {.clients = (int)f->max_clients,
+                                   .clients_of_host = (int)f->max_clients,
+                                   .silence_s = (int)(f->silence_ms / 1000),
+                                   .answer_s = 2 * (int)(f->silence_ms / 1000),
+                                   .body_max = body,
+                                   .bodies_max = BODIES_AT_ONCE * body};
+    if (strlen(f->host) + sizeof "[]:65535" > sizeof address)
+        return fail(ERR_INPUT, "--host: \"%.64s...\" is too long", f->host);
+    snprintf(address, sizeof address, is_v6 ? "[%s]:%lld" : "%s:%lld", f->host, (long long)f->port);
+    const struct http_server_options options = {.address = address,
+                                                .work = &work,
+                                                .handle = rest_handle,
+                                                .refuse = rest_refuse,
+                                                .context = &s->rest};
+    return http_server_open(&options, &s->server);
+}
+
+static err open_models(struct serve *s)
+{
+    const struct serve_flags *f = &s->flags;
+    TRY(tally_open(&s->rest.tally));
+    s->options = (struct version_options){.flags = &f->shared,
+                                          .spec = s->spec,
+                                          .max_batch = f->max_batch,
+                                          .batch_wait_ms = (uint64_t)f->batch_wait_ms,
+                                          .tally = s->rest.tally};
+    s->rest.rows_max = f->max_rows;
+    TRY(served_open(f->model_name, &s->options, &s->rest.models[0]));
+    s->rest.count = 1;
+    return OK;
+}
+
+static err turn(struct serve *s, bool looks)
+{
+    bool is_ready = true;
+    for (int i = 0; i < s->rest.count; i++) {
+        TRY(served_turn(s->rest.models[i], looks));
+        is_ready &= served_is_ready(s->rest.models[i]);
+    }
+    return is_ready && !s->is_ready ? tell_ready(s) : OK;
+}
+
+static void drain(struct serve *s)
+{
+    s->rest.is_ending = true;
+    const int left = http_server_drain(s->server, s->flags.drain_ms);
+    if (left)
+        log_line(LOG_WARNING, "%d request%s had not ended after %g s (--drain_secs)", left,
+                 left == 1 ? "" : "s", (double)s->flags.drain_ms / 1000);
+    log_line(LOG_INFO, "ended");
+}
+
+/* Until a signal says that it is over. One that comes before anybody is served need not wait for a
+ * model to be opened. */
+static err serve_until_signal(struct serve *s, const sigset_t *signals)
+{
+    uint64_t looked_ms = 0;
+    log_line(LOG_INFO, "answers HTTP at %s, port %d: /v1/models/", s->flags.host,
+             http_server_port(s->server));
+    do {
+        const uint64_t now_ms = clock_ms();
+        const bool looks = !looked_ms || now_ms >= looked_ms + s->flags.poll_ms;
+        if (looks) looked_ms = now_ms;
+        TRY(turn(s, looks));
+    } while (!has_ended(signals, s->is_ready ? TURN_MS : OPENING_TURN_MS));
+    if (!s->is_ready) _exit(EXIT_DONE);
+    drain(s);
+    return OK;
+}
+
+static void close_all(struct serve *s)
+{
+    if (s->is_ready && remove_ready_file(s)) log_line(LOG_WARNING, "%s", error_text());
+    http_server_close(s->server);
+    for (int i = 0; i < s->rest.count; i++) served_close(s->rest.models[i]);
+    tally_close(s->rest.tally);
+}
+
+static err serve(struct serve *s, int argc, char **argv, struct arena *arena)
+{
+    const struct restored_call call = {argc, argv, own_flags, sizeof s->flags};
+    const sigset_t signals = ending_signals();
+    TRY(restored_model_parse(&call, arena, &s->flags, &s->spec));
+    if (strcmp(s->spec, "-") == 0)
+        return fail(ERR_INPUT,
+                    "serve: the spec is read again with each checkpoint, and has to be a "
+                    "file");
+    if (s->flags.port == 0 && !s->flags.ready_file)
+        return fail(ERR_INPUT, "serve: --port=0 needs --ready_file, where it says which it is");
+    TRY(remove_ready_file(s));
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    TRY(open_models(s));
+    TRY(open_server(s));
+    return serve_until_signal(s, &signals);
+}
+
+static int cmd_serve(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct serve *s = arena_new(&arena, sizeof *s);
+    cpu_environment_prepare(argv);
+    const err e = serve(s, argc - 1, argv + 1, &arena);
+    const int code = e ? report_error(e) : EXIT_DONE;
+    close_all(s);
+    arena_free(&arena);
+    return code;
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .arguments = "[FLAGS] SPEC.json",
+    .summary = "answer requests for a model's predictions",
+    .run = cmd_serve,
+    .topic = "serve a model's predictions over HTTP",
+    .print_help = print_serve_help,
+};

@@ -1,0 +1,192 @@
+/* served.c - see served.h. */
+#include "cmd/serve/served.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/files/file_system.h"
+#include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+enum { OLD_MAX = 8 }; /* versions whose requests have not ended; with more no newer one is taken */
+
+/* Which files a checkpoint is */
+struct identity {
+    char prefix[CHECKPOINT_PATH_MAX];
+    struct file_state index;
+};
+
+struct held {
+    struct version *version; /* NULL: none */
+    int users;
+};
+
+struct served {
+    struct version_options options;
+    struct identity known;  /* the last one that was looked at, taken or not */
+    struct version *coming; /* that opens */
+    struct log_limit unseen;
+
+    pthread_mutex_t lock; /* of what is below */
+    char *name;
+    struct held now, old[OLD_MAX];
+};
+
+err served_open(const char *name, const struct version_options *options, struct served **ret)
+{
+    struct served *s = calloc(1, sizeof *s);
+    if (!s) return fail(ERR_MEMORY, "no memory for a model");
+    s->options = *options;
+    if (name) s->name = strdup(name);
+    pthread_mutex_init(&s->lock, NULL);
+    *ret = s;
+    return OK;
+}
+
+void served_close(struct served *s)
+{
+    if (!s) return;
+    version_close(s->coming);
+    version_close(s->now.version);
+    for (int i = 0; i < OLD_MAX; i++) version_close(s->old[i].version);
+    pthread_mutex_destroy(&s->lock);
+    free(s->name);
+    free(s);
+}
+
+/* ---- taking the next one ---- */
+
+static err identify(const char *path, struct identity *ret)
+{
+    char index[CHECKPOINT_PATH_MAX + sizeof ".index"];
+    memset(ret, 0, sizeof *ret);
+    TRY(checkpoint_find(path, ret->prefix));
+    snprintf(index, sizeof index, "%s.index", ret->prefix);
+    return file_look(index, &ret->index);
+}
+
+static bool is_same(const struct identity *a, const struct identity *b)
+{
+    return strcmp(a->prefix, b->prefix) == 0 && a->index.bytes == b->index.bytes &&
+           a->index.identity == b->index.identity && a->index.changed_s == b->index.changed_s &&
+           a->index.changed_ns == b->index.changed_ns;
+}
+
+static struct held *free_place(struct served *s)
+{
+    for (int i = 0; i < OLD_MAX; i++)
+        if (!s->old[i].version) return &s->old[i];
+    return NULL;
+}
+
+/* Whether there is another one than that which was looked at last */
+static err look(struct served *s)
+{
+    struct identity found;
+    const char *path = s->options.flags->checkpoint;
+    const err e = identify(path, &found);
+    if (e && !served_is_ready(s)) return e;
+    if (e)
+        log_limited(&s->unseen, clock_ms(), LOG_WARNING, "no newer checkpoint: %s", error_text());
+    if (e || is_same(&found, &s->known)) return OK;
+    s->known = found;
+    return version_start(&s->options, found.prefix, &s->coming);
+}
+
+static void put(struct served *s, struct version *version)
+{
+    pthread_mutex_lock(&s->lock);
+    const char *name = version_spec(version)->name;
+    if (!s->name) s->name = strdup(name && *name ? name : "model");
+    if (s->now.version) *free_place(s) = s->now;
+    s->now = (struct held){version, 0};
+    pthread_mutex_unlock(&s->lock);
+}
+
+static err look_at_coming(struct served *s)
+{
+    err failure;
+    const enum version_state state = version_state(s->coming, &failure);
+    if (state == VERSION_OPENS) return OK;
+    struct version *version = s->coming;
+    s->coming = NULL;
+    if (state == VERSION_SERVES) {
+        put(s, version);
+        tally_note_version(s->options.tally, version_number(version), OK);
+        log_line(LOG_INFO, "serves %s, version %lld: %s", s->name,
+                 (long long)version_number(version), s->known.prefix);
+        return OK;
+    }
+    const bool goes_on = served_is_ready(s);
+    tally_note_version(s->options.tally, 0, failure);
+    if (goes_on)
+        log_line(LOG_WARNING, "the version before is served on: %s: %s", s->known.prefix,
+                 error_text());
+    version_close(version);
+    return goes_on ? OK : failure;
+}
+
+/* Nobody takes an old one any more. */
+static void close_old(struct served *s)
+{
+    for (int i = 0; i < OLD_MAX; i++) {
+        struct held *old = &s->old[i];
+        struct version *done = NULL;
+        pthread_mutex_lock(&s->lock);
+        if (old->users == 0) {
+            done = old->version;
+            old->version = NULL;
+        }
+        pthread_mutex_unlock(&s->lock);
+        version_close(done);
+    }
+}
+
+err served_turn(struct served *s, bool looks)
+{
+    close_old(s);
+    if (looks && s->now.version) version_renew_lease(s->now.version);
+    if (s->coming) return look_at_coming(s);
+    return looks && free_place(s) ? look(s) : OK;
+}
+
+/* ---- using one ---- */
+
+const char *served_name(struct served *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const char *name = s->name; /* which stays */
+    pthread_mutex_unlock(&s->lock);
+    return name;
+}
+
+bool served_is_ready(struct served *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool is_ready = s->now.version != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return is_ready;
+}
+
+struct version *served_take(struct served *s, int64_t number)
+{
+    struct version *version = NULL;
+    pthread_mutex_lock(&s->lock);
+    if (s->now.version && (number < 0 || number == version_number(s->now.version))) {
+        version = s->now.version;
+        s->now.users++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return version;
+}
+
+void served_give(struct served *s, struct version *version)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->now.version == version) s->now.users--;
+    for (int i = 0; i < OLD_MAX; i++)
+        if (s->old[i].version == version) s->old[i].users--;
+    pthread_mutex_unlock(&s->lock);
+}

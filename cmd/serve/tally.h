@@ -1,0 +1,25 @@
+/* tally.h - what a server counts, and /metrics says. Any thread may note. */
+#ifndef CMD_SERVE_TALLY_H
+#define CMD_SERVE_TALLY_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+
+struct tally;
+err tally_open(struct tally **ret);
+void tally_close(struct tally *); /* NULL is fine */
+
+/* A request to a model, and how it was answered; rows that were computed for it */
+void tally_note_request(struct tally *, int status, int64_t rows, uint64_t ns);
+void tally_note_wait(struct tally *, uint64_t ns);
+void tally_note_batch(struct tally *, int64_t rows, uint64_t ns);
+/* A checkpoint has been taken, or could not be. */
+void tally_note_version(struct tally *, int64_t number, err failure);
+
+/* The text format of Prometheus, 0.0.4 */
+void tally_write(struct tally *, FILE *);
+void tally_help(FILE *); /* for people: what there is */
+
+#endif

@@ -1,0 +1,520 @@
+"""dtrain serve: TensorFlow Serving's REST interface; the same numbers as `dtrain predict`, whatever clients send."""
+import contextlib
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+
+import made
+import model
+import program
+from made import FLOAT, INT64
+
+NOT_BUILT_IN = "libmicrohttpd    not built in"
+BATCH = 64  # rows of a batch, of both commands, so that all bits are the same
+LARGEST = 8 << 20  # bytes of a body
+
+
+class Server:
+    """The process, and requests to it."""
+
+    def __init__(self, case, *words):
+        self.ready = case.folder / "ready.json"
+        self.ready.unlink(missing_ok=True)
+        self.log = (case.folder / "serve.log").open("w+", encoding="utf-8")
+        command = [program.BINARY, "serve", "--port=0", f"--ready_file={self.ready}", *map(str, words)]
+        self.process = subprocess.Popen(command, cwd=case.folder, env=program.environment(), stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log)
+        case.addCleanup(self.kill)
+        program.wait_until(lambda: self.ready.exists() or self.process.poll() is not None, self.story)
+        if self.process.poll() is not None:
+            raise AssertionError(self.story())
+        self.port = json.loads(self.ready.read_text())["http_port"]
+
+    def story(self):
+        with open(self.log.name, encoding="utf-8") as file:
+            return file.read()
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+    def end(self):
+        """By SIGTERM; the exit code"""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(program.LIMIT_S)
+        program.no_crash(code, self.story())
+        return code
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=program.LIMIT_S)
+
+    def ask(self, method, path, body=None, connection=None):
+        """Status and what was answered, as JSON where it is."""
+        with contextlib.closing(connection or self.connect()) if not connection else contextlib.nullcontext(connection) as c:
+            c.request(method, path, body if isinstance(body, (bytes, str, type(None))) else json.dumps(body))
+            answer = c.getresponse()
+            text = answer.read().decode()
+            is_json = answer.headers["Content-Type"] == "application/json"
+            return answer.status, json.loads(text) if is_json else text
+
+    def post(self, verb, body, name="small", connection=None):
+        return self.ask("POST", f"/v1/models/{name}:{verb}", body, connection)
+
+
+class Serving(model.ModelCase):
+    def setUp(self):
+        super().setUp()
+        if NOT_BUILT_IN in program.run(["version"], None).stdout:
+            self.skipTest("this build has no libmicrohttpd")
+
+    def serve(self, *words):
+        return Server(self, *words)
+
+    def serve_small(self, *words):
+        return self.serve("spec.json", "--checkpoint=run", "--poll_secs=0.05", *words)
+
+    def predict(self, spec, *words):
+        """What the other command says of the rows of data.eval."""
+        self.run_ok("predict", spec, "--out=out.jsonl", f"--set=data.eval_batch_size={BATCH}", *words)
+        return [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
+
+    def write_version(self, step, bias):
+        """As a run publishes it."""
+        tensors = {"out/kernel": (FLOAT, [2, 3], sum(model.KERNEL, [])), "out/bias": (FLOAT, [3], bias),
+                   "global_step": (INT64, [], [step])}
+        made.write_bundle(self.folder / "run" / f"model.ckpt-{step}", tensors)
+        new = self.folder / "run" / "new"
+        new.mkdir(exist_ok=True)
+        made.write_state(new, f"model.ckpt-{step}")
+        os.rename(new / "checkpoint", self.folder / "run" / "checkpoint")
+
+    def wait_for_version(self, server, step):
+        program.wait_until(lambda: server.ask("GET", f"/v1/models/small/versions/{step}")[0] == 200, server.story)
+
+
+class Interface(Serving):
+    def test_rows_and_columns(self):
+        server = self.serve_small()
+        wanted = [{key: line[key] for key in ("class", "probabilities")} for line in self.predict("spec.json", "--checkpoint=run")]
+        for row, one in zip(model.ROWS, wanted):
+            for name, probability in zip(range(3), one["probabilities"]):
+                self.assertAlmostEqual(model.softmax(row)[name], probability, delta=1e-6)
+        forms = [model.ROWS, [{"features": row} for row in model.ROWS], [[[x] for x in row] for row in model.ROWS],
+                 [{"b": b, "a": a} for a, b in model.ROWS], [{"a": a, "b": [b], "y": 1} for a, b in model.ROWS]]
+        for rows in forms:
+            with self.subTest(rows=rows[0]):
+                self.assertEqual(server.post("predict", {"instances": rows, "signature_name": "serving_default"}),
+                                 (200, {"predictions": wanted}))
+        columns = {"class": [one["class"] for one in wanted], "probabilities": [one["probabilities"] for one in wanted]}
+        a, b = zip(*model.ROWS)
+        for inputs in (model.ROWS, {"features": model.ROWS}, {"b": b, "a": a}, {"a": [[x] for x in a], "b": b}):
+            with self.subTest(inputs=str(inputs)):
+                self.assertEqual(server.post("predict", {"inputs": inputs}), (200, {"outputs": columns}))
+        results = [[[str(k), p] for k, p in enumerate(one["probabilities"])] for one in wanted]
+        self.assertEqual(server.post("classify", {"examples": [{"a": a, "b": b} for a, b in model.ROWS]}),
+                         (200, {"results": results}))
+        same = server.post("classify", {"context": {"a": 1.0}, "examples": [{"b": 2.0}]})
+        self.assertEqual(same, (200, {"results": results[1:2]}))
+        self.assertEqual(server.post("regress", {"examples": [{"a": 1, "b": 2}]})[0], 400)
+        path = f"/v1/models/small/versions/{model.STEP}:predict"
+        self.assertEqual(server.ask("POST", path, {"instances": model.ROWS}), (200, {"predictions": wanted}))
+
+    def test_what_there_is(self):
+        server = self.serve_small()
+        version = {"version": str(model.STEP), "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+        for path in ("/v1/models/small", f"/v1/models/small/versions/{model.STEP}"):
+            self.assertEqual(server.ask("GET", path), (200, {"model_version_status": [version]}))
+        status, said = server.ask("GET", "/v1/models/small/metadata")
+        self.assertEqual((status, said["model_spec"]["version"]), (200, str(model.STEP)))
+        signature = said["metadata"]["signature_def"]["signature_def"]["serving_default"]
+        self.assertEqual(signature["inputs"]["features"]["dtype"], "DT_FLOAT")
+        self.assertEqual([dim["size"] for dim in signature["inputs"]["features"]["tensor_shape"]["dim"]], ["-1", "2"])
+        self.assertEqual(set(signature["outputs"]), {"class", "probabilities"})
+        self.assertEqual(server.ask("GET", "/healthz"), (200, "ok\n"))
+        self.assertEqual(server.ask("GET", "/readyz"), (200, "ready\n"))
+        server.post("predict", {"instances": model.ROWS})
+        said = server.ask("GET", "/metrics")[1]
+        self.assertIn('dtrain_serve_requests_total{answer="ok"} 1\n', said)
+        self.assertIn(f"dtrain_serve_rows_total {len(model.ROWS)}\n", said)
+        self.assertIn(f"dtrain_serve_version {model.STEP}\n", said)
+        self.assertEqual(server.end(), 0)
+        self.assertFalse(server.ready.exists())
+
+    def test_what_there_is_not(self):
+        server = self.serve_small("--model_name=other")
+        rows = {"instances": model.ROWS}
+        for method, path, body, status, text in [
+                ("GET", "/v1/models/small", None, 404, "Could not find any versions of model small"),
+                ("GET", "/v1/models/other/versions/8", None, 404, "Could not find version 8 of model other"),
+                ("POST", "/v1/models/small:predict", rows, 404, "Servable not found for request: Latest(small)"),
+                ("POST", "/v1/models/other/versions/8:predict", rows, 404,
+                 "Servable not found for request: Specific(other, 8)"),
+                ("GET", "/v1/models/small/metadata", None, 404, "Servable not found for request: Latest(small)"),
+                ("GET", "/v1/models/", None, 400, "Malformed request: GET /v1/models/"),
+                ("GET", "/v1/models/other/versions/x", None, 400, "Malformed request"),
+                ("GET", "/v1/models/other/versions/99999999999999999999", None, 400, "Malformed request"),
+                ("POST", "/v1/models/other:reclassify", rows, 400, "Malformed request"),
+                ("GET", "/v1/models/other:predict", None, 405, "Method Not Allowed"),
+                ("POST", "/v1/models/other", rows, 405, "Method Not Allowed"),
+                ("POST", "/metrics", rows, 405, "Method Not Allowed"),
+                ("DELETE", "/v1/models/other", None, 405, "GET, HEAD and POST only"),
+                ("GET", "/v2/models/other", None, 404, "there are /v1/models/NAME")]:
+            with self.subTest(method=method, path=path):
+                got, said = server.ask(method, path, body)
+                self.assertEqual(got, status, said)
+                self.assertIn(text, said["error"])
+
+    def test_numbers_and_yes(self):
+        spec = model.spec(model=[{"op": "dense", "name": "out", "units": 1}], metrics=[],
+                          loss={"op": "mean_squared_error"})
+        self.write_spec(spec)
+        self.write_values({"out/kernel": (FLOAT, [2, 1], [0.5, 2.0]), "out/kernel/Momentum": None,
+                           "out/bias": (FLOAT, [1], [0.25]), "out/bias/Momentum": None})
+        server = self.serve_small()
+        self.assertEqual(server.post("predict", {"instances": [[1, 2], [0, 0]]}), (200, {"predictions": [[4.75], [0.25]]}))
+        self.assertEqual(server.post("predict", {"inputs": [[1, 2]]}), (200, {"outputs": [[4.75]]}))
+        self.assertEqual(server.post("regress", {"examples": [{"a": 1, "b": 2}]}), (200, {"results": [4.75]}))
+        self.assertEqual(server.post("classify", {"examples": [{"a": 1, "b": 2}]})[0], 400)
+        server.kill()
+        self.write_spec({**spec, "loss": {"op": "sigmoid_cross_entropy"}})
+        server = self.serve_small()
+        status, said = server.post("predict", {"instances": [[0, -0.125]]})
+        self.assertEqual((status, said), (200, {"predictions": [{"class": 0, "probability": 0.5}]}))
+        self.assertEqual(server.post("classify", {"examples": [{"a": 0, "b": -0.125}]}),
+                         (200, {"results": [[["0", 0.5], ["1", 0.5]]]}))
+
+    def test_a_call_that_is_wrong(self):
+        for words, text in [(["--checkpoint=absent"], "no checkpoint there"), (["--port=0", "--checkpoint=run"], "--ready_file"),
+                            (["--checkpoint=run", "--host=nobody.invalid", "--port=1"], "nobody.invalid"),
+                            (["--checkpoint=run", "--max_batch=0"], "max_batch")]:
+            with self.subTest(words=words):
+                ended = self.dtrain("serve", "spec.json", *words)
+                self.assertNotEqual(ended.returncode, 0)
+                program.no_crash(ended.returncode, ended.stderr)
+                self.assertIn(text, ended.stderr)
+
+
+class Wrong(Serving):
+    """Whatever a client sends, it is told what is wrong, and the next one is served."""
+
+    def test_bodies(self):
+        server = self.serve_small("--max_rows=100")
+        deep = "[" * 100000 + "]" * 100000
+        bad = [
+            "", "{", "[]", "null", "7", '"instances"', "{}", '{"instances": 1}', '{"instances": []}', '{"instances": {}}',
+            '{"instances": [[1, 2]], "inputs": [[1, 2]]}', '{"instances": [[1, 2]], "signature_name": "other"}',
+            '{"instances": [[1, 2]], "instances": [[1, 2]]}', '{"examples": [[1, 2]]}', '{"instances": [[1, 2]]} x',
+            '{"instances": [[1]]}', '{"instances": [[1, 2, 3]]}', '{"instances": [1]}', '{"instances": [[1, "2"]]}',
+            '{"instances": [[1, null]]}', '{"instances": [[1, true]]}', '{"instances": [null]}', '{"instances": [{}]}',
+            '{"instances": [{"a": 1}]}', '{"instances": [{"a": 1, "b": 2, "c": 3}]}', '{"instances": [{"a": 1, "b": [2, 3]}]}',
+            '{"instances": [{"features": [1, 2], "a": 1}]}', '{"instances": [{"a": 1, "a": 2, "b": 1}]}',
+            '{"instances": [[NaN, 1]]}', '{"instances": [[1e999, 1]]}', '{"instances": [[1e300, 1]]}', '{"instances": [[-Infinity, 1]]}',
+            '{"instances": [[' + "9" * 100000 + ", 1]]}", '{"instances": [[0x10, 1]]}', '{"instances": [[01, 1]]}',
+            '{"inputs": {"a": [1]}}', '{"inputs": {"a": [1], "b": [1, 2]}}', '{"inputs": {"a": 1, "b": 2}}', '{"inputs": {}}',
+            '{"inputs": {"a": [1], "b": [2], "c": [3]}}', '{"inputs": 5}', '{"inputs": [5]}', '{"inputs": {"a": [[]], "b": [[]]}}',
+            '{"instances": [' + deep + "]}", deep, '{"a":' * 100000, '{"instances": [[[[[[[[[[[1]]]]]]]]]], 2]}',
+            '{"instances": "\ud7ff\\ud800"}', '{"instances": [{"\\u0000": 1}]}', '{"instances": [{"é": 1}]}', "\ufeff{}",
+        ]
+        for body in bad:
+            with self.subTest(body=body[:60]):
+                status, said = server.post("predict", body.encode("utf-8", "surrogatepass"))
+                self.assertEqual(status, 400, said)
+                self.assertTrue(said["error"])
+        for body in (b"\xff\xfe", b'{"instances": [{"\xff": 1}]}', b"\0" * 1000, b'{"instances": [[1, 2]]}\0'):
+            self.assertEqual(server.post("predict", body)[0], 400, body)
+        status, said = server.post("predict", {"instances": [[1, 2]] * 101})
+        self.assertEqual((status, said), (413, {"error": "101 rows: at most 100 (--max_rows)"}))
+        many = "{" + ",".join(f'"{i}":[]' for i in range(1 << 17)) + "}"
+        self.assertEqual(server.post("predict", '{"instances": [' + many + "]}")[0], 400)
+        self.assertEqual(server.post("predict", '{"instances": [' + ",".join(["[]"] * (1 << 20)) + "]}")[0], 400)
+        for verb in ("classify", "regress"):
+            for body in ('{"instances": [[1, 2]]}', '{"examples": [{"a": 1, "b": 2}], "context": 5}', '{"examples": 5}'):
+                self.assertEqual(server.post(verb, body)[0], 400, body)
+        self.assert_serves(server)
+
+    def test_where_it_is_wrong(self):
+        server = self.serve_small()
+        for rows, text in [([[1, 2], [1, "x"]], "instances: row 2: expected a number, got a word"),
+                           ([{"a": 1, "b": 2}, {"a": "x", "b": 1}], 'instances: row 2: "a": expected a number, got a word'),
+                           ([{"a": 1, "bb": 2}], 'instances: row 1: "bb" is none of the data\'s numbers')]:
+            self.assertEqual(server.post("predict", {"instances": rows}), (400, {"error": text}))
+
+    def test_bodies_that_are_too_long(self):
+        server = self.serve_small("--max_body_mb=1")
+        self.assertEqual(server.post("predict", b"[" * (2 << 20)), (413, {"error": "the body is too long"}))
+        with contextlib.closing(server.connect()) as connection:  # no length is said
+            connection.request("POST", "/v1/models/small:predict", iter([b" " * (1 << 19)] * 3), encode_chunked=True,
+                               headers={"Transfer-Encoding": "chunked"})
+            self.assertEqual(connection.getresponse().status, 413)
+        self.assert_serves(server)
+
+    def test_bytes_that_are_no_request(self):
+        server = self.serve_small("--max_clients=8", "--silence_secs=1")
+        head = b"POST /v1/models/small:predict HTTP/1.1\r\nHost: a\r\n"
+        for wrong in [b"", b"\r\n", b"\0" * 1000, b"POST", head, head + b"Content-Length: 100\r\n\r\n{",
+                      head + b"Content-Length: -1\r\n\r\n", head + b"Content-Length: 99999999999999999999\r\n\r\n" + b"x" * 1000,
+                      head + b"Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n" + b"x" * 10000,
+                      b"POST /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET /v1/models/%00%ff:predict HTTP/1.1\r\nHost: a\r\n\r\n"]:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=program.LIMIT_S) as client:
+                with contextlib.suppress(OSError):  # it hung up
+                    client.sendall(wrong)
+                    client.shutdown(socket.SHUT_WR)
+                    while client.recv(65536):
+                        pass
+        held = [socket.create_connection(("127.0.0.1", server.port), timeout=program.LIMIT_S) for _ in range(30)]
+        program.wait_until(lambda: self.can_ask(server), server.story)
+        for one in held:
+            one.close()
+
+    def can_ask(self, server):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return server.post("predict", {"instances": model.ROWS})[0] == 200
+        return False
+
+    def test_random_bodies(self):
+        """Parts of right requests, put together at random."""
+        server = self.serve_small()
+        numbers = random.Random(1)
+        parts = ["{", "}", "[", "]", ":", ",", '"instances"', '"inputs"', '"features"', '"a"', '"b"', "1", "-2.5e3", "null", "true",
+                 '"x"', '"\\u00e9"', '"\\ud83d\\ude00"', " ", "\n", "[1, 2]", '{"a": 1, "b": 2}', '"y"', "1e400", "NaN", "\\", '"']
+        with contextlib.closing(server.connect()) as connection:
+            for _ in range(300):
+                body = "".join(numbers.choices(parts, k=numbers.randrange(1, 20)))
+                if numbers.random() < 0.7:
+                    body = '{"instances": [' + body + "]}"
+                status, said = server.post("predict", body, connection=connection)
+                self.assertIn(status, (200, 400), said)
+        self.assert_serves(server)
+
+    def assert_serves(self, server):
+        self.assertEqual(server.post("predict", {"instances": model.ROWS})[0], 200)
+        self.assertEqual(server.end(), 0)
+
+
+class Versions(Serving):
+    """A new checkpoint is taken while requests go on."""
+
+    BIASES = [[float(k), 0.5, -0.25] for k in range(5)]
+
+    def probabilities(self, bias):
+        logits = [x + b - c for x, b, c in zip(model.logits([1.0, 2.0]), bias, model.BIAS)]
+        powers = [model.math.exp(x) for x in logits]
+        return [power / sum(powers) for power in powers]
+
+    def ask_on(self, server, is_over, answers, failures):
+        wanted = [self.probabilities(bias) for bias in self.BIASES]
+        with contextlib.closing(server.connect()) as connection:
+            while not is_over.is_set():
+                try:
+                    status, said = server.post("predict", {"instances": [[1.0, 2.0]] * 3}, connection=connection)
+                    rows = [row["probabilities"] for row in said["predictions"]]
+                except (OSError, http.client.HTTPException, KeyError) as error:
+                    failures.append(repr(error))
+                    return
+                near = [k for k, one in enumerate(wanted) if all(abs(x - y) < 1e-6 for row in rows for x, y in zip(row, one))]
+                if status != 200 or len(near) != 1:  # all rows of a request are of one version
+                    failures.append(f"{status} {rows}")
+                answers.append(near[0] if near else -1)
+
+    def test_no_request_is_lost(self):
+        self.write_version(1, self.BIASES[0])
+        server = self.serve_small("--max_batch=4")
+        is_over, answers, failures = threading.Event(), [], []
+        clients = [threading.Thread(target=self.ask_on, args=(server, is_over, answers, failures)) for _ in range(4)]
+        for client in clients:
+            client.start()
+        for k in range(1, len(self.BIASES)):
+            self.write_version(k + 1, self.BIASES[k])
+            self.wait_for_version(server, k + 1)
+            program.wait_until(lambda k=k: k in answers[-50:] or failures, server.story)
+        is_over.set()
+        for client in clients:
+            client.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(set(answers), set(range(len(self.BIASES))))
+        said = server.ask("GET", "/metrics")[1]
+        self.assertIn(f"dtrain_serve_versions_total {len(self.BIASES)}\n", said)
+        self.assertEqual(server.ask("GET", "/v1/models/small/versions/1")[0], 404)
+        self.assertEqual(server.end(), 0)
+
+    def test_one_that_is_broken(self):
+        self.write_version(1, self.BIASES[0])
+        server = self.serve_small()
+        self.write_version(2, self.BIASES[1][:2] + [1.0, 2.0])  # of another shape
+        program.wait_until(lambda: "dtrain_serve_versions_failed_total 1\n" in server.ask("GET", "/metrics")[1], server.story)
+        self.assertEqual(server.ask("GET", "/v1/models/small/versions/1")[0], 200)
+        data = self.folder / "run" / "model.ckpt-3.data-00000-of-00001"
+        self.write_version(3, self.BIASES[2])
+        program.wait_until(lambda: server.ask("GET", "/v1/models/small/versions/3")[0] == 200, server.story)
+        data.write_bytes(b"x" * data.stat().st_size)  # what is served is in memory
+        self.assertEqual(server.post("predict", {"instances": model.ROWS})[0], 200)
+        self.write_version(4, self.BIASES[3])
+        self.wait_for_version(server, 4)
+        story = server.story()
+        self.assertEqual(story.count("the version before is served on"), 1, story)
+        (self.folder / "run" / "checkpoint").unlink()
+        self.assertEqual(server.post("predict", {"instances": model.ROWS})[0], 200)
+        self.assertEqual(server.end(), 0)
+
+    def test_what_has_begun_ends(self):
+        """SIGTERM comes while a body is on its way."""
+        server = self.serve_small()
+        body = json.dumps({"instances": model.ROWS}).encode()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=program.LIMIT_S) as client:
+            client.sendall(b"POST /v1/models/small:predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
+            server.ask("GET", "/healthz")  # the other has surely been read, or is next
+            self.wait_for_begun(client, server)
+            server.process.send_signal(signal.SIGTERM)
+            client.sendall(body[9:])
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(len(json.loads(answer.read())["predictions"]), len(model.ROWS))
+            self.assertEqual(answer.headers["Connection"], "close")
+        self.assertEqual(server.process.wait(program.LIMIT_S), 0)
+
+    def wait_for_begun(self, client, server):
+        """The kernel has given all bytes of it to the server."""
+        port = f"{client.getsockname()[1]:04X}"
+
+        def is_read():
+            with open("/proc/net/tcp", encoding="ascii") as file:
+                for words in map(str.split, file):
+                    if words[2].endswith(f":{port}") and words[1].endswith(f":{server.port:04X}"):
+                        return words[4].split(":")[1] == "00000000"
+            return False
+        program.wait_until(is_read, server.story)
+
+
+class Cells(Serving):
+    """A click model with columns of all kinds and tables: what a client sends are the cells of a file."""
+
+    COLUMNS = [
+        {"column": "numeric", "name": "age", "default": 30.0, "scale": 0.01},
+        {"column": "numeric", "name": "income", "standardize": True},
+        {"column": "bucketized", "name": "age_group", "source": "age", "boundaries": [20, 40]},
+        {"column": "hash", "name": "city", "buckets": 50},
+        {"column": "vocabulary", "name": "colour", "words": ["red", "green"], "oov_buckets": 2},
+        {"column": "hash", "name": "tags", "buckets": 40, "max": 4, "truncate": "first"},
+        {"column": "identity", "name": "device", "buckets": 8},
+        {"column": "crossed", "name": "pair", "keys": ["city", "colour"], "buckets": 100},
+    ]
+    MODEL = [
+        {"op": "embedding", "name": "cities", "inputs": ["city"], "dimension": 4},
+        {"op": "embedding", "name": "colours", "inputs": ["colour"], "dimension": 4},
+        {"op": "embedding", "name": "tag", "inputs": ["tags"], "dimension": 4},
+        {"op": "embedding", "name": "groups", "inputs": ["age_group"], "dimension": 4},
+        {"op": "embedding", "name": "devices", "inputs": ["device"], "dimension": 4},
+        {"op": "embedding", "name": "pairs", "inputs": ["pair"], "dimension": 4},
+        {"op": "concat", "name": "all", "inputs": ["cities", "colours", "tag", "groups", "devices", "pairs", "age", "income"]},
+        {"op": "dense", "name": "hidden", "units": 8, "activation": "relu"},
+        {"op": "dense", "name": "logit", "units": 1},
+    ]
+
+    def rows(self, count):
+        numbers = random.Random(7)
+        rows = []
+        for _ in range(count):
+            row = {"age": numbers.choice([17, 25.5, 61, "33", None, "NA"]), "income": numbers.uniform(0, 1e5),
+                   "city": numbers.choice(["Oslo", "Rīga", "São Paulo", "a b", 7, "007", "1e3", 12345678901234567890]),
+                   "colour": numbers.choice(["red", "green", "blue", "", None]),
+                   "tags": numbers.choice([["x", "y"], ["z"], [], "x", None, [1, 2, 3, 4, 5]]),
+                   "device": numbers.choice([0, 3, 7, "2", None]), "click": numbers.randrange(2)}
+            rows.append({name: value for name, value in row.items() if value is not None or numbers.random() < 0.5})
+        return rows
+
+    def train(self, more=None):
+        rows = self.rows(256)
+        (self.folder / "clicks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        source = {"format": "jsonl", "file": "clicks.jsonl", "label": "click", "missing": ["NA"]}
+        spec = {"name": "clicks", "data": {"train": source, "eval": {**source, "take": BATCH}, "columns": self.COLUMNS, "batch_size": 32},
+                "model": self.MODEL, "loss": "sigmoid_cross_entropy", "metrics": ["auc"],
+                "optimizer": {"type": "adagrad", "learning_rate": 0.1}, "train": {"last_step": 20, "checkpoint_dir": "clicks"}}
+        self.write_spec({**spec, **(more or {})}, "clicks.json")
+        ended = self.dtrain("clicks.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return rows[:BATCH]
+
+    def test_the_same_numbers_as_predict(self):
+        rows = self.train()
+        wanted = [{key: line[key] for key in ("class", "probability")}
+                  for line in self.predict("clicks.json", "--checkpoint=clicks")]
+        self.assertGreater(len({one["probability"] for one in wanted}), 10)
+        (self.folder / "clicks.jsonl").unlink()  # nobody needs it any more
+        server = self.serve("clicks.json", "--checkpoint=clicks", f"--max_batch={BATCH}")
+        self.assertEqual(server.post("predict", {"instances": rows}, "clicks"), (200, {"predictions": wanted}))
+        names = [column["name"] for column in self.COLUMNS if column["column"] not in ("crossed", "bucketized")]
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        status, said = server.post("predict", {"inputs": columns}, "clicks")
+        self.assertEqual((status, said), (200, {"outputs": {key: [one[key] for one in wanted] for key in wanted[0]}}))
+        for row, one in zip(rows, wanted):  # one by one: other sums, nearly the same numbers
+            status, said = server.post("predict", {"instances": [row]}, "clicks")
+            self.assertAlmostEqual(said["predictions"][0]["probability"], one["probability"], delta=1e-6)
+        many = server.post("predict", {"instances": rows * 5}, "clicks")[1]["predictions"]  # in several batches
+        for one, other in zip(many, wanted * 5, strict=True):
+            self.assertAlmostEqual(one["probability"], other["probability"], delta=1e-6)
+        status, said = server.ask("GET", "/v1/models/clicks/metadata")
+        self.assertEqual(set(said["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]), set(names))
+        self.assert_refusals(server)
+        self.assertEqual(server.end(), 0)
+
+    def assert_refusals(self, server):
+        right = {"age": 20, "income": 5.0, "city": "Oslo"}
+        for cells, text in [({"age": "old"}, 'instances: row 2: column "age": expected a number, got "old"'),
+                            ({"age": {"b64": "QQ=="}}, 'instances: row 2: "age": expected numbers, words, booleans'),
+                            ({"age": [[1]]}, 'instances: row 2: "age": expected numbers, words, booleans'),
+                            ({"income": None}, 'instances: row 2: column "income"'),
+                            ({"device": 8}, 'instances: row 2: column "device"'),
+                            ({"device": -1}, 'instances: row 2: column "device"'),
+                            ({"citty": "Oslo"}, '"citty": no column reads a cell of this name (did you mean "city"?)'),
+                            ({"tags": ["x", 1]}, 'instances: row 2: "tags"')]:
+            with self.subTest(cells=cells):
+                status, said = server.post("predict", {"instances": [right, {**right, **cells}]}, "clicks")
+                self.assertEqual(status, 400, said)
+                self.assertIn(text, said["error"])
+        for rows in ([5], ["x"], [[1, 2]], [None]):
+            status, said = server.post("predict", {"instances": rows}, "clicks")
+            self.assertEqual(status, 400, said)
+            self.assertIn("instances: row 1: expected an object of cells", said["error"])
+
+
+class Stored(Serving):
+    """Bytes of images, scaled by the spec: a client sends them as they are stored."""
+
+    def test_bytes_of_images(self):
+        numbers = random.Random(3)
+        pixels = bytes(numbers.randrange(256) for _ in range(BATCH * 36))
+        (self.folder / "x.raw").write_bytes(pixels)
+        (self.folder / "y.raw").write_bytes(bytes(numbers.randrange(4) for _ in range(BATCH)))
+        source = {"format": "raw", "file": "x.raw", "labels": "y.raw", "dtype": "uint8", "label_dtype": "uint8", "shape": [6, 6, 1]}
+        self.write_spec({"name": "images", "data": {"train": source, "eval": source, "batch_size": 16, "scale": 0.00392156863},
+                         "model": [{"op": "conv2d", "name": "conv", "filters": 4, "kernel_size": 3}, {"op": "flatten"},
+                                   {"op": "dense", "name": "logits", "units": 4}],
+                         "loss": "softmax_cross_entropy", "metrics": [], "optimizer": "adam",
+                         "train": {"last_step": 10, "checkpoint_dir": "images"}}, "images.json")
+        ended = self.dtrain("images.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        wanted = [{key: line[key] for key in ("class", "probabilities")}
+                  for line in self.predict("images.json", "--checkpoint=images")]
+        server = self.serve("images.json", "--checkpoint=images", f"--max_batch={BATCH}")
+        flat = [list(pixels[36 * i:36 * (i + 1)]) for i in range(BATCH)]
+        shaped = [[[[row[6 * y + x]] for x in range(6)] for y in range(6)] for row in flat]
+        for rows in (flat, shaped):
+            self.assertEqual(server.post("predict", {"instances": rows}, "images"), (200, {"predictions": wanted}))
+        self.assertEqual(server.post("predict", {"inputs": shaped}, "images")[0], 200)
+        for value in (0.5, 256, -1):
+            status, said = server.post("predict", {"instances": [[value] * 36]}, "images")
+            self.assertEqual(status, 400)
+            self.assertIn("expected a whole number from 0 to 255, as in the data", said["error"])
+        self.assertEqual(server.end(), 0)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -242,6 +242,7 @@ static const struct {
     {"scale", lower_normal},
     {"positional_embedding", lower_normal},
     {"dropout", lower_nothing},
+    {"negative_sampling", lower_nothing},
     {"augment", lower_nothing},
 };
 

@@ -331,7 +331,7 @@ def model(case):
                 dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
     elif kind == "sampled":
         body = [embedding(case, "e0", ["id0"]), {"op": "concat", "name": "joined", "inputs": [*inputs, "e0"]}, dense(case, "hidden", 6, act),
-                {"op": "sampled_logits", "name": "out", "classes": CLASSES, "sampled": 3, "sampler": "unigram", "unigrams": [4, 1, 2, 3],
+                {"op": "negative_sampling", "rate": 0.5}, {"op": "sampled_logits", "name": "out", "classes": CLASSES, "sampled": 3, "sampler": "unigram", "unigrams": [4, 1, 2, 3],
                  "remove_accidental_hits": case["loss"] != "nce"}]
     elif kind == "two_towers":
         body = [embedding(case, "e0", ["id0"]), dense(case, "item", 4, act), embedding(case, "e1", ["id1"]),

@@ -187,6 +187,28 @@ static void a_softmax_within_the_batch_is_that_of_tensorflow(void **state)
     device_close(&device);
 }
 
+/* ---- a share of the noes ---- */
+
+/* Among the rows that are there the odds of a yes are 1 / rate times those among all. */
+static void logits_are_shifted_in_training_alone(void **state)
+{
+    const struct op_case shapes = {.input_count = 1, .input = {{2, {2, 1}}}};
+    const struct op *op = kinds_find(&op_kinds, "negative_sampling")->descriptor;
+    struct device device = open_device();
+    for (int training = 0; training < 2; training++) {
+        struct bench b;
+        json_t *attributes = object_from("{\"rate\": 0.25}");
+        bench_open_for(&b, &device, op, attributes, &shapes, training);
+        ((float *)b.input[0].value)[0] = logf(0.5f);
+        bench_forward(&b);
+        assert_near(exp((double)((float *)b.node.output.value)[0]), training ? 0.5 / 0.25 : 0.5,
+                    1e-6);
+        json_decref(attributes);
+        bench_close(&b);
+    }
+    device_close(&device);
+}
+
 /* ---- samplers ---- */
 
 enum { CLASSES_MAX = 64, DRAWS = 20000 };
@@ -293,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_EVERY_ISA(sampled_losses_are_those_of_tensorflow),
         ON_EVERY_ISA(a_softmax_within_the_batch_is_that_of_tensorflow),
+        cmocka_unit_test(logits_are_shifted_in_training_alone),
         cmocka_unit_test(what_is_expected_is_what_tensorflow_expects),
         cmocka_unit_test(classes_come_as_often_as_they_are_expected),
         cmocka_unit_test(a_draw_is_its_key_and_number),

@@ -1,0 +1,67 @@
+/* negative_sampling: logits of data of which only a share of the noes is there to train on: what
+ * the loss sees in training is y = x - log(rate), the logit among the rows that are there, so that
+ * x is that among all, and evaluation and prediction have y = x. */
+#include <math.h>
+
+#include "core/graph/op.h"
+
+struct attributes {
+    double rate;
+};
+
+static const struct field fields[] = {
+    {.name = "rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, rate),
+     .min = 1e-9,
+     .max = 1,
+     .help = "the share of rows labelled 0 that was kept in data.train, drawn by chance; those "
+             "labelled 1 are all there"},
+    {0},
+};
+
+static err infer(struct node *node, struct arena *arena)
+{
+    node->output.shape = node->input[0]->shape;
+    node->is_view = !node->training;
+    return OK;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    const int64_t count = shape_count(&node->output.shape);
+    d->kernels->fill(d, node->output.value, (float)-log(a->rate), count);
+    d->kernels->axpy(d, node->output.value, 1.0f, node->input[0]->value, count);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    float *dx = node->input[0]->gradient;
+    const int64_t count = shape_count(&node->output.shape);
+    if (!dx) return;
+    if (node->add[0])
+        d->kernels->axpy(d, dx, 1.0f, node->output.gradient, count);
+    else
+        d->kernels->copy(d, dx, node->output.gradient, count);
+}
+
+static const struct op_case cases[] = {
+    {"{\"rate\": 0.1}", 1, {{2, {5, 1}}}},
+    {"{\"rate\": 1}", 1, {{3, {2, 3, 7}}}},
+    {0},
+};
+
+const struct op op_negative_sampling = {
+    .object =
+        {"negative_sampling",
+         "logits where data.train has but a share of the rows labelled 0: training takes that "
+         "into account, so that predictions are calibrated for data that have all",
+         fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

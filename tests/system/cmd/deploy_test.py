@@ -58,7 +58,7 @@ class Deploy(program.FolderCase):
         key.chmod(0o600)
         self.assertEqual(re.search(r"DTRAIN_KEY_FILE: (\S+)/job.key", text)[1],
                          re.search(r"name: key\n +mountPath: (\S+)", text)[1])
-        lists["DTRAIN_KEY_FILE"] = str(key)
+        lists.update({"DTRAIN_KEY_FILE": str(key)} if program.has_tls() else {"DTRAIN_INSECURE": "true"})
         tasks = []
         for job, (count, words) in jobs.items():
             words = [re.sub(r"^s3://.*\.json$", "spec.json", word) for word in words]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small whole runs of reading.py, fetching.py, large_table.py and restoring.py.
+"""Small whole runs of reading.py, fetching.py, large_table.py, restoring.py and serving.py.
 
     DTRAIN_BINARY=build/cmd/dtrain reading_test.py
 """
@@ -19,6 +19,7 @@ import large_table
 import restoring
 import program
 import reading
+import serving
 from program import BINARY, hosts
 
 
@@ -59,6 +60,21 @@ class Fetching(unittest.TestCase):
         self.assertEqual([record["name"] for record in found["records"]],
                          ["bare transfer", "rows found", "in order", "shuffled", "click model"])
         self.assertTrue(all(record["goal"] in ("ok", "NOT") for record in found["records"][1:]))
+
+
+@unittest.skipIf("libmicrohttpd    not" in program.run(["version"], None).stdout, "there is no libmicrohttpd")
+class Serving(unittest.TestCase):
+    def test_everything_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = os.path.join(folder, "figures")
+            code = serving.main(["--dtrain", BINARY, "--json", path, "--folder", folder, "--seconds", "0.5", "--clients", "2",
+                                 "--rows", "512"])
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            self.assertEqual(sorted(os.listdir(folder)), ["figures"])
+        self.assertEqual(code, 0)
+        self.assertEqual([record["name"] for record in found["records"]], ["one row", "256 rows", "reload"])
+        self.assertEqual([record.get("wrong", record.get("lost")) for record in found["records"]], [0, 0, 0])
 
 
 class LargeTable(unittest.TestCase):

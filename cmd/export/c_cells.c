@@ -112,11 +112,13 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
     fprintf(f,
             "static const struct numbers column%d = {.separator = %d, .max = %" PRId64
             ", .truncate = %d, .log1p = %d,\n    .has_min = %d, .min = %.17g, .has_default = %d, "
-            ".fallback = %.17g, .scale = %.17g, .offset = %.17g,\n    .last_scale = %.17g, "
+            ".fallback = %.17g, .has_padding = %d, .padding = %.17g, .scale = %.17g, .offset = "
+            "%.17g,\n    .last_scale = %.17g, "
             ".last_offset = %.17g",
             column, separator_of(spec), a->source.max, a->source.truncate, a->log1p,
             json_is_number(a->min), json_number_value(a->min), json_is_number(a->fallback),
-            json_number_value(a->fallback), a->scale, a->offset, c->data->scale, offset);
+            json_number_value(a->fallback), json_is_number(a->padding),
+            json_number_value(a->padding), a->scale, a->offset, c->data->scale, offset);
     if (a->standardize) fprintf(f, ", .mean = mean%d, .deviation = deviation%d", column, column);
     fputs("};\n", f);
 }

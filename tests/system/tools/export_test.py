@@ -24,9 +24,10 @@ COLUMNS = [
     {"column": "crossed", "name": "x2", "keys": ["age_b", "city", "zone", "word-cell"], "buckets": 100},
     {"column": "numeric", "name": "age", "standardize": True},
     {"column": "numeric", "name": "gain", "min": 0, "log1p": True, "scale": 0.1, "default": 2},
+    {"column": "numeric", "name": "some", "source": "tags_n", "separator": "|", "max": 3, "log1p": True, "padding": -1},
     {"column": "numeric", "name": "pair", "separator": " ", "max": 2, "scale": 0.5, "offset": 1},
 ]
-CELLS = ["job", "tags", "city", "age", "zone", "list", "gain", "pair", "word-cell"]
+CELLS = ["job", "tags", "city", "age", "zone", "list", "gain", "pair", "word-cell", "tags_n"]
 # Ops of ids, of vectors, of kernels and of normalization; the end is one logit.
 CLICKS = [
     {"op": "linear", "name": "wide", "inputs": ["job", "tags", "x1", "x2", "list", "whole"]},
@@ -49,7 +50,7 @@ CLICKS = [
     {"op": "factorization_machine", "name": "fm", "inputs": ["e1", "e2", "e3"]},
     {"op": "target_attention", "name": "near", "inputs": ["e1", "stacked"], "units": [3]},
     {"op": "tile", "name": "twice", "inputs": ["fm"], "multiples": [2]},
-    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "dots", "twice", "flat", "there", "most", "near", "e6"]},
+    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "some", "dots", "twice", "flat", "there", "most", "near", "e6"]},
     {"op": "cross_layer", "name": "crossing", "inputs": ["all"]},
     {"op": "l2_normalize", "name": "short"},
     {"op": "dense", "name": "first", "units": 12},
@@ -147,7 +148,7 @@ class Rows(Export):
                       draw.choice(["17", "18", "25.5", "3e1", "99"]), draw.choice(["3", "8", "77", "", "1e0"]),
                       " ".join(str(draw.randrange(30)) for _ in range(draw.randrange(5))),
                       draw.choice(["", "-3", "12.5", "1e3", "0.1"]), f"{draw.random():.3f} {draw.randrange(5)}",
-                      draw.choice(["", "one", "two"])] for _ in range(150)]
+                      draw.choice(["", "one", "two"]), draw.choice(["", "1", "2|3", "1|0.5|4"])] for _ in range(150)]
         with open(self.folder / "rows.csv", "w", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*CELLS, "y"])
@@ -351,7 +352,7 @@ class Onnx(Rows):
     """Its form; tests/interop/onnx_check.py holds what onnxruntime says against predict."""
     COLUMNS = [column for column in COLUMNS if column["column"] != "crossed"]
     MODEL = [{**CLICKS[0], "inputs": ["job", "tags", "list"]}, *CLICKS[1:]]
-    TYPES = {"job": 7, "tags": 7, "city": 7, "town": 7, "age_b": 11, "zone": 7, "list": 7, "age": 11, "gain": 11, "pair": 11}
+    TYPES = {"job": 7, "tags": 7, "city": 7, "town": 7, "age_b": 11, "zone": 7, "list": 7, "age": 11, "gain": 11, "pair": 11, "some": 11}
 
     def exported(self, *flags, out="m"):
         told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=onnx", f"--out={out}", *flags)

@@ -160,6 +160,7 @@ struct writer {
     json_t *blocks;
     json_t *columns; /* their names, as keys */
     json_t *nodes, *places;
+    json_t *several; /* of embeddings of several inputs: by name the nodes that have their tables */
     struct arena *arena;
 };
 
@@ -464,11 +465,63 @@ static bool reads_several(const char *op, const json_t *node)
 /* One that uses the table of another says nothing of its own. */
 static void use_table(json_t *node, const char *owner)
 {
-    static const char *const of_table[] = {"initializer", "capacity", "admit_after", "admit_by",
-                                           "evict_after_steps"};
+    static const char *const of_table[] = {"initializer", "capacity",          "admit_after",
+                                           "admit_by",    "evict_after_steps", "weights_of"};
     for (size_t i = 0; i < sizeof of_table / sizeof *of_table; i++)
         json_object_del(node, of_table[i]);
     json_object_set_new(node, "table", json_string(owner));
+}
+
+/* Where the embedding that a key names has several inputs, the table of the input at this place. */
+static err name_table(const struct writer *w, json_t *node, const char *key, size_t index,
+                      size_t count)
+{
+    const char *name = json_string_value(json_object_get(node, key));
+    const json_t *tables = name ? json_object_get(w->several, name) : NULL;
+    const size_t has = json_array_size(tables);
+    if (!tables) return OK;
+    if (has != 1 && has != count)
+        return fail(ERR_INPUT,
+                    "%s: \"%s\" has %zu tables, one for each of its inputs, and this embedding has "
+                    "%zu input%s: name one of them, as \"%s\"",
+                    key, name, has, count, count == 1 ? "" : "s",
+                    json_string_value(json_array_get(tables, 0)));
+    return json_object_set(node, key, json_array_get(tables, has == 1 ? 0 : index)) ? no_memory()
+                                                                                    : OK;
+}
+
+/* Of one input, and the place of it among `count` */
+static err write_embedding(struct writer *w, const struct scope *scope, json_t *node,
+                           const char *name, size_t index, size_t count,
+                           const struct spec_place *at)
+{
+    err e = name_table(w, node, "weights_of", index, count);
+    if (!e) e = name_table(w, node, "table", index, count);
+    if (!e) return write_plain(w, scope, node, name, at);
+    json_decref(node);
+    return fail_prefix(e, "%s%s (embedding \"%s\")", scope->within, at->text, name);
+}
+
+/* What is said of each of several, but for its input. NULL: no memory. */
+static json_t *embedding_of_each(const struct writer *w, const struct scope *scope,
+                                 const json_t *node, const char *name)
+{
+    json_t *each = json_copy((json_t *)node);
+    const char *twin = twin_of(w, scope, node, name);
+    json_object_del(each, "share");
+    json_object_del(each, "inputs");
+    if (twin) json_object_set_new(each, "weights_of", json_string(twin));
+    return each;
+}
+
+static err write_stack(struct writer *w, const struct scope *scope, json_t *list, bool shares,
+                       const char *name, const struct spec_place *at)
+{
+    const char *whole = arena_format(w->arena, "%s%s", scope->prefix, name);
+    json_t *tables = shares ? json_pack("[O]", json_array_get(list, 0)) : json_incref(list);
+    if (json_object_set_new(w->several, whole, tables)) return no_memory();
+    return write_plain(
+        w, scope, json_pack("{s:s, s:O, s:i}", "op", "stack", "inputs", list, "axis", 1), name, at);
 }
 
 /* One of each input, NAME/INPUT, and all of them one behind the other */
@@ -476,27 +529,25 @@ static err write_embeddings(struct writer *w, struct scope *scope, const json_t 
                             const char *name, const struct spec_place *at)
 {
     json_t *inputs = json_object_get(node, "inputs"), *input, *list = json_array();
+    json_t *each = embedding_of_each(w, scope, node, name);
     const bool shares = json_is_true(json_object_get(node, "share"));
     const char *owner = NULL;
     size_t i;
-    err e = list ? OK : no_memory();
+    err e = list && each ? OK : no_memory();
     json_array_foreach(inputs, i, input)
     {
         if (e) break;
-        json_t *one = json_deep_copy(node);
+        json_t *one = json_deep_copy(each);
         const char *own = arena_format(w->arena, "%s/%s", name, json_string_value(input));
         const char *whole = arena_format(w->arena, "%s%s", scope->prefix, own);
-        json_object_del(one, "share");
         json_object_set_new(one, "inputs", json_pack("[O]", input));
         if (shares && owner) use_table(one, owner);
         if (!owner) owner = whole;
-        e = write_after(w, scope, one, own, at);
+        e = one ? write_embedding(w, scope, one, own, i, json_array_size(inputs), at) : no_memory();
         if (!e && json_array_append_new(list, json_string(whole))) e = no_memory();
     }
-    if (!e)
-        e = write_after(w, scope,
-                        json_pack("{s:s, s:O, s:i}", "op", "stack", "inputs", list, "axis", 1),
-                        name, at);
+    if (!e) e = write_stack(w, scope, list, shares, name, at);
+    json_decref(each);
     json_decref(list);
     return e;
 }
@@ -710,6 +761,11 @@ static err expand_named(struct writer *w, struct scope *scope, json_t *node, con
     if (reads_several(op, node)) return write_embeddings(w, scope, node, name, at);
     const struct shipped *shipped = op ? shipped_find(op) : NULL;
     if (shipped) return expand_shipped(w, scope, node, shipped, name, at, level);
+    if (op && strcmp(op, EMBEDDING) == 0) {
+        const char *twin = twin_of(w, scope, node, name);
+        if (twin) json_object_set_new(node, "weights_of", json_string(twin));
+        return write_embedding(w, scope, json_incref(node), name, 0, 1, at);
+    }
     return write_node(w, scope, json_incref(node), name, at);
 }
 
@@ -820,12 +876,15 @@ err nodes_expand(json_t *spec, const struct definitions *defined, json_t *blocks
     json_array_foreach(model, i, node) any = any || is_in_short(node, blocks);
     if (!any) return OK;
     struct arena arena = {0};
-    struct writer w = {defined, blocks, names_of_columns(spec), json_array(), json_array(), &arena};
-    const err e = w.columns && w.nodes && w.places ? expand_model(&w, spec, model) : no_memory();
+    struct writer w = {defined,       blocks, names_of_columns(spec), json_array(), json_array(),
+                       json_object(), &arena};
+    const err e =
+        w.columns && w.nodes && w.places && w.several ? expand_model(&w, spec, model) : no_memory();
     if (!e) *ret_places = json_incref(w.places);
     json_decref(w.columns);
     json_decref(w.nodes);
     json_decref(w.places);
+    json_decref(w.several);
     arena_free(&arena);
     return e;
 }

@@ -1,6 +1,8 @@
 /* similar.c - `dtrain similar CKPT TABLE NAME...`: the rows of a table that are nearest to one by
  * the cosine of the angle between them. Rows stream: those asked for and the nearest are in memory.
  */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -114,8 +116,9 @@ static err find_id(const struct similar *s, const char *name, int64_t *ret)
     }
     if (s->words.count > 0)
         return fail(ERR_INPUT, "\"%.64s\" is none of the %d words", name, s->words.count);
-    *ret = strtoll(name, &end, 10);
-    if (*name && !*end) return OK;
+    errno = 0;
+    *ret = id_of_64_bits(strtoull(name, &end, 10));
+    if (isdigit((unsigned char)*name) && !*end && !errno) return OK;
     return fail(ERR_INPUT,
                 "\"%.64s\" is no id: words want --vocabulary=FILE, or --spec=SPEC.json of a text",
                 name);

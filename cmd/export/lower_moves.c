@@ -37,9 +37,9 @@ static int lower_tile(struct lowering *l, int x)
 {
     const struct ints *multiples = lower_ints(l->node, "multiples");
     for (int i = 0; i < multiples->count; i++) {
-        int same[INPUTS_MAX];
+        int same[PROGRAM_INPUTS_MAX];
         for (int64_t left = multiples->at[i]; left > 1;) {
-            const int count = left < INPUTS_MAX ? (int)left : INPUTS_MAX;
+            const int count = left < PROGRAM_INPUTS_MAX ? (int)left : PROGRAM_INPUTS_MAX;
             if (left % count) return -1;
             for (int k = 0; k < count; k++) same[k] = x;
             x = program_concat(l->program, same, count, i + 1);

@@ -81,7 +81,7 @@ static err lower_stacked(struct lowering *l, int *ret)
 /* Row i of the triangle below the diagonal is the first i products of vector i. */
 static int lower_triangle(struct program *p, int products, int64_t vectors)
 {
-    int rows[INPUTS_MAX], count = 0, all = -1;
+    int rows[PROGRAM_INPUTS_MAX], count = 0, all = -1;
     for (int64_t i = 1; i < vectors; i++) {
         const struct program_value row = {.primitive = PRIMITIVE_SLICE,
                                           .inputs = {products},
@@ -89,7 +89,7 @@ static int lower_triangle(struct program *p, int products, int64_t vectors)
                                           .shape = {3, {1, 1, i}},
                                           .axes = {0, i, 0}};
         rows[count++] = program_reshape(p, program_add(p, &row), &(struct shape){2, {1, i}});
-        if (count < INPUTS_MAX - 1 && i + 1 < vectors) continue;
+        if (count < PROGRAM_INPUTS_MAX - 1 && i + 1 < vectors) continue;
         if (count > 1) rows[0] = program_concat(p, rows, count, 1);
         all = rows[0];
         count = 1;

@@ -131,8 +131,21 @@ int program_transpose(struct program *p, int x, const int64_t axes[RANK_MAX])
     return program_add(p, &y);
 }
 
+/* Of more than a value reads: the first of them together, and so on, then these. */
+static int concat_in_turn(struct program *p, const int *inputs, int count, int axis)
+{
+    int parts[(INPUTS_MAX + PROGRAM_INPUTS_MAX - 1) / PROGRAM_INPUTS_MAX], part_count = 0;
+    for (int i = 0; i < count; i += PROGRAM_INPUTS_MAX) {
+        const int left = count - i;
+        parts[part_count++] = program_concat(
+            p, inputs + i, left < PROGRAM_INPUTS_MAX ? left : PROGRAM_INPUTS_MAX, axis);
+    }
+    return program_concat(p, parts, part_count, axis);
+}
+
 int program_concat(struct program *p, const int *inputs, int count, int axis)
 {
+    if (count > PROGRAM_INPUTS_MAX) return concat_in_turn(p, inputs, count, axis);
     struct program_value y = {.primitive = PRIMITIVE_CONCAT,
                               .input_count = count,
                               .shape = p->values[inputs[0]].shape,

@@ -10,6 +10,8 @@
 #include "core/graph/graph.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 
+enum { PROGRAM_INPUTS_MAX = 64 };
+
 enum primitive {
     PRIMITIVE_INPUT,    /* numbers, or ids */
     PRIMITIVE_CONSTANT, /* data */
@@ -48,7 +50,7 @@ extern const char *const primitive_names[];
 
 struct program_value {
     enum primitive primitive;
-    int inputs[INPUTS_MAX]; /* earlier values */
+    int inputs[PROGRAM_INPUTS_MAX]; /* earlier values */
     int input_count;
     struct shape shape;
     bool is_ids;      /* int64; below 0: none */

@@ -132,8 +132,8 @@ static void place_slot(const struct made_columns *m, char *at, struct column *sl
 }
 
 /* All slots in one block */
-err conversion_slots(const struct made_columns *m, int count,
-                     struct column (**ret_slots)[COLUMNS_MAX], struct block *ret_memory)
+err conversion_slots(const struct made_columns *m, int count, struct column ***ret_slots,
+                     struct block *ret_memory)
 {
     uint64_t slot_bytes = 0, all;
     for (int r = 0; r < m->read_count; r++) {
@@ -145,10 +145,13 @@ err conversion_slots(const struct made_columns *m, int count,
     if (__builtin_mul_overflow(slot_bytes, (uint64_t)count, &all))
         return fail(ERR_MEMORY, "%s: %d batches of %lld rows are more than memory can hold",
                     m->name, count, (long long)m->batch);
-    *ret_slots = calloc((size_t)count, sizeof **ret_slots);
+    const size_t slot = (size_t)m->column_count * sizeof ***ret_slots;
+    *ret_slots = calloc((size_t)count, sizeof **ret_slots + slot);
     if (!*ret_slots) return fail(ERR_MEMORY, "%s: no memory for batches", m->name);
     TRY(block_new(all, ret_memory));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        (*ret_slots)[i] = (struct column *)((char *)(*ret_slots + count) + slot * (size_t)i);
         place_slot(m, (char *)ret_memory->at + slot_bytes * (uint64_t)i, (*ret_slots)[i]);
+    }
     return OK;
 }

@@ -34,7 +34,7 @@ struct made_columns {
     int read_count;
     int64_t batch; /* rows */
 };
-err conversion_slots(const struct made_columns *, int count,
-                     struct column (**ret_slots)[COLUMNS_MAX], struct block *ret_memory);
+err conversion_slots(const struct made_columns *, int count, struct column ***ret_slots,
+                     struct block *ret_memory);
 
 #endif

@@ -19,7 +19,7 @@ struct dataset {
     int64_t rows;
     /* As stored: labels INT32 or FLOAT32, and nowhere (at NULL) where it was opened without;
      * others UINT8, FLOAT32 or INT64. */
-    struct column columns[COLUMNS_MAX];
+    struct column *columns; /* [column_count]; they live as long as the dataset */
     int column_count;
     int64_t first_row;        /* for messages: rows of the source that were skipped */
     const char *name;         /* for messages: the files, or the generator */
@@ -175,8 +175,8 @@ struct transform {
         const char *loss; /* for messages */
     } labels[HEADS_MAX];
     int label_count;
-    bool without_labels; /* they are not there, and are zeros */
-    const char *weight;  /* the column of weights; NULL: none */
+    bool without_labels;            /* they are not there, and are zeros */
+    const char *weights[HEADS_MAX]; /* of each loss the column of weights; NULL: none */
 };
 /* One pass over all labels; of their shapes [] and [1] are the same. ERR_INPUT names the file, the
  * row (from 1, of all that the file has), the label, and what the loss takes; or a weight below 0.

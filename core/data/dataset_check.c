@@ -182,5 +182,7 @@ err transform_check(const struct transform *t, const struct dataset *d)
 {
     if (t->without_labels) return OK;
     for (int i = 0; i < t->label_count; i++) TRY(check_label(&t->labels[i], d));
-    return t->weight ? check_weights(t->weight, d) : OK;
+    for (int i = 0; i < t->label_count; i++)
+        if (t->weights[i]) TRY(check_weights(t->weights[i], d));
+    return OK;
 }

@@ -102,9 +102,7 @@ static err check_label(const struct label_spec *label)
                                "or scale");
     if (label->one_hot && label->count < 2)
         return fail(ERR_INPUT, "count: how many numbers a one_hot list has, 2 at least");
-    if (label->separator && strlen(label->separator) != 1)
-        return fail(ERR_INPUT, "separator: expected one character, got \"%s\"", label->separator);
-    return OK;
+    return label->separator ? separator_check(label->separator) : OK;
 }
 
 err labels_check(const struct source_spec *source, const struct objects *columns)

@@ -331,8 +331,10 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
                        int64_t left)
 {
     if (all->column_count == 0) {
-        *all = (struct dataset){.column_count = more->column_count};
-        memcpy(all->columns, more->columns, sizeof all->columns);
+        const size_t count = (size_t)more->column_count;
+        *all = (struct dataset){.columns = arena_array(&parts->arena, count, sizeof *all->columns),
+                                .column_count = more->column_count};
+        memcpy(all->columns, more->columns, count * sizeof *all->columns);
         for (int i = 0; i < all->column_count; i++) {
             all->columns[i].at = NULL;
             all->columns[i].name = arena_string(&parts->arena, more->columns[i].name);

@@ -33,10 +33,10 @@ static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
  * slots[0] is for those that are not, and for those that wrap. */
 struct here {
     bool is_stored;
-    struct column stored[COLUMNS_MAX];
-    struct block own_labels;         /* where they had to be converted */
-    struct column part[COLUMNS_MAX]; /* of the batch in the consumer's hands */
-    uint64_t next, last;             /* index of the next batch; position of the one before */
+    struct column *stored;   /* [column_count] */
+    struct block own_labels; /* where they had to be converted */
+    struct column *part;     /* [column_count] of the batch in the consumer's hands */
+    uint64_t next, last;     /* index of the next batch; position of the one before */
 };
 
 /* The thread that makes batches ahead */
@@ -62,10 +62,11 @@ struct pipeline {
     struct dataset data;        /* of rows that are elsewhere: only described */
     struct rows_from from;      /* none: rows are in `data` */
     struct stream_options options;
-    struct conversion conversions[COLUMNS_MAX];
-    int read[COLUMNS_MAX]; /* [read_count]: columns that batches have; the labels first */
+    struct arena arena; /* what has as many as there are columns */
+    struct conversion *conversions;
+    int *read; /* [read_count]: columns that batches have; the labels first */
     int read_count;
-    struct column (*slots)[COLUMNS_MAX]; /* as the graph reads them */
+    struct column **slots; /* as the graph reads them */
     int slot_count;
     struct block memory; /* of all slots */
     int64_t *rows;       /* [batch]: which rows the batch being made consists of */
@@ -406,6 +407,15 @@ static bool is_stored_as_wanted(const struct pipeline *p)
     return is_so;
 }
 
+static void open_columns(struct pipeline *p)
+{
+    const size_t count = (size_t)p->data.column_count;
+    p->conversions = arena_array(&p->arena, count, sizeof *p->conversions);
+    p->read = arena_array(&p->arena, count, sizeof *p->read);
+    p->here.stored = arena_array(&p->arena, count, sizeof *p->here.stored);
+    p->here.part = arena_array(&p->arena, count, sizeof *p->here.part);
+}
+
 static void choose_columns(struct pipeline *p, const bool *reads)
 {
     for (int i = 0; i < p->data.column_count; i++)
@@ -418,6 +428,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     TRY(check_options(&p->data, options));
     p->options = *options;
     p->options.reads = NULL; /* the caller's */
+    open_columns(p);
     choose_columns(p, options->reads);
     if (options->is_stored)
         conversions_as_stored(&p->data, p->conversions);
@@ -570,6 +581,7 @@ static void close_pipeline(struct batch_source *source)
     close_rows(&p->from);
     free(p->slots);
     free(p->rows);
+    arena_free(&p->arena);
     free(p);
 }
 
@@ -585,8 +597,8 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
         return e;
     }
     *p = (struct pipeline){
-        .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count,
-                   d->feature_names, d->lanes, d->meanings,
+        .source = {&calls, d->name, d->use, d->rows, d->columns, d->column_count, d->feature_names,
+                   d->lanes, d->meanings,
                    from.stream ? stream_left_out(from.stream) : &p->data.left_out},
         .data = *d,
         .from = from,

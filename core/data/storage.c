@@ -88,7 +88,9 @@ err storage_give(struct storage *s, struct dataset *d)
     kept->occurrences =
         (struct occurrences){(int64_t)(s->counts.bytes / sizeof(double)), s->counts.at};
     *s = (struct storage){0};
-    d->column_count = 2;
+    memcpy(kept->columns, d->columns, sizeof kept->columns);
+    d->columns = kept->columns;
+    d->column_count = STORED_COLUMNS;
     d->columns[FEATURES].name = FEATURES_NAME;
     d->columns[FEATURES].at = kept->features.at;
     d->columns[LABELS].name = LABELS_NAME;

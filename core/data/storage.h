@@ -28,13 +28,15 @@ static inline uint64_t whole_lines(uint64_t bytes)
 struct storage {
     struct block features, labels;
     struct block counts; /* double, how often each label occurs; none: nobody has counted */
-    struct occurrences occurrences; /* of the labels; set by storage_give */
-    const char *name, *label_name;  /* NULL: the labels are in the file of that name */
-    const char *use;                /* as in a dataset; NULL: "" */
+    struct occurrences occurrences;        /* of the labels; set by storage_give */
+    const char *name, *label_name;         /* NULL: the labels are in the file of that name */
+    const char *use;                       /* as in a dataset; NULL: "" */
+    struct column columns[STORED_COLUMNS]; /* of the dataset that has it */
 };
 
 /* Moves the storage into the dataset: owned, use, close, and of the columns names and addresses are
- * set. Copies of the texts are kept. On failure the storage stays the caller's. */
+ * set. Copies of the texts and of the STORED_COLUMNS columns are kept. On failure the storage stays
+ * the caller's. */
 err storage_give(struct storage *, struct dataset *);
 void storage_drop(struct storage *); /* blocks only: texts are borrowed until storage_give */
 

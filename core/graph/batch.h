@@ -8,7 +8,10 @@
 
 #include "core/graph/tensor.h"
 
-enum { COLUMNS_MAX = 256 }; /* of a batch */
+enum {
+    LISTED_COLUMNS_MAX = 4096,                 /* that a spec lists */
+    COLUMNS_MAX = 2 * LISTED_COLUMNS_MAX + 64, /* of a batch: weights and labels beside these */
+};
 
 /* Features are what a node reads that names no other; labels are for the loss. */
 extern const char FEATURES_NAME[], LABELS_NAME[];

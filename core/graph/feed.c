@@ -102,26 +102,18 @@ void plan_load_again(struct plan *plan)
 
 /* ---- ahead ---- */
 
-/* Where each input lies, then the draw, and where all ends; aligned, as copies within the device
- * like it */
-struct offsets {
-    size_t inputs[GRAPH_INPUTS_MAX], draw, end;
-};
-
-static struct offsets offsets_of(const struct graph *graph)
+/* Inputs lie one behind the other, aligned, as copies within the device like it; then the draw. */
+static size_t inputs_bytes(const struct graph *graph)
 {
-    struct offsets at = {0};
-    for (int i = 0; i < graph->input_count; i++) {
-        at.inputs[i] = at.draw;
-        at.draw += packing_aligned(tensor_bytes(graph->inputs[i].tensor));
-    }
-    at.end = at.draw + sizeof(uint64_t);
-    return at;
+    size_t bytes = 0;
+    for (int i = 0; i < graph->input_count; i++)
+        bytes += packing_aligned(tensor_bytes(graph->inputs[i].tensor));
+    return bytes;
 }
 
 size_t plan_inlet_bytes(const struct graph *graph, const struct device *d)
 {
-    return d->kernels->overlap ? offsets_of(graph).end : 0;
+    return d->kernels->overlap ? inputs_bytes(graph) + sizeof(uint64_t) : 0;
 }
 
 err plan_open_inlet(struct plan *plan)
@@ -129,6 +121,8 @@ err plan_open_inlet(struct plan *plan)
     struct device *d = plan->device;
     const size_t bytes = plan_inlet_bytes(plan->graph, d);
     if (bytes == 0) return OK;
+    plan->parts = calloc((size_t)plan->graph->input_count + 1, sizeof *plan->parts);
+    if (!plan->parts) return fail(ERR_MEMORY, "no memory for the next batch");
     err e = d->kernels->overlap->inlet_open(d, bytes, &plan->inlet);
     return e ? fail_prefix(e, "%zu bytes for the next batch", bytes) : OK;
 }
@@ -137,32 +131,34 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
-    const struct offsets at = offsets_of(graph);
     char *room = d->kernels->overlap->inlet_room(d, plan->inlet);
+    size_t at = 0;
     if (!room) return;
-    for (int i = 0; i < graph->input_count; i++)
-        memcpy(room + at.inputs[i], column_of(&graph->inputs[i], batch),
+    for (int i = 0; i < graph->input_count; i++) {
+        memcpy(room + at, column_of(&graph->inputs[i], batch),
                bytes_of(&graph->inputs[i], batch->rows));
-    memcpy(room + at.draw, &draw, sizeof draw);
+        at += packing_aligned(tensor_bytes(graph->inputs[i].tensor));
+    }
+    memcpy(room + at, &draw, sizeof draw);
     plan->sent = *batch;
-    d->kernels->overlap->inlet_send(d, plan->inlet, at.end);
+    d->kernels->overlap->inlet_send(d, plan->inlet, at + sizeof draw);
 }
 
 void plan_take(struct plan *plan, int64_t rows)
 {
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
-    const struct offsets at = offsets_of(graph);
-    struct inlet_part parts[GRAPH_INPUTS_MAX + 1];
+    struct inlet_part *parts = plan->parts;
+    size_t at = 0;
     int count = 0;
     advance(plan, &plan->sent);
     for (; count < graph->input_count; count++) {
         const struct graph_input *input = &graph->inputs[count];
-        parts[count] =
-            (struct inlet_part){at.inputs[count], bytes_of(input, rows), plan->inputs[count]};
+        parts[count] = (struct inlet_part){at, bytes_of(input, rows), plan->inputs[count]};
         input->tensor->value = plan->inputs[count];
+        at += packing_aligned(tensor_bytes(input->tensor));
     }
-    parts[count++] = (struct inlet_part){at.draw, sizeof(uint64_t), plan->draw};
+    parts[count++] = (struct inlet_part){at, sizeof(uint64_t), plan->draw};
     d->kernels->overlap->inlet_take(d, plan->inlet, parts, count);
     clear_rest(plan, rows);
 }

@@ -13,6 +13,8 @@
 #include "core/base/random.h"
 #include "core/graph/names.h"
 
+enum { INPUTS_ROOM_FIRST = 64 };
+
 /* What the steps of making a graph share. */
 struct maker {
     const struct model_spec *spec;
@@ -43,11 +45,22 @@ static bool is_of(const struct graph_input *input, struct ids_of ids)
            input->is_raw == ids.is_raw;
 }
 
+static void make_room(struct maker *m)
+{
+    struct graph *graph = m->graph;
+    const struct graph_input *before = graph->inputs;
+    if (graph->input_count < graph->input_room) return;
+    graph->input_room = graph->input_room ? 2 * graph->input_room : INPUTS_ROOM_FIRST;
+    graph->inputs = arena_array(m->arena, (size_t)graph->input_room, sizeof *graph->inputs);
+    if (before) memcpy(graph->inputs, before, (size_t)graph->input_count * sizeof *graph->inputs);
+}
+
 static err add_input(struct maker *m, struct tensor *tensor, int source, bool of_nodes,
                      struct ids_of ids)
 {
     struct graph *graph = m->graph;
     const int index = graph->input_count;
+    make_room(m);
     if (index == GRAPH_INPUTS_MAX)
         return fail(ERR_INPUT,
                     "inputs: a model reads at most %d columns, those of shared tables "
@@ -74,6 +87,7 @@ static err add_made(struct maker *m, const struct node *node, int k)
     struct graph *graph = m->graph;
     struct made_input *made = node->made[k];
     const int index = graph->input_count;
+    make_room(m);
     if (index == GRAPH_INPUTS_MAX)
         return fail(ERR_INPUT, "inputs: a model reads at most %d columns", GRAPH_INPUTS_MAX);
     struct graph_input input = {.tensor = &made->tensor,
@@ -198,8 +212,6 @@ static err connect(struct node *node, const struct tensor *tensor, bool reads_id
     if (!is_ids && reads_ids)
         return fail(ERR_INPUT, "\"%s\" are numbers, %s reads ids", tensor->name,
                     node->op->object.name);
-    if (node->input_count == INPUTS_MAX)
-        return fail(ERR_INPUT, "a node reads at most %d", INPUTS_MAX);
     node->input[node->input_count++] = tensor;
     return OK;
 }
@@ -315,6 +327,9 @@ static err connect_inputs(struct maker *m, struct node *node)
     const struct strings *inputs = &node_spec(m, node->index)->inputs;
     const struct op *op = node->op;
     const int count = inputs->count ? inputs->count : 1;
+    const size_t room = (size_t)count + NAMED_INPUTS_MAX;
+    node->input = arena_array(m->arena, room, sizeof *node->input);
+    node->add = arena_array(m->arena, room, sizeof *node->add);
     if (count < op->inputs_min || count > op->inputs_max) {
         if (op->inputs_min == op->inputs_max)
             return fail(ERR_INPUT, "inputs: %s reads %d, got %d", op->object.name, op->inputs_min,
@@ -459,18 +474,6 @@ static err check_all_read(const struct maker *m)
     return OK;
 }
 
-/* Ids as they are stand beside places of the same column, where somebody reads these. */
-static void place_raw(struct graph *graph)
-{
-    for (int i = 0; i < graph->input_count; i++) {
-        struct graph_input *input = &graph->inputs[i];
-        bool is_beside = false;
-        for (int k = 0; k < graph->input_count && input->is_raw; k++)
-            is_beside |= !graph->inputs[k].is_raw && graph->inputs[k].column == input->source;
-        if (is_beside && !input->maker) input->column = graph->column_count++;
-    }
-}
-
 static err make_nodes(struct maker *m)
 {
     const int count = m->spec->nodes.count;
@@ -485,7 +488,6 @@ static err make_nodes(struct maker *m)
     const struct readable readable = readable_of(m);
     TRY(names_assign(m->spec->nodes.at, &readable, m->arena, m->names));
     for (int i = 0; i < count; i++) TRY(make_node(m, i));
-    place_raw(m->graph);
     return OK;
 }
 
@@ -494,8 +496,9 @@ static err make_nodes(struct maker *m)
 static err list_params(struct maker *m)
 {
     struct graph *graph = m->graph;
-    graph->params =
-        arena_array(m->arena, (size_t)graph->node_count * PARAMS_MAX, sizeof *graph->params);
+    size_t count = 0;
+    for (int i = 0; i < graph->node_count; i++) count += (size_t)graph->nodes[i].param_count;
+    graph->params = arena_array(m->arena, count + 1, sizeof *graph->params);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
         for (int p = 0; p < node->param_count && !node->shares; p++) {
@@ -604,29 +607,51 @@ static err make_head(struct maker *m, int index)
                      (struct ids_of){0});
 }
 
-static err find_weights(const struct maker *m, int *ret)
+static err find_weights(const struct maker *m, const char *key, const char *name, int *ret)
 {
     const struct column *columns = m->options->columns;
-    *ret = column_find(columns, m->options->column_count, m->options->weight);
+    *ret = column_find(columns, m->options->column_count, name);
     if (*ret < 0 || columns[*ret].dtype != FLOAT32 || column_width(&columns[*ret]) != 1)
         return fail(ERR_INPUT,
-                    "data.weight: expected the name of a numeric column of one number, got \"%s\"",
-                    m->options->weight);
+                    "%s: expected the name of a numeric column of one number, got \"%s\"", key,
+                    name);
     return OK;
 }
 
 /* What an example counts in loss and metrics; with weights of classes it would count twice. */
-static err add_weights(struct maker *m, struct loss_node *loss)
+static err add_weights(struct maker *m, const struct head_spec *spec, struct loss_node *loss)
 {
     int column;
-    if (!m->options->weight) return OK;
-    TRY(find_weights(m, &column));
+    const char *name = spec->row_weight ? spec->row_weight : m->options->weight;
+    const char *key = spec->row_weight ? "row_weight" : "data.weight";
+    if (!name) return OK;
+    TRY(find_weights(m, key, name, &column));
     if (loss->reads_labels)
-        return fail(ERR_INPUT, "data.weight: loss (%s) has class_weights: one of the two",
+        return fail(ERR_INPUT, "%s: loss (%s) has class_weights: one of the two", key,
                     loss->loss->object.name);
     TRY(shape_column(m, &m->options->columns[column], &loss->weights.shape));
     loss->reads_labels = true;
     return add_input(m, &loss->weights, column, false, (struct ids_of){0});
+}
+
+/* What one head learns another may weigh rows by: as a number. */
+static err check_weights(const struct maker *m)
+{
+    const struct graph *graph = m->graph;
+    for (int i = 0; i < graph->input_count; i++)
+        for (int k = 0; k < graph->head_count; k++) {
+            const struct loss_node *loss = &graph->heads[k].loss;
+            const struct tensor *weights = graph->inputs[i].tensor;
+            const int label = graph_input_of(graph, &loss->labels);
+            if (strcmp(weights->name, loss->labels.name) || weights->dtype == loss->labels.dtype)
+                continue;
+            return fail(ERR_INPUT,
+                        "%s: \"%s\" is a label of classes there and a number elsewhere "
+                        "(row_weight): list it twice under two names",
+                        head_place(&graph->heads[k], graph, m->arena),
+                        graph->inputs[label].tensor->name);
+        }
+    return OK;
 }
 
 static err make_heads(struct maker *m)
@@ -636,14 +661,33 @@ static err make_heads(struct maker *m)
     graph->head_count = m->heads.count;
     graph->heads = arena_array(m->arena, (size_t)graph->head_count, sizeof *graph->heads);
     for (int i = 0; i < graph->head_count; i++) {
-        const err e = make_head(m, i);
+        err e = make_head(m, i);
+        if (!e) e = add_weights(m, head_spec(m, i), &graph->heads[i].loss);
         if (e) return fail_prefix(e, "%s", head_place(&graph->heads[i], graph, m->arena));
-        TRY(add_weights(m, &graph->heads[i].loss));
     }
+    TRY(check_weights(m));
     return check_all_read(m);
 }
 
 /* ---- metrics ---- */
+
+/* Ids are compared, not looked up. */
+static err add_groups(struct maker *m, struct metric_node *node)
+{
+    const char *name = node->metric->grouped_by ? node->metric->grouped_by(node->attributes) : NULL;
+    const struct column *columns = m->options->columns;
+    if (!name) return OK;
+    const int column = column_find(columns, m->options->column_count, name);
+    if (column < 0 || column_width(&columns[column]) != 1)
+        return fail(ERR_INPUT,
+                    "by: expected the name of a column of one id or number, got \"%s\"%s", name,
+                    column < 0 ? "" : ", which has several");
+    const bool is_ids = columns[column].dtype == INT64;
+    node->by.dtype = is_ids ? INT64 : FLOAT32;
+    TRY(shape_column(m, &columns[column], &node->by.shape));
+    return add_input(m, &node->by, column, false,
+                     (struct ids_of){.is_raw = is_ids && m->options->holds_batch_rows});
+}
 
 /* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5") and the
  * head ("auc/click"). */
@@ -664,6 +708,7 @@ static err add_metric(struct maker *m, const struct head *head, const struct kin
         .loss = &head->loss,
     };
     TRY(node->metric->infer(node, m->arena));
+    TRY(add_groups(m, node));
     if (name) node->name = name;
     if (head->name) node->name = arena_format(m->arena, "%s/%s", node->name, head->name);
     for (int i = 0; i < graph->metric_count; i++)
@@ -701,6 +746,18 @@ static err make_metrics(struct maker *m)
     return OK;
 }
 
+/* Ids as they are stand beside places of the same column, where somebody reads these. */
+static void place_raw(struct graph *graph)
+{
+    for (int i = 0; i < graph->input_count; i++) {
+        struct graph_input *input = &graph->inputs[i];
+        bool is_beside = false;
+        for (int k = 0; k < graph->input_count && input->is_raw; k++)
+            is_beside |= !graph->inputs[k].is_raw && graph->inputs[k].column == input->source;
+        if (is_beside && !input->maker) input->column = graph->column_count++;
+    }
+}
+
 err graph_make(const struct model_spec *spec, const struct graph_options *options,
                struct arena *arena, struct graph **ret)
 {
@@ -713,6 +770,7 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     TRY(make_heads(&m));
     TRY(list_params(&m));
     TRY(make_metrics(&m));
+    place_raw(graph);
     *ret = graph;
     return OK;
 }

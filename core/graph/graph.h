@@ -23,6 +23,7 @@ struct head_spec {
     const char *logits, *probability; /* a node; both NULL: the last one */
     const char *label;                /* NULL: the only one */
     struct loss_spec loss;
+    const char *row_weight; /* the column that says what a row counts here; NULL: as everywhere */
     double weight;          /* of its loss in the sum that is trained */
     struct objects metrics; /* of struct variant */
 };
@@ -84,8 +85,8 @@ struct head {
 struct graph {
     int64_t batch;
     bool training;
-    struct graph_input inputs[GRAPH_INPUTS_MAX];
-    int input_count;
+    struct graph_input *inputs; /* [input_count] */
+    int input_count, input_room;
     int column_count; /* of the batches that it is fed */
     int node_count;
     struct node *nodes;

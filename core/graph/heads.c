@@ -31,6 +31,14 @@ static const struct field head_fields[] = {
      .object = &loss_spec_object,
      .kinds = &loss_kinds,
      .help = "the objective of this head"},
+    {.name = "row_weight",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct head_spec, row_weight),
+     .fallback = "null",
+     .help = "a numeric column, or one of the source's labels, that says what a row counts for "
+             "this head, in its loss and its metrics, in the place of data.weight: rows of 0 are "
+             "left out, as those without a click are of a head that learns what follows one; null: "
+             "data.weight, or 1"},
     {.name = "weight",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct head_spec, weight),

@@ -100,6 +100,18 @@ static err take_param(struct node *node, const struct param *param)
     return OK;
 }
 
+enum { PARAMS_ROOM_FIRST = 4 };
+
+/* Nobody but the node knows its params before all of them are there. */
+static void make_room(struct node *node, struct arena *arena)
+{
+    if (node->param_count < node->param_room) return;
+    const struct param *before = node->param;
+    node->param_room = node->param_room ? 2 * node->param_room : PARAMS_ROOM_FIRST;
+    node->param = arena_array(arena, (size_t)node->param_room, sizeof *node->param);
+    if (before) memcpy(node->param, before, (size_t)node->param_count * sizeof *before);
+}
+
 /* The shape is checked here, once for all ops, and the message names the parameter. */
 err node_add_param(struct node *node, struct arena *arena, const struct param *param)
 {
@@ -107,7 +119,7 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
     if (e) return fail_prefix(e, "%s", param->name);
     if (node->shares) return take_param(node, param);
 
-    if (!node->param) node->param = arena_array(arena, PARAMS_MAX, sizeof *node->param);
+    make_room(node, arena);
     struct param *added = &node->param[node->param_count++];
     *added = *param;
     added->name = arena_format(arena, "%s/%s", node->name, param->name);

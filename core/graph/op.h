@@ -19,10 +19,10 @@
 #include "kernels/kernels.h"
 
 enum {
-    INPUTS_MAX = 64,
+    INPUTS_MAX = 4096,
     PARAMS_MAX = INPUTS_MAX + 8, /* one of an input, and some beside these */
     SAVED_MAX = 4,
-    NODES_MAX = 4096,
+    NODES_MAX = 4 * INPUTS_MAX, /* several inputs of one op become nodes of their own */
     CASE_INPUTS_MAX = 8,
     NAMED_INPUTS_MAX = 4,
     MADE_MAX = 4,
@@ -73,6 +73,9 @@ struct param {
     const struct initializer *initializer;
     const void *initializer_attributes;
     struct regularizer regularizer;
+    /* Of a table: the penalty is on all of it, and who keeps it adds the gradient; else on the rows
+     * that a batch names. */
+    bool penalizes_all;
     /* Above 0: no optimizer changes it. What backward leaves as its gradient is a number b of the
      * batch, and whoever keeps the value makes value -= (value - b) * moving of it. */
     float moving;
@@ -112,8 +115,9 @@ struct node {
     bool holds_batch_rows;  /* of tables: those that a batch names, and its ids count among them */
 
     int input_count;
-    const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes, or columns */
-    bool add[INPUTS_MAX]; /* set by the plan: add to input[i]->gradient instead of overwriting it */
+    const struct tensor **input; /* [input_count] outputs of earlier nodes, or columns */
+    bool *add; /* [input_count] set by the plan: add to input[i]->gradient instead of overwriting it
+                */
     int named[NAMED_INPUTS_MAX]; /* which input an attribute of op->named_inputs names; 0: none */
 
     int made_count;
@@ -123,7 +127,7 @@ struct node {
     const struct column *label;        /* op->label_name: as the data describe it */
     int label_column;                  /* of the data */
 
-    int param_count;
+    int param_count, param_room;
     struct param *param; /* [param_count] its own, or those of the node that it shares them with */
     bool add_params;     /* set by the plan: add to param gradients, of another batch or node */
     finished_with *finished; /* set by the plan, while backward runs; NULL: nobody asks */
@@ -332,6 +336,14 @@ struct metric_node {
     const void *attributes;
     const char *name;             /* "accuracy"; infer may change it: "in_top_5" */
     const struct loss_node *loss; /* logits and labels */
+    struct tensor by; /* [batch] what tells the groups of rows apart, ids or numbers, of a metric
+                         that has them; value from the batch */
+};
+
+/* What a metric says beside its number, as calibration by bucket */
+struct metric_table {
+    const char *const *columns; /* [column_count] */
+    int column_count, row_count;
 };
 
 /* Which of two results of a metric is the better one. */
@@ -354,6 +366,11 @@ struct metric {
      * rows of enum pr_row. */
     int (*thresholds)(const struct metric_node *);
     void (*curve)(const struct metric_node *, const double *state, float *ret);
+    /* Optional: of row_count 0 there is none; and its rows, before result(). */
+    struct metric_table (*table)(const struct metric_node *);
+    void (*fill)(const struct metric_node *, const double *state, double *ret);
+    /* Optional: the column by which rows are grouped */
+    const char *(*grouped_by)(const void *attributes);
 };
 
 /* A curve of precision and recall by thresholds, as TensorBoard's page of them has it:

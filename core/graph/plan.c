@@ -182,7 +182,8 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     if (!plan) return fail(ERR_MEMORY, "no memory for a plan");
     plan->graph = graph;
     plan->device = device;
-    err e = place(plan);
+    plan->inputs = calloc((size_t)graph->input_count + 1, sizeof *plan->inputs);
+    err e = plan->inputs ? place(plan) : fail(ERR_MEMORY, "no memory for a plan");
     if (!e) e = place_inputs(plan);
     if (!e) e = place_draw(plan);
     if (!e) e = prepare_heads(plan);
@@ -214,6 +215,8 @@ void plan_close(struct plan *plan)
         if (plan->inputs[i] && !plan->graph->inputs[i].of_nodes)
             plan->device->kernels->release(plan->device, plan->inputs[i]);
     if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
+    free(plan->inputs);
+    free(plan->parts);
     free(plan);
 }
 

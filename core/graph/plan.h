@@ -24,10 +24,11 @@ struct plan {
     /* Of each input, for a batch that is not aligned, has fewer rows, or lies in the host's memory
      * where the device has its own: what nodes read in the block; beside it, and only where the
      * device has its own memory, what the loss reads. NULL: none, used where it lies. */
-    void *inputs[GRAPH_INPUTS_MAX];
-    uint64_t *draw;      /* of the device: the number of this step's random draws */
-    struct inlet *inlet; /* NULL: batches come when they are wanted */
-    struct batch loaded; /* by plan_load, the last one, and its draw */
+    void **inputs;
+    uint64_t *draw;           /* of the device: the number of this step's random draws */
+    struct inlet *inlet;      /* NULL: batches come when they are wanted */
+    struct inlet_part *parts; /* of it: [inputs, and one] */
+    struct batch loaded;      /* by plan_load, the last one, and its draw */
     uint64_t loaded_draw;
     /* Where in the stream the batch is that nodes carry something to, and that which was sent;
      * rows 0: none yet */

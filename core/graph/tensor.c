@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/base/fingerprint.h"
+
 /* Shapes that passed shape_check: the product fits. */
 int64_t shape_count_from(const struct shape *shape, int axis)
 {
@@ -85,4 +87,11 @@ err shape_check(const struct shape *shape)
         count *= shape->dim[i];
     }
     return OK;
+}
+
+int64_t id_of_64_bits(uint64_t number)
+{
+    const uint64_t half = (uint64_t)1 << 62;
+    if (number < (uint64_t)ANY_ID) return (int64_t)number;
+    return (int64_t)(half + fingerprint(&number, sizeof number) % (half - 1));
 }

@@ -20,6 +20,10 @@ struct shape {
 
 static const int64_t ANY_ID = INT64_MAX; /* as buckets: every number below is an id */
 
+/* Where any number of 64 bits is an id: itself below ANY_ID; those above, which a column of ids has
+ * no room for, are spread over the upper half, far from what counts from 0. */
+int64_t id_of_64_bits(uint64_t number);
+
 struct tensor {
     const char *name; /* of the node that makes it */
     enum dtype dtype;

@@ -1,6 +1,8 @@
 /* add: the sum of inputs, broadcast as numpy does. */
 #include "core/ops/algebra/loops.h"
 
+enum { AT_ONCE = 64 };
+
 static bool have_one_shape(const struct node *node)
 {
     for (int i = 0; i < node->input_count; i++)
@@ -12,11 +14,16 @@ static bool have_one_shape(const struct node *node)
 static void forward(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
-    const float *sources[INPUTS_MAX];
+    const float *sources[1 + AT_ONCE] = {
+        y->value}; /* what there is so far, then those that follow */
     if (have_one_shape(node)) {
-        for (int i = 0; i < node->input_count; i++) sources[i] = node->input[i]->value;
-        d->kernels->sum_ordered(d, y->value, sources, node->input_count, 1.0f,
-                                shape_count(&y->shape));
+        for (int done = 0, first = 1; done < node->input_count; first = 0) {
+            int count = 0;
+            while (count < AT_ONCE && done < node->input_count)
+                sources[1 + count++] = node->input[done++]->value;
+            d->kernels->sum_ordered(d, y->value, sources + first, count + !first, 1.0f,
+                                    shape_count(&y->shape));
+        }
         return;
     }
     broadcast(d, FOLD_A, y, node->input[0], NULL);

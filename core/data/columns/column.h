@@ -12,7 +12,8 @@
 #include "core/data/columns/items.h"
 #include "core/data/data.h"
 
-enum { IDS_OF_ROW_MAX = 4096 };
+enum { IDS_OF_ROW_MAX = 4096, SEPARATOR_BYTES_MAX = 8 };
+err separator_check(const char *separator);
 enum truncation { TRUNCATE_NONE, TRUNCATE_FIRST, TRUNCATE_LAST };
 extern const char *const truncations[]; /* ends with NULL */
 static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
@@ -22,7 +23,7 @@ static const int64_t NO_ID = -1;
 #define IDS_FIELD(key, at, text)                                                                   \
     {                                                                                              \
         .name = key, .type = FIELD_INT, .offset = at, .fallback = "null", .min = 1, .max = 0x1p53, \
-        .help = text "; null: any, below 2^63 - 1, for tables of \"capacity\": \"dynamic\""        \
+        .help = text "; null: any of 64 bits, for tables of \"capacity\": \"dynamic\""             \
     }
 
 /* The first member of the attributes of a kind that reads one cell. */
@@ -53,7 +54,9 @@ bool columns_may_lack_cell(const struct objects *, const char *name, bool any);
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct column_source, separator),                                      \
          .fallback = of_separator,                                                                 \
-         .help = "separator between several values in one cell; null: one value per cell"},        \
+         .help =                                                                                   \
+             "separator between several values in one cell, of one or more characters; null: one " \
+             "value per cell"},                                                                    \
         {.name = "truncate",                                                                       \
          .type = FIELD_ENUM,                                                                       \
          .offset = offsetof(struct column_source, truncate),                                       \
@@ -180,6 +183,8 @@ err column_note_content(struct column_spec *, const struct format_context *);
 
 /* ERR_INPUT: "expected EXPECTED, got "what is there"" */
 err item_refuse(const struct item *, const char *expected);
+/* What is no id of the column */
+err column_refuse_id(const struct column_maker *, const struct item *);
 
 /* The columns of the spec, of rows with these cells, or those that the reader makes by itself; for
  * one thread. Of the reader only what it says of them is wanted, and until then. */

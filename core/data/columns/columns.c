@@ -1,6 +1,7 @@
 /* columns.c - the rows of a source as columns, as the spec lists them. */
 #include "core/data/columns/column.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,14 @@ err item_refuse(const struct item *item, const char *expected)
     return fail(ERR_INPUT, "expected %s, got \"%s\"", expected, cell_text(&cell, text));
 }
 
+err column_refuse_id(const struct column_maker *m, const struct item *item)
+{
+    char expected[64];
+    if (m->made.buckets == ANY_ID) return item_refuse(item, "an id from 0 to 2^64 - 1");
+    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, m->made.buckets - 1);
+    return item_refuse(item, expected);
+}
+
 /* ---- opening ---- */
 
 struct columns {
@@ -67,6 +76,14 @@ struct columns {
 
 const char *const truncations[] = {
     [TRUNCATE_NONE] = "none", [TRUNCATE_FIRST] = "first", [TRUNCATE_LAST] = "last", NULL};
+
+err separator_check(const char *separator)
+{
+    const size_t length = strlen(separator);
+    if (length >= 1 && length <= SEPARATOR_BYTES_MAX && !strpbrk(separator, "\r\n")) return OK;
+    return fail(ERR_INPUT, "separator: expected 1 to %d characters of one line, got \"%s\"",
+                (int)SEPARATOR_BYTES_MAX, separator);
+}
 
 static bool has_default(const struct column_spec *spec)
 {
@@ -127,8 +144,7 @@ static err check_source(struct column_maker *m, const struct row_reader *reader)
     }
     const err e = column_check_cell(reader, cell, m->cell);
     if (e) return fail_prefix(e, "source");
-    if (source->separator && strlen(source->separator) != 1)
-        return fail(ERR_INPUT, "separator: expected one character, got \"%s\"", source->separator);
+    if (source->separator) TRY(separator_check(source->separator));
     return OK;
 }
 
@@ -531,6 +547,7 @@ static err make_all(struct made *made, struct row_reader *reader,
 static void give(struct made *made, struct dataset *ret)
 {
     *ret = (struct dataset){.rows = made->rows,
+                            .columns = made->columns->made,
                             .column_count = made->columns->count,
                             .name = made->name,
                             .label_name = made->name,
@@ -538,10 +555,7 @@ static void give(struct made *made, struct dataset *ret)
                             .feature_names = made->columns->feature_names,
                             .owned = made,
                             .close = close_made};
-    for (int i = 0; i < ret->column_count; i++) {
-        ret->columns[i] = made->columns->made[i];
-        ret->columns[i].at = made->blocks[i].at;
-    }
+    for (int i = 0; i < ret->column_count; i++) ret->columns[i].at = made->blocks[i].at;
 }
 
 err columns_open(struct row_reader *reader, const struct format_context *context,

@@ -36,16 +36,15 @@ static err open(struct column_maker *m, const struct column_context *context)
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
     const struct attributes *a = m->attributes;
-    const bool is_integer = item_integer(item, ret);
+    const bool is_any = m->made.buckets == ANY_ID;
+    const bool is_integer = is_any ? item_any_id(item, ret) : item_integer(item, ret);
     if (is_integer && *ret >= 0 && *ret < m->made.buckets) return OK;
     if (is_integer && a->fallback >= 0) {
         *ret = a->fallback;
         item->is_replaced = true;
         return OK;
     }
-    char expected[64];
-    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, m->made.buckets - 1);
-    return item_refuse(item, expected);
+    return column_refuse_id(m, item);
 }
 
 const struct column_kind column_identity = {

@@ -1,7 +1,6 @@
 /* ids: a list of ids, each with a weight where there are any: libsvm's features, or "3:0.5 7:2". */
 #include "core/data/columns/column.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,17 +31,22 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-/* "7:0.5" is cut at the colon. */
-static bool read_text(struct item *item, int64_t *ret)
+static bool read_id(const struct column_maker *m, const struct item *item, int64_t *ret)
 {
-    const char *colon = memchr(item->text, ':', item->length);
-    if (!colon) return item_integer(item, ret);
+    return m->made.buckets == ANY_ID ? item_any_id(item, ret) : item_integer(item, ret);
+}
+
+/* "7:0.5" is cut at the colon. */
+static bool read_item(const struct column_maker *m, struct item *item, int64_t *ret)
+{
+    const char *colon = item->text ? memchr(item->text, ':', item->length) : NULL;
+    if (!colon) return read_id(m, item, ret);
     struct item left = *item, right = *item;
     double weight;
     left.length = (size_t)(colon - item->text);
     right.text = colon + 1;
     right.length = item->length - left.length - 1;
-    if (!item_integer(&left, ret) || !item_number(&right, &weight)) return false;
+    if (!read_id(m, &left, ret) || !item_number(&right, &weight)) return false;
     item->weight = (float)weight;
     item->has_weight = true;
     return isfinite(item->weight);
@@ -50,11 +54,8 @@ static bool read_text(struct item *item, int64_t *ret)
 
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
-    const bool is_id = item->text ? read_text(item, ret) : item_integer(item, ret);
-    if (is_id && *ret >= 0 && *ret < m->made.buckets) return OK;
-    char expected[64];
-    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, m->made.buckets - 1);
-    return item_refuse(item, expected);
+    if (read_item(m, item, ret) && *ret >= 0 && *ret < m->made.buckets) return OK;
+    return column_refuse_id(m, item);
 }
 
 const struct column_kind column_ids = {

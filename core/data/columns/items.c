@@ -35,10 +35,11 @@ static bool next_word(struct items *items, struct item *ret)
     }
     while (items->at < cell->length) {
         const char *from = cell->text + items->at, *end = cell->text + cell->length;
-        const char *to =
-            items->separator ? memchr(from, items->separator[0], (size_t)(end - from)) : NULL;
+        const size_t width = strlen(items->separator);
+        const char *to = width == 1 ? memchr(from, items->separator[0], (size_t)(end - from))
+                                    : memmem(from, (size_t)(end - from), items->separator, width);
         if (!to) to = end;
-        items->at = (size_t)(to - cell->text) + 1;
+        items->at = (size_t)(to - cell->text) + width;
         *ret = item_trimmed(from, to);
         if (ret->length > 0) return true;
     }
@@ -128,6 +129,21 @@ bool item_integer(const struct item *item, int64_t *ret)
     if (item->text) return word_integer(item, ret);
     if (!(fabs(item->number) < INTEGER_END) || item->number != floor(item->number)) return false;
     *ret = (int64_t)item->number;
+    return true;
+}
+
+bool item_any_id(const struct item *item, int64_t *ret)
+{
+    bool is_negative;
+    uint64_t size;
+    if (item_integer(item, ret)) {
+        if (*ret >= 0) *ret = id_of_64_bits((uint64_t)*ret);
+        return true;
+    }
+    if (!item->text || item->length > NUMBER_TEXT_MAX ||
+        !decimal_whole(item->text, item->length, &is_negative, &size) || is_negative)
+        return false;
+    *ret = id_of_64_bits(size);
     return true;
 }
 

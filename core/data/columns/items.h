@@ -42,6 +42,8 @@ bool items_next(struct items *, struct item *ret);
  * is none. */
 bool item_number(const struct item *, double *ret);
 bool item_integer(const struct item *, int64_t *ret);
+/* The same as an id of 64 bits, to 2^64 - 1 (id_of_64_bits) */
+bool item_any_id(const struct item *, int64_t *ret);
 
 /* As it is written; an id, or a float that the format has as such, in the fewest digits that are no
  * other one: in buffer, or where it lies. */

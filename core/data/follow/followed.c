@@ -183,6 +183,7 @@ static err describe(struct followed *f)
     if (rows.stream) stream_measure(rows.stream, &f->example);
     const struct dataset d = rows.all;
     f->described = (struct dataset){
+        .columns = arena_array(arena, (size_t)d.column_count, sizeof *d.columns),
         .column_count = d.column_count,
         .name = f->arrivals.pattern,
         .label_name = f->arrivals.pattern,

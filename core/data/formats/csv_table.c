@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fingerprint.h"
+
+enum { DELIMITER_BYTES_MAX = 8 };
+
 /* ---- names ---- */
 
 static err no_memory(const struct csv_table *t)
@@ -53,7 +57,7 @@ static err take_names(struct csv_table *t, int width)
 /* All of the header is one name. */
 static bool looks_uncut(const struct csv_table *t)
 {
-    return t->width == 1 && strpbrk(t->names[0], ";\t|,");
+    return t->width == 1 && (strpbrk(t->names[0], ";\t|,") || strstr(t->names[0], "::"));
 }
 
 static err find_by_name(const struct csv_table *t, const char *name, int *ret)
@@ -220,6 +224,11 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     return find_label(t, label);
 }
 
+static uint64_t cut_by(const char *delimiter)
+{
+    return delimiter[1] ? fingerprint(delimiter, strlen(delimiter)) : (unsigned char)delimiter[0];
+}
+
 static void describe(struct csv_table *t)
 {
     static const struct row_calls calls = {
@@ -233,7 +242,7 @@ static void describe(struct csv_table *t)
         .cell_count = t->width,
         .label_cell = t->label,
         .label_dtype = label_dtype(&t->attributes->label_form),
-        .cut = (uint64_t)(unsigned char)t->attributes->delimiter[0] << 1 | t->attributes->header,
+        .cut = cut_by(t->attributes->delimiter) << 1 | t->attributes->header,
         .input = t->input,
     };
 }
@@ -248,11 +257,16 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
                               .bad_rows = context->bad_rows,
                               .missing = missing};
     ret->seen = label_seen_begin(context->has_other_parts, context->labels);
-    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
-        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
+    const size_t length = strlen(a->delimiter);
+    if (length < 1 || length > DELIMITER_BYTES_MAX || strpbrk(a->delimiter, "\"\r\n"))
+        return fail(ERR_INPUT,
+                    "\"delimiter\": expected 1 to %d characters, without quotes and line ends, got "
+                    "\"%s\"",
+                    (int)DELIMITER_BYTES_MAX, a->delimiter);
     TRY(input_open(context, context->files[0], &ret->input));
     ret->path = input_path(ret->input);
     TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
+    delimited_set_more(&ret->text, a->delimiter + 1);
     TRY(read_first(ret, label, context));
     describe(ret);
     return OK;

@@ -49,7 +49,7 @@ static err skip_byte_order_mark(struct delimited *d)
 
 err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 {
-    struct delimited d = {.input = input, .delimiter = delimiter, .next_line = 1};
+    struct delimited d = {.input = input, .delimiter = delimiter, .more = "", .next_line = 1};
     TRY(input_is_known(input));
     d.buffer = malloc(BUFFER_BYTES);
     d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
@@ -64,6 +64,12 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
     return e;
 }
 
+void delimited_set_more(struct delimited *d, const char *more)
+{
+    d->more = more;
+    d->more_bytes = strlen(more);
+}
+
 void delimited_close(struct delimited *d)
 {
     free(d->buffer);
@@ -75,20 +81,29 @@ void delimited_close(struct delimited *d)
 /* Where a byte of a cell stands. */
 enum place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
 
-/* Where the byte behind c stands. A quote opens in front of a cell only: elsewhere it is text, as
- * in 5" screen. A doubled one closes and opens again. */
-static enum place place_after(enum place place, char c, char delimiter)
-{
-    if (delimiter == WORDS || delimiter == LINES) return IN_TEXT;
-    if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
-    if (c == delimiter) return AT_START;
-    if (c == '"') return place == IN_TEXT ? IN_TEXT : IN_QUOTES;
-    return place == AT_START && is_blank(c) ? AT_START : IN_TEXT;
-}
-
 static bool has_quotes(const struct delimited *d)
 {
     return d->delimiter != WORDS && d->delimiter != LINES;
+}
+
+/* How long the delimiter is that begins at `from`, before `to`; 0: none does. */
+static size_t delimiter_at(const struct delimited *d, const char *from, const char *to)
+{
+    if (*from != d->delimiter) return 0;
+    if (d->more_bytes == 0) return 1;
+    const bool fits = (size_t)(to - from) > d->more_bytes;
+    return fits && memcmp(from + 1, d->more, d->more_bytes) == 0 ? 1 + d->more_bytes : 0;
+}
+
+/* Where the byte behind c stands, which is in no delimiter, unless that is quoted. A quote opens in
+ * front of a cell only: elsewhere it is text, as in 5" screen. A doubled one closes and opens
+ * again.
+ */
+static enum place place_after(enum place place, char c)
+{
+    if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
+    if (c == '"') return place == IN_TEXT ? IN_TEXT : IN_QUOTES;
+    return place == AT_START && is_blank(c) ? AT_START : IN_TEXT;
 }
 
 /* How far a record was searched; offsets from the buffer's `at`. */
@@ -116,11 +131,19 @@ static bool find_end(const struct delimited *d, struct search *s)
     size_t have = d->end - d->at;
     if (s->done == 0 && find_plain_end(d, s)) return true;
     s->has_quote = has_quotes(d);
-    for (; s->done < have; s->done++) {
-        char c = from[s->done];
+    while (s->done < have) {
+        const char c = from[s->done];
         s->lines += c == '\n';
         if (c == '\n' && s->place != IN_QUOTES) return true;
-        s->place = place_after(s->place, c, d->delimiter);
+        if (have - s->done <= d->more_bytes && !d->is_at_end) return false; /* it may be cut */
+        const size_t width = s->has_quote && s->place != IN_QUOTES
+                                 ? delimiter_at(d, from + s->done, from + have)
+                                 : 0;
+        if (width)
+            s->place = AT_START;
+        else if (s->has_quote)
+            s->place = place_after(s->place, c);
+        s->done += width ? width : 1;
     }
     return false;
 }
@@ -179,17 +202,16 @@ static void unquote(struct cell *cell)
     cell->length = (size_t)(to - cell->text);
 }
 
-static char *cell_end(const struct delimited *d, char *from, char *to)
+/* The delimiter behind the cell, or `to`; *ret_width is how long it is. */
+static char *cell_end(const struct delimited *d, char *from, char *to, size_t *ret_width)
 {
-    const char delimiter = d->delimiter;
     enum place place = AT_START;
-    if (!d->has_quote) {
-        while (from < to && *from != delimiter) from++;
-        return from;
+    for (; from < to; from++) {
+        *ret_width = place == IN_QUOTES ? 0 : delimiter_at(d, from, to);
+        if (*ret_width) return from;
+        if (d->has_quote) place = place_after(place, *from);
     }
-    for (; from < to && (place == IN_QUOTES || *from != delimiter); from++)
-        place = place_after(place, *from, delimiter);
-    return from;
+    return to;
 }
 
 static err too_many(const struct delimited *d)
@@ -202,14 +224,15 @@ static err too_many(const struct delimited *d)
 static err split(struct delimited *d, char *from, char *to)
 {
     for (d->count = 0; d->count < CELLS_MAX; d->count++) {
-        char *end = cell_end(d, from, to);
+        size_t width = 0;
+        char *end = cell_end(d, from, to, &width);
         trim(from, end, &d->cells[d->count]);
         if (d->has_quote) unquote(&d->cells[d->count]);
         if (end == to) {
             d->count++;
             return OK;
         }
-        from = end + 1;
+        from = end + width;
     }
     return too_many(d);
 }
@@ -355,7 +378,7 @@ static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;
     d->count = 0;
-    if (d->mark == d->mark_count) mark_lines(d);
+    if (d->mark == d->mark_count && !d->more_bytes) mark_lines(d);
     *ret_found = d->mark < d->mark_count;
     if (*ret_found) {
         take_marked(d);

@@ -20,6 +20,9 @@ enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
 struct delimited {
     struct input *input; /* borrowed */
     char delimiter;
+    const char *more; /* of a delimiter of several characters those behind the first, else "";
+                         borrowed */
+    size_t more_bytes;
     int64_t line;             /* where the record begins, from 1 */
     uint64_t begin;           /* its first byte in what is unpacked, from 0 */
     struct block cell_memory; /* most of which is never touched */
@@ -41,6 +44,8 @@ struct delimited {
 };
 
 err delimited_open(struct input *, char delimiter, struct delimited *ret);
+/* Before the first record */
+void delimited_set_more(struct delimited *, const char *more);
 void delimited_close(struct delimited *); /* a zeroed one is fine */
 
 /* The cells stay until the next call. *ret_found is false past the last record. */

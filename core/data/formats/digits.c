@@ -162,11 +162,12 @@ static err open_digits(const void *attributes, const struct format_context *cont
                        struct dataset *ret)
 {
     const struct digits_attributes *a = attributes;
+    struct column columns[STORED_COLUMNS] = {
+        [FEATURES] = {.dtype = UINT8, .shape = {.rank = 3, .dim = {DIGIT_SIDE, DIGIT_SIDE, 1}}},
+        [LABELS] = {.dtype = INT32}};
     struct dataset d = {
         .rows = a->rows,
-        .columns = {[FEATURES] = {.dtype = UINT8,
-                                  .shape = {.rank = 3, .dim = {DIGIT_SIDE, DIGIT_SIDE, 1}}},
-                    [LABELS] = {.dtype = INT32}},
+        .columns = columns,
     };
     struct storage s = {.name = a->split == 0 ? "digits (train)" : "digits (test)"};
     uint64_t seed = context->seed + (uint64_t)a->seed;

@@ -122,8 +122,9 @@ static err load_labels(const struct stored_rows *e, struct block *ret)
 err elements_load(const struct stored_rows *elements, struct dataset *ret)
 {
     struct storage s = {.name = input_path(elements->features.input)};
-    struct dataset d = {.rows = elements->rows};
-    describe(elements, d.columns);
+    struct column columns[STORED_COLUMNS] = {0};
+    struct dataset d = {.rows = elements->rows, .columns = columns};
+    describe(elements, columns);
     if (elements->labels.input) s.label_name = input_path(elements->labels.input);
     const bool has_heads = elements->features.head > 0 || elements->features.is_channels_first;
     err e = has_heads ? load_parted(elements, &s)

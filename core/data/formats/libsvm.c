@@ -62,18 +62,19 @@ static err make_room(struct libsvm *s)
 
 /* The colon behind an index, which most often has no more than seven digits; NULL: there is none.
  * The word has a NUL behind, which ends the digits. */
-static const char *read_index(const struct cell *word, int64_t *ret)
+static const char *read_index(const struct cell *word, uint64_t *ret)
 {
     const char *at = word->text;
     const uint64_t head = decimal_load(at, word->length);
     const size_t digits = decimal_find(head, ':');
     uint64_t index;
     if (digits > 0 && digits < DECIMAL_BYTES && decimal_digits(head, digits, &index)) {
-        *ret = (int64_t)index;
+        *ret = index;
         return at + digits;
     }
     for (*ret = 0; *at >= '0' && *at <= '9'; at++)
-        if (__builtin_mul_overflow(*ret, 10, ret) || __builtin_add_overflow(*ret, *at - '0', ret))
+        if (__builtin_mul_overflow(*ret, 10, ret) ||
+            __builtin_add_overflow(*ret, (uint64_t)(*at - '0'), ret))
             return NULL;
     return *at == ':' ? at : NULL;
 }
@@ -81,7 +82,7 @@ static const char *read_index(const struct cell *word, int64_t *ret)
 /* "7:0.5" */
 static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_value)
 {
-    int64_t index;
+    uint64_t index;
     double value;
     const char *const colon = read_index(word, &index);
     if (!colon || index < 1) return false;
@@ -90,7 +91,7 @@ static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_valu
     if (!decimal_plain(right.text, right.length, &value) && !cell_number(&right, &value))
         return false;
     if (!isfinite((float)value)) return false;
-    *ret_id = index - 1;
+    *ret_id = id_of_64_bits(index - 1);
     *ret_value = value;
     return true;
 }

@@ -42,10 +42,12 @@ static err open_random(const void *attributes, const struct format_context *cont
                        struct dataset *ret)
 {
     const struct random_attributes *a = attributes;
+    struct column columns[STORED_COLUMNS] = {
+        [FEATURES] = {.dtype = FLOAT32},
+        [LABELS] = {.dtype = a->label_type == 0 ? INT32 : FLOAT32}};
     struct dataset d = {
         .rows = a->rows,
-        .columns = {[FEATURES] = {.dtype = FLOAT32},
-                    [LABELS] = {.dtype = a->label_type == 0 ? INT32 : FLOAT32}},
+        .columns = columns,
     };
     struct shape *shape = &d.columns[FEATURES].shape;
     struct storage s = {.name = "random"};

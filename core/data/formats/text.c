@@ -160,7 +160,8 @@ static err make_pairs(const struct text_ids *text, const struct text_attributes 
     snprintf(use, sizeof use, "pairs of %" PRId64 " %s, %d different ones", text->count,
              text_units[a->source.unit], text->words.count);
     struct storage s = {.name = text->name, .use = use};
-    struct dataset d = {.meanings = text->digest};
+    struct column columns[STORED_COLUMNS];
+    struct dataset d = {.columns = columns, .meanings = text->digest};
     d.columns[LABELS] = (struct column){.name = LABELS_NAME, .dtype = INT32};
     d.columns[FEATURES] = (struct column){
         .name = FEATURES_NAME, .dtype = INT64, .shape = {1, {1}}, .buckets = text->words.count};
@@ -201,7 +202,9 @@ static err make(const struct text_ids *text, const struct text_attributes *a,
              text_units[a->source.unit], text->words.count);
     struct storage s = {.name = text->name, .use = use};
     const struct shape shape = {1, {a->time}};
-    struct dataset d = {.rows = w.rows, .lanes = w.lanes, .meanings = text->digest};
+    struct column columns[STORED_COLUMNS];
+    struct dataset d = {
+        .rows = w.rows, .columns = columns, .lanes = w.lanes, .meanings = text->digest};
     d.columns[LABELS] = (struct column){.name = LABELS_NAME, .dtype = INT32, .shape = shape};
     d.columns[FEATURES] = (struct column){
         .name = FEATURES_NAME, .dtype = INT64, .shape = shape, .buckets = text->words.count};

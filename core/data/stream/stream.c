@@ -36,6 +36,7 @@ struct pool {
     bool *is_taken;                     /* [passage_count] */
     struct block blocks[COLUMNS_MAX];
     void *to[COLUMNS_MAX];
+    struct column columns[COLUMNS_MAX];
     struct dataset rows; /* all of its memory */
 };
 
@@ -139,6 +140,9 @@ static err check_rows(const struct stream *s, const struct pool *pool,
                       const struct passage *passage, const char *name)
 {
     struct dataset d = pool->rows;
+    d.columns = calloc((size_t)d.column_count, sizeof *d.columns);
+    if (!d.columns) return fail(ERR_MEMORY, "no memory for rows");
+    memcpy(d.columns, pool->columns, (size_t)d.column_count * sizeof *d.columns);
     for (int i = 0; i < d.column_count; i++) {
         struct column *c = &d.columns[i];
         if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)passage->to;
@@ -146,8 +150,10 @@ static err check_rows(const struct stream *s, const struct pool *pool,
     d.rows = passage->rows;
     d.first_row = passage->first;
     d.name = d.label_name = name;
-    if (s->files.is_stored) TRY(dataset_check_features(&d));
-    return transform_check(&s->transform, &d);
+    err e = s->files.is_stored ? dataset_check_features(&d) : OK;
+    if (!e) e = transform_check(&s->transform, &d);
+    free(d.columns);
+    return e;
 }
 
 static void finish_passage(struct stream *s, struct pool *pool, err e)
@@ -348,6 +354,8 @@ static err check_memory(const struct stream *s)
 static err open_pool(struct stream *s, struct pool *pool)
 {
     stream_describe(s, &pool->rows);
+    memcpy(pool->columns, s->columns, (size_t)s->column_count * sizeof *pool->columns);
+    pool->rows.columns = pool->columns;
     for (int i = 0; i < s->column_count; i++) {
         uint64_t bytes;
         const struct column *c = &s->columns[i];
@@ -488,17 +496,17 @@ err stream_open(const struct source_spec *source, const struct format_context *c
     return e;
 }
 
-void stream_describe(const struct stream *s, struct dataset *ret)
+void stream_describe(struct stream *s, struct dataset *ret)
 {
     *ret = (struct dataset){
         .rows = s->files.rows,
+        .columns = s->columns,
         .column_count = s->column_count,
         .name = s->files.name,
         .label_name = s->files.name,
         .use = s->use,
         .feature_names = parts_feature_names(s->files.parts),
     };
-    memcpy(ret->columns, s->columns, sizeof s->columns);
 }
 
 const struct left_out *stream_left_out(const struct stream *s)

@@ -24,7 +24,7 @@ void stream_close(struct stream *); /* NULL is fine */
 /* Of all its files; it lives as long as the stream. */
 const struct left_out *stream_left_out(const struct stream *);
 /* Columns are at NULL. Its texts live as long as the stream. */
-void stream_describe(const struct stream *, struct dataset *ret);
+void stream_describe(struct stream *, struct dataset *ret);
 /* Of where the rows of its files lie. */
 uint64_t stream_digest(const struct stream *);
 

@@ -26,7 +26,7 @@ const struct op op_dot_interaction = {
     .object = {"dot_interaction",
                "dot products of an example's vectors: 1 and 0, 2 and 0, 2 and 1, ..."},
     .inputs_min = 1,
-    .inputs_max = INPUTS_MAX,
+    .inputs_max = INTERACTION_SOURCES_MAX,
     .reads_input = true,
     .infer = infer,
     .forward = forward,

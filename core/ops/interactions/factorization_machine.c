@@ -25,7 +25,7 @@ const struct op op_factorization_machine = {
     .object = {"factorization_machine",
                "sum of the dot products of all pairs of an example's vectors"},
     .inputs_min = 1,
-    .inputs_max = INPUTS_MAX,
+    .inputs_max = INTERACTION_SOURCES_MAX,
     .reads_input = true,
     .infer = infer,
     .forward = forward,

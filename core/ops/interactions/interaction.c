@@ -3,8 +3,6 @@
 
 #include "core/ops/elementwise.h"
 
-_Static_assert((int)INPUTS_MAX <= (int)INTERACTION_SOURCES_MAX);
-
 struct interaction interaction_of(const struct node *node)
 {
     const struct shape *x = &node->input[0]->shape;

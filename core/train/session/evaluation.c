@@ -369,6 +369,8 @@ static void find_conversions(struct session *s, struct asked *a)
 {
     const struct transform transform = session_transform(s, &s->options.spec->data.eval);
     struct dataset described = {.column_count = s->eval_data->column_count};
+    described.columns =
+        arena_array(&s->arena, (size_t)described.column_count, sizeof *described.columns);
     memcpy(described.columns, s->eval_data->columns,
            (size_t)described.column_count * sizeof *described.columns);
     conversions_of(&transform, &described, a->conversions);
@@ -504,8 +506,9 @@ err session_text_model(const struct session *s, struct text_model *ret)
 /* Nothing comes of labels and of other columns: they are zeros. */
 static err next_of(struct session *s, struct replica *r, const int64_t *ids, void *zeros)
 {
-    struct column columns[COLUMNS_MAX];
     const struct batch_source *data = s->eval_data;
+    struct column *columns = calloc((size_t)data->column_count, sizeof *columns);
+    if (!columns) return fail(ERR_MEMORY, "no memory for a row of text");
     for (int i = 0; i < data->column_count; i++) {
         columns[i] = data->columns[i];
         columns[i].at = strcmp(columns[i].name, FEATURES_NAME) ? zeros : ids;
@@ -514,10 +517,11 @@ static err next_of(struct session *s, struct replica *r, const int64_t *ids, voi
         if (!r->graph->inputs[i].of_nodes)
             columns[r->graph->inputs[i].source].dtype = r->graph->inputs[i].tensor->dtype;
     s->said += 2; /* a batch of its own, which follows no other */
-    return forward_batch(
-        s, r,
-        (struct batch){
-            .rows = 1, .columns = columns, .column_count = data->column_count, .index = s->said});
+    const struct batch batch = {
+        .rows = 1, .columns = columns, .column_count = data->column_count, .index = s->said};
+    const err e = forward_batch(s, r, batch);
+    free(columns);
+    return e;
 }
 
 static size_t widest_input(const struct graph *graph)

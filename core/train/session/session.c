@@ -74,6 +74,8 @@ static err open_asked(struct session *s)
                                 .name = asked->name,
                                 .label_name = asked->name,
                                 .feature_names = asked->feature_names};
+    described.columns =
+        arena_array(&s->arena, (size_t)asked->column_count, sizeof *described.columns);
     memcpy(described.columns, asked->columns,
            (size_t)asked->column_count * sizeof *described.columns);
     return batch_source_of(&described, (struct rows_from){0}, &s->eval_data);
@@ -168,10 +170,11 @@ struct transform session_transform(const struct session *s, const struct source_
         .offset = format->scales ? 0 : data->offset,
         .label_count = s->graph->head_count,
         .without_labels = s->options.without_labels,
-        .weight = s->options.spec->data.weight,
     };
     for (int i = 0; i < s->graph->head_count; i++)
         transform.labels[i] = wanted_label(s->graph, &s->graph->heads[i].loss);
+    for (int i = 0; i < s->graph->head_count; i++)
+        transform.weights[i] = s->graph->heads[i].loss.weights.name;
     return transform;
 }
 

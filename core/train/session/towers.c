@@ -137,11 +137,27 @@ static void open_lock(struct towers *all)
     all->is_locked = true;
 }
 
+/* Gradients of a tower count by its rows, which then are as many for every head. */
+static err check_heads(const struct graph *graph)
+{
+    const char *first = graph->heads[0].loss.weights.name;
+    for (int i = 1; i < graph->head_count; i++) {
+        const char *name = graph->heads[i].loss.weights.name;
+        if ((name && first) ? strcmp(name, first) == 0 : name == first) continue;
+        return fail(ERR_INPUT,
+                    "train.towers: heads[%d] (\"%s\") weighs rows by another column than heads[0] "
+                    "(row_weight): that needs a worker without towers",
+                    i, graph->heads[i].name);
+    }
+    return OK;
+}
+
 err towers_open(const struct towers_options *o, struct arena *arena, struct towers *ret)
 {
     const int count = o->pieces ? 1 : o->towers.count, parts = o->pieces ? o->pieces : count;
     assert(parts >= 2 && count <= TOWERS_MAX);
     TRY(towers_check(parts, o->whole->batch));
+    TRY(check_heads(o->whole));
     *ret = (struct towers){
         .count = count,
         .pieces = o->pieces,

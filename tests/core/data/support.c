@@ -184,14 +184,16 @@ struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows
         c->bytes[i] = (uint8_t)value;
     }
     for (int64_t i = 0; i < rows; i++) c->labels[i] = (int32_t)i;
+    c->columns[FEATURES] =
+        (struct column){.name = FEATURES_NAME,
+                        .dtype = dtype,
+                        .shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
+                        .at = dtype == UINT8 ? (const void *)c->bytes : c->floats};
+    c->columns[LABELS] = (struct column){.name = LABELS_NAME, .dtype = INT32, .at = c->labels};
     return (struct dataset){
         .rows = rows,
-        .column_count = 2,
-        .columns = {[FEATURES] = {.name = FEATURES_NAME,
-                                  .dtype = dtype,
-                                  .shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
-                                  .at = dtype == UINT8 ? (const void *)c->bytes : c->floats},
-                    [LABELS] = {.name = LABELS_NAME, .dtype = INT32, .at = c->labels}},
+        .columns = c->columns,
+        .column_count = STORED_COLUMNS,
         .name = "counted",
         .label_name = "the labels",
     };

@@ -49,6 +49,7 @@ struct counted {
     float floats[COUNTED_ROWS_MAX * COUNTED_WIDTH];
     uint8_t bytes[COUNTED_ROWS_MAX * COUNTED_WIDTH];
     int32_t labels[COUNTED_ROWS_MAX];
+    struct column columns[STORED_COLUMNS + 1]; /* and room for one more */
 };
 struct dataset counted_dataset(struct counted *, enum dtype, int64_t rows);
 

@@ -140,10 +140,9 @@ static void a_wrong_label_is_found_wherever_it_stands(void **state)
 {
     enum { ROWS = 3 * 4096 + 17 };
     static float labels[ROWS];
-    const struct dataset d = {.rows = ROWS,
-                              .first_row = 1000,
-                              .columns = {[LABELS] = {.dtype = FLOAT32, .at = labels}},
-                              .label_name = ""};
+    struct column columns[STORED_COLUMNS] = {[LABELS] = {.dtype = FLOAT32, .at = labels}};
+    const struct dataset d = {
+        .rows = ROWS, .first_row = 1000, .columns = columns, .label_name = ""};
     static const int places[] = {0,    1,    4095,      4096,      4097,
                                  8191, 8192, ROWS - 18, ROWS - 17, ROWS - 1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -203,12 +202,10 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
     const struct transform t = {
         .scale = 1 / 255.0f, .offset = -0.5f, .labels = {{.dtype = INT32}}, .label_count = 1};
     for (int n = 1; n <= 256; n++) {
-        struct dataset d = {
-            .rows = 1,
-            .column_count = 2,
-            .columns = {
-                [FEATURES] = {.dtype = UINT8, .shape = {.rank = 1, .dim = {n}}, .at = bytes},
-                [LABELS] = {.dtype = INT32, .at = &label}}};
+        struct column columns[STORED_COLUMNS] = {
+            [FEATURES] = {.dtype = UINT8, .shape = {.rank = 1, .dim = {n}}, .at = bytes},
+            [LABELS] = {.dtype = INT32, .at = &label}};
+        struct dataset d = {.rows = 1, .column_count = STORED_COLUMNS, .columns = columns};
         y[n] = 77;
         source_read(&d, &t, 0, 1, y, &label);
         for (int i = 0; i < n; i++) {
@@ -308,7 +305,7 @@ static void a_weight_below_0_is_named_by_its_row(void **state)
 {
     static float weights[50];
     const struct transform t = {
-        .scale = 1, .weight = "w", .labels = {{.dtype = INT32}}, .label_count = 1};
+        .scale = 1, .weights = {"w"}, .labels = {{.dtype = INT32}}, .label_count = 1};
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 50);
     d.columns[d.column_count++] = (struct column){.name = "w", .at = weights};

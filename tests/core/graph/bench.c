@@ -168,6 +168,8 @@ void bench_open_for(struct bench *b, struct device *device, const struct op *op,
     b->node = (struct node){.op = op, .name = op->object.name, .training = training, .key = 7};
     b->node.draw = b->draw = memory_take(&b->memory, sizeof *b->draw);
     b->node.attributes = attributes_from(&op->object, attributes, &b->arena);
+    b->node.input = b->inputs;
+    b->node.add = b->add;
     set_inputs(b, shapes);
     if (op->infer(&b->node, &b->arena)) fail_msg("%s: %s", op->object.name, error_text());
     set_memory(b);

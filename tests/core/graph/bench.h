@@ -40,9 +40,11 @@ struct bench {
     struct memory memory;
     struct node node;
     struct tensor input[INPUTS_MAX]; /* ids have no gradient */
-    struct tensor weights;           /* of all ids, where the case has some */
-    bool is_positive;                /* as the case says of its inputs */
-    uint64_t *draw;                  /* what node.draw points to: 0 at first */
+    const struct tensor *inputs[INPUTS_MAX];
+    bool add[INPUTS_MAX];
+    struct tensor weights; /* of all ids, where the case has some */
+    bool is_positive;      /* as the case says of its inputs */
+    uint64_t *draw;        /* what node.draw points to: 0 at first */
 };
 /* attributes: JSON object without "op"; fails the test when it is refused */
 void bench_open(struct bench *, struct device *, const struct op *, json_t *attributes,

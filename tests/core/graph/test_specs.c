@@ -62,7 +62,7 @@ static const struct bad BAD[] = {
      "\"features\"]}]}",
      "model[0] (dense \"dense\"): inputs: dense reads 1, got 2"},
     {&ROWS, "{\"model\": [{\"op\": \"add\"}]}",
-     "model[0] (add \"add\"): inputs: add reads 2 to 64 nodes, got 1"},
+     "model[0] (add \"add\"): inputs: add reads 2 to 4096 nodes, got 1"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"name\": \"side\", \"units\": 1}, {\"op\": \"dense\", "
      "\"inputs\": [\"features\"], \"units\": 1}]}",
@@ -255,12 +255,38 @@ static void a_model_has_at_most_the_named_number_of_nodes(void **state)
         const err e = model_parse(&m, text, &ROWS);
         assert_int_equal(e, extra ? ERR_INPUT : OK);
         if (extra)
-            assert_string_equal(error_text(), "model: 4097 nodes; at most 4096 are possible");
-        if (!extra) assert_string_equal(m.graph->nodes[NODES_MAX - 1].name, "relu_4094");
+            assert_string_equal(error_text(), "model: 16385 nodes; at most 16384 are possible");
+        if (!extra) assert_string_equal(m.graph->nodes[NODES_MAX - 1].name, "relu_16382");
         model_close(&m);
         free(text);
         json_array_remove(nodes, NODES_MAX);
     }
+    json_decref(spec);
+}
+
+/* As many as a node may read, of an op that adds them up and of one that has a variable of each */
+static void a_node_reads_thousands_of_inputs(void **state)
+{
+    json_t *spec = json_object(), *nodes = json_array(), *inputs = json_array();
+    for (int i = 0; i < INPUTS_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        json_array_append_new(inputs, json_string(name));
+        json_array_append_new(nodes, json_pack("{s:s, s:s, s:[s], s:f}", "op", "scale", "name",
+                                               name, "inputs", "features", "factor", 1.0 + i % 7));
+    }
+    json_array_append_new(nodes, json_pack("{s:s, s:O}", "op", "add", "inputs", inputs));
+    json_array_append_new(nodes, json_pack("{s:s, s:i}", "op", "dense", "units", 1));
+    json_object_set_new(spec, "model", nodes);
+    struct model m;
+    char *text = json_dumps(spec, 0);
+    if (model_parse(&m, text, &ROWS)) fail_msg("%s", error_text());
+    const struct node *sum = &m.graph->nodes[INPUTS_MAX];
+    assert_int_equal(sum->input_count, INPUTS_MAX);
+    assert_ptr_equal(sum->input[INPUTS_MAX - 1], &m.graph->nodes[INPUTS_MAX - 1].output);
+    model_close(&m);
+    free(text);
+    json_decref(inputs);
     json_decref(spec);
 }
 
@@ -562,6 +588,7 @@ int main(void)
         cmocka_unit_test(wrong_models_are_refused_with_the_place_and_the_reason),
         cmocka_unit_test(logits_of_some_classes_are_for_their_losses_alone),
         cmocka_unit_test(a_model_has_at_most_the_named_number_of_nodes),
+        cmocka_unit_test(a_node_reads_thousands_of_inputs),
         cmocka_unit_test(too_many_dimensions_are_refused),
         cmocka_unit_test(random_models_are_made_or_refused),
         cmocka_unit_test(nodes_without_a_name_are_called_after_their_op),

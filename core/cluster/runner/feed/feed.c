@@ -186,6 +186,7 @@ static err take_description(json_t *json, struct spec *spec, struct arena *arena
     TRY(fields_parse(&description_object, json, "", arena, &d));
     const struct described_column *columns = d.columns.at;
     ret->rows = d.rows;
+    ret->columns = arena_array(arena, (size_t)d.columns.count + 1, sizeof *ret->columns);
     ret->column_count = d.columns.count;
     for (int i = 0; i < d.columns.count; i++) {
         const err e = take_column(&columns[i], &ret->columns[i]);

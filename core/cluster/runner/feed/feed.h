@@ -38,7 +38,7 @@ err feed_layout_make(const struct column *, int count, const bool *reads, int64_
 /* What DATA says */
 struct feed_description {
     int64_t rows;
-    struct column columns[COLUMNS_MAX]; /* at NULL */
+    struct column *columns; /* [column_count], at NULL */
     int column_count;
 };
 /* Freed with free(). ERR_MEMORY. */

@@ -65,11 +65,11 @@ struct remote_input {
     /* begun */
     struct stream_options options;
     struct transform transform;
-    struct conversion conversions[COLUMNS_MAX];
+    struct conversion *conversions;
     struct feed_layout layout;
     struct dataset arrived; /* the batch that comes, as it is stored */
     struct block arriving, memory;
-    struct column (*slots)[COLUMNS_MAX];
+    struct column **slots;
     int slot_count;
 
     struct waker waker;
@@ -403,11 +403,13 @@ static void describe_arrived(struct remote_input *f)
 {
     f->arrived = (struct dataset){
         .rows = f->options.batch,
+        .columns = arena_array(&f->arena, (size_t)f->data.column_count, sizeof *f->data.columns),
         .column_count = f->data.column_count,
         .name = source_name,
         .label_name = source_name,
     };
-    memcpy(f->arrived.columns, f->data.columns, sizeof f->arrived.columns);
+    memcpy(f->arrived.columns, f->data.columns,
+           (size_t)f->data.column_count * sizeof *f->data.columns);
 }
 
 static err begin(struct batch_source *source, const struct stream_options *options)
@@ -417,6 +419,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     f->options.reads = NULL;
     f->transform = options->transform;
     describe_arrived(f);
+    f->conversions = arena_array(&f->arena, (size_t)f->data.column_count, sizeof *f->conversions);
     conversions_of(&options->transform, &f->arrived, f->conversions);
     TRY(feed_layout_make(f->data.columns, f->data.column_count, options->reads, options->batch,
                          &f->layout));

@@ -139,6 +139,40 @@ static void other_delimiters_and_gzip_work(void **state)
     assert_refused(SOURCE("'class', 'delimiter': ''"), "delimiter", NULL);
 }
 
+/* Also where one is cut by the end of what was read at once, or half of one stands in a cell. */
+static void a_delimiter_may_have_several_characters(void **state)
+{
+    const float features[] = {1, 2, 3, 4};
+    struct dataset d;
+    file_write_text("table", "a::b::class\n1:: 2 ::0\r\n3::4::1");
+    assert_table(SOURCE("'class', 'delimiter': '::'"), 2, 2, features, (int32_t[]){0, 1});
+    file_write_text("table", "a||b||class\n1||\"2\"||0\n\n3||4||1\n");
+    assert_table(SOURCE("'class', 'delimiter': '||'"), 2, 2, features, (int32_t[]){0, 1});
+    file_write_text("table", "1::x:y::0\n1::\"p::q\nr\"::1\n1:::z::0\n");
+    source_open_ok(
+        "{'format': 'csv', 'file': 'table', 'delimiter': '::', 'header': false, 'names': "
+        "['n', 'w', 'y'], 'label': 'y'}, 'columns': [{'column': 'vocabulary', 'name': "
+        "'w', 'words': ['x:y', 'p::q\\nr', ':z']}], 'batch_size': 1",
+        &d);
+    assert_memory_equal(d.columns[1].at, ((int64_t[]){0, 1, 2}), 24);
+    dataset_close(&d);
+    char *text = malloc(1 << 22), *to = text;
+    for (int i = 0; i < 300000; i++) to += sprintf(to, "%d::%d::%d\n", i % 1000, i % 77, i & 1);
+    file_write_text("table", text);
+    free(text);
+    source_open_ok(SOURCE("2, 'header': false, 'delimiter': '::'"), &d);
+    assert_int_equal(d.rows, 300000);
+    for (int i = 0; i < 300000; i++) {
+        const float *row = (const float *)d.columns[FEATURES].at + 2 * (int64_t)i;
+        assert_true(row[0] == (float)(i % 1000) && row[1] == (float)(i % 77));
+    }
+    dataset_close(&d);
+    file_write_text("table", "a::b\n1::0\n");
+    assert_refused(SOURCE("'b'"), "\"delimiter\" another", NULL);
+    assert_refused(SOURCE("'b', 'delimiter': ''"), "expected 1 to 8 characters", NULL);
+    assert_refused(SOURCE("'b', 'delimiter': ':\\n'"), "expected 1 to 8 characters", NULL);
+}
+
 static void numbers_are_read_to_the_last_bit(void **state)
 {
     static const char *const texts[] = {
@@ -337,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on),
         cmocka_unit_test(a_quote_within_a_cell_is_text),
         cmocka_unit_test(other_delimiters_and_gzip_work),
+        cmocka_unit_test(a_delimiter_may_have_several_characters),
         cmocka_unit_test(numbers_are_read_to_the_last_bit),
         cmocka_unit_test(missing_values_are_replaced_or_refused),
         cmocka_unit_test(labels_are_classes_or_numbers),

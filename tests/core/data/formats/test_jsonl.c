@@ -192,6 +192,115 @@ static void no_cut_and_no_flipped_byte_crashes(void **state)
     }
 }
 
+#define SLOTS(more, columns)                                                                       \
+    "{'format': 'slots', 'file': 'rows'" more "}, 'columns': [" columns "], 'batch_size': 1"
+#define SLOT_COLUMNS                                                                               \
+    "{'column': 'ids', 'name': '6001', 'max': 3, 'rows': 100},"                                    \
+    "{'column': 'numeric', 'name': 'dense', 'max': 2, 'default': 0}"
+
+/* Values of a slot stand in their order, be there others between them; a label is a slot, or the
+ * first word. */
+static void slots_are_cells(void **state)
+{
+    static const struct {
+        const char *text, *source;
+    } ways[] = {
+        {"click:0 6001:7 dense:0.5 6001:3 other:1 dense:2 6001:9\nclick:1  6001:4\tdense:1 "
+         "dense:-1\n"
+         "click:1 dense:3 dense:4\n",
+         SLOTS(", 'label': 'click'", SLOT_COLUMNS)},
+        {"0 6001:7 6001:3 6001:9 dense:0.5 dense:2\n1 6001:4 dense:1 dense:-1\n1 dense:3 dense:4",
+         SLOTS(", 'label': 'label'", SLOT_COLUMNS)},
+        {"0 7:6001 3:6001 9:6001 0.5:dense 2:dense\n1 4:6001 1:dense -1:dense\n1 3:dense 4:dense\n",
+         SLOTS(", 'label': 'label', 'value_first': true", SLOT_COLUMNS)},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct dataset d;
+        file_write_text("rows", ways[i].text);
+        source_open_ok(ways[i].source, &d);
+        assert_int_equal(d.rows, 3);
+        assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){0, 1, 1}), 12);
+        assert_memory_equal(d.columns[1].at, ((int64_t[]){7, 3, 9, 4, -1, -1, -1, -1, -1}), 72);
+        assert_memory_equal(d.columns[2].at, ((float[]){0.5f, 2, 1, -1, 3, 4}), 24);
+        dataset_close(&d);
+    }
+}
+
+static void what_is_no_slot_is_named(void **state)
+{
+    static const struct {
+        const char *text, *place, *what;
+    } bad[] = {
+        {"0 6001:1 alone\n", "word 3, \"alone\"", "expected slot:value"},
+        {"0 6001:\n", "word 2", "a value is missing"},
+        {"0 :5\n", "word 2", "a slot is missing"},
+        {"0 6001:x\n", "line 1", "\"x\""},
+        {"6001:1\n", "line 1", "\"label\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        file_write_text("rows", bad[i].text);
+        assert_refused(SLOTS(", 'label': 'label'", SLOT_COLUMNS), bad[i].place, bad[i].what, NULL);
+    }
+}
+
+/* One number is one id wherever it stands, also where it is above what a column has room for. */
+static void ids_have_64_bits_in_every_format(void **state)
+{
+    static const char *const numbers[] = {"1",
+                                          "4611686018427387904",
+                                          "9223372036854775806",
+                                          "9223372036854775807",
+                                          "9223372036854775808",
+                                          "18446744073709551614",
+                                          "18446744073709551615"};
+    static const char *const kinds[] = {"{'column': 'ids', 'name': 'a', 'max': 2}",
+                                        "{'column': 'identity', 'name': 'a', 'max': 2}"};
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    int64_t ids[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char text[256], source[512];
+        const char *const id = numbers[i];
+        ids[i] = id_of_64_bits(strtoull(id, NULL, 10));
+        assert_true(ids[i] >= 0 && ids[i] < ANY_ID);
+        for (int k = 0; k < i; k++) assert_true(ids[i] != ids[k]);
+        for (int way = 0; way < 6; way++) {
+            static const char *const formats[] = {"'csv', 'label': 'y'", "'jsonl', 'label': 'y'",
+                                                  "'slots', 'label': 'y'"};
+            static const char *const lines[][2] = {
+                {"a,y\n", ",0\n"}, {"{\"a\": [", "], \"y\": 0}\n"}, {"y:0 a:", "\n"}};
+            struct dataset d;
+            snprintf(text, sizeof text, "%s%s%s", lines[way % 3][0], id, lines[way % 3][1]);
+            file_write_text("rows", text);
+            snprintf(source, sizeof source,
+                     "{'format': %s, 'file': 'rows'}, 'columns': [%s], 'batch_size': 1",
+                     formats[way % 3], kinds[way / 3]);
+            source_open_ok(source, &d);
+            assert_true(*(const int64_t *)d.columns[1].at == ids[i]);
+            dataset_close(&d);
+        }
+        struct dataset d;
+        if (strtoull(id, NULL, 10) == UINT64_MAX) continue; /* indices are from 1 */
+        snprintf(text, sizeof text, "0 %llu:2\n", strtoull(id, NULL, 10) + 1);
+        file_write_text("rows", text);
+        source_open_ok(
+            "{'format': 'libsvm', 'file': 'rows'}, 'columns': [{'column': 'ids', 'name': "
+            "'features', 'weights': true}], 'batch_size': 1",
+            &d);
+        assert_true(*(const int64_t *)d.columns[1].at == ids[i]);
+        dataset_close(&d);
+        if (ids[i] < 1000) continue;
+        assert_refused(
+            "{'format': 'libsvm', 'file': 'rows'}, 'columns': [{'column': 'ids', 'name': "
+            "'features', 'rows': 9007199254740992}], 'batch_size': 1",
+            "an id from 0 to", NULL);
+    }
+    file_write_text("rows", "y:0 a:18446744073709551616\n");
+    assert_refused(
+        "{'format': 'slots', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'ids', "
+        "'name': 'a'}], 'batch_size': 1",
+        "2^64 - 1", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +311,9 @@ int main(void)
         cmocka_unit_test(what_is_no_row_is_named),
         cmocka_unit_test(lines_have_a_limit),
         cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),
+        cmocka_unit_test(slots_are_cells),
+        cmocka_unit_test(what_is_no_slot_is_named),
+        cmocka_unit_test(ids_have_64_bits_in_every_format),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

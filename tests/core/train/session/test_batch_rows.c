@@ -25,6 +25,7 @@ struct model {
     struct graph graph;
     struct tensor tensors[COLUMNS];
     struct param params[TABLES], *list[TABLES];
+    struct graph_input inputs[COLUMNS];
 };
 
 struct world {
@@ -66,6 +67,7 @@ static void open_model(struct model *m, struct arena *arena, int64_t batch)
                                   .input_count = COLUMNS,
                                   .column_count = COLUMNS,
                                   .param_count = TABLES}};
+    m->graph.inputs = m->inputs;
     m->tensors[FIRST] = column_tensor(INT64, batch, PLACES);
     m->tensors[NUMBERS] = column_tensor(FLOAT32, batch, 1);
     m->tensors[SECOND] = column_tensor(INT64, batch, 1);

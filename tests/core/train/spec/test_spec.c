@@ -347,6 +347,43 @@ static const struct {
          "\"e/C2\", \"inputs\": [\"C2\"], \"dimension\": 3, \"table\": \"e/C1\"}, {\"op\": "
          "\"stack\", \"name\": \"e\", \"inputs\": [\"e/C1\", \"e/C2\"], \"axis\": 1}, "
          "{\"op\": \"flatten\", \"name\": \"flatten\"}]"},
+    /* one after the other, of several inputs and of one, in whatever way they are named */
+    {IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C{1..2}\"], "
+         "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"f\", \"inputs\": [\"C2\", "
+         "\"C1\"], \"dimension\": 3, \"weights_of\": \"e\"}, \"flatten\"]",
+     IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e/C1\", \"inputs\": [\"C1\"], "
+         "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"e/C2\", \"inputs\": [\"C2\"], "
+         "\"dimension\": 3}, {\"op\": \"stack\", \"name\": \"e\", \"inputs\": [\"e/C1\", "
+         "\"e/C2\"], \"axis\": 1}, {\"op\": \"embedding\", \"name\": \"f/C2\", \"inputs\": "
+         "[\"C2\"], \"dimension\": 3, \"weights_of\": \"e/C1\"}, {\"op\": \"embedding\", "
+         "\"name\": \"f/C1\", \"inputs\": [\"C1\"], \"dimension\": 3, \"weights_of\": \"e/C2\"}, "
+         "{\"op\": \"stack\", \"name\": \"f\", \"inputs\": [\"f/C2\", \"f/C1\"], \"axis\": 1}, "
+         "{\"op\": \"flatten\", \"name\": \"flatten\"}]"},
+    {IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e\", \"inputs\": [\"C{1..2}\"], "
+         "\"dimension\": 3, \"share\": true}, {\"op\": \"embedding\", \"name\": \"f\", "
+         "\"inputs\": [\"C2\"], \"dimension\": 3, \"weights_of\": \"e\"}, {\"op\": "
+         "\"embedding\", \"name\": \"g\", \"inputs\": [\"C1\"], \"dimension\": 3, \"table\": "
+         "\"e\"}]",
+     IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"e/C1\", \"inputs\": [\"C1\"], "
+         "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"e/C2\", \"inputs\": [\"C2\"], "
+         "\"dimension\": 3, \"table\": \"e/C1\"}, {\"op\": \"stack\", \"name\": \"e\", \"inputs\": "
+         "[\"e/C1\", \"e/C2\"], \"axis\": 1}, {\"op\": \"embedding\", \"name\": \"f\", \"inputs\": "
+         "[\"C2\"], \"dimension\": 3, \"weights_of\": \"e/C1\"}, {\"op\": \"embedding\", "
+         "\"name\": \"g\", \"inputs\": [\"C1\"], \"dimension\": 3, \"table\": \"e/C1\"}]"},
+    /* within a block that uses the weights of another, which reads other columns */
+    {"\"blocks\": {\"tower\": {\"parameters\": [\"of\"], \"nodes\": [{\"op\": \"embedding\", "
+     "\"name\": \"e\", \"inputs\": \"$of\", \"dimension\": 3}, \"flatten\"]}}, " IDS
+     "\"model\": [{\"op\": \"tower\", \"name\": \"a\", \"of\": [\"C1\", \"C2\"]}, {\"op\": "
+     "\"tower\", \"name\": \"b\", \"of\": [\"C2\", \"C1\"], \"weights_of\": \"a\"}]",
+     IDS "\"model\": [{\"op\": \"embedding\", \"name\": \"a/e/C1\", \"inputs\": [\"C1\"], "
+         "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"a/e/C2\", \"inputs\": [\"C2\"], "
+         "\"dimension\": 3}, {\"op\": \"stack\", \"name\": \"a/e\", \"inputs\": [\"a/e/C1\", "
+         "\"a/e/C2\"], \"axis\": 1}, {\"op\": \"flatten\", \"name\": \"a/flatten\"}, {\"op\": "
+         "\"embedding\", \"name\": \"b/e/C2\", \"inputs\": [\"C2\"], \"dimension\": 3, "
+         "\"weights_of\": \"a/e/C1\"}, {\"op\": \"embedding\", \"name\": \"b/e/C1\", \"inputs\": "
+         "[\"C1\"], \"dimension\": 3, \"weights_of\": \"a/e/C2\"}, {\"op\": \"stack\", \"name\": "
+         "\"b/e\", \"inputs\": [\"b/e/C2\", \"b/e/C1\"], \"axis\": 1}, {\"op\": \"flatten\", "
+         "\"name\": \"b/flatten\", \"weights_of\": \"a/flatten\"}]"},
     /* with inputs: its first node reads them, and inside others' names are seen */
     {"\"blocks\": {\"tail\": {\"nodes\": [\"relu\", {\"op\": \"add\", \"inputs\": [\"relu\", "
      "\"a\", "
@@ -442,7 +479,7 @@ static const struct broken broken[] = {
      "line 1, column 17: invalid Unicode '\\uD800' near '\"\\ud800\"'"},
     {"{}", NULL, "required key \"data\" is missing: expected an object"},
     {"{\"data\": {\"train\": \"digits\"}}", NULL,
-     "required key \"model\" is missing: expected a list of 1 to 4096 ops"},
+     "required key \"model\" is missing: expected a list of 1 to 16384 ops"},
     {NULL, "naem=x", "unknown key \"naem\" (did you mean \"name\"?); spec knows ..."},
     {NULL, "seed=-1", "seed: expected an integer from 0 to 999999999999999, got -1"},
     {NULL, "seed=1.5", "seed: expected an integer from 0 to 999999999999999, got 1.5"},
@@ -455,7 +492,7 @@ static const struct broken broken[] = {
     {NULL, "data.batch_size=0", "data.batch_size: expected an integer from 1 to 16777216, got 0"},
     {NULL, "data.batch_size=1e3000",
      "data.batch_size: expected an integer from 1 to 16777216, got \"1e3000\""},
-    {NULL, "model=[]", "model: expected a list of 1 to 4096 ops, got a list of 0"},
+    {NULL, "model=[]", "model: expected a list of 1 to 16384 ops, got a list of 0"},
     {NULL, "model[1].op=densse",
      "model[1]: unknown op \"densse\" (did you mean \"dense\"?); known are ..."},
     {NULL, "model[1].unit=3",
@@ -601,12 +638,12 @@ static const struct broken broken[] = {
     {NULL, "model[1]={\"op\": \"mlp\", \"units\": 3, \"name\": \"logits\"}",
      "model[2]: the name \"logits\" is taken by an earlier node"},
     {NULL, "model[1]={\"repeat\": 0, \"block\": [\"relu\"]}",
-     "model[1].repeat: expected an integer from 1 to 4096, got 0"},
+     "model[1].repeat: expected an integer from 1 to 16384, got 0"},
     {NULL, "model[1]={\"repeat\": 2, \"block\": []}", "model[1].block: expected a list of nodes"},
     {NULL, "model[1]={\"repeat\": 2, \"block\": [\"relu\", {\"op\": \"dense\", \"units\": 0}]}",
      "model[1].block[1].units: expected an integer from 1 to 16777216, got 0"},
-    {NULL, "model[1]={\"repeat\": 65, \"block\": [{\"repeat\": 65, \"block\": [\"relu\"]}]}",
-     "model[1].block[0].block[0]: more than 4096 nodes"},
+    {NULL, "model[1]={\"repeat\": 129, \"block\": [{\"repeat\": 129, \"block\": [\"relu\"]}]}",
+     "model[1].block[0].block[0]: more than 16384 nodes"},
     {NULL, "blocks=4", "blocks: expected an object"},
     {NULL, "blocks={\"dense\": {\"nodes\": []}}", "blocks.dense: an op is called that"},
     {"{\"blocks\": {\"b\": {\"node\": []}}, \"model\": [\"b\"]}", NULL,

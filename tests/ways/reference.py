@@ -479,14 +479,28 @@ class Trainer:
             self.update(rows[at:at + batch])
 
     def evaluate(self, rows):
-        """{metric: value}: the mean loss and the one of the case."""
+        """The mean loss, and the metric of the case: (least, most), as outputs that lie next to each other, or next to a
+        threshold, come in either order in float32."""
         told = [(self.graph.forward(row), row[self.label], self.weight(row)) for row in rows]
         total = sum(w for _, _, w in told)
         loss = sum(w * self.loss(outputs, label)[0] for outputs, label, w in told) / sum(w != 0 for _, _, w in told)
-        return loss, METRIC[self.case["metric"]](told, total, self.case)
+        metric = METRIC[self.case["metric"]]
+        ways = (-NEXT, 0, NEXT) if metric in BY_ORDER else (0,)
+        told_so = [metric([nudged(one, by, self.case) for one in told], total, self.case) for by in ways]
+        return loss, (min(told_so), max(told_so))
 
 
 # Metrics, of [(outputs, label, weight)]
+
+NEXT = 1e-5  # outputs that are nearer than twice that are next to each other
+
+
+def nudged(told, by, case):
+    """Towards its label, or away from it."""
+    outputs, label, weight = told
+    at, by = (label, by) if case["loss"] == "softmax_cross_entropy" else (0, by if label else -by)
+    return [z + by if i == at else z for i, z in enumerate(outputs)], label, weight
+
 
 def probability(outputs, case):
     return outputs[0] if case["loss"] == "log_loss" else sigmoid(outputs[0])
@@ -545,6 +559,9 @@ METRIC = {
     "root_mean_squared_error": lambda told, total, case: math.sqrt(sum(w * (z[0] - label) ** 2 for z, label, w in told) / total)}
 
 
+BY_ORDER = {accuracy, auc, ranking, in_top_2, METRIC["precision"], METRIC["recall"]}  # and by thresholds
+
+
 def spec_of(case, folder):
     """That of the case, but every word is in its vocabulary: what is done with others needs the fingerprint."""
     spec = made.spec(case, folder)
@@ -555,7 +572,7 @@ def spec_of(case, folder):
 
 
 def train(spec, case, values):
-    """From these values, which change; (mean loss, metric) of the evaluation's rows at the end."""
+    """From these values, which change; (mean loss, (least, most) of the metric) of the evaluation's rows at the end."""
     trainer = Trainer(spec, case, values)
     trainer.train(made.make_rows(made.ROWS, 1), trainer.batch)
     return trainer.evaluate(made.make_rows(made.EVAL_ROWS, 2))

@@ -332,11 +332,7 @@ class CommandLine(CommandCase):
         for env in ({}, {"JOB_NAME": "build-42"}):
             ended = self.run_dtrain(env=env)
             self.assertTrue(ended.stderr.startswith("usage: dtrain"), ended.stderr)
-<<<<<<< HEAD
-            self.assertLess(len(ended.stderr.splitlines()), 30)
-=======
-            self.assertLess(len(ended.stderr.splitlines()), 27)
->>>>>>> cddfc5e2 (serve: a model's predictions by TensorFlow Serving's REST interface)
+            self.assertLess(len(ended.stderr.splitlines()), 28)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):

@@ -1,0 +1,56 @@
+"""Every spec of examples/programs is one that `dtrain check` takes, with a few rows made for it."""
+import json
+import random
+import shutil
+from pathlib import Path
+
+import program
+import tool
+
+PROGRAMS = Path(__file__).resolve().parents[3] / "examples" / "programs"
+ROWS, LINES_MAX = 8, 60
+
+
+def criteo(draw):
+    return "\t".join([str(draw.randrange(2))] + [str(draw.randrange(9)) for _ in range(13)] + ["%08x" % draw.randrange(99) for _ in range(26)])
+
+
+MADE = {
+    "criteo": lambda draw: [criteo(draw) for _ in range(ROWS)],
+    "rows.csv": lambda draw: [",".join(["click", "buy", *(f"x{i}" for i in range(1, 9)), *(f"C{i}" for i in range(1, 9))])] +
+                             [",".join([str(i % 2), str(i % 3 % 2), *(str(draw.random()) for _ in range(8)), *(str(draw.randrange(9)) for _ in range(8))])
+                              for i in range(ROWS)],
+    "ratings.dat": lambda draw: [f"{draw.randrange(1, 9)}::{draw.randrange(1, 9)}::{draw.randrange(1, 6)}::978300760" for _ in range(ROWS)],
+    "libsvm": lambda draw: [f"{i % 2} 1:0.5 {draw.randrange(2, 99)}:1" for i in range(ROWS)],
+    "slots": lambda draw: [f"{i % 2} " + " ".join(f"{slot}:{draw.randrange(1 << 64)}" for slot in range(2, 52)) for i in range(ROWS)],
+}
+
+
+def make(source, folder, draw):
+    """The files of a source."""
+    name = source["file"].replace("*", "0")
+    lines = MADE.get(source["format"]) or MADE[name]
+    (folder / name).write_text("\n".join(lines(draw)) + "\n", encoding="utf-8")
+
+
+class Programs(tool.ToolCase):
+    def test_every_program_is_taken(self):
+        specs = sorted(PROGRAMS.glob("*.json"))
+        page = (PROGRAMS / "README.md").read_text(encoding="utf-8")
+        self.assertTrue(specs)
+        for path in specs:
+            with self.subTest(spec=path.name):
+                text = path.read_text(encoding="utf-8")
+                self.assertLessEqual(len(text.splitlines()), LINES_MAX)
+                self.assertIn(f"`{path.name}`", page)
+                spec = json.loads(text)
+                for part in ("train", "eval"):
+                    if part in spec["data"]:
+                        make(spec["data"][part], self.folder, random.Random(3))
+                shutil.copy(path, self.folder)
+                ended = self.dtrain("check", path.name)
+                self.assertEqual((ended.returncode, ended.stdout[-4:]), (0, "\nok\n"), ended.stderr)
+
+
+if __name__ == "__main__":
+    program.main()

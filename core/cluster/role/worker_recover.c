@@ -9,7 +9,7 @@
 
 int worker_chief(const struct worker_role *w)
 {
-    return term_chief(w->term, w->options.workers);
+    return term_chief(w->lead.term, w->options.workers);
 }
 
 static struct message *say_term(struct worker_role *w, int ps, enum leads_code code,
@@ -17,7 +17,7 @@ static struct message *say_term(struct worker_role *w, int ps, enum leads_code c
 {
     struct message *m = worker_send(w, ps, MESSAGE_LEADS, out);
     m->leads.claims = code;
-    m->leads.term = w->term;
+    m->leads.term = w->lead.term;
     return m;
 }
 
@@ -28,14 +28,14 @@ static struct message claim_of(const struct worker_role *w)
         .task = (uint32_t)w->options.task,
         .job = JOB_WORKER,
         .generation = w->generation,
-        .leads = {LEADS_CLAIMS, .term = w->term, .lease_ms = w->options.limits.chief_ms},
+        .leads = {LEADS_CLAIMS, .term = w->lead.term, .lease_ms = w->options.limits.chief_ms},
     };
 }
 
 static void claim(struct worker_role *w, int ps, struct outbox *out)
 {
     outbox_add_claim(out, (struct action_claim){ps, claim_of(w)});
-    w->servers[ps].is_claimed = w->term > 0;
+    w->servers[ps].is_claimed = w->lead.term > 0;
 }
 
 void worker_role_folder_opens(struct role *role)
@@ -49,7 +49,7 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
     struct worker_role *w = (struct worker_role *)role;
     const bool sets_up = w->phase < JOINING;
     w->saving.awaits_folder = false;
-    for (int ps = 0; ps < w->options.ps_count && w->leads; ps++) {
+    for (int ps = 0; ps < w->options.ps_count && w->lead.is_ours; ps++) {
         struct message m = claim_of(w);
         if (sets_up && w->options.limits.chief_ms) m.leads.lease_ms = w->options.limits.start_ms;
         if (w->servers[ps].contact == KNOWN) outbox_add_claim(out, (struct action_claim){ps, m});
@@ -61,7 +61,7 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
 /* A ps that came back empty knows of no term, nor that the job goes on. */
 void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
 {
-    if (w->leads)
+    if (w->lead.is_ours)
         claim(w, ps, out);
     else if (!w->options.keeps_chief)
         say_term(w, ps, LEADS_HEARD, out);
@@ -73,7 +73,7 @@ void worker_make_way(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (s->contact == GONE || !s->unheard) continue;
+        if (s->contact == GONE || !s->push.unheard) continue;
         outbox_log(out, "makes its link to ps/%d anew, which may not have read its last gradient",
                    ps);
         outbox_add_remake(out, (struct action_remake){ps});
@@ -86,18 +86,18 @@ static bool may_lead(const struct worker_role *w)
     bool knows_all = true;
     for (int ps = 0; ps < w->options.ps_count; ps++)
         knows_all = knows_all && w->servers[ps].contact == KNOWN;
-    const bool is_heard = w->term > 0 && w->servers[0].contact == KNOWN;
+    const bool is_heard = w->lead.term > 0 && w->servers[0].contact == KNOWN;
     return worker_chief(w) == w->options.task && (knows_all || is_heard);
 }
 
 void worker_try_lead(struct worker_role *w, struct outbox *out)
 {
-    if (w->leads || !may_lead(w)) return;
-    w->leads = true;
+    if (w->lead.is_ours || !may_lead(w)) return;
+    w->lead.is_ours = true;
     w->saving.awaits_folder = false;
-    w->renewed_ms = w->patience.told_ms;
-    if (w->term) outbox_log(out, "leads from now on");
-    outbox_add_lead(out, (struct action_lead){w->term});
+    w->lead.renewed_ms = w->patience.told_ms;
+    if (w->lead.term) outbox_log(out, "leads from now on");
+    outbox_add_lead(out, (struct action_lead){w->lead.term});
     if (w->phase == HOLDING || w->phase == JOINING) worker_make_way(w, out);
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].contact == KNOWN) claim(w, ps, out);
@@ -109,7 +109,7 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
 static void yield(struct worker_role *w, struct outbox *out)
 {
     outbox_log(out, "worker/%d leads from now on", worker_chief(w));
-    w->leads = w->has_served = false;
+    w->lead.is_ours = w->has_served = false;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         server_set_setup(&w->servers[ps], NOT_READY);
         w->servers[ps].is_claimed = false;
@@ -120,7 +120,7 @@ static void yield(struct worker_role *w, struct outbox *out)
         worker_say_finished_to_all(w, out); /* a ps that was joined again has not heard it */
     }
     worker_abandon(w, "another worker leads", out);
-    outbox_add_yield(out, (struct action_yield){w->term});
+    outbox_add_yield(out, (struct action_yield){w->lead.term});
 }
 
 /* ps/0 has not given this term out. It is to give out a later one of the same chief: so that the ps
@@ -129,26 +129,27 @@ static void outbid(struct worker_role *w, uint64_t term, struct outbox *out)
 {
     uint64_t next = term + 1;
     while (term_chief(next, w->options.workers) != w->options.task) next++;
-    if (next > w->term + TERMS_AHEAD_MAX) return;
+    if (next > w->lead.term + TERMS_AHEAD_MAX) return;
     say_term(w, 0, LEADS_HEARD, out)->leads.term = next;
 }
 
 /* Then it is for ps/0 to say whether there is a later one. */
 static bool hears_of_terms(const struct worker_role *w)
 {
-    return w->servers[0].contact == KNOWN && w->servers[0].state == PS_SERVING;
+    return w->servers[0].contact == KNOWN && w->servers[0].said.state == PS_SERVING;
 }
 
 void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
-    if (ps > 0 && m->leads.term > w->term && hears_of_terms(w)) {
-        if (w->leads) outbid(w, m->leads.term, out);
+    if (ps > 0 && m->leads.term > w->lead.term && hears_of_terms(w)) {
+        if (w->lead.is_ours) outbid(w, m->leads.term, out);
         return;
     }
-    if (m->leads.term < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
-    if (m->leads.term <= w->term) return;
-    w->term = m->leads.term;
-    if (w->leads) yield(w, out);
+    if (m->leads.term < w->lead.term && w->servers[ps].contact == KNOWN)
+        worker_say_term(w, ps, out);
+    if (m->leads.term <= w->lead.term) return;
+    w->lead.term = m->leads.term;
+    if (w->lead.is_ours) yield(w, out);
     worker_try_lead(w, out);
     worker_settle(w, out);
 }
@@ -159,10 +160,10 @@ enum { RENEWALS = 4 };
 static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
 {
     const uint64_t least_ms = w->options.limits.chief_ms;
-    if (!w->leads || w->servers[0].contact != KNOWN) return;
-    w->renewed_ms = w->patience.told_ms;
-    w->is_lease_long = hold_ms > least_ms;
-    say_term(w, 0, LEADS_CLAIMS, out)->leads.lease_ms = w->is_lease_long ? hold_ms : least_ms;
+    if (!w->lead.is_ours || w->servers[0].contact != KNOWN) return;
+    w->lead.renewed_ms = w->patience.told_ms;
+    w->lead.is_lease_long = hold_ms > least_ms;
+    say_term(w, 0, LEADS_CLAIMS, out)->leads.lease_ms = w->lead.is_lease_long ? hold_ms : least_ms;
 }
 
 /* By the clock: for ps/0 this task may be late though it could not say anything meanwhile. Reading
@@ -171,8 +172,8 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
 void worker_watch_lease(struct worker_role *w, struct outbox *out)
 {
     const uint64_t every_ms = w->options.limits.chief_ms / RENEWALS;
-    const bool sets_up = w->phase < JOINING, is_too_long = w->is_lease_long && !sets_up;
-    const bool is_due = is_too_long || w->patience.told_ms - w->renewed_ms >= every_ms;
+    const bool sets_up = w->phase < JOINING, is_too_long = w->lead.is_lease_long && !sets_up;
+    const bool is_due = is_too_long || w->patience.told_ms - w->lead.renewed_ms >= every_ms;
     if (every_ms && is_due) renew(w, sets_up ? w->options.limits.start_ms : 0, out);
 }
 
@@ -199,7 +200,7 @@ static void name_empty(const struct worker_role *w, char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (int ps = 0; ps < w->options.ps_count && used + TASK_NAME_MAX < size; ps++)
-        if (w->servers[ps].state == PS_EMPTY)
+        if (w->servers[ps].said.state == PS_EMPTY)
             used += (size_t)snprintf(text + used, size - used, "%sps/%d", used ? ", " : "", ps);
 }
 
@@ -212,7 +213,7 @@ void worker_recover(struct worker_role *w, struct outbox *out)
 static bool some_ps_has_values(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].state == PS_SERVING) return true;
+        if (w->servers[ps].said.state == PS_SERVING) return true;
     return false;
 }
 

@@ -27,7 +27,7 @@ static bool is_ending(const struct worker_role *w)
 static const char *why_not(const struct worker_role *w, const struct membership *wanted)
 {
     const int *now = w->options.membership.count;
-    if (w->scale_refusal) return w->scale_refusal;
+    if (w->resizing.refusal) return w->resizing.refusal;
     if (w->saving.resizes) return "it is being resized already";
     if (wanted->count[JOB_PS] == now[JOB_PS] && wanted->count[JOB_WORKER] == now[JOB_WORKER])
         return "there are so many already";
@@ -36,7 +36,7 @@ static const char *why_not(const struct worker_role *w, const struct membership 
 
 void worker_role_refuse_scale(struct role *role, const char *why)
 {
-    ((struct worker_role *)role)->scale_refusal = why;
+    ((struct worker_role *)role)->resizing.refusal = why;
 }
 
 /* ps/0 asks for one at a time. A chief that is back may not have joined yet, nor lead before it has
@@ -102,7 +102,7 @@ bool worker_resize(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (w->servers[ps].contact == GONE) continue;
         struct message *m = worker_send(w, ps, MESSAGE_RESIZE, out);
-        m->resize.claim = 1 + w->term;
+        m->resize.claim = 1 + w->lead.term;
         m->resize.step = w->saving.step;
         message_say_membership(m, &membership, out);
     }

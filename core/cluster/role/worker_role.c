@@ -10,7 +10,7 @@
 
 bool worker_is_chief(const struct worker_role *w)
 {
-    return w->leads;
+    return w->lead.is_ours;
 }
 
 bool worker_is_asked(const struct worker_role *w, int ps)
@@ -33,15 +33,16 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
 static void tell_verdict(struct worker_role *w, int ps, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
-    m->verdict.claim = w->leads ? 1 + w->term : 0;
-    message_say_verdict(m, w->verdict_code, w->is_relaying ? "" : w->name, w->verdict_text, out);
+    m->verdict.claim = w->lead.is_ours ? 1 + w->lead.term : 0;
+    message_say_verdict(m, w->verdict.code, w->verdict.is_relayed ? "" : w->name, w->verdict.text,
+                        out);
 }
 
 /* Behind a gradient it might not be read: then the ps is told on a new link. */
 static void tell_or_remake(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (!s->unheard || s->knows_end) {
+    if (!s->push.unheard || s->knows_end) {
         tell_verdict(w, ps, out);
         return;
     }
@@ -53,9 +54,9 @@ void worker_end(struct worker_role *w, int code, const char *text, struct outbox
 {
     if (w->phase == ENDED) return;
     worker_set_phase(w, ENDED);
-    w->tells_end = true;
-    w->verdict_code = code;
-    snprintf(w->verdict_text, sizeof w->verdict_text, "%s", text);
+    w->verdict.is_told = true;
+    w->verdict.code = code;
+    snprintf(w->verdict.text, sizeof w->verdict.text, "%s", text);
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].contact != GONE) tell_or_remake(w, ps, out);
     outbox_end(out, code, text);
@@ -64,17 +65,17 @@ void worker_end(struct worker_role *w, int code, const char *text, struct outbox
 bool worker_role_awaits(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    return w->tells_end && !w->servers[ps].knows_end;
+    return w->verdict.is_told && !w->servers[ps].knows_end;
 }
 
 void worker_begin_phase(struct worker_role *w, enum worker_phase phase)
 {
     worker_set_phase(w, phase);
     patience_renew(&w->patience);
-    w->in_doubt = w->in_doubt && phase == WAITING;
+    w->now.in_doubt = w->now.in_doubt && phase == WAITING;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->has_answered = s->is_pushed = s->has_left = false;
+        s->push.has_answered = s->push.is_out = s->push.has_left = false;
     }
 }
 
@@ -94,10 +95,11 @@ static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         if (s->contact != KNOWN) continue;
-        if (s->state != PS_SERVING || (first && s->generation != first->generation)) return false;
+        if (s->said.state != PS_SERVING || (first && s->said.generation != first->said.generation))
+            return false;
         first = s;
     }
-    *ret_generation = first ? first->generation : 0;
+    *ret_generation = first ? first->said.generation : 0;
     return true;
 }
 
@@ -106,8 +108,9 @@ static bool all_will_serve(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        bool will_serve = s->state == PS_SERVING || (s->state == PS_READY && s->setup == WAS_TOLD);
-        if (!will_serve || s->generation != w->generation) return false;
+        bool will_serve =
+            s->said.state == PS_SERVING || (s->said.state == PS_READY && s->setup == WAS_TOLD);
+        if (!will_serve || s->said.generation != w->generation) return false;
     }
     return true;
 }
@@ -123,14 +126,14 @@ static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (s->contact == KNOWN && s->inquiry == NOT_ASKED) worker_rejoin(w, ps, out);
+        if (s->contact == KNOWN && s->join.inquiry == NOT_ASKED) worker_rejoin(w, ps, out);
     }
 }
 
 void worker_settle(struct worker_role *w, struct outbox *out)
 {
     uint64_t generation = 0;
-    if (w->phase == ENDED || w->is_granted) return;
+    if (w->phase == ENDED || w->leaving.is_granted) return;
     bool agree = all_agree(w, &generation), know_all = all_known(w);
     bool is_mine = agree && generation == w->generation && w->phase >= JOINING;
     if (is_mine) {
@@ -146,7 +149,7 @@ void worker_settle(struct worker_role *w, struct outbox *out)
     if (w->phase != HOLDING) {
         worker_begin_phase(w, HOLDING);
         worker_abandon(w, "a ps was lost", out);
-        if (w->leads) worker_make_way(w, out);
+        if (w->lead.is_ours) worker_make_way(w, out);
     }
     if (all_known(w) && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
         worker_recover(w, out);
@@ -163,10 +166,10 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
     }
     const bool is_new = s->contact != KNOWN;
     server_set_contact(s, KNOWN);
-    s->state = (enum ps_state)m->state.state;
-    s->generation = m->generation;
-    s->last_step = m->state.last_step;
-    s->is_claimed = s->is_claimed && m->state.claim != 1 + w->term;
+    s->said.state = (enum ps_state)m->state.state;
+    s->said.generation = m->generation;
+    s->said.last_step = m->state.last_step;
+    s->is_claimed = s->is_claimed && m->state.claim != 1 + w->lead.term;
     if (is_new) worker_say_term(w, ps, out);
     worker_try_lead(w, out);
     worker_settle(w, out);
@@ -181,9 +184,9 @@ void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
 {
     if ((ps > 0 && !worker_is_chief(w)) || w->servers[ps].contact == GONE) return;
     struct message *m = worker_send(w, ps, MESSAGE_STOP, out);
-    m->stop.claim = w->leads ? 1 + w->term : 0;
-    m->stop.exit_code = (uint32_t)w->stop_code;
-    message_say(m, w->stop_text, out);
+    m->stop.claim = w->lead.is_ours ? 1 + w->lead.term : 0;
+    m->stop.exit_code = (uint32_t)w->stop.code;
+    message_say(m, w->stop.text, out);
 }
 
 void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *out)
@@ -195,8 +198,8 @@ void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *ou
 static void plan_stop(struct worker_role *w, enum ending ending, int code, const char *text)
 {
     worker_set_ending(w, ending);
-    w->stop_code = code;
-    snprintf(w->stop_text, sizeof w->stop_text, "%s", text);
+    w->stop.code = code;
+    snprintf(w->stop.text, sizeof w->stop.text, "%s", text);
 }
 
 /* A ps says that the job is to end well. */
@@ -206,7 +209,7 @@ static void stop_message(struct worker_role *w, int ps, const struct message *m,
     if (worker_stops_job(w) || !worker_is_chief(w)) return;
     const int code = message_verdict(m, m->stop.exit_code, text);
     plan_stop(w, STOPS, code, text);
-    w->is_relaying = true;
+    w->verdict.is_relayed = true;
     worker_ask_all_to_stop(w, ps, out);
 }
 
@@ -222,7 +225,7 @@ static void verdict(struct worker_role *w, const struct message *m, struct outbo
 {
     char text[ACTION_TEXT_MAX];
     const int code = message_verdict(m, m->verdict.exit_code, text);
-    w->is_relaying = true;
+    w->verdict.is_relayed = true;
     if (code == EXIT_TIMEOUT) worker_tell_wait(w, out);
     worker_end(w, code, text, out);
 }
@@ -246,7 +249,7 @@ static bool knows_any(const struct worker_role *w, bool *ret_serves)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         knows |= s->contact == KNOWN;
-        *ret_serves |= s->contact == KNOWN && s->state == PS_SERVING;
+        *ret_serves |= s->contact == KNOWN && s->said.state == PS_SERVING;
     }
     return knows;
 }
@@ -254,7 +257,7 @@ static bool knows_any(const struct worker_role *w, bool *ret_serves)
 static void ask_job_to_end(struct worker_role *w, int code, const char *why, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    w->leave_ms = w->patience.now_ms;
+    w->leaving.since_ms = w->patience.now_ms;
     snprintf(text, sizeof text, "%s: %s", w->name, why);
     plan_stop(w, LEAVES, code, worker_is_chief(w) ? why : text);
     worker_ask_all_to_stop(w, NOBODY, out);
@@ -274,7 +277,7 @@ static void stop_job(struct worker_role *w, int code, const char *why, bool was_
                      struct outbox *out)
 {
     const struct server *first = &w->servers[0];
-    const bool serves = first->contact == KNOWN && first->state == PS_SERVING;
+    const bool serves = first->contact == KNOWN && first->said.state == PS_SERVING;
     if ((w->phase >= JOINING && first->contact != GONE) ||
         (serves && (is_to_lead(w) || was_refused))) {
         ask_job_to_end(w, code, why, out);
@@ -292,9 +295,9 @@ static void end_as_left(struct worker_role *w, struct outbox *out)
 {
     worker_abandon(w, "this worker leaves", out);
     worker_set_phase(w, ENDED);
-    w->has_left = true;
+    w->leaving.has_left = true;
     outbox_log(out, "leaves the job%s", w->options.workers > 1 ? ", which goes on without it" : "");
-    outbox_end(out, w->stop_code, w->stop_text);
+    outbox_end(out, w->stop.code, w->stop.text);
 }
 
 /* ps/0, which finds another chief then, hears at last that this worker is gone. Who is not there is
@@ -317,7 +320,7 @@ static void say_gone(struct worker_role *w, bool waits, struct outbox *out)
 
 void worker_ask_to_leave(struct worker_role *w, struct outbox *out)
 {
-    w->has_asked = true;
+    w->leaving.has_asked = true;
     worker_send(w, 0, MESSAGE_LEAVE, out)->leave.what =
         w->phase == DEPARTING ? LEAVE_ASKED : LEAVE_ABSENT;
 }
@@ -327,7 +330,8 @@ void worker_ask_to_leave(struct worker_role *w, struct outbox *out)
 void worker_depart(struct worker_role *w, struct outbox *out)
 {
     const bool is_there = w->servers[0].contact != GONE;
-    if (w->ending != DEPARTS || w->has_asked || w->is_granted || w->unheard) return;
+    if (w->ending != DEPARTS || w->leaving.has_asked || w->leaving.is_granted || w->leaving.unheard)
+        return;
     if (w->phase == FINISHING)
         worker_begin_phase(w, DEPARTING);
     else if (w->phase >= JOINING && w->phase != DEPARTING)
@@ -342,16 +346,16 @@ void worker_depart(struct worker_role *w, struct outbox *out)
 static void leave_message(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     char why[ACTION_TEXT_MAX];
-    if (!w->has_asked) return;
-    w->has_asked = false;
+    if (!w->leaving.has_asked) return;
+    w->leaving.has_asked = false;
     if (m->leave.what == LEAVE_GRANTED) {
-        w->is_granted = true;
+        w->leaving.is_granted = true;
         say_gone(w, true, out);
         return;
     }
-    if (w->is_granted) return; /* it asked again on another link */
-    snprintf(why, sizeof why, "%s", w->stop_text);
-    if (w->ending == DEPARTS) stop_job(w, w->stop_code, why, true, out);
+    if (w->leaving.is_granted) return; /* it asked again on another link */
+    snprintf(why, sizeof why, "%s", w->stop.text);
+    if (w->ending == DEPARTS) stop_job(w, w->stop.code, why, true, out);
     if (w->phase == DEPARTING) worker_finish_steps(w, out);
 }
 
@@ -363,12 +367,12 @@ static void leave_or_stop(struct worker_role *w, int code, const char *why, bool
     const bool knows = knows_any(w, &serves), takes_part = w->phase >= JOINING;
     const bool is_first = is_to_lead(w) && !takes_part && w->participation == IN_NONE;
     const bool stops = !only_me || w->phase >= SAVING_LAST || w->ending == STOPS;
-    w->unheard = NOTHING_UNHEARD;
-    w->leave_ms = w->patience.now_ms;
+    w->leaving.unheard = NOTHING_UNHEARD;
+    w->leaving.since_ms = w->patience.now_ms;
     if (is_first && !knows && w->ending == STOPS) { /* the ps that said so is lost */
         ask_job_to_end(w, code, why, out);
     } else if (is_first && !knows) {
-        w->unheard = stops ? STOP_UNHEARD : LEAVE_UNHEARD;
+        w->leaving.unheard = stops ? STOP_UNHEARD : LEAVE_UNHEARD;
         plan_stop(w, DEPARTS, code, why);
     } else if (stops || (is_first && !serves)) {
         stop_job(w, code, why, false, out);
@@ -388,9 +392,9 @@ static void on_leave(struct role *role, int code, const char *why, bool only_me,
 static void hear_signal(struct worker_role *w, struct outbox *out)
 {
     char why[ACTION_TEXT_MAX];
-    if (!w->unheard || w->phase == ENDED) return;
-    snprintf(why, sizeof why, "%s", w->stop_text);
-    leave_or_stop(w, w->stop_code, why, w->unheard == LEAVE_UNHEARD, out);
+    if (!w->leaving.unheard || w->phase == ENDED) return;
+    snprintf(why, sizeof why, "%s", w->stop.text);
+    leave_or_stop(w, w->stop.code, why, w->leaving.unheard == LEAVE_UNHEARD, out);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
@@ -481,7 +485,7 @@ static bool is_breach(const struct worker_role *w, int ps, const struct message 
     struct message_ends ends = message_ends_of_all;
     char text[MESSAGE_BREACH_MAX];
     const char *fault = message_fault(m, FROM_PS);
-    ends.at[RANGE_TERMS].most = w->term + TERMS_AHEAD_MAX;
+    ends.at[RANGE_TERMS].most = w->lead.term + TERMS_AHEAD_MAX;
     if (!fault && message_is_within(m, &ends, text)) return false;
     outbox_breach(out, !fault, "ps/%d sent %s (%u), %s", ps, message_name(m->type), m->type,
                   fault ? fault : text);
@@ -530,7 +534,7 @@ static void on_done(struct role *role, enum action_type done, err result, const 
     else if (done == ACTION_COMPUTE && w->phase == COMPUTING)
         worker_push(w, out);
     else if (done == ACTION_EVALUATE && w->phase == EVALUATING)
-        worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", out);
+        worker_end(w, w->stop.code, w->stop.code ? w->stop.text : "", out);
 }
 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
@@ -546,20 +550,21 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
     if (w->phase == ENDED) { /* its link was lost just before */
-        if (w->tells_end) tell_verdict(w, ps, out);
+        if (w->verdict.is_told) tell_verdict(w, ps, out);
         return;
     }
     server_set_contact(s, FOUND);
     server_set_inquiry(s, NOT_ASKED);
     if (ps == 0) worker_doubt(w);
-    s->ahead = s->unheard = 0;
-    s->has_left = false;
+    s->push.ahead = s->push.unheard = 0;
+    s->push.has_left = false;
     if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
     s->is_told = false;
     patience_renew(&w->patience);
-    if (ps == 0) w->has_asked = false;
-    if (w->is_granted && ps == 0) worker_ask_to_leave(w, out); /* the new link is not signed off */
-    if (w->is_granted && ps > 0) say_gone(w, true, out);
+    if (ps == 0) w->leaving.has_asked = false;
+    if (w->leaving.is_granted && ps == 0)
+        worker_ask_to_leave(w, out); /* the new link is not signed off */
+    if (w->leaving.is_granted && ps > 0) say_gone(w, true, out);
 }
 
 void worker_lose(struct worker_role *w, int ps, struct outbox *out)
@@ -568,8 +573,8 @@ void worker_lose(struct worker_role *w, int ps, struct outbox *out)
     server_set_contact(s, GONE);
     server_set_inquiry(s, NOT_ASKED);
     if (ps == 0) worker_doubt(w);
-    s->has_answered = s->has_left = false;
-    s->unheard = 0;
+    s->push.has_answered = s->push.has_left = false;
+    s->push.unheard = 0;
     patience_renew(&w->patience);
     if (ps == 0) worker_forget_resize(w); /* which it tells whoever asked for it */
     if (w->phase == DESCRIBING || w->phase == STARTING) worker_begin_phase(w, HOLDING);
@@ -591,15 +596,15 @@ static bool leave_is_over(const struct worker_role *w)
 {
     enum { GONE_PARTS = 3, UNHEARD_MS = 2000 };
     uint64_t limit_ms = w->options.limits.stop_ms;
-    if (w->is_granted) limit_ms /= GONE_PARTS;
-    if (w->unheard && limit_ms > UNHEARD_MS) limit_ms = UNHEARD_MS;
-    return w->patience.now_ms - w->leave_ms >= limit_ms;
+    if (w->leaving.is_granted) limit_ms /= GONE_PARTS;
+    if (w->leaving.unheard && limit_ms > UNHEARD_MS) limit_ms = UNHEARD_MS;
+    return w->patience.now_ms - w->leaving.since_ms >= limit_ms;
 }
 
 /* Though nobody has granted that: another one can lead. */
 static bool can_be_spared(const struct worker_role *w)
 {
-    return w->is_granted || !is_to_lead(w) ||
+    return w->leaving.is_granted || !is_to_lead(w) ||
            (w->options.limits.chief_ms && !w->options.keeps_chief);
 }
 
@@ -609,10 +614,10 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     patience_tick(&w->patience, now_ms);
     if (w->phase == ENDED) return;
     if (w->ending >= DEPARTS && leave_is_over(w)) {
-        if (w->ending == DEPARTS && !w->unheard && can_be_spared(w))
+        if (w->ending == DEPARTS && !w->leaving.unheard && can_be_spared(w))
             say_gone(w, false, out);
         else
-            worker_end(w, w->stop_code, w->stop_text, out);
+            worker_end(w, w->stop.code, w->stop.text, out);
         return;
     }
     worker_watch_lease(w, out);
@@ -681,17 +686,17 @@ bool worker_role_is_evaluating(const struct role *role)
 
 uint64_t worker_role_term(const struct role *role)
 {
-    return ((const struct worker_role *)role)->term;
+    return ((const struct worker_role *)role)->lead.term;
 }
 
 bool worker_role_leads(const struct role *role)
 {
-    return ((const struct worker_role *)role)->leads;
+    return ((const struct worker_role *)role)->lead.is_ours;
 }
 
 bool worker_role_has_left(const struct role *role)
 {
-    return ((const struct worker_role *)role)->has_left;
+    return ((const struct worker_role *)role)->leaving.has_left;
 }
 
 uint64_t worker_role_staleness(const struct role *role)

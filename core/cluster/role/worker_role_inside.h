@@ -58,33 +58,47 @@ enum shard_phase {
     SHARD_SAVED,
 };
 
+/* The last JOIN to a ps. */
+struct server_join {
+    enum inquiry inquiry;
+    uint64_t number; /* JOINs that were sent */
+    enum join_code code;
+    uint64_t step; /* values of this step or later are wanted */
+};
+
+/* To a ps, of the step that is computed; the push may be out and the answer lost with its link. */
+struct server_push {
+    bool is_target, is_out, has_answered;
+    bool has_left;         /* on this link */
+    uint64_t ahead;        /* parts of its gradient that left ahead of the push, on this link */
+    uint64_t unheard;      /* number of the push of which something left last on this link, and may
+                              not have been read: nothing came that was said behind it; 0: none */
+    uint64_t number, step; /* of the last push in this generation; 0: none */
+};
+
+/* That a ps sent last. */
+struct server_values {
+    uint64_t step, version;
+    uint64_t snapshot_version; /* of the last snapshot, */
+    uint64_t saved_version;    /* and of the last one that was published */
+    uint64_t round;            /* where it was when it said something of its values last */
+    unsigned overlap;          /* its plan of rounds, as it said with them */
+};
+
 /* A ps as this worker knows it. */
 struct server {
     struct parts block;
     enum contact contact;
-    enum ps_state state;            /* as it said last */
-    uint64_t generation, last_step; /* likewise; 0: none was said */
+    struct {
+        enum ps_state state;
+        uint64_t generation, last_step; /* 0: none was said */
+    } said;                             /* last */
     enum setup_phase setup;
     bool is_claimed; /* in a later term, and has not said its state since: it may be another one */
-
-    enum inquiry inquiry;
-    uint64_t joins;           /* JOINs that were sent: the number of the last one */
-    enum join_code join_code; /* of that */
-    uint64_t join_step;       /* values of this step or later are wanted */
-    /* Of the step that is computed; its push may be out and the answer lost with its link. */
-    bool is_target, is_pushed, has_answered;
-    bool has_left;    /* the push, on this link */
-    uint64_t ahead;   /* parts of its gradient that left ahead of the push, on this link */
-    uint64_t unheard; /* number of the push of which something left last on this link, and may not
-                         have been read: nothing came that was said behind it; 0: none */
-    unsigned overlap; /* its plan of rounds, as it said with its last values */
-    struct ledger ledger;     /* what it has of this worker */
-    uint64_t push, push_step; /* of the last push to it in this generation; 0: none */
-    uint64_t step, version;   /* of the values that came last */
-    uint64_t snapshot_version,
-        saved_version; /* of the last snapshot, and of the last one that was published */
-    uint64_t round;    /* where it was when it said something of its values last */
-
+    struct server_join join;
+    struct server_push push;
+    struct ledger ledger; /* what it has of this worker */
+    struct server_values values;
     enum shard_phase shard_phase;
     bool is_told;   /* that this worker is gone, on this link */
     bool knows_end; /* it has said a verdict: its own, or that it has heard this worker's */
@@ -114,6 +128,7 @@ struct resizing {
     bool is_asked;
     struct membership membership;
     uint64_t generation, since_ms;
+    const char *refusal; /* by the runner, of the next SCALE */
 };
 
 /* In generations. */
@@ -130,9 +145,42 @@ enum unheard { NOTHING_UNHEARD, LEAVE_UNHEARD, STOP_UNHEARD };
 /* What is to become of the job. */
 enum ending {
     GOES_ON,
-    STOPS,   /* it is to end well, with stop_code and stop_text */
+    STOPS,   /* it is to end well, with stop.code and stop.text */
     DEPARTS, /* so says a signal to this worker alone: it leaves, if ps/0 grants that */
-    LEAVES   /* the job is to end, so says a signal: not later than limits.stop_ms after leave_ms */
+    LEAVES   /* the job is to end, so says a signal: not later than limits.stop_ms after since_ms */
+};
+
+struct worker_lead {
+    uint64_t term; /* the highest that was heard of */
+    bool is_ours;  /* this worker leads */
+    /* is_ours: its lease */
+    uint64_t renewed_ms;
+    bool is_lease_long; /* that was asked for then: this worker may say nothing for a while */
+};
+
+/* The step that is under way. */
+struct step_now {
+    bool has_ticket;
+    bool in_doubt;        /* asynchronous: ps/0 was lost since it gave the ticket, which may be
+                             another worker's */
+    uint64_t values_step; /* of the values that the gradient in the windows comes from */
+    uint64_t push;        /* its number */
+};
+
+/* ENDED: how. */
+struct worker_verdict {
+    bool is_relayed; /* it is another task's, which the text names */
+    bool is_told;    /* to all ps */
+    int code;
+    char text[ACTION_TEXT_MAX];
+};
+
+/* By a signal */
+struct worker_leaving {
+    enum unheard unheard;
+    bool has_asked; /* ps/0, by LEAVE, on the link that is */
+    bool is_granted, has_left;
+    uint64_t since_ms;
 };
 
 struct worker_role {
@@ -141,37 +189,28 @@ struct worker_role {
     struct server *servers;
     enum worker_phase phase;
     uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
-    uint64_t term;       /* the highest that was heard of */
-    bool leads;
-    uint64_t renewed_ms; /* leads: its lease */
-    bool is_lease_long;  /* that was asked for then: this worker may say nothing for a while */
-    bool has_ticket;
-    bool in_doubt;     /* asynchronous: ps/0 was lost since it gave the ticket of the step that is
-                          under way: it may be another worker's */
-    bool is_last_hour; /* ps/0 has said that the job is to end */
-    uint32_t finished_code; /* FINISHING: enum finished_code */
-    uint64_t data_end;      /* 1 + batches of all data that came; 0: more may come */
     enum participation participation;
-    bool has_served;  /* chief: SERVE has gone out: there may be steps that can be lost */
-    bool is_relaying; /* the verdict is another task's, which the text names */
-    bool tells_end;   /* ENDED: by a verdict, which all ps are told */
-    int verdict_code;
-    char verdict_text[ACTION_TEXT_MAX];
+    struct worker_lead lead;
+    struct step_now now;
     uint64_t global_step; /* as ps/0 said last */
     uint64_t first_step, staleness;
-    uint64_t computed_step; /* of the values that the gradient in the windows comes from */
-    uint64_t computed;      /* number of its push */
-    int arrays;             /* chief: that a ps which wants values is to be brought */
-    enum ending ending;
-    enum unheard unheard;
-    bool is_granted, has_left;
-    bool has_asked; /* ps/0, by LEAVE, on the link that is */
-    uint64_t leave_ms;
-    int stop_code;
-    char stop_text[ACTION_TEXT_MAX];
+    int arrays;      /* chief: that a ps which wants values is to be brought */
+    bool has_served; /* chief: SERVE has gone out: there may be steps that can be lost */
     struct saving saving;
     struct resizing resizing;
-    const char *scale_refusal; /* by the runner, of the next SCALE */
+
+    enum ending ending;
+    struct {
+        int code;
+        char text[ACTION_TEXT_MAX];
+    } stop;
+    struct worker_leaving leaving;
+    bool is_last_hour; /* ps/0 has said that the job is to end */
+    struct {
+        uint32_t code;     /* FINISHING: enum finished_code */
+        uint64_t data_end; /* 1 + batches of all data that came; 0: more may come */
+    } finished;
+    struct worker_verdict verdict;
     struct patience patience;
     char name[TASK_NAME_MAX];
 };

@@ -37,7 +37,7 @@ static bool can_save(const struct worker_role *w)
         w->participation != IN_CURRENT || w->saving.awaits_folder)
         return false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (worker_is_asked(w, ps) && w->servers[ps].inquiry == NOT_ASKED) return false;
+        if (worker_is_asked(w, ps) && w->servers[ps].join.inquiry == NOT_ASKED) return false;
     return w->saving.phase == SAVE_IDLE;
 }
 
@@ -109,7 +109,7 @@ static bool has_saved_these(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (worker_is_asked(w, ps) && s->version != s->saved_version) return false;
+        if (worker_is_asked(w, ps) && s->values.version != s->values.saved_version) return false;
     }
     return w->saving.has_saved;
 }
@@ -145,8 +145,8 @@ static void evaluate(struct worker_role *w, struct outbox *out)
 
 void worker_conclude(struct worker_role *w, struct outbox *out)
 {
-    if (w->stop_code) {
-        worker_end(w, w->stop_code, w->stop_text, out);
+    if (w->stop.code) {
+        worker_end(w, w->stop.code, w->stop.text, out);
         return;
     }
     evaluate(w, out);
@@ -170,7 +170,7 @@ static bool waits_to_save_again(struct worker_role *w)
 {
     struct saving *s = &w->saving;
     const struct wait_limits *limits = &w->options.limits;
-    const bool is_hasty = w->stop_code && limits->stop_ms < limits->save_ms;
+    const bool is_hasty = w->stop.code && limits->stop_ms < limits->save_ms;
     const uint64_t limit_ms = is_hasty ? limits->stop_ms : limits->save_ms;
     const uint64_t pause_ms = limit_ms / 10 < AGAIN_MS ? limit_ms / 10 : AGAIN_MS;
     if (!s->failing_ms) s->failing_ms = s->since_ms ? s->since_ms : 1;
@@ -192,12 +192,12 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
         return;
     }
     if (waits_to_save_again(w)) return;
-    if (w->stop_code) {
+    if (w->stop.code) {
         worker_conclude(w, out);
         return;
     }
-    w->stop_code = EXIT_TIMEOUT; /* the same command may succeed */
-    snprintf(w->stop_text, sizeof w->stop_text,
+    w->stop.code = EXIT_TIMEOUT; /* the same command may succeed */
+    snprintf(w->stop.text, sizeof w->stop.text,
              "the last checkpoint failed for %llu s (--save_timeout): %.200s",
              (unsigned long long)w->options.limits.save_ms / 1000, why);
     evaluate(w, out);
@@ -285,7 +285,7 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
         return;
     }
     server_set_shard(s, SHARD_COPIED);
-    s->snapshot_version = m->snapshot.updates;
+    s->values.snapshot_version = m->snapshot.updates;
     if (!all_shards(w, SHARD_COPIED)) return;
     worker_send(w, 0, MESSAGE_RESUME, out)->resume.stays =
         w->saving.resizes ? RESUME_STAY : RESUME_GO;
@@ -317,7 +317,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        w->servers[ps].saved_version = w->servers[ps].snapshot_version;
+        w->servers[ps].values.saved_version = w->servers[ps].values.snapshot_version;
     const bool resizes = w->saving.resizes;
     w->saving.resizes = false;
     if (resizes && worker_resize(w, out)) return;

@@ -72,7 +72,7 @@ void server_set_inquiry(struct server *s, enum inquiry inquiry)
         [ASKED] = MAY(ANSWERED) | MAY(NOT_ASKED),
         [ANSWERED] = MAY(ASKED) | MAY(NOT_ASKED),
     };
-    s->inquiry = state_after(follows, s->inquiry, inquiry);
+    s->join.inquiry = state_after(follows, s->join.inquiry, inquiry);
 }
 
 void server_set_setup(struct server *s, enum setup_phase phase)
@@ -107,11 +107,12 @@ static const char *check_server(const struct worker_role *w, int ps)
 {
     const struct server *s = &w->servers[ps];
     bool is_out = w->phase == ASKING || w->phase == WAITING;
-    if (s->contact == GONE && (s->inquiry != NOT_ASKED || s->has_answered))
+    if (s->contact == GONE && (s->join.inquiry != NOT_ASKED || s->push.has_answered))
         return "a ps that is gone was asked or has answered";
-    if (s->inquiry == ANSWERED && !worker_is_asked(w, ps)) return "a ps answers that is not asked";
-    if (s->is_pushed && !is_out) return "a push is out of a step that is not";
-    if (s->is_pushed && s->push != w->computed) return "a push is out of another step";
+    if (s->join.inquiry == ANSWERED && !worker_is_asked(w, ps))
+        return "a ps answers that is not asked";
+    if (s->push.is_out && !is_out) return "a push is out of a step that is not";
+    if (s->push.is_out && s->push.number != w->now.push) return "a push is out of another step";
     if (s->ledger.taken > s->ledger.received) return "a push was taken that did not come";
     if (s->setup != NOT_READY && !worker_is_chief(w)) return "not the chief, and sets up";
     if (s->setup == IS_READY && w->phase > DESCRIBING) return "a ps is ready and was not told";
@@ -122,15 +123,15 @@ static const char *check_steps(const struct worker_role *w)
 {
     const struct server *first = &w->servers[0];
     bool is_in_step = w->phase == ASKING || w->phase == WAITING || w->phase == COMPUTING;
-    if (is_in_step && (w->participation != IN_CURRENT || !w->computed)) return "a step of nothing";
-    if (w->phase == COMPUTING && first->is_target && !w->has_ticket && !w->in_doubt)
+    if (is_in_step && (w->participation != IN_CURRENT || !w->now.push)) return "a step of nothing";
+    if (w->phase == COMPUTING && first->push.is_target && !w->now.has_ticket && !w->now.in_doubt)
         return "no ticket to compute";
     if ((w->phase == FINISHING || w->phase == DEPARTING) && w->participation != IN_CURRENT)
         return "finished what it was not in";
     if (w->phase != ASKING) return NULL;
-    if (!w->options.drops_gradients || !first->is_pushed)
+    if (!w->options.drops_gradients || !first->push.is_out)
         return "asks ps/0 what it does not decide";
-    return first->has_answered ? "asks ps/0, which has answered" : NULL;
+    return first->push.has_answered ? "asks ps/0, which has answered" : NULL;
 }
 
 static const char *check_saving(const struct worker_role *w)
@@ -165,7 +166,7 @@ const char *worker_role_check(const struct role *role)
     if (is_chiefs(w->phase) && !worker_is_chief(w)) return "does what the chief does";
     if (w->phase >= DESCRIBING && !w->generation) return "takes part in no generation";
     if (w->phase == DEPARTING && w->ending < STOPS) return "leaves, and is not to";
-    if (w->ending >= DEPARTS && !w->stop_code) return "leaves for no reason";
+    if (w->ending >= DEPARTS && !w->stop.code) return "leaves for no reason";
     for (int ps = 0; ps < w->options.ps_count && !wrong; ps++) wrong = check_server(w, ps);
     if (!wrong) wrong = check_steps(w);
     return wrong ? wrong : check_saving(w);

@@ -9,7 +9,8 @@ static bool all_answered(const struct worker_role *w)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         if (!worker_is_asked(w, ps)) continue;
-        if (!s->has_answered || (w->phase == JOINING && s->inquiry != ANSWERED)) return false;
+        if (!s->push.has_answered || (w->phase == JOINING && s->join.inquiry != ANSWERED))
+            return false;
     }
     return true;
 }
@@ -21,10 +22,10 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
 {
     struct server *s = &w->servers[ps];
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
-    s->join_code = code;
-    s->join_step = step;
-    m->join = (struct message_join){code, s->push, step, ++s->joins};
-    s->ahead = 0; /* the ps forgets it */
+    s->join.code = code;
+    s->join.step = step;
+    m->join = (struct message_join){code, s->push.number, step, ++s->join.number};
+    s->push.ahead = 0; /* the ps forgets it */
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
 
@@ -48,7 +49,7 @@ static void join_all(struct worker_role *w, struct outbox *out)
 /* What was computed comes to nothing, or to those who have it already. */
 static void give_up_step(struct worker_role *w)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].push = 0;
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].push.number = 0;
 }
 
 /* Does this ps wait for a push that another one has? */
@@ -83,11 +84,12 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
 {
     if (w->generation != generation) w->saving.has_saved = false;
     w->generation = generation;
-    w->has_ticket = w->is_last_hour = false;
+    w->now.has_ticket = w->is_last_hour = false;
     if (w->participation == IN_CURRENT) worker_set_participation(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->push = s->push_step = s->step = s->version = s->saved_version = 0;
+        s->push.number = s->push.step = s->values.step = s->values.version =
+            s->values.saved_version = 0;
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
@@ -99,7 +101,7 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
     uint64_t wanted = w->phase == JOINING ? w->first_step : 0;
-    if (w->phase == WAITING) wanted = s->push_step;
+    if (w->phase == WAITING) wanted = s->push.step;
     server_set_inquiry(s, ASKED);
     if (w->phase == DEPARTING && ps == 0)
         worker_ask_to_leave(w, out);
@@ -120,39 +122,39 @@ static void send_gradient(struct worker_role *w, int ps, enum message_type type,
     struct message *m = worker_send(w, ps, type, out);
     const uint32_t gradients = w->options.gradients_per_push;
     if (type == MESSAGE_PUSH)
-        m->push = (struct message_push){gradients, push, step, w->servers[ps].version};
+        m->push = (struct message_push){gradients, push, step, w->servers[ps].values.version};
     else
         m->part = (struct message_part){gradients, push, step};
     m->range = range;
-    if (w->options.lends_windows) w->servers[ps].unheard = push;
+    if (w->options.lends_windows) w->servers[ps].push.unheard = push;
 }
 
 /* With what has not left ahead of it. */
 static void send_push(struct worker_role *w, int ps, struct outbox *out)
 {
     const struct server *s = &w->servers[ps];
-    uint64_t left = parts_all(&s->block) & ~s->ahead;
+    uint64_t left = parts_all(&s->block) & ~s->push.ahead;
     const struct range front = parts_take_front(&s->block, &left);
     while (left) {
         const struct range last = parts_take_last(&s->block, &left);
-        send_gradient(w, ps, MESSAGE_PART, s->push, s->push_step, last, out);
+        send_gradient(w, ps, MESSAGE_PART, s->push.number, s->push.step, last, out);
     }
-    send_gradient(w, ps, MESSAGE_PUSH, s->push, s->push_step, front, out);
+    send_gradient(w, ps, MESSAGE_PUSH, s->push.number, s->push.step, front, out);
 }
 
 uint64_t worker_role_left(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
     const struct server *s = &w->servers[ps];
-    const bool is_whole = s->overlap & OVERLAP_WHOLE_PUSHES;
+    const bool is_whole = s->values.overlap & OVERLAP_WHOLE_PUSHES;
     const bool may_leave =
-        w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED && !is_whole;
-    return may_leave ? parts_all(&s->block) & ~s->ahead & ~FIRST_PART : 0;
+        w->phase == COMPUTING && s->push.is_target && s->join.inquiry == ANSWERED && !is_whole;
+    return may_leave ? parts_all(&s->block) & ~s->push.ahead & ~FIRST_PART : 0;
 }
 
 unsigned worker_role_overlap(const struct role *role, int ps)
 {
-    return ((const struct worker_role *)role)->servers[ps].overlap;
+    return ((const struct worker_role *)role)->servers[ps].values.overlap;
 }
 
 void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *out)
@@ -160,10 +162,10 @@ void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
     assert(!(parts & ~worker_role_left(role, ps)));
-    s->ahead |= parts;
+    s->push.ahead |= parts;
     while (parts) {
         const struct range last = parts_take_last(&s->block, &parts);
-        send_gradient(w, ps, MESSAGE_PART, w->computed, s->step, last, out);
+        send_gradient(w, ps, MESSAGE_PART, w->now.push, s->values.step, last, out);
     }
 }
 
@@ -172,14 +174,14 @@ void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *
 void worker_doubt(struct worker_role *w)
 {
     const struct server *first = &w->servers[0];
-    const bool is_awaited = w->phase == WAITING && first->is_pushed && !first->has_answered;
+    const bool is_awaited = w->phase == WAITING && first->push.is_out && !first->push.has_answered;
     const bool decides = !w->options.is_sync && !w->options.drops_gradients;
-    if (decides && (w->phase == COMPUTING || is_awaited)) w->in_doubt = true;
+    if (decides && (w->phase == COMPUTING || is_awaited)) w->now.in_doubt = true;
 }
 
 static bool may_leave(const struct worker_role *w, int ps)
 {
-    return !w->in_doubt || (ps > 0 && w->servers[0].ledger.received >= w->computed);
+    return !w->now.in_doubt || (ps > 0 && w->servers[0].ledger.received >= w->now.push);
 }
 
 /* What has not left on the links that are; the rest follows the ledgers that are awaited. */
@@ -187,9 +189,9 @@ static void send_pushes(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
-        if (!is_due || s->push <= s->ledger.received || !may_leave(w, ps)) continue;
-        s->has_left = true;
+        const bool is_due = s->push.is_out && !s->push.has_left && s->join.inquiry == ANSWERED;
+        if (!is_due || s->push.number <= s->ledger.received || !may_leave(w, ps)) continue;
+        s->push.has_left = true;
         send_push(w, ps, out);
     }
 }
@@ -200,8 +202,9 @@ static bool is_passed_over(const struct worker_role *w)
     if (!w->options.is_sync || w->options.drops_gradients) return false;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        const bool is_due = s->is_pushed && !s->has_left && s->inquiry == ANSWERED;
-        if (is_due && s->push > s->ledger.received && s->round > s->push_step) return true;
+        const bool is_due = s->push.is_out && !s->push.has_left && s->join.inquiry == ANSWERED;
+        if (is_due && s->push.number > s->ledger.received && s->values.round > s->push.step)
+            return true;
     }
     return false;
 }
@@ -218,9 +221,9 @@ static bool begin_anew(struct worker_role *w, struct outbox *out)
 static void push_to(struct worker_role *w, int ps, uint64_t step)
 {
     struct server *s = &w->servers[ps];
-    s->push = w->computed;
-    s->push_step = step;
-    s->is_pushed = true;
+    s->push.number = w->now.push;
+    s->push.step = step;
+    s->push.is_out = true;
 }
 
 /* The last life died between two ps. Where its gradient waits for the round of others, who may wait
@@ -231,7 +234,7 @@ static void take_back(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < (w->options.is_sync ? w->options.ps_count : 1); ps++) {
         struct server *s = &w->servers[ps];
-        bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !lacks_push(w, ps);
+        bool waits = !s->push.has_answered && s->join.code != JOIN_TAKES_BACK && !lacks_push(w, ps);
         if (worker_is_asked(w, ps) && waits) join(w, ps, JOIN_TAKES_BACK, w->first_step, out);
     }
 }
@@ -243,15 +246,16 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
     uint64_t step = 0;
     bool is_behind = false;
     for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++)
-        if (worker_is_asked(w, ps) && w->servers[ps].step > step) step = w->servers[ps].step;
+        if (worker_is_asked(w, ps) && w->servers[ps].values.step > step)
+            step = w->servers[ps].values.step;
     for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++) {
         struct server *s = &w->servers[ps];
-        const bool is_told = s->step >= step || s->join_step >= step;
-        const bool has_push = s->ledger.taken && s->ledger.taken_step >= s->step;
+        const bool is_told = s->values.step >= step || s->join.step >= step;
+        const bool has_push = s->ledger.taken && s->ledger.taken_step >= s->values.step;
         if (!worker_is_asked(w, ps) || is_told || has_push || lacks_push(w, ps)) continue;
-        s->has_answered = s->is_pushed = false;
-        s->push_step = step; /* if its link is lost meanwhile */
-        const bool makes_good = some_lack_push(w) && s->join_code == JOIN_TAKES_BACK;
+        s->push.has_answered = s->push.is_out = false;
+        s->push.step = step; /* if its link is lost meanwhile */
+        const bool makes_good = some_lack_push(w) && s->join.code == JOIN_TAKES_BACK;
         join(w, ps, makes_good ? JOIN_TAKES_BACK : JOIN_PLAIN, step, out);
         is_behind = true;
     }
@@ -269,7 +273,7 @@ static bool awaits_values(const struct worker_role *w)
 static void note_ledgers(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
+        if (worker_is_asked(w, ps) && w->servers[ps].join.inquiry != ANSWERED) return;
     if (w->phase == JOINING && some_lack_push(w)) take_back(w, out);
     if (awaits_values(w)) catch_up(w, out);
 }
@@ -278,12 +282,12 @@ static void note_ledgers(struct worker_role *w, struct outbox *out)
 void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    bool is_awaited = m->ledger.join == s->joins && s->inquiry == ASKED;
+    bool is_awaited = m->ledger.join == s->join.number && s->join.inquiry == ASKED;
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     server_set_inquiry(s, ANSWERED);
-    s->unheard = 0;
-    if (awaits_values(w)) s->step = m->ledger.step;
-    s->round = m->ledger.step;
+    s->push.unheard = 0;
+    if (awaits_values(w)) s->values.step = m->ledger.step;
+    s->values.round = m->ledger.step;
     if (begin_anew(w, out)) return;
     send_pushes(w, out);
     note_ledgers(w, out);
@@ -296,9 +300,9 @@ static uint64_t step_behind(const struct worker_role *w)
     uint64_t furthest = 0;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        const bool is_over = s->last_step && s->step >= s->last_step;
-        const uint64_t step = is_over ? s->step : s->step + 1;
-        if (s->is_target && step > furthest) furthest = step;
+        const bool is_over = s->said.last_step && s->values.step >= s->said.last_step;
+        const uint64_t step = is_over ? s->values.step : s->values.step + 1;
+        if (s->push.is_target && step > furthest) furthest = step;
     }
     return furthest;
 }
@@ -310,15 +314,15 @@ static uint64_t step_behind(const struct worker_role *w)
 static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    s->push_step = step; /* if its link is lost meanwhile */
-    if (s->inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
+    s->push.step = step; /* if its link is lost meanwhile */
+    if (s->join.inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
 }
 
 void worker_say_finished(struct worker_role *w, int ps, struct outbox *out)
 {
     struct message *m = worker_send(w, ps, MESSAGE_FINISHED, out);
-    m->finished.flags = w->finished_code;
-    m->finished.data_end = w->data_end;
+    m->finished.flags = w->finished.code;
+    m->finished.data_end = w->finished.data_end;
 }
 
 void worker_say_finished_to_all(struct worker_role *w, struct outbox *out)
@@ -335,12 +339,12 @@ void worker_finish_steps(struct worker_role *w, struct outbox *out)
 /* Who is to leave asks for that first. */
 static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
 {
-    w->finished_code = code;
+    w->finished.code = code;
     if (w->ending != DEPARTS) {
         worker_finish_steps(w, out);
         return;
     }
-    w->finished_code |= FINISHED_UNUSED;
+    w->finished.code |= FINISHED_UNUSED;
     worker_begin_phase(w, DEPARTING);
     worker_depart(w, out);
 }
@@ -350,7 +354,7 @@ static bool has_been_shown(const struct worker_role *w)
 {
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        const bool has_it = s->ledger.received >= w->computed || s->has_left;
+        const bool has_it = s->ledger.received >= w->now.push || s->push.has_left;
         if (worker_is_asked(w, ps) && has_it) return true;
     }
     return false;
@@ -370,10 +374,10 @@ static void lose_ticket(struct worker_role *w, struct outbox *out)
 /* What ps/0 says on its new link of the ticket for the step that is under way. */
 static void resolve_doubt(struct worker_role *w, const struct message *m, struct outbox *out)
 {
-    w->has_ticket = m->values.flags & VALUES_TICKET;
-    w->in_doubt = !w->has_ticket;
+    w->now.has_ticket = m->values.flags & VALUES_TICKET;
+    w->now.in_doubt = !w->now.has_ticket;
     if (w->phase != WAITING) return; /* it computes: then nothing has left that could */
-    if (w->has_ticket)
+    if (w->now.has_ticket)
         send_pushes(w, out);
     else
         lose_ticket(w, out);
@@ -383,22 +387,22 @@ static void resolve_doubt(struct worker_role *w, const struct message *m, struct
 void worker_push(struct worker_role *w, struct outbox *out)
 {
     const bool drops = w->options.drops_gradients;
-    bool is_new = w->servers[0].is_target, asks = drops && is_new;
+    bool is_new = w->servers[0].push.is_target, asks = drops && is_new;
     uint64_t taken_step = w->servers[0].ledger.taken_step, next = step_behind(w);
     worker_begin_phase(w, asks ? ASKING : WAITING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (asks && ps > 0) break;
-        if (s->is_target)
-            push_to(w, ps, drops && !is_new ? taken_step : s->step);
-        else if (w->options.is_sync && !drops && worker_is_asked(w, ps) && s->step < next)
+        if (s->push.is_target)
+            push_to(w, ps, drops && !is_new ? taken_step : s->values.step);
+        else if (w->options.is_sync && !drops && worker_is_asked(w, ps) && s->values.step < next)
             pass_round(w, ps, next, out);
         else
-            s->has_answered = s->inquiry != NOT_ASKED;
+            s->push.has_answered = s->join.inquiry != NOT_ASKED;
     }
     if (begin_anew(w, out)) return;
     send_pushes(w, out);
-    if (w->in_doubt && !w->has_ticket) lose_ticket(w, out);
+    if (w->now.in_doubt && !w->now.has_ticket) lose_ticket(w, out);
 }
 
 /* ---- what comes next ---- */
@@ -410,25 +414,25 @@ void worker_bring_nothing(struct worker_role *w, struct outbox *out)
 
 void worker_role_note_end(struct role *role, uint64_t batches)
 {
-    ((struct worker_role *)role)->data_end = 1 + batches;
+    ((struct worker_role *)role)->finished.data_end = 1 + batches;
 }
 
 bool worker_role_is_stopping(const struct role *role)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    const bool is_new = w->servers[0].is_target && !some_lack_push(w);
+    const bool is_new = w->servers[0].push.is_target && !some_lack_push(w);
     return is_new && (w->ending != GOES_ON || w->is_last_hour);
 }
 
 static void set_targets(struct worker_role *w, bool (*is_target)(const struct worker_role *, int))
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        w->servers[ps].is_target = worker_is_asked(w, ps) && is_target(w, ps);
+        w->servers[ps].push.is_target = worker_is_asked(w, ps) && is_target(w, ps);
 }
 
 static bool lacks_next(const struct worker_role *w, int ps)
 {
-    return w->servers[ps].ledger.received < w->computed;
+    return w->servers[ps].ledger.received < w->now.push;
 }
 
 static bool is_any(const struct worker_role *w, int ps)
@@ -442,13 +446,13 @@ static void plan_next(struct worker_role *w)
 {
     const struct server *first = &w->servers[0];
     if (w->options.drops_gradients) {
-        w->computed = first->ledger.taken;
+        w->now.push = first->ledger.taken;
         for (int ps = 1; ps < w->options.ps_count; ps++) {
             if (!worker_is_asked(w, ps) || !lacks_next(w, ps)) continue;
             set_targets(w, lacks_next);
             return;
         }
-        w->computed = first->ledger.received + 1;
+        w->now.push = first->ledger.received + 1;
         set_targets(w, is_any);
         return;
     }
@@ -456,7 +460,7 @@ static void plan_next(struct worker_role *w)
     for (int ps = 1; ps < w->options.ps_count; ps++)
         if (worker_is_asked(w, ps) && w->servers[ps].ledger.received < least)
             least = w->servers[ps].ledger.received;
-    w->computed = least + 1;
+    w->now.push = least + 1;
     set_targets(w, lacks_next);
 }
 
@@ -475,15 +479,15 @@ static void note_making_good(const struct worker_role *w, struct outbox *out)
     size_t used = 0;
     bool is_any_there = false;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        is_any_there |= worker_is_asked(w, ps) && !w->servers[ps].is_target;
-        if (w->servers[ps].is_target && used + TASK_NAME_MAX < sizeof text)
+        is_any_there |= worker_is_asked(w, ps) && !w->servers[ps].push.is_target;
+        if (w->servers[ps].push.is_target && used + TASK_NAME_MAX < sizeof text)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%sps/%d", used ? ", " : "", ps);
     }
     const bool has_bits = w->options.is_sync && !w->options.drops_gradients;
     if (is_any_there)
         outbox_log(out, "brings push %llu to %s: the other ps had it before this worker was lost%s",
-                   (unsigned long long)w->computed, text,
+                   (unsigned long long)w->now.push, text,
                    has_bits ? "; from here on the bits are not those of an undisturbed run" : "");
 }
 
@@ -491,9 +495,9 @@ static void compute(struct worker_role *w, struct outbox *out)
 {
     note_making_good(w, out);
     worker_begin_phase(w, COMPUTING);
-    w->computed_step = w->global_step;
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].ahead = 0;
-    const struct action_compute step = {w->global_step, .batch = w->computed - 1};
+    w->now.values_step = w->global_step;
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].push.ahead = 0;
+    const struct action_compute step = {w->global_step, .batch = w->now.push - 1};
     outbox_add_compute(out, step);
 }
 
@@ -502,7 +506,7 @@ static void demand_ticket(struct worker_role *w, struct outbox *out)
 {
     worker_begin_phase(w, JOINING);
     for (int ps = 1; ps < w->options.ps_count; ps++)
-        w->servers[ps].has_answered = w->servers[ps].inquiry == ANSWERED;
+        w->servers[ps].push.has_answered = w->servers[ps].join.inquiry == ANSWERED;
     join(w, 0, JOIN_COMPLETES, 0, out);
 }
 
@@ -517,8 +521,8 @@ static void go_on(struct worker_role *w, struct outbox *out)
     if (catch_up(w, out)) return;
     note_adopted(w, out);
     plan_next(w);
-    const bool departs = w->ending == DEPARTS && w->servers[0].is_target && !some_lack_push(w);
-    if (!departs && (w->has_ticket || !w->servers[0].is_target))
+    const bool departs = w->ending == DEPARTS && w->servers[0].push.is_target && !some_lack_push(w);
+    if (!departs && (w->now.has_ticket || !w->servers[0].push.is_target))
         compute(w, out);
     else if (!w->options.is_sync && some_lack_push(w))
         demand_ticket(w, out);
@@ -534,47 +538,48 @@ static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox
         if (!worker_is_asked(w, ps)) continue;
         /* asynchronous: it may never get there, if a worker died between ps/0 and it */
         uint64_t wanted = w->options.is_sync ? w->global_step : 0;
-        w->servers[ps].push_step = wanted;
+        w->servers[ps].push.step = wanted;
         if (is_dropped)
             join(w, ps, JOIN_PLAIN, wanted, out);
         else
-            push_to(w, ps, w->computed_step);
+            push_to(w, ps, w->now.values_step);
     }
     send_pushes(w, out);
 }
 
 static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
 {
-    if (is_dropped && !w->has_ticket) {
+    if (is_dropped && !w->now.has_ticket) {
         finish(w, 0, out);
         return;
     }
     turn_to_others(w, is_dropped, out);
-    w->servers[0].has_answered = true;
+    w->servers[0].push.has_answered = true;
     go_on(w, out);
 }
 
 /* What became of the push, as far as this ps is concerned. */
 static void note_answer(struct server *s, const struct message *m)
 {
-    s->has_answered = true;
-    if (m->values.push >= s->unheard) s->unheard = 0;
-    s->step = s->round = m->values.step;
-    s->version = m->values.updates;
-    s->overlap = (m->values.flags & VALUES_WANTS_PARTS ? OVERLAP_ADVANCE : 0) |
-                 (m->values.flags & VALUES_WANTS_WHOLE ? OVERLAP_WHOLE_PUSHES : 0);
-    if (!s->is_pushed) return;
-    s->ledger.received = s->push;
+    s->push.has_answered = true;
+    if (m->values.push >= s->push.unheard) s->push.unheard = 0;
+    s->values.step = s->values.round = m->values.step;
+    s->values.version = m->values.updates;
+    s->values.overlap = (m->values.flags & VALUES_WANTS_PARTS ? OVERLAP_ADVANCE : 0) |
+                        (m->values.flags & VALUES_WANTS_WHOLE ? OVERLAP_WHOLE_PUSHES : 0);
+    if (!s->push.is_out) return;
+    s->ledger.received = s->push.number;
     if (m->values.flags & VALUES_DROPPED) return;
-    s->ledger.taken = s->push;
-    s->ledger.taken_step = s->push_step;
+    s->ledger.taken = s->push.number;
+    s->ledger.taken_step = s->push.step;
 }
 
 /* ps/0 makes a snapshot, for which the others need what it took. Its values come later. */
 static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (w->phase != ASKING || ps != 0 || s->has_answered || m->values.push < s->push) return;
+    if (w->phase != ASKING || ps != 0 || s->push.has_answered || m->values.push < s->push.number)
+        return;
     note_answer(s, m);
     w->global_step = m->values.step;
     turn_to_others(w, m->values.flags & VALUES_DROPPED, out);
@@ -582,14 +587,14 @@ static void held(struct worker_role *w, int ps, const struct message *m, struct 
 
 static bool is_expected(const struct worker_role *w, int ps)
 {
-    if (w->servers[ps].has_answered || w->servers[ps].inquiry != ANSWERED) return false;
+    if (w->servers[ps].push.has_answered || w->servers[ps].join.inquiry != ANSWERED) return false;
     return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 
 /* Of the values that are awaited there: behind the round that gets the push, or was passed. */
 static uint64_t step_awaited(const struct server *s)
 {
-    return s->is_pushed ? s->push_step + 1 : s->push_step;
+    return s->push.is_out ? s->push.step + 1 : s->push.step;
 }
 
 /* Synchronous: ps/0 gets the push, or is passed, in a later round than this one, which has got it,
@@ -598,8 +603,9 @@ static uint64_t step_awaited(const struct server *s)
 static bool is_behind_first(const struct worker_role *w, int ps)
 {
     const struct server *first = &w->servers[0];
-    const bool is_awaited = w->phase == WAITING && !first->has_answered;
-    return ps > 0 && w->options.is_sync && is_awaited && w->servers[ps].step < step_awaited(first);
+    const bool is_awaited = w->phase == WAITING && !first->push.has_answered;
+    return ps > 0 && w->options.is_sync && is_awaited &&
+           w->servers[ps].values.step < step_awaited(first);
 }
 
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -607,7 +613,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
     struct server *s = &w->servers[ps];
     bool is_final = w->phase == FINISHING && (m->values.flags & VALUES_FINAL) && worker_is_chief(w);
     bool is_more_work = w->phase == FINISHING && ps == 0 && (m->values.flags & VALUES_TICKET);
-    const bool is_news = m->values.flags & VALUES_FINAL && m->values.updates != s->version;
+    const bool is_news = m->values.flags & VALUES_FINAL && m->values.updates != s->values.version;
     if (w->phase == EVALUATING && is_news) {
         worker_save_again(w, out);
         return;
@@ -620,23 +626,23 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         join_all(w, out);
         return;
     }
-    if (ps == 0 && w->in_doubt && s->inquiry == ANSWERED && m->values.push < w->computed) {
+    if (ps == 0 && w->now.in_doubt && s->join.inquiry == ANSWERED && m->values.push < w->now.push) {
         resolve_doubt(w, m, out);
         return;
     }
     if (!is_final && !is_expected(w, ps)) return;
-    if (s->is_pushed && m->values.push < s->push) return; /* said before the push came */
-    if (ps == 0 && s->is_pushed && m->values.updates > s->version)
-        w->staleness = m->values.updates - s->version - 1;
+    if (s->push.is_out && m->values.push < s->push.number) return; /* said before the push came */
+    if (ps == 0 && s->push.is_out && m->values.updates > s->values.version)
+        w->staleness = m->values.updates - s->values.version - 1;
     note_answer(s, m);
     if (is_behind_first(w, ps)) {
-        s->has_answered = false;
+        s->push.has_answered = false;
         pass_round(w, ps, step_awaited(&w->servers[0]), out);
         return;
     }
     if (ps == 0) {
         w->global_step = m->values.step;
-        w->has_ticket = m->values.flags & VALUES_TICKET;
+        w->now.has_ticket = m->values.flags & VALUES_TICKET;
         w->is_last_hour = m->values.flags & VALUES_STOPS;
     }
     if (w->phase == ASKING)

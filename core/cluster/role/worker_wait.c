@@ -14,11 +14,11 @@ static bool is_awaited(const struct worker_role *w, int ps)
     switch (w->phase) {
     case HOLDING:
     case STARTING:
-        return s->state != PS_SERVING;
+        return s->said.state != PS_SERVING;
     case DESCRIBING:
         return s->setup != IS_READY;
     default:
-        return worker_is_asked(w, ps) && !s->has_answered;
+        return worker_is_asked(w, ps) && !s->push.has_answered;
     }
 }
 
@@ -82,7 +82,8 @@ void worker_watch(struct worker_role *w, struct outbox *out)
 {
     const struct wait wait = current_wait(w);
     if (!wait.limit_ms) return;
-    const bool is_storage = w->leads && w->saving.awaits_folder; /* which has a limit of its own */
+    const bool is_storage =
+        w->lead.is_ours && w->saving.awaits_folder; /* which has a limit of its own */
     if (!all_up(w) || is_storage) {
         patience_renew(&w->patience);
         return;

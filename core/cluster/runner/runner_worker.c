@@ -50,12 +50,12 @@ static err step(struct runner_worker *w, const struct action_compute *a)
     TRY(runner_worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     runner_worker_use_speculation(w);
-    w->is_computing = w->session.replica.exchange != NULL;
+    w->lending.is_computing = w->session.replica.exchange != NULL;
     runner_worker_lend_loop(w);
-    err e = session_step(&w->session, &w->loss);
-    w->is_computing = false;
+    err e = session_step(&w->session, &w->done.loss);
+    w->lending.is_computing = false;
     runner_worker_reclaim_loop(w);
-    if (w->lacks_values) return OK; /* whatever came of it, it is none */
+    if (w->lack.is_now) return OK; /* whatever came of it, it is none */
     if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
     const uint64_t computed_ns = trace_begin(trace);
     TRY(runner_worker_tell(w, a->step + 1, &(struct occasion){OCCASION_COMPUTED}));
@@ -107,10 +107,10 @@ static err await_counted(struct runner_worker *w)
 static void compute(struct runner_worker *w, const struct action_compute *a)
 {
     uint64_t now_ns = clock_ns();
-    if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
+    if (w->done.pushed_ns) w->done.push_seconds = (double)(now_ns - w->done.pushed_ns) * 1e-9;
     runner_worker_count_waited(w, now_ns);
     const double apart = runner_worker_apart(w);
-    w->lacks_values = false;
+    w->lack.is_now = false;
     for (int ps = 0; ps < w->task.peer_count; ps++) runner_worker_plan_overlap(w, ps);
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) runner_worker_trace_step(w, a->step);
@@ -119,15 +119,15 @@ static void compute(struct runner_worker *w, const struct action_compute *a)
         runner_worker_told(w, runner_worker_tell(w, a->step, &(struct occasion){OCCASION_WAITED}));
     const bool has_waited = e == ERR_PEER; /* for files that come, as long as silent_secs allows */
     if (!e) e = step(w, a);
-    if (w->lacks_values || (e == ERR_PEER && !has_waited)) {
+    if (w->lack.is_now || (e == ERR_PEER && !has_waited)) {
         const err why = begin_anew(w);
         if (why) e = why;
     } else {
         w->lack.tries = 0;
     }
-    w->has_stepped = !e;
-    w->step = a->step + 1;
-    runner_worker_count_step(w, now_ns, apart, w->has_stepped);
+    w->done.is_new = !e;
+    w->done.step = a->step + 1;
+    runner_worker_count_step(w, now_ns, apart, w->done.is_new);
     task_done(&w->task, ACTION_COMPUTE, e);
 }
 
@@ -135,11 +135,12 @@ static void compute(struct runner_worker *w, const struct action_compute *a)
 static void flushed(struct task *t)
 {
     struct runner_worker *w = (struct runner_worker *)t;
-    if (!w->has_stepped) return;
-    w->has_stepped = false;
+    if (!w->done.is_new) return;
+    w->done.is_new = false;
     if (w->trace) runner_worker_trace_pump(w);
     const uint64_t begin_ns = trace_begin(w->session.trace);
-    runner_worker_told(w, runner_worker_tell(w, w->step, &(struct occasion){OCCASION_STEPPED}));
+    runner_worker_told(w,
+                       runner_worker_tell(w, w->done.step, &(struct occasion){OCCASION_STEPPED}));
     trace_end(w->session.trace, SPAN_HOOKS, 0, begin_ns);
 }
 
@@ -147,12 +148,12 @@ static void evaluate(struct runner_worker *w, uint64_t step)
 {
     struct evaluation evaluation = {0};
     err e = check_bound(w);
-    w->lacks_values = false;
+    w->lack.is_now = false;
     if (!e) e = runner_worker_await_all(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
-    if (e == ERR_PEER && w->lacks_values && w->lack.tries++ < EVALUATIONS_MAX) {
-        w->evaluates_again = step + 1;
-        w->evaluates_by_ms = clock_ms() + w->options.task.limits.restart_ms;
+    if (e == ERR_PEER && w->lack.is_now && w->lack.tries++ < EVALUATIONS_MAX) {
+        w->evaluation.again = step + 1;
+        w->evaluation.by_ms = clock_ms() + w->options.task.limits.restart_ms;
         return;
     }
     if (!e)
@@ -168,7 +169,7 @@ static void evaluate(struct runner_worker *w, uint64_t step)
 static void note_return(const struct runner_worker *w, uint64_t step)
 {
     const bool is_chief = runner_worker_leads(w);
-    if (is_chief ? w->has_chosen : !w->has_past) return;
+    if (is_chief ? w->has_chosen : !w->past.has_pushed) return;
     log_line(LOG_INFO, "takes part again at step %llu%s", (unsigned long long)step,
              is_chief ? "; nothing is rolled back" : "");
 }
@@ -177,7 +178,7 @@ static void note_return(const struct runner_worker *w, uint64_t step)
 static void note_end(const struct runner_worker *w, uint64_t step)
 {
     const unsigned long long last = runner_worker_last_step(w);
-    if (!w->view.is_chief || !last || step < last) return;
+    if (!w->hooks.view.is_chief || !last || step < last) return;
     log_line(LOG_INFO, "step %llu of %llu is there already: nothing is left to train",
              (unsigned long long)step, last);
 }
@@ -200,9 +201,9 @@ static err adopted(struct runner_worker *w, const struct action_adopted *a)
 
 static void covered(struct runner_worker *w, const struct action_covered *a)
 {
-    if (w->keeps_counts) return; /* the checkpoint's are told */
-    runner_worker_told(w,
-                       runner_worker_tell_covered(w, w->view.global_step, &a->covered, a->is_over));
+    if (w->end.keeps_counts) return; /* the checkpoint's are told */
+    runner_worker_told(
+        w, runner_worker_tell_covered(w, w->hooks.view.global_step, &a->covered, a->is_over));
 }
 
 static void act(struct task *t, const struct action *a)
@@ -262,7 +263,7 @@ static void act(struct task *t, const struct action *a)
 
 static void save(struct task *t)
 {
-    ((struct runner_worker *)t)->is_asked_to_save = true;
+    ((struct runner_worker *)t)->folder.is_asked_to_save = true;
 }
 
 static void report(const struct task *t)
@@ -279,16 +280,16 @@ static void report(const struct task *t)
 
 bool runner_worker_save(struct runner_worker *w)
 {
-    if (w->jobs.opening.is_running) return false;
-    return !w->checkpoints || worker_role_save(w->task.role, &w->task.outbox);
+    if (w->folder.jobs.opening.is_running) return false;
+    return !w->folder.checkpoints || worker_role_save(w->task.role, &w->task.outbox);
 }
 
 /* Somebody wants one of now: one that is being made is of before, and a ps that is away comes back.
  */
 static void save_as_asked(struct runner_worker *w)
 {
-    if (!w->is_asked_to_save || !worker_role_can_save(w->task.role)) return;
-    w->is_asked_to_save = false;
+    if (!w->folder.is_asked_to_save || !worker_role_can_save(w->task.role)) return;
+    w->folder.is_asked_to_save = false;
     runner_worker_save(w);
 }
 
@@ -303,13 +304,13 @@ static void sending(struct task *t, int ps, const struct message *m)
  * back. */
 static void evaluate_again(struct runner_worker *w)
 {
-    const uint64_t step = w->evaluates_again - 1;
+    const uint64_t step = w->evaluation.again - 1;
     if (!worker_role_is_evaluating(w->task.role)) {
-        w->evaluates_again = 0;
+        w->evaluation.again = 0;
         return;
     }
-    if (check_bound(w) && clock_ms() < w->evaluates_by_ms) return;
-    w->evaluates_again = 0;
+    if (check_bound(w) && clock_ms() < w->evaluation.by_ms) return;
+    w->evaluation.again = 0;
     evaluate(w, step);
     task_flush(&w->task);
 }
@@ -317,7 +318,7 @@ static void evaluate_again(struct runner_worker *w)
 static void pump(struct task *t)
 {
     struct runner_worker *w = (struct runner_worker *)t;
-    if (w->evaluates_again && !w->task.has_ended) evaluate_again(w);
+    if (w->evaluation.again && !w->task.has_ended) evaluate_again(w);
     if (w->trace) runner_worker_trace_pump(w);
     runner_worker_speculate(w);
     runner_worker_count_left(w);
@@ -372,13 +373,13 @@ static void take_last_step(struct runner_worker *w)
 {
     const uint64_t *found = w->options.last_step;
     if (!found || !*found || !w->options.spec->train.num_steps) return;
-    w->has_last_step = true;
-    w->last_step = *found;
+    w->end.is_known = true;
+    w->end.step = *found;
 }
 
 static void leave_last_step(const struct runner_worker *w)
 {
-    if (w->options.last_step && w->has_last_step) *w->options.last_step = w->last_step;
+    if (w->options.last_step && w->end.is_known) *w->options.last_step = w->end.step;
 }
 
 static err open_session(struct runner_worker *w)
@@ -410,7 +411,7 @@ static err open_session(struct runner_worker *w)
     };
     TRY(session_open(&options, &w->session));
     if (w->options.feeder) TRY(feeder_start(w->options.feeder, &w->session));
-    w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
+    w->end.step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
     take_last_step(w);
     return OK;
 }
@@ -460,20 +461,21 @@ static err open_role(struct runner_worker *w)
 static err open_parts(struct runner_worker *w)
 {
     int ps_count = w->options.task.cluster->hosts[JOB_PS].count;
-    w->first = calloc((size_t)ps_count, sizeof *w->first);
-    w->second = calloc((size_t)ps_count, sizeof *w->second);
+    w->attempts.first = calloc((size_t)ps_count, sizeof *w->attempts.first);
+    w->attempts.second = calloc((size_t)ps_count, sizeof *w->attempts.second);
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
-    w->arrivals = calloc((size_t)ps_count, sizeof *w->arrivals);
-    w->rows = calloc((size_t)ps_count, sizeof *w->rows);
+    w->incoming.values = calloc((size_t)ps_count, sizeof *w->incoming.values);
+    w->incoming.rows = calloc((size_t)ps_count, sizeof *w->incoming.rows);
     w->saving.came = calloc((size_t)ps_count, sizeof *w->saving.came);
     w->origin.filling = -1;
-    if (!w->first || !w->second || !w->kept || !w->arrivals || !w->rows || !w->saving.came)
+    if (!w->attempts.first || !w->attempts.second || !w->kept || !w->incoming.values ||
+        !w->incoming.rows || !w->saving.came)
         return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
-        w->first[ps] = w->second[ps] = (struct attempt){.worker = w, .ps = ps};
+        w->attempts.first[ps] = w->attempts.second[ps] = (struct attempt){.worker = w, .ps = ps};
     TRY(open_session(w));
     TRY(runner_worker_prove_checkpoints(w));
-    w->token = greeting_draw_incarnation();
+    w->folder.token = greeting_draw_incarnation();
     TRY(open_role(w));
     w->noted_ms = w->task.started_ms;
     for (int ps = 0; ps < ps_count; ps++) runner_worker_connect(w, ps);
@@ -500,7 +502,7 @@ void runner_worker_close(struct runner_worker *w)
 {
     if (!w) return;
     leave_last_step(w);
-    hooks_close(&w->view);
+    hooks_close(&w->hooks.view);
     if (w->task.peers) runner_worker_hang_up(&w->task);
     runner_worker_close_checkpoints(w);
     runner_worker_trace_close(w);
@@ -510,15 +512,15 @@ void runner_worker_close(struct runner_worker *w)
     if (w->session.options.device) session_close(&w->session);
     for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
         free(w->kept[ps]);
-    for (int ps = 0; w->rows && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
-        free(w->rows[ps].kept);
+    for (int ps = 0; w->incoming.rows && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
+        free(w->incoming.rows[ps].kept);
     free(w->saving.came);
-    free(w->rows);
+    free(w->incoming.rows);
     free(w->kept);
-    free(w->arrivals);
-    free(w->first);
-    free(w->second);
-    arena_free(&w->arena);
+    free(w->incoming.values);
+    free(w->attempts.first);
+    free(w->attempts.second);
+    arena_free(&w->hooks.arena);
     free(w);
 }
 

@@ -26,7 +26,7 @@ static err lead(struct runner_worker *w)
     TRY(runner_worker_open_checkpoints(w));
     TRY(runner_worker_open_hooks(w));
     if (!w->has_adopted) return OK;
-    return runner_worker_tell(w, w->view.global_step,
+    return runner_worker_tell(w, w->hooks.view.global_step,
                               &(struct occasion){OCCASION_ADOPTED, .adopted = {.is_first = false}});
 }
 
@@ -37,8 +37,8 @@ void runner_worker_lead(struct runner_worker *w)
 
 void runner_worker_yield(struct runner_worker *w)
 {
-    w->evaluates_again = 0;
-    w->is_asked_to_save = false;
+    w->evaluation.again = 0;
+    w->folder.is_asked_to_save = false;
     if (w->trace) runner_worker_trace_abandon(w);
     runner_worker_close_checkpoints(w);
     runner_worker_told(w, runner_worker_open_hooks(w));
@@ -57,8 +57,9 @@ static err send_text(struct runner_worker *w, int ps, struct message m, char *te
 /* A ps looks for the folder when it is told of it: it is told when that is open. */
 void runner_worker_claim(struct runner_worker *w, const struct action_claim *a)
 {
-    const char *directory = w->directory[0] ? w->directory : NULL;
-    char *text = w->jobs.opening.is_running ? strdup("") : setup_write_folder(directory, w->token);
+    const char *directory = w->folder.directory[0] ? w->folder.directory : NULL;
+    char *text = w->folder.jobs.opening.is_running ? strdup("")
+                                                   : setup_write_folder(directory, w->folder.token);
     runner_worker_told(w, send_text(w, a->ps, a->message, text));
 }
 
@@ -241,27 +242,27 @@ static uint64_t last_step_of(const struct runner_worker *w)
     const struct spec *spec = w->options.spec;
     const struct setup_plan *plan = &w->origin.plan;
     const struct coverage *c = &plan->coverage;
-    if (w->has_last_step) return w->last_step;
+    if (w->end.is_known) return w->end.step;
     if (spec->train.epochs && w->origin.is_counted && c->share.rows &&
         c->share.rows != DATA_ROWS_ENDLESS) {
         const double left = spec->train.epochs * (double)c->share.rows - (double)c->total;
         return plan->step + (uint64_t)spec_steps_of(spec, left, workers_of(w));
     }
-    return w->last_step + (spec->train.num_steps ? plan->step : 0);
+    return w->end.step + (spec->train.num_steps ? plan->step : 0);
 }
 
 static void find_last_step(struct runner_worker *w)
 {
-    w->last_step = last_step_of(w);
-    w->has_last_step = true;
+    w->end.step = last_step_of(w);
+    w->end.is_known = true;
 }
 
 static err tell_counts(struct runner_worker *w, const struct covered *covered)
 {
     const struct setup_plan *plan = &w->origin.plan;
     const bool is_counted = covered->rows && covered->rows != DATA_ROWS_ENDLESS;
-    w->view.global_step = plan->step;
-    if (!w->has_adopted) w->view.first_step = plan->step;
+    w->hooks.view.global_step = plan->step;
+    if (!w->has_adopted) w->hooks.view.first_step = plan->step;
     return plan->restore && is_counted ? runner_worker_tell_covered(w, plan->step, covered, false)
                                        : OK;
 }
@@ -424,8 +425,8 @@ static err share_anew(struct runner_worker *w, const struct data_share *share)
     TRY(begin_share(w, &n));
     set_ledgers(w, &n);
     const uint64_t last_step = last_step_of(w);
-    w->keeps_counts = last_step && o->plan.step >= last_step;
-    if (w->keeps_counts) return tell_counts(w, &before_it);
+    w->end.keeps_counts = last_step && o->plan.step >= last_step;
+    if (w->end.keeps_counts) return tell_counts(w, &before_it);
     if ((is_same_data && is_same_order) || was.rows != share->rows)
         tell_share(&was, &n);
     else
@@ -440,8 +441,8 @@ static err begin_day(struct runner_worker *w, bool *ret_begins)
     const struct spec *spec = w->options.spec;
     struct origin *o = &w->origin;
     *ret_begins = false;
-    if (!spec->train.daily || !w->checkpoints) return OK;
-    TRY(day_begin(spec, checkpoints_directory(w->checkpoints), o->plan.step, ret_begins));
+    if (!spec->train.daily || !w->folder.checkpoints) return OK;
+    TRY(day_begin(spec, checkpoints_directory(w->folder.checkpoints), o->plan.step, ret_begins));
     if (!*ret_begins || !o->ledgers) return OK;
     struct ledger *none = arena_array(&o->arena, (size_t)workers_of(w), sizeof *none);
     for (int i = 0; i < workers_of(w); i++) none[i].taken_step = o->plan.step;
@@ -549,7 +550,7 @@ static err pass_over(struct runner_worker *w, const char *why, const char **pref
     struct origin *o = &w->origin;
     bool is_whole = false;
     if (*prefix) TRY(find_damage(w, *prefix, &is_whole));
-    const char *previous = is_whole ? NULL : checkpoints_newest(w->checkpoints, o->bad + 1);
+    const char *previous = is_whole ? NULL : checkpoints_newest(w->folder.checkpoints, o->bad + 1);
     const bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
     err e = bad_checkpoint(*prefix ? *prefix : "the checkpoint", why,
                            outlook_of(is_whole, previous != NULL, goes_on), previous);
@@ -566,7 +567,7 @@ static err choose_checkpoint(struct runner_worker *w, char why[ERROR_TEXT_MAX])
 {
     struct origin *o = &w->origin;
     for (;;) { /* ends: each turn passes over one more of those that there are */
-        const char *prefix = checkpoints_newest(w->checkpoints, o->bad);
+        const char *prefix = checkpoints_newest(w->folder.checkpoints, o->bad);
         if (why[0]) TRY(pass_over(w, why, &prefix));
         why[0] = '\0';
         if (!prefix) return OK;
@@ -578,9 +579,9 @@ static err choose_checkpoint(struct runner_worker *w, char why[ERROR_TEXT_MAX])
 
 static err look_into_folder(struct runner_worker *w)
 {
-    if (!w->checkpoints) return OK;
+    if (!w->folder.checkpoints) return OK;
     runner_worker_end_files(w);
-    TRY(checkpoints_own(w->checkpoints, w->token, clock_unix_s()));
+    TRY(checkpoints_own(w->folder.checkpoints, w->folder.token, clock_unix_s()));
     return choose_checkpoint(w, w->origin.why_bad);
 }
 
@@ -655,14 +656,14 @@ static void note_mean(const struct runner_worker *w)
 static void begin_choice(struct runner_worker *w, const struct action_choose *a)
 {
     struct origin *o = &w->origin;
-    const bool is_again = w->jobs.looks > 0;
+    const bool is_again = w->folder.jobs.looks > 0;
     const int bad = a->why_again[0] || is_again ? o->bad : 0;
     const uint64_t since_ms = is_again ? o->since_ms : clock_ms();
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", is_again && !a->why_again[0] ? o->why_bad : a->why_again);
     runner_worker_origin_close(w);
     o->bad = bad;
-    w->keeps_counts = false;
+    w->end.keeps_counts = false;
     o->since_ms = since_ms;
     o->plan.arrays = 1;
     snprintf(o->why_bad, sizeof o->why_bad, "%s", why);
@@ -676,7 +677,7 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
                  (unsigned long long)o->plan.step);
         return OK;
     }
-    if (a->generation && !w->checkpoints)
+    if (a->generation && !w->folder.checkpoints)
         return fail(ERR_PEER, "a ps came back empty and there is nothing to go back to: "
                               "set train.checkpoint_dir");
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
@@ -686,14 +687,14 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
  * asks again. */
 void runner_worker_choose(struct runner_worker *w, const struct action_choose *a)
 {
-    if (w->jobs.opening.is_running) return;
+    if (w->folder.jobs.opening.is_running) return;
     begin_choice(w, a);
     err e = look_into_folder(w);
     if (e && runner_worker_looks_again(w, &e)) return;
-    w->jobs.looks = 0;
+    w->folder.jobs.looks = 0;
     if (!e) e = choose(w, a);
     if (!e) e = count_rows(w);
-    if (!e && !w->keeps_counts) e = tell_origin(w);
+    if (!e && !w->end.keeps_counts) e = tell_origin(w);
     struct choice choice = {.result = e};
     w->has_chosen = true;
     struct setup_plan *plan = &w->origin.plan;
@@ -709,12 +710,12 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->workers = workers_of(w);
     plan->wire = w->task.wire;
     plan->wire_values = w->task.wire_values;
-    plan->last_step = (int64_t)w->last_step;
+    plan->last_step = (int64_t)w->end.step;
     plan->generation = choice.generation;
     plan->steps_per_epoch =
         spec_steps_per_epoch(w->options.spec, w->session.train_data->rows, workers_of(w));
-    plan->directory = w->directory[0] ? w->directory : NULL;
-    plan->token = w->token;
+    plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
+    plan->token = w->folder.token;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);
 }
 

@@ -31,11 +31,11 @@ void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
 {
     struct between_steps *m = &w->between;
     double *at = w->task.counters.at;
-    if (!w->pushed_ns) return;
+    if (!w->done.pushed_ns) return;
     const uint64_t answered_ns = m->answered_ns ? m->answered_ns : now_ns;
     const uint64_t left_ns = m->left_ns && m->left_ns < answered_ns ? m->left_ns : answered_ns;
     double hooks = at[COUNTER_TIME_HOOKS] - m->hooks_s;
-    double push = seconds(w->pushed_ns, left_ns), others = seconds(left_ns, answered_ns),
+    double push = seconds(w->done.pushed_ns, left_ns), others = seconds(left_ns, answered_ns),
            pull = seconds(answered_ns, now_ns);
     take_from(&push, &hooks);
     take_from(&others, &hooks);
@@ -57,8 +57,8 @@ void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double
     if (computed > 0) at[COUNTER_TIME_COMPUTE] += computed;
     at[COUNTER_STEPS] += is_one;
     at[COUNTER_EXAMPLES] = (double)w->session.examples;
-    if (is_one) at[COUNTER_LOSS] = w->loss;
-    w->pushed_ns = now_ns;
+    if (is_one) at[COUNTER_LOSS] = w->done.loss;
+    w->done.pushed_ns = now_ns;
     m->left_ns = m->answered_ns = 0;
     m->hooks_s = at[COUNTER_TIME_HOOKS];
     if (w->options.spec->train.mode == MODE_SYNC || at[COUNTER_STEPS] < 2 || !is_one) return;
@@ -67,12 +67,12 @@ void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double
 
 void runner_worker_count_answered(struct runner_worker *w)
 {
-    if (w->pushed_ns && !w->between.answered_ns) w->between.answered_ns = clock_ns();
+    if (w->done.pushed_ns && !w->between.answered_ns) w->between.answered_ns = clock_ns();
 }
 
 void runner_worker_count_left(struct runner_worker *w)
 {
-    if (!w->pushed_ns || w->between.left_ns || w->between.answered_ns) return;
+    if (!w->done.pushed_ns || w->between.left_ns || w->between.answered_ns) return;
     for (int ps = 0; ps < w->task.peer_count; ps++)
         if (w->task.peers[ps].link && !link_is_idle(w->task.peers[ps].link)) return;
     w->between.left_ns = clock_ns();
@@ -105,8 +105,8 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_LAST_STEP] = (double)runner_worker_last_step(w);
     c->at[COUNTER_IS_CHIEF] = worker_role_leads(t->role);
     c->at[COUNTER_TERM] = (double)worker_role_term(t->role);
-    c->at[COUNTER_LEARNING_RATE] = w->view.learning_rate;
-    c->at[COUNTER_GRADIENT_NORM] = w->view.gradient_norm;
+    c->at[COUNTER_LEARNING_RATE] = w->hooks.view.learning_rate;
+    c->at[COUNTER_GRADIENT_NORM] = w->hooks.view.gradient_norm;
     c->at[COUNTER_BATCHES_READY] = ready > 0 ? ready : 0;
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint_dir != NULL;
@@ -126,7 +126,7 @@ void runner_worker_heard_request(struct runner_worker *w, int ps, const struct m
     if (ps != 0 || message_fault(m, FROM_PS)) return;
     if (m->request.what == REQUEST_SAVE) {
         log_line(LOG_INFO, "a visitor asks for a checkpoint");
-        w->is_asked_to_save = true;
+        w->folder.is_asked_to_save = true;
     } else if (!t->options.leaves_alone) {
         log_line(LOG_WARNING, "a visitor asks this worker to leave, which one that a launcher has "
                               "started, or with --on_sigterm=stop, does not");

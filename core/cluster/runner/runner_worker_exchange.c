@@ -15,9 +15,12 @@ void runner_worker_plan_overlap(struct runner_worker *w, int ps)
 
 void runner_worker_lend_loop(struct runner_worker *w)
 {
-    if (!w->is_computing || w->cannot_lend || !task_overlaps(&w->task, OVERLAP_IN_PARTS)) return;
-    w->cannot_lend = loop_lend(w->options.task.loop) != OK;
-    if (w->cannot_lend) log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
+    if (!w->lending.is_computing || w->lending.is_impossible ||
+        !task_overlaps(&w->task, OVERLAP_IN_PARTS))
+        return;
+    w->lending.is_impossible = loop_lend(w->options.task.loop) != OK;
+    if (w->lending.is_impossible)
+        log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
 }
 
 void runner_worker_reclaim_loop(struct runner_worker *w)
@@ -34,7 +37,7 @@ struct parts runner_worker_block(const struct runner_worker *w, int ps)
 
 void runner_worker_note_values(struct runner_worker *w, int ps, const struct message *m)
 {
-    struct arrival *a = &w->arrivals[ps];
+    struct arrival *a = &w->incoming.values[ps];
     const struct parts block = runner_worker_block(w, ps);
     if (m->values.flags & VALUES_HELD) return;
     const uint64_t brought = parts_in(&block, m->range);
@@ -47,7 +50,7 @@ void runner_worker_note_values(struct runner_worker *w, int ps, const struct mes
  */
 void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct message *m)
 {
-    struct arrival *a = &w->arrivals[ps];
+    struct arrival *a = &w->incoming.values[ps];
     const struct parts block = runner_worker_block(w, ps);
     const uint64_t brought = parts_in(&block, m->range);
     runner_worker_doubt_speculation(w, ps, range_is_empty(m->range) ? UINT64_MAX : brought);
@@ -62,13 +65,13 @@ void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct mess
 static bool is_there(const struct runner_worker *w, int ps, struct range range)
 {
     const struct parts block = runner_worker_block(w, ps);
-    return !(w->arrivals[ps].missing & parts_touched(&block, range));
+    return !(w->incoming.values[ps].missing & parts_touched(&block, range));
 }
 
 void runner_worker_lack_values(struct runner_worker *w, const char *what)
 {
     const int tries = w->lack.tries + 1;
-    w->lacks_values = true;
+    w->lack.is_now = true;
     if (tries & (tries - 1)) return;
     log_line(LOG_INFO, "%s do not come (%s): asks for all values again%s", what, error_text(),
              tries > 1 ? ", as before" : "");
@@ -86,14 +89,14 @@ static bool is_silent(const struct runner_worker *w, int ps)
 static void await_range(struct runner_worker *w, int ps, struct range range)
 {
     struct trace *const trace = w->session.trace;
-    if (w->lacks_values || is_there(w, ps, range)) return;
+    if (w->lack.is_now || is_there(w, ps, range)) return;
     const uint64_t begin_ns = clock_ns();
     runner_worker_reclaim_loop(w);
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, range); i++)
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lack.is_now && !is_there(w, ps, range); i++)
         if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->task.counters.at[COUNTER_TIME_PULL] += (double)(clock_ns() - begin_ns) * 1e-9;
-    w->lacks_values |= !is_there(w, ps, range);
+    w->lack.is_now |= !is_there(w, ps, range);
     runner_worker_lend_loop(w);
 }
 
@@ -101,14 +104,14 @@ static bool await(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
     await_range(w, ps, values);
-    return !w->lacks_values;
+    return !w->lack.is_now;
 }
 
 err runner_worker_await_all(struct runner_worker *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
         await_range(w, ps, (struct range){0, w->session.layout->block_floats[ps]});
-    return w->lacks_values ? fail(ERR_PEER, "values were lost on their way") : OK;
+    return w->lack.is_now ? fail(ERR_PEER, "values were lost on their way") : OK;
 }
 
 /* ---- gradients ---- */

@@ -11,13 +11,13 @@
 
 uint64_t runner_worker_last_step(const struct runner_worker *w)
 {
-    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
-    return is_known && w->last_step != (uint64_t)STEPS_MAX ? w->last_step : 0;
+    const bool is_known = w->end.is_known || !w->options.spec->train.num_steps;
+    return is_known && w->end.step != (uint64_t)STEPS_MAX ? w->end.step : 0;
 }
 
 static void look(struct runner_worker *w, uint64_t step)
 {
-    struct run_view *v = &w->view;
+    struct run_view *v = &w->hooks.view;
     v->wall_s = clock_unix_s();
     v->now_ns = clock_ns();
     v->global_step = step;
@@ -26,24 +26,24 @@ static void look(struct runner_worker *w, uint64_t step)
 
 static void look_at_step(struct runner_worker *w)
 {
-    struct run_view *v = &w->view;
+    struct run_view *v = &w->hooks.view;
     const int64_t before = (int64_t)v->global_step - 1;
-    v->loss = w->loss;
+    v->loss = w->done.loss;
     v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
     v->gradient_norm = v->session->gradient_norm;
     v->staleness = worker_role_staleness(w->task.role);
-    v->push_seconds = w->push_seconds;
+    v->push_seconds = w->done.push_seconds;
 }
 
 err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occasion *o)
 {
-    if (!w->view.hooks) return OK; /* they could not be opened */
+    if (!w->hooks.view.hooks) return OK; /* they could not be opened */
     look(w, step);
-    if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->view.first_step = step;
-    if (o->kind == OCCASION_COMPUTED) w->view.own_steps++;
+    if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->hooks.view.first_step = step;
+    if (o->kind == OCCASION_COMPUTED) w->hooks.view.own_steps++;
     if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
     const uint64_t begin_ns = clock_ns();
-    const err e = hooks_tell(&w->view, o);
+    const err e = hooks_tell(&w->hooks.view, o);
     w->task.counters.at[COUNTER_TIME_HOOKS] += (double)(clock_ns() - begin_ns) * 1e-9;
     return e;
 }
@@ -92,7 +92,7 @@ err runner_worker_end(struct runner_worker *w)
     runner_worker_trace_finish(w);
     runner_worker_report_speculation(w);
     const struct occasion end = {OCCASION_END, .end = {w->task.code, w->task.text}};
-    return runner_worker_tell(w, w->view.global_step, &end);
+    return runner_worker_tell(w, w->hooks.view.global_step, &end);
 }
 
 /* ---- what they ask ---- */
@@ -128,10 +128,10 @@ static err ask_restore(void *asker, const char *prefix)
 {
     struct runner_worker *w = asker;
     char published[CHECKPOINT_PATH_MAX];
-    if (!w->checkpoints) return fail(ERR_IO, "the folder of the checkpoints is not open");
-    task_job_close(&w->jobs.publishing); /* it is about the same list */
-    task_job_close(&w->jobs.removing);
-    return checkpoints_take_values(w->checkpoints, prefix, greeting_draw_incarnation(),
+    if (!w->folder.checkpoints) return fail(ERR_IO, "the folder of the checkpoints is not open");
+    task_job_close(&w->folder.jobs.publishing); /* it is about the same list */
+    task_job_close(&w->folder.jobs.removing);
+    return checkpoints_take_values(w->folder.checkpoints, prefix, greeting_draw_incarnation(),
                                    clock_unix_s(), published);
 }
 
@@ -147,7 +147,7 @@ static const struct run_asks asks = {.save = ask_save,
 static const char *absolute(struct runner_worker *w, const char *path)
 {
     char *whole = path ? path_from_here(path) : NULL;
-    const char *kept = whole ? arena_string(&w->arena, whole) : path;
+    const char *kept = whole ? arena_string(&w->hooks.arena, whole) : path;
     free(whole);
     return kept;
 }
@@ -156,7 +156,7 @@ void runner_worker_open_view(struct runner_worker *w)
 {
     const struct cluster_spec *cluster = w->options.task.cluster;
     const struct train_spec *train = &w->options.spec->train;
-    w->view = (struct run_view){
+    w->hooks.view = (struct run_view){
         .spec = w->options.spec,
         .session = &w->session,
         .worker = cluster->task,
@@ -171,10 +171,10 @@ void runner_worker_open_view(struct runner_worker *w)
 
 err runner_worker_open_hooks(struct runner_worker *w)
 {
-    hooks_close(&w->view);
-    w->view.is_chief = runner_worker_leads(w);
-    look(w, w->view.global_step);
-    TRY(hooks_open(&w->view, &w->options.own_hook));
-    worker_role_begin_at(w->task.role, hooks_wait_step(w->view.hooks));
+    hooks_close(&w->hooks.view);
+    w->hooks.view.is_chief = runner_worker_leads(w);
+    look(w, w->hooks.view.global_step);
+    TRY(hooks_open(&w->hooks.view, &w->options.own_hook));
+    worker_role_begin_at(w->task.role, hooks_wait_step(w->hooks.view.hooks));
     return OK;
 }

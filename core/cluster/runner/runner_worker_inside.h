@@ -102,7 +102,8 @@ struct rows_there {
 /* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
  * come */
 struct lack {
-    int tries; /* in vain, one after the other */
+    bool is_now; /* the step that is computed has waited for some in vain */
+    int tries;   /* in vain, one after the other */
     uint64_t since_ms;
 };
 
@@ -116,56 +117,90 @@ struct between_steps {
     double rated_steps, rated_examples; /* as of then */
 };
 
+/* What comes of each ps. */
+struct incoming {
+    struct rows_there *rows; /* [ps] */
+    struct arrival *values;  /* [ps] */
+};
+
+struct speculation {
+    uint64_t used;    /* steps that went on from it */
+    uint64_t in_vain; /* how often it was thrown away */
+};
+
+/* What ps/0 has said first: what this process found when it came. */
+struct worker_past {
+    bool is_known;
+    bool was_serving;
+    bool has_pushed; /* was_serving: pushes of this worker are known */
+};
+
+/* The last step. */
+struct step_done {
+    bool is_new; /* hooks have not been told of it yet */
+    uint64_t step;
+    double loss;
+    uint64_t pushed_ns; /* when the gradients left */
+    double push_seconds;
+};
+
+struct attempts {
+    struct attempt *first, *second; /* [ps]; second: over what the ps offers */
+    struct log_limit wrong;         /* what a ps says that none would */
+};
+
+/* Of checkpoints, of a worker that leads. */
+struct lead_folder {
+    struct checkpoints *checkpoints;     /* NULL: not open, or no directory */
+    char directory[CHECKPOINT_PATH_MAX]; /* "": no checkpoint_dir */
+    uint64_t token;
+    bool is_asked_to_save; /* by a signal, and has not begun */
+    struct folder_jobs jobs;
+};
+
 struct runner_worker {
     struct task task; /* first */
     struct runner_worker_options options;
     struct session session;
     struct exchange exchange;
     struct row_source rows_from;
-    struct rows_there *rows;  /* [ps] */
-    struct arrival *arrivals; /* [ps] */
-    bool lacks_values;        /* the step that is computed has waited for some in vain */
+    struct incoming incoming;
     struct lack lack;
-    bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does with
-                          it */
-    bool cannot_lend;
-    uint64_t speculated;         /* steps that went on from what was */
-    uint64_t speculated_in_vain; /* how often it was thrown away */
-    uint64_t evaluates_again;    /* 1 + the step, once more has been heard; 0: no */
-    uint64_t evaluates_by_ms;    /* and all windows are there, or not any more then */
+    struct {
+        bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does
+                              with it */
+        bool is_impossible;
+    } lending;
+    struct speculation speculation;
+    struct {
+        uint64_t again; /* 1 + the step, once more has been heard; 0: no */
+        uint64_t by_ms; /* and all windows are there, or not any more then */
+    } evaluation;
     uint32_t gradients_per_push;
-    uint64_t last_step;
-    bool has_last_step; /* num_steps: once the first generation is chosen */
-    bool
-        keeps_counts; /* nothing is left to train: rows are shared anew, and no row is lost by it */
+    struct {
+        uint64_t step;
+        bool is_known;     /* num_steps: once the first generation is chosen */
+        bool keeps_counts; /* nothing is left to train: rows are shared anew, and no row is lost by
+                              it */
+    } end;
     uint64_t noted_ms;
-    bool has_state;     /* ps/0 has said in which state this process found it */
-    bool found_serving; /* which was this one */
-    bool has_past;      /* and it knew pushes of this worker */
-    bool has_chosen;    /* chief: what a generation begins from */
+    struct worker_past past;
+    bool has_chosen; /* chief: what a generation begins from */
     bool has_adopted;
-    bool has_stepped; /* a step that hooks have not been told of yet */
-    uint64_t step;
-    double loss;
-    uint64_t pushed_ns; /* when the last gradients left */
-    double push_seconds;
+    struct step_done done;
     struct between_steps between;
-    struct attempt *first, *second; /* [ps]; second: over what the ps offers */
-    struct log_limit wrong;         /* what a ps says that none would */
-    float **kept;                   /* [ps] gradients whose link is lost; NULL: none */
+    struct attempts attempts;
+    float **kept; /* [ps] gradients whose link is lost; NULL: none */
 
-    struct checkpoints *checkpoints; /* of a worker that leads; NULL: not open, or no directory */
-    bool is_asked_to_save;           /* by a signal, and has not begun */
-    uint64_t token;
+    struct lead_folder folder;
     struct origin origin;
     struct saving_files saving;
-    struct folder_jobs jobs;
-    char directory[CHECKPOINT_PATH_MAX]; /* of a worker that leads; "": no checkpoint_dir */
 
     struct runner_worker_trace *trace; /* NULL until the first timeline */
-
-    struct run_view view; /* of hooks */
-    struct arena arena;   /* of the view */
+    struct {
+        struct run_view view;
+        struct arena arena; /* of the view */
+    } hooks;
 };
 
 uint64_t runner_worker_block_bytes(const struct runner_worker *, int ps);

@@ -59,7 +59,7 @@ void runner_worker_connect(struct runner_worker *w, int ps)
 {
     char address[ADDRESS_MAX];
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
-    begin_attempt(w, &w->first[ps], task_first_transport(&w->options.task), address);
+    begin_attempt(w, &w->attempts.first[ps], task_first_transport(&w->options.task), address);
 }
 
 static void on_opened(void *context, struct link *link)
@@ -90,8 +90,8 @@ static void accept_peer(struct attempt *attempt, uint64_t incarnation)
     peer->incarnation = incarnation;
     peer->came_ms = clock_ms();
     runner_worker_forget_speculation(w);
-    w->arrivals[attempt->ps].ahead = 0;
-    w->arrivals[attempt->ps].is_next = false;
+    w->incoming.values[attempt->ps].ahead = 0;
+    w->incoming.values[attempt->ps].is_next = false;
     runner_worker_plan_overlap(w, attempt->ps);
     if (peer->overlap & OVERLAP_IN_PARTS) link_keep_short(attempt->link);
     log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", attempt->ps,
@@ -102,7 +102,7 @@ static void accept_peer(struct attempt *attempt, uint64_t incarnation)
 /* The first of transports[] that this ps offers and that works; -1: none. */
 static int find_offer(const struct runner_worker *w, const struct greeting *g)
 {
-    const struct attempt *second = &w->second[g->task];
+    const struct attempt *second = &w->attempts.second[g->task];
     const unsigned given_up = second->given_up == g->incarnation ? second->given_up_for : 0;
     if (!g->boot_id[0] || strcmp(g->boot_id, greeting_boot_id()) != 0) return -1;
     for (int i = 0; i < TRANSPORT_COUNT; i++)
@@ -123,17 +123,17 @@ static void drop(struct attempt *attempt)
 static void break_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
-    log_limited(&w->wrong, clock_ms(), LOG_WARNING, "%s", why);
+    log_limited(&w->attempts.wrong, clock_ms(), LOG_WARNING, "%s", why);
     note_trouble(w, attempt->ps, why);
-    drop(&w->first[attempt->ps]);
-    drop(&w->second[attempt->ps]);
+    drop(&w->attempts.first[attempt->ps]);
+    drop(&w->attempts.second[attempt->ps]);
     plan_retry(w, attempt->ps);
 }
 
 /* true: it goes on over the second connection, once that is greeted. */
 static bool begin_second(struct runner_worker *w, const struct greeting *g)
 {
-    struct attempt *second = &w->second[g->task];
+    struct attempt *second = &w->attempts.second[g->task];
     const int offer = find_offer(w, g);
     if (offer < 0) return false;
     second->offer = offer;
@@ -170,7 +170,8 @@ static void welcome(struct attempt *attempt, const struct message *m)
         task_end(&w->task, e);
         return;
     }
-    struct attempt *first = &w->first[attempt->ps], *second = &w->second[attempt->ps];
+    struct attempt *first = &w->attempts.first[attempt->ps],
+                   *second = &w->attempts.second[attempt->ps];
     if (attempt == first && second->link) {
         (void)fail(ERR_PROTOCOL, "ps/%d sent WELCOME again", attempt->ps);
         break_off(attempt, error_text());
@@ -204,8 +205,8 @@ static void put_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
     note_trouble(w, attempt->ps, why);
-    attempt->is_put_off =
-        attempt != &w->first[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link;
+    attempt->is_put_off = attempt != &w->attempts.first[attempt->ps] ||
+                          w->task.peers[attempt->ps].link == attempt->link;
     if (attempt->is_put_off) return;
     link_close(attempt->link);
     attempt->link = NULL;
@@ -230,22 +231,22 @@ static void refused(struct attempt *attempt, const struct message *m)
 static void note_last_step(struct runner_worker *w, const struct message *m)
 {
     const bool is_told = m->type == MESSAGE_STATE && m->state.state == PS_SERVING;
-    if (!is_told || w->has_last_step) return;
-    w->has_last_step = true;
-    w->last_step = m->state.last_step;
+    if (!is_told || w->end.is_known) return;
+    w->end.is_known = true;
+    w->end.step = m->state.last_step;
 }
 
 /* What ps/0 knew when this process came. */
 static void note_past(struct runner_worker *w, const struct message *m)
 {
     struct ledger ledger;
-    if (m->type == MESSAGE_STATE && !w->has_state) {
-        w->has_state = true;
-        w->found_serving = m->state.state == PS_SERVING;
+    if (m->type == MESSAGE_STATE && !w->past.is_known) {
+        w->past.is_known = true;
+        w->past.was_serving = m->state.state == PS_SERVING;
     }
     note_last_step(w, m);
-    if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
-        w->has_past |= ledger.received > 0;
+    if (m->type == MESSAGE_LEDGER && w->past.was_serving && ledger_unpack(m, 1, &ledger))
+        w->past.has_pushed |= ledger.received > 0;
 }
 
 static void hear(struct runner_worker *w, int ps, const struct message *m)
@@ -337,7 +338,8 @@ static void keep_gradient(struct runner_worker *w, int ps)
 void runner_worker_remake(struct runner_worker *w, int ps)
 {
     struct peer *peer = &w->task.peers[ps];
-    struct attempt *attempt = w->second[ps].link == peer->link ? &w->second[ps] : &w->first[ps];
+    struct attempt *attempt = w->attempts.second[ps].link == peer->link ? &w->attempts.second[ps]
+                                                                        : &w->attempts.first[ps];
     if (!peer->is_up) return;
     drop(attempt);
     if (attempt->has_windows) keep_gradient(w, ps);
@@ -368,7 +370,7 @@ static void give_up_offer(struct runner_worker *w, struct attempt *attempt, err 
  * ps that seems to be another one each time is not worth more. */
 static void second_closed(struct runner_worker *w, struct attempt *attempt, err why)
 {
-    struct attempt *first = &w->first[attempt->ps];
+    struct attempt *first = &w->attempts.first[attempt->ps];
     const bool is_first_time = !attempt->given_up;
     give_up_offer(w, attempt, why);
     if (w->task.has_ended) return;
@@ -386,8 +388,8 @@ static err explain_end(struct attempt *attempt, err why)
     struct runner_worker *w = attempt->worker;
     if (!attempt->is_put_off) return why;
     attempt->is_put_off = false;
-    return fail(attempt == &w->second[attempt->ps] ? ERR_IO : why, "ps/%d says: %s", attempt->ps,
-                w->task.peers[attempt->ps].trouble);
+    return fail(attempt == &w->attempts.second[attempt->ps] ? ERR_IO : why, "ps/%d says: %s",
+                attempt->ps, w->task.peers[attempt->ps].trouble);
 }
 
 static void on_closed(void *context, struct link *link, err why)
@@ -409,7 +411,7 @@ static void on_closed(void *context, struct link *link, err why)
         char reason[ACTION_TEXT_MAX], address[ADDRESS_MAX];
         cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
         snprintf(reason, sizeof reason, "%s: %s", address, error_text());
-        if (attempt == &w->second[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
+        if (attempt == &w->attempts.second[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
             give_up_offer(w, attempt, why);
         if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
         note_trouble(w, attempt->ps, reason);
@@ -421,11 +423,11 @@ static void on_closed(void *context, struct link *link, err why)
     if (peer->is_up || (w->task.has_ended && !worker_role_awaits(w->task.role, attempt->ps)))
         return;
     note_end(w, attempt->ps, why);
-    if (attempt == &w->second[attempt->ps] && w->first[attempt->ps].link) {
+    if (attempt == &w->attempts.second[attempt->ps] && w->attempts.first[attempt->ps].link) {
         second_closed(w, attempt, why);
         return;
     }
-    if (attempt == &w->first[attempt->ps] && w->second[attempt->ps].link)
+    if (attempt == &w->attempts.first[attempt->ps] && w->attempts.second[attempt->ps].link)
         return; /* it moved there */
     plan_retry(w, attempt->ps);
 }
@@ -451,7 +453,7 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
     char address[ADDRESS_MAX];
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
     const char *trouble = peer->trouble;
-    if (!*trouble) trouble = w->first[ps].link ? silent : "no answer yet";
+    if (!*trouble) trouble = w->attempts.first[ps].link ? silent : "no answer yet";
     if (waited_ms >= limit_ms)
         task_end(&w->task, fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
                                 "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
@@ -466,7 +468,7 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
 
 static void connect_when_due(struct runner_worker *w, int ps, uint64_t now_ms)
 {
-    const bool is_idle = !w->first[ps].link && !w->second[ps].link;
+    const bool is_idle = !w->attempts.first[ps].link && !w->attempts.second[ps].link;
     if (is_idle && now_ms >= w->task.peers[ps].retry_ms) runner_worker_connect(w, ps);
 }
 
@@ -498,8 +500,8 @@ void runner_worker_hang_up(struct task *t)
     for (int ps = 0; ps < t->peer_count; ps++) {
         if (w->session.replica.gradients && w->session.replica.gradients[ps])
             session_unbind(&w->session, ps);
-        drop(&w->first[ps]);
-        drop(&w->second[ps]);
+        drop(&w->attempts.first[ps]);
+        drop(&w->attempts.second[ps]);
         t->peers[ps].link = NULL;
     }
 }

@@ -16,7 +16,8 @@ static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool train
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
-        .rows = {ROWS_ASKED | (trains ? 0 : ROWS_MADE), .asking = rows_ask(&w->rows[ps].asked)},
+        .rows = {ROWS_ASKED | (trains ? 0 : ROWS_MADE),
+                 .asking = rows_ask(&w->incoming.rows[ps].asked)},
         .length = bytes,
     };
     if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
@@ -26,7 +27,7 @@ static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool train
 
 static err await_answer(struct runner_worker *w, int ps)
 {
-    const struct rows_asked *asked = &w->rows[ps].asked;
+    const struct rows_asked *asked = &w->incoming.rows[ps].asked;
     for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++) {
         struct link *link = w->task.peers[ps].link;
         if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
@@ -77,12 +78,12 @@ static bool are_those(const struct runner_worker *w, int ps, const struct messag
 
 void runner_worker_rows_heard(struct runner_worker *w, int ps, const struct message *m)
 {
-    rows_arrived(&w->rows[ps].asked, m, are_those(w, ps, m));
+    rows_arrived(&w->incoming.rows[ps].asked, m, are_those(w, ps, m));
 }
 
 void runner_worker_rows_values(struct runner_worker *w, int ps)
 {
-    const uint64_t came = rows_with_values(&w->rows[ps].asked);
+    const uint64_t came = rows_with_values(&w->incoming.rows[ps].asked);
     if (came)
         rows_came(&w->session.rows, ps, came - 1);
     else
@@ -129,7 +130,7 @@ void runner_worker_rows_keep(struct runner_worker *w, int ps)
 {
     struct rows_link *link =
         rows_window_bytes(&w->session.rows, ps) ? &w->session.rows.links[ps] : NULL;
-    struct rows_there *rows = &w->rows[ps];
+    struct rows_there *rows = &w->incoming.rows[ps];
     free(rows->kept);
     rows->kept = NULL;
     rows->asked.came = 0;
@@ -143,7 +144,7 @@ void runner_worker_rows_keep(struct runner_worker *w, int ps)
 
 void runner_worker_rows_bind(struct runner_worker *w, int ps, void *window, bool is_apart)
 {
-    struct rows_there *rows = &w->rows[ps];
+    struct rows_there *rows = &w->incoming.rows[ps];
     session_bind_rows(&w->session, ps, window, is_apart);
     if (!rows->kept) return;
     memcpy(window, rows->kept, w->session.rows.links[ps].front);

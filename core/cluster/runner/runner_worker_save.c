@@ -52,12 +52,12 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
         .keep_every_hours = train->keep_checkpoint_every_n_hours,
     };
     struct checkpoints *c = NULL;
-    TRY(checkpoints_open(w->directory, &retention, clock_unix_s(), &c));
+    TRY(checkpoints_open(w->folder.directory, &retention, clock_unix_s(), &c));
     err e = spec_keep_measured(
         w->options.spec, w->session.features ? w->session.features : w->options.spec->features,
-        w->directory);
-    if (!e) e = last_spec_keep(w->options.spec, w->directory);
-    if (!e) e = checkpoints_own(c, w->token, clock_unix_s());
+        w->folder.directory);
+    if (!e) e = last_spec_keep(w->options.spec, w->folder.directory);
+    if (!e) e = checkpoints_own(c, w->folder.token, clock_unix_s());
     if (!e)
         *ret = c;
     else
@@ -68,7 +68,7 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
 static err open_in_time(void *context)
 {
     struct runner_worker *w = context;
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     err e = open_once(w, &j->opened);
     for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
@@ -81,10 +81,11 @@ static err open_in_time(void *context)
 
 static err take_opened(struct runner_worker *w, err result)
 {
-    w->checkpoints = w->jobs.opened;
-    w->jobs.opened = NULL;
-    if (w->checkpoints)
-        snprintf(w->directory, sizeof w->directory, "%s", checkpoints_directory(w->checkpoints));
+    w->folder.checkpoints = w->folder.jobs.opened;
+    w->folder.jobs.opened = NULL;
+    if (w->folder.checkpoints)
+        snprintf(w->folder.directory, sizeof w->folder.directory, "%s",
+                 checkpoints_directory(w->folder.checkpoints));
     return result ? fail_prefix(result, "train.checkpoint_dir") : OK;
 }
 
@@ -106,7 +107,7 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
     const bool may_wait = path_is_url(directory) || checkpoints_has_begun(directory);
     for (uint64_t tries = 1; e && may_wait; tries++) { /* ends: in time */
         if (!is_asked_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
-        pause_for_storage(&w->jobs);
+        pause_for_storage(&w->folder.jobs);
         e = checkpoints_prove(directory);
     }
     return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
@@ -114,15 +115,15 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
 
 void runner_worker_end_files(struct runner_worker *w)
 {
-    task_job_close(&w->jobs.publishing); /* they are about the same list */
-    task_job_close(&w->jobs.removing);
-    w->jobs.is_void = false;
+    task_job_close(&w->folder.jobs.publishing); /* they are about the same list */
+    task_job_close(&w->folder.jobs.removing);
+    w->folder.jobs.is_void = false;
 }
 
 static err pause_beside(void *context)
 {
     const struct runner_worker *w = context;
-    pause_for_storage(&w->jobs);
+    pause_for_storage(&w->folder.jobs);
     return OK;
 }
 
@@ -136,7 +137,7 @@ static void on_paused(void *context, err result)
 
 bool runner_worker_looks_again(struct runner_worker *w, err *e)
 {
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     if (!is_asked_again(e, w->origin.since_ms, limit_ms, "--restart_timeout", ++j->looks))
         return false;
@@ -152,12 +153,13 @@ bool runner_worker_looks_again(struct runner_worker *w, err *e)
  * fails it is tried again: before the job began it could be written. */
 err runner_worker_open_checkpoints(struct runner_worker *w)
 {
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     const char *directory = w->options.spec->train.checkpoint_dir;
     if (!directory) return OK;
-    const err e = checkpoints_place(directory, w->directory);
+    const err e = checkpoints_place(directory, w->folder.directory);
     if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */
-        snprintf(w->directory, sizeof w->directory, "%s", w->view.checkpoint_dir);
+        snprintf(w->folder.directory, sizeof w->folder.directory, "%s",
+                 w->hooks.view.checkpoint_dir);
     else if (e)
         return fail_prefix(e, "train.checkpoint_dir");
     w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
@@ -177,8 +179,8 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
  * when it has written its shard of a later checkpoint. */
 static void remove_litter(struct runner_worker *w)
 {
-    if (checkpoints_token_is_seen(w->directory, w->token))
-        checkpoints_sweep(w->checkpoints, clock_unix_s());
+    if (checkpoints_token_is_seen(w->folder.directory, w->folder.token))
+        checkpoints_sweep(w->folder.checkpoints, clock_unix_s());
 }
 
 /* A server that did not answer the last time is not waited for. A ps that looks for the token when
@@ -186,26 +188,26 @@ static void remove_litter(struct runner_worker *w)
  * stays, as one of a chief that was killed. */
 static void leave_folder(struct runner_worker *w)
 {
-    if (!w->checkpoints || (path_is_url(w->directory) && w->saving.is_away)) return;
+    if (!w->folder.checkpoints || (path_is_url(w->folder.directory) && w->saving.is_away)) return;
     if (w->saving.has_litter) remove_litter(w);
-    if (!w->saving.is_looked_for) checkpoints_token_remove(w->checkpoints, w->token);
+    if (!w->saving.is_looked_for) checkpoints_token_remove(w->folder.checkpoints, w->folder.token);
 }
 
 void runner_worker_close_checkpoints(struct runner_worker *w)
 {
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     j->gives_up = true;
     task_job_close(&j->opening);
     task_job_close(&j->publishing);
     task_job_close(&j->removing);
     runner_worker_origin_close(w);
     leave_folder(w);
-    checkpoints_close(w->checkpoints);
+    checkpoints_close(w->folder.checkpoints);
     checkpoints_close(j->opened);
-    w->checkpoints = j->opened = NULL;
+    w->folder.checkpoints = j->opened = NULL;
     w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
     j->looks = 0;
-    w->directory[0] = '\0';
+    w->folder.directory[0] = '\0';
 }
 
 static void told_saved(struct runner_worker *w, const char *prefix, const char *why)
@@ -218,10 +220,12 @@ static void told_saved(struct runner_worker *w, const char *prefix, const char *
 static err begin_files(struct runner_worker *w, const struct action_begin *a)
 {
     struct saving_files *s = &w->saving;
-    TRY(checkpoint_temporary_folder(w->directory, a->step, a->tag, s->folder));
-    if (!w->checkpoints) return fail(ERR_IO, "%s could not be opened yet", w->directory);
-    if (w->jobs.publishing.is_running)
-        return fail(ERR_IO, "%s: the checkpoint before is still being written", w->directory);
+    TRY(checkpoint_temporary_folder(w->folder.directory, a->step, a->tag, s->folder));
+    if (!w->folder.checkpoints)
+        return fail(ERR_IO, "%s could not be opened yet", w->folder.directory);
+    if (w->folder.jobs.publishing.is_running)
+        return fail(ERR_IO, "%s: the checkpoint before is still being written",
+                    w->folder.directory);
     return checkpoint_make_folder(s->folder);
 }
 
@@ -269,7 +273,8 @@ static err take_piece(const struct runner_worker *w, int ps, const struct messag
 void runner_worker_take_shard(struct runner_worker *w, int ps, const struct message *m)
 {
     struct saving_files *s = &w->saving;
-    if (!w->checkpoints || !s->takes || m->shard.tag != s->tag || !m->body || s->result) return;
+    if (!w->folder.checkpoints || !s->takes || m->shard.tag != s->tag || !m->body || s->result)
+        return;
     s->result = take_piece(w, ps, m);
     if (s->result) snprintf(s->why, sizeof s->why, "%s", error_text());
 }
@@ -281,7 +286,7 @@ static err take_folder_again(struct runner_worker *w)
 {
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", error_text());
-    if (checkpoints_own(w->checkpoints, w->token, clock_unix_s()))
+    if (checkpoints_own(w->folder.checkpoints, w->folder.token, clock_unix_s()))
         log_line(LOG_WARNING, "%s", error_text());
     return fail(ERR_PEER, "%s", why);
 }
@@ -289,9 +294,9 @@ static err take_folder_again(struct runner_worker *w)
 static err publish(void *context)
 {
     struct runner_worker *w = context;
-    struct folder_jobs *j = &w->jobs;
-    const err e = checkpoints_publish(w->checkpoints, j->folder, j->shards, j->step, clock_unix_s(),
-                                      j->prefix);
+    struct folder_jobs *j = &w->folder.jobs;
+    const err e = checkpoints_publish(w->folder.checkpoints, j->folder, j->shards, j->step,
+                                      clock_unix_s(), j->prefix);
     if (e == ERR_PEER) return take_folder_again(w);
     if (!e && j->has_litter) remove_litter(w);
     return e;
@@ -309,7 +314,7 @@ static void count_saved(struct runner_worker *w, uint64_t step)
 static void on_published(void *context, err result)
 {
     struct runner_worker *w = context;
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     w->saving.has_litter |= result && j->has_litter;
     if (!result) {
         w->saving.is_away = false;
@@ -326,7 +331,7 @@ static void on_published(void *context, err result)
 void runner_worker_publish_files(struct runner_worker *w)
 {
     const struct saving_files *s = &w->saving;
-    struct folder_jobs *j = &w->jobs;
+    struct folder_jobs *j = &w->folder.jobs;
     snprintf(j->folder, sizeof j->folder, "%s", s->folder);
     j->shards = s->shards;
     j->step = s->step;
@@ -346,7 +351,7 @@ void runner_worker_publish_files(struct runner_worker *w)
 static err remove_files(void *context)
 {
     struct runner_worker *w = context;
-    checkpoints_abandon(w->checkpoints, w->jobs.removed);
+    checkpoints_abandon(w->folder.checkpoints, w->folder.jobs.removed);
     return OK;
 }
 
@@ -358,8 +363,8 @@ static void on_removed(void *context, err result)
 /* What cannot be begun now is for the next sweep. */
 static void remove_beside(struct runner_worker *w)
 {
-    struct folder_jobs *j = &w->jobs;
-    if (j->removing.is_running || !w->checkpoints) return;
+    struct folder_jobs *j = &w->folder.jobs;
+    if (j->removing.is_running || !w->folder.checkpoints) return;
     snprintf(j->removed, sizeof j->removed, "%s", w->saving.folder);
     j->removing = (struct task_job){
         .run = remove_files,
@@ -380,8 +385,8 @@ void runner_worker_abandon_files(struct runner_worker *w, const struct action_ab
         log_line(LOG_WARNING,
                  "the checkpoint of step %llu failed: %s (%llu failed since the start)",
                  (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
-    if (w->jobs.publishing.is_running)
-        w->jobs.is_void = true;
+    if (w->folder.jobs.publishing.is_running)
+        w->folder.jobs.is_void = true;
     else if (a->is_begun)
         remove_beside(w);
     s->has_litter = true;

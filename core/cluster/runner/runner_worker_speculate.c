@@ -17,21 +17,21 @@ enum { SPECULATED_LOOKS = 256 }; /* in a row; the next byte that comes is a reas
 static bool may_speculate(const struct runner_worker *w)
 {
     const uint64_t last = runner_worker_last_step(w);
-    return !w->has_stepped && !w->task.has_ended && (!last || w->step < last) &&
+    return !w->done.is_new && !w->task.has_ended && (!last || w->done.step < last) &&
            worker_role_awaits_next(w->task.role) && task_overlaps(&w->task, OVERLAP_VALUES);
 }
 
 bool runner_worker_has_come(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
-    struct arrival *a = &w->arrivals[ps];
+    struct arrival *a = &w->incoming.values[ps];
     const struct parts block = runner_worker_block(w, ps);
     const uint64_t wanted = parts_touched(&block, values);
     const uint64_t there = a->is_next ? ~a->missing : a->ahead;
     if (!w->task.peers[ps].link || wanted & ~there) return false;
     a->used |= wanted;
-    if (!w->is_computing) {
-        w->is_computing = true;
+    if (!w->lending.is_computing) {
+        w->lending.is_computing = true;
         runner_worker_lend_loop(w);
     }
     return true;
@@ -44,7 +44,7 @@ static bool run_on(struct runner_worker *w)
     if (trace) trace->step++;
     const bool has_run = session_speculate(&w->session);
     if (trace) trace->step--;
-    w->is_computing = false;
+    w->lending.is_computing = false;
     runner_worker_reclaim_loop(w);
     return has_run;
 }
@@ -58,28 +58,28 @@ void runner_worker_speculate(struct runner_worker *w)
 static bool are_used(const struct runner_worker *w)
 {
     uint64_t used = 0;
-    for (int ps = 0; ps < w->task.peer_count; ps++) used |= w->arrivals[ps].used;
+    for (int ps = 0; ps < w->task.peer_count; ps++) used |= w->incoming.values[ps].used;
     return used != 0;
 }
 
 void runner_worker_forget_speculation(struct runner_worker *w)
 {
-    w->speculated_in_vain += are_used(w);
-    for (int ps = 0; ps < w->task.peer_count; ps++) w->arrivals[ps].used = 0;
+    w->speculation.in_vain += are_used(w);
+    for (int ps = 0; ps < w->task.peer_count; ps++) w->incoming.values[ps].used = 0;
     session_forget_speculation(&w->session);
 }
 
 void runner_worker_doubt_speculation(struct runner_worker *w, int ps, uint64_t parts)
 {
-    if (w->arrivals[ps].used & parts) runner_worker_forget_speculation(w);
+    if (w->incoming.values[ps].used & parts) runner_worker_forget_speculation(w);
 }
 
 void runner_worker_use_speculation(struct runner_worker *w)
 {
-    w->speculated += are_used(w);
+    w->speculation.used += are_used(w);
     for (int ps = 0; ps < w->task.peer_count; ps++) {
-        w->arrivals[ps].used = 0;
-        w->arrivals[ps].is_next = false;
+        w->incoming.values[ps].used = 0;
+        w->incoming.values[ps].is_next = false;
     }
 }
 
@@ -87,5 +87,5 @@ void runner_worker_report_speculation(const struct runner_worker *w)
 {
     log_line(LOG_DEBUG,
              "%llu steps used their speculative forward pass, which was discarded %llu times",
-             (unsigned long long)w->speculated, (unsigned long long)w->speculated_in_vain);
+             (unsigned long long)w->speculation.used, (unsigned long long)w->speculation.in_vain);
 }

@@ -97,7 +97,7 @@ static void tell(struct runner_worker *w)
         .part_count = count,
     };
     runner_worker_told(
-        w, runner_worker_tell(w, w->view.global_step,
+        w, runner_worker_tell(w, w->hooks.view.global_step,
                               &(struct occasion){OCCASION_TRACED, .traced = &timeline}));
     free(parts);
 }

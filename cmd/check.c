@@ -380,7 +380,7 @@ static void print_folder(const char *directory)
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->run.spec;
-    int64_t rows = check->session.train_data->rows;
+    int64_t rows = check->session.data.train->rows;
     int64_t gradients = spec_replicas(spec, check->workers);
     bool is_sync = spec->train.mode == MODE_SYNC;
     printf("run: %s, %d ps, %d worker%s, batch size %lld, %.6g steps per epoch, last step %lld\n",
@@ -427,8 +427,8 @@ static err print_all(const struct check *check)
     char shown[PATH_BYTES_MAX];
     printf("%s: \"%s\", fingerprint %s\n", path_shown(check->run.spec_path, shown),
            check->run.spec.name, check->run.spec.fingerprint);
-    print_data(session->train_data, "training data");
-    print_data(session->eval_data, "evaluation data");
+    print_data(session->data.train, "training data");
+    print_data(session->data.evaluation, "evaluation data");
     puts("");
     print_nodes(session->graph);
     puts("");

@@ -97,7 +97,7 @@ static json_t *growing_json(const struct graph *graph, const struct optimizers *
 err check_print_json(const struct spec *spec, const struct session *session, int ps_count,
                      int workers)
 {
-    const int64_t rows = session->train_data->rows;
+    const int64_t rows = session->data.train->rows;
     struct ps_memory *memory;
     TRY(check_memory(spec, session, workers, &memory));
     json_t *json = json_pack(

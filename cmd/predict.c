@@ -415,7 +415,7 @@ static int64_t columns_of(const struct output *o)
 /* The source knows how many rows it has. */
 static void write_npy_header(const struct predict *p)
 {
-    int64_t dim[] = {p->model.session.eval_data->rows, 0};
+    int64_t dim[] = {p->model.session.data.evaluation->rows, 0};
     for (int i = 0; i < p->output_count; i++) dim[1] += columns_of(&p->outputs[i]);
     const struct npz_array array = {.type = "<f4", .rank = 2, .dim = dim};
     const struct npy_header header = npy_header(&array);
@@ -432,7 +432,7 @@ static void write_npy(const struct predict *p, const struct predictions *batch, 
 
 static err check_npy_rows(const struct predict *p)
 {
-    const int64_t rows = p->model.session.eval_data->rows;
+    const int64_t rows = p->model.session.data.evaluation->rows;
     if (p->format != OUTPUT_NPY || p->rows == rows) return OK;
     return fail(ERR_IO, "--out=%s: %lld rows came, and %lld were counted before: it is of no use",
                 p->flags.out, (long long)p->rows, (long long)rows);
@@ -449,8 +449,8 @@ static err take(void *context, const struct predictions *batch)
     struct predict *p = context;
     if (p->rows == 0 && p->format == OUTPUT_CSV) write_first_line(p, batch);
     for (int64_t i = 0; i < batch->rows; i++) {
-        const int64_t number =
-            left_out_number(p->model.session.eval_data->left_out, p->first_row + batch->first + i);
+        const int64_t number = left_out_number(p->model.session.data.evaluation->left_out,
+                                               p->first_row + batch->first + i);
         if (p->beside) TRY(beside_next(p->beside, number));
         if (p->format == OUTPUT_NPY)
             write_npy(p, batch, i);

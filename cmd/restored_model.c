@@ -123,7 +123,7 @@ static int64_t wanted_features(const struct restored_model *r, int64_t features)
 /* Where rows are too wide or too narrow, the data are most likely wrong, and not the variable. */
 static err restore_values(struct restored_model *r)
 {
-    const struct batch_source *data = r->session.eval_data;
+    const struct batch_source *data = r->session.data.evaluation;
     const struct column *column = batch_source_column(data, FEATURES_NAME);
     const int64_t features = column ? column_width(column) : -1;
     err e = session_restore(&r->session, r->bundle);

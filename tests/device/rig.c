@@ -155,7 +155,7 @@ static void step_worker(struct rig *r, int worker, struct tape *tape)
     double loss;
     if (session_step(s, &loss) || session_hand_over(s)) fail_msg("%s", error_text());
     tape_add(tape, &loss, sizeof loss);
-    tape_add(tape, &s->gradient_norm, sizeof s->gradient_norm);
+    tape_add(tape, &s->clip.norm, sizeof s->clip.norm);
     for (int i = 0; i < s->graph->metric_count; i++) {
         const double metric = session_metric(s, i);
         tape_add(tape, &metric, sizeof metric);

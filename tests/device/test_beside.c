@@ -24,10 +24,10 @@ static int ready(struct batch_source *data)
 static void tell(struct rig *r)
 {
     static struct source_calls told;
-    honest = r->session[0].train_data->calls;
+    honest = r->session[0].data.train->calls;
     told = *honest;
     told.ready = ready;
-    for (int w = 0; w < r->workers; w++) r->session[w].train_data->calls = &told;
+    for (int w = 0; w < r->workers; w++) r->session[w].data.train->calls = &told;
 }
 
 static void assert_nothing_left(void)
@@ -95,7 +95,7 @@ static void every_scene_comes_to_the_same_bits(void **state)
 static void assert_none_is_sent(struct rig *r, int step)
 {
     is_slow = step < RIG_STEPS;
-    for (int w = 0; w < r->workers; w++) assert_int_equal(r->session[w].sent_rows, 0);
+    for (int w = 0; w < r->workers; w++) assert_int_equal(r->session[w].fed.sent_rows, 0);
 }
 
 static void batches_that_are_not_ready_are_not_waited_for(void **state)
@@ -128,8 +128,8 @@ static const struct scene scene_stored = {
 
 static void assert_one_is_sent(struct rig *r, int step)
 {
-    assert_int_equal(honest->ready(r->session[0].train_data), -1);
-    assert_int_equal(r->session[0].sent_rows, step > 0 ? r->session[0].graph->batch : 0);
+    assert_int_equal(honest->ready(r->session[0].data.train), -1);
+    assert_int_equal(r->session[0].fed.sent_rows, step > 0 ? r->session[0].graph->batch : 0);
 }
 
 static void batches_that_lie_in_the_data_are_always_ready(void **state)
@@ -145,9 +145,9 @@ static void seek(struct rig *r, int step)
     for (int w = 0; w < r->workers && step < RIG_STEPS; w++) {
         struct session *s = &r->session[w];
         if (step == 4) assert_int_equal(session_seek(s, 9 * batches), OK);
-        assert_int_equal(session_seek(s, s->batches), OK);
+        assert_int_equal(session_seek(s, s->fed.batches), OK);
         assert_int_equal(session_seek(s, to[step] * batches), OK);
-        assert_int_equal(s->batches, to[step] * batches);
+        assert_int_equal(s->fed.batches, to[step] * batches);
     }
 }
 

@@ -269,7 +269,7 @@ static void save(struct task *t)
 static void report(const struct task *t)
 {
     const struct runner_worker *w = (const struct runner_worker *)t;
-    struct batch_source *data = w->session.train_data;
+    struct batch_source *data = w->session.data.train;
     const int ready = data->calls->ready(data);
     char text[OVERLAP_TEXT_MAX];
     log_line(LOG_INFO, "overlap of a step: %s", overlap_text(w->session.overlap, text));
@@ -364,8 +364,8 @@ static void report_use(const char *role, const struct batch_source *data)
 static void report_data(const struct runner_worker *w)
 {
     if (w->options.task.cluster->task != CHIEF) return;
-    report_use("data.train", w->session.train_data);
-    report_use("data.eval", w->session.eval_data);
+    report_use("data.train", w->session.data.train);
+    report_use("data.eval", w->session.data.evaluation);
 }
 
 /* num_steps count from where the first life began. */
@@ -411,7 +411,7 @@ static err open_session(struct runner_worker *w)
     };
     TRY(session_open(&options, &w->session));
     if (w->options.feeder) TRY(feeder_start(w->options.feeder, &w->session));
-    w->end.step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
+    w->end.step = (uint64_t)spec_last_step(w->options.spec, w->session.data.train->rows, workers);
     take_last_step(w);
     return OK;
 }
@@ -452,8 +452,8 @@ static err open_role(struct runner_worker *w)
     struct role *role = worker_role_new(&options);
     w->task.wire = w->session.options.number;
     w->task.wire_values = w->session.options.value_number;
-    w->task.data = (struct data_said){(uint64_t)w->session.train_data->rows,
-                                      batch_source_digest(w->session.train_data),
+    w->task.data = (struct data_said){(uint64_t)w->session.data.train->rows,
+                                      batch_source_digest(w->session.data.train),
                                       strtoull(w->options.spec->as_written, NULL, 16)};
     return task_open(&w->task, o, &ops, role);
 }

@@ -144,7 +144,7 @@ static err open_checkpoint(struct runner_worker *w, const char *prefix)
 static struct data_share share_of(const struct runner_worker *w)
 {
     const struct spec *spec = w->options.spec;
-    const int64_t rows = w->session.train_data->rows;
+    const int64_t rows = w->session.data.train->rows;
     const bool is_one = spec_hands_out(spec);
     return (struct data_share){
         .rows = rows ? (uint64_t)rows : DATA_ROWS_ENDLESS,
@@ -158,7 +158,7 @@ static struct data_share share_of(const struct runner_worker *w)
 static int stretch_of(const struct runner_worker *w)
 {
     if (!spec_hands_out(w->options.spec)) return 0;
-    const int64_t stretch = batch_source_stretch(w->session.train_data, workers_of(w));
+    const int64_t stretch = batch_source_stretch(w->session.data.train, workers_of(w));
     return stretch < STRETCH_BATCHES_MAX ? (int)stretch : STRETCH_BATCHES_MAX;
 }
 
@@ -412,7 +412,7 @@ static err share_anew(struct runner_worker *w, const struct data_share *share)
     const struct data_identity now = o->plan.data, before = identity_before(o);
     const bool is_same_data = !before.rows || !now.rows || before.rows == now.rows;
     const bool is_same_order = !before.rows || !now.rows || before.order == now.order;
-    const bool is_one_order = batch_source_is_in_memory(w->session.train_data) ||
+    const bool is_one_order = batch_source_is_in_memory(w->session.data.train) ||
                               (data_share_is_queue(&was) && data_share_is_queue(share));
     struct new_share n = {
         .share = *share,
@@ -713,7 +713,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->last_step = (int64_t)w->end.step;
     plan->generation = choice.generation;
     plan->steps_per_epoch =
-        spec_steps_per_epoch(w->options.spec, w->session.train_data->rows, workers_of(w));
+        spec_steps_per_epoch(w->options.spec, w->session.data.train->rows, workers_of(w));
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
     plan->token = w->folder.token;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);

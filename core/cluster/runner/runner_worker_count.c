@@ -43,7 +43,7 @@ void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
     at[COUNTER_TIME_PUSH] += push;
     at[COUNTER_TIME_OTHERS] += others;
     at[COUNTER_TIME_PULL] += pull;
-    m->data_ns = w->session.data_ns;
+    m->data_ns = w->session.taken.data_ns;
 }
 
 /* is_one: something came of it. */
@@ -52,11 +52,11 @@ void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double
     struct between_steps *m = &w->between;
     double *at = w->task.counters.at;
     const uint64_t now_ns = clock_ns();
-    at[COUNTER_TIME_DATA] += seconds(m->data_ns, w->session.data_ns);
+    at[COUNTER_TIME_DATA] += seconds(m->data_ns, w->session.taken.data_ns);
     const double computed = seconds(begin_ns, now_ns) - (runner_worker_apart(w) - apart);
     if (computed > 0) at[COUNTER_TIME_COMPUTE] += computed;
     at[COUNTER_STEPS] += is_one;
-    at[COUNTER_EXAMPLES] = (double)w->session.examples;
+    at[COUNTER_EXAMPLES] = (double)w->session.taken.examples;
     if (is_one) at[COUNTER_LOSS] = w->done.loss;
     w->done.pushed_ns = now_ns;
     m->left_ns = m->answered_ns = 0;
@@ -99,7 +99,7 @@ static void rate(struct runner_worker *w, struct counters *c)
 bool runner_worker_count(struct task *t, struct counters *c)
 {
     struct runner_worker *w = (struct runner_worker *)t;
-    struct batch_source *data = w->session.train_data;
+    struct batch_source *data = w->session.data.train;
     const int ready = data->calls->ready(data);
     c->at[COUNTER_STEP] = (double)worker_role_global_step(t->role);
     c->at[COUNTER_LAST_STEP] = (double)runner_worker_last_step(w);

@@ -30,7 +30,7 @@ static void look_at_step(struct runner_worker *w)
     const int64_t before = (int64_t)v->global_step - 1;
     v->loss = w->done.loss;
     v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
-    v->gradient_norm = v->session->gradient_norm;
+    v->gradient_norm = v->session->clip.norm;
     v->staleness = worker_role_staleness(w->task.role);
     v->push_seconds = w->done.push_seconds;
 }
@@ -77,7 +77,7 @@ err runner_worker_tell_covered(struct runner_worker *w, uint64_t step, const str
         .total = c->total,
         .is_over = is_over,
     };
-    if (!w->session.train_data->rows) note_rows_that_came(w->session.train_data, &seen);
+    if (!w->session.data.train->rows) note_rows_that_came(w->session.data.train, &seen);
     return runner_worker_tell(w, step, &(struct occasion){OCCASION_COVERED, .covered = &seen});
 }
 

@@ -37,7 +37,7 @@ static err check(const struct runner_worker *w, const struct membership *wanted)
                     "a job is resized through a checkpoint: it needs a train.checkpoint_dir");
     if (spec_is_in_graph(spec))
         return fail(ERR_INPUT, "with \"replication\": \"in_graph\" a job has its tasks for good");
-    if (!w->session.train_data->rows && !spec_hands_out(spec))
+    if (!w->session.data.train->rows && !spec_hands_out(spec))
         return fail(ERR_INPUT, "data that synchronous workers follow are shared out for good");
     TRY(cluster_resize(&tried, wanted));
     TRY(check_workers(w, wanted->count[JOB_WORKER]));

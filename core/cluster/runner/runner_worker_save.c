@@ -53,9 +53,10 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
     };
     struct checkpoints *c = NULL;
     TRY(checkpoints_open(w->folder.directory, &retention, clock_unix_s(), &c));
-    err e = spec_keep_measured(
-        w->options.spec, w->session.features ? w->session.features : w->options.spec->features,
-        w->folder.directory);
+    err e = spec_keep_measured(w->options.spec,
+                               w->session.data.features ? w->session.data.features
+                                                        : w->options.spec->features,
+                               w->folder.directory);
     if (!e) e = last_spec_keep(w->options.spec, w->folder.directory);
     if (!e) e = checkpoints_own(c, w->folder.token, clock_unix_s());
     if (!e)

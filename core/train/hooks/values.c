@@ -55,7 +55,7 @@ double hook_gradient_norm(const struct run_view *view)
     if (view->gradient_norm != 0) return view->gradient_norm;
     const struct session *s = view->session;
     const int count = session_list_gradients(s, -1);
-    return gradients_norm(s->options.device, s->clip_gradients, s->clip_sizes, count);
+    return gradients_norm(s->options.device, s->clip.gradients, s->clip.sizes, count);
 }
 
 int evaluation_names(const struct session *session, const char *ret_names[HOOK_VALUES_MAX])

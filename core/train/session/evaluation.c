@@ -13,18 +13,18 @@
 static err open_rows(struct session *s, struct replica *r)
 {
     if (!rows_are_used(&s->rows)) return OK;
-    prepared_open(&s->rows, r->graph, s->eval_data->columns, s->eval_data->column_count, &s->arena,
-                  &s->evaluated);
-    return r == &s->evaluating ? replica_hold_tables(r, &s->arena) : OK;
+    prepared_open(&s->rows, r->graph, s->data.evaluation->columns, s->data.evaluation->column_count,
+                  &s->arena, &s->evaluation.batch);
+    return r == &s->evaluation.replica ? replica_hold_tables(r, &s->arena) : OK;
 }
 
 /* The graph and its memory are made when they are first wanted, and kept. */
 static err open_replica(struct session *s, struct replica **ret)
 {
-    struct replica *r = s->options.only_evaluates ? &s->replica : &s->evaluating;
+    struct replica *r = s->options.only_evaluates ? &s->replica : &s->evaluation.replica;
     *ret = r;
     if (r->plan) return OK;
-    if (r == &s->evaluating) {
+    if (r == &s->evaluation.replica) {
         const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
         r->device = s->options.device;
         TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
@@ -37,7 +37,7 @@ static err open_replica(struct session *s, struct replica **ret)
 static err begin(struct session *s, struct replica **ret)
 {
     TRY(open_replica(s, ret));
-    TRY(s->eval_data->calls->seek(s->eval_data, 0));
+    TRY(s->data.evaluation->calls->seek(s->data.evaluation, 0));
     session_forget_speculation(s);
     replica_gather_values(&s->replica);
     replica_share(*ret, &s->replica);
@@ -47,9 +47,9 @@ static err begin(struct session *s, struct replica **ret)
 static err forward_batch(struct session *s, struct replica *r, struct batch batch)
 {
     if (rows_are_used(&s->rows)) {
-        prepared_make(&s->evaluated, r->graph, &batch, 0);
-        TRY(rows_fetch(&s->rows, r->graph, &s->evaluated));
-        batch = s->evaluated.batch;
+        prepared_make(&s->evaluation.batch, r->graph, &batch, 0);
+        TRY(rows_fetch(&s->rows, r->graph, &s->evaluation.batch));
+        batch = s->evaluation.batch.batch;
     }
     plan_forward(r->plan, &batch, 0);
     return OK;
@@ -59,7 +59,7 @@ static err forward_batch(struct session *s, struct replica *r, struct batch batc
 static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 {
     struct batch batch;
-    TRY(s->eval_data->calls->next(s->eval_data, &batch));
+    TRY(s->data.evaluation->calls->next(s->data.evaluation, &batch));
     *ret_rows = batch.rows;
     return batch.rows > 0 ? forward_batch(s, r, batch) : OK;
 }
@@ -78,49 +78,51 @@ static size_t states_bytes(const struct session *s, int64_t rows)
 static void open_curves(struct session *s)
 {
     const int count = s->graph->metric_count;
-    s->eval_curves = arena_array(&s->arena, (size_t)count + 1, sizeof *s->eval_curves);
-    for (int i = 0; s->eval_data && i < count; i++) {
+    s->evaluation.curves = arena_array(&s->arena, (size_t)count + 1, sizeof *s->evaluation.curves);
+    for (int i = 0; s->data.evaluation && i < count; i++) {
         const struct metric_node *m = &s->graph->metrics[i];
         const int thresholds = m->metric->thresholds ? m->metric->thresholds(m) : 0;
         if (thresholds)
-            s->eval_curves[i] =
-                arena_array(&s->arena, (size_t)thresholds * PR_ROWS, sizeof **s->eval_curves);
+            s->evaluation.curves[i] =
+                arena_array(&s->arena, (size_t)thresholds * PR_ROWS, sizeof **s->evaluation.curves);
     }
 }
 
 err session_open_metrics(struct session *s)
 {
     const int64_t batch = s->graph->batch;
-    const int64_t rows = s->eval_data && s->eval_data->rows > batch ? s->eval_data->rows : batch;
-    s->eval_metrics =
-        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->eval_metrics);
-    s->last_metrics =
-        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->last_metrics);
+    const int64_t rows =
+        s->data.evaluation && s->data.evaluation->rows > batch ? s->data.evaluation->rows : batch;
+    s->evaluation.metrics =
+        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->evaluation.metrics);
+    s->metrics.last =
+        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->metrics.last);
     open_curves(s);
-    s->metric_states = malloc(states_bytes(s, rows) + sizeof(double));
-    return s->metric_states ? OK : fail(ERR_MEMORY, "no memory for the metrics' states");
+    s->metrics.states = malloc(states_bytes(s, rows) + sizeof(double));
+    return s->metrics.states ? OK : fail(ERR_MEMORY, "no memory for the metrics' states");
 }
 
 double session_metric(struct session *s, int metric)
 {
     const struct metric_node *m = &s->graph->metrics[metric];
-    if (s->has_last_metrics) return s->last_metrics[metric];
-    const size_t count = (size_t)metric_state_count(m, s->last_rows);
-    memset(s->metric_states, 0, count * sizeof *s->metric_states);
-    if (!s->towers.count) m->metric->update(m, s->options.device, s->last_rows, s->metric_states);
+    if (s->metrics.has_last) return s->metrics.last[metric];
+    const size_t count = (size_t)metric_state_count(m, s->fed.last_rows);
+    memset(s->metrics.states, 0, count * sizeof *s->metrics.states);
+    if (!s->towers.count)
+        m->metric->update(m, s->options.device, s->fed.last_rows, s->metrics.states);
     for (int k = 0; k < s->towers.count; k++) {
         const struct tower *t = &s->towers.at[k];
         const struct metric_node *of = &t->graph->metrics[metric];
-        if (t->batch.rows) of->metric->update(of, t->device, t->batch.rows, s->metric_states);
+        if (t->batch.rows) of->metric->update(of, t->device, t->batch.rows, s->metrics.states);
     }
-    return metric_result(m, s->metric_states);
+    return metric_result(m, s->metrics.states);
 }
 
 void session_keep_metrics(struct session *s)
 {
-    if (s->has_last_metrics) return;
-    for (int i = 0; i < s->graph->metric_count; i++) s->last_metrics[i] = session_metric(s, i);
-    s->has_last_metrics = true;
+    if (s->metrics.has_last) return;
+    for (int i = 0; i < s->graph->metric_count; i++) s->metrics.last[i] = session_metric(s, i);
+    s->metrics.has_last = true;
 }
 
 struct totals {
@@ -130,7 +132,7 @@ struct totals {
 static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, struct totals *t)
 {
     const struct graph *g = plan->graph;
-    double *state = s->metric_states;
+    double *state = s->metrics.states;
     for (int i = 0; i < g->head_count; i++) {
         const struct loss_node *loss = &g->heads[i].loss;
         t->loss[i] += plan_head_loss(plan, i, rows) * loss_divisor(loss, plan->device, rows);
@@ -139,7 +141,7 @@ static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, s
     for (int i = 0; i < g->metric_count; i++) {
         const struct metric_node *m = &g->metrics[i];
         m->metric->update(m, plan->device, rows, state);
-        state += metric_state_count(m, s->eval_data->rows);
+        state += metric_state_count(m, s->data.evaluation->rows);
     }
 }
 
@@ -164,11 +166,11 @@ static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
 
 static void take_results(struct session *s, int64_t rows)
 {
-    double *state = s->metric_states;
+    double *state = s->metrics.states;
     for (int i = 0; i < s->graph->metric_count; i++) {
         const struct metric_node *m = &s->graph->metrics[i];
-        if (s->eval_curves[i]) m->metric->curve(m, state, s->eval_curves[i]);
-        s->eval_metrics[i] = metric_result(m, state);
+        if (s->evaluation.curves[i]) m->metric->curve(m, state, s->evaluation.curves[i]);
+        s->evaluation.metrics[i] = metric_result(m, state);
         state += metric_state_count(m, rows);
     }
 }
@@ -177,14 +179,15 @@ err session_evaluate(struct session *s, struct evaluation *ret)
 {
     struct replica *r;
     *ret = (struct evaluation){0};
-    if (!s->eval_data) return OK;
+    if (!s->data.evaluation) return OK;
     TRY(begin(s, &r));
-    const int64_t rows = s->eval_data->rows;
+    const int64_t rows = s->data.evaluation->rows;
     struct totals t = {0};
-    memset(s->metric_states, 0, states_bytes(s, rows));
+    memset(s->metrics.states, 0, states_bytes(s, rows));
     TRY(evaluate_all(s, r, &t));
     take_results(s, rows);
-    *ret = (struct evaluation){rows, total_loss(r->graph, &t), s->eval_metrics, s->eval_curves};
+    *ret = (struct evaluation){rows, total_loss(r->graph, &t), s->evaluation.metrics,
+                               s->evaluation.curves};
     return OK;
 }
 
@@ -308,7 +311,7 @@ err session_predict(struct session *s, const struct prediction_taker *taker)
 {
     struct replica *r;
     struct taking t = {.taker = taker};
-    if (!s->eval_data) return OK;
+    if (!s->data.evaluation) return OK;
     keep_nodes(s, taker);
     TRY(begin(s, &r));
     if (!taker->has_no_heads) TRY(check_predicted(r->graph));
@@ -341,7 +344,7 @@ struct asked {
 
 bool session_reads_column(const struct session *s, int column)
 {
-    if (column == LABELS || s->eval_data->columns[column].is_label) return false;
+    if (column == LABELS || s->data.evaluation->columns[column].is_label) return false;
     for (int i = 0; i < s->graph->input_count; i++)
         if (s->graph->inputs[i].source == column && s->graph->inputs[i].of_nodes) return true;
     return false;
@@ -350,7 +353,7 @@ bool session_reads_column(const struct session *s, int column)
 /* Room for the columns that the graph reads: those that only losses read stay zeros. */
 static err make_columns(struct session *s, struct asked *a)
 {
-    const struct batch_source *data = s->eval_data;
+    const struct batch_source *data = s->data.evaluation;
     const int64_t most = s->graph->batch;
     uint64_t bytes = 0, at = 0;
     for (int i = 0; i < data->column_count; i++) {
@@ -368,22 +371,22 @@ static err make_columns(struct session *s, struct asked *a)
 static void find_conversions(struct session *s, struct asked *a)
 {
     const struct transform transform = session_transform(s, &s->options.spec->data.eval);
-    struct dataset described = {.column_count = s->eval_data->column_count};
+    struct dataset described = {.column_count = s->data.evaluation->column_count};
     described.columns =
         arena_array(&s->arena, (size_t)described.column_count, sizeof *described.columns);
-    memcpy(described.columns, s->eval_data->columns,
+    memcpy(described.columns, s->data.evaluation->columns,
            (size_t)described.column_count * sizeof *described.columns);
     conversions_of(&transform, &described, a->conversions);
 }
 
 static err open_asked(struct session *s)
 {
-    const size_t columns = (size_t)s->eval_data->column_count;
+    const size_t columns = (size_t)s->data.evaluation->column_count;
     TRY(check_predicted(s->graph));
     struct asked *a = arena_new(&s->arena, sizeof *a);
     a->conversions = arena_array(&s->arena, columns, sizeof *a->conversions);
     a->made = arena_array(&s->arena, columns, sizeof *a->made);
-    s->asked = a;
+    s->evaluation.asked = a;
     find_conversions(s, a);
     TRY(make_columns(s, a));
     for (int i = 0; i < s->graph->head_count; i++)
@@ -398,9 +401,10 @@ static err open_asked(struct session *s)
 
 void session_close_asked(struct session *s)
 {
-    if (!s->asked) return;
-    for (int i = 0; i < s->asked->count; i++) replica_close(&s->asked->sizes[i].own);
-    block_drop(&s->asked->memory);
+    if (!s->evaluation.asked) return;
+    for (int i = 0; i < s->evaluation.asked->count; i++)
+        replica_close(&s->evaluation.asked->sizes[i].own);
+    block_drop(&s->evaluation.asked->memory);
 }
 
 /* Of tables each has the rows of its own batches. */
@@ -413,8 +417,8 @@ static err open_size(struct session *s, struct asked_size *size)
         TRY(session_make_graph(s, size->rows, false, &s->arena, &r->graph));
     }
     if (rows_are_used(&s->rows)) {
-        prepared_open(&s->rows, r->graph, s->eval_data->columns, s->eval_data->column_count,
-                      &s->arena, &size->prepared);
+        prepared_open(&s->rows, r->graph, s->data.evaluation->columns,
+                      s->data.evaluation->column_count, &s->arena, &size->prepared);
         if (is_own) TRY(replica_hold_tables(r, &s->arena));
     }
     TRY(plan_open(r->graph, r->device, &r->plan));
@@ -425,7 +429,7 @@ static err open_size(struct session *s, struct asked_size *size)
 /* The smallest that has room */
 static err find_size(struct session *s, int64_t rows, struct asked_size **ret)
 {
-    struct asked_size *size = s->asked->sizes;
+    struct asked_size *size = s->evaluation.asked->sizes;
     while (size->rows < rows) size++;
     *ret = size;
     if (!size->replica || !size->replica->plan) TRY(open_size(s, size));
@@ -439,8 +443,8 @@ static err forward_asked(struct session *s, struct asked_size *size, int64_t row
     struct replica *r = size->replica;
     s->said += 2; /* a batch of its own, which follows no other */
     struct batch batch = {.rows = rows,
-                          .columns = s->asked->made,
-                          .column_count = s->eval_data->column_count,
+                          .columns = s->evaluation.asked->made,
+                          .column_count = s->data.evaluation->column_count,
                           .index = s->said};
     if (rows_are_used(&s->rows)) {
         prepared_make(&size->prepared, r->graph, &batch, 0);
@@ -458,14 +462,14 @@ static err take_answer(struct session *s, struct replica *r, struct predictions 
         const struct tensor *logits = r->graph->heads[i].loss.logits;
         const int64_t columns = shape_count_from(&logits->shape, 1);
         ret->heads[i].columns = columns;
-        ret->heads[i].at = s->asked->values[i];
-        d->kernels->download(d, s->asked->values[i], logits->value,
+        ret->heads[i].at = s->evaluation.asked->values[i];
+        d->kernels->download(d, s->evaluation.asked->values[i], logits->value,
                              (size_t)(ret->rows * columns) * sizeof(float));
     }
     TRY(d->kernels->synchronize(d));
     for (int i = 0; i < r->graph->head_count; i++)
         to_probabilities(r->graph->heads[i].loss.loss, ret->rows, ret->heads[i].columns,
-                         s->asked->values[i]);
+                         s->evaluation.asked->values[i]);
     return OK;
 }
 
@@ -475,11 +479,12 @@ err session_predict_rows(struct session *s, const struct column *columns, int64_
     struct asked_size *size;
     assert(s->options.asked && rows >= 1 && rows <= s->graph->batch);
     *ret = (struct predictions){.rows = rows};
-    if (!s->asked) TRY(open_asked(s));
+    if (!s->evaluation.asked) TRY(open_asked(s));
     TRY(find_size(s, rows, &size));
-    for (int i = 0; i < s->eval_data->column_count; i++)
+    for (int i = 0; i < s->data.evaluation->column_count; i++)
         if (columns[i].at && session_reads_column(s, i))
-            convert(&s->asked->conversions[i], &columns[i], 0, rows, (void *)s->asked->made[i].at);
+            convert(&s->evaluation.asked->conversions[i], &columns[i], 0, rows,
+                    (void *)s->evaluation.asked->made[i].at);
     TRY(forward_asked(s, size, rows));
     return take_answer(s, size->replica, ret);
 }
@@ -490,7 +495,7 @@ err session_text_model(const struct session *s, struct text_model *ret)
 {
     const struct graph *graph = s->graph;
     const struct shape *logits = &graph->heads[0].loss.logits->shape;
-    const struct column *ids = batch_source_column(s->eval_data, FEATURES_NAME);
+    const struct column *ids = batch_source_column(s->data.evaluation, FEATURES_NAME);
     if (!ids || ids->dtype != INT64 || ids->shape.rank != 1)
         return fail(ERR_INPUT, "its data are no ids of a text, as {\"format\": \"text\"} has them");
     *ret = (struct text_model){ids->shape.dim[0], logits->dim[logits->rank - 1]};
@@ -506,7 +511,7 @@ err session_text_model(const struct session *s, struct text_model *ret)
 /* Nothing comes of labels and of other columns: they are zeros. */
 static err next_of(struct session *s, struct replica *r, const int64_t *ids, void *zeros)
 {
-    const struct batch_source *data = s->eval_data;
+    const struct batch_source *data = s->data.evaluation;
     struct column *columns = calloc((size_t)data->column_count, sizeof *columns);
     if (!columns) return fail(ERR_MEMORY, "no memory for a row of text");
     for (int i = 0; i < data->column_count; i++) {

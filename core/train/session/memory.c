@@ -86,7 +86,7 @@ static err measure_step(const struct session *s, int64_t batch, struct taken *re
 static err measure_evaluation(const struct session *s, int64_t batch, struct taken *ret)
 {
     *ret = (struct taken){0};
-    if (s->options.only_evaluates || !s->eval_data) return OK;
+    if (s->options.only_evaluates || !s->data.evaluation) return OK;
     return measure(s, session_evaluation_batch(s, batch), false, ret);
 }
 

@@ -14,15 +14,15 @@ static err restore_dense(struct session *s, struct bundle *bundle)
     const struct layout *layout = s->layout;
     const struct warm_start values_only = {0};
     int64_t no_workers = 0;
-    if (!s->own_values) {
-        TRY(device_floats(s->options.device, layout->block_floats[0], &s->own_values));
-        session_bind(s, 0, s->own_values, NULL);
+    if (!s->restored.values) {
+        TRY(device_floats(s->options.device, layout->block_floats[0], &s->restored.values));
+        session_bind(s, 0, s->restored.values, NULL);
     }
     struct shard shard = {
         .ps_count = 1,
         .slices = layout->slices,
         .slice_count = layout->slice_count,
-        .values = s->own_values,
+        .values = s->restored.values,
         .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
     };
     return shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
@@ -54,7 +54,7 @@ static err bring_rows(void *session, const size_t bytes[], bool trains)
 static err open_window(struct session *s)
 {
     const size_t bytes = rows_window_bytes(&s->rows, 0);
-    struct restored_rows *r = &s->restored;
+    struct restored *r = &s->restored;
     r->window = aligned_alloc(AREA_ALIGN, (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN);
     if (!r->window) return fail(ERR_MEMORY, "no memory for the rows of a batch: %zu bytes", bytes);
     const size_t count = (size_t)s->rows.links[0].area.count;
@@ -68,7 +68,7 @@ static err open_window(struct session *s)
 
 void session_close_restored(struct session *s)
 {
-    struct restored_rows *r = &s->restored;
+    struct restored *r = &s->restored;
     for (int i = 0; r->grown && i < s->rows.links[0].area.count; i++) grown_close(r->grown[i]);
     free(r->window);
 }
@@ -76,7 +76,7 @@ void session_close_restored(struct session *s)
 /* Rows that are read one by one are not held against a checksum, so all are once, before. */
 static err restore_table(struct session *s, struct bundle *bundle, const struct slice *slice, int i)
 {
-    struct restored_rows *r = &s->restored;
+    struct restored *r = &s->restored;
     const struct table_spec *table = s->layout->variables[slice->variable].table;
     grown_close(r->grown[i]);
     r->grown[i] = NULL;

@@ -14,8 +14,8 @@
 static struct strings feature_names(const struct session *s)
 {
     const struct spec *spec = s->options.spec;
-    if (spec->feature_names.count || !s->train_data) return spec->feature_names;
-    return s->train_data->feature_names;
+    if (spec->feature_names.count || !s->data.train) return spec->feature_names;
+    return s->data.train->feature_names;
 }
 
 static err open_set(const struct session *s, const char *name, const struct source_spec *source,
@@ -42,11 +42,11 @@ static err open_set(const struct session *s, const char *name, const struct sour
 static err compare_columns(const struct session *s)
 {
     char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
-    for (int i = 0; i < s->train_data->column_count; i++) {
-        const struct column *learned = &s->train_data->columns[i];
-        const struct column *measured = batch_source_column(s->eval_data, learned->name);
+    for (int i = 0; i < s->data.train->column_count; i++) {
+        const struct column *learned = &s->data.train->columns[i];
+        const struct column *measured = batch_source_column(s->data.evaluation, learned->name);
         const bool is_label = !strcmp(learned->name, LABELS_NAME);
-        if (!measured || measured != &s->eval_data->columns[i])
+        if (!measured || measured != &s->data.evaluation->columns[i])
             return fail(ERR_INPUT,
                         "data.eval: expected the labels of data.train, in the same order: "
                         "\"%s\" is not number %d",
@@ -59,7 +59,7 @@ static err compare_columns(const struct session *s)
         return fail(ERR_INPUT, "data.eval: %s are %s, those of data.train %s", learned->name,
                     shape_text(&measured->shape, b), shape_text(&learned->shape, a));
     }
-    if (s->train_data->meanings == s->eval_data->meanings) return OK;
+    if (s->data.train->meanings == s->data.evaluation->meanings) return OK;
     return fail(ERR_INPUT,
                 "data.eval: its ids stand for other words than those of data.train: give "
                 "both the same \"vocabulary\"");
@@ -78,7 +78,7 @@ static err open_asked(struct session *s)
         arena_array(&s->arena, (size_t)asked->column_count, sizeof *described.columns);
     memcpy(described.columns, asked->columns,
            (size_t)asked->column_count * sizeof *described.columns);
-    return batch_source_of(&described, (struct rows_from){0}, &s->eval_data);
+    return batch_source_of(&described, (struct rows_from){0}, &s->data.evaluation);
 }
 
 static err open_data(struct session *s)
@@ -89,20 +89,22 @@ static err open_data(struct session *s)
         return fail(ERR_INPUT,
                     "data.scale: numeric columns have a scale and an offset of their own");
     if (s->options.remote_input) {
-        s->train_data = s->options.remote_input;
+        s->data.train = s->options.remote_input;
         return OK;
     }
     if (s->options.asked) return open_asked(s);
-    s->train_columns = labels_beside(&data->columns, &data->train, &s->arena);
+    s->data.train_columns = labels_beside(&data->columns, &data->train, &s->arena);
     if (trains)
-        TRY(open_set(s, "data.train", &data->train, s->train_columns, &s->wanted, &s->train_data));
-    s->wanted.is_told = true;
+        TRY(open_set(s, "data.train", &data->train, s->data.train_columns, &s->data.wanted,
+                     &s->data.train));
+    s->data.wanted.is_told = true;
     if (data->eval.format.kind)
         TRY(open_set(s, "data.eval", &data->eval,
-                     labels_beside(&data->columns, &data->eval, &s->arena), NULL, &s->eval_data));
-    if (!trains && !s->eval_data)
+                     labels_beside(&data->columns, &data->eval, &s->arena), NULL,
+                     &s->data.evaluation));
+    if (!trains && !s->data.evaluation)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
-    return trains && s->eval_data ? compare_columns(s) : OK;
+    return trains && s->data.evaluation ? compare_columns(s) : OK;
 }
 
 static err make_graph_of(const struct session *s, const struct column *columns, int count,
@@ -126,7 +128,7 @@ static err make_graph_of(const struct session *s, const struct column *columns, 
 static err make_graph(const struct session *s, int64_t first_row, int64_t batch, bool training,
                       struct arena *arena, struct graph **ret)
 {
-    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
+    const struct batch_source *data = s->data.train ? s->data.train : s->data.evaluation;
     return make_graph_of(s, data->columns, data->column_count, first_row, batch, training, arena,
                          ret);
 }
@@ -140,9 +142,10 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
 /* The values of a checkpoint are of use only where features mean what they did. */
 static err check_features(struct session *s)
 {
-    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
-    return s->options.remote_input ? OK
-                                   : features_check(s->options.spec, data, s->graph, &s->features);
+    const struct batch_source *data = s->data.train ? s->data.train : s->data.evaluation;
+    return s->options.remote_input
+               ? OK
+               : features_check(s->options.spec, data, s->graph, &s->data.features);
 }
 
 static struct wanted_label wanted_label(const struct graph *graph, const struct loss_node *loss)
@@ -232,9 +235,9 @@ static err open_clipping(struct session *s)
 {
     const struct graph *g = s->graph;
     const size_t count = (size_t)g->param_count;
-    s->clip_gradients = arena_array(&s->arena, count, sizeof(float *));
-    s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
-    s->clips = clips(s->options.spec);
+    s->clip.gradients = arena_array(&s->arena, count, sizeof(float *));
+    s->clip.sizes = arena_array(&s->arena, count, sizeof(int64_t));
+    s->clip.is_on = clips(s->options.spec);
     s->optimizer_of = arena_array(&s->arena, count, sizeof *s->optimizer_of);
     for (int i = 0; i < g->param_count; i++)
         s->optimizer_of[i] =
@@ -264,12 +267,12 @@ void session_plan_overlap(struct session *s)
         .is_mirrored = mirrors(s),
         .mirror_lets_leave = mirror_lets_leave(&s->replica.mirror),
         .has_towers = o->towers.count || s->accumulates,
-        .clips = s->clips,
+        .clips = s->clip.is_on,
         .is_looked_at = s->tolerates_nan || s->is_watched,
         .sums_batches = o->batches_per_push > 1,
         .has_rows = rows_are_used(&s->rows),
         .has_inlet = s->replica.plan && s->replica.plan->inlet,
-        .knows_next_batch = !o->remote_input && s->train_data && s->train_data->rows > 0,
+        .knows_next_batch = !o->remote_input && s->data.train && s->data.train->rows > 0,
     });
 }
 
@@ -320,7 +323,7 @@ static struct stream_options training_stream(const struct session *s, int worker
 /* No mistake, but most often none that was meant: epochs are then none of the steps. */
 static void warn_of_few_rows(const struct session *s)
 {
-    const int64_t rows = s->train_data->rows, batch = s->options.spec->data.batch_size;
+    const int64_t rows = s->data.train->rows, batch = s->options.spec->data.batch_size;
     if (s->options.worker != 0 || rows == 0 || batch <= rows) return;
     log_line(LOG_WARNING,
              "data.batch_size %lld is more than the %lld rows of data.train: a step has rows more "
@@ -333,9 +336,9 @@ static err begin_training_data(struct session *s)
 {
     bool reads[COLUMNS_MAX];
     const struct stream_options options = training_stream(s, s->options.worker, reads);
-    if (!s->train_data) return OK;
+    if (!s->data.train) return OK;
     warn_of_few_rows(s);
-    const err e = s->train_data->calls->begin(s->train_data, &options);
+    const err e = s->data.train->calls->begin(s->data.train, &options);
     return e ? fail_prefix(e, "data.train") : OK;
 }
 
@@ -344,9 +347,9 @@ err session_open_share(const struct session *s, int worker, struct session_share
     struct stream_options options = training_stream(s, worker, ret->reads);
     struct batch_source *source;
     options.is_stored = true;
-    TRY(batch_source_share(s->train_data, &source));
+    TRY(batch_source_share(s->data.train, &source));
     if (!source)
-        TRY(open_set(s, "data.train", &s->options.spec->data.train, s->train_columns, NULL,
+        TRY(open_set(s, "data.train", &s->options.spec->data.train, s->data.train_columns, NULL,
                      &source));
     const err e = source->calls->begin(source, &options);
     if (e) {
@@ -359,7 +362,7 @@ err session_open_share(const struct session *s, int worker, struct session_share
 
 static err begin_evaluation_data(struct session *s)
 {
-    if (!s->eval_data || s->options.asked) return OK;
+    if (!s->data.evaluation || s->options.asked) return OK;
     bool reads[COLUMNS_MAX];
     find_columns_read(s, reads);
     const struct stream_options options = {
@@ -370,7 +373,7 @@ static err begin_evaluation_data(struct session *s)
         .workers = 1,
         .prefetch = 1,
     };
-    const err e = s->eval_data->calls->begin(s->eval_data, &options);
+    const err e = s->data.evaluation->calls->begin(s->data.evaluation, &options);
     return e ? fail_prefix(e, "data.eval") : OK;
 }
 
@@ -382,9 +385,9 @@ int64_t session_evaluation_batch(const struct session *s, int64_t batch)
     batch /= s->options.spec->train.accumulate; /* which is of training alone */
     if (s->options.feeds_rows) rows = 1;
     if (s->options.asked) rows = s->options.asked->most;
-    if (!rows) rows = s->eval_data->lanes;
+    if (!rows) rows = s->data.evaluation->lanes;
     if (!rows) rows = batch < 100 ? 100 : batch;
-    return rows < s->eval_data->rows ? rows : s->eval_data->rows;
+    return rows < s->data.evaluation->rows ? rows : s->data.evaluation->rows;
 }
 
 /* ---- what is carried from batch to batch ---- */
@@ -419,8 +422,8 @@ static err check_order(const struct session *s)
     if (s->accumulates) return fail(ERR_INPUT, "train.accumulate: expected 1");
     if (o->batches_per_push > 1)
         return fail(ERR_INPUT, "train.replicas_to_aggregate: at most one batch per worker");
-    if (o->remote_input || !s->train_data) return OK; /* not yet */
-    return check_lanes("data.train", s->train_data, data->batch_size * o->workers,
+    if (o->remote_input || !s->data.train) return OK; /* not yet */
+    return check_lanes("data.train", s->data.train, data->batch_size * o->workers,
                        "the batches of all workers");
 }
 
@@ -430,8 +433,8 @@ static err check_carried(const struct session *s)
     err e = OK;
     if (!node) return OK;
     if (!s->options.only_evaluates) e = check_order(s);
-    if (!e && s->eval_data && !s->options.feeds_rows && !s->options.asked)
-        e = check_lanes("data.eval", s->eval_data,
+    if (!e && s->data.evaluation && !s->options.feeds_rows && !s->options.asked)
+        e = check_lanes("data.eval", s->data.evaluation,
                         session_evaluation_batch(s, s->options.spec->data.batch_size),
                         "an evaluation batch");
     return e ? fail_prefix(e, "%s \"%s\" carries its state from batch to batch",
@@ -466,7 +469,7 @@ static err check_plan(struct session *plan)
 
 static err check_columns(struct columns_wanted *wanted, const struct column *columns, int count)
 {
-    const size_t offset = offsetof(struct session, wanted);
+    const size_t offset = offsetof(struct session, data.wanted);
     const struct session *s = (struct session *)((char *)wanted - offset);
     const int64_t batch = s->options.spec->data.batch_size;
     struct session *plan = calloc(1, sizeof *plan);
@@ -506,7 +509,7 @@ static err open_computing(struct session *s)
 static err count_epochs(const struct session *s)
 {
     const struct spec *spec = s->options.spec;
-    const int64_t rows = s->train_data ? s->train_data->rows : 0;
+    const int64_t rows = s->data.train ? s->data.train->rows : 0;
     if (s->options.only_evaluates) return OK;
     return optimizers_count_epochs(&spec->optimizers,
                                    spec_steps_per_epoch(spec, rows, s->options.workers));
@@ -543,7 +546,7 @@ static err open_parts(struct session *s)
     TRY(session_open_metrics(s));
     if (!trains) return OK;
     for (int i = 0; rows_are_used(&s->rows) && i < 2; i++)
-        prepared_open(&s->rows, s->graph, s->train_data->columns, s->train_data->column_count,
+        prepared_open(&s->rows, s->graph, s->data.train->columns, s->data.train->column_count,
                       &s->arena, &s->rows.batches[i]);
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
@@ -553,7 +556,7 @@ static err open_parts(struct session *s)
 
 err session_open(const struct session_options *options, struct session *ret)
 {
-    *ret = (struct session){.options = *options, .wanted = {.check = check_columns}};
+    *ret = (struct session){.options = *options, .data.wanted = {.check = check_columns}};
     ret->accumulates = !options->only_evaluates && options->spec->train.accumulate > 1;
     err e = open_parts(ret);
     if (!e) session_plan_overlap(ret);
@@ -565,17 +568,17 @@ void session_close(struct session *s)
 {
     struct device *d = s->options.device;
     towers_close(&s->towers);
-    replica_close(&s->evaluating);
+    replica_close(&s->evaluation.replica);
     replica_close(&s->replica);
     for (int i = 0; s->kept && i < s->graph->param_count; i++)
         if (s->kept[i]) d->kernels->release(d, s->kept[i]);
-    free(s->metric_states);
-    if (s->own_values) d->kernels->release(d, s->own_values);
+    free(s->metrics.states);
+    if (s->restored.values) d->kernels->release(d, s->restored.values);
     session_close_asked(s);
     session_close_restored(s);
-    if (!s->options.remote_input) batch_source_close(s->train_data);
-    batch_source_close(s->eval_data);
-    features_free(s->features);
+    if (!s->options.remote_input) batch_source_close(s->data.train);
+    batch_source_close(s->data.evaluation);
+    features_free(s->data.features);
     arena_free(&s->arena);
     *s = (struct session){0};
 }

@@ -69,8 +69,9 @@ struct session_options {
                                     during a step */
 };
 
-/* Tables of a session that only evaluates lie in a checkpoint. */
-struct restored_rows {
+/* By session_restore, for one that only evaluates; its tables lie in the checkpoint. */
+struct restored {
+    float *values;               /* the block; NULL: none */
     struct bundle *bundle;       /* borrowed */
     struct shard_source *tables; /* [tables] of those that do not grow */
     struct grown **grown;        /* [tables] NULL: it does not grow */
@@ -78,61 +79,80 @@ struct restored_rows {
     struct row_source source;
 };
 
-struct session {
-    struct session_options options;
-    struct arena arena;
-    struct layout *layout;                       /* of the variables over the ps */
-    struct batch_source *train_data, *eval_data; /* NULL: none */
-    struct columns_wanted wanted;                /* of data.train, by the model and the rest */
-    const struct objects *train_columns;         /* of data.train, its labels among them */
+struct session_data {
+    struct batch_source *train, *evaluation; /* NULL: none */
+    struct columns_wanted wanted;            /* of data.train, by the model and the rest */
+    const struct objects *train_columns;     /* of data.train, its labels among them */
     json_t *features; /* what they mean (core/train/spec/features.h), to be kept; NULL: as the chief
                          says */
+};
 
-    struct replica replica;    /* trains; with only_evaluates it evaluates */
-    struct replica evaluating; /* beside one that trains; made by the first evaluation */
-    struct towers towers;      /* compute what is trained on in the replica's place */
-    bool accumulates;          /* towers: one, which computes each batch in pieces */
-    struct graph *graph;       /* the first one's: what the model is */
-    struct rows rows;          /* of tables, where batches train */
-    struct prepared evaluated; /* batch of the replica that evaluates */
-    size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
+/* Beside training; made by the first evaluation. */
+struct session_evaluation {
+    struct replica replica;
+    struct prepared batch; /* of the replica that evaluates */
+    double *metrics;       /* [metrics] of the last one */
+    float **curves;        /* [metrics] the same */
+    struct asked *asked;   /* by session_predict_rows; NULL: nothing has been */
+};
 
-    struct trace *trace; /* borrowed: session_watch */
-    uint64_t data_ns;    /* that steps have waited for batches */
-    uint64_t examples;   /* rows that steps have taken */
-
-    /* fed */
+/* What the plan of a step is given. */
+struct step_input {
     uint64_t batches;   /* index of the next one in this worker's share of the stream */
     struct batch batch; /* that towers share */
     uint64_t draw;
     int64_t last_rows; /* of the batch in the plan */
     int64_t sent_rows; /* of the next one, which is on its way to the device, or in the plan as what
                           is speculated is of it; 0: it is not */
+};
+
+struct clipping {
+    bool is_on;
+    float **gradients; /* [variables] scratch: session_list_gradients */
+    int64_t *sizes;
+    double norm; /* of the gradients of the last step, where clipping computed it */
+};
+
+struct step_metrics {
+    double *states; /* of all metrics, for a batch or the whole evaluation set */
+    double *last;   /* [metrics] of the last step, where has_last: its batch may be gone */
+    bool has_last;
+};
+
+struct session {
+    struct session_options options;
+    struct arena arena;
+    struct layout *layout; /* of the variables over the ps */
+    struct session_data data;
+    struct replica replica; /* trains; with only_evaluates it evaluates */
+    struct towers towers;   /* compute what is trained on, instead of the replica */
+    bool accumulates;       /* towers: one, which computes each batch in pieces */
+    struct session_evaluation evaluation;
+    struct graph *graph; /* the first one's: what the model is */
+    struct rows rows;    /* of tables, where batches train */
+    size_t free_bytes;   /* of the device before anything was taken; SIZE_MAX: it does not say */
+
+    struct trace *trace; /* borrowed: session_watch */
+    struct {
+        uint64_t data_ns;  /* that steps have waited for batches */
+        uint64_t examples; /* rows that steps have taken */
+    } taken;
+
+    struct step_input fed;
 
     /* collected */
-    bool clips;
-    float **clip_gradients; /* [variables] scratch: session_list_gradients */
-    int64_t *clip_sizes;
-    int *optimizer_of;    /* [variables] index in the spec's list */
-    float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
-    bool has_left;        /* the gradients of the last step, while backward went on */
-    double gradient_norm; /* of the last step, where clipping computed it */
+    struct clipping clip;
+    int *optimizer_of; /* [variables] index in the spec's list */
+    float **kept;      /* [variables] sums of clipped gradients; NULL: not needed */
+    bool has_left;     /* the gradients of the last step, while backward went on */
     bool regularized;
-    unsigned overlap;      /* the plan of a step (core/base/overlap.h) */
-    bool is_watched;       /* a hook looks at values between a step and its push */
-    bool tolerates_nan;    /* a loss that is not finite is reported as any other (the nan hook) */
-    double *metric_states; /* of all metrics, for a batch or the whole evaluation set */
-    double *last_metrics;  /* [metrics] of the last step, where has_last_metrics: its batch may be
-                              gone */
-    bool has_last_metrics;
-    double *eval_metrics; /* [metrics] of the last evaluation */
-    float **eval_curves;  /* [metrics] the same */
+    unsigned overlap;   /* the plan of a step (core/base/overlap.h) */
+    bool is_watched;    /* a hook looks at values between a step and its push */
+    bool tolerates_nan; /* a loss that is not finite is reported as any other (the nan hook) */
+    struct step_metrics metrics;
 
-    /* of session_restore */
-    float *own_values; /* a block; NULL: none */
-    struct restored_rows restored;
+    struct restored restored;
     uint64_t said; /* by session_say_next and session_predict_rows: the number of the last batch */
-    struct asked *asked; /* NULL: nothing has been */
 };
 
 /* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table

@@ -14,8 +14,8 @@ int session_list_gradients(const struct session *s, int optimizer)
         const struct param *param = s->graph->params[i];
         const int by = s->optimizer_of[i];
         if (optimizer >= 0 ? by != optimizer : by == OPTIMIZER_NONE) continue;
-        s->clip_gradients[count] = param->gradient;
-        s->clip_sizes[count++] = param_floats(param);
+        s->clip.gradients[count] = param->gradient;
+        s->clip.sizes[count++] = param_floats(param);
     }
     return count;
 }
@@ -30,9 +30,9 @@ static void clip(struct session *s)
         const struct clip clip = optimizer_clip(&optimizers->at[i]);
         if (clip.type == CLIP_NONE) continue;
         const int count = session_list_gradients(s, i);
-        clip_gradients(&clip, s->options.device, s->clip_gradients, s->clip_sizes, count, &norm);
+        clip_gradients(&clip, s->options.device, s->clip.gradients, s->clip.sizes, count, &norm);
     }
-    s->gradient_norm = optimizers->count == 1 ? norm : 0;
+    s->clip.norm = optimizers->count == 1 ? norm : 0;
     trace_end(s->trace, SPAN_CLIP, 0, begin_ns);
 }
 
@@ -58,7 +58,7 @@ static uint64_t draw_of(const struct session *s, const struct batch *batch)
 static err prepare(struct session *s, struct prepared *p)
 {
     struct batch batch;
-    TRY(s->train_data->calls->next(s->train_data, &batch));
+    TRY(s->data.train->calls->next(s->data.train, &batch));
     prepared_make(p, s->graph, &batch, draw_of(s, &batch));
     return OK;
 }
@@ -66,10 +66,10 @@ static err prepare(struct session *s, struct prepared *p)
 /* Towers cut it among them when they are run. */
 static void load(struct session *s, const struct batch *batch)
 {
-    s->last_rows = batch->rows;
-    s->batch = *batch;
-    s->draw = draw_of(s, batch);
-    if (!s->towers.count) plan_load(s->replica.plan, batch, s->draw);
+    s->fed.last_rows = batch->rows;
+    s->fed.batch = *batch;
+    s->fed.draw = draw_of(s, batch);
+    if (!s->towers.count) plan_load(s->replica.plan, batch, s->fed.draw);
 }
 
 /* With the rows of tables that it names */
@@ -89,18 +89,18 @@ static err take_batch(struct session *s)
     const uint64_t begin_ns = clock_ns();
     if (rows_are_used(&s->rows)) {
         TRY(take_with_rows(s));
-    } else if (s->sent_rows > 0) {
-        if (s->replica.plan->inlet) plan_take(s->replica.plan, s->sent_rows);
-        s->last_rows = s->sent_rows;
-        s->sent_rows = 0;
+    } else if (s->fed.sent_rows > 0) {
+        if (s->replica.plan->inlet) plan_take(s->replica.plan, s->fed.sent_rows);
+        s->fed.last_rows = s->fed.sent_rows;
+        s->fed.sent_rows = 0;
     } else {
-        TRY(s->train_data->calls->next(s->train_data, &batch));
+        TRY(s->data.train->calls->next(s->data.train, &batch));
         load(s, &batch);
     }
     trace_end(s->trace, SPAN_DATA, 0, begin_ns);
-    s->data_ns += clock_ns() - begin_ns;
-    s->examples += (uint64_t)s->last_rows;
-    s->batches++;
+    s->taken.data_ns += clock_ns() - begin_ns;
+    s->taken.examples += (uint64_t)s->fed.last_rows;
+    s->fed.batches++;
     return OK;
 }
 
@@ -108,12 +108,12 @@ static err take_batch(struct session *s)
 static err send_batch(struct session *s)
 {
     struct batch batch;
-    struct batch_source *data = s->train_data;
+    struct batch_source *data = s->data.train;
     if (!s->replica.plan->inlet || rows_are_used(&s->rows) || data->calls->ready(data) == 0)
         return OK;
     TRY(data->calls->next(data, &batch));
     plan_send(s->replica.plan, &batch, draw_of(s, &batch));
-    s->sent_rows = batch.rows;
+    s->fed.sent_rows = batch.rows;
     return OK;
 }
 
@@ -123,13 +123,13 @@ static err send_batch(struct session *s)
 static bool take_next(struct session *s)
 {
     struct batch batch;
-    struct batch_source *data = s->train_data;
-    if (s->sent_rows > 0) return true;
+    struct batch_source *data = s->data.train;
+    if (s->fed.sent_rows > 0) return true;
     if (data->calls->ready(data) == 0) return false;
     session_keep_metrics(s);
     if (data->calls->next(data, &batch) || batch.rows == 0) return false;
     load(s, &batch);
-    s->sent_rows = batch.rows;
+    s->fed.sent_rows = batch.rows;
     return true;
 }
 
@@ -160,14 +160,14 @@ err session_fail_loss(const struct session *s, double loss)
 /* The pass over the batch that was taken, of the number `batch` in this push */
 static err compute(struct session *s, int batch, bool leaves)
 {
-    if (s->towers.count) return towers_run(&s->towers, &s->batch, s->draw, s->trace);
-    replica_run(&s->replica, s->last_rows, batch > 0 && !s->kept, leaves);
+    if (s->towers.count) return towers_run(&s->towers, &s->fed.batch, s->fed.draw, s->trace);
+    replica_run(&s->replica, s->fed.last_rows, batch > 0 && !s->kept, leaves);
     return send_batch(s);
 }
 
 static double batch_loss(struct session *s)
 {
-    return s->towers.count ? s->towers.loss : plan_loss(s->replica.plan, s->last_rows);
+    return s->towers.count ? s->towers.loss : plan_loss(s->replica.plan, s->fed.last_rows);
 }
 
 err session_step(struct session *s, double *ret_loss)
@@ -175,7 +175,7 @@ err session_step(struct session *s, double *ret_loss)
     struct device *device = s->options.device;
     double loss = 0;
     bool leaves = false;
-    s->has_last_metrics = false;
+    s->metrics.has_last = false;
     session_plan_overlap(s);
     if (s->replica.exchange)
         s->replica.awaits_values = true;
@@ -185,7 +185,7 @@ err session_step(struct session *s, double *ret_loss)
         TRY(take_batch(s));
         leaves = s->overlap & OVERLAP_BACKWARD && i + 1 == s->options.batches_per_push;
         TRY(compute(s, i, leaves));
-        if (s->clips) clip(s);
+        if (s->clip.is_on) clip(s);
         if (s->kept) keep(s, i);
         loss += batch_loss(s);
     }
@@ -206,7 +206,7 @@ err session_step(struct session *s, double *ret_loss)
 static err put_rows(struct session *s)
 {
     struct prepared *next = &s->rows.batches[!s->rows.current];
-    if (s->train_data->calls->ready(s->train_data) != 0) TRY(prepare(s, next));
+    if (s->data.train->calls->ready(s->data.train) != 0) TRY(prepare(s, next));
     rows_put(&s->rows);
     return OK;
 }
@@ -232,13 +232,13 @@ void session_clear_gradients(struct session *s)
 int session_wants_batches(const struct session *s)
 {
     const bool is_here =
-        rows_are_used(&s->rows) ? s->rows.batches[s->rows.current].is_there : s->sent_rows > 0;
+        rows_are_used(&s->rows) ? s->rows.batches[s->rows.current].is_there : s->fed.sent_rows > 0;
     return s->options.batches_per_push - is_here;
 }
 
 int session_lacks_batches(const struct session *s)
 {
-    struct batch_source *data = s->train_data;
+    struct batch_source *data = s->data.train;
     const int wanted = session_wants_batches(s);
     return data->rows || data->calls->ready(data) >= wanted ? 0 : wanted;
 }
@@ -248,28 +248,28 @@ int session_lacks_batches(const struct session *s)
  * sent ahead, or whose rows were named, is of the old place. */
 static err seek(struct session *s, uint64_t batch)
 {
-    const err e = s->train_data->calls->seek(s->train_data, batch);
+    const err e = s->data.train->calls->seek(s->data.train, batch);
     if (e) return fail_prefix(e, "data.train");
-    s->sent_rows = 0;
+    s->fed.sent_rows = 0;
     session_forget_speculation(s);
     s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
     rows_revoke(&s->rows);
-    s->batches = batch;
+    s->fed.batches = batch;
     return OK;
 }
 
 err session_seek(struct session *s, uint64_t batch)
 {
-    return batch == s->batches ? OK : seek(s, batch);
+    return batch == s->fed.batches ? OK : seek(s, batch);
 }
 
 err session_plan_batches(struct session *s, uint64_t first, const uint64_t *ranges, int count)
 {
-    const struct source_calls *calls = s->train_data->calls;
+    const struct source_calls *calls = s->data.train->calls;
     bool is_void = false;
     if (!calls->plan)
         return fail(ERR_INPUT, "data.train: batches that are handed out cannot be read here");
-    const err e = calls->plan(s->train_data, first, ranges, count, &is_void);
+    const err e = calls->plan(s->data.train, first, ranges, count, &is_void);
     if (e) return fail_prefix(e, "data.train");
-    return is_void ? seek(s, s->batches) : OK;
+    return is_void ? seek(s, s->fed.batches) : OK;
 }

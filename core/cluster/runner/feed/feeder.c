@@ -360,7 +360,7 @@ static err open_shares(struct feeder *f, const struct session *session)
 
 err feeder_start(struct feeder *f, const struct session *session)
 {
-    const struct batch_source *data = session->train_data;
+    const struct batch_source *data = session->data.train;
     const struct spec *spec = session->options.spec;
     f->me.fingerprint = spec->fingerprint;
     f->is_handed_out = session->options.is_handed_out;

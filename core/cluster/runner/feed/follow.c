@@ -5,7 +5,7 @@ enum { LOOKS = 20, LOOK_MS = 50 };
 
 static err await(struct runner_worker *w, int lacks)
 {
-    struct batch_source *data = w->session.train_data;
+    struct batch_source *data = w->session.data.train;
     err e = ERR_PEER;
     for (int i = 0; i < LOOKS && e == ERR_PEER; i++) {
         e = data->calls->await(data, lacks, LOOK_MS);
@@ -18,7 +18,7 @@ static err await(struct runner_worker *w, int lacks)
 /* Which batches there are none of, where they are handed out. */
 static void note_end(struct runner_worker *w)
 {
-    struct batch_source *data = w->session.train_data;
+    struct batch_source *data = w->session.data.train;
     int64_t came, used;
     if (data->calls->has_ended(data, &came, &used))
         worker_role_note_end(w->task.role, (uint64_t)(used / w->options.spec->data.batch_size));

@@ -177,7 +177,7 @@ static void batches_are_those_that_the_worker_would_read(void **state)
     }
     for (int i = 0; i < BATCHES; i++)
         for (int w = 1; w < WORKERS; w++)
-            assert_same_batch(workers[w].side.session.train_data, readers[w].session.train_data);
+            assert_same_batch(workers[w].side.session.data.train, readers[w].session.data.train);
     for (int w = 1; w < WORKERS; w++) {
         stop_fed(&workers[w]);
         close_side(&readers[w]);
@@ -195,7 +195,7 @@ static void a_worker_that_goes_elsewhere_gets_what_is_there(void **state)
     start_chief(&chief, false);
     start_fed(&worker, 2, false);
     start_reader(&reader, 2, false);
-    struct batch_source *fed = worker.side.session.train_data, *read = reader.session.train_data;
+    struct batch_source *fed = worker.side.session.data.train, *read = reader.session.data.train;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         assert_int_equal(fed->calls->seek(fed, places[i]), OK);
         assert_int_equal(read->calls->seek(read, places[i]), OK);
@@ -215,7 +215,7 @@ static void batches_that_are_handed_out_come_by_their_plan(void **state)
     start_chief(&chief, true);
     start_fed(&worker, 1, true);
     start_reader(&reader, 1, true);
-    struct batch_source *fed = worker.side.session.train_data, *read = reader.session.train_data;
+    struct batch_source *fed = worker.side.session.data.train, *read = reader.session.data.train;
     for (uint64_t n = 0; n < BATCHES; n += 2) {
         const uint64_t ranges[] = {3 * n, 3 * n + 2, 3 * n + 50, 3 * n + 52};
         bool is_void;
@@ -239,7 +239,7 @@ static void another_life_of_the_chief_goes_on(void **state)
     start_chief(&chief, false);
     start_fed(&worker, 1, false);
     start_reader(&reader, 1, false);
-    struct batch_source *fed = worker.side.session.train_data, *read = reader.session.train_data;
+    struct batch_source *fed = worker.side.session.data.train, *read = reader.session.data.train;
     for (int i = 0; i < BATCHES / 4; i++) assert_same_batch(fed, read);
     feeder_close(chief.feeder);
     struct task_options options = options_of(&chief.cluster, &chief.side.spec);
@@ -336,7 +336,7 @@ static void a_worker_that_asks_for_what_it_may_not_is_refused(void **state)
     assert_refused(1, true, asking(MESSAGE_COUNT_MAX - 1, 1, MESSAGE_COUNT_MAX), "beyond");
     assert_refused(1, true, with_plan, "as if they were some");
     for (int i = 0; i < 5; i++)
-        assert_same_batch(worker.side.session.train_data, reader.session.train_data);
+        assert_same_batch(worker.side.session.data.train, reader.session.data.train);
     stop_fed(&worker);
     close_side(&reader);
     stop_chief(&chief);
@@ -413,7 +413,7 @@ static void assert_disbelieved(const struct side *side, enum lie lie, const char
     struct batch batch;
     struct session_share share;
     struct feed_layout layout;
-    const struct batch_source *data = side->session.train_data;
+    const struct batch_source *data = side->session.data.train;
     char listen[ADDRESS_MAX], real[ADDRESS_MAX];
     const struct cluster_spec cluster = cluster_of(0);
     const struct task_options options = options_of(&cluster, &side->spec);
@@ -431,7 +431,7 @@ static void assert_disbelieved(const struct side *side, enum lie lie, const char
                      OK);
     assert_int_equal(pthread_create(&c.thread, NULL, be_false, &c), 0);
     start_fed(&worker, 1, false);
-    struct batch_source *fed = worker.side.session.train_data;
+    struct batch_source *fed = worker.side.session.data.train;
     const err e = fed->calls->next(fed, &batch);
     assert_int_equal(e, lie == LIE_NONE ? OK : ERR_PROTOCOL);
     if (e && !strstr(error_text(), why)) fail_msg("said \"%s\", not \"%s\"", error_text(), why);

@@ -291,9 +291,9 @@ static void bring_ahead(struct fixture *f, bool is_right)
 /* A thread makes them. */
 static void await_batch(const struct fixture *f)
 {
-    struct batch_source *data = f->session.train_data;
+    struct batch_source *data = f->session.data.train;
     const uint64_t until_ms = clock_ms() + AWAIT_MS_MAX;
-    while (f->session.sent_rows == 0 && data->calls->ready(data) == 0 && clock_ms() < until_ms)
+    while (f->session.fed.sent_rows == 0 && data->calls->ready(data) == 0 && clock_ms() < until_ms)
         sched_yield();
 }
 

@@ -105,7 +105,7 @@ static void record(const char *data, int batches_per_push, double ret_losses[STE
 static void seek(struct fixture *f, uint64_t batch)
 {
     if (session_seek(&f->session, batch)) fail_msg("%s", error_text());
-    assert_int_equal(f->session.batches, batch);
+    assert_int_equal(f->session.fed.batches, batch);
 }
 
 static void assert_same(struct fixture *f, const double losses[], int first, int last)
@@ -153,7 +153,7 @@ static void seeking_to_where_it_stands_keeps_the_stream(void **state)
     static struct fixture f;
     open_fixture(&f, threaded, 1);
     step(&f);
-    struct batch_source *data = f.session.train_data;
+    struct batch_source *data = f.session.data.train;
     while (data->calls->ready(data) < f.spec.data.prefetch) sched_yield();
     seek(&f, 1);
     assert_int_equal(data->calls->ready(data), f.spec.data.prefetch);
@@ -259,7 +259,7 @@ static void close_table(struct table_fixture *t)
 /* Its push leaves, and names the rows of the next batch. */
 static double step_and_name(struct table_fixture *t)
 {
-    struct batch_source *data = t->f.session.train_data;
+    struct batch_source *data = t->f.session.data.train;
     const double loss = step(&t->f);
     while (data->calls->ready(data) == 0) sched_yield();
     assert_int_equal(session_hand_over(&t->f.session), OK);
@@ -271,7 +271,7 @@ static double step_and_name(struct table_fixture *t)
 static void bring_named(struct table_fixture *t)
 {
     answer_rows(t, link_of(t)->front);
-    rows_came(&t->f.session.rows, 0, t->f.session.batches);
+    rows_came(&t->f.session.rows, 0, t->f.session.fed.batches);
 }
 
 static void plan(struct table_fixture *t, uint64_t first, uint64_t begin, uint64_t end)

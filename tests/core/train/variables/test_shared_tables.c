@@ -130,8 +130,8 @@ static void bind(struct world *w)
 /* Dense variables are the session's own; tables have all rows. */
 static void open_whole(struct world *w)
 {
-    const struct graph_options options = {.columns = w->session.train_data->columns,
-                                          .column_count = w->session.train_data->column_count,
+    const struct graph_options options = {.columns = w->session.data.train->columns,
+                                          .column_count = w->session.data.train->column_count,
                                           .batch = BATCH,
                                           .training = true};
     assert_int_equal(graph_make(&w->spec.model, &options, &w->arena, &w->whole), OK);
@@ -186,7 +186,7 @@ static void close_world(struct world *w)
 static void step_whole(struct world *w)
 {
     struct batch batch;
-    assert_int_equal(w->beside.train_data->calls->next(w->beside.train_data, &batch), OK);
+    assert_int_equal(w->beside.data.train->calls->next(w->beside.data.train, &batch), OK);
     plan_forward(w->plan, &batch, 0);
     plan_backward(w->plan, false, NULL, NULL);
 }

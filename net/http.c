@@ -148,14 +148,14 @@ static void begin_answer(struct http_transfer *t, const char *line)
 {
     struct http_call *c = t->call;
     const char *space = strchr(line, ' ');
-    c->status = space ? atoi(space + 1) : 0;
+    c->answer.status = space ? atoi(space + 1) : 0;
     snprintf(t->reason, sizeof t->reason, "%s", space ? space + 1 : "no status");
-    c->bytes = 0;
-    c->total_bytes = c->kept_bytes = 0;
-    c->changed_s = 0;
-    c->is_cut = t->is_other_range = t->is_enough = t->has_headers = false;
+    c->answer.bytes = 0;
+    c->answer.total_bytes = c->answer.kept_bytes = 0;
+    c->answer.changed_s = 0;
+    c->answer.is_cut = t->is_other_range = t->is_enough = t->has_headers = false;
     t->refusal_bytes = 0;
-    c->etag[0] = c->said[0] = c->location[0] = '\0';
+    c->answer.etag[0] = c->answer.said[0] = c->answer.location[0] = '\0';
     t->range_first = t->range_last = 0;
     t->retry_after_s = 0;
 }
@@ -167,7 +167,7 @@ static void take_range(struct http_transfer *t, const char *value)
     if (found < 2 || last < first) return;
     t->range_first = first;
     t->range_last = last;
-    t->call->total_bytes = found == 3 ? total : 0;
+    t->call->answer.total_bytes = found == 3 ? total : 0;
 }
 
 static uint64_t bytes_kept(const char *value)
@@ -185,7 +185,7 @@ static bool is_of_answer(struct http_transfer *t, const char *line)
     if (t->has_headers && hops == t->hops) return false;
     t->hops = hops;
     if (strncmp(line, "HTTP/", 5) == 0) begin_answer(t, line);
-    if (!line[0]) t->has_headers = t->call->status >= 200;
+    if (!line[0]) t->has_headers = t->call->answer.status >= 200;
     return true;
 }
 
@@ -193,15 +193,17 @@ static void take_line(struct http_transfer *t, char *line)
 {
     struct http_call *c = t->call;
     const char *value;
-    if ((value = header_value(line, "ETag"))) snprintf(c->etag, sizeof c->etag, "%s", value);
+    if ((value = header_value(line, "ETag")))
+        snprintf(c->answer.etag, sizeof c->answer.etag, "%s", value);
     if ((value = header_value(line, "Location")))
-        snprintf(c->location, sizeof c->location, "%s", value);
-    if ((value = header_value(line, "Last-Modified"))) c->changed_s = curl.getdate(value, NULL);
-    if ((value = header_value(line, "Range"))) c->kept_bytes = bytes_kept(value);
+        snprintf(c->answer.location, sizeof c->answer.location, "%s", value);
+    if ((value = header_value(line, "Last-Modified")))
+        c->answer.changed_s = curl.getdate(value, NULL);
+    if ((value = header_value(line, "Range"))) c->answer.kept_bytes = bytes_kept(value);
     if ((value = header_value(line, "Content-Range"))) take_range(t, value);
     if ((value = header_value(line, "Retry-After"))) t->retry_after_s = atoi(value);
-    if ((value = header_value(line, "Content-Length")) && c->status == 200)
-        c->total_bytes = strtoull(value, NULL, 10);
+    if ((value = header_value(line, "Content-Length")) && c->answer.status == 200)
+        c->answer.total_bytes = strtoull(value, NULL, 10);
 }
 
 static size_t take_header(char *at, size_t size, size_t count, void *context)
@@ -220,8 +222,8 @@ static size_t take_header(char *at, size_t size, size_t count, void *context)
 
 static void keep_said(struct http_call *c, const char *at, size_t count)
 {
-    const size_t used = strlen(c->said);
-    snprintf(c->said + used, sizeof c->said - used, "%.*s", (int)count, at);
+    const size_t used = strlen(c->answer.said);
+    snprintf(c->answer.said + used, sizeof c->answer.said - used, "%.*s", (int)count, at);
 }
 
 /* A range of what is asked for: its beginning, and no more. */
@@ -229,7 +231,8 @@ static bool is_range_asked(const struct http_transfer *t)
 {
     const struct http_call *c = t->call;
     const uint64_t end = c->range_at + c->range_bytes;
-    uint64_t last = c->total_bytes && c->total_bytes < end ? c->total_bytes : end;
+    uint64_t last =
+        c->answer.total_bytes && c->answer.total_bytes < end ? c->answer.total_bytes : end;
     return t->range_first == c->range_at && t->range_last + 1 == last;
 }
 
@@ -238,18 +241,18 @@ static size_t take_body(char *at, size_t size, size_t count, void *context)
 {
     struct http_transfer *t = context;
     struct http_call *c = t->call;
-    if (c->status >= 300) {
+    if (c->answer.status >= 300) {
         keep_said(c, at, count);
         t->refusal_bytes += count;
         t->is_enough = t->refusal_bytes > HTTP_REFUSAL_BYTES_MAX;
         return t->is_enough ? 0 : count;
     }
-    t->is_other_range = c->status == 206 && c->range_bytes && !is_range_asked(t);
+    t->is_other_range = c->answer.status == 206 && c->range_bytes && !is_range_asked(t);
     if (t->is_other_range) return 0;
-    const size_t room = c->max - c->bytes, taken = count < room ? count : room;
-    if (taken) memcpy((char *)c->to + c->bytes, at, taken);
-    c->bytes += taken;
-    c->is_cut = taken < count;
+    const size_t room = c->max - c->answer.bytes, taken = count < room ? count : room;
+    if (taken) memcpy((char *)c->to + c->answer.bytes, at, taken);
+    c->answer.bytes += taken;
+    c->answer.is_cut = taken < count;
     return taken;
 }
 
@@ -354,7 +357,7 @@ static void set_up(struct http_transfer *t)
 
 static bool may_pass(const struct http_call *c)
 {
-    const int status = c->status;
+    const int status = c->answer.status;
     return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
            status == 504 || (status >= 300 && c->may_pass && c->may_pass(c));
 }
@@ -379,7 +382,7 @@ static void describe(struct http_transfer *t, CURLcode code)
     const struct http_call *c = t->call;
     if (t->is_other_range && is_range_asked(t))
         snprintf(last, sizeof last, "asked for %zu bytes from %llu, and %zu came", c->range_bytes,
-                 (unsigned long long)c->range_at, c->bytes);
+                 (unsigned long long)c->range_at, c->answer.bytes);
     else if (t->is_other_range)
         snprintf(last, sizeof last, "asked for %zu bytes from %llu, the answer has %llu to %llu",
                  c->range_bytes, (unsigned long long)c->range_at,
@@ -395,7 +398,7 @@ static void describe(struct http_transfer *t, CURLcode code)
         snprintf(last, sizeof last, "the answer ends before its headers do");
     else
         snprintf(last, sizeof last, "%s %s%s", c->method, t->reason,
-                 http_said_in_short(c->said, said, sizeof said));
+                 http_said_in_short(c->answer.said, said, sizeof said));
     snprintf(t->why, sizeof t->why, "%s: %s (%d %s)", c->shown, last, t->tries,
              t->tries == 1 ? "try" : "tries");
 }
@@ -416,9 +419,9 @@ static uint64_t pause_ms(int tries, int retry_after_s)
 static bool is_led_on(struct http_transfer *t)
 {
     const struct http_call *c = t->call;
-    if (!c->body_waits || c->status / 100 != 3 || !c->location[0]) return false;
+    if (!c->body_waits || c->answer.status / 100 != 3 || !c->answer.location[0]) return false;
     if (t->redirects == HTTP_REDIRECTS_MAX) return false;
-    memcpy(t->address, c->location, sizeof t->address);
+    memcpy(t->address, c->answer.location, sizeof t->address);
     t->redirects++;
     t->state = WAITING;
     t->due_ms = 0;
@@ -428,15 +431,15 @@ static bool is_led_on(struct http_transfer *t)
 static void finish(struct http_transfer *t, CURLcode code)
 {
     struct http_call *c = t->call;
-    const bool is_left = code == CURLE_WRITE_ERROR && (c->is_cut || t->is_enough);
+    const bool is_left = code == CURLE_WRITE_ERROR && (c->answer.is_cut || t->is_enough);
     const bool is_whole = (code == CURLE_OK && t->has_headers) || is_left;
     if (is_whole && is_led_on(t)) return;
-    const bool is_range = is_whole && c->status == 206 && c->range_bytes;
-    t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;
+    const bool is_range = is_whole && c->answer.status == 206 && c->range_bytes;
+    t->is_other_range |= is_range && c->answer.bytes != t->range_last + 1 - t->range_first;
     t->state = DONE;
     t->result = OK;
     pthread_cond_broadcast(&http.done);
-    http_hide(c->said, c->secret);
+    http_hide(c->answer.said, c->secret);
     http_hide(t->reason, c->secret);
     if (is_whole && !may_pass(c) && !t->is_other_range) return;
     describe(t, code);
@@ -623,8 +626,8 @@ err http_wait(struct http_call *c)
     }
     pthread_mutex_unlock(&http.lock);
     c->transfer = NULL;
-    c->tries = t->tries;
-    if (!t->result) snprintf(c->reason, sizeof c->reason, "%s", t->reason);
+    c->answer.tries = t->tries;
+    if (!t->result) snprintf(c->answer.reason, sizeof c->answer.reason, "%s", t->reason);
     const err e = t->result ? fail(t->result, "%s", t->why) : OK;
     free_transfer(t);
     errno = EIO;
@@ -634,11 +637,12 @@ err http_wait(struct http_call *c)
 err http_refused(const struct http_call *c)
 {
     char said[HTTP_SAID_SHOWN_BYTES];
-    const bool is_users = c->status == 401 || c->status == 403 || c->status == 404 ||
-                          c->status == 410 || c->status == 412 || c->status / 100 == 3;
-    const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->reason,
-                       http_said_in_short(c->said, said, sizeof said));
-    errno = c->status == 404 || c->status == 410 ? ENOENT : EIO;
+    const bool is_users = c->answer.status == 401 || c->answer.status == 403 ||
+                          c->answer.status == 404 || c->answer.status == 410 ||
+                          c->answer.status == 412 || c->answer.status / 100 == 3;
+    const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method,
+                       c->answer.reason, http_said_in_short(c->answer.said, said, sizeof said));
+    errno = c->answer.status == 404 || c->answer.status == 410 ? ENOENT : EIO;
     return e;
 }
 

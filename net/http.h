@@ -50,6 +50,20 @@ struct http_tls {
     const char *certificate, *key; /* our own */
 };
 
+struct http_answer {
+    int status;                     /* 200, 206, 404, ... */
+    char reason[HTTP_REASON_BYTES]; /* "404 Not Found" */
+    int tries;                      /* that it took */
+    size_t bytes;                   /* that came to `to` */
+    bool is_cut;
+    uint64_t total_bytes;       /* of the whole, where it is known; else 0 */
+    uint64_t kept_bytes;        /* of what was sent, by the header Range of the answer; else 0 */
+    int64_t changed_s;          /* Last-Modified; 0: not said */
+    char etag[HTTP_TAG_BYTES];  /* "": none */
+    char said[HTTP_SAID_BYTES]; /* of a status of 300 and more: what came, as text */
+    char location[HTTP_LOCATION_BYTES];
+};
+
 struct http_call {
     /* The request; borrowed until the call is over. */
     const char *method; /* "GET", "PUT", ... */
@@ -75,19 +89,7 @@ struct http_call {
     void *to;   /* what comes */
     size_t max; /* at most so many bytes; more: the rest is left, and is_cut */
 
-    /* The answer */
-    int status;                     /* 200, 206, 404, ... */
-    char reason[HTTP_REASON_BYTES]; /* "404 Not Found" */
-    int tries;                      /* that it took */
-    size_t bytes;                   /* that came to `to` */
-    bool is_cut;
-    uint64_t total_bytes;       /* of the whole, where it is known; else 0 */
-    uint64_t kept_bytes;        /* of what was sent, by the header Range of the answer; else 0 */
-    int64_t changed_s;          /* Last-Modified; 0: not said */
-    char etag[HTTP_TAG_BYTES];  /* "": none */
-    char said[HTTP_SAID_BYTES]; /* of a status of 300 and more: what came, as text */
-    char location[HTTP_LOCATION_BYTES];
-
+    struct http_answer answer;
     struct http_transfer *transfer; /* on its way; NULL: none */
 };
 

@@ -46,8 +46,8 @@ static const char *server_after(const struct etcd *c, const char *server)
 static err read_answer(const struct http_call *call, json_t **ret)
 {
     json_error_t error;
-    if (call->is_cut) return fail(ERR_IO, "%s: an answer too large", call->shown);
-    *ret = json_loadb(call->to, call->bytes, 0, &error);
+    if (call->answer.is_cut) return fail(ERR_IO, "%s: an answer too large", call->shown);
+    *ret = json_loadb(call->to, call->answer.bytes, 0, &error);
     return *ret ? OK : fail(ERR_IO, "%s: an answer that is not JSON: %s", call->shown, error.text);
 }
 
@@ -55,7 +55,8 @@ static err read_answer(const struct http_call *call, json_t **ret)
 static err refused(const struct etcd *c, const struct http_call *call)
 {
     const err e = http_refused(call);
-    if (call->status != 400 && call->status != 401 && call->status != 403) return e;
+    if (call->answer.status != 400 && call->answer.status != 401 && call->answer.status != 403)
+        return e;
     return c->user ? ERR_INPUT : fail_prefix(ERR_INPUT, "without ETCDCTL_USER");
 }
 
@@ -82,8 +83,8 @@ static err ask_server(struct etcd *c, const char *what, const char *body, size_t
                              .max = max};
     err e = http_start(&call);
     if (!e) e = http_wait(&call);
-    c->status = e ? 0 : call.status;
-    if (!e && call.status >= 300) e = refused(c, &call);
+    c->status = e ? 0 : call.answer.status;
+    if (!e && call.answer.status >= 300) e = refused(c, &call);
     if (!e) e = read_answer(&call, ret);
     http_drop(&call);
     free(answer);

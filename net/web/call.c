@@ -77,14 +77,15 @@ err web_call_make(struct web_call *c, const struct web_service *service)
 {
     TRY(web_call_start(c, service));
     TRY(http_wait(&c->http));
-    return c->http.status >= 300 ? http_refused(&c->http) : OK;
+    return c->http.answer.status >= 300 ? http_refused(&c->http) : OK;
 }
 
 err web_call_remove(struct web_call *c, const struct web_service *service)
 {
     TRY(web_call_start(c, service));
     TRY(http_wait(&c->http));
-    return c->http.status >= 300 && c->http.status != 404 ? http_refused(&c->http) : OK;
+    return c->http.answer.status >= 300 && c->http.answer.status != 404 ? http_refused(&c->http)
+                                                                        : OK;
 }
 
 char *web_escape(struct arena *arena, const char *text, bool keeps_slash)

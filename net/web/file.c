@@ -69,8 +69,8 @@ static err fetch_whole(struct web_file *f, uint64_t bytes)
     call.http.to = f->head;
     call.http.max = (size_t)bytes;
     if (!e) e = web_call_make(&call, f->service);
-    f->head_bytes = call.http.bytes;
-    if (!e && call.http.is_cut) e = no_ranges(f);
+    f->head_bytes = call.http.answer.bytes;
+    if (!e && call.http.answer.is_cut) e = no_ranges(f);
     web_call_close(&call);
     return e;
 }
@@ -78,21 +78,21 @@ static err fetch_whole(struct web_file *f, uint64_t bytes)
 /* What the first range tells; an empty file has none. */
 static err take_first(struct web_file *f, const struct http_call *c)
 {
-    const bool is_empty = c->status == 416;
-    if (c->status >= 300 && !is_empty) return http_refused(c);
-    if (c->status == 206 && !c->total_bytes)
+    const bool is_empty = c->answer.status == 416;
+    if (c->answer.status >= 300 && !is_empty) return http_refused(c);
+    if (c->answer.status == 206 && !c->answer.total_bytes)
         return fail(ERR_IO, "%s: its server gives ranges, and not how large the file is", f->shown);
-    f->head_bytes = is_empty ? 0 : c->bytes;
-    if (c->is_cut) {
-        if (c->total_bytes > WEB_WHOLE_MAX) return no_ranges(f);
-        TRY(fetch_whole(f, c->total_bytes ? c->total_bytes : WEB_WHOLE_MAX));
+    f->head_bytes = is_empty ? 0 : c->answer.bytes;
+    if (c->answer.is_cut) {
+        if (c->answer.total_bytes > WEB_WHOLE_MAX) return no_ranges(f);
+        TRY(fetch_whole(f, c->answer.total_bytes ? c->answer.total_bytes : WEB_WHOLE_MAX));
     }
     f->file.state = (struct file_state){
-        .bytes = c->status == 206 ? c->total_bytes : f->head_bytes,
-        .changed_s = c->changed_s,
-        .identity = c->etag[0] ? fingerprint(c->etag, strlen(c->etag)) : 0,
+        .bytes = c->answer.status == 206 ? c->answer.total_bytes : f->head_bytes,
+        .changed_s = c->answer.changed_s,
+        .identity = c->answer.etag[0] ? fingerprint(c->answer.etag, strlen(c->answer.etag)) : 0,
     };
-    return keep_text(c->etag, &f->etag);
+    return keep_text(c->answer.etag, &f->etag);
 }
 
 static err fetch_head(struct web_file *f)
@@ -209,20 +209,22 @@ static err check_plain(struct web_file *f, struct chunk *c)
 {
     const struct http_call *h = &c->call.http;
     if (!c->is_known) TRY(look_again(f));
-    return h->status >= 300 ? http_refused(h) : OK;
+    return h->answer.status >= 300 ? http_refused(h) : OK;
 }
 
 static err check_range(const struct web_file *f, const struct chunk *c)
 {
     const struct http_call *h = &c->call.http;
-    const bool is_other = strcmp(h->etag, f->etag) != 0 ||
-                          h->changed_s != f->file.state.changed_s ||
-                          h->total_bytes != f->file.state.bytes;
-    if (h->status == 404 || h->status == 410 || h->status == 416 || (h->status < 300 && is_other))
-        return has_changed(f, h->status < 300 ? other_file : h->reason);
-    if (h->status >= 300) return http_refused(h);
-    if (h->status == 206) return OK;
-    return fail(ERR_IO, "%s: its server gave a range before, and now %s", f->shown, h->reason);
+    const bool is_other = strcmp(h->answer.etag, f->etag) != 0 ||
+                          h->answer.changed_s != f->file.state.changed_s ||
+                          h->answer.total_bytes != f->file.state.bytes;
+    if (h->answer.status == 404 || h->answer.status == 410 || h->answer.status == 416 ||
+        (h->answer.status < 300 && is_other))
+        return has_changed(f, h->answer.status < 300 ? other_file : h->answer.reason);
+    if (h->answer.status >= 300) return http_refused(h);
+    if (h->answer.status == 206) return OK;
+    return fail(ERR_IO, "%s: its server gave a range before, and now %s", f->shown,
+                h->answer.reason);
 }
 
 /* It counts when all bytes that were asked for have come, whatever the answer says of itself. */
@@ -232,10 +234,11 @@ static err wait_for(struct web_file *f, struct chunk *c)
     if (c->is_there) return OK;
     TRY(http_wait(&c->call.http));
     TRY(f->service->look ? check_plain(f, c) : check_range(f, c));
-    c->is_there = h->bytes == c->bytes && !h->is_cut;
+    c->is_there = h->answer.bytes == c->bytes && !h->answer.is_cut;
     if (c->is_there) return OK;
     return fail(ERR_IO, "%s: asked for %zu bytes from %llu, the answer has %s%zu", f->shown,
-                c->bytes, (unsigned long long)c->at, h->is_cut ? "more than " : "", h->bytes);
+                c->bytes, (unsigned long long)c->at, h->answer.is_cut ? "more than " : "",
+                h->answer.bytes);
 }
 
 /* Chunks that end before the offset are used up; where it is in none, all are given up. */

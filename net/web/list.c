@@ -61,7 +61,7 @@ err web_list_ask(struct web_call *c, const struct web_service *service, const st
     c->http.to = answer;
     c->http.max = WEB_ANSWER_BYTES;
     err e = web_call_make(c, service);
-    if (!e && (e = take(to, answer, c->http.bytes))) e = fail_prefix(e, "%s", c->http.shown);
+    if (!e && (e = take(to, answer, c->http.answer.bytes))) e = fail_prefix(e, "%s", c->http.shown);
     free(answer);
     return e;
 }

@@ -95,7 +95,7 @@ static uint64_t lives_s(const json_t *answer)
 
 static err take_token(const struct http_call *c)
 {
-    json_t *answer = json_loadb(c->to, c->bytes, 0, NULL);
+    json_t *answer = json_loadb(c->to, c->answer.bytes, 0, NULL);
     const char *token = json_string_value(json_object_get(answer, "access_token"));
     const size_t bytes = token ? strcspn(token, "\r\n") : 0;
     const bool is_one = bytes > 0 && !token[bytes] && bytes < sizeof kept.token;
@@ -117,7 +117,7 @@ static err ask(struct http_call *c)
     c->keeps_redirect = true; /* an assertion is for one host */
     err e = http_start(c);
     if (!e) e = http_wait(c);
-    if (!e) e = c->status >= 300 ? http_refused(c) : take_token(c);
+    if (!e) e = c->answer.status >= 300 ? http_refused(c) : take_token(c);
     http_drop(c);
     return e;
 }
@@ -443,9 +443,9 @@ static err begin_upload(struct gs_writer *w)
     c.http.to = answer;
     c.http.max = sizeof answer;
     if (!e) e = web_call_make(&c, &gs_service);
-    if (!e && !c.http.location[0])
+    if (!e && !c.http.answer.location[0])
         e = fail(ERR_IO, "%s: the server gave its upload no address", c.http.shown);
-    if (!e) snprintf(w->session, sizeof w->session, "%s", c.http.location);
+    if (!e) snprintf(w->session, sizeof w->session, "%s", c.http.answer.location);
     web_call_close(&c);
     return e;
 }
@@ -483,14 +483,14 @@ static err take_answer(struct part *p, uint64_t *ret_kept)
 {
     const struct http_call *h = &p->call.http;
     TRY(http_wait(&p->call.http));
-    if (h->status < 300) *ret_kept = p->at + p->bytes;
-    if (h->status == GOES_ON) *ret_kept = h->kept_bytes;
-    if (h->status >= 300 && h->status != GOES_ON) return http_refused(h);
-    const bool is_done = h->status < 300;
+    if (h->answer.status < 300) *ret_kept = p->at + p->bytes;
+    if (h->answer.status == GOES_ON) *ret_kept = h->answer.kept_bytes;
+    if (h->answer.status >= 300 && h->answer.status != GOES_ON) return http_refused(h);
+    const bool is_done = h->answer.status < 300;
     if (is_done != p->is_last && (is_done || *ret_kept >= p->at + p->bytes))
         return fail(ERR_IO, "%s: the upload %s: %s", h->shown,
                     is_done ? "ended before its last part" : "does not end with its last part",
-                    h->reason);
+                    h->answer.reason);
     if (*ret_kept < p->at || *ret_kept > p->at + p->bytes)
         return fail(ERR_IO, "%s: of bytes %llu to %llu the server has %llu", h->shown,
                     (unsigned long long)p->at, (unsigned long long)(p->at + p->bytes),
@@ -603,7 +603,7 @@ static void gs_drop(struct file_writer *writer)
 /* ret: where the copy goes on; "": it is done. */
 static err take_rewrite(const struct http_call *h, char ret[WEB_TOKEN_BYTES])
 {
-    json_t *answer = json_loadb(h->to, h->bytes, 0, NULL);
+    json_t *answer = json_loadb(h->to, h->answer.bytes, 0, NULL);
     const char *token = json_string_value(json_object_get(answer, "rewriteToken"));
     const bool is_done = json_is_true(json_object_get(answer, "done"));
     const bool fits = token && strlen(token) < WEB_TOKEN_BYTES;

@@ -188,7 +188,7 @@ static bool hdfs_may_pass(const struct http_call *c)
                                              "SafeModeException", "AlreadyBeingCreatedException",
                                              "RecoveryInProgressException"};
     for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
-        if (strstr(c->said, exceptions[i])) return true;
+        if (strstr(c->answer.said, exceptions[i])) return true;
     return false;
 }
 
@@ -263,7 +263,8 @@ static void set_range(struct web_call *c, uint64_t at, size_t bytes)
  * of a server that knows no such address. */
 static err hdfs_refused(const struct http_call *c)
 {
-    const bool is_absent = c->status == 404 && strstr(c->said, "FileNotFoundException");
+    const bool is_absent =
+        c->answer.status == 404 && strstr(c->answer.said, "FileNotFoundException");
     const err e = http_refused(c);
     errno = is_absent ? ENOENT : EIO;
     return e;
@@ -271,13 +272,13 @@ static err hdfs_refused(const struct http_call *c)
 
 static err take_answer(const struct http_call *c, struct hdfs_answer *ret)
 {
-    ret->status = c->status;
-    if (c->status >= 300) return hdfs_refused(c);
-    if (c->is_cut)
+    ret->status = c->answer.status;
+    if (c->answer.status >= 300) return hdfs_refused(c);
+    if (c->answer.is_cut)
         return fail(ERR_IO, "%s: the answer has more than %d MiB", c->shown,
                     WEB_ANSWER_BYTES >> 20);
-    if (c->bytes == 0) return OK;
-    ret->root = json_loadb(c->to, c->bytes, 0, NULL);
+    if (c->answer.bytes == 0) return OK;
+    ret->root = json_loadb(c->to, c->answer.bytes, 0, NULL);
     return ret->root ? OK : fail(ERR_IO, "%s: the server's answer is no JSON", c->shown);
 }
 
@@ -619,7 +620,7 @@ static err take_part(struct part *p)
 {
     const struct http_call *h = &p->call.http;
     const err e = http_wait(&p->call.http);
-    const err refused = !e && h->status >= 300 ? hdfs_refused(h) : e;
+    const err refused = !e && h->answer.status >= 300 ? hdfs_refused(h) : e;
     web_call_close(&p->call);
     p->is_sent = false;
     return refused;

@@ -85,8 +85,8 @@ static err ask(struct http_call *c, char *ret)
     c->keeps_redirect = true; /* what proves who asks is for one host */
     err e = http_start(c);
     if (!e) e = http_wait(c);
-    if (!e && c->status >= 300) e = http_refused(c);
-    ret[e ? 0 : c->bytes] = '\0';
+    if (!e && c->answer.status >= 300) e = http_refused(c);
+    ret[e ? 0 : c->answer.bytes] = '\0';
     http_drop(c);
     return e;
 }

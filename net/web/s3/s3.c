@@ -280,12 +280,12 @@ static err ask(struct web_call *c, char *ret)
     c->http.to = ret;
     c->http.max = ANSWER_BYTES - 1;
     TRY(web_call_make(c, &s3_service));
-    ret[c->http.bytes] = '\0';
+    ret[c->http.answer.bytes] = '\0';
     char root[ROOT_BYTES];
     struct xml_text none = {0};
-    xml_read(ret, c->http.bytes, root, sizeof root, &none);
+    xml_read(ret, c->http.answer.bytes, root, sizeof root, &none);
     if (strcmp(root, "Error") != 0) return OK;
-    snprintf(c->http.said, sizeof c->http.said, "%s", ret);
+    snprintf(c->http.answer.said, sizeof c->http.answer.said, "%s", ret);
     return http_refused(&c->http);
 }
 
@@ -380,8 +380,8 @@ static err put_together(const struct upload *u, const char *parts, int *ret_stat
     web_call_body(&c, parts, strlen(parts));
     c.http.is_counted = true;
     if (!e) e = ask(&c, answer);
-    *ret_status = c.http.status;
-    *tries += c.http.tries;
+    *ret_status = c.http.answer.status;
+    *tries += c.http.answer.tries;
     web_call_close(&c);
     return e;
 }
@@ -443,8 +443,8 @@ static err wait_part(struct s3_writer *w, struct part *p)
 {
     if (!p->number) return OK;
     err e = http_wait(&p->call.http);
-    if (!e && p->call.http.status >= 300) e = http_refused(&p->call.http);
-    if (!e) e = keep_tag(&w->upload, p->number, p->call.http.etag);
+    if (!e && p->call.http.answer.status >= 300) e = http_refused(&p->call.http);
+    if (!e) e = keep_tag(&w->upload, p->number, p->call.http.answer.etag);
     web_call_close(&p->call);
     p->number = 0;
     p->bytes = 0;

@@ -120,7 +120,7 @@ static void check_close(struct check *check)
 static int64_t count_params(const struct node *node)
 {
     int64_t count = 0;
-    for (int i = 0; i < node->param_count && !node->shares; i++)
+    for (int i = 0; i < node->param_count && !node->sharing.of; i++)
         count += shape_count(&node->param[i].shape);
     return count;
 }

@@ -19,7 +19,7 @@ static json_t *nodes_json(const struct graph *graph)
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         int64_t parameters = 0;
-        for (int p = 0; p < node->param_count && !node->shares; p++)
+        for (int p = 0; p < node->param_count && !node->sharing.of; p++)
             parameters += shape_count(&node->param[p].shape);
         json_array_append_new(list, json_pack("{ss ss so sI}", "name", node->name, "op",
                                               node->op->object.name, "output",

@@ -45,17 +45,23 @@ struct run_flags { /* one table: run_flags_object */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */
     const char *storage;     /* NULL: none; looked at by url_servers_note() alone */
-    const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
-    const char *ready_file;  /* where it says that it listens (cmd/launch/ready.h), or NULL */
-    const char *http;        /* where it answers HTTP (cmd/run/http.h), or NULL */
+    struct {
+        const char *at;         /* NULL: the task's own address; "fd:N": an inherited socket */
+        const char *ready_file; /* where it says that it listens (cmd/launch/ready.h), or NULL */
+        const char *http;       /* where it answers HTTP (cmd/run/http.h), or NULL */
+    } listening;
     struct wait_limits limits;
-    int64_t keep_best;       /* evaluator: so many checkpoints */
-    const char *best_metric; /* by this number of their evaluations */
-    int log_level;           /* enum log_level */
-    double log_every_secs;   /* -1: not said */
-    int log_format;          /* enum log_format */
-    int on_sigterm;          /* enum on_sigterm */
-    int launched;            /* enum launched */
+    struct {
+        int64_t count;      /* checkpoints to keep */
+        const char *metric; /* by this number of their evaluations */
+    } best;                 /* evaluator */
+    struct {
+        int level;         /* enum log_level */
+        double every_secs; /* -1: not said */
+        int format;        /* enum log_format */
+    } log;
+    int on_sigterm; /* enum on_sigterm */
+    int launched;   /* enum launched */
 };
 /* What SIGTERM to a worker means: to that task alone, or to the job. */
 enum on_sigterm { SIGTERM_LEAVES, SIGTERM_STOPS };

@@ -50,13 +50,14 @@ static const struct own {
 err environment_take_socket(struct run *run)
 {
     const char *count = getenv("LISTEN_FDS"), *owner = getenv("LISTEN_PID");
-    if (run->flags.bind || !count || !owner || strtol(owner, NULL, 10) != getpid()) return OK;
+    if (run->flags.listening.at || !count || !owner || strtol(owner, NULL, 10) != getpid())
+        return OK;
     if (strcmp(count, "1") != 0)
         return fail(ERR_INPUT,
                     "LISTEN_FDS=%.16s in the environment: a task has one socket; which one is "
                     "said by --bind=fd:N, from fd:3 on",
                     count);
-    run->flags.bind = "fd:3";
+    run->flags.listening.at = "fd:3";
     return OK;
 }
 

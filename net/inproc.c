@@ -66,7 +66,7 @@ static err adopt_windows(struct inproc *inproc, const struct message *message)
     TRY(link_check_windows(&inproc->link, message));
     const struct inproc *peer = inproc->peer;
     if (!peer) return fail(ERR_PEER, "closed the connection");
-    link_adopt_windows(&inproc->link, &peer->link.windows, false);
+    link_adopt_windows(&inproc->link, &peer->link.shared.windows, false);
     return OK;
 }
 

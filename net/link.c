@@ -52,8 +52,8 @@ void link_free(struct link *link)
 {
     if (link->state < LINK_ENDED) link->ops->hang_up(link);
     if (link->ops->drop) link->ops->drop(link);
-    if (link->owns_windows) link_free_windows(&link->windows);
-    patches_free(&link->patches);
+    if (link->shared.is_ours) link_free_windows(&link->shared.windows);
+    patches_free(&link->shared.patches);
     free(link);
 }
 
@@ -85,8 +85,8 @@ void link_open(struct link *link)
 void link_end(struct link *link, err why)
 {
     if (link->state >= LINK_ENDED) return;
-    link->why = why;
-    snprintf(link->why_text, sizeof link->why_text, "%s", error_text());
+    link->end.why = why;
+    snprintf(link->end.text, sizeof link->end.text, "%s", error_text());
     link->ops->hang_up(link);
     leave_listener(link);
     link->state = LINK_ENDED;
@@ -110,7 +110,7 @@ static void end_telling(struct link *link, uint32_t code, err why)
 
 void link_end_of_other_version(struct link *link, err why)
 {
-    link->is_of_other_version = true;
+    link->end.is_of_other_version = true;
     end_telling(link, LINK_CODE_OF_OTHER_VERSION, why);
 }
 
@@ -119,7 +119,7 @@ void link_announce_end(struct link *link)
     link->state = LINK_CLOSED;
     loop_note_dead(link->loop);
     if (!link->is_announced || !link->events.closed) return;
-    const err why = fail(link->why, "%s", link->why_text);
+    const err why = fail(link->end.why, "%s", link->end.text);
     link->events.closed(link->context, link, why);
 }
 
@@ -163,14 +163,14 @@ void link_expire(struct link *link)
 /* What this side sends stretches of with such a message. */
 static const struct window *outgoing(const struct link *link, uint32_t type)
 {
-    if (message_has_rows(type)) return &link->windows.rows;
-    return link->is_active ? &link->windows.gradients : &link->windows.values;
+    if (message_has_rows(type)) return &link->shared.windows.rows;
+    return link->is_active ? &link->shared.windows.gradients : &link->shared.windows.values;
 }
 
 const struct window *link_incoming(const struct link *link, uint32_t type)
 {
-    if (message_has_rows(type)) return &link->windows.rows;
-    return link->is_active ? &link->windows.values : &link->windows.gradients;
+    if (message_has_rows(type)) return &link->shared.windows.rows;
+    return link->is_active ? &link->shared.windows.values : &link->shared.windows.gradients;
 }
 
 void *link_place(struct link *link, const struct message *message)
@@ -198,7 +198,7 @@ static bool is_inside(const struct window *window, uint64_t offset, uint64_t len
 
 const struct patches *link_patches(const struct link *link, uint32_t type)
 {
-    return message_has_rows(type) ? &link->patches : NULL;
+    return message_has_rows(type) ? &link->shared.patches : NULL;
 }
 
 /* The text of the error survives what the link does while it ends. */
@@ -206,7 +206,7 @@ static err end_if(struct link *link, err e)
 {
     if (!e || link->state >= LINK_ENDED) return e;
     link_end(link, e);
-    return fail(e, "%s", link->why_text);
+    return fail(e, "%s", link->end.text);
 }
 
 static bool is_behind_others(const struct patches *patches, uint64_t offset)
@@ -217,17 +217,17 @@ static bool is_behind_others(const struct patches *patches, uint64_t offset)
 
 err link_patch(struct link *link, const struct patch *patch)
 {
-    const bool may_be = !link->ops->shares_memory && link->is_active && link->has_windows;
-    if (!may_be || !is_inside(&link->windows.rows, patch->offset, patch->bytes) ||
-        !is_behind_others(&link->patches, patch->offset))
+    const bool may_be = !link->ops->shares_memory && link->is_active && link->shared.is_there;
+    if (!may_be || !is_inside(&link->shared.windows.rows, patch->offset, patch->bytes) ||
+        !is_behind_others(&link->shared.patches, patch->offset))
         return fail(ERR_INPUT, "no patch may be at bytes %llu to +%llu of the window of rows",
                     (unsigned long long)patch->offset, (unsigned long long)patch->bytes);
-    return end_if(link, patches_add(&link->patches, patch));
+    return end_if(link, patches_add(&link->shared.patches, patch));
 }
 
 void link_unpatch(struct link *link)
 {
-    link->patches.count = 0;
+    link->shared.patches.count = 0;
 }
 
 err link_check(const struct link *link, const struct message *message)
@@ -238,7 +238,8 @@ err link_check(const struct link *link, const struct message *message)
     if (message->length == 0) return OK;
     if (message->body_bytes > 0)
         return fail(ERR_PROTOCOL, "sent a message with both a body and a stretch");
-    if (!link->has_windows) return fail(ERR_PROTOCOL, "sent a stretch of a window not shared yet");
+    if (!link->shared.is_there)
+        return fail(ERR_PROTOCOL, "sent a stretch of a window not shared yet");
     const struct window *incoming = link_incoming(link, message->type);
     if (!is_inside(incoming, message->offset, message->length))
         return fail(ERR_PROTOCOL, "sent bytes %llu to +%llu of a window of %zu bytes",
@@ -273,9 +274,9 @@ void link_deliver(struct link *link, const struct message *message)
 
 err link_check_windows(const struct link *link, const struct message *message)
 {
-    if (!link->is_active || link->has_windows || !link->has_expectation)
+    if (!link->is_active || link->shared.is_there || !link->shared.is_expected)
         return fail(ERR_PROTOCOL, "shared windows that nobody expected");
-    const struct link_windows *expected = &link->windows;
+    const struct link_windows *expected = &link->shared.windows;
     const struct message_windows *shared = &message->windows;
     if (shared->values != expected->values.bytes ||
         shared->gradients != expected->gradients.bytes || shared->rows != expected->rows.bytes)
@@ -291,18 +292,18 @@ err link_check_windows(const struct link *link, const struct message *message)
 void link_pack_windows(const struct link *link, unsigned char *ret_header)
 {
     wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
-                                .windows = {.values = link->windows.values.bytes,
-                                            .gradients = link->windows.gradients.bytes,
-                                            .rows = link->windows.rows.bytes}},
+                                .windows = {.values = link->shared.windows.values.bytes,
+                                            .gradients = link->shared.windows.gradients.bytes,
+                                            .rows = link->shared.windows.rows.bytes}},
               ret_header);
 }
 
 void link_adopt_windows(struct link *link, const struct link_windows *windows, bool is_owned)
 {
-    link->windows = *windows;
-    link->has_windows = true;
-    link->owns_windows = is_owned;
-    if (link->events.shared) link->events.shared(link->context, link, &link->windows);
+    link->shared.windows = *windows;
+    link->shared.is_there = true;
+    link->shared.is_ours = is_owned;
+    if (link->events.shared) link->events.shared(link->context, link, &link->shared.windows);
 }
 
 /* A body would take the place of one that the owner, who is amid a callback, may still read. */
@@ -321,8 +322,8 @@ static err check_outgoing(const struct link *link, const struct message *message
                     message->body_bytes, MESSAGE_BODY_MAX);
     const struct window *window = outgoing(link, message->type);
     const bool has_memory = base || link->ops->shares_memory;
-    if (message->length > 0 &&
-        (!link->has_windows || !has_memory || !is_inside(window, message->offset, message->length)))
+    if (message->length > 0 && (!link->shared.is_there || !has_memory ||
+                                !is_inside(window, message->offset, message->length)))
         return fail(ERR_INPUT, "bytes %llu to +%llu are not in the window that is shared",
                     (unsigned long long)message->offset, (unsigned long long)message->length);
     return OK;
@@ -411,7 +412,7 @@ const char *link_peer_name(const struct link *link)
 
 bool link_is_of_other_version(const struct link *link)
 {
-    return link->is_of_other_version;
+    return link->end.is_of_other_version;
 }
 
 const struct transport *link_transport(const struct link *link)
@@ -432,10 +433,10 @@ bool link_shares_memory(const struct link *link)
 err link_share(struct link *link, const struct link_windows *windows)
 {
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "the connection is not open");
-    if (link->is_active || link->has_windows)
+    if (link->is_active || link->shared.is_there)
         return fail(ERR_INPUT, "windows are shared once, by the side that listens");
-    link->windows = *windows;
-    link->has_windows = true;
+    link->shared.windows = *windows;
+    link->shared.is_there = true;
     const err e = link->ops->share(link);
     if (e == ERR_IO) end_telling(link, LINK_CODE_OF_NO_MEMORY, e);
     return end_if(link, e);
@@ -443,11 +444,11 @@ err link_share(struct link *link, const struct link_windows *windows)
 
 void link_expect(struct link *link, const struct link_windows *windows)
 {
-    if (link->has_windows) return;
-    link->windows.values.bytes = windows->values.bytes;
-    link->windows.gradients.bytes = windows->gradients.bytes;
-    link->windows.rows.bytes = windows->rows.bytes;
-    link->has_expectation = true;
+    if (link->shared.is_there) return;
+    link->shared.windows.values.bytes = windows->values.bytes;
+    link->shared.windows.gradients.bytes = windows->gradients.bytes;
+    link->shared.windows.rows.bytes = windows->rows.bytes;
+    link->shared.is_expected = true;
 }
 
 err listener_new(const struct listener *like, struct listener **ret)

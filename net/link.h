@@ -59,6 +59,21 @@ struct link_ops {
     bool shares_memory; /* stretches do not travel; looking costs no system call */
 };
 
+/* Memory that both sides see. */
+struct link_shared {
+    bool is_expected;            /* active: link_expect was called */
+    bool is_there;               /* all windows that are shared */
+    bool is_ours;                /* active: they are made or mapped here */
+    struct link_windows windows; /* while !is_there, bytes are what is expected */
+    struct patches patches;      /* of the window of rows */
+};
+
+struct link_end {
+    err why;
+    char text[LINK_TEXT_MAX];
+    bool is_of_other_version; /* so its peer has said */
+};
+
 struct link {
     const struct transport *transport;
     const struct link_ops *ops;
@@ -67,25 +82,19 @@ struct link {
     void *context;
     struct listener *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
     enum link_state state;
-    bool is_active;              /* this side connected */
-    bool is_announced;           /* its owner knows it, and so will hear of its end */
-    bool is_guest;               /* see net/loop/guests.h */
-    bool is_near;                /* its peer is on this host */
-    bool is_of_other_version;    /* ended: so its peer has said */
-    bool needs_look;             /* the loop must look even if no descriptor is ready */
-    int watch;                   /* of its descriptor; -1: none */
-    int wake_watch;              /* of what its peer wakes this side by; -1: none */
-    uint32_t body_max;           /* bytes of a body that may come */
-    uint64_t deadline_ms;        /* 0: none; see link_expire */
-    uint64_t took_ns;            /* what has come in this look, by the loop's clock */
-    uint64_t progress;           /* grows when bytes come, and when a message is delivered */
-    bool has_expectation;        /* active: link_expect was called */
-    bool has_windows;            /* all that are shared are there */
-    bool owns_windows;           /* active: made or mapped here */
-    struct link_windows windows; /* while !has_windows, bytes are what is expected */
-    struct patches patches;      /* of the window of rows */
-    err why;
-    char why_text[LINK_TEXT_MAX];
+    bool is_active;       /* this side connected */
+    bool is_announced;    /* its owner knows it, and so will hear of its end */
+    bool is_guest;        /* see net/loop/guests.h */
+    bool is_near;         /* its peer is on this host */
+    bool needs_look;      /* the loop must look even if no descriptor is ready */
+    int watch;            /* of its descriptor; -1: none */
+    int wake_watch;       /* of what its peer wakes this side by; -1: none */
+    uint32_t body_max;    /* bytes of a body that may come */
+    uint64_t deadline_ms; /* 0: none; see link_expire */
+    uint64_t took_ns;     /* what has come in this look, by the loop's clock */
+    uint64_t progress;    /* grows when bytes come, and when a message is delivered */
+    struct link_shared shared;
+    struct link_end end;
     char peer_name[ADDRESS_MAX];
     struct link *next, *previous; /* the loop's */
 };

@@ -546,7 +546,7 @@ err loop_await(struct loop *loop, struct link *link, int timeout_ms)
             sleep_until_it_moves(loop, link, until_ms - now_ms);
         has_moved = move_on(loop, link);
     }
-    if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->why_text);
+    if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->end.text);
     return link->progress == before ? fail(ERR_PEER, "it said something else first") : OK;
 }
 

@@ -222,7 +222,7 @@ static void take_from_stage(struct stream *stream)
 
 static err make_windows(struct stream *stream)
 {
-    const struct link_windows *expected = &stream->link.windows;
+    const struct link_windows *expected = &stream->link.shared.windows;
     struct link_windows windows = {0};
     err e = window_new_plain(expected->values.bytes, &windows.values);
     if (!e) e = window_new_plain(expected->gradients.bytes, &windows.gradients);
@@ -303,7 +303,8 @@ static bool waits_for_place(struct stream *stream)
 {
     struct link *link = &stream->link;
     struct message m;
-    const bool has_memory = link->is_active || !link->has_windows || link->windows.gradients.base;
+    const bool has_memory =
+        link->is_active || !link->shared.is_there || link->shared.windows.gradients.base;
     if (has_memory || stream->in_payload) return false;
     if (wire_unpack(stream->stage + stream->stage_from, &m) || m.type == MESSAGE_WINDOWS ||
         link_check(link, &m) || !m.length)

@@ -162,7 +162,7 @@ err lower_param_of(struct lowering *l, const struct node *node, int param, int *
 
 err lower_param(struct lowering *l, int param, int *ret)
 {
-    return lower_param_of(l, l->node->shares ? l->node->shares : l->node, param, ret);
+    return lower_param_of(l, l->node->sharing.of ? l->node->sharing.of : l->node, param, ret);
 }
 
 int lower_shape(struct lowering *l, int x)

@@ -24,7 +24,7 @@ err ready_check(const struct run *run)
         const struct strings chief = {cluster->hosts[JOB_WORKER].at, 1};
         return ports_check_known(JOB_WORKER, &chief, "a worker that it reads for");
     }
-    if (!is_called || run->flags.ready_file) return OK;
+    if (!is_called || run->flags.listening.ready_file) return OK;
     const char *own = cluster->hosts[cluster->job].at[cluster->task];
     if (!port_is_open(own)) return OK;
     return fail(ERR_INPUT,
@@ -42,7 +42,7 @@ static void close_opened(void)
 
 err ready_open(const struct run *run, struct ready **ret)
 {
-    const char *path = run->flags.ready_file;
+    const char *path = run->flags.listening.ready_file;
     struct stat left;
     opened.run = run;
     if (path) snprintf(opened.path, sizeof opened.path, "%s", path);

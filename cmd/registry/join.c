@@ -44,9 +44,9 @@ static err open_address(struct run *run, const char **ret)
     char own[ADDRESS_MAX], address[ADDRESS_MAX], real[ADDRESS_MAX];
     int fd;
     TRY(find_own(run, own));
-    TRY(listen_address(run->flags.bind, arena_format(&run->arena, "%s:0", own), address));
+    TRY(listen_address(run->flags.listening.at, arena_format(&run->arena, "%s:0", own), address));
     TRY(address_reserve(address, real, &fd));
-    run->flags.bind = arena_format(&run->arena, "fd:%d", fd);
+    run->flags.listening.at = arena_format(&run->arena, "fd:%d", fd);
     *ret = is_everywhere(real) ? arena_format(&run->arena, "%s%s", own, strrchr(real, ':'))
                                : arena_string(&run->arena, real);
     return OK;

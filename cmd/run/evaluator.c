@@ -271,7 +271,7 @@ static err follow(struct evaluator *v, int *ret_code)
 /* Which number of an evaluation --best_metric means. */
 static err find_metric(struct evaluator *v)
 {
-    const char *names[HOOK_VALUES_MAX], *wanted = v->run->flags.best_metric;
+    const char *names[HOOK_VALUES_MAX], *wanted = v->run->flags.best.metric;
     int count = evaluation_names(&v->session, names);
     for (v->best_value = 0; v->best_value < count; v->best_value++)
         if (strcmp(names[v->best_value], wanted) == 0) return OK;
@@ -284,11 +284,11 @@ static err find_metric(struct evaluator *v)
 static err open_kept(struct evaluator *v)
 {
     const struct run_flags *flags = &v->run->flags;
-    const int keep = (int)flags->keep_best;
+    const int keep = (int)flags->best.count;
     const err e = events_own_folder(v->events_folder);
     if (e) return errno == EACCES ? ERR_INPUT : e;
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
-    return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint_dir, flags->best_metric,
+    return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint_dir, flags->best.metric,
                                  evaluation_better(&v->session, v->best_value), keep);
 }
 
@@ -320,7 +320,7 @@ static err open_session(struct evaluator *v)
     if (!run->spec.train.checkpoint_dir)
         return fail(ERR_INPUT, "an evaluator needs train.checkpoint_dir");
     if (!run->spec.data.eval.format.kind) return fail(ERR_INPUT, "an evaluator needs data.eval");
-    if (run->flags.keep_best && run->spec.train.keep_best)
+    if (run->flags.best.count && run->spec.train.keep_best)
         return fail(ERR_INPUT, "--keep_best: the run itself keeps the best (train.keep_best); use "
                                "one of the two");
     TRY(session_open(&options, &v->session));

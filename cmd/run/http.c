@@ -114,7 +114,7 @@ static void handle(void *context, const struct http_request *request, struct htt
 static err serve(struct task_http *h)
 {
     const struct http_server_options options = {
-        .address = h->run->flags.http, .handle = handle, .context = h};
+        .address = h->run->flags.listening.http, .handle = handle, .context = h};
     const err e = http_server_open(&options, &h->server);
     if (e) return fail_prefix(e, "--http");
     log_line(LOG_INFO, "answers HTTP at port %d: /, /metrics, /healthz, /readyz, /status.json",
@@ -128,7 +128,7 @@ err task_http_open(const struct run *run, struct task_http **ret)
     if (!h) return fail(ERR_MEMORY, "no memory for counters");
     *h = (struct task_http){.run = run, .opened_ms = clock_ms()};
     err e = board_open(&h->board);
-    if (!e && run->flags.http) e = serve(h);
+    if (!e && run->flags.listening.http) e = serve(h);
     if (e)
         task_http_close(h);
     else

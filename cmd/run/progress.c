@@ -218,7 +218,7 @@ static void print_devices(const struct run_view *v)
 static void print_layout(const struct progress *p, const struct layout *layout)
 {
     struct result_lines lines;
-    if (p->run->flags.log_level < LOG_INFO) return;
+    if (p->run->flags.log.level < LOG_INFO) return;
     FILE *out = result_lines_begin(&lines);
     layout_print(layout, out);
     result_lines_end(&lines);

@@ -123,7 +123,7 @@ static err check_coordinator(const struct run *run)
 
 static err check_http(const struct run *run)
 {
-    const err e = run->flags.http ? http_server_check(run->flags.http) : OK;
+    const err e = run->flags.listening.http ? http_server_check(run->flags.listening.http) : OK;
     return e ? fail_prefix(e, "--http") : OK;
 }
 
@@ -133,7 +133,7 @@ static err check_words(const struct run *run)
     TRY(check_coordinator(run));
     TRY(check_output("result", run->flags.result));
     TRY(check_output("metrics_file", run->flags.metrics_file));
-    TRY(check_output("ready_file", run->flags.ready_file));
+    TRY(check_output("ready_file", run->flags.listening.ready_file));
     TRY(check_http(run));
     return check_device(run);
 }
@@ -182,9 +182,9 @@ err run_read_flags(struct run *run, int argc, char **argv)
     TRY(settings_check_words(argc, argv));
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));
-    log_set_format((enum log_format)run->flags.log_format);
-    log_set_level((enum log_level)run->flags.log_level);
-    log_set_pace(run->flags.log_every_secs);
+    log_set_format((enum log_format)run->flags.log.format);
+    log_set_level((enum log_level)run->flags.log.level);
+    log_set_pace(run->flags.log.every_secs);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
     TRY(proof_open(&run->flags.cluster, &run->keys));

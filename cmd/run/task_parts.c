@@ -149,7 +149,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .parts = (enum parts_choice)flags->parts,
         .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
-        .listen = flags->bind,
+        .listen = flags->listening.at,
         .leaves_alone = flags->on_sigterm == SIGTERM_LEAVES && flags->launched == LAUNCHED_NO &&
                         run->cluster.is_distributed,
         .listens = run->ready ? listens : NULL,

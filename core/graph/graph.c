@@ -85,14 +85,14 @@ static err add_input(struct maker *m, struct tensor *tensor, int source, bool of
 static err add_made(struct maker *m, const struct node *node, int k)
 {
     struct graph *graph = m->graph;
-    struct made_input *made = node->made[k];
+    struct made_input *made = node->making.inputs[k];
     const int index = graph->input_count;
     make_room(m);
     if (index == GRAPH_INPUTS_MAX)
         return fail(ERR_INPUT, "inputs: a model reads at most %d columns", GRAPH_INPUTS_MAX);
     struct graph_input input = {.tensor = &made->tensor,
                                 .column = graph->column_count++,
-                                .source = node->label_column,
+                                .source = node->making.label_column,
                                 .lookup = index,
                                 .of_nodes = true,
                                 .is_raw = !node->holds_batch_rows,
@@ -257,7 +257,7 @@ static bool shares_of(const struct maker *m, int later, const struct node *node)
 static const struct node *shared_by(const struct maker *m, const struct node *node)
 {
     if (!node->holds_batch_rows) return NULL;
-    if (node->shares) return node->shares;
+    if (node->sharing.of) return node->sharing.of;
     for (int i = node->index + 1; i < m->graph->node_count; i++)
         if (shares_of(m, i, node)) return node;
     return NULL;
@@ -359,16 +359,16 @@ static err find_shared(struct maker *m, struct node *node)
     if (owner->op != node->op)
         return fail(ERR_INPUT, "%s: \"%s\" is %s, whose variables are not those of %s", key, name,
                     owner->op->object.name, node->op->object.name);
-    node->shares = owner->shares ? owner->shares : owner;
-    node->shares->shared_last = node;
-    node->shares->shared_count++;
+    node->sharing.of = owner->sharing.of ? owner->sharing.of : owner;
+    node->sharing.of->sharing.last = node;
+    node->sharing.of->sharing.count++;
     return OK;
 }
 
 /* Of a node that shares: it has all of them. */
 static err check_shared(const struct node *node)
 {
-    const struct node *owner = node->shares;
+    const struct node *owner = node->sharing.of;
     if (!owner || node->param_count == owner->param_count) return OK;
     return fail(ERR_INPUT, "weights_of: \"%s\" has %s, too, and this node does not", owner->name,
                 strrchr(owner->param[node->param_count].name, '/') + 1);
@@ -412,19 +412,19 @@ static err find_label_read(const struct maker *m, struct node *node)
     const char *key = node->op->label_name;
     if (!key) return OK;
     TRY(find_label(m, fields_string(&node->op->object, node->attributes, key),
-                   &node->label_column));
-    node->label = &m->options->columns[node->label_column];
+                   &node->making.label_column));
+    node->making.label = &m->options->columns[node->making.label_column];
     return OK;
 }
 
 /* Behind its inputs, whose lifetimes theirs are like. */
 static err connect_made(struct maker *m, struct node *node)
 {
-    for (int k = 0; k < node->made_count; k++) {
-        node->made[k]->tensor.name =
-            arena_format(m->arena, "%s/%s", node->name, node->made[k]->tensor.name);
+    for (int k = 0; k < node->making.count; k++) {
+        node->making.inputs[k]->tensor.name =
+            arena_format(m->arena, "%s/%s", node->name, node->making.inputs[k]->tensor.name);
         TRY(add_made(m, node, k));
-        node->input[node->input_count++] = &node->made[k]->tensor;
+        node->input[node->input_count++] = &node->making.inputs[k]->tensor;
     }
     return OK;
 }
@@ -501,7 +501,7 @@ static err list_params(struct maker *m)
     graph->params = arena_array(m->arena, count + 1, sizeof *graph->params);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
-        for (int p = 0; p < node->param_count && !node->shares; p++) {
+        for (int p = 0; p < node->param_count && !node->sharing.of; p++) {
             graph->params[graph->param_count++] = &node->param[p];
             graph->param_floats += shape_count(&node->param[p].shape);
         }
@@ -517,7 +517,7 @@ int graph_first_param(const struct graph *graph, const struct node *node)
 {
     int first = 0;
     for (int i = 0; i < node->index; i++)
-        if (!graph->nodes[i].shares) first += graph->nodes[i].param_count;
+        if (!graph->nodes[i].sharing.of) first += graph->nodes[i].param_count;
     return first;
 }
 

@@ -68,8 +68,8 @@ const struct object regularizer_object = {
 
 void node_tell_finished(const struct node *node, int64_t floats)
 {
-    if (node->finished && node->param[0].leaves_amid)
-        node->finished(node->finished_context, node, floats);
+    if (node->finished.call && node->param[0].leaves_amid)
+        node->finished.call(node->finished.context, node, floats);
 }
 
 /* Names of tables say which column names their rows, and this one may be another. */
@@ -82,7 +82,7 @@ static bool is_alike(const struct param *own, const struct param *param, const s
 /* Of a node that shares: it is the owner's next one. */
 static err take_param(struct node *node, const struct param *param)
 {
-    const struct node *owner = node->shares;
+    const struct node *owner = node->sharing.of;
     const struct param *own = &owner->param[node->param_count];
     const struct regularizer *r = &param->regularizer, *owns = &own->regularizer;
     char has[SHAPE_TEXT_MAX], wants[SHAPE_TEXT_MAX];
@@ -117,7 +117,7 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
 {
     err e = shape_check(&param->shape);
     if (e) return fail_prefix(e, "%s", param->name);
-    if (node->shares) return take_param(node, param);
+    if (node->sharing.of) return take_param(node, param);
 
     make_room(node, arena);
     struct param *added = &node->param[node->param_count++];
@@ -142,7 +142,7 @@ struct variant initializer_named(const char *name)
 
 int node_param_users(const struct node *node)
 {
-    return 1 + (node->shares ? node->shares : node)->shared_count;
+    return 1 + (node->sharing.of ? node->sharing.of : node)->sharing.count;
 }
 
 int64_t param_floats(const struct param *param)
@@ -199,10 +199,10 @@ bool better_is(enum better better, double value, double than)
 err node_add_made(struct node *node, struct arena *arena, const char *name, enum dtype dtype,
                   const struct shape *shape, bool is_whole)
 {
-    if (node->made_count == MADE_MAX || node->input_count + MADE_MAX > INPUTS_MAX)
+    if (node->making.count == MADE_MAX || node->input_count + MADE_MAX > INPUTS_MAX)
         return fail(ERR_INPUT, "a node reads at most %d", INPUTS_MAX);
     struct made_input *made = arena_new(arena, sizeof *made);
     *made = (struct made_input){{.name = name, .dtype = dtype, .shape = *shape}, is_whole};
-    node->made[node->made_count++] = made;
+    node->making.inputs[node->making.count++] = made;
     return OK;
 }

@@ -105,6 +105,24 @@ struct node;
  */
 typedef void finished_with(void *context, const struct node *, int64_t floats);
 
+/* Of params by several nodes, whose gradients are summed in the order of backward: of the last node
+ * first. */
+struct sharing {
+    struct node *of;         /* an earlier node of the same op, whose params it uses; NULL: none */
+    const struct node *last; /* the last one that uses this one's; NULL: nobody does */
+    int count;               /* how many do, beside itself */
+};
+
+/* Of inputs that are made of each batch. */
+struct making {
+    int count;
+    struct made_input *inputs[MADE_MAX]; /* added by infer; behind the others, as far as the graph
+                                            is concerned */
+    void *by;                            /* what the op keeps for it; from infer */
+    const struct column *label;          /* op->label_name: as the data describe it */
+    int label_column;                    /* of the data */
+};
+
 struct node {
     const struct op *op;
     const char *name;
@@ -120,23 +138,16 @@ struct node {
                 */
     int named[NAMED_INPUTS_MAX]; /* which input an attribute of op->named_inputs names; 0: none */
 
-    int made_count;
-    struct made_input *made[MADE_MAX]; /* added by infer; behind the inputs, as far as the graph is
-                                          concerned */
-    void *maker;                       /* what the op keeps for making them; from infer */
-    const struct column *label;        /* op->label_name: as the data describe it */
-    int label_column;                  /* of the data */
+    struct making making;
 
     int param_count, param_room;
     struct param *param; /* [param_count] its own, or those of the node that it shares them with */
     bool add_params;     /* set by the plan: add to param gradients, of another batch or node */
-    finished_with *finished; /* set by the plan, while backward runs; NULL: nobody asks */
-    void *finished_context;
-    /* An earlier node of the same op, whose params it uses for its own; NULL: none. Gradients of a
-     * param that is shared are summed in the order of backward: of the last node first. */
-    struct node *shares;
-    const struct node *shared_last; /* the last one that uses this one's; NULL: nobody does */
-    int shared_count;               /* how many do, beside itself */
+    struct {
+        finished_with *call; /* set by the plan, while backward runs; NULL: nobody asks */
+        void *context;
+    } finished;
+    struct sharing sharing;
 
     struct tensor output;
     bool is_view; /* set by infer: output is input[0]'s memory under another shape; forward and

@@ -269,7 +269,7 @@ static void run_head(const struct plan *plan, int head, int64_t rows)
 
 static bool owns_params(const struct node *node)
 {
-    return node->param_count > 0 && !node->shares;
+    return node->param_count > 0 && !node->sharing.of;
 }
 
 int plan_compute(struct plan *plan, int first, plan_needed *needed, void *context)
@@ -331,8 +331,8 @@ static bool is_regularized(const struct node *node)
  * owner is the first one, and completes them. */
 static bool is_written(const struct node *node)
 {
-    const struct node *owner = node->shares ? node->shares : node;
-    return owner->shared_last && owner->shared_last != node;
+    const struct node *owner = node->sharing.of ? node->sharing.of : node;
+    return owner->sharing.last && owner->sharing.last != node;
 }
 
 void plan_backward(struct plan *plan, bool add, finished_with *finished, void *context)
@@ -343,8 +343,8 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
         if (node->is_view || !node->output.gradient) continue;
         const bool tells = owns_params(node) && !plan->device->is_separate && !is_regularized(node);
         node->add_params = add || is_written(node);
-        node->finished = tells ? finished : NULL;
-        node->finished_context = context;
+        node->finished.call = tells ? finished : NULL;
+        node->finished.context = context;
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */

@@ -65,9 +65,11 @@ struct cuda_state {
     float *product_sums;  /* of the device: what the slices of a product leave; NULL with cuBLAS */
     struct cuda_blas blas;
     struct cuda_dnn *dnn; /* in dnn.h; NULL: convolutions are our own */
-    const char *kernel;   /* the last that was launched; NULL: none yet */
-    const char *marked;   /* what is queued now, NULL: nothing in particular; both borrowed */
-    const char *marked_name;
+    struct {
+        const char *kernel; /* the last that was launched; NULL: none yet */
+        const char *mark;   /* what is queued now, NULL: nothing in particular; both borrowed */
+        const char *mark_name;
+    } queued;
     int wait_limit_ms;
     bool is_silent; /* the limit was reached: nothing may wait for the GPU any more */
     err failure;    /* the first failure of queued work, until synchronize() tells it */

@@ -57,19 +57,19 @@ void cuda_remember(struct device *d, err kind, const char *call, const char *why
     char place[FAILURE_MAX / 2] = "";
     if (state->failure) return;
     state->failure = kind;
-    if (state->marked)
+    if (state->queued.mark)
         snprintf(place, sizeof place, ", %s %s \"%s\"", state->is_watched ? "in" : "at or before",
-                 state->marked, state->marked_name);
+                 state->queued.mark, state->queued.mark_name);
     snprintf(state->failure_text, sizeof state->failure_text, "%s%s%s%s%s%s", call ? call : "",
-             call ? ": " : "", why, state->kernel ? ", last kernel: " : "",
-             state->kernel ? state->kernel : "", place);
+             call ? ": " : "", why, state->queued.kernel ? ", last kernel: " : "",
+             state->queued.kernel ? state->queued.kernel : "", place);
 }
 
 static void mark(struct device *d, const char *what, const char *name)
 {
     struct cuda_state *state = d->state;
-    state->marked = what;
-    state->marked_name = name;
+    state->queued.mark = what;
+    state->queued.mark_name = name;
 }
 
 bool cuda_check(struct device *d, cudaError_t status, const char *call)
@@ -102,7 +102,7 @@ bool cuda_may_queue(struct device *d)
 void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
 {
     struct cuda_state *state = d->state;
-    if (!state->failure) state->kernel = kernel;
+    if (!state->failure) state->queued.kernel = kernel;
     if (!cuda_check(d, status, "cudaLaunchKernelEx") || !state->is_watched) return;
     (void)cuda_await_stream(d, state->stream);
 }

@@ -67,7 +67,7 @@ void cuda_replay(struct device *d, const struct recording *recording)
 {
     struct cuda_state *state = d->state;
     if (!cuda_may_queue(d)) return;
-    if (!state->failure) state->kernel = "one of a recording";
+    if (!state->failure) state->queued.kernel = "one of a recording";
     cuda_check(d, cudaGraphLaunch(recording->graph, state->stream), "cudaGraphLaunch");
 }
 

@@ -49,7 +49,7 @@ static int window_count(const struct link_windows *windows)
  */
 static ssize_t send_windows(struct shm *shm)
 {
-    const struct link_windows *windows = &shm->link.windows;
+    const struct link_windows *windows = &shm->link.shared.windows;
     const struct passed passed = {
         .size = 1,
         .fds = {windows->values.fd, windows->gradients.fd, windows->rows.fd},
@@ -128,7 +128,7 @@ static err check_passable(const struct window *window)
 
 static err shm_share(struct link *link)
 {
-    const struct link_windows *windows = &link->windows;
+    const struct link_windows *windows = &link->shared.windows;
     TRY(check_passable(&windows->values));
     TRY(check_passable(&windows->gradients));
     TRY(check_passable(&windows->rows));
@@ -157,7 +157,7 @@ static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret
 
 static err map_windows(struct shm *shm, const struct passed *passed)
 {
-    const struct link_windows *expected = &shm->link.windows;
+    const struct link_windows *expected = &shm->link.shared.windows;
     if (passed->fd_count != window_count(expected))
         return fail(ERR_PROTOCOL, "shared windows without their memory");
     const int *fds = passed->fds;

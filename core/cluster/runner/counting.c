@@ -11,21 +11,21 @@
 
 err counting_open(struct task *t)
 {
-    t->board = t->options.board;
-    if (!t->board) {
-        TRY(board_open(&t->own_board));
-        t->board = t->own_board;
+    t->counting.board = t->options.board;
+    if (!t->counting.board) {
+        TRY(board_open(&t->counting.own_board));
+        t->counting.board = t->counting.own_board;
     }
     const struct membership membership = cluster_membership(t->options.cluster);
-    board_limit(t->board, &membership);
-    board_note_own(t->board, t->job, t->index);
+    board_limit(t->counting.board, &membership);
+    board_note_own(t->counting.board, t->job, t->index);
     return OK;
 }
 
 void counting_close(struct task *t)
 {
-    board_close(t->own_board);
-    t->own_board = NULL;
+    board_close(t->counting.own_board);
+    t->counting.own_board = NULL;
 }
 
 /* ---- what every task counts ---- */
@@ -85,7 +85,7 @@ static void count_peers(const struct task *t, struct counters *c)
 
 static void count_all(struct task *t, uint64_t now_ms)
 {
-    struct counters *c = &t->counters;
+    struct counters *c = &t->counting.counters;
     c->at[COUNTER_UPTIME] = (double)(now_ms - t->started_ms) / 1000;
     c->at[COUNTER_MEMORY] = resident_bytes();
     count_peers(t, c);
@@ -105,18 +105,19 @@ static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
 void counting_tick(struct task *t, uint64_t now_ms)
 {
     struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
-    board_turn(t->board, now_ms);
-    if (t->is_counted && now_ms - t->counted_ms < COUNTING_EVERY_MS) return;
-    t->is_counted = true;
-    t->counted_ms = now_ms;
+    board_turn(t->counting.board, now_ms);
+    if (t->counting.is_on && now_ms - t->counting.counted_ms < COUNTING_EVERY_MS) return;
+    t->counting.is_on = true;
+    t->counting.counted_ms = now_ms;
     if (!t->has_ended) {
         count_all(t, now_ms);
-        told.is_stepping = t->ops->count && t->ops->count(t, &t->counters);
+        told.is_stepping = t->ops->count && t->ops->count(t, &t->counting.counters);
     }
     task_name(t->job, t->index, told.task);
     name_state(t, told.state);
-    told.counters = t->counters;
-    if (board_put(t->board, t->job, t->index, &told)) log_line(LOG_DEBUG, "%s", error_text());
+    told.counters = t->counting.counters;
+    if (board_put(t->counting.board, t->job, t->index, &told))
+        log_line(LOG_DEBUG, "%s", error_text());
     if (t->ops->tell && !t->has_ended) t->ops->tell(t, &told);
 }
 
@@ -169,14 +170,14 @@ void counting_hear(struct task *t, int peer, const struct message *m)
     task_name(t->peer_job, peer, name);
     if (!is_of_peer(t, peer, m) || m->body_bytes < COUNTERS_BYTES ||
         !counters_unpack(m->body, COUNTERS_BYTES, &told.counters) || !read_state(m, told.state)) {
-        log_limited(&t->breaches, clock_ms(), LOG_WARNING,
+        log_limited(&t->lines.breaches, clock_ms(), LOG_WARNING,
                     "%s sent COUNTERS that are none, which are not looked at", name);
         return;
     }
     const enum job job = m->counters.of_worker ? JOB_WORKER : JOB_PS;
     if (job == t->job && (int)m->counters.index == t->index) return;
     task_name(job, (int)m->counters.index, told.task);
-    if (board_put(t->board, job, (int)m->counters.index, &told))
+    if (board_put(t->counting.board, job, (int)m->counters.index, &told))
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
@@ -188,7 +189,7 @@ void counting_report(const struct task *t)
     char line[LINE_LEAST + COUNTER_KEY_MAX + 64], key[COUNTER_KEY_MAX];
     size_t used = 0;
     for (int c = 0; c < COUNTERS; c++) {
-        const double number = t->counters.at[c];
+        const double number = t->counting.counters.at[c];
         if (number == 0 || !counter_is_of((enum counter)c, t->job == JOB_PS, t->index == 0))
             continue;
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.9g", used ? ", " : "",

@@ -68,7 +68,7 @@ static void act(struct task *t, const struct action *a)
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
-        t->counters.at[COUNTER_GENERATION]++;
+        t->counting.counters.at[COUNTER_GENERATION]++;
         runner_ps_visit_hide(p);
         runner_ps_setup(p, &a->setup.message);
         break;
@@ -117,7 +117,8 @@ static void act(struct task *t, const struct action *a)
         break;
     }
     if (p->timeline.recording) runner_ps_trace_acted(p, a, begin_ns);
-    if (updates) t->counters.at[COUNTER_TIME_APPLY] += (double)(clock_ns() - begin_ns) * 1e-9;
+    if (updates)
+        t->counting.counters.at[COUNTER_TIME_APPLY] += (double)(clock_ns() - begin_ns) * 1e-9;
     if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
 }
 
@@ -129,7 +130,7 @@ void connection_refuse(struct connection *connection, err why)
 {
     struct runner_ps *p = connection->ps;
     const struct greeter me = greeter_of(&p->task);
-    p->task.counters.at[COUNTER_REFUSED]++;
+    p->task.counting.counters.at[COUNTER_REFUSED]++;
     greeting_refuse(&me, connection->link, &p->logs.refused, why);
     connection_hang_up(connection);
 }

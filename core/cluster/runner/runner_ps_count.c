@@ -48,7 +48,7 @@ bool runner_ps_count(struct task *t, struct counters *c)
 static void pass_on(struct task *t, int chief, uint64_t now_ms)
 {
     int count;
-    struct told *all = board_copy(t->board, false, &count);
+    struct told *all = board_copy(t->counting.board, false, &count);
     for (int i = 0, worker; i < count && all; i++) {
         if (all[i].is_ps || now_ms - all[i].heard_ms > COUNTING_FRESH_MS) continue;
         worker = all[i].index;

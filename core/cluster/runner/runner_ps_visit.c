@@ -69,7 +69,8 @@ static const char *on_scale(void *context, const int count[JOB_COUNT])
 static json_t *on_status(void *context, uint64_t from)
 {
     const struct runner_ps *p = context;
-    return board_json(p->task.board, p->task.index != 0, from, VISIT_TASKS_MAX, clock_ms());
+    return board_json(p->task.counting.board, p->task.index != 0, from, VISIT_TASKS_MAX,
+                      clock_ms());
 }
 
 static void send_request(struct runner_ps *p, int worker, enum request_code what)

@@ -100,7 +100,7 @@ static err await_counted(struct runner_worker *w)
 {
     const uint64_t begin_ns = clock_ns();
     const err e = await_batches(w);
-    w->task.counters.at[COUNTER_TIME_DATA] += (double)(clock_ns() - begin_ns) * 1e-9;
+    w->task.counting.counters.at[COUNTER_TIME_DATA] += (double)(clock_ns() - begin_ns) * 1e-9;
     return e;
 }
 
@@ -192,7 +192,7 @@ static err adopted(struct runner_worker *w, const struct action_adopted *a)
     runner_worker_forget_speculation(w);
     session_forget_residual(&w->session); /* another life of the values has not lost it */
     if (w->trace) runner_worker_trace_abandon(w);
-    w->task.counters.at[COUNTER_GENERATION]++;
+    w->task.counting.counters.at[COUNTER_GENERATION]++;
     TRY(check_bound(w));
     if (a->is_first) note_end(w, a->step);
     return runner_worker_tell(w, a->step,

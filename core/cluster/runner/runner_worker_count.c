@@ -14,7 +14,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 double runner_worker_apart(const struct runner_worker *w)
 {
-    const double *at = w->task.counters.at;
+    const double *at = w->task.counting.counters.at;
     return at[COUNTER_TIME_DATA] + at[COUNTER_TIME_PULL] + at[COUNTER_TIME_HOOKS];
 }
 
@@ -30,7 +30,7 @@ static void take_from(double *part, double *rest)
 void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
 {
     struct between_steps *m = &w->between;
-    double *at = w->task.counters.at;
+    double *at = w->task.counting.counters.at;
     if (!w->done.pushed_ns) return;
     const uint64_t answered_ns = m->answered_ns ? m->answered_ns : now_ns;
     const uint64_t left_ns = m->left_ns && m->left_ns < answered_ns ? m->left_ns : answered_ns;
@@ -50,7 +50,7 @@ void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
 void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double apart, bool is_one)
 {
     struct between_steps *m = &w->between;
-    double *at = w->task.counters.at;
+    double *at = w->task.counting.counters.at;
     const uint64_t now_ns = clock_ns();
     at[COUNTER_TIME_DATA] += seconds(m->data_ns, w->session.taken.data_ns);
     const double computed = seconds(begin_ns, now_ns) - (runner_worker_apart(w) - apart);
@@ -62,7 +62,7 @@ void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double
     m->left_ns = m->answered_ns = 0;
     m->hooks_s = at[COUNTER_TIME_HOOKS];
     if (w->options.spec->train.mode == MODE_SYNC || at[COUNTER_STEPS] < 2 || !is_one) return;
-    counters_note_staleness(&w->task.counters, worker_role_staleness(w->task.role));
+    counters_note_staleness(&w->task.counting.counters, worker_role_staleness(w->task.role));
 }
 
 void runner_worker_count_answered(struct runner_worker *w)

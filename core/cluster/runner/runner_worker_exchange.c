@@ -95,7 +95,7 @@ static void await_range(struct runner_worker *w, int ps, struct range range)
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lack.is_now && !is_there(w, ps, range); i++)
         if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
-    w->task.counters.at[COUNTER_TIME_PULL] += (double)(clock_ns() - begin_ns) * 1e-9;
+    w->task.counting.counters.at[COUNTER_TIME_PULL] += (double)(clock_ns() - begin_ns) * 1e-9;
     w->lack.is_now |= !is_there(w, ps, range);
     runner_worker_lend_loop(w);
 }

@@ -44,7 +44,7 @@ err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occa
     if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
     const uint64_t begin_ns = clock_ns();
     const err e = hooks_tell(&w->hooks.view, o);
-    w->task.counters.at[COUNTER_TIME_HOOKS] += (double)(clock_ns() - begin_ns) * 1e-9;
+    w->task.counting.counters.at[COUNTER_TIME_HOOKS] += (double)(clock_ns() - begin_ns) * 1e-9;
     return e;
 }
 

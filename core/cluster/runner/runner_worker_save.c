@@ -305,7 +305,7 @@ static err publish(void *context)
 
 static void count_saved(struct runner_worker *w, uint64_t step)
 {
-    double *const at = w->task.counters.at;
+    double *const at = w->task.counting.counters.at;
     at[COUNTER_CHECKPOINTS]++;
     at[COUNTER_CHECKPOINT_STEP] = (double)step;
     at[COUNTER_CHECKPOINT_TIME] = clock_unix_s();

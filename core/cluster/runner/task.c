@@ -247,11 +247,11 @@ static void carry_out(struct task *t, const struct action *a)
         send_message(t, &a->send);
         break;
     case ACTION_LOG:
-        log_budgeted(&t->lines, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(),
+        log_budgeted(&t->lines.others, LINES_LEAST + LINES_EACH * t->peer_count, clock_ms(),
                      a->log.is_warning ? LOG_WARNING : LOG_INFO, a->log.text);
         break;
     case ACTION_BREACH:
-        log_limited(&t->breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);
+        log_limited(&t->lines.breaches, clock_ms(), LOG_WARNING, "%s", a->breach.text);
         break;
     case ACTION_END:
         end_task(t, &a->end);
@@ -288,7 +288,7 @@ void task_plan_overlap(struct task *t, int i, struct overlap_link facts)
     if (plan == peer->overlap) return;
     peer->overlap = plan;
     task_name(t->peer_job, i, name);
-    log_limited(&t->replanned, clock_ms(), LOG_DEBUG, "%s: overlap of the link: %s", name,
+    log_limited(&t->lines.replanned, clock_ms(), LOG_DEBUG, "%s: overlap of the link: %s", name,
                 overlap_text(plan, text));
 }
 
@@ -318,7 +318,7 @@ void task_peer_up(struct task *t, int peer)
 
 void task_forget_peer(struct task *t, int peer)
 {
-    if (t->peers[peer].is_up) t->counters.at[COUNTER_PEERS_LOST]++;
+    if (t->peers[peer].is_up) t->counting.counters.at[COUNTER_PEERS_LOST]++;
     t->peers[peer].is_up = false;
     t->peers[peer].lost_ms = clock_ms();
     t->peers[peer].link = NULL;

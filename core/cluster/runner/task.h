@@ -87,6 +87,20 @@ struct task_ops { /* what differs between a ps and a worker */
     bool (*awaits)(const struct task *, int peer);
 };
 
+/* What keeps lines about peers few. */
+struct task_lines {
+    struct log_limit breaches;  /* what peers may not say */
+    struct log_limit replanned; /* plans of links that change */
+    struct log_budget others;   /* whatever else roles tell of them */
+};
+
+struct task_counting {
+    struct counters counters; /* those that are added to as things happen */
+    struct board *board, *own_board;
+    uint64_t counted_ms;
+    bool is_on;
+};
+
 struct task {
     const struct task_ops *ops;
     struct task_options options;
@@ -98,13 +112,8 @@ struct task {
     enum number wire, wire_values; /* what gradients travel as, and values */
     struct data_said data;         /* of a worker that reads for itself; before it greets */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
-    struct log_limit breaches;  /* what peers may not say */
-    struct log_limit replanned; /* plans of links that change */
-    struct log_budget lines;    /* whatever else roles tell of them */
-    struct counters counters;   /* those that are added to as things happen */
-    struct board *board, *own_board;
-    uint64_t counted_ms;
-    bool is_counted;
+    struct task_lines lines;
+    struct task_counting counting;
     bool has_ended, has_left;
     bool ends_alone;              /* has_ended, and the others are not told */
     struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */

@@ -41,11 +41,11 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
 /* Batches name its rows by one more column. */
 static err share_table(struct node *node, int input, const struct tensor *ids, int64_t width)
 {
-    struct param *table = &node->shares->param[input];
-    const char *owner = node->shares->name;
+    struct param *table = &node->sharing.of->param[input];
+    const char *owner = node->sharing.of->name;
     const int64_t rows = table->growth ? ANY_ID : table->shape.dim[0];
     const int64_t named = shape_count(&ids->shape);
-    if (input >= node->shares->param_count || !table->ids)
+    if (input >= node->sharing.of->param_count || !table->ids)
         return fail(ERR_INPUT, "weights_of: \"%s\" has no table for \"%s\"", owner, ids->name);
     TRY(check_ids(node, ids, table->growth));
     if (ids->buckets != rows)
@@ -55,7 +55,7 @@ static err share_table(struct node *node, int input, const struct tensor *ids, i
         return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
                     owner, table->shape.dim[1], width);
     if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
-    node->param = node->shares->param;
+    node->param = node->sharing.of->param;
     node->param_count++;
     return OK;
 }
@@ -65,7 +65,7 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
 {
     const struct tensor *ids = node->input[input];
     const int64_t named = shape_count(&ids->shape);
-    if (node->shares) return share_table(node, input, ids, width);
+    if (node->sharing.of) return share_table(node, input, ids, width);
     TRY(check_ids(node, ids, param->growth));
     struct param table = *param;
     table.shape = (struct shape){2, {param->growth ? 1 : ids->buckets, width}};

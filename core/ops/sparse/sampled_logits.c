@@ -109,7 +109,7 @@ static int64_t inputs_of(const struct node *node)
 
 static int64_t sampled_of(const struct node *node)
 {
-    return node->made[SAMPLED]->tensor.shape.dim[0];
+    return node->making.inputs[SAMPLED]->tensor.shape.dim[0];
 }
 
 /* ---- what is made of a batch ---- */
@@ -117,8 +117,8 @@ static int64_t sampled_of(const struct node *node)
 static void make_of_training(const struct node *node, const struct batch *batch, uint64_t draw,
                              void *const *at)
 {
-    const struct sampler *sampler = node->maker;
-    const int32_t *labels = batch->columns[node->label_column].at;
+    const struct sampler *sampler = node->making.by;
+    const int32_t *labels = batch->columns[node->making.label_column].at;
     const int64_t sampled = sampled_of(node);
     int64_t *classes = at[SAMPLED], *places = at[LABELS];
     float *log_sampled = at[LOG_SAMPLED], *log_labels = at[LOG_LABELS];
@@ -147,7 +147,7 @@ static void make(const struct node *node, const struct batch *batch, uint64_t dr
 static const double *counts_of(const struct node *node)
 {
     const struct attributes *a = node->attributes;
-    const struct occurrences *o = node->label ? node->label->occurrences : NULL;
+    const struct occurrences *o = node->making.label ? node->making.label->occurrences : NULL;
     if (a->unigrams.count == a->classes) return a->unigrams.at;
     return a->unigrams.count == 0 && o && o->count == a->classes ? o->at : NULL;
 }
@@ -155,7 +155,7 @@ static const double *counts_of(const struct node *node)
 static err check_counts(const struct node *node)
 {
     const struct attributes *a = node->attributes;
-    const struct occurrences *o = node->label ? node->label->occurrences : NULL;
+    const struct occurrences *o = node->making.label ? node->making.label->occurrences : NULL;
     if (a->sampler != SAMPLER_UNIGRAM && a->unigrams.count)
         return fail(ERR_INPUT, "unigrams: the sampler is %s, which does not use them",
                     sampler_names[a->sampler]);
@@ -182,7 +182,7 @@ static err open_sampler(struct node *node, struct arena *arena)
         return fail(ERR_INPUT,
                     "sampled: %" PRId64 " different ones of %" PRId64 " classes that can be drawn",
                     a->sampled, sampler_support(sampler));
-    node->maker = sampler;
+    node->making.by = sampler;
     return OK;
 }
 
@@ -202,8 +202,9 @@ static err add_tables(struct node *node, struct arena *arena, int64_t named)
     const struct attributes *a = node->attributes;
     const struct kind *kind = a->initializer.kind;
     const int64_t inputs = node->input[0]->shape.dim[1];
-    struct param table = {
-        .name = "weights", .shape = {2, {a->classes, inputs}}, .ids = &node->made[SAMPLED]->tensor};
+    struct param table = {.name = "weights",
+                          .shape = {2, {a->classes, inputs}},
+                          .ids = &node->making.inputs[SAMPLED]->tensor};
     if (node->holds_batch_rows) table.held = named < a->classes ? named : a->classes;
     if (kind && ((const struct initializer *)kind->descriptor)->is_whole)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
@@ -240,7 +241,8 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT,
                     "inputs: wants [batch, inputs], one label for each example, but \"%s\" is %s",
                     node->input[0]->name, shape_text(x, text));
-    if (node->shares) return fail(ERR_INPUT, "weights_of: its rows are those of its own labels");
+    if (node->sharing.of)
+        return fail(ERR_INPUT, "weights_of: its rows are those of its own labels");
     const int64_t batch = x->dim[0], inputs = x->dim[1];
     const int64_t named = node->training ? batch + a->sampled : a->classes;
     if (node->training) TRY(open_sampler(node, arena));
@@ -280,7 +282,7 @@ static void release(struct node *node, struct device *d)
 /* Of a made input of ids, and a table of so wide rows */
 static struct combine rows_of(const struct node *node, int made, int param)
 {
-    const struct tensor *ids = &node->made[made]->tensor;
+    const struct tensor *ids = &node->making.inputs[made]->tensor;
     const struct param *table = &node->param[param];
     return (struct combine){.batch = shape_count(&ids->shape),
                             .places = 1,
@@ -331,14 +333,15 @@ static void set_hits(const struct node *node, struct device *d, float *y, float 
     const struct attributes *a = node->attributes;
     const int64_t sampled = sampled_of(node);
     if (!a->remove_accidental_hits) return;
-    d->kernels->same_ids(d, &(struct same_ids){.rows = batch_of(node),
-                                               .columns = sampled,
-                                               .block = batch_of(node),
-                                               .step = 1 + sampled,
-                                               .value = value,
-                                               .row_ids = node->made[LABELS]->tensor.value,
-                                               .column_ids = node->made[SAMPLED]->tensor.value,
-                                               .y = y + 1});
+    d->kernels->same_ids(
+        d, &(struct same_ids){.rows = batch_of(node),
+                              .columns = sampled,
+                              .block = batch_of(node),
+                              .step = 1 + sampled,
+                              .value = value,
+                              .row_ids = node->making.inputs[LABELS]->tensor.value,
+                              .column_ids = node->making.inputs[SAMPLED]->tensor.value,
+                              .y = y + 1});
 }
 
 /* y of the labels: an example's own row times it */
@@ -361,8 +364,9 @@ static void forward_of_training(const struct node *node, struct device *d)
     const int64_t batch = batch_of(node), sampled = sampled_of(node);
     float *biases = node->saved[BIASES].value, *products = node->saved[PRODUCTS].value;
     float *y = node->output.value;
-    d->kernels->axpy(d, biases, -1.0f, node->made[LOG_SAMPLED]->tensor.value, sampled);
-    d->kernels->axpy(d, biases + sampled, -1.0f, node->made[LOG_LABELS]->tensor.value, batch);
+    d->kernels->axpy(d, biases, -1.0f, node->making.inputs[LOG_SAMPLED]->tensor.value, sampled);
+    d->kernels->axpy(d, biases + sampled, -1.0f, node->making.inputs[LOG_LABELS]->tensor.value,
+                     batch);
     const struct gemm g = product_of(node, products);
     d->kernels->gemm(d, &g);
     struct fold f = {FOLD_ADD, .scale = 1, .y = y + 1, .a = products, .b = biases};

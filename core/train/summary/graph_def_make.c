@@ -116,7 +116,7 @@ struct reads {
 
 static struct reads reads_of(const struct graph_maker *m, const struct node *node)
 {
-    const struct node *owner = node->shares ? node->shares : node;
+    const struct node *owner = node->sharing.of ? node->sharing.of : node;
     const int first = graph_first_param(m->graph, owner);
     struct reads reads = {.count = node->input_count};
     for (int i = 0; i < node->input_count; i++) reads.names[i] = source_of(m, node, i);

@@ -125,12 +125,12 @@ static void make_inputs(struct bench *b)
     const struct node *node = &b->node;
     const int64_t rows = node->input[0]->shape.dim[0];
     void *at[MADE_MAX];
-    if (node->made_count == 0) return;
+    if (node->making.count == 0) return;
     int32_t *labels = memory_take(&b->memory, (size_t)rows * sizeof *labels);
     for (int64_t i = 0; i < rows; i++)
         labels[i] = (int32_t)(random_u64(17, (uint64_t)i) % (uint64_t)node->output.classes);
-    for (int k = 0; k < node->made_count; k++) {
-        struct tensor *made = &node->made[k]->tensor;
+    for (int k = 0; k < node->making.count; k++) {
+        struct tensor *made = &node->making.inputs[k]->tensor;
         at[k] = made->value = memory_take(&b->memory, tensor_bytes(made));
     }
     const struct column column = {.dtype = INT32, .at = labels};

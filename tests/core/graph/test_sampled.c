@@ -89,8 +89,8 @@ static void take_drawn(struct bench *b, json_t *test)
                 {"labels", "labels"},
                 {"log_sampled", "expected_of_sampled"},
                 {"log_labels", "expected_of_labels"}};
-    for (int k = 0; k < b->node.made_count; k++) {
-        struct tensor *tensor = &b->node.made[k]->tensor;
+    for (int k = 0; k < b->node.making.count; k++) {
+        struct tensor *tensor = &b->node.making.inputs[k]->tensor;
         json_t *array = json_object_get(test, made[k].key);
         assert_string_equal(tensor->name, made[k].name);
         for (int64_t i = 0; i < shape_count(&tensor->shape); i++)

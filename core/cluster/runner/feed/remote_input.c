@@ -77,7 +77,9 @@ struct remote_input {
     bool is_running;
     atomic_bool is_stopping;
     struct shared shared;
-    uint64_t waits_ms, noted_ms; /* of the consumer: since when it waits, 0: it does not */
+    struct {
+        uint64_t since_ms, noted_ms;
+    } waiting; /* of the consumer; since_ms 0: it does not */
 };
 
 static const char *address_of(const struct remote_input *f)
@@ -560,15 +562,15 @@ static const struct source_calls calls = {.begin = begin,
 static err check_start(struct remote_input *f)
 {
     const uint64_t limit_ms = f->task.limits.start_ms;
-    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waits_ms;
+    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waiting.since_ms;
     if (f->shared.failure) return fail(f->shared.failure, "%s", f->shared.failed);
     if (waited_ms >= limit_ms)
         return fail(ERR_TIMEOUT,
                     "worker/0 at %s, which reads the data, did not come within %llu s "
                     "(--start_timeout): %s",
                     address_of(f), (unsigned long long)limit_ms / 1000, f->shared.trouble);
-    if (!log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) return OK;
-    f->noted_ms = now_ms;
+    if (!log_wait_is_due(f->waiting.since_ms, f->waiting.noted_ms, now_ms)) return OK;
+    f->waiting.noted_ms = now_ms;
     log_line(log_wait_level(waited_ms),
              "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
              address_of(f), f->shared.trouble[0] ? f->shared.trouble : "no answer yet",
@@ -583,13 +585,13 @@ static err open_parts(struct remote_input *f, const struct task_options *options
     f->me.fingerprint = NULL; /* it may be of what the data say, too */
     TRY(loop_open(&f->loop));
     loop_set_keys(f->loop, loop_keys(options->loop));
-    f->waits_ms = f->noted_ms = clock_ms();
+    f->waiting.since_ms = f->waiting.noted_ms = clock_ms();
     while (!f->chief.is_told) { /* ends: check_start has a limit */
         connect_if_due(f);
         loop_poll(f->loop, POLL_MS);
         TRY(check_start(f));
     }
-    f->waits_ms = 0;
+    f->waiting.since_ms = 0;
     f->source.rows = f->data.rows;
     f->source.columns = f->data.columns;
     f->source.column_count = f->data.column_count;
@@ -630,7 +632,7 @@ bool remote_input_await(struct remote_input *f, int count, int timeout_ms)
     pthread_mutex_lock(&f->shared.lock);
     const bool is_there = wait_for_batches(f, count, timeout_ms) || f->shared.failure;
     pthread_mutex_unlock(&f->shared.lock);
-    if (is_there) f->waits_ms = 0;
+    if (is_there) f->waiting.since_ms = 0;
     return is_there;
 }
 
@@ -638,16 +640,16 @@ err remote_input_note_late(struct remote_input *f)
 {
     const uint64_t now_ms = clock_ms();
     char trouble[ADDRESS_MAX];
-    if (!f->waits_ms) f->waits_ms = f->noted_ms = now_ms;
-    const uint64_t waited_s = (now_ms - f->waits_ms) / 1000;
-    if (now_ms - f->waits_ms >= WAIT_MS_MAX)
+    if (!f->waiting.since_ms) f->waiting.since_ms = f->waiting.noted_ms = now_ms;
+    const uint64_t waited_s = (now_ms - f->waiting.since_ms) / 1000;
+    if (now_ms - f->waiting.since_ms >= WAIT_MS_MAX)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
-    if (log_wait_is_due(f->waits_ms, f->noted_ms, now_ms)) {
-        f->noted_ms = now_ms;
+    if (log_wait_is_due(f->waiting.since_ms, f->waiting.noted_ms, now_ms)) {
+        f->waiting.noted_ms = now_ms;
         pthread_mutex_lock(&f->shared.lock);
         snprintf(trouble, sizeof trouble, "%s", f->shared.is_here ? "it reads" : f->shared.trouble);
         pthread_mutex_unlock(&f->shared.lock);
-        log_line(log_wait_level(now_ms - f->waits_ms),
+        log_line(log_wait_level(now_ms - f->waiting.since_ms),
                  "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f), trouble,
                  (unsigned long long)waited_s);
     }

@@ -45,8 +45,10 @@ struct growing {
     int64_t call_room;
 
     struct aside aside;
-    int64_t saved_keys, saved_rows, saved_step; /* when a save began */
-    int initial_arrays;                         /* of a restored row, a bit for each */
+    struct {
+        int64_t keys, rows, step; /* when a save began */
+    } saved;
+    int initial_arrays; /* of a restored row, a bit for each */
     struct touching touching;
 };
 

@@ -14,9 +14,9 @@ enum {
 void growing_save_begin(struct growing *t, struct aside_room *room)
 {
     aside_begin(&t->aside, room, growing_bytes(t));
-    t->saved_keys = t->seen_count + t->row_count;
-    t->saved_rows = t->row_count;
-    t->saved_step = t->step;
+    t->saved.keys = t->seen_count + t->row_count;
+    t->saved.rows = t->row_count;
+    t->saved.step = t->step;
 }
 
 void growing_save_over(struct growing *t)
@@ -31,8 +31,8 @@ void growing_save_end(struct growing *t)
 
 void growing_saved(const struct growing *t, int64_t *ret_keys, int64_t *ret_rows)
 {
-    *ret_keys = t->saved_keys;
-    *ret_rows = t->saved_rows;
+    *ret_keys = t->saved.keys;
+    *ret_rows = t->saved.rows;
 }
 
 static void save_row(const struct growing *t, const struct entry *entry, const float *aside,
@@ -54,7 +54,7 @@ static void save_key(struct growing *t, const struct entry *entry, struct saved_
     if (aside) memcpy(&record, aside->at, sizeof record);
     if (record.sights != NOT_THERE)
         ret->keys[ret->count++] =
-            (struct key_state){key, record.sights, t->period_steps ? record.used : t->saved_step};
+            (struct key_state){key, record.sights, t->period_steps ? record.used : t->saved.step};
     if (record.sights == 0) save_row(t, entry, aside ? aside->at + RECORD_FLOATS : NULL, ret);
     aside_free(&t->aside, aside);
 }

@@ -37,7 +37,7 @@ static void tell(struct task *t, const struct told *what)
 static struct told shown(const struct task *t)
 {
     int found;
-    struct told *all = board_copy(t->board, true, &found);
+    struct told *all = board_copy(t->counting.board, true, &found);
     assert_non_null(all);
     assert_int_equal(found, 1);
     const struct told own = all[0];
@@ -59,7 +59,7 @@ static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
     assert_true(shown(&t).is_stepping);
     counting_tick(&t, 2000 + COUNTING_EVERY_MS / 2);
     assert_int_equal(counted, 1);
-    assert_int_equal(board_turned_ms(t.board), 2000 + COUNTING_EVERY_MS / 2);
+    assert_int_equal(board_turned_ms(t.counting.board), 2000 + COUNTING_EVERY_MS / 2);
 
     t.has_ended = true;
     now_is = "has ended";
@@ -67,7 +67,7 @@ static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
     assert_false(shown(&t).is_stepping);
     assert_string_equal(shown(&t).state, "has ended");
     assert_true(shown(&t).counters.at[COUNTER_STEPS] == 1);
-    assert_int_equal(board_turned_ms(t.board), 2000 + COUNTING_EVERY_MS);
+    assert_int_equal(board_turned_ms(t.counting.board), 2000 + COUNTING_EVERY_MS);
     assert_int_equal(told, 1);
     counting_close(&t);
     loop_close(t.options.loop);

@@ -389,7 +389,7 @@ static void print_steps(const struct check *check)
            (double)rows / (double)(gradients * spec->data.batch_size),
            (long long)spec_last_step(spec, rows, check->workers));
     if (!rows) printf("data: followed, there are no epochs\n");
-    print_folder(spec->train.checkpoint_dir);
+    print_folder(spec->train.checkpoint.dir);
     if (spec_is_in_graph(spec) && check->workers > 1)
         printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",
                check->workers, (long long)spec->data.prefetch);

@@ -143,12 +143,12 @@ static void look_at_folder(struct report *r, const char *key, const char *folder
 
 static void look_at_folders(struct report *r, const struct train_spec *train)
 {
-    if (train->checkpoint_dir)
-        look_at_folder(r, "train.checkpoint_dir", train->checkpoint_dir);
+    if (train->checkpoint.dir)
+        look_at_folder(r, "train.checkpoint_dir", train->checkpoint.dir);
     else
         report_say(r, HEALTH_NOTE, "train.checkpoint_dir", "set it for runs that matter",
                    "not set: what is trained is lost with the tasks");
-    if (train->summary_dir) look_at_folder(r, "train.summary_dir", train->summary_dir);
+    if (train->summary.dir) look_at_folder(r, "train.summary_dir", train->summary.dir);
 }
 
 void doctor_spec(struct report *r, struct run *run)

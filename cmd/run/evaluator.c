@@ -79,7 +79,7 @@ static err keep_best(struct evaluator *v, struct bundle *bundle,
 {
     if (!v->best.keep) return OK;
     TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), entry));
-    return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint_dir, v->best.folder)
+    return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint.dir, v->best.folder)
                          : OK;
 }
 
@@ -165,7 +165,7 @@ static err look(struct evaluator *v)
     char **prefixes;
     int count;
     v->looked_ms = clock_ms();
-    err e = checkpoint_list(v->run->spec.train.checkpoint_dir, &prefixes, &count);
+    err e = checkpoint_list(v->run->spec.train.checkpoint.dir, &prefixes, &count);
     v->is_blind = e == ERR_IO;
     if (e) return OK;
     e = evaluate_new(v, prefixes, count);
@@ -228,7 +228,7 @@ static err end(struct evaluator *v, int *ret_code)
     TRY(look_at_last(v));
     if (!v->evaluated.count)
         log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
-                 v->run->spec.train.checkpoint_dir);
+                 v->run->spec.train.checkpoint.dir);
     *ret_code = verdict->code;
     report_end(verdict->code, verdict->text);
     if (verdict->code != EXIT_DONE) return OK;
@@ -245,10 +245,10 @@ static void report_state(const struct evaluator *v)
     const struct evaluated_checkpoints *evaluated = &v->evaluated;
     if (evaluated->count > 0)
         log_line(LOG_INFO, "waits for the next checkpoint in %s, after step %lld",
-                 v->run->spec.train.checkpoint_dir,
+                 v->run->spec.train.checkpoint.dir,
                  (long long)evaluated->at[evaluated->count - 1].step);
     else
-        log_line(LOG_INFO, "waits for a first checkpoint in %s", v->run->spec.train.checkpoint_dir);
+        log_line(LOG_INFO, "waits for a first checkpoint in %s", v->run->spec.train.checkpoint.dir);
 }
 
 static err follow(struct evaluator *v, int *ret_code)
@@ -288,14 +288,14 @@ static err open_kept(struct evaluator *v)
     const err e = events_own_folder(v->events_folder);
     if (e) return errno == EACCES ? ERR_INPUT : e;
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
-    return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint_dir, flags->best.metric,
+    return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint.dir, flags->best.metric,
                                  evaluation_better(&v->session, v->best_value), keep);
 }
 
 static err open_files(struct evaluator *v)
 {
     const struct train_spec *train = &v->run->spec.train;
-    const char *folder = train->summary_dir ? train->summary_dir : train->checkpoint_dir;
+    const char *folder = train->summary.dir ? train->summary.dir : train->checkpoint.dir;
     int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
     if (length >= (int)sizeof v->events_folder)
         return fail(ERR_INPUT, "%.64s...: too long a path", folder);
@@ -317,10 +317,10 @@ static err open_session(struct evaluator *v)
         .batches_per_push = 1,
         .only_evaluates = true,
     };
-    if (!run->spec.train.checkpoint_dir)
+    if (!run->spec.train.checkpoint.dir)
         return fail(ERR_INPUT, "an evaluator needs train.checkpoint_dir");
     if (!run->spec.data.eval.format.kind) return fail(ERR_INPUT, "an evaluator needs data.eval");
-    if (run->flags.best.count && run->spec.train.keep_best)
+    if (run->flags.best.count && run->spec.train.evaluation.keep_best)
         return fail(ERR_INPUT, "--keep_best: the run itself keeps the best (train.keep_best); use "
                                "one of the two");
     TRY(session_open(&options, &v->session));

@@ -236,7 +236,7 @@ static void report_classes(const struct strings *words)
 /* Storage that does not answer has time to come back, as for a checkpoint. */
 static err take_kept(struct run *run)
 {
-    const char *folder = run->spec.train.checkpoint_dir;
+    const char *folder = run->spec.train.checkpoint.dir;
     const uint64_t since_ms = clock_ms();
     err e = spec_take_kept(&run->spec, folder, false);
     while (folder &&

@@ -113,13 +113,13 @@ static err check_saving(const struct run *run)
 {
     const struct train_spec *train = &run->spec.train;
     const bool saves = run_kind(run) & (RUN_ALONE | RUN_LAUNCHER | RUN_CHIEF);
-    if (train->checkpoint_dir || !saves) return OK; /* others need not know the folder */
-    if (train->keep_best)
+    if (train->checkpoint.dir || !saves) return OK; /* others need not know the folder */
+    if (train->evaluation.keep_best)
         return fail(ERR_INPUT, "train.%s: needs train.checkpoint_dir",
-                    train->restore_best ? "restore_best" : "keep_best");
-    const bool is_by_steps = train->save_checkpoint_steps > 0;
+                    train->evaluation.restore_best ? "restore_best" : "keep_best");
+    const bool is_by_steps = train->checkpoint.every_steps > 0;
     const bool is_by_time =
-        train->save_checkpoint_secs > 0 && is_given(&run->spec, "save_checkpoint_secs");
+        train->checkpoint.every_secs > 0 && is_given(&run->spec, "save_checkpoint_secs");
     if (!is_by_steps && !is_by_time) return OK;
     return fail(ERR_INPUT, "train.save_checkpoint_%s: needs train.checkpoint_dir",
                 is_by_steps ? "steps" : "secs");

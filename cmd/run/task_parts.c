@@ -162,8 +162,8 @@ bool job_had_ended(const struct run *run)
 {
     const struct train_spec *train = &run->spec.train;
     char prefix[CHECKPOINT_PATH_MAX];
-    if (!train->checkpoint_dir || !train->last_step ||
-        checkpoint_find(train->checkpoint_dir, prefix) ||
+    if (!train->checkpoint.dir || !train->last_step ||
+        checkpoint_find(train->checkpoint.dir, prefix) ||
         checkpoint_step(prefix) < train->last_step)
         return false;
     log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", prefix);

@@ -42,7 +42,7 @@ static const struct field fields[] = {
 /* When the spec is read: what the table cannot say. */
 static err check(const void *attributes, const struct spec *spec)
 {
-    if (!spec->train.checkpoint_dir) return fail(ERR_INPUT, "needs train.checkpoint_dir");
+    if (!spec->train.checkpoint.dir) return fail(ERR_INPUT, "needs train.checkpoint_dir");
     return OK;
 }
 

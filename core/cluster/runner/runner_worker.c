@@ -445,7 +445,7 @@ static err open_role(struct runner_worker *w)
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
         .lends_windows = lends_windows(w),
-        .saves = w->options.spec->train.checkpoint_dir != NULL,
+        .saves = w->options.spec->train.checkpoint.dir != NULL,
         .keeps_chief = spec_is_in_graph(w->options.spec),
         .limits = o->limits,
     };

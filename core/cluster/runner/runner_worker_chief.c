@@ -129,7 +129,8 @@ static err open_checkpoint(struct runner_worker *w, const char *prefix)
     bundle_close(o->bundle);
     o->bundle = NULL;
     TRY(bundle_open(prefix, &o->bundle));
-    if (w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS) TRY(bundle_verify(o->bundle));
+    if (w->options.spec->train.checkpoint.on_corrupt == CORRUPT_PREVIOUS)
+        TRY(bundle_verify(o->bundle));
     o->ledgers = arena_array(&o->arena, (size_t)w->task.peer_count, sizeof *o->ledgers);
     for (int ps = 0; ps < w->task.peer_count; ps++) TRY(read_numbers(w, ps));
     o->plan.restore = arena_string(&o->arena, prefix);
@@ -551,7 +552,8 @@ static err pass_over(struct runner_worker *w, const char *why, const char **pref
     bool is_whole = false;
     if (*prefix) TRY(find_damage(w, *prefix, &is_whole));
     const char *previous = is_whole ? NULL : checkpoints_newest(w->folder.checkpoints, o->bad + 1);
-    const bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
+    const bool goes_on =
+        w->options.spec->train.checkpoint.on_corrupt == CORRUPT_PREVIOUS && previous;
     err e = bad_checkpoint(*prefix ? *prefix : "the checkpoint", why,
                            outlook_of(is_whole, previous != NULL, goes_on), previous);
     if (!goes_on) return e;

@@ -162,8 +162,8 @@ void runner_worker_open_view(struct runner_worker *w)
         .worker = cluster->task,
         .workers = cluster->hosts[JOB_WORKER].count,
         .ps_count = cluster->hosts[JOB_PS].count,
-        .checkpoint_dir = absolute(w, train->checkpoint_dir),
-        .summary_dir = absolute(w, train->summary_dir ? train->summary_dir : train->checkpoint_dir),
+        .checkpoint_dir = absolute(w, train->checkpoint.dir),
+        .summary_dir = absolute(w, train->summary.dir ? train->summary.dir : train->checkpoint.dir),
         .asks = &asks,
         .asker = w,
     };

@@ -32,7 +32,7 @@ static err check(const struct runner_worker *w, const struct membership *wanted)
 {
     const struct spec *spec = w->options.spec;
     struct cluster_spec tried = *w->options.task.cluster;
-    if (!spec->train.checkpoint_dir)
+    if (!spec->train.checkpoint.dir)
         return fail(ERR_INPUT,
                     "a job is resized through a checkpoint: it needs a train.checkpoint_dir");
     if (spec_is_in_graph(spec))

@@ -48,8 +48,8 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
 {
     const struct train_spec *train = &w->options.spec->train;
     const struct retention retention = {
-        .keep_max = train->keep_checkpoint_max,
-        .keep_every_hours = train->keep_checkpoint_every_n_hours,
+        .keep_max = train->checkpoint.keep_max,
+        .keep_every_hours = train->checkpoint.keep_every_n_hours,
     };
     struct checkpoints *c = NULL;
     TRY(checkpoints_open(w->folder.directory, &retention, clock_unix_s(), &c));
@@ -101,7 +101,7 @@ static void on_opened(void *context, err result)
 
 err runner_worker_prove_checkpoints(const struct runner_worker *w)
 {
-    const char *directory = w->options.spec->train.checkpoint_dir;
+    const char *directory = w->options.spec->train.checkpoint.dir;
     const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.start_ms;
     if (!directory || w->options.task.cluster->task != CHIEF) return OK;
     err e = checkpoints_prove(directory);
@@ -155,7 +155,7 @@ bool runner_worker_looks_again(struct runner_worker *w, err *e)
 err runner_worker_open_checkpoints(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
-    const char *directory = w->options.spec->train.checkpoint_dir;
+    const char *directory = w->options.spec->train.checkpoint.dir;
     if (!directory) return OK;
     const err e = checkpoints_place(directory, w->folder.directory);
     if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */

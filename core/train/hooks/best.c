@@ -34,7 +34,7 @@ static const struct best_checkpoints *kept_by(const struct best *b)
 
 err best_find_metric(const struct run_view *view, int *ret)
 {
-    const char *metric = view->spec->train.best_metric, *names[HOOK_VALUES_MAX];
+    const char *metric = view->spec->train.evaluation.best_metric, *names[HOOK_VALUES_MAX];
     if (!metric) metric = early_stopping_metric(view->spec);
     if (!metric) metric = "loss";
     const struct name_list list = {names, evaluation_names(view->session, names),
@@ -48,16 +48,17 @@ static err open_kept(const struct run_view *view, struct best *b)
     const char *names[HOOK_VALUES_MAX];
     TRY(best_find_metric(view, &b->value));
     evaluation_names(view->session, names);
-    b->restores = train->restore_best;
+    b->restores = train->evaluation.restore_best;
     best_keeper_open(&b->keeper, view->checkpoint_dir);
     return best_checkpoints_open(&b->keeper.kept, view->checkpoint_dir, names[b->value],
-                                 evaluation_better(view->session, b->value), (int)train->keep_best);
+                                 evaluation_better(view->session, b->value),
+                                 (int)train->evaluation.keep_best);
 }
 
 err best_open(const struct run_view *view, struct best **ret)
 {
     *ret = NULL;
-    if (!view->spec->train.keep_best || !view->checkpoint_dir) return OK;
+    if (!view->spec->train.evaluation.keep_best || !view->checkpoint_dir) return OK;
     struct best *b = calloc(1, sizeof *b);
     if (!b) return fail(ERR_MEMORY, "no memory for the best checkpoints");
     const err e = open_kept(view, b);

@@ -38,7 +38,7 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     const struct checkpoint_saver *a = attributes;
-    if (!spec->trains_nothing && !spec->train.checkpoint_dir)
+    if (!spec->trains_nothing && !spec->train.checkpoint.dir)
         return fail(ERR_INPUT, "needs train.checkpoint_dir");
     return hook_check_every(
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
@@ -49,8 +49,8 @@ static bool standard(const struct run_view *view, void *attributes)
 {
     const struct train_spec *train = &view->spec->train;
     struct checkpoint_saver *a = attributes;
-    a->save_secs = train->save_checkpoint_secs;
-    a->save_steps = train->save_checkpoint_steps;
+    a->save_secs = train->checkpoint.every_secs;
+    a->save_steps = train->checkpoint.every_steps;
     return view->checkpoint_dir && (a->save_secs > 0 || a->save_steps > 0);
 }
 

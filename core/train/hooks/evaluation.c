@@ -65,8 +65,8 @@ static err check(const void *attributes, const struct spec *spec)
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct evaluation_attributes *a = attributes;
-    a->every_n_steps = view->spec->train.evaluate_every_steps;
-    a->every_n_secs = view->spec->train.evaluate_every_secs;
+    a->every_n_steps = view->spec->train.evaluation.every_steps;
+    a->every_n_secs = view->spec->train.evaluation.every_secs;
     const bool is_timed = a->every_n_steps > 0 || a->every_n_secs > 0;
     return view->spec->data.eval.format.kind && (is_timed || view->summary_dir);
 }

@@ -146,7 +146,7 @@ bool hooks_evaluate_while_training(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
     const struct variant *list = train->hooks.at;
-    bool evaluates = train->evaluate_every_steps > 0 || train->evaluate_every_secs > 0;
+    bool evaluates = train->evaluation.every_steps > 0 || train->evaluation.every_secs > 0;
     for (int i = 0; i < train->hooks.count; i++)
         evaluates |= strcmp(list[i].kind->object->name, "evaluation") == 0;
     return evaluates;
@@ -220,7 +220,7 @@ err hooks_check(const struct run_view *view)
         if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
     }
     int best;
-    return view->spec->train.keep_best ? best_find_metric(view, &best) : OK;
+    return view->spec->train.evaluation.keep_best ? best_find_metric(view, &best) : OK;
 }
 
 /* States are zeroed before begin(), so that close() may see one that never began. */

@@ -63,8 +63,8 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     const struct profiler *a = attributes;
-    if (!spec->trains_nothing && !a->output_dir && !spec->train.summary_dir &&
-        !spec->train.checkpoint_dir)
+    if (!spec->trains_nothing && !a->output_dir && !spec->train.summary.dir &&
+        !spec->train.checkpoint.dir)
         return fail(ERR_INPUT, "needs output_dir, train.summary_dir or train.checkpoint_dir");
     return hook_check_every(
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});

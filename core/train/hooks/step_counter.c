@@ -59,7 +59,7 @@ static err check(const void *attributes, const struct spec *spec)
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct step_counter *a = attributes;
-    a->every_n_steps = view->spec->train.log_step_count_steps;
+    a->every_n_steps = view->spec->train.summary.log_step_count_steps;
     return view->summary_dir && a->every_n_steps > 0;
 }
 

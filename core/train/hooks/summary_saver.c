@@ -68,7 +68,7 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     const struct summary_saver *a = attributes;
-    if (!spec->trains_nothing && !spec->train.summary_dir && !spec->train.checkpoint_dir)
+    if (!spec->trains_nothing && !spec->train.summary.dir && !spec->train.checkpoint.dir)
         return fail(ERR_INPUT, "needs train.summary_dir or train.checkpoint_dir");
     return hook_check_every(
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
@@ -78,8 +78,8 @@ static bool standard(const struct run_view *view, void *attributes)
 {
     const struct train_spec *train = &view->spec->train;
     struct summary_saver *a = attributes;
-    a->save_steps = train->save_summaries_steps;
-    a->save_secs = train->save_summaries_secs;
+    a->save_steps = train->summary.every_steps;
+    a->save_secs = train->summary.every_secs;
     return view->summary_dir && (a->save_steps > 0 || a->save_secs > 0);
 }
 

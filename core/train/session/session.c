@@ -31,7 +31,7 @@ static err open_set(const struct session *s, const char *name, const struct sour
                                            .feature_names = feature_names(s),
                                            .scaling = {spec->data.scale, spec->data.offset},
                                            .takes_other_features = spec->accepts_changed_features,
-                                           .index_folder = spec->train.checkpoint_dir};
+                                           .index_folder = spec->train.checkpoint.dir};
     err e = labels_check(source, &spec->data.columns);
     if (!e) e = batch_source_open(source, &context, ret);
     if (e && wanted && wanted->refused) return fail(wanted->refused, "%s", wanted->why);

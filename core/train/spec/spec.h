@@ -26,6 +26,30 @@ struct tower_spec {
     struct strings devices; /* of each, as device_choice.h has them; none: those of the task */
 };
 
+struct checkpoint_spec {
+    const char *dir;           /* NULL: nothing is saved */
+    double every_secs;         /* 600 where neither is given; 0: not by time */
+    int64_t every_steps;       /* 0: not by steps */
+    int64_t keep_max;          /* 5; 0: all */
+    double keep_every_n_hours; /* 10000 */
+    int on_corrupt;            /* enum corrupt_policy */
+};
+
+struct summary_spec {
+    const char *dir;     /* NULL: checkpoint.dir */
+    int64_t every_steps; /* 100 where neither is given */
+    double every_secs;
+    int64_t log_step_count_steps; /* 100; 0: never */
+};
+
+struct evaluation_spec {
+    int64_t every_steps; /* 0: only at the end */
+    double every_secs;
+    int64_t keep_best;       /* 0: none; the run itself keeps so many, by its own evaluations */
+    const char *best_metric; /* NULL: best_metric_of() */
+    bool restore_best;       /* keep_best is 1 or more then */
+};
+
 struct train_spec {
     int mode;          /* enum train_mode; async by default */
     int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
@@ -41,27 +65,14 @@ struct train_spec {
     int64_t accumulate;            /* batches as written that are one batch of the data, 1 */
     int64_t log_every_steps;       /* 100 */
 
-    const char *checkpoint_dir;           /* NULL: nothing is saved */
-    double save_checkpoint_secs;          /* 600 where neither is given; 0: not by time */
-    int64_t save_checkpoint_steps;        /* 0: not by steps */
-    int64_t keep_checkpoint_max;          /* 5; 0: all */
-    double keep_checkpoint_every_n_hours; /* 10000 */
-    int on_corrupt;                       /* enum corrupt_policy */
-    struct warm_start_spec warm_start;    /* checkpoint NULL: none */
-    struct strings freeze;                /* patterns */
+    struct checkpoint_spec checkpoint;
+    struct warm_start_spec warm_start; /* checkpoint NULL: none */
+    struct strings freeze;             /* patterns */
     struct weight_decay weight_decay;
     uint64_t worker_timeout_ms; /* 60 s: how long a lost worker is waited for */
     int64_t min_workers;        /* 1: with fewer the job ends */
-
-    const char *summary_dir;      /* NULL: checkpoint_dir */
-    int64_t save_summaries_steps; /* 100 where neither is given */
-    double save_summaries_secs;
-    int64_t log_step_count_steps; /* 100; 0: never */
-    int64_t evaluate_every_steps; /* 0: only at the end */
-    double evaluate_every_secs;
-    int64_t keep_best;       /* 0: none; the run itself keeps so many, by its own evaluations */
-    const char *best_metric; /* NULL: best_metric_of() */
-    bool restore_best;       /* keep_best is 1 or more then */
+    struct summary_spec summary;
+    struct evaluation_spec evaluation;
     bool log_device_placement;
     struct objects hooks; /* of struct variant */
 };

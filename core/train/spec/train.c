@@ -174,14 +174,14 @@ static const struct field train_fields[] = {
      .help = "global steps between two log lines with the loss"},
     {.name = "checkpoint_dir",
      .type = FIELD_STRING,
-     .offset = offsetof(struct train_spec, checkpoint_dir),
+     .offset = offsetof(struct train_spec, checkpoint.dir),
      .fallback = "null",
      .may_differ = true,
      .help = "folder of the run's checkpoints, relative to the current directory (not to the spec, "
              "as data are); a restarted run resumes from the newest; null: nothing is saved"},
     {.name = "save_checkpoint_secs",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct train_spec, save_checkpoint_secs),
+     .offset = offsetof(struct train_spec, checkpoint.every_secs),
      .fallback = "null",
      .min = 0,
      .max = secs_max,
@@ -191,7 +191,7 @@ static const struct field train_fields[] = {
              "is given; 0: none by time"},
     {.name = "save_checkpoint_steps",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, save_checkpoint_steps),
+     .offset = offsetof(struct train_spec, checkpoint.every_steps),
      .fallback = "null",
      .min = 0,
      .max = STEPS_MAX,
@@ -201,7 +201,7 @@ static const struct field train_fields[] = {
              "workers); 0: none by steps"},
     {.name = "keep_checkpoint_max",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, keep_checkpoint_max),
+     .offset = offsetof(struct train_spec, checkpoint.keep_max),
      .fallback = "5",
      .min = 0,
      .max = CHECKPOINTS_MAX,
@@ -209,7 +209,7 @@ static const struct field train_fields[] = {
      .help = "number of newest checkpoints to keep; 0: all"},
     {.name = "keep_checkpoint_every_n_hours",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct train_spec, keep_checkpoint_every_n_hours),
+     .offset = offsetof(struct train_spec, checkpoint.keep_every_n_hours),
      .fallback = "10000",
      .min = 1e-6,
      .max = 1e9,
@@ -217,7 +217,7 @@ static const struct field train_fields[] = {
      .help = "also keep one checkpoint per this many hours for good"},
     {.name = "on_corrupt",
      .type = FIELD_ENUM,
-     .offset = offsetof(struct train_spec, on_corrupt),
+     .offset = offsetof(struct train_spec, checkpoint.on_corrupt),
      .fallback = "\"error\"",
      .choices = corrupt_names,
      .may_differ = true,
@@ -261,13 +261,13 @@ static const struct field train_fields[] = {
      .help = "the job ends if fewer workers than this are left"},
     {.name = "summary_dir",
      .type = FIELD_STRING,
-     .offset = offsetof(struct train_spec, summary_dir),
+     .offset = offsetof(struct train_spec, summary.dir),
      .fallback = "null",
      .may_differ = true,
      .help = "folder for TensorBoard event files; null: checkpoint_dir"},
     {.name = "save_summaries_steps",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, save_summaries_steps),
+     .offset = offsetof(struct train_spec, summary.every_steps),
      .fallback = "null",
      .min = 0,
      .max = STEPS_MAX,
@@ -277,7 +277,7 @@ static const struct field train_fields[] = {
              "is given; 0: none by steps"},
     {.name = "save_summaries_secs",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct train_spec, save_summaries_secs),
+     .offset = offsetof(struct train_spec, summary.every_secs),
      .fallback = "null",
      .min = 0,
      .max = secs_max,
@@ -286,7 +286,7 @@ static const struct field train_fields[] = {
      .help = "seconds between two summaries; 0: none by time"},
     {.name = "log_step_count_steps",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, log_step_count_steps),
+     .offset = offsetof(struct train_spec, summary.log_step_count_steps),
      .fallback = "100",
      .min = 0,
      .max = STEPS_MAX,
@@ -295,7 +295,7 @@ static const struct field train_fields[] = {
          "global steps between two measurements of speed, recorded with the summaries; 0: never"},
     {.name = "evaluate_every_steps",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, evaluate_every_steps),
+     .offset = offsetof(struct train_spec, evaluation.every_steps),
      .fallback = "0",
      .min = 0,
      .max = STEPS_MAX,
@@ -304,7 +304,7 @@ static const struct field train_fields[] = {
      .help = "global steps between two evaluations; 0: only at the end, or by time"},
     {.name = "evaluate_every_secs",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct train_spec, evaluate_every_secs),
+     .offset = offsetof(struct train_spec, evaluation.every_secs),
      .fallback = "0",
      .min = 0,
      .max = secs_max,
@@ -313,7 +313,7 @@ static const struct field train_fields[] = {
      .help = "seconds between two evaluations; 0: only at the end, or by steps"},
     {.name = "keep_best",
      .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, keep_best),
+     .offset = offsetof(struct train_spec, evaluation.keep_best),
      .fallback = "0",
      .min = 0,
      .max = BEST_MAX,
@@ -323,14 +323,14 @@ static const struct field train_fields[] = {
              "checkpoint; 0: none (an evaluator task keeps them by its flag --keep_best)"},
     {.name = "best_metric",
      .type = FIELD_STRING,
-     .offset = offsetof(struct train_spec, best_metric),
+     .offset = offsetof(struct train_spec, evaluation.best_metric),
      .fallback = "null",
      .may_differ = true,
      .help = "loss or a metric, which decides which checkpoint is best; the direction follows from "
              "it; null: the metric of the early_stopping hook if there is one, or else loss"},
     {.name = "restore_best",
      .type = FIELD_BOOL,
-     .offset = offsetof(struct train_spec, restore_best),
+     .offset = offsetof(struct train_spec, evaluation.restore_best),
      .fallback = "false",
      .may_differ = true,
      .help = "at the end, by last_step as by early_stopping, the last checkpoint gets the values "
@@ -369,9 +369,9 @@ static bool is_given(const json_t *train, const char *key)
 static void set_defaults(struct train_spec *train, const json_t *json)
 {
     if (!is_given(json, "save_checkpoint_secs") && !is_given(json, "save_checkpoint_steps"))
-        train->save_checkpoint_secs = SAVE_CHECKPOINT_SECS;
+        train->checkpoint.every_secs = SAVE_CHECKPOINT_SECS;
     if (!is_given(json, "save_summaries_secs") && !is_given(json, "save_summaries_steps"))
-        train->save_summaries_steps = SAVE_SUMMARIES_STEPS;
+        train->summary.every_steps = SAVE_SUMMARIES_STEPS;
 }
 
 /* Where training ends is said once. */
@@ -415,11 +415,11 @@ static err check_values(const struct train_spec *train)
 {
     TRY(check_length(train));
     TRY(check_mode(train));
-    TRY(check_pair("save_checkpoint", train->save_checkpoint_secs, train->save_checkpoint_steps));
-    TRY(check_pair("save_summaries", train->save_summaries_secs, train->save_summaries_steps));
-    TRY(check_pair("evaluate_every", train->evaluate_every_secs, train->evaluate_every_steps));
-    TRY(check_path("train.checkpoint_dir", train->checkpoint_dir));
-    TRY(check_path("train.summary_dir", train->summary_dir));
+    TRY(check_pair("save_checkpoint", train->checkpoint.every_secs, train->checkpoint.every_steps));
+    TRY(check_pair("save_summaries", train->summary.every_secs, train->summary.every_steps));
+    TRY(check_pair("evaluate_every", train->evaluation.every_secs, train->evaluation.every_steps));
+    TRY(check_path("train.checkpoint_dir", train->checkpoint.dir));
+    TRY(check_path("train.summary_dir", train->summary.dir));
     return check_path("train.warm_start.checkpoint", train->warm_start.checkpoint);
 }
 
@@ -427,22 +427,22 @@ static err check_values(const struct train_spec *train)
 static err check_evaluation(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
-    const bool is_wanted = train->evaluate_every_secs > 0 || train->evaluate_every_steps > 0;
+    const bool is_wanted = train->evaluation.every_secs > 0 || train->evaluation.every_steps > 0;
     if (!is_wanted || spec->data.eval.format.kind) return OK;
     return fail(ERR_INPUT, "train.%s: needs data.eval, which is not given",
-                train->evaluate_every_secs > 0 ? "evaluate_every_secs" : "evaluate_every_steps");
+                train->evaluation.every_secs > 0 ? "evaluate_every_secs" : "evaluate_every_steps");
 }
 
 /* The last evaluation alone has no others to be compared with. */
 static err check_best(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
-    if (!train->keep_best && !train->restore_best) return OK;
+    if (!train->evaluation.keep_best && !train->evaluation.restore_best) return OK;
     if (hooks_evaluate_while_training(spec)) return OK;
     return fail(ERR_INPUT,
                 "train.%s: needs evaluations while training: set train.evaluate_every_steps or "
                 "train.evaluate_every_secs",
-                train->restore_best ? "restore_best" : "keep_best");
+                train->evaluation.restore_best ? "restore_best" : "keep_best");
 }
 
 /* ---- warm_start.map: pairs, which no table can express ---- */
@@ -586,7 +586,7 @@ static err check_daily(const struct spec *spec)
         return fail(ERR_INPUT, "train.daily: data.train is followed, and goes on by itself");
     if (!(train->epochs > 0))
         return fail(ERR_INPUT, "train.daily: needs train.epochs, most often 1");
-    if (train->checkpoint_dir || spec->trains_nothing) return OK;
+    if (train->checkpoint.dir || spec->trains_nothing) return OK;
     return fail(ERR_INPUT, "train.daily: needs train.checkpoint_dir");
 }
 
@@ -612,7 +612,8 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
     TRY(check_best(spec));
-    if (spec->train.restore_best && !spec->train.keep_best) spec->train.keep_best = 1;
+    if (spec->train.evaluation.restore_best && !spec->train.evaluation.keep_best)
+        spec->train.evaluation.keep_best = 1;
     TRY(parse_map(&spec->train.warm_start, arena));
     TRY(parse_towers(spec->train.tower_list, arena, &spec->train.towers));
     TRY(join_batches(spec));

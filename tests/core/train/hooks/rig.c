@@ -164,8 +164,8 @@ void rig_prepare(struct rig *rig, const char *const sets[])
         .loss = 0.25,
         .learning_rate = 0.5,
         .wall_s = 1700000000,
-        .checkpoint_dir = train->checkpoint_dir,
-        .summary_dir = train->summary_dir ? train->summary_dir : train->checkpoint_dir,
+        .checkpoint_dir = train->checkpoint.dir,
+        .summary_dir = train->summary.dir ? train->summary.dir : train->checkpoint.dir,
         .asks = &asks,
         .asker = rig,
     };

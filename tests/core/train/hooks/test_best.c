@@ -191,7 +191,7 @@ static void the_metric_is_that_of_early_stopping_unless_another_is_named(void **
     struct rig *rig = *state;
     start(rig, "train.keep_best=1");
     hooks_close(&rig->view);
-    rig->spec.train.best_metric = "acuracy";
+    rig->spec.train.evaluation.best_metric = "acuracy";
     assert_int_equal(rig_open(rig), ERR_INPUT);
     assert_string_equal(error_text(), "evaluation: train.best_metric: unknown metric \"acuracy\" "
                                       "(did you mean \"accuracy\"?); known are loss, accuracy");

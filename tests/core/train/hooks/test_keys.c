@@ -18,21 +18,21 @@ static const struct train_spec *load(struct rig *rig, const char *const sets[])
 static void what_is_left_out_has_tensorflows_default(void **state)
 {
     const struct train_spec *train = load(*state, SETS(NULL));
-    assert_null(train->checkpoint_dir);
-    assert_true(train->save_checkpoint_secs == 600);
-    assert_int_equal(train->save_checkpoint_steps, 0);
-    assert_int_equal(train->keep_checkpoint_max, 5);
-    assert_true(train->keep_checkpoint_every_n_hours == 10000);
-    assert_int_equal(train->on_corrupt, CORRUPT_ERROR);
+    assert_null(train->checkpoint.dir);
+    assert_true(train->checkpoint.every_secs == 600);
+    assert_int_equal(train->checkpoint.every_steps, 0);
+    assert_int_equal(train->checkpoint.keep_max, 5);
+    assert_true(train->checkpoint.keep_every_n_hours == 10000);
+    assert_int_equal(train->checkpoint.on_corrupt, CORRUPT_ERROR);
     assert_null(train->warm_start.checkpoint);
     assert_true(train->worker_timeout_ms == 60000);
     assert_int_equal(train->min_workers, 1);
-    assert_null(train->summary_dir);
-    assert_int_equal(train->save_summaries_steps, 100);
-    assert_true(train->save_summaries_secs == 0);
-    assert_int_equal(train->log_step_count_steps, 100);
-    assert_int_equal(train->evaluate_every_steps, 0);
-    assert_true(train->evaluate_every_secs == 0);
+    assert_null(train->summary.dir);
+    assert_int_equal(train->summary.every_steps, 100);
+    assert_true(train->summary.every_secs == 0);
+    assert_int_equal(train->summary.log_step_count_steps, 100);
+    assert_int_equal(train->evaluation.every_steps, 0);
+    assert_true(train->evaluation.every_secs == 0);
     assert_false(train->log_device_placement);
     assert_int_equal(train->hooks.count, 0);
     assert_int_equal(train->num_steps, 0);
@@ -41,17 +41,17 @@ static void what_is_left_out_has_tensorflows_default(void **state)
 static void a_default_stands_only_where_neither_of_two_keys_is_given(void **state)
 {
     const struct train_spec *train = load(*state, SETS("train.save_checkpoint_steps=7"));
-    assert_true(train->save_checkpoint_secs == 0);
-    assert_int_equal(train->save_checkpoint_steps, 7);
+    assert_true(train->checkpoint.every_secs == 0);
+    assert_int_equal(train->checkpoint.every_steps, 7);
     train = load(*state, SETS("train.save_checkpoint_secs=0"));
-    assert_true(train->save_checkpoint_secs == 0);
+    assert_true(train->checkpoint.every_secs == 0);
     train = load(*state, SETS("train.save_checkpoint_secs=null"));
-    assert_true(train->save_checkpoint_secs == 600);
+    assert_true(train->checkpoint.every_secs == 600);
     train = load(*state, SETS("train.save_summaries_secs=2.5"));
-    assert_true(train->save_summaries_secs == 2.5);
-    assert_int_equal(train->save_summaries_steps, 0);
+    assert_true(train->summary.every_secs == 2.5);
+    assert_int_equal(train->summary.every_steps, 0);
     train = load(*state, SETS("train.save_summaries_steps=0", "train.save_summaries_secs=3"));
-    assert_true(train->save_summaries_secs == 3);
+    assert_true(train->summary.every_secs == 3);
 }
 
 static void a_warm_start_says_what_is_read_from_where(void **state)

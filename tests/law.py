@@ -16,6 +16,7 @@ FOLDERS = ("cmd", "core", "kernels", "net", "tests", "examples")
 TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md")
 CODE = (".c", ".h", ".cu", ".cuh", ".c.in", ".h.in")
 FUNCTION_LINES_MAX = 70
+STRUCT_MEMBERS_MAX = 25
 COMPILE_SECONDS_MAX = 300
 
 # Room: the prefixes of what it may include besides its own. The longest room that a path begins with
@@ -66,6 +67,7 @@ JSON_FOLDERS = SYSTEM[-1][1]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 HEADERS = (".h", ".cuh")
 TAG = re.compile(r"^(?:struct|enum|union) (\w+)(?= \{)", re.MULTILINE)
+STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+ )?\{", re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 CITED = re.compile(r"[\w./-]*\w\.(?:c|h|cu|cuh|py|sh|md)\b")
 MADE = {"op_tables.c", "rules.h", "revision.h", "hook_table.c", "formats.c", "column_kinds.c"}  # by the build
@@ -160,6 +162,28 @@ def check_function_lengths(source):
                    f"{signature}")
 
 
+def structs(code):
+    """First line, name and number of members of each struct that begins in the first column."""
+    for found in STRUCT.finditer(code):
+        at, depth, inside, members = found.end(), 1, 0, 0
+        while depth and at < len(code):
+            depth += {"{": 1, "}": -1}.get(code[at], 0)
+            inside += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
+            members += depth == 1 and not inside and code[at] in ",;"
+            at += 1
+        yield code.count("\n", 0, found.start()) + 1, (found.group(1) or "").strip(), members
+
+
+def check_struct_members(source):
+    """Of the product: what has more holds a few named parts instead."""
+    if source.path.startswith("tests/"):
+        return
+    for line, name, members in structs(source.code):
+        if members > STRUCT_MEMBERS_MAX:
+            yield (f"{source.path}:{line}: {members} members, {STRUCT_MEMBERS_MAX} at most: "
+                   f"struct {name}")
+
+
 def check_top_folder(paths):
     for top in sorted({path.split("/")[0] for path in paths}):
         if top not in FOLDERS + TOP_FILES and not top.startswith("."):
@@ -224,7 +248,7 @@ def tracked_paths(root):
 
 CHECKED = CODE + (".py", ".sh", ".build", ".txt")
 RULES = (check_own_includes, check_system_includes, check_names, check_unfinished,
-         check_function_lengths)
+         check_function_lengths, check_struct_members)
 
 
 def check(root, compiler):

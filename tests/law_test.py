@@ -108,6 +108,16 @@ class Law(unittest.TestCase):
         three_lines = "f(int a,\n      int b,\n      int c)"
         self.assert_breaks("cmd/a.c", function(69).replace("f(void)", three_lines), "71 lines")
 
+    def test_structs_have_a_number_of_members(self):
+        def struct(members):
+            return "struct a {\n" + "    int x[2], (*f)(int a, int b);\n" * (members // 2) + "};\n"
+        self.assert_holds("net/a.c", struct(24))
+        self.assert_breaks("net/a.c", struct(26), ":1: 26 members, 25 at most: struct a")
+        self.assert_breaks("net/a.c", "static " + struct(26), "struct a")
+        part = "    struct {\n        int x, y;\n    } p;\n"
+        self.assert_holds("net/a.c", struct(24).replace("};\n", part + "};\n"))
+        self.assert_holds("tests/a.c", struct(26))
+
     def test_headers_compile_alone(self):
         self.assert_holds("net/a.h", "#include <stddef.h>\nsize_t f(void);\n")
         self.assert_breaks("net/a.h", "size_t f(void);\n", "does not compile alone")

@@ -269,7 +269,7 @@ class Strangers(Fed):
                 [("DATA", json.dumps({**data, "columns": columns[1:]}).encode(), {})],
             r"columns\[1\]": [("DATA", json.dumps({**data, "columns": [columns[0], deep]}).encode(),
                                {})],
-            "columns": [("DATA", json.dumps({**data, "columns": columns * 200}).encode(), {})],
+            "columns": [("DATA", json.dumps({**data, "columns": columns * 5000}).encode(), {})],
             "refuses to feed": [("REFUSED", b"no", {"exit_code": 2})],
         }
         for pattern, words in sayings.items():

@@ -294,7 +294,7 @@ void loop_set_insecure(struct loop *loop, bool is_insecure)
 
 bool loop_is_insecure(const struct loop *loop)
 {
-    return loop->is_insecure;
+    return loop && loop->is_insecure;
 }
 
 struct tls_keys *loop_keys(const struct loop *loop)

@@ -26,7 +26,7 @@ void loop_set_spin(struct loop *, int spin_us);
 void loop_set_keys(struct loop *, struct tls_keys *);
 /* Whoever reaches it from another host may be heard, though there are no keys. */
 void loop_set_insecure(struct loop *, bool);
-bool loop_is_insecure(const struct loop *);
+bool loop_is_insecure(const struct loop *);      /* of no loop: no */
 struct tls_keys *loop_keys(const struct loop *); /* of no loop: none */
 
 /* Delivers what is there; if nothing is, waits up to timeout_ms (0: only looks; -1:

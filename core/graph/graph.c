@@ -671,24 +671,6 @@ static err make_heads(struct maker *m)
 
 /* ---- metrics ---- */
 
-/* Ids are compared, not looked up. */
-static err add_groups(struct maker *m, struct metric_node *node)
-{
-    const char *name = node->metric->grouped_by ? node->metric->grouped_by(node->attributes) : NULL;
-    const struct column *columns = m->options->columns;
-    if (!name) return OK;
-    const int column = column_find(columns, m->options->column_count, name);
-    if (column < 0 || column_width(&columns[column]) != 1)
-        return fail(ERR_INPUT,
-                    "by: expected the name of a column of one id or number, got \"%s\"%s", name,
-                    column < 0 ? "" : ", which has several");
-    const bool is_ids = columns[column].dtype == INT64;
-    node->by.dtype = is_ids ? INT64 : FLOAT32;
-    TRY(shape_column(m, &columns[column], &node->by.shape));
-    return add_input(m, &node->by, column, false,
-                     (struct ids_of){.is_raw = is_ids && m->options->holds_batch_rows});
-}
-
 /* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5") and the
  * head ("auc/click"). */
 static err add_metric(struct maker *m, const struct head *head, const struct kind *kind,
@@ -708,7 +690,6 @@ static err add_metric(struct maker *m, const struct head *head, const struct kin
         .loss = &head->loss,
     };
     TRY(node->metric->infer(node, m->arena));
-    TRY(add_groups(m, node));
     if (name) node->name = name;
     if (head->name) node->name = arena_format(m->arena, "%s/%s", node->name, head->name);
     for (int i = 0; i < graph->metric_count; i++)

@@ -73,9 +73,6 @@ struct param {
     const struct initializer *initializer;
     const void *initializer_attributes;
     struct regularizer regularizer;
-    /* Of a table: the penalty is on all of it, and who keeps it adds the gradient; else on the rows
-     * that a batch names. */
-    bool penalizes_all;
     /* Above 0: no optimizer changes it. What backward leaves as its gradient is a number b of the
      * batch, and whoever keeps the value makes value -= (value - b) * moving of it. */
     float moving;
@@ -347,14 +344,6 @@ struct metric_node {
     const void *attributes;
     const char *name;             /* "accuracy"; infer may change it: "in_top_5" */
     const struct loss_node *loss; /* logits and labels */
-    struct tensor by; /* [batch] what tells the groups of rows apart, ids or numbers, of a metric
-                         that has them; value from the batch */
-};
-
-/* What a metric says beside its number, as calibration by bucket */
-struct metric_table {
-    const char *const *columns; /* [column_count] */
-    int column_count, row_count;
 };
 
 /* Which of two results of a metric is the better one. */
@@ -377,11 +366,6 @@ struct metric {
      * rows of enum pr_row. */
     int (*thresholds)(const struct metric_node *);
     void (*curve)(const struct metric_node *, const double *state, float *ret);
-    /* Optional: of row_count 0 there is none; and its rows, before result(). */
-    struct metric_table (*table)(const struct metric_node *);
-    void (*fill)(const struct metric_node *, const double *state, double *ret);
-    /* Optional: the column by which rows are grouped */
-    const char *(*grouped_by)(const void *attributes);
 };
 
 /* A curve of precision and recall by thresholds, as TensorBoard's page of them has it:

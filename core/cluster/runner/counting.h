@@ -1,5 +1,6 @@
-/* counting.h - what a task counts (core/base/counters.h) goes to its board, to ps/0, and to the
- * chief, COUNTING_EVERY_MS after the last time; what does not leave at once is not sent at all. */
+/* counting.h - what a task counts (core/base/counters.h) goes to its board, and of a worker to
+ * ps/0, COUNTING_EVERY_MS after the last time; the chief tells every ps, which answers with what it
+ * counts itself. What does not leave at once is not sent at all. */
 #ifndef CORE_CLUSTER_RUNNER_COUNTING_H
 #define CORE_CLUSTER_RUNNER_COUNTING_H
 

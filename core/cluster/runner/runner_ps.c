@@ -394,6 +394,7 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     if (m->type == MESSAGE_COUNTERS) {
         counting_hear(&p->task, worker, m);
+        runner_ps_tell_counted(p, worker, clock_ms());
         return;
     }
     if (m->type == MESSAGE_ROWS) {
@@ -544,7 +545,6 @@ static const struct task_ops ops = {.act = act,
                                     .pump = pump,
                                     .report = report,
                                     .count = runner_ps_count,
-                                    .tell = runner_ps_tell,
                                     .send = runner_ps_values_send,
                                     .tick = tick,
                                     .hang_up = hang_up_all,

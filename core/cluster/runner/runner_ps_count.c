@@ -44,24 +44,24 @@ bool runner_ps_count(struct task *t, struct counters *c)
     return ps_role_is_serving(t->role);
 }
 
-/* What workers have told since the last time. */
-static void pass_on(struct task *t, int chief, uint64_t now_ms)
+/* What is not as old as that */
+static bool is_passed_on(const struct runner_ps *p, const struct told *told, int chief,
+                         uint64_t now_ms)
 {
-    int count;
-    struct told *all = board_copy(t->counting.board, false, &count);
-    for (int i = 0, worker; i < count && all; i++) {
-        if (all[i].is_ps || now_ms - all[i].heard_ms > COUNTING_FRESH_MS) continue;
-        worker = all[i].index;
-        if (worker != chief && worker < t->peer_count)
-            counting_tell(t, chief, true, worker, &all[i]);
-    }
-    free(all);
+    const struct task *t = &p->task;
+    if (told->is_ps) return told->index == t->index;
+    return t->index == 0 && told->index != chief && told->index < t->peer_count &&
+           now_ms - told->heard_ms <= COUNTING_FRESH_MS;
 }
 
-void runner_ps_tell(struct task *t, const struct told *told)
+void runner_ps_tell_counted(struct runner_ps *p, int worker, uint64_t now_ms)
 {
-    const int chief = ps_role_chief(t->role);
-    if (chief < 0 || chief >= t->peer_count || !ps_role_is_serving(t->role)) return;
-    counting_tell(t, chief, false, t->index, told);
-    if (t->index == 0) pass_on(t, chief, told->heard_ms);
+    struct task *t = &p->task;
+    int count;
+    if (worker != ps_role_chief(t->role) || !ps_role_is_serving(t->role)) return;
+    struct told *all = board_copy(t->counting.board, false, &count);
+    for (int i = 0; i < count && all; i++)
+        if (is_passed_on(p, &all[i], worker, now_ms))
+            counting_tell(t, worker, !all[i].is_ps, all[i].index, &all[i]);
+    free(all);
 }

@@ -259,7 +259,10 @@ void runner_ps_snapshot_close(struct runner_ps *);
 
 /* runner_ps_count.c: struct task_ops */
 bool runner_ps_count(struct task *, struct counters *);
-void runner_ps_tell(struct task *, const struct told *);
+/* Of this worker COUNTERS have come: the chief is told what this ps counts, and by ps/0 what other
+ * workers do. A ps does not begin with it: what comes while the chief asks for rows, as an
+ * evaluation does for long, would be in their way. */
+void runner_ps_tell_counted(struct runner_ps *, int worker, uint64_t now_ms);
 
 err runner_ps_visit_open(struct runner_ps *);
 err runner_ps_visit_greet(struct connection *); /* its HELLO was a visitor's */

@@ -114,9 +114,11 @@ bool runner_worker_count(struct task *t, struct counters *c)
     return w->has_adopted;
 }
 
+/* The chief hears from all ps what they count. */
 void runner_worker_tell_counted(struct task *t, const struct told *told)
 {
-    counting_tell(t, 0, true, t->index, told);
+    const int count = worker_role_leads(t->role) ? t->peer_count : 1;
+    for (int ps = 0; ps < count; ps++) counting_tell(t, ps, true, t->index, told);
 }
 
 /* What a signal to this task would ask for. */

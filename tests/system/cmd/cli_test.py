@@ -87,7 +87,7 @@ WRONG = [
                                        "(did you mean --local_ps and --local_workers?)"),
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '
-     "softmax_cross_entropy, sigmoid_cross_entropy, weighted_cross_entropy, log_loss, "
+     "softmax_cross_entropy, sampled_softmax, nce, sigmoid_cross_entropy, weighted_cross_entropy, log_loss, "
      "hinge, mean_squared_error, huber, absolute_difference"),
     (["--steps=many", "spec.json"], {},
      'spec.json: train.last_step: expected an integer from 0 to 2000000000, got "many"'),

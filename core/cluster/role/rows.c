@@ -40,6 +40,17 @@ uint64_t rows_ask(struct rows_asked *asked)
     return ++asked->number;
 }
 
+bool rows_are_open(const struct rows_asked *asked)
+{
+    return asked->number && !asked->is_answered;
+}
+
+void rows_asked_forget(struct rows_asked *asked)
+{
+    asked->came = 0;
+    asked->is_answered = asked->is_refused = true;
+}
+
 /* Of a push: those of the batch that comes after it, which has the push's number. */
 void rows_arrived(struct rows_asked *asked, const struct message *m, bool fit)
 {

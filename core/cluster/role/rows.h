@@ -47,6 +47,9 @@ struct rows_asked {
 };
 
 uint64_t rows_ask(struct rows_asked *); /* the number of this asking */
+/* The last asking was not answered, and may be: what it names must stay as it is. */
+bool rows_are_open(const struct rows_asked *);
+void rows_asked_forget(struct rows_asked *); /* the link is another one */
 /* fit: they are as many as were named last. */
 void rows_arrived(struct rows_asked *, const struct message *, bool fit);
 /* VALUES are there: 1 + number of the batch whose rows are, too; 0: of none. */

@@ -48,20 +48,44 @@ static err ask_all(struct runner_worker *w, const size_t bytes[], bool trains)
     return OK;
 }
 
-static err ask(void *context, const size_t bytes[], bool trains)
+static err over(struct runner_worker *w, err e)
 {
-    struct runner_worker *w = context;
-    runner_worker_reclaim_loop(w);
-    const err e = ask_all(w, bytes, trains);
     runner_worker_lend_loop(w);
     if (!e) return OK;
     runner_worker_lack_values(w, "rows");
     return ERR_PEER;
 }
 
+static err ask(void *context, const size_t bytes[], bool trains)
+{
+    struct runner_worker *w = context;
+    runner_worker_reclaim_loop(w);
+    return over(w, ask_all(w, bytes, trains));
+}
+
+/* An asking ends amid where one ps says something else first: others may read theirs later, also
+ * behind values that were on their way before. Whether the answer is one does not count. */
+static err settle(void *context)
+{
+    struct runner_worker *w = context;
+    err e = OK;
+    bool is_any = false;
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        is_any |= w->task.peers[ps].link && rows_are_open(&w->incoming.rows[ps].asked);
+    if (!is_any) return OK;
+    runner_worker_reclaim_loop(w);
+    for (int ps = 0; ps < w->task.peer_count && !e; ps++) {
+        const struct rows_asked *asked = &w->incoming.rows[ps].asked;
+        if (!w->task.peers[ps].link || !rows_are_open(asked)) continue;
+        e = await_answer(w, ps);
+        if (asked->is_answered) e = OK;
+    }
+    return over(w, e);
+}
+
 const struct row_source *runner_worker_open_rows(struct runner_worker *w)
 {
-    w->rows_from = (struct row_source){ask, w};
+    w->rows_from = (struct row_source){ask, w, settle};
     return &w->rows_from;
 }
 
@@ -133,7 +157,7 @@ void runner_worker_rows_keep(struct runner_worker *w, int ps)
     struct rows_there *rows = &w->incoming.rows[ps];
     free(rows->kept);
     rows->kept = NULL;
-    rows->asked.came = 0;
+    rows_asked_forget(&rows->asked);
     if (!link || !link->window) return;
     rows->kept = malloc(link->front + 1);
     if (rows->kept)
@@ -146,6 +170,7 @@ void runner_worker_rows_bind(struct runner_worker *w, int ps, void *window, bool
 {
     struct rows_there *rows = &w->incoming.rows[ps];
     session_bind_rows(&w->session, ps, window, is_apart);
+    rows_asked_forget(&rows->asked);
     if (!rows->kept) return;
     memcpy(window, rows->kept, w->session.rows.links[ps].front);
     free(rows->kept);

@@ -305,6 +305,7 @@ void rows_revoke(struct rows *r)
 /* Only a batch that trains is named by a push. */
 err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared *p)
 {
+    if (r->from->settle) TRY(r->from->settle(r->from->context));
     for (int ps = 0; ps < r->ps_count; ps++)
         memset(r->links[ps].done, 0, (size_t)r->links[ps].area.count * sizeof(int64_t));
     if (graph != r->graph || !have_come(r, p)) return ask(r, graph, p);

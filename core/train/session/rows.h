@@ -23,6 +23,9 @@ struct row_source {
      * not come, and nothing comes of the pass. */
     err (*ask)(void *context, const size_t bytes[], bool trains);
     void *context;
+    /* Before fronts are written: nobody reads there any more for an asking that ended amid. As ask.
+     * Optional. */
+    err (*settle)(void *context);
 };
 
 /* A slice of a table on a ps, as the front of its window lists it */

@@ -110,6 +110,22 @@ static void only_the_last_asking_is_answered(void **state)
     assert_false(asked.is_answered);
 }
 
+static void an_asking_is_open_until_it_is_answered_or_its_link_is_gone(void **state)
+{
+    struct rows_asked asked = {0};
+    assert_false(rows_are_open(&asked));
+    const uint64_t first = rows_ask(&asked);
+    assert_true(rows_are_open(&asked));
+    come(&asked, 0, 7, true); /* those of a push */
+    assert_true(rows_are_open(&asked));
+    come(&asked, ROWS_NONE, first, true);
+    assert_false(rows_are_open(&asked));
+    rows_ask(&asked);
+    rows_asked_forget(&asked);
+    assert_false(rows_are_open(&asked));
+    assert_int_equal(rows_with_values(&asked), 0);
+}
+
 static void what_does_not_fit_is_as_good_as_none(void **state)
 {
     struct rows_asked asked = {0};
@@ -142,6 +158,7 @@ int main(void)
         cmocka_unit_test(who_asks_is_answered_and_a_push_that_waits_stays),
         cmocka_unit_test(rows_that_were_brought_are_those_of_the_next_push),
         cmocka_unit_test(only_the_last_asking_is_answered),
+        cmocka_unit_test(an_asking_is_open_until_it_is_answered_or_its_link_is_gone),
         cmocka_unit_test(what_does_not_fit_is_as_good_as_none),
         cmocka_unit_test(values_bring_the_rows_of_the_batch_after_the_push),
     };

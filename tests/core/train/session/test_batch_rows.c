@@ -40,7 +40,7 @@ struct world {
     float numbers[LARGE];
     struct column columns[COLUMNS];
     int askings, answered; /* times; rows */
-    bool is_refused;
+    bool is_refused, is_open;
 };
 
 static struct tensor column_tensor(enum dtype dtype, int64_t batch, int64_t places)
@@ -117,6 +117,12 @@ static err ask(void *context, const size_t bytes[], bool trains)
     return OK;
 }
 
+static err settle(void *context)
+{
+    const struct world *w = context;
+    return w->is_open ? ERR_PEER : OK;
+}
+
 /* ---- life ---- */
 
 static void make_layout(struct world *w, const char *placement)
@@ -148,7 +154,7 @@ static void bind_windows(struct world *w)
 
 static void open_world(struct world *w, const char *placement)
 {
-    *w = (struct world){.device = fixture_device(), .source = {ask, w}};
+    *w = (struct world){.device = fixture_device(), .source = {ask, w, settle}};
     w->columns[FIRST] =
         (struct column){"first", INT64, {1, {PLACES}}, w->ids, .buckets = table_rows[0]};
     w->columns[NUMBERS] = (struct column){"numbers", FLOAT32, {1, {1}}, w->numbers};
@@ -289,6 +295,30 @@ static void a_batch_that_names_nothing_asks_for_nothing(void **state)
     prepared_make(&w.rows.batches[0], &w.train.graph, &batch, 0);
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[0]), OK);
     assert_int_equal(w.askings, 0);
+    close_world(&w);
+}
+
+/* Somebody may read there still, and a link may send from there. */
+static void a_front_stays_as_it_is_while_an_asking_is_open(void **state)
+{
+    struct world w;
+    open_world(&w, placements[1]);
+    struct prepared *p = &w.rows.batches[0];
+    prepare(&w, p, &w.train.graph, 1, BATCH);
+    assert_int_equal(rows_fetch(&w.rows, &w.train.graph, p), OK);
+    const size_t bytes = rows_window_bytes(&w.rows, 0);
+    void *before = malloc(bytes);
+    assert_non_null(before);
+    memcpy(before, w.windows[0], bytes);
+    prepare(&w, p, &w.train.graph, 2, BATCH - 1);
+    w.is_open = true;
+    assert_int_equal(rows_fetch(&w.rows, &w.train.graph, p), ERR_PEER);
+    assert_int_equal(w.askings, 1);
+    assert_memory_equal(w.windows[0], before, bytes);
+    w.is_open = false;
+    assert_int_equal(rows_fetch(&w.rows, &w.train.graph, p), OK);
+    check_values(&w, &w.train, p);
+    free(before);
     close_world(&w);
 }
 
@@ -568,6 +598,7 @@ int main(void)
         cmocka_unit_test(rows_that_did_not_come_are_asked_for),
         cmocka_unit_test(more_rows_than_a_window_holds_come_in_pieces),
         cmocka_unit_test(a_batch_that_names_nothing_asks_for_nothing),
+        cmocka_unit_test(a_front_stays_as_it_is_while_an_asking_is_open),
         cmocka_unit_test(rows_that_do_not_come_end_the_pass),
         cmocka_unit_test(gradients_go_with_the_ids_of_the_next_batch),
         cmocka_unit_test(rows_that_came_with_values_are_not_asked_for),

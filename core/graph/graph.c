@@ -640,16 +640,13 @@ static err check_weights(const struct maker *m)
     const struct graph *graph = m->graph;
     for (int i = 0; i < graph->input_count; i++)
         for (int k = 0; k < graph->head_count; k++) {
-            const struct loss_node *loss = &graph->heads[k].loss;
             const struct tensor *weights = graph->inputs[i].tensor;
-            const int label = graph_input_of(graph, &loss->labels);
-            if (strcmp(weights->name, loss->labels.name) || weights->dtype == loss->labels.dtype)
-                continue;
+            const struct tensor *label = loss_given(&graph->heads[k].loss);
+            if (strcmp(weights->name, label->name) || weights->dtype == label->dtype) continue;
             return fail(ERR_INPUT,
                         "%s: \"%s\" is a label of classes there and a number elsewhere "
                         "(row_weight): list it twice under two names",
-                        head_place(&graph->heads[k], graph, m->arena),
-                        graph->inputs[label].tensor->name);
+                        head_place(&graph->heads[k], graph, m->arena), label->name);
         }
     return OK;
 }

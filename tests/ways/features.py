@@ -7,17 +7,17 @@ refused stands in REFUSALS with the words of its message.
 ACTIVATIONS = ["linear", "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "gelu_tanh"]
 INITIALIZERS = ["zeros", "ones", "constant", "random_normal", "truncated_normal", "random_uniform", "variance_scaling",
                 "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "orthogonal"]
-CELLS = ["csv", "jsonl", "tfrecord"]  # formats whose rows have cells of names that we choose
+CELLS = ["csv", "jsonl", "tfrecord", "slots"]  # formats whose rows have cells of names that we choose
 NAMED = CELLS + ["criteo", "clicks"]  # formats whose rows have named cells
 MADE = ["random", "digits", "clicks"]  # formats without files
-LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm"]  # formats of lists of files
+LISTED = ["csv", "jsonl", "tfrecord", "criteo", "libsvm", "slots"]  # formats of lists of files
 TABLES = ["linear", "embedding", "interaction", "shared", "sequence", "sampled", "two_towers"]  # models with tables of rows
 BINARY = ["sigmoid_cross_entropy", "weighted_cross_entropy", "log_loss", "hinge"]
 CLASS = ["softmax_cross_entropy", "sampled_softmax", "nce"]
 NUMBER = ["mean_squared_error", "huber", "absolute_difference"]
 
 FACTORS = {
-    "format": ["csv", "jsonl", "tfrecord", "libsvm", "raw", "records", "idx", "random", "digits", "clicks", "criteo"],
+    "format": ["csv", "jsonl", "tfrecord", "slots", "libsvm", "raw", "records", "idx", "random", "digits", "clicks", "criteo"],
     "packing": ["plain", "gzip", "zstd"],
     "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "sequence", "sampled",
               "two_towers", "cross"],

@@ -114,6 +114,14 @@ def as_libsvm(rows):
     return "".join(f"{row['kind']} " + " ".join(f"{i + 1}:{row[f'x{i}']}" for i in range(4)) + "\n" for row in rows).encode()
 
 
+def as_slots(rows):
+    lines = []
+    for row in rows:
+        cells = [(name, cell if isinstance(cell, list) else [cell]) for name, cell in listed(row).items()]
+        lines.append(" ".join(f"{name}:{value}" for name, values in cells for value in values) + "\n")
+    return "".join(lines).encode()
+
+
 def pixels(row):
     return [(int(abs(row["x0"]) * 40) + i * (1 + row["kind"]) * 7) % 256 for i in range(PIXELS)]
 
@@ -131,7 +139,7 @@ def pack(data, packing):
 
 
 ENDING = {"plain": "", "gzip": ".gz", "zstd": ".zst"}
-AS = {"csv": as_csv, "criteo": as_criteo, "libsvm": as_libsvm,
+AS = {"csv": as_csv, "criteo": as_criteo, "libsvm": as_libsvm, "slots": as_slots,
       "jsonl": lambda rows: "".join(json.dumps(listed(row)) + "\n" for row in rows).encode(),
       "tfrecord": lambda rows: b"".join(record(example(row)) for row in rows)}
 

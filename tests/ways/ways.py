@@ -235,7 +235,7 @@ def attempt(number, what, keep):
     try:
         TRIES[what[0]](*what[1:], folder)
         return None
-    except Wrong as wrong:
+    except (Wrong, AssertionError) as wrong:
         return f"case {number}: {what[0]} {what[1:]}\n{wrong}\n"
     finally:
         if keep:

@@ -62,6 +62,7 @@ static void add_others(struct words *words, const struct cluster *cluster,
 {
     const struct job_plan *plan = cluster->plan;
     char hosts[2][TEXT_BYTES / 8];
+    add_word(words, "--insecure");
     if (!plan->coordinator) {
         add_hosts(cluster, TASK_PS, hosts[0], sizeof hosts[0]);
         add_hosts(cluster, TASK_WORKER, hosts[1], sizeof hosts[1]);

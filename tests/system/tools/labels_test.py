@@ -122,6 +122,39 @@ class Labels(tool.ToolCase):
             self.assertEqual(self.kept(folder), changes.get("classes", ["Bir", "ash", "oak"]))
         self.assertRegex(self.run_ok("stats", "spec.json"), r"labels .* 3  (oak|ash|Bir) 50, ")
 
+    def test_a_row_counts_in_each_head_what_that_says(self):
+        """As in a model of that head alone where its column is the weight of all."""
+        draw = random.Random(7)
+        lines = [f"{draw.random():.3f},{draw.random():.3f},{draw.randrange(2)},{draw.randrange(2)},{draw.randrange(3)}\n" for _ in range(200)]
+        (self.folder / "rows.csv").write_text("x,y,buy,click,w\n" + "".join(lines))
+        source = {"format": "csv", "file": "rows.csv", "labels": [{"name": "buy"}, {"name": "click"}]}
+        columns = [{"column": "numeric", "name": name} for name in "xyw"]
+        inputs = {"op": "concat", "name": "both", "inputs": ["x", "y"]}
+        rest = {"optimizer": {"type": "adam", "learning_rate": 0.1}, "train": {"mode": "sync", "last_step": 30}}
+
+        def metrics(heads, data, *flags):
+            model = [inputs] + [{"op": "dense", "name": one["logits"], "inputs": ["both"], "units": 1} for one in heads]
+            spec = {"data": {"train": source, "eval": source, "columns": columns, "batch_size": 20, **data}, "model": model,
+                    "heads": heads, **rest}
+            (self.folder / "spec.json").write_text(json.dumps(spec))
+            return self.train(*flags)
+
+        def head(label, **more):
+            return {"name": label, "logits": f"of_{label}", "label": label, "loss": "sigmoid_cross_entropy",
+                    "metrics": ["accuracy"], **more}
+
+        alone = {name: metrics([head("buy")], {"weight": name}) for name in ("w", "x")}
+        for flags in ([], ["--local_ps=2", "--local_workers=1"]):
+            for name, wanted in alone.items():
+                got = metrics([head("click"), head("buy", row_weight=name)], {}, *flags)
+                for key in ("loss/buy", "accuracy/buy"):
+                    self.assertAlmostEqual(got[key], wanted[key], 6)
+        (self.folder / "spec.json").write_text(json.dumps({
+            "data": {"train": source, "columns": columns, "batch_size": 20}, "model": [inputs, {
+                "op": "dense", "name": "of_buy", "units": 1}], "heads": [head("buy", row_weight="nosuch")], **rest}))
+        self.assertIn('row_weight: expected the name of a numeric column of one number, got "nosuch"',
+                      self.dtrain("check", "spec.json").stderr)
+
     def test_what_cannot_be_is_told(self):
         numbers = self.source()
         del numbers["label_type"]

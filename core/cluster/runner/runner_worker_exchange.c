@@ -3,6 +3,8 @@
 #include "core/cluster/role/parts.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
+enum { LACKS_UNTOLD = 4 }; /* tries in vain that only a debug log has */
+
 /* ---- meanwhile ---- */
 
 void runner_worker_plan_overlap(struct runner_worker *w, int ps)
@@ -68,12 +70,14 @@ static bool is_there(const struct runner_worker *w, int ps, struct range range)
     return !(w->incoming.values[ps].missing & parts_touched(&block, range));
 }
 
+/* Now and then a ps says something else amid, which is nobody's trouble: only what goes on is. */
 void runner_worker_lack_values(struct runner_worker *w, const char *what)
 {
     const int tries = w->lack.tries + 1;
     w->lack.is_now = true;
     if (tries & (tries - 1)) return;
-    log_line(LOG_INFO, "%s do not come (%s): asks for all values again%s", what, error_text(),
+    log_line(tries < LACKS_UNTOLD ? LOG_DEBUG : LOG_INFO,
+             "%s do not come (%s): asks for all values again%s", what, error_text(),
              tries > 1 ? ", as before" : "");
 }
 

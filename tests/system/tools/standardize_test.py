@@ -159,7 +159,7 @@ class Standardize(tool.ToolCase):
                               ({"age": {"deviation": [0]}}, "deviation"),
                               ({"age": {"source": "aged"}}, 'has no cell "aged"'),
                               ({"age": {"source": "y"}}, '"y" is the label'),
-                              ({"age": {"source": "pair"}}, "rows.csv: line 2: column \"age\": expected a number")):
+                              ({"age": {"source": "pair"}}, "rows.csv: line 2: column \"age\" (cell \"pair\"): expected a number")):
             self.write_spec("run", standard)
             if why:
                 self.assertIn(why, self.run_bad("check", "spec.json"))

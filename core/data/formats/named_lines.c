@@ -23,9 +23,9 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     struct named_lines *s = (struct named_lines *)reader;
     TRY(next_line(s, ret_found));
     if (!*ret_found)
-        return label_check_seen(&s->attributes->label_form, &s->cells.seen, input_path(s->input));
-    *ret = (struct row){.cells = s->cells.cells, .number = s->text.line};
-    const err e = named_cells_label(&s->cells, s->attributes, s->without_labels, &ret->label);
+        return label_check_seen(&s->attributes->label_form, &s->cells->seen, input_path(s->input));
+    *ret = (struct row){.cells = s->cells->cells, .number = s->text.line};
+    const err e = named_cells_label(s->cells, s->attributes, s->without_labels, &ret->label);
     return e ? fail_line(s, e) : OK;
 }
 
@@ -53,7 +53,6 @@ static void close_reader(struct row_reader *reader)
 {
     struct named_lines *s = (struct named_lines *)reader;
     close_file(s);
-    named_cells_close(&s->cells);
     s->drop(s);
     free(s);
 }
@@ -75,7 +74,7 @@ static err look(struct named_lines *s, const struct format_context *context, boo
         if (e && !is_left_out) return e;
     }
     close_file(s);
-    s->cells.is_looking = false;
+    s->cells->is_looking = false;
     return open_file(s, context);
 }
 
@@ -84,8 +83,8 @@ static err open_reader(struct named_lines *s, const struct format_context *conte
     static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
     bool is_empty = false;
     TRY(open_file(s, context));
-    TRY(named_cells_open(&s->cells, s->attributes, context));
-    if (s->cells.is_looking) TRY(look(s, context, &is_empty));
+    TRY(named_cells_open(s->cells, s->attributes, context));
+    if (s->cells->is_looking) TRY(look(s, context, &is_empty));
     s->reader = (struct row_reader){
         .calls = &calls,
         .name = input_path(s->input),
@@ -94,7 +93,7 @@ static err open_reader(struct named_lines *s, const struct format_context *conte
         .cut = (uint64_t)s->delimiter,
         .input = s->input,
     };
-    named_cells_describe(&s->cells, s->attributes, &s->reader);
+    named_cells_describe(s->cells, s->attributes, &s->reader);
     return OK;
 }
 

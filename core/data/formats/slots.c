@@ -22,6 +22,7 @@ struct pair {
 
 struct slots {
     struct named_lines lines; /* first: what others see */
+    struct named_cells cells;
     bool value_first;
     struct pair *pairs; /* [CELLS_MAX] of the line */
     int pair_count;
@@ -31,7 +32,7 @@ static const char LABEL[] = "label";
 
 static err add_pair(struct slots *s, struct cell_word slot, struct cell_word value)
 {
-    struct named_cells *cells = &s->lines.cells;
+    struct named_cells *cells = &s->cells;
     struct cell *cell;
     if (slot.length == 0 || value.length == 0)
         return fail(ERR_INPUT, "a %s is missing at the colon", slot.length ? "value" : "slot");
@@ -64,7 +65,7 @@ static int compare(const void *a, const void *b)
 /* Values of a slot need not stand side by side. */
 static void give_values(struct slots *s)
 {
-    struct named_cells *cells = &s->lines.cells;
+    struct named_cells *cells = &s->cells;
     qsort(s->pairs, (size_t)s->pair_count, sizeof *s->pairs, compare);
     for (int i = 0; i < s->pair_count; i++) {
         const struct pair *pair = &s->pairs[i];
@@ -77,7 +78,7 @@ static err read_pairs(struct named_lines *lines)
 {
     struct slots *s = (struct slots *)lines;
     char text[CELL_TEXT_MAX];
-    TRY(named_cells_clear(&lines->cells, (size_t)lines->text.count));
+    TRY(named_cells_clear(&s->cells, (size_t)lines->text.count));
     s->pair_count = 0;
     for (int i = 0; i < lines->text.count; i++) {
         const struct cell *word = &lines->text.cells[i];
@@ -90,7 +91,9 @@ static err read_pairs(struct named_lines *lines)
 
 static void drop(struct named_lines *lines)
 {
-    free(((struct slots *)lines)->pairs);
+    struct slots *s = (struct slots *)lines;
+    named_cells_close(&s->cells);
+    free(s->pairs);
 }
 
 static err read_slots(const void *attributes, const struct format_context *context,
@@ -105,8 +108,11 @@ static err read_slots(const void *attributes, const struct format_context *conte
         return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     }
     s->value_first = a->value_first;
-    s->lines = (struct named_lines){
-        .attributes = &a->named, .delimiter = WORDS, .read = read_pairs, .drop = drop};
+    s->lines = (struct named_lines){.attributes = &a->named,
+                                    .cells = &s->cells,
+                                    .delimiter = WORDS,
+                                    .read = read_pairs,
+                                    .drop = drop};
     return named_lines_open(&s->lines, context, ret);
 }
 

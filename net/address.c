@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,20 @@ static err resolve_with(const struct address *address, int flags, struct addrinf
     if (code == 0) return OK;
     if (code == EAI_SYSTEM) return fail(ERR_PEER, "cannot resolve: %s", strerror(errno));
     return fail(ERR_PEER, "no such host: %s", gai_strerror(code));
+}
+
+static bool is_v4_loopback(const void *four_bytes)
+{
+    return *(const unsigned char *)four_bytes == 127;
+}
+
+bool address_is_loopback(const struct sockaddr *at)
+{
+    if (at->sa_family == AF_INET)
+        return is_v4_loopback(&((const struct sockaddr_in *)at)->sin_addr);
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)at)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) ||
+           (IN6_IS_ADDR_V4MAPPED(v6) && is_v4_loopback(v6->s6_addr + 12));
 }
 
 err address_resolve(const struct address *address, struct addrinfo **ret)

@@ -18,6 +18,10 @@ err address_split(const char *address, struct address *ret); /* ERR_INPUT says w
 struct addrinfo;
 err address_resolve(const struct address *, struct addrinfo **ret);
 
+/* Also a mapped one of version 4. */
+struct sockaddr;
+bool address_is_loopback(const struct sockaddr *);
+
 /* "pid 4242 (python3)"; process: its number as /proc spells it. */
 void process_text(const char *process, char *ret, size_t size);
 

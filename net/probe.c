@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +19,6 @@ struct trial {
     int fd; /* -1: it is over */
     uint64_t began_ns;
 };
-
-static bool is_loopback(const struct sockaddr *a)
-{
-    if (a->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-    const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
-    return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(six);
-}
 
 static bool says_loopback(const char *host)
 {
@@ -57,7 +48,7 @@ static void begin(struct trial *t)
         snprintf(p->text, sizeof p->text, "%s", error_text());
         return;
     }
-    p->is_on_loopback = is_loopback(found->ai_addr) && !says_loopback(a.host);
+    p->is_on_loopback = address_is_loopback(found->ai_addr) && !says_loopback(a.host);
     t->began_ns = clock_ns();
     t->fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (t->fd < 0 || (connect(t->fd, found->ai_addr, found->ai_addrlen) && errno != EINPROGRESS))

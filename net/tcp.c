@@ -46,20 +46,6 @@ static void set_number(int fd, int level, int option, int value)
     (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
-static bool is_v4_loopback(const void *four_bytes)
-{
-    return *(const unsigned char *)four_bytes == 127;
-}
-
-static bool is_loopback(const struct endpoint *endpoint)
-{
-    if (endpoint->at.ss_family == AF_INET)
-        return is_v4_loopback(&((const struct sockaddr_in *)&endpoint->at)->sin_addr);
-    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&endpoint->at)->sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(v6) ||
-           (IN6_IS_ADDR_V4MAPPED(v6) && is_v4_loopback(v6->s6_addr + 12));
-}
-
 static bool has_ends(int fd, struct endpoint *ret_own, struct endpoint *ret_peer)
 {
     *ret_own = *ret_peer = (struct endpoint){.bytes = sizeof ret_own->at};
@@ -127,9 +113,10 @@ static void tune(struct stream *stream)
     set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MAX_MS);
     if (!has_ends(fd, &own, &peer)) return;
-    stream->link.is_near = is_loopback(&peer) || is_same_host(&own, &peer);
+    stream->link.is_near =
+        address_is_loopback((const struct sockaddr *)&peer.at) || is_same_host(&own, &peer);
     if (stream->link.is_active && !stream->link.is_near) widen_window(fd);
-    choose_congestion_control(fd, is_loopback(&peer));
+    choose_congestion_control(fd, address_is_loopback((const struct sockaddr *)&peer.at));
 }
 
 /* "127.0.0.1:2222", "[::1]:2222" */
@@ -362,7 +349,9 @@ static err check_open(const struct loop *loop, const char *address, int fd)
 {
     struct endpoint own = {.bytes = sizeof own.at};
     const bool is_known = !getsockname(fd, (struct sockaddr *)&own.at, &own.bytes);
-    if (loop_keys(loop) || loop_is_insecure(loop) || (is_known && is_loopback(&own))) return OK;
+    if (loop_keys(loop) || loop_is_insecure(loop) ||
+        (is_known && address_is_loopback((const struct sockaddr *)&own.at)))
+        return OK;
     return fail(ERR_INPUT,
                 "%s can be reached from other hosts, and there is no key: openssl rand -hex 32 > "
                 "job.key && chmod 600 job.key makes one, --key_file=job.key gives it to each task "

@@ -1,19 +1,19 @@
 /* window.c - memory that two tasks can map, sealed so that neither can take it from the other. */
 #include "net/transport.h"
 
+#include "core/base/memory.h"
 #include "net/link.h"
 #include "net/window.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW, MEMINFO_LINES_MAX = 200 };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
 
 size_t area_bytes(size_t bytes)
 {
@@ -21,26 +21,12 @@ size_t area_bytes(size_t bytes)
     return bytes < page ? page : (bytes + page - 1) & ~(page - 1);
 }
 
-/* What the system could give without pushing anybody out, as it says itself; SIZE_MAX: it does not
- * say. Pages of a window are given when they are first touched, when it is too late for an error.
- */
-static size_t available_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (!file) return SIZE_MAX;
-    char line[128];
-    unsigned long long kib = SIZE_MAX >> 10;
-    for (int i = 0; i < MEMINFO_LINES_MAX && fgets(line, sizeof line, file); i++)
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
-    fclose(file);
-    return (size_t)kib << 10;
-}
-
+/* Pages of a window are given when they are first touched, when it is too late for an error. */
 static err check_room(size_t bytes)
 {
-    const size_t available = available_bytes();
-    if (bytes > available)
-        return fail(ERR_MEMORY, "no memory for a window of %zu bytes: %zu are available", bytes,
+    double available;
+    if (memory_of_host("MemAvailable", &available) && (double)bytes > available)
+        return fail(ERR_MEMORY, "no memory for a window of %zu bytes: %.0f are available", bytes,
                     available);
     return OK;
 }

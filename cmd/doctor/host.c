@@ -12,6 +12,7 @@
 #include "cmd/cores.h"
 #include "cmd/doctor/doctor.h"
 #include "cmd/run/descriptors.h"
+#include "core/base/memory.h"
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "net/http_server.h"
@@ -62,22 +63,11 @@ static double limit_of_folder(const char *root, const char *folder, bool is_unif
     return control_number(root, folder, file, &bytes) ? bytes : 0;
 }
 
-/* Of /proc/meminfo; 0: it is not told. */
-static double memory_of(const char *name)
-{
-    enum { LINES_MAX = 256 };
-    char line[256];
-    double kilobytes = 0;
-    FILE *in = fopen("/proc/meminfo", "re");
-    for (int i = 0; in && i < LINES_MAX && fgets(line, sizeof line, in); i++)
-        if (!strncmp(line, name, strlen(name))) sscanf(line + strlen(name), ": %lf", &kilobytes);
-    if (in) fclose(in);
-    return kilobytes * 1024;
-}
-
 static void look_at_memory(struct report *r)
 {
-    const double total = memory_of("MemTotal"), available = memory_of("MemAvailable");
+    double total = 0, available = 0;
+    memory_of_host("MemTotal", &total);
+    memory_of_host("MemAvailable", &available);
     const double limit = control_groups_least("", "memory", limit_of_folder);
     if (limit > 0 && limit < total)
         report_say(r, HEALTH_NOTE, "memory",

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/memory.h"
 
 /* The one table: ID, family, type, labels, help of the family ("": as before). Rows of a family
  * stand together. */
@@ -130,16 +130,6 @@ void tally_note_version(struct tally *t, int64_t number, err failure)
 
 /* ---- telling ---- */
 
-static double resident_bytes(void)
-{
-    FILE *f = fopen("/proc/self/statm", "r");
-    long long all, resident = 0;
-    if (!f) return 0;
-    if (fscanf(f, "%lld %lld", &all, &resident) != 2) resident = 0;
-    fclose(f);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 /* Of a histogram without _bucket, _sum and _count */
 static int family_length(const struct row_of_tally *row)
 {
@@ -155,7 +145,7 @@ void tally_write(struct tally *t, FILE *out)
     memcpy(at, t->at, sizeof at);
     at[AT_UPTIME] = (double)(clock_ns() - t->began_ns) * 1e-9;
     pthread_mutex_unlock(&t->lock);
-    at[AT_MEMORY] = resident_bytes();
+    at[AT_MEMORY] = memory_resident();
     for (int i = 0; i < ROWS_OF_TABLE; i++) {
         const struct row_of_tally *row = &rows_of_tally[i];
         const int length = family_length(row);

@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/memory.h"
 
 err counting_open(struct task *t)
 {
@@ -29,15 +29,6 @@ void counting_close(struct task *t)
 }
 
 /* ---- what every task counts ---- */
-
-static double resident_bytes(void)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file && fscanf(file, "%*s %lu", &pages) != 1) pages = 0;
-    if (file) fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
 
 static enum counter sent_as(uint32_t type)
 {
@@ -87,7 +78,7 @@ static void count_all(struct task *t, uint64_t now_ms)
 {
     struct counters *c = &t->counting.counters;
     c->at[COUNTER_UPTIME] = (double)(now_ms - t->started_ms) / 1000;
-    c->at[COUNTER_MEMORY] = resident_bytes();
+    c->at[COUNTER_MEMORY] = memory_resident();
     count_peers(t, c);
     count_bytes(t, c);
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/memory.h"
 #include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/task.h"
@@ -476,13 +477,9 @@ static void stop(struct task *t, int signo)
 
 void task_report_memory(const char *what)
 {
+    const double bytes = memory_resident();
     char memory[64] = "";
-    FILE *status = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
-    if (status && fscanf(status, "%*s %lu", &pages) == 1)
-        snprintf(memory, sizeof memory, ", %.1f MiB resident",
-                 (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576);
-    if (status) fclose(status);
+    if (bytes > 0) snprintf(memory, sizeof memory, ", %.1f MiB resident", bytes / 1048576);
     log_line(LOG_INFO, "%s%s", what, memory);
 }
 

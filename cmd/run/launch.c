@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/visit/visitor.h"
 #include "net/transport.h"
 
 enum {
@@ -35,7 +35,6 @@ enum {
     LOOK_MS = 1000,         /* between two looks at those that were killed */
     SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
     ROOM_LEAST = 8,    /* tasks of each job, for those that come later */
-    FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };
 
 /* A process id may be given to another process once its task is reaped: nothing is sent to it then.
@@ -120,25 +119,23 @@ static uint64_t end_well_limit_ms(const struct launch *launch)
 
 /* ---- who takes part ---- */
 
-void launch_tell_membership(const struct membership *r)
+/* ps/0, which is always there, tells its visitors the membership, again after each resize. */
+static err watch_membership(struct launch *launch)
 {
-    fprintf(stderr, "%c %llu %d %d\n", MEMBERSHIP_LINE_MARK, (unsigned long long)r->resizes,
-            r->count[JOB_PS], r->count[JOB_WORKER]);
+    if (!launch->run->spec.train.checkpoint.dir) return OK; /* a job is resized through one */
+    launch->ps = (struct strings){&launch->children[0].address, 1};
+    const struct visitor_options options = {
+        .loop = launch->loop, .ps_hosts = &launch->ps, .only_first = true, .any_count = true};
+    return visitor_open(&options, &launch->visitor);
 }
 
-static void hear_membership(void *context, const char *line, size_t count)
+/* false: there is none that this launcher does not know, or has room for. */
+static bool has_resized(const struct launch *launch, struct membership *ret)
 {
-    struct launch *launch = context;
-    char text[MEMBERSHIP_TEXT_MAX];
-    struct membership r;
-    unsigned long long resizes;
-    snprintf(text, sizeof text, "%.*s", (int)count, line);
-    if (sscanf(text + 1, "%llu %d %d", &resizes, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3)
-        return;
+    *ret = visitor_membership(launch->visitor);
     for (int job = 0; job < JOB_COUNT; job++)
-        if (r.count[job] < 1 || r.count[job] > launch->room[job]) return;
-    r.resizes = resizes;
-    launch->wanted = r;
+        if (ret->count[job] < 1 || ret->count[job] > launch->room[job]) return false;
+    return ret->resizes > launch->membership.resizes;
 }
 
 static bool has_place(const struct launch *launch, const struct child *child)
@@ -196,9 +193,10 @@ static void tell_tasks(const struct launch *launch, const char *what)
 /* One that is about to leave, and has a place again before it has, is started when it has. */
 static void follow_membership(struct launch *launch)
 {
-    if (launch->wanted.resizes <= launch->membership.resizes) return;
-    const bool other_ps = launch->wanted.count[JOB_PS] != launch->membership.count[JOB_PS];
-    launch->membership = launch->wanted;
+    struct membership now;
+    if (!launch->visitor || !has_resized(launch, &now)) return;
+    const bool other_ps = now.count[JOB_PS] != launch->membership.count[JOB_PS];
+    launch->membership = now;
     for (int i = 0; i < launch->count; i++) {
         struct child *child = &launch->children[i];
         child->leaves |= is_alive(child) && !has_place(launch, child);
@@ -286,8 +284,9 @@ static void take_signal(struct launch *launch, int signo)
         stop(launch, signo);
 }
 
-static void read_signals(struct launch *launch)
+static void read_signals(void *context)
 {
+    struct launch *launch = context;
     struct signalfd_siginfo info;
     while (read(launch->signals, &info, sizeof info) == (ssize_t)sizeof info)
         take_signal(launch, (int)info.ssi_signo);
@@ -312,39 +311,22 @@ static int enforce_limits(struct launch *launch)
     return limit > now ? (int)(limit - now) : LOOK_MS;
 }
 
-static int add_stream(struct pollfd *fds, int count, const struct task_output *lines)
-{
-    if (lines->from < 0) return count;
-    fds[count] = (struct pollfd){.fd = lines->from, .events = POLLIN};
-    return count + 1;
-}
-
-static void pass_all(struct launch *launch)
-{
-    for (int i = 0; i < launch->count; i++) {
-        task_output_pass(&launch->children[i].out);
-        task_output_pass(&launch->children[i].err);
-    }
-}
-
 /* Until every task has ended. How long that takes is up to the tasks, which have limits of their
  * own, until one fails or a signal comes. */
 static void attend(struct launch *launch)
 {
-    struct pollfd fds[FDS_MAX];
     while (launch->alive > 0) {
-        fds[0] = (struct pollfd){.fd = launch->signals, .events = POLLIN};
-        int count = 1;
-        for (int i = 0; i < launch->count; i++) {
-            count = add_stream(fds, count, &launch->children[i].out);
-            count = add_stream(fds, count, &launch->children[i].err);
-        }
-        poll(fds, (nfds_t)count, enforce_limits(launch));
-        pass_all(launch);
+        const int limit_ms = enforce_limits(launch);
+        if (launch->visitor)
+            visitor_poll(launch->visitor, limit_ms);
+        else
+            loop_poll(launch->loop, limit_ms);
         follow_membership(launch);
-        read_signals(launch);
     }
-    pass_all(launch);
+    for (int i = 0; i < launch->count; i++) {
+        task_output_pass(&launch->children[i].out);
+        task_output_pass(&launch->children[i].err);
+    }
 }
 
 /* As it is after nohup. */
@@ -373,6 +355,18 @@ static err open_signals(struct launch *launch)
     sigprocmask(SIG_BLOCK, &mask, &launch->old_mask);
     launch->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (launch->signals < 0) return fail(ERR_IO, "cannot watch signals: %s", strerror(errno));
+    return loop_watch(launch->loop, launch->signals, read_signals, launch);
+}
+
+/* It computes nothing and is in no hurry, so it never looks without blocking. */
+static err open_loop(struct launch *launch)
+{
+    TRY(launch_key_open(launch->run, &launch->key));
+    TRY(run_open_loop(launch->run, &launch->loop));
+    loop_set_spin(launch->loop, 0);
+    if (!launch->key.path[0]) return OK;
+    TRY(tls_keys_of_file(launch->key.path, &launch->keys));
+    loop_set_keys(launch->loop, launch->keys);
     return OK;
 }
 
@@ -450,8 +444,8 @@ static err launch_open(struct launch *launch, struct run *run)
     for (int i = 0; i < count; i++)
         launch->children[i] =
             (struct child){.control = -1, .listen_fd = -1, .out.from = -1, .err.from = -1};
+    TRY(open_loop(launch));
     TRY(open_signals(launch));
-    TRY(launch_key_open(run, &launch->key));
     TRY(check_device(run));
     TRY(reserve(launch));
     return launch_keep_spec(launch);
@@ -459,12 +453,15 @@ static err launch_open(struct launch *launch, struct run *run)
 
 static void launch_close(struct launch *launch)
 {
+    visitor_close(launch->visitor);
     for (int i = 0; i < launch->count; i++) {
         task_output_close(&launch->children[i].out);
         task_output_close(&launch->children[i].err);
         close_control(&launch->children[i]);
         if (launch->children[i].listen_fd >= 0) close(launch->children[i].listen_fd);
     }
+    loop_close(launch->loop);
+    tls_keys_close(launch->keys);
     if (launch->signals >= 0) close(launch->signals);
     if (launch->spec_fd >= 0) close(launch->spec_fd);
     launch_key_close(&launch->key);
@@ -475,12 +472,9 @@ static err start_all(struct launch *launch)
 {
     for (int i = 0; i < launch->count; i++)
         if (has_place(launch, &launch->children[i])) TRY(start_one(launch, &launch->children[i]));
-    launch->children[0].err.hear = hear_membership;
-    launch->children[0].err.context = launch;
-    launch->children[0].err.mark = MEMBERSHIP_LINE_MARK;
     report_version(launch->run);
     tell_tasks(launch, "started");
-    return OK;
+    return watch_membership(launch);
 }
 
 /* A task that had to be killed after a signal does not hide which signal that was. */

@@ -28,15 +28,19 @@ struct launch {
     struct run *run;
     struct child *children; /* [count] with room for tasks to come, parameter servers first */
     int count, alive;
-    int room[JOB_COUNT];                  /* of them, by job */
-    struct membership membership, wanted; /* who takes part; as ps/0 said last */
-    const char *hosts[JOB_COUNT];         /* as the flags have them */
-    struct launch_key key;                /* of tasks elsewhere */
-    int signals;                          /* signalfd */
-    sigset_t old_mask;                    /* of the tasks */
-    int spec_fd;                          /* a copy of a spec that came on standard input, or -1 */
-    int code;                             /* of the first task that failed */
-    int caught;                           /* the last signal to end, or 0 */
+    int room[JOB_COUNT];          /* of them, by job */
+    struct membership membership; /* who takes part */
+    const char *hosts[JOB_COUNT]; /* as the flags have them */
+    struct launch_key key;        /* of tasks elsewhere */
+    struct tls_keys *keys;        /* the same, where it was made here */
+    struct loop *loop;
+    struct visitor *visitor;     /* of ps/0, which tells of resizes; NULL: there will be none */
+    struct strings ps;           /* where ps/0 is */
+    int signals;                 /* signalfd */
+    sigset_t old_mask;           /* of the tasks */
+    int spec_fd;                 /* a copy of a spec that came on standard input, or -1 */
+    int code;                    /* of the first task that failed */
+    int caught;                  /* the last signal to end, or 0 */
     uint64_t failed_ms, stop_ms; /* when the first task failed, when all were asked to end; 0 */
     uint64_t ask_ms;             /* from failed_ms until the others are asked to end */
     uint64_t limit_ms;           /* from stop_ms until they are ended */
@@ -44,10 +48,6 @@ struct launch {
 
 /* A spec from standard input can be read once: keeps a copy for the workers. */
 err launch_keep_spec(struct launch *);
-
-/* A line of ps/0 that is for the launcher, which starts whoever is new in the membership. */
-enum { MEMBERSHIP_LINE_MARK = 1 };
-void launch_tell_membership(const struct membership *);
 
 /* Starts the task of a child that has its name and its listening socket. */
 err launch_start(struct launch *, struct child *);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "cmd/launch/ready.h"
-#include "cmd/run/launch.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/description/ports.h"
 #include "cmd/run/descriptors.h"
@@ -24,16 +23,6 @@ static err run_task(struct serving *s, struct task *task)
     TRY(tasks_run(&task, 1));
     s->next.membership = task->resizes_to;
     if (!task_has_resized(task)) s->code = report_verdict(task);
-    return OK;
-}
-
-/* Whoever has started the tasks starts those that are new: ps/0 is always there. */
-static err resize(struct serving *s)
-{
-    const struct run *run = s->run;
-    TRY(run_resize(s->run, &s->next));
-    if (s->next.goes_on && run->cluster.task == 0 && run->flags.launched != LAUNCHED_NO)
-        launch_tell_membership(&s->next.membership);
     return OK;
 }
 
@@ -70,7 +59,7 @@ static err serve_in_membership(struct serving *s)
     TRY(runner_ps_open(&options, &s->device, &ps));
     const err e = run_task(s, runner_ps_task(ps));
     runner_ps_close(ps);
-    return e ? e : resize(s);
+    return e ? e : run_resize(s->run, &s->next);
 }
 
 static err serve(struct serving *s)

@@ -195,7 +195,7 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
 }
 
 /* One end stays here and never blocks; the other goes to the task, as its output `to`. */
-static err open_stream(struct child *child, int to, int *ret_write)
+static err open_stream(struct launch *launch, struct child *child, int to, int *ret_write)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC)) return fail(ERR_IO, "cannot make a pipe: %s", strerror(errno));
@@ -206,7 +206,7 @@ static err open_stream(struct child *child, int to, int *ret_write)
         is_log && log_is_json() ? "" : child->prefix; /* an object names its task */
     *lines = (struct task_output){.from = fds[0], .to = to, .prefix = prefix};
     *ret_write = fds[1];
-    return OK;
+    return task_output_watch(lines, launch->loop);
 }
 
 /* The listening socket belongs to the task from here on: while a copy is open anywhere, the port
@@ -243,8 +243,8 @@ static err open_control(const struct launch *launch, struct child *child, int *r
 err launch_start(struct launch *launch, struct child *child)
 {
     int input = -1, out = -1, error = -1;
-    err e = open_stream(child, STDOUT_FILENO, &out);
-    if (!e) e = open_stream(child, STDERR_FILENO, &error);
+    err e = open_stream(launch, child, STDOUT_FILENO, &out);
+    if (!e) e = open_stream(launch, child, STDERR_FILENO, &error);
     if (!e) e = open_control(launch, child, &input);
     if (!e) e = spawn(launch, child, input, out, error);
     if (input >= 0) close(input);

@@ -43,12 +43,9 @@ static size_t overwritten(const char *bytes, size_t count)
 }
 
 /* The status line of any task gives way to a line; the next status of its task draws it anew. */
-static void put_line(struct task_output *lines, struct output *out, const char *bytes, size_t count)
+static void put_line(const struct task_output *lines, struct output *out, const char *bytes,
+                     size_t count)
 {
-    if (lines->hear && count && bytes[0] == lines->mark) {
-        lines->hear(lines->context, bytes, count);
-        return;
-    }
     log_clear_status();
     size_t gone = overwritten(bytes, count);
     put(out, lines->prefix, strlen(lines->prefix));
@@ -109,8 +106,20 @@ void task_output_pass(struct task_output *lines)
     if (is_new && lines->from >= 0) show_status(lines);
 }
 
+static void hear(void *context)
+{
+    task_output_pass(context);
+}
+
+err task_output_watch(struct task_output *lines, struct loop *loop)
+{
+    lines->loop = loop;
+    return loop_watch(loop, lines->from, hear, lines);
+}
+
 void task_output_close(struct task_output *lines)
 {
+    if (lines->from >= 0 && lines->loop) loop_unwatch(lines->loop, lines->from);
     if (lines->from >= 0) close(lines->from);
     lines->from = -1;
     lines->used = 0;

@@ -10,18 +10,20 @@
 
 #include <stddef.h>
 
+#include "net/loop.h"
+
 enum { LINE_BYTES_MAX = 4096 };
 
 struct task_output {
     int from, to;       /* descriptors: the pipe, owned and non-blocking; -1 when it has ended */
     const char *prefix; /* "ps/0: ", borrowed */
-    /* Optional: hears of lines that begin with the byte `mark`, which are not passed on */
-    void (*hear)(void *context, const char *line, size_t count);
-    void *context;
-    char mark;
-    size_t used; /* bytes of the line that is not whole yet */
+    struct loop *loop;  /* that watches the pipe, borrowed; NULL: none does */
+    size_t used;        /* bytes of the line that is not whole yet */
     char at[LINE_BYTES_MAX];
 };
+
+/* From here on what comes is passed on by loop_poll, until the stream ends or is closed. */
+err task_output_watch(struct task_output *, struct loop *);
 
 /* Passes on what is there. At the end of the stream the rest of a line goes out too, and from is
  * closed and -1. */

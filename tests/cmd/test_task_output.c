@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { TEXT_MAX = 65536 };
+enum { TEXT_MAX = 65536, WAIT_MS = 60000 };
 
 /* A task's stream: what is written to `task` goes through lines to `seen`. */
 struct stage {
@@ -129,6 +129,28 @@ static void redrawn_text_is_no_line(void **state)
     stage_close(&stage);
 }
 
+static void a_loop_passes_lines_on_until_the_stream_ends(void **state)
+{
+    struct stage stage;
+    struct loop *loop;
+    char seen[64];
+    stage_open(&stage);
+    assert_int_equal(loop_open(&loop), OK);
+    assert_int_equal(task_output_watch(&stage.lines, loop), OK);
+    assert_int_equal(write(stage.task, "one\ntwo", 7), 7);
+    loop_poll(loop, WAIT_MS);
+    assert_int_equal(read(stage.seen, seen, sizeof seen), 10);
+    assert_memory_equal(seen, "ps/0: one\n", 10);
+    close(stage.task);
+    stage.task = -1;
+    loop_poll(loop, WAIT_MS);
+    assert_int_equal(read(stage.seen, seen, sizeof seen), 10);
+    assert_memory_equal(seen, "ps/0: two\n", 10);
+    assert_int_equal(stage.lines.from, -1);
+    stage_close(&stage);
+    loop_close(loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_long_line_goes_on_in_pieces),
         cmocka_unit_test(more_than_the_output_holds_comes_in_order),
         cmocka_unit_test(redrawn_text_is_no_line),
+        cmocka_unit_test(a_loop_passes_lines_on_until_the_stream_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,10 @@ static void lose(struct host *host, const char *why)
 {
     snprintf(host->trouble, sizeof host->trouble, "%s", why);
     host->is_lost = host->is_asked && !host->answer;
+    /* One that has ended a life, as at a resize, is there again at once. */
+    host->retry_ms = host->is_up ? 0 : clock_ms() + RETRY_MS;
     host->is_up = false;
     host->link = NULL;
-    host->retry_ms = clock_ms() + RETRY_MS;
 }
 
 /* Where it is now */
@@ -201,12 +202,14 @@ static void connect_host(struct host *host)
 void visitor_poll(struct visitor *v, int timeout_ms)
 {
     uint64_t now_ms = clock_ms();
-    bool goes_on = !v->refusal && !v->verdict.has_come;
+    bool goes_on = !v->refusal && !v->verdict.has_come, is_due = false;
     for (int i = 0; i < v->active && goes_on; i++) {
         struct host *host = &v->hosts[i];
         if (!host->link && now_ms >= host->retry_ms) connect_host(host);
+        is_due |= !host->link;
     }
-    loop_poll(v->options.loop, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
+    const bool looks = is_due && (timeout_ms < 0 || timeout_ms > LOOK_MS);
+    loop_poll(v->options.loop, looks ? LOOK_MS : timeout_ms);
 }
 
 err visitor_open(const struct visitor_options *options, struct visitor **ret)

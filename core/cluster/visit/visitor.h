@@ -28,7 +28,8 @@ struct visitor_options {
 err visitor_open(const struct visitor_options *, struct visitor **ret);
 void visitor_close(struct visitor *); /* NULL is fine */
 
-/* Connects what is not connected, and delivers what has come, waiting for at most timeout_ms. */
+/* Connects what is not connected, and delivers what has come, waiting for at most timeout_ms
+ * (-1: LOOP_WAIT_MAX_MS). */
 void visitor_poll(struct visitor *, int timeout_ms);
 
 int visitor_ps_count(const struct visitor *); /* that take part, as far as is known */

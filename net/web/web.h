@@ -23,6 +23,7 @@ _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTE
 
 struct web_list;
 struct web_listing;
+struct upload_way;
 
 /* One request. Its texts live in its arena. */
 struct web_call {
@@ -34,7 +35,8 @@ struct web_call {
 };
 
 struct web_service {
-    struct file_system files; /* first */
+    struct file_system files;        /* first */
+    const struct upload_way *upload; /* NULL: nothing can be written */
     /* The address of a path, and how it is shown. ERR_INPUT: it is none of this service. */
     err (*address)(const char *path, struct web_call *);
     /* The call is complete but for its proof; NULL: none is needed. */

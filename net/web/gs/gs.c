@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "net/web/list.h"
+#include "net/web/upload.h"
 
 extern const struct web_service gs_service;
 
@@ -361,8 +362,7 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
 
 /* ---- writing ---- */
 
-/* A file of up to a part is sent whole. A larger one is a resumable upload, of whose parts one is
- * sent while the next is filled; it has its name once the last part is there. */
+/* A file of more than a part is a resumable upload: it has its name once the last part is there. */
 enum {
     GS_PART_BYTES = 8 << 20, /* a multiple of 256 KiB, says Google */
     GS_RESUMES_MAX = 64,     /* of a part that the server keeps only some of */
@@ -371,22 +371,9 @@ enum {
 
 enum { GOES_ON = 308 };
 
-struct part {
-    struct web_call call;
-    bool is_sent, is_last; /* sent: it is under way */
-    uint64_t at;           /* in the file */
-    uint8_t *memory;       /* [GS_PART_BYTES] */
-    size_t bytes;
-    char answer[ANSWER_BYTES];
-};
-
-struct gs_writer {
-    struct file_writer writer; /* first */
-    char *path;
-    char session[HTTP_LOCATION_BYTES]; /* the upload's own address, which is secret; "": none */
-    struct part parts[2];
-    int filled; /* which of them */
-    uint64_t at;
+struct gs_upload {
+    struct upload upload;              /* first */
+    char session[HTTP_LOCATION_BYTES]; /* its own address, which is secret; "": none */
 };
 
 /* ---- single requests ---- */
@@ -417,14 +404,14 @@ static void set_empty(struct web_call *c)
     c->http.body_type = "multipart/related; boundary=part";
 }
 
-static err put_whole(const char *path, const void *at, size_t bytes)
+static err put_whole(struct upload *u, const struct upload_part *p)
 {
     struct web_call c;
     char answer[ANSWER_BYTES];
-    err e =
-        open_call(&c, "POST", path, "/upload", bytes ? "uploadType=media" : "uploadType=multipart");
-    web_call_body(&c, at, bytes);
-    if (!bytes) set_empty(&c);
+    err e = open_call(&c, "POST", u->path, "/upload",
+                      p->bytes ? "uploadType=media" : "uploadType=multipart");
+    web_call_body(&c, p->memory, p->bytes);
+    if (!p->bytes) set_empty(&c);
     c.http.to = answer;
     c.http.max = sizeof answer;
     if (!e) e = web_call_make(&c, &gs_service);
@@ -434,37 +421,37 @@ static err put_whole(const char *path, const void *at, size_t bytes)
 
 /* ---- a resumable upload ---- */
 
-static err begin_upload(struct gs_writer *w)
+static err begin_upload(struct upload *u)
 {
+    struct gs_upload *g = (struct gs_upload *)u;
     struct web_call c;
     char answer[ANSWER_BYTES];
-    err e = open_call(&c, "POST", w->path, "/upload", "uploadType=resumable");
+    err e = open_call(&c, "POST", u->path, "/upload", "uploadType=resumable");
     web_call_body(&c, "", 0);
     c.http.to = answer;
     c.http.max = sizeof answer;
     if (!e) e = web_call_make(&c, &gs_service);
     if (!e && !c.http.answer.location[0])
         e = fail(ERR_IO, "%s: the server gave its upload no address", c.http.shown);
-    if (!e) snprintf(w->session, sizeof w->session, "%s", c.http.answer.location);
+    if (!e) snprintf(g->session, sizeof g->session, "%s", c.http.answer.location);
     web_call_close(&c);
     return e;
 }
 
 /* A call to the upload itself, whose address proves who asks. */
-static void open_session(const struct gs_writer *w, const char *method, struct web_call *c)
+static void open_session(struct upload *u, const char *method, struct web_call *c)
 {
-    web_call_begin(c, method, w->path);
-    c->http.url = w->session;
+    web_call_begin(c, method, u->path);
+    c->http.url = ((struct gs_upload *)u)->session;
     c->http.keeps_redirect = true;
 }
 
-/* What of the part is behind `from`. A try of it that comes twice does no harm: the server leaves
- * what it has. */
-static err start_part(struct gs_writer *w, struct part *p, uint64_t from)
+/* A try that comes twice does no harm: the server leaves what it has. */
+static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
 {
     const unsigned long long end = p->at + p->bytes;
     const size_t skipped = (size_t)(from - p->at);
-    open_session(w, "PUT", &p->call);
+    open_session(u, "PUT", &p->call);
     web_call_body(&p->call, p->memory + skipped, p->bytes - skipped);
     p->call.http.to = p->answer;
     p->call.http.max = sizeof p->answer;
@@ -474,12 +461,11 @@ static err start_part(struct gs_writer *w, struct part *p, uint64_t from)
     else
         web_call_header(&p->call, "Content-Range: bytes %llu-%llu/*", (unsigned long long)from,
                         end - 1);
-    p->is_sent = true;
     return http_start(&p->call.http);
 }
 
 /* One answer; ret_kept: how much of the file the server has. */
-static err take_answer(struct part *p, uint64_t *ret_kept)
+static err take_answer(struct upload_part *p, uint64_t *ret_kept)
 {
     const struct http_call *h = &p->call.http;
     TRY(http_wait(&p->call.http));
@@ -498,105 +484,45 @@ static err take_answer(struct part *p, uint64_t *ret_kept)
     return OK;
 }
 
-/* Until the server has all of the part. */
-static err wait_part(struct gs_writer *w, struct part *p)
+static err wait_part(struct upload *u, struct upload_part *p)
 {
-    uint64_t there = 0;
-    err e = OK;
-    for (int i = 0; !e && p->is_sent && i < GS_RESUMES_MAX; i++) {
-        e = take_answer(p, &there);
-        web_call_close(&p->call);
-        p->is_sent = false;
-        if (!e && there < p->at + p->bytes) e = start_part(w, p, there);
+    for (int i = 0; i < GS_RESUMES_MAX; i++) {
+        uint64_t there = 0;
+        TRY(take_answer(p, &there));
+        if (there == p->at + p->bytes) return OK;
+        upload_close_part(p);
+        TRY(upload_start_part(u, p, there));
     }
-    if (!e && p->is_sent)
-        e = fail(ERR_IO, "%s: the server does not take the part at byte %llu", w->path,
-                 (unsigned long long)p->at);
-    return e;
+    return fail(ERR_IO, "%s: the server does not take the part at byte %llu", u->path,
+                (unsigned long long)p->at);
 }
 
-static err send_part(struct gs_writer *w, bool is_last)
+static err end_upload(struct upload *u)
 {
-    struct part *p = &w->parts[w->filled], *other = &w->parts[!w->filled];
-    if (!w->session[0]) TRY(begin_upload(w));
-    TRY(wait_part(w, other));
-    other->bytes = 0;
-    p->at = w->at;
-    p->is_last = is_last;
-    w->at += p->bytes;
-    w->filled = !w->filled;
-    return start_part(w, p, p->at);
-}
-
-/* ---- a file that is written ---- */
-
-static err gs_create(const struct file_system *system, const char *path, struct file_writer **ret)
-{
-    struct gs_writer *w = calloc(1, sizeof *w);
-    if (w) w->path = strdup(path);
-    if (!w || !w->path) {
-        free(w);
-        return fail(ERR_MEMORY, "no memory to write a file");
-    }
-    w->writer.system = system;
-    *ret = &w->writer;
+    ((struct gs_upload *)u)->session[0] = '\0';
     return OK;
 }
 
-/* A full part is sent when more comes: the last one says that it is the last. */
-static err gs_write(struct file_writer *writer, const void *from, size_t bytes)
-{
-    struct gs_writer *w = (struct gs_writer *)writer;
-    const uint8_t *at = from;
-    while (bytes > 0) {
-        if (w->parts[w->filled].bytes == GS_PART_BYTES) TRY(send_part(w, false));
-        struct part *p = &w->parts[w->filled];
-        if (!p->memory) p->memory = malloc(GS_PART_BYTES);
-        if (!p->memory) return fail(ERR_MEMORY, "no memory to write %s", w->path);
-        const size_t room = GS_PART_BYTES - p->bytes, now = bytes < room ? bytes : room;
-        memcpy(p->memory + p->bytes, at, now);
-        p->bytes += now;
-        at += now;
-        bytes -= now;
-    }
-    return OK;
-}
-
-static err gs_finish(struct file_writer *writer)
-{
-    struct gs_writer *w = (struct gs_writer *)writer;
-    struct part *p = &w->parts[w->filled];
-    if (!w->session[0]) return put_whole(w->path, p->memory, p->bytes);
-    TRY(send_part(w, true));
-    TRY(wait_part(w, p));
-    w->session[0] = '\0';
-    return OK;
-}
-
-/* Also where it failed: the server need not keep what was sent. */
-static void drop_session(const struct gs_writer *w)
+/* The server need not keep what was sent. */
+static void drop_upload(struct upload *u)
 {
     struct web_call c;
-    if (!w->session[0]) return;
-    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
-    snprintf(said, sizeof said, "%s", error_text());
-    open_session(w, "DELETE", &c);
+    if (!((struct gs_upload *)u)->session[0]) return;
+    open_session(u, "DELETE", &c);
     if (!http_start(&c.http)) (void)http_wait(&c.http);
     web_call_close(&c);
-    (void)fail(ERR_IO, "%s", said);
 }
 
-static void gs_drop(struct file_writer *writer)
-{
-    struct gs_writer *w = (struct gs_writer *)writer;
-    for (int i = 0; i < 2; i++) {
-        if (w->parts[i].is_sent) web_call_close(&w->parts[i].call);
-        free(w->parts[i].memory);
-    }
-    drop_session(w);
-    free(w->path);
-    free(w);
-}
+static const struct upload_way way = {.writer_bytes = sizeof(struct gs_upload),
+                                      .part_bytes = GS_PART_BYTES,
+                                      .parts = 2,
+                                      .in_order = true,
+                                      .whole = put_whole,
+                                      .begin = begin_upload,
+                                      .start = start_part,
+                                      .wait = wait_part,
+                                      .end = end_upload,
+                                      .drop = drop_upload};
 
 /* ---- a copy, made by the server ---- */
 
@@ -656,13 +582,14 @@ const struct web_service gs_service = {
               .state = web_file_state,
               .close = web_file_close,
               .match = web_match,
-              .create = gs_create,
-              .write = gs_write,
-              .finish = gs_finish,
-              .drop = gs_drop,
+              .create = upload_create,
+              .write = upload_write,
+              .finish = upload_finish,
+              .drop = upload_drop,
               .remove = gs_remove,
               .move = gs_move,
               .visit = web_visit},
+    .upload = &way,
     .address = address_of,
     .sign = sign,
     .list = list_page,

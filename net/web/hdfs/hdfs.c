@@ -14,7 +14,7 @@
 #include "core/base/fingerprint.h"
 #include "core/base/random.h"
 #include "net/web/list.h"
-#include "net/web/web.h"
+#include "net/web/upload.h"
 
 extern const struct web_service hdfs_service;
 
@@ -438,8 +438,8 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
 /* ---- writing ---- */
 
 /* A file is created under a spare name and then gets its own, which it takes from what had it. What
- * is larger than a part is appended part by part, of which one is sent while the next is filled;
- * where the answer is lost, the length of the file tells what came.
+ * is larger than a part is appended part by part; where the answer is lost, the length of the file
+ * tells what came.
  *
  * A server that gives a file no name that another has (HttpFS) needs three steps: the new file is
  * NAME.tempstate0, the old one is removed, the new one gets the name. Where a life ends between the
@@ -451,24 +451,10 @@ enum {
 };
 #define HDFS_SPARE ".tempstate" /* and a number; sweeps of a run's folder know it */
 
-enum { ANSWER_BYTES = 1024 };
-
-struct part {
-    struct web_call call;
-    bool is_sent;    /* it is under way */
-    uint64_t at;     /* in the file */
-    uint8_t *memory; /* [HDFS_PART_BYTES] */
-    size_t bytes;
-    char answer[ANSWER_BYTES];
-};
-
-struct hdfs_writer {
-    struct file_writer writer; /* first */
-    char *path, *spare;        /* its name once it is whole, and until then */
-    bool has_spare;            /* something of it may be there */
-    struct part parts[2];
-    int filled; /* which of them */
-    uint64_t at;
+struct hdfs_upload {
+    struct upload upload; /* first */
+    char *spare;          /* its name until it is whole; NULL: no part was begun */
+    bool has_spare;       /* something of it may be there */
 };
 
 static const char create[] = "op=CREATE&overwrite=true", append[] = "op=APPEND";
@@ -596,50 +582,45 @@ static err hdfs_move(const char *from, const char *to)
 
 /* ---- parts ---- */
 
-static err start_part(struct hdfs_writer *w, struct part *p, uint64_t from)
+/* An empty file is whole at once. */
+static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
 {
+    struct hdfs_upload *h = (struct hdfs_upload *)u;
     const size_t skipped = (size_t)(from - p->at);
     struct web_call *c = &p->call;
-    w->has_spare = p->bytes > 0; /* an empty file is whole at once */
-    web_call_begin(c, from ? "POST" : "PUT", w->path);
-    const err e = hdfs_address(w->has_spare ? w->spare : w->path, from ? append : create, c);
-    if (e) {
-        web_call_close(c);
-        return e;
-    }
+    h->has_spare = p->bytes > 0;
+    web_call_begin(c, from ? "POST" : "PUT", u->path);
+    TRY(hdfs_address(h->has_spare ? h->spare : u->path, from ? append : create, c));
     web_call_body(c, p->memory + skipped, p->bytes - skipped);
     c->http.body_waits = true;
     c->http.is_once = from > 0;
     c->http.to = p->answer;
     c->http.max = sizeof p->answer;
-    p->is_sent = true;
     return http_start(&c->http);
 }
 
-static err take_part(struct part *p)
+static err take_part(struct upload_part *p)
 {
     const struct http_call *h = &p->call.http;
     const err e = http_wait(&p->call.http);
     const err refused = !e && h->answer.status >= 300 ? hdfs_refused(h) : e;
-    web_call_close(&p->call);
-    p->is_sent = false;
+    upload_close_part(p);
     return refused;
 }
 
 /* How much of the file is there, where nobody said that all is */
-static err find_kept(const struct hdfs_writer *w, const struct part *p, uint64_t *ret)
+static err find_kept(const struct upload *u, const struct upload_part *p, uint64_t *ret)
 {
     struct file_state state;
-    TRY(hdfs_look(w->spare, &state));
+    TRY(hdfs_look(((const struct hdfs_upload *)u)->spare, &state));
     *ret = state.bytes;
     if (state.bytes >= p->at && state.bytes <= p->at + p->bytes) return OK;
-    return fail(ERR_IO, "%s: of bytes %llu to %llu the server has %llu", w->path,
+    return fail(ERR_IO, "%s: of bytes %llu to %llu the server has %llu", u->path,
                 (unsigned long long)p->at, (unsigned long long)(p->at + p->bytes),
                 (unsigned long long)state.bytes);
 }
 
-/* Until the server has all of the part. */
-static err wait_part(struct hdfs_writer *w, struct part *p)
+static err wait_part(struct upload *u, struct upload_part *p)
 {
     err e = OK;
     for (int i = 1; p->is_sent && i <= HDFS_SENDS_MAX; i++) {
@@ -647,91 +628,46 @@ static err wait_part(struct hdfs_writer *w, struct part *p)
         e = take_part(p);
         if (e != ERR_IO || p->at == 0 || i == HDFS_SENDS_MAX) return e;
         http_pause(i);
-        TRY(find_kept(w, p, &kept));
+        TRY(find_kept(u, p, &kept));
         if (kept == p->at + p->bytes) return OK;
-        TRY(start_part(w, p, kept));
+        TRY(upload_start_part(u, p, kept));
     }
     return e;
 }
 
-static err send_part(struct hdfs_writer *w)
-{
-    struct part *p = &w->parts[w->filled], *other = &w->parts[!w->filled];
-    TRY(wait_part(w, other));
-    other->bytes = 0;
-    p->at = w->at;
-    w->at += p->bytes;
-    w->filled = !w->filled;
-    return start_part(w, p, p->at);
-}
-
 /* ---- a file that is written ---- */
 
-static err hdfs_create(const struct file_system *system, const char *path, struct file_writer **ret)
+static err begin_upload(struct upload *u)
 {
-    struct hdfs_writer *w = calloc(1, sizeof *w);
     const uint64_t number = random_u64((uint64_t)getpid(), clock_ns()) | 1; /* 0 is for a step */
-    if (w) w->path = strdup(path);
-    if (!w || !w->path || spare_name(path, number, &w->spare)) {
-        if (w) free(w->path);
-        free(w);
-        return fail(ERR_MEMORY, "no memory to write a file");
-    }
-    w->writer.system = system;
-    *ret = &w->writer;
+    return spare_name(u->path, number, &((struct hdfs_upload *)u)->spare);
+}
+
+static err end_upload(struct upload *u)
+{
+    struct hdfs_upload *h = (struct hdfs_upload *)u;
+    if (h->has_spare) TRY(hdfs_move(h->spare, u->path));
+    h->has_spare = false;
     return OK;
 }
 
-static err hdfs_write(struct file_writer *writer, const void *from, size_t bytes)
+/* Nobody else removes it. */
+static void drop_upload(struct upload *u)
 {
-    struct hdfs_writer *w = (struct hdfs_writer *)writer;
-    const uint8_t *at = from;
-    while (bytes > 0) {
-        if (w->parts[w->filled].bytes == HDFS_PART_BYTES) TRY(send_part(w));
-        struct part *p = &w->parts[w->filled];
-        if (!p->memory) p->memory = malloc(HDFS_PART_BYTES);
-        if (!p->memory) return fail(ERR_MEMORY, "no memory to write %s", w->path);
-        const size_t room = HDFS_PART_BYTES - p->bytes, now = bytes < room ? bytes : room;
-        memcpy(p->memory + p->bytes, at, now);
-        p->bytes += now;
-        at += now;
-        bytes -= now;
-    }
-    return OK;
+    struct hdfs_upload *h = (struct hdfs_upload *)u;
+    if (h->has_spare) (void)remove_name(h->spare);
+    free(h->spare);
 }
 
-static err hdfs_finish(struct file_writer *writer)
-{
-    struct hdfs_writer *w = (struct hdfs_writer *)writer;
-    TRY(send_part(w));
-    TRY(wait_part(w, &w->parts[!w->filled]));
-    if (w->has_spare) TRY(hdfs_move(w->spare, w->path));
-    w->has_spare = false;
-    return OK;
-}
-
-/* Also where it failed: nobody else removes it. */
-static void drop_spare(const struct hdfs_writer *w)
-{
-    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
-    if (!w->has_spare) return;
-    snprintf(said, sizeof said, "%s", error_text());
-    (void)remove_name(w->spare);
-    (void)fail(ERR_IO, "%s", said);
-}
-
-static void hdfs_drop(struct file_writer *writer)
-{
-    struct hdfs_writer *w = (struct hdfs_writer *)writer;
-    for (int i = 0; i < 2; i++) {
-        if (w->parts[i].is_sent) web_call_close(&w->parts[i].call);
-        free(w->parts[i].memory);
-    }
-    drop_spare(w);
-    free(w->spare);
-    free(w->path);
-    free(w);
-}
+static const struct upload_way way = {.writer_bytes = sizeof(struct hdfs_upload),
+                                      .part_bytes = HDFS_PART_BYTES,
+                                      .parts = 2,
+                                      .in_order = true,
+                                      .begin = begin_upload,
+                                      .start = start_part,
+                                      .wait = wait_part,
+                                      .end = end_upload,
+                                      .drop = drop_upload};
 
 /* ---- the service ---- */
 
@@ -743,14 +679,15 @@ const struct web_service hdfs_service = {
               .state = web_file_state,
               .close = web_file_close,
               .match = web_match,
-              .create = hdfs_create,
-              .write = hdfs_write,
-              .finish = hdfs_finish,
-              .drop = hdfs_drop,
+              .create = upload_create,
+              .write = upload_write,
+              .finish = upload_finish,
+              .drop = upload_drop,
               .remove = hdfs_remove,
               .remove_folder = hdfs_remove,
               .move = hdfs_move,
               .visit = web_visit},
+    .upload = &way,
     .address = address_of,
     .look = hdfs_look,
     .range = set_range,

@@ -11,6 +11,7 @@
 
 #include "net/web/list.h"
 #include "net/web/s3/aws_keys.h"
+#include "net/web/upload.h"
 #include "net/xml.h"
 
 extern const struct web_service s3_service;
@@ -229,12 +230,11 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
 
 /* ---- writing ---- */
 
-/* A file of up to a part is sent whole. Of a larger one parts are sent while it is written, of
- * S3_PART_BYTES, later ones larger; up to S3_PARTS_SENT at once, each in memory until it is there.
+/* Of a file of more than a part, parts of S3_PART_BYTES are sent, later ones larger; three at once.
  */
 enum {
     S3_PART_BYTES = 8 << 20,
-    S3_PARTS_SENT = 4,
+    S3_PARTS = 4,                /* in memory */
     S3_PARTS_MAX = 10000,        /* of a file, says S3 */
     S3_PARTS_OF_A_SIZE = 1000,   /* then they are larger by S3_PART_BYTES: 440 GB in all */
     S3_COPY_BYTES_MAX = 1 << 30, /* at once */
@@ -248,27 +248,17 @@ enum {
         4, /* S3 may say in a success that putting parts together failed, and to ask again */
 };
 
-struct part {
-    struct web_call call;
-    int number;      /* from 1; 0: free */
-    uint8_t *memory; /* [bytes_max] */
-    size_t bytes, bytes_max;
-};
-
 /* An upload of several parts: a name that the server gave it, and a tag of each part. */
-struct upload {
+struct multipart {
     const char *path;        /* borrowed */
     char name[UPLOAD_BYTES]; /* escaped; "": none was begun */
     char (*tags)[HTTP_TAG_BYTES];
     int count;
 };
 
-struct s3_writer {
-    struct file_writer writer; /* first */
-    char *path;
-    struct upload upload;
-    struct part parts[S3_PARTS_SENT];
-    int number; /* of the part that is being filled, which is in parts[number % S3_PARTS_SENT] */
+struct s3_upload {
+    struct upload upload; /* first */
+    struct multipart there;
 };
 
 /* ---- single requests ---- */
@@ -304,12 +294,12 @@ static err s3_remove(const char *path)
     return e;
 }
 
-static err put_whole(const char *path, const void *at, size_t bytes)
+static err put_whole(struct upload *u, const struct upload_part *p)
 {
     struct web_call c;
     char answer[ANSWER_BYTES];
-    err e = open_call(&c, "PUT", path, "");
-    web_call_body(&c, at, bytes);
+    err e = open_call(&c, "PUT", u->path, "");
+    web_call_body(&c, p->memory, p->bytes);
     if (!e) e = ask(&c, answer);
     web_call_close(&c);
     return e;
@@ -325,7 +315,7 @@ static bool find_text(const char *xml, const char *name, char *ret, size_t size)
     return ret[0] != '\0';
 }
 
-static err begin_upload(struct upload *u)
+static err begin_multipart(struct multipart *u)
 {
     struct web_call c;
     char answer[ANSWER_BYTES], name[UPLOAD_BYTES / 3];
@@ -341,14 +331,14 @@ static err begin_upload(struct upload *u)
     return e;
 }
 
-static err open_part(struct web_call *c, const struct upload *u, int number)
+static err open_part(struct web_call *c, const struct multipart *u, int number)
 {
     char query[UPLOAD_BYTES + 64];
     snprintf(query, sizeof query, "partNumber=%d&uploadId=%s", number, u->name);
     return open_call(c, "PUT", u->path, query);
 }
 
-static err keep_tag(struct upload *u, int number, const char *tag)
+static err keep_tag(struct multipart *u, int number, const char *tag)
 {
     if (!tag[0]) return fail(ERR_IO, "%s: the server gave part %d no tag", u->path, number);
     snprintf(u->tags[number - 1], HTTP_TAG_BYTES, "%s", tag);
@@ -357,7 +347,7 @@ static err keep_tag(struct upload *u, int number, const char *tag)
 }
 
 /* The list of parts that the object is made of; freed by the caller. NULL: no memory. */
-static char *list_parts(const struct upload *u)
+static char *list_parts(const struct multipart *u)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -371,7 +361,7 @@ static char *list_parts(const struct upload *u)
 }
 
 /* ret_status: of the answer; tries: grows by how often it was asked for */
-static err put_together(const struct upload *u, const char *parts, int *ret_status, int *tries)
+static err put_together(const struct multipart *u, const char *parts, int *ret_status, int *tries)
 {
     struct web_call c;
     char answer[ANSWER_BYTES], query[UPLOAD_BYTES + 64];
@@ -387,7 +377,7 @@ static err put_together(const struct upload *u, const char *parts, int *ret_stat
 }
 
 /* Where an answer was lost, the upload is gone when it is asked for again, and the object there. */
-static err finish_upload(struct upload *u, uint64_t bytes)
+static err finish_multipart(struct multipart *u, uint64_t bytes)
 {
     struct file_state state;
     char *parts = list_parts(u);
@@ -403,117 +393,66 @@ static err finish_upload(struct upload *u, uint64_t bytes)
 }
 
 /* Also where it failed: what was sent of it costs its owner. */
-static void drop_upload(struct upload *u)
+static void drop_multipart(struct multipart *u)
 {
     struct web_call c;
     char query[UPLOAD_BYTES + 64];
     free(u->tags);
     if (!u->name[0]) return;
     snprintf(query, sizeof query, "uploadId=%s", u->name);
-    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
-    snprintf(said, sizeof said, "%s", error_text());
     if (!open_call(&c, "DELETE", u->path, query)) (void)web_call_make(&c, &s3_service);
     web_call_close(&c);
-    (void)fail(ERR_IO, "%s", said);
 }
 
 /* ---- a file that is written ---- */
 
-static err s3_create(const struct file_system *system, const char *path, struct file_writer **ret)
+static struct multipart *there(struct upload *u)
 {
-    struct s3_writer *w = calloc(1, sizeof *w);
-    if (w) w->path = strdup(path);
-    if (!w || !w->path) {
-        free(w);
-        return fail(ERR_MEMORY, "no memory to write a file");
-    }
-    w->writer.system = system;
-    w->upload.path = w->path;
-    w->number = 1;
-    *ret = &w->writer;
-    return OK;
+    return &((struct s3_upload *)u)->there;
 }
 
-static struct part *part_of(struct s3_writer *w, int number)
+static err begin_upload(struct upload *u)
 {
-    return &w->parts[number % S3_PARTS_SENT];
+    there(u)->path = u->path;
+    return begin_multipart(there(u));
 }
 
-static err wait_part(struct s3_writer *w, struct part *p)
+static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
 {
-    if (!p->number) return OK;
-    err e = http_wait(&p->call.http);
-    if (!e && p->call.http.answer.status >= 300) e = http_refused(&p->call.http);
-    if (!e) e = keep_tag(&w->upload, p->number, p->call.http.answer.etag);
-    web_call_close(&p->call);
-    p->number = 0;
-    p->bytes = 0;
-    return e;
-}
-
-static err send_part(struct s3_writer *w, struct part *p)
-{
-    if (w->number > S3_PARTS_MAX) return fail(ERR_INPUT, "%s: larger than S3 allows", w->path);
-    if (!w->upload.name[0]) TRY(begin_upload(&w->upload));
-    err e = open_part(&p->call, &w->upload, w->number);
+    TRY(open_part(&p->call, there(u), p->number));
+    if (p->number > S3_PARTS_MAX) return fail(ERR_INPUT, "%s: larger than S3 allows", u->path);
     web_call_body(&p->call, p->memory, p->bytes);
-    if (!e) e = web_call_start(&p->call, &s3_service);
-    if (e) {
-        web_call_close(&p->call);
-        return e;
-    }
-    p->number = w->number++;
-    return wait_part(w, part_of(w, w->number)); /* its memory is the next one's */
+    return web_call_start(&p->call, &s3_service);
 }
 
-static err make_room(struct s3_writer *w, struct part *p)
+static err wait_part(struct upload *u, struct upload_part *p)
 {
-    const size_t wanted = (size_t)S3_PART_BYTES * (1 + (size_t)w->number / S3_PARTS_OF_A_SIZE);
-    if (p->bytes > 0 || p->bytes_max == wanted) return OK;
-    free(p->memory);
-    p->memory = malloc(wanted);
-    p->bytes_max = p->memory ? wanted : 0;
-    return p->memory ? OK : fail(ERR_MEMORY, "no memory to write %s", w->path);
+    const struct http_call *h = &p->call.http;
+    TRY(http_wait(&p->call.http));
+    return h->answer.status >= 300 ? http_refused(h)
+                                   : keep_tag(there(u), p->number, h->answer.etag);
 }
 
-static err s3_write(struct file_writer *writer, const void *from, size_t bytes)
+static err end_upload(struct upload *u)
 {
-    struct s3_writer *w = (struct s3_writer *)writer;
-    const uint8_t *at = from;
-    while (bytes > 0) {
-        struct part *p = part_of(w, w->number);
-        TRY(make_room(w, p));
-        const size_t room = p->bytes_max - p->bytes, now = bytes < room ? bytes : room;
-        memcpy(p->memory + p->bytes, at, now);
-        p->bytes += now;
-        at += now;
-        bytes -= now;
-        if (p->bytes == p->bytes_max) TRY(send_part(w, p));
-    }
-    return OK;
+    return finish_multipart(there(u), u->writer.bytes);
 }
 
-static err s3_finish(struct file_writer *writer)
+static void drop_upload(struct upload *u)
 {
-    struct s3_writer *w = (struct s3_writer *)writer;
-    struct part *p = part_of(w, w->number);
-    if (!w->upload.name[0]) return put_whole(w->path, p->memory, p->bytes);
-    if (p->bytes > 0) TRY(send_part(w, p));
-    for (int i = 0; i < S3_PARTS_SENT; i++) TRY(wait_part(w, &w->parts[i]));
-    return finish_upload(&w->upload, writer->bytes);
+    drop_multipart(there(u));
 }
 
-static void s3_drop(struct file_writer *writer)
-{
-    struct s3_writer *w = (struct s3_writer *)writer;
-    for (int i = 0; i < S3_PARTS_SENT; i++) {
-        if (w->parts[i].number) web_call_close(&w->parts[i].call);
-        free(w->parts[i].memory);
-    }
-    drop_upload(&w->upload);
-    free(w->path);
-    free(w);
-}
+static const struct upload_way way = {.writer_bytes = sizeof(struct s3_upload),
+                                      .part_bytes = S3_PART_BYTES,
+                                      .parts_of_a_size = S3_PARTS_OF_A_SIZE,
+                                      .parts = S3_PARTS,
+                                      .whole = put_whole,
+                                      .begin = begin_upload,
+                                      .start = start_part,
+                                      .wait = wait_part,
+                                      .end = end_upload,
+                                      .drop = drop_upload};
 
 /* ---- a copy, made by the server ---- */
 
@@ -539,7 +478,8 @@ static err copy_at_once(const char *from, const char *to)
     return e;
 }
 
-static err copy_part(struct upload *u, const char *from, int number, uint64_t first, uint64_t last)
+static err copy_part(struct multipart *u, const char *from, int number, uint64_t first,
+                     uint64_t last)
 {
     struct web_call c;
     char answer[ANSWER_BYTES], tag[HTTP_TAG_BYTES] = "";
@@ -557,17 +497,19 @@ static err copy_part(struct upload *u, const char *from, int number, uint64_t fi
 
 static err copy_parts(const char *from, const char *to, uint64_t bytes)
 {
-    struct upload u = {.path = to};
+    struct multipart u = {.path = to};
+    char said[ERROR_TEXT_MAX];
     int number = 1;
-    err e = begin_upload(&u);
+    err e = begin_multipart(&u);
     for (uint64_t at = 0; !e && at < bytes; at += S3_COPY_BYTES_MAX) {
         const uint64_t left = bytes - at;
         const uint64_t now = left < S3_COPY_BYTES_MAX ? left : S3_COPY_BYTES_MAX;
         e = copy_part(&u, from, number++, at, at + now - 1);
     }
-    if (!e) e = finish_upload(&u, bytes);
-    drop_upload(&u);
-    return e;
+    if (!e) e = finish_multipart(&u, bytes);
+    snprintf(said, sizeof said, "%s", error_text());
+    drop_multipart(&u);
+    return e ? fail(e, "%s", said) : OK;
 }
 
 static err s3_move(const char *from, const char *to)
@@ -589,13 +531,14 @@ const struct web_service s3_service = {
               .state = web_file_state,
               .close = web_file_close,
               .match = web_match,
-              .create = s3_create,
-              .write = s3_write,
-              .finish = s3_finish,
-              .drop = s3_drop,
+              .create = upload_create,
+              .write = upload_write,
+              .finish = upload_finish,
+              .drop = upload_drop,
               .remove = s3_remove,
               .move = s3_move,
               .visit = web_visit},
+    .upload = &way,
     .address = address_of,
     .sign = sign,
     .list = list_page,

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/serve/tally.h"
 #include "core/base/text.h"
 
 enum { FLAGS_SHOWN_MAX = 64 };
@@ -34,8 +33,6 @@ void print_counters(FILE *out)
         "dtrain_ in front is left out there. A label \"task\" says whose a number is.\n\n",
         out);
     counters_help(out);
-    fputs("\nOf dtrain serve, at its /metrics:\n\n", out);
-    tally_help(out);
 }
 
 void print_signals(FILE *out)

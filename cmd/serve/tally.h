@@ -1,4 +1,5 @@
-/* tally.h - what a server counts, and /metrics says. Any thread may note. */
+/* tally.h - what a server counts (core/base/counters.def), and /metrics says. Any thread may note.
+ */
 #ifndef CMD_SERVE_TALLY_H
 #define CMD_SERVE_TALLY_H
 
@@ -20,6 +21,5 @@ void tally_note_version(struct tally *, int64_t number, err failure);
 
 /* The text format of Prometheus, 0.0.4 */
 void tally_write(struct tally *, FILE *);
-void tally_help(FILE *); /* for people: what there is */
 
 #endif

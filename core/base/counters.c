@@ -8,8 +8,18 @@
 
 const struct counter_row counter_rows[COUNTERS] = {
 #define COUNTER(ID, family, type, labels, owner, help) {family, TYPE_##type, labels, owner, help},
+#define SERVED(...)
 #include "core/base/counters.def"
 #undef COUNTER
+#undef SERVED
+};
+
+const struct counter_row served_rows[SERVED_COUNTERS] = {
+#define COUNTER(...)
+#define SERVED(ID, family, type, labels, help) {family, TYPE_##type, labels, BY_SERVER, help},
+#include "core/base/counters.def"
+#undef COUNTER
+#undef SERVED
 };
 
 const char *counter_type_name(enum counter_type type)
@@ -24,11 +34,9 @@ const char *counter_type_name(enum counter_type type)
 
 const char *counter_owner_name(enum counter_owner owner)
 {
-    static const char *const names[] = {[BY_ALL] = "every task",
-                                        [BY_WORKER] = "worker",
-                                        [BY_CHIEF] = "chief",
-                                        [BY_PS] = "ps",
-                                        [BY_FIRST] = "ps/0"};
+    static const char *const names[] = {
+        [BY_ALL] = "every task", [BY_WORKER] = "worker", [BY_CHIEF] = "chief",
+        [BY_PS] = "ps",          [BY_FIRST] = "ps/0",    [BY_SERVER] = "dtrain serve"};
     return names[owner];
 }
 
@@ -53,16 +61,20 @@ static const char *family_name(const struct counter_row *row, char ret[COUNTER_N
     return ret;
 }
 
-const char *counter_name(enum counter c, char ret[COUNTER_NAME_MAX])
+static const char *row_name(const struct counter_row *row, char ret[COUNTER_NAME_MAX])
 {
     static const char *const endings[] = {[TYPE_TOTAL] = "",
                                           [TYPE_GAUGE] = "",
                                           [TYPE_BUCKET] = "_bucket",
                                           [TYPE_SUM] = "_sum",
                                           [TYPE_COUNT] = "_count"};
-    const struct counter_row *row = &counter_rows[c];
     snprintf(ret, COUNTER_NAME_MAX, "dtrain_%s%s", row->family, endings[row->type]);
     return ret;
+}
+
+const char *counter_name(enum counter c, char ret[COUNTER_NAME_MAX])
+{
+    return row_name(&counter_rows[c], ret);
 }
 
 const char *counter_key(enum counter c, char ret[COUNTER_KEY_MAX])
@@ -127,9 +139,12 @@ static void write_family(FILE *out, const struct counter_row *row)
             counter_type_name(row->type));
 }
 
-static bool begins_family(int c)
+/* Where the family of the row at `first` ends: rows of one stand together. */
+static int family_end(const struct counter_row *rows, int first, int count)
 {
-    return c == 0 || strcmp(counter_rows[c].family, counter_rows[c - 1].family) != 0;
+    int end = first + 1;
+    while (end < count && strcmp(rows[end].family, rows[first].family) == 0) end++;
+    return end;
 }
 
 static bool is_of_any(int c, const struct told *told, int count)
@@ -139,39 +154,63 @@ static bool is_of_any(int c, const struct told *told, int count)
     return false;
 }
 
-/* Samples of a histogram of one task stand together. */
-static void write_samples(FILE *out, int first, int end, const struct told *told)
+/* Samples of a histogram of one task stand together. more: a label in front of a row's own. */
+static void write_samples(FILE *out, const struct counter_row *rows, int count, const double *at,
+                          const char *more)
 {
     char name[COUNTER_NAME_MAX];
-    for (int c = first; c < end; c++) {
-        const struct counter_row *row = &counter_rows[c];
-        fprintf(out, "%s{task=\"%s\"%s%s} ", counter_name((enum counter)c, name), told->task,
-                *row->labels ? "," : "", row->labels);
-        write_number(out, told->counters.at[c]);
+    for (int i = 0; i < count; i++) {
+        const char *labels = rows[i].labels;
+        const bool is_labelled = *more || *labels;
+        fprintf(out, "%s%s%s%s%s%s ", row_name(&rows[i], name), is_labelled ? "{" : "", more,
+                *more && *labels ? "," : "", labels, is_labelled ? "}" : "");
+        write_number(out, at[i]);
         putc('\n', out);
     }
 }
 
 void counters_write_text(FILE *out, const struct told *told, int count)
 {
+    char task[TOLD_NAME_MAX + 16];
     for (int first = 0, end; first < COUNTERS; first = end) {
-        for (end = first + 1; end < COUNTERS && !begins_family(end);) end++;
+        end = family_end(counter_rows, first, COUNTERS);
         if (!is_of_any(first, told, count)) continue;
         write_family(out, &counter_rows[first]);
-        for (int i = 0; i < count; i++)
-            if (counter_is_of((enum counter)first, told[i].is_ps, told[i].index == 0))
-                write_samples(out, first, end, &told[i]);
+        for (int i = 0; i < count; i++) {
+            if (!counter_is_of((enum counter)first, told[i].is_ps, told[i].index == 0)) continue;
+            snprintf(task, sizeof task, "task=\"%s\"", told[i].task);
+            write_samples(out, &counter_rows[first], end - first, &told[i].counters.at[first],
+                          task);
+        }
+    }
+}
+
+void counters_write_served(FILE *out, const double at[SERVED_COUNTERS])
+{
+    for (int first = 0, end; first < SERVED_COUNTERS; first = end) {
+        end = family_end(served_rows, first, SERVED_COUNTERS);
+        write_family(out, &served_rows[first]);
+        write_samples(out, &served_rows[first], end - first, &at[first], "");
+    }
+}
+
+static void help_rows(FILE *out, const struct counter_row *rows, int count)
+{
+    char name[COUNTER_NAME_MAX];
+    for (int i = 0, end = 0; i < count; i++) {
+        const struct counter_row *row = &rows[i];
+        if (i == end) {
+            fprintf(out, "  %s (%s, %s)\n      %s\n", family_name(row, name),
+                    counter_type_name(row->type), counter_owner_name(row->owner), row->help);
+            end = family_end(rows, i, count);
+        }
+        if (*row->labels) fprintf(out, "        {%s}\n", row->labels);
     }
 }
 
 void counters_help(FILE *out)
 {
-    char name[COUNTER_NAME_MAX];
-    for (int c = 0; c < COUNTERS; c++) {
-        const struct counter_row *row = &counter_rows[c];
-        if (begins_family(c))
-            fprintf(out, "  %s (%s, %s)\n      %s\n", family_name(row, name),
-                    counter_type_name(row->type), counter_owner_name(row->owner), row->help);
-        if (*row->labels) fprintf(out, "        {%s}\n", row->labels);
-    }
+    help_rows(out, counter_rows, COUNTERS);
+    fputs("\nOf dtrain serve, at its /metrics:\n\n", out);
+    help_rows(out, served_rows, SERVED_COUNTERS);
 }

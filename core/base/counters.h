@@ -1,4 +1,4 @@
-/* counters.h - what a task counts (counters.def), and how others see it.
+/* counters.h - what a task counts, or a server (counters.def), and how others see it.
  *
  * Who counts adds to a number of its own; nothing here has a lock. Numbers below 2^53 are exact.
  */
@@ -12,9 +12,20 @@
 
 enum counter {
 #define COUNTER(ID, ...) COUNTER_##ID,
+#define SERVED(ID, ...)
 #include "core/base/counters.def"
 #undef COUNTER
+#undef SERVED
     COUNTERS
+};
+
+enum served_counter {
+#define COUNTER(ID, ...)
+#define SERVED(ID, ...) SERVED_##ID,
+#include "core/base/counters.def"
+#undef COUNTER
+#undef SERVED
+    SERVED_COUNTERS
 };
 
 struct counters {
@@ -22,7 +33,7 @@ struct counters {
 };
 
 enum counter_type { TYPE_TOTAL, TYPE_GAUGE, TYPE_BUCKET, TYPE_SUM, TYPE_COUNT };
-enum counter_owner { BY_ALL, BY_WORKER, BY_CHIEF, BY_PS, BY_FIRST };
+enum counter_owner { BY_ALL, BY_WORKER, BY_CHIEF, BY_PS, BY_FIRST, BY_SERVER };
 
 struct counter_row {
     const char *family; /* without dtrain_ and _total */
@@ -31,7 +42,7 @@ struct counter_row {
     enum counter_owner owner;
     const char *help; /* of the family; "": as before */
 };
-extern const struct counter_row counter_rows[COUNTERS];
+extern const struct counter_row counter_rows[COUNTERS], served_rows[SERVED_COUNTERS];
 
 /* "dtrain_message_bytes_total", "dtrain_staleness_bucket" */
 enum { COUNTER_NAME_MAX = 64 };
@@ -66,8 +77,10 @@ struct told {
 
 /* The text format of Prometheus, 0.0.4, with a label "task" in each line. */
 void counters_write_text(FILE *, const struct told *, int count);
+/* The same, of a server and without that label. */
+void counters_write_served(FILE *, const double at[SERVED_COUNTERS]);
 
-/* For people: the table. */
+/* For people: the table, of tasks and of servers. */
 void counters_help(FILE *);
 
 #endif

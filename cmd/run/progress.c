@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/run/http.h"
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
@@ -11,6 +12,7 @@
 #include "core/base/files/local.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
+#include "core/cluster/runner/board.h"
 #include "core/train/hooks/values.h"
 
 static const uint64_t draw_every_ns = 200000000;
@@ -340,6 +342,16 @@ static json_t *rows_json(const struct rows_seen *r)
                      (json_int_t)r->late);
 }
 
+/* What is known of all tasks, as /status.json has it: `dtrain why` and `dtrain plan` read it. */
+static json_t *tasks_json(const struct progress *p)
+{
+    json_t *board =
+        board_json(task_http_board(p->run->http), false, 0, PS_MAX + WORKERS_MAX, clock_ms());
+    json_t *tasks = json_incref(json_object_get(board, "tasks"));
+    json_decref(board);
+    return tasks;
+}
+
 static json_t *result_json(const struct progress *p, const struct run_view *v,
                            const struct occasion *o)
 {
@@ -352,13 +364,13 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
                                 value_json(p->evaluation.metrics[i]));
     }
     return json_pack(
-        "{ss si ss sI sI sI sI so so* sf sf sf sf}", "name", v->spec->name ? v->spec->name : "",
+        "{ss si ss sI sI sI sI so so* sf sf sf sf so*}", "name", v->spec->name ? v->spec->name : "",
         "code", o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
         (json_int_t)p->final_step, "trained", (json_int_t)trained_steps(p, v), "own_steps",
         (json_int_t)p->own_steps, "evaluation_examples", (json_int_t)p->evaluation.rows, "metrics",
         metrics, "rows", rows_json(&p->covered), "seconds", training_seconds(p), "wall_seconds",
         (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second", rate(p, v, p->first),
-        "first_step_unix", p->first_step_unix);
+        "first_step_unix", p->first_step_unix, "tasks", tasks_json(p));
 }
 
 static err write_result(const struct progress *p, const struct run_view *v,

@@ -93,13 +93,9 @@ static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
 }
 
 /* Of a task that has ended no more than its state is put up: others have heard its verdict. */
-void counting_tick(struct task *t, uint64_t now_ms)
+static struct told put_up(struct task *t, uint64_t now_ms)
 {
     struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
-    board_turn(t->counting.board, now_ms);
-    if (t->counting.is_on && now_ms - t->counting.counted_ms < COUNTING_EVERY_MS) return;
-    t->counting.is_on = true;
-    t->counting.counted_ms = now_ms;
     if (!t->has_ended) {
         count_all(t, now_ms);
         told.is_stepping = t->ops->count && t->ops->count(t, &t->counting.counters);
@@ -109,7 +105,22 @@ void counting_tick(struct task *t, uint64_t now_ms)
     told.counters = t->counting.counters;
     if (board_put(t->counting.board, t->job, t->index, &told))
         log_line(LOG_DEBUG, "%s", error_text());
+    return told;
+}
+
+void counting_tick(struct task *t, uint64_t now_ms)
+{
+    board_turn(t->counting.board, now_ms);
+    if (t->counting.is_on && now_ms - t->counting.counted_ms < COUNTING_EVERY_MS) return;
+    t->counting.is_on = true;
+    t->counting.counted_ms = now_ms;
+    const struct told told = put_up(t, now_ms);
     if (t->ops->tell && !t->has_ended) t->ops->tell(t, &told);
+}
+
+void counting_complete(struct task *t)
+{
+    put_up(t, clock_ms());
 }
 
 /* ---- to others, and from them ---- */

@@ -16,6 +16,7 @@ enum {
 err counting_open(struct task *); /* with peer_count, job and index */
 void counting_close(struct task *);
 void counting_tick(struct task *, uint64_t now_ms);
+void counting_complete(struct task *);     /* the board has what the task has counted until now */
 void counting_report(const struct task *); /* to the log */
 
 /* To the peer: of this task, or, from ps/0, of a worker. */

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
@@ -42,6 +43,7 @@ err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occa
     if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->hooks.view.first_step = step;
     if (o->kind == OCCASION_COMPUTED) w->hooks.view.own_steps++;
     if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
+    if (o->kind == OCCASION_EVALUATED || o->kind == OCCASION_END) counting_complete(&w->task);
     const uint64_t begin_ns = clock_ns();
     const err e = hooks_tell(&w->hooks.view, o);
     w->task.counting.counters.at[COUNTER_TIME_HOOKS] += (double)(clock_ns() - begin_ns) * 1e-9;

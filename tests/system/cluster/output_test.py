@@ -10,7 +10,7 @@ LAST_STEP = 30
 ROWS = 400
 RESULT = {"name": str, "code": int, "verdict": str, "step": int, "own_steps": int, "trained": int,
           "evaluation_examples": int, "metrics": dict, "rows": dict, "seconds": float, "wall_seconds": float,
-          "examples_per_second": float, "first_step_unix": float}
+          "examples_per_second": float, "first_step_unix": float, "tasks": list}
 METRICS = {"step": int, "loss": float, "accuracy": float, "learning_rate": float,
            "examples_per_second": float, "seconds": float}
 DECAY = {"type": "exponential_decay", "learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5}
@@ -47,6 +47,8 @@ class Output(ClusterCase):
         self.assertEqual(result["rows"], {"per_epoch": ROWS, "epochs": LAST_STEP * 2 * 20 // ROWS,
                                           "used": LAST_STEP * 2 * 20, "twice": 0, "lost": 0,
                                           "late": 0})
+        chief = next(task for task in result["tasks"] if task["task"] == "worker/0")
+        self.assertEqual(chief["counters"]["steps_total"], LAST_STEP)  # to the last one
 
     def test_the_result_of_a_failure_has_its_code_and_words(self):
         plan = with_files(Plan(changes={"train.mode": "sync", "data.scale": 1e30}))

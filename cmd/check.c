@@ -9,11 +9,8 @@
 
 #include "cmd/check.h"
 #include "cmd/own_flags.h"
+#include "cmd/planned.h"
 #include "core/base/files/file_system.h"
-#include "cmd/run/task_parts.h"
-#include "core/cluster/description/setup.h"
-#include "core/train/hooks/hook.h"
-#include "core/train/session/session.h"
 #include "core/train/variables/growing/growing.h"
 
 static const char *const graph_forms[] = {"none", "dot", "mermaid", NULL}; /* enum graph_form */
@@ -43,12 +40,7 @@ static const struct object own_flags_object = {
 
 struct check {
     struct check_flags flags;
-    struct run run;
-    struct task_devices devices;
-    struct device_answer answer;
-    struct session session;
-    bool has_device, has_session;
-    int ps_count, workers;
+    struct planned planned;
     struct arena arena;
 };
 
@@ -61,60 +53,6 @@ static void print_check_help(FILE *out)
           "them:\n\n",
           out);
     flags_help(out, &own_flags_object);
-}
-
-/* How many tasks the command line speaks of; alone, a process is one ps and one worker. */
-static void count_tasks(struct check *check)
-{
-    const struct run *run = &check->run;
-    bool is_distributed = run->cluster.is_distributed;
-    check->ps_count = is_distributed ? run->cluster.hosts[JOB_PS].count : 1;
-    check->workers = is_distributed ? run->cluster.hosts[JOB_WORKER].count : 1;
-    if (!run->is_local) return;
-    check->ps_count = (int)run->flags.local_ps;
-    check->workers = (int)run->flags.local_workers;
-}
-
-/* The session is the one that a worker opens, so that check finds what a run would find: files,
- * shapes, labels out of range, memory, the device. One thread, since nothing is computed. */
-static err check_open(struct check *check, int argc, char **argv)
-{
-    struct run *run = &check->run;
-    TRY(own_flags_take(&own_flags_object, &argc, argv, &check->arena, &check->flags));
-    TRY(run_open(run, argc, argv));
-    if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
-    TRY(run_load_spec(run));
-    TRY(run_measure(run));
-    count_tasks(check);
-    struct device_request request = request_of(run);
-    request.threads = 1;
-    TRY(task_devices_open(&request, &check->devices, &check->answer));
-    check->has_device = true;
-    const struct session_options options = {
-        .spec = &run->spec,
-        .device = &check->devices.device,
-        .towers = check->devices.towers,
-        .workers = check->workers,
-        .ps_count = check->ps_count,
-        .balances = !run->is_local && cluster_gains_by_balance(&run->cluster),
-        .batches_per_push = (int)setup_gradients_per_push(&run->spec, check->workers, 0),
-        .batches_per_round = (int)spec_replicas(&run->spec, check->workers),
-        .is_handed_out = spec_hands_out(&run->spec),
-        .binds_device_memory = !run->cluster.is_distributed && !run->is_local,
-    };
-    TRY(session_open(&options, &check->session));
-    check->has_session = true;
-    const struct run_view view = {.spec = &run->spec, .session = &check->session};
-    const err e = hooks_check(&view);
-    return e ? fail_prefix(e, "%s", run->spec.source) : OK;
-}
-
-static void check_close(struct check *check)
-{
-    if (check->has_session) session_close(&check->session);
-    if (check->has_device) task_devices_close(&check->devices);
-    run_close(&check->run);
-    arena_free(&check->arena);
 }
 
 static int64_t count_params(const struct node *node)
@@ -350,17 +288,18 @@ static void print_placement(const struct session *session)
 static err print_memory(const struct check *check)
 {
     struct ps_memory *memory;
-    TRY(check_memory(&check->run.spec, &check->session, check->workers, &memory));
-    for (int ps = 0; ps < check->ps_count; ps++) {
+    TRY(check_memory(&check->planned.run.spec, check->planned.session.layout,
+                     &check->planned.session.rows, check->planned.workers, &memory));
+    for (int ps = 0; ps < check->planned.ps_count; ps++) {
         const struct ps_memory *m = &memory[ps];
         char few[64] = "";
-        if (m->gradients_at_once < check->workers)
+        if (m->gradients_at_once < check->planned.workers)
             snprintf(few, sizeof few, "; over tcp %d gradients at a time", m->gradients_at_once);
         printf(
             "ps %d needs: values %lld, slots %lld, windows %lld (%d x %lld%s), and %lld bytes more "
             "while it saves\n",
-            ps, (long long)m->values, (long long)m->slots, (long long)m->windows, check->workers,
-            (long long)m->windows_each, few, (long long)m->save);
+            ps, (long long)m->values, (long long)m->slots, (long long)m->windows,
+            check->planned.workers, (long long)m->windows_each, few, (long long)m->save);
     }
     free(memory);
     return OK;
@@ -379,20 +318,20 @@ static void print_folder(const char *directory)
 
 static void print_steps(const struct check *check)
 {
-    const struct spec *spec = &check->run.spec;
-    int64_t rows = check->session.data.train->rows;
-    int64_t gradients = spec_replicas(spec, check->workers);
+    const struct spec *spec = &check->planned.run.spec;
+    int64_t rows = check->planned.session.data.train->rows;
+    int64_t gradients = spec_replicas(spec, check->planned.workers);
     bool is_sync = spec->train.mode == MODE_SYNC;
     printf("run: %s, %d ps, %d worker%s, batch size %lld, %.6g steps per epoch, last step %lld\n",
-           is_sync ? "sync" : "async", check->ps_count, check->workers,
-           check->workers == 1 ? "" : "s", (long long)spec->data.batch_size,
+           is_sync ? "sync" : "async", check->planned.ps_count, check->planned.workers,
+           check->planned.workers == 1 ? "" : "s", (long long)spec->data.batch_size,
            (double)rows / (double)(gradients * spec->data.batch_size),
-           (long long)spec_last_step(spec, rows, check->workers));
+           (long long)spec_last_step(spec, rows, check->planned.workers));
     if (!rows) printf("data: followed, there are no epochs\n");
     print_folder(spec->train.checkpoint.dir);
-    if (spec_is_in_graph(spec) && check->workers > 1)
+    if (spec_is_in_graph(spec) && check->planned.workers > 1)
         printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",
-               check->workers, (long long)spec->data.prefetch);
+               check->planned.workers, (long long)spec->data.prefetch);
 }
 
 /* Each tower takes what "one step" says beside the values, which those of one device share. */
@@ -414,7 +353,7 @@ static void print_towers(const struct session *session)
 
 static void print_device(const struct check *check)
 {
-    const struct device_answer *answer = &check->answer;
+    const struct device_answer *answer = &check->planned.answer;
     if (answer->is_gpu)
         printf("device: %s\n", answer->text);
     else
@@ -423,16 +362,16 @@ static void print_device(const struct check *check)
 
 static err print_all(const struct check *check)
 {
-    const struct session *session = &check->session;
+    const struct session *session = &check->planned.session;
     char shown[PATH_BYTES_MAX];
-    printf("%s: \"%s\", fingerprint %s\n", path_shown(check->run.spec_path, shown),
-           check->run.spec.name, check->run.spec.fingerprint);
+    printf("%s: \"%s\", fingerprint %s\n", path_shown(check->planned.run.spec_path, shown),
+           check->planned.run.spec.name, check->planned.run.spec.fingerprint);
     print_data(session->data.train, "training data");
     print_data(session->data.evaluation, "evaluation data");
     puts("");
     print_nodes(session->graph);
     puts("");
-    print_bytes(session, &check->run.spec);
+    print_bytes(session, &check->planned.run.spec);
     puts("");
     print_placement(session);
     TRY(print_memory(check));
@@ -446,9 +385,10 @@ static err print_all(const struct check *check)
 
 static err print(const struct check *check)
 {
-    const struct session *session = &check->session;
+    const struct session *session = &check->planned.session;
     if (check->flags.json)
-        return check_print_json(&check->run.spec, session, check->ps_count, check->workers);
+        return check_print_json(&check->planned.run.spec, session, check->planned.ps_count,
+                                check->planned.workers);
     if (!check->flags.graph) return print_all(check);
     check_print_graph(session->graph, (enum graph_form)check->flags.graph, stdout);
     return OK;
@@ -458,10 +398,14 @@ static int cmd_check(int argc, char **argv)
 {
     struct check check = {0};
     cpu_environment_prepare(argv);
-    err e = check_open(&check, argc - 1, argv + 1);
+    argc--;
+    argv++;
+    err e = own_flags_take(&own_flags_object, &argc, argv, &check.arena, &check.flags);
+    if (!e) e = planned_open(&check.planned, "check", argc, argv);
     if (!e) e = print(&check);
     int code = e ? report_error(e) : EXIT_DONE;
-    check_close(&check);
+    planned_close(&check.planned);
+    arena_free(&check.arena);
     return code;
 }
 

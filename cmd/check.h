@@ -20,7 +20,8 @@ struct ps_memory {
     int64_t save; /* more while a checkpoint is written: a copy, and what tables change meanwhile */
 };
 /* [ps_count], malloc'ed. ERR_MEMORY. */
-err check_memory(const struct spec *, const struct session *, int workers, struct ps_memory **ret);
+err check_memory(const struct spec *, const struct layout *, const struct rows *, int workers,
+                 struct ps_memory **ret);
 
 /* Of a table that grows, with slots and index */
 int64_t check_row_bytes(const struct param *, const struct optimizers *);

@@ -99,7 +99,7 @@ err check_print_json(const struct spec *spec, const struct session *session, int
 {
     const int64_t rows = session->data.train->rows;
     struct ps_memory *memory;
-    TRY(check_memory(spec, session, workers, &memory));
+    TRY(check_memory(spec, session->layout, &session->rows, workers, &memory));
     json_t *json = json_pack(
         "{ss* ss so so sI so so so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
         spec->fingerprint, "nodes", nodes_json(session->graph), "loss", loss_json(session->graph),

@@ -38,10 +38,9 @@ int64_t check_row_bytes(const struct param *param, const struct optimizers *list
            INDEX_ROW_BYTES;
 }
 
-err check_memory(const struct spec *spec, const struct session *session, int workers,
-                 struct ps_memory **ret)
+err check_memory(const struct spec *spec, const struct layout *l, const struct rows *rows,
+                 int workers, struct ps_memory **ret)
 {
-    const struct layout *l = session->layout;
     const bool in_place =
         spec->train.mode == MODE_SYNC && spec_replicas(spec, workers) >= (int64_t)workers;
     *ret = calloc((size_t)l->ps_count, sizeof **ret);
@@ -51,13 +50,13 @@ err check_memory(const struct spec *spec, const struct session *session, int wor
         const int64_t gradients = l->block_floats[ps] * (int64_t)sizeof(float);
         const int64_t copy =
             l->block_floats[ps] * (int64_t)number_bytes((enum number)spec->train.wire_values);
-        const int64_t rows = (int64_t)rows_window_bytes(&session->rows, ps);
+        const int64_t named = (int64_t)rows_window_bytes(rows, ps);
         const int64_t moving = gradients + (in_place ? 0 : copy);
         const int pool = ps_config_windows((uint64_t)gradients, workers);
         const int64_t sum = pool && spec->train.mode == MODE_SYNC ? gradients : 0;
-        (*ret)[ps].windows_each = moving + rows;
+        (*ret)[ps].windows_each = moving + named;
         (*ret)[ps].gradients_at_once = pool ? pool : workers;
-        (*ret)[ps].windows = (*ret)[ps].gradients_at_once * moving + workers * rows + sum;
+        (*ret)[ps].windows = (*ret)[ps].gradients_at_once * moving + workers * named + sum;
     }
     return OK;
 }

@@ -182,6 +182,14 @@ static err fail_table(const struct session *s, const struct need *n, const char 
                 megabytes(n->workspace), megabytes(n->reserved), megabytes(n->free), then);
 }
 
+err session_memory(const struct session *s, size_t *ret)
+{
+    struct need n;
+    TRY(count(s, &n));
+    *ret = total(&n);
+    return OK;
+}
+
 err session_check_memory(struct session *s)
 {
     struct device *d = s->options.device;

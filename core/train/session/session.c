@@ -197,6 +197,17 @@ static const struct table_spec *describe_table(struct session *s, const struct p
     return table;
 }
 
+/* alone, pins to other ps and partitions have no meaning */
+static err place(const struct session *s, const struct variable *variables, int ps_count,
+                 struct arena *arena, struct layout **ret)
+{
+    struct placement_spec placement = {0};
+    if (!s->options.only_evaluates) placement = s->options.spec->placement;
+    if (!placement.partitioner.kind && s->options.balances)
+        placement.partitioner.kind = kinds_find(&partitioner_kinds, "balanced");
+    return layout_make(&placement, variables, s->graph->param_count, ps_count, arena, ret);
+}
+
 static err make_layout(struct session *s)
 {
     const struct graph *g = s->graph;
@@ -206,15 +217,9 @@ static err make_layout(struct session *s)
         variables[i] =
             (struct variable){param->name, param->shape, describe_table(s, param), param->moving};
     }
-    /* alone, pins to other ps and partitions have no meaning */
-    struct placement_spec placement = {0};
-    if (!s->options.only_evaluates) placement = s->options.spec->placement;
-    if (!placement.partitioner.kind && s->options.balances)
-        placement.partitioner.kind = kinds_find(&partitioner_kinds, "balanced");
     if (!s->options.only_evaluates)
         TRY(optimizers_check(&s->options.spec->optimizers, variables, g->param_count, &s->arena));
-    return layout_make(&placement, variables, g->param_count, s->options.ps_count, &s->arena,
-                       &s->layout);
+    return place(s, variables, s->options.ps_count, &s->arena, &s->layout);
 }
 
 /* The gradients of each optimizer's variables are clipped as it says. */
@@ -515,10 +520,10 @@ static err count_epochs(const struct session *s)
                                    spec_steps_per_epoch(spec, rows, s->options.workers));
 }
 
-static const bool *frozen_params(struct session *s)
+static const bool *frozen_params(const struct session *s, struct arena *arena)
 {
     const struct graph *g = s->graph;
-    bool *frozen = arena_array(&s->arena, (size_t)g->param_count + 1, sizeof *frozen);
+    bool *frozen = arena_array(arena, (size_t)g->param_count + 1, sizeof *frozen);
     for (int i = 0; i < g->param_count; i++)
         frozen[i] = optimizers_freeze(&s->options.spec->optimizers, g->params[i]->name);
     return frozen;
@@ -538,8 +543,8 @@ static err open_parts(struct session *s)
     TRY(session_check_memory(s));
     TRY(open_replica(s));
     TRY(open_clipping(s));
-    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from, frozen_params(s),
-                  &s->arena, &s->rows));
+    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from,
+                  frozen_params(s, &s->arena), &s->arena, &s->rows));
     TRY(check_tables(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));
@@ -562,6 +567,14 @@ err session_open(const struct session_options *options, struct session *ret)
     if (!e) session_plan_overlap(ret);
     if (e) session_close(ret);
     return e == ERR_INPUT ? fail_prefix(e, "%s", options->spec->source) : e;
+}
+
+err session_spread(const struct session *s, int ps_count, struct arena *arena, struct layout **ret,
+                   struct rows *ret_rows)
+{
+    TRY(place(s, s->layout->variables, ps_count, arena, ret));
+    return rows_open(s->graph, *ret, s->options.device, NULL, frozen_params(s, arena), arena,
+                     ret_rows);
 }
 
 void session_close(struct session *s)

@@ -160,6 +160,13 @@ struct session {
 err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
 
+/* What the same session would have over so many ps, in the arena. ERR_INPUT: placement.pins names
+ * others. */
+err session_spread(const struct session *, int ps_count, struct arena *, struct layout **ret,
+                   struct rows *ret_rows);
+/* Bytes that it takes of its device until its end, where values are not bound to the device's. */
+err session_memory(const struct session *, size_t *ret);
+
 /* Another worker's share of the stream, as it is stored: for who reads for it. It borrows the
  * session. */
 struct session_share {

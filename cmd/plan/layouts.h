@@ -1,0 +1,51 @@
+/* layouts.h - a job over other numbers of ps and workers: what each task needs of memory, what a
+ * step sends, and how long it takes. */
+#ifndef CMD_PLAN_LAYOUTS_H
+#define CMD_PLAN_LAYOUTS_H
+
+#include "cmd/check.h"
+#include "cmd/plan/cost.h"
+#include "cmd/planned.h"
+
+struct hosts { /* on which each task has one of its own */
+    double link_bytes_s, round_trip_s;
+    double memory; /* bytes; 0: as much as it takes */
+};
+
+/* How many different rows of each table a batch names: the mean of a few batches. */
+struct named_rows {
+    double *at; /* [variables]; 0: a dense one */
+    int batches;
+};
+/* Reads the first batches of the training data. */
+err named_rows_count(struct planned *, struct arena *, struct named_rows *ret);
+
+/* The job over so many ps. */
+struct over_ps {
+    const struct planned *planned;
+    struct layout *layout;
+    struct rows rows;
+    struct plan_bytes *bytes; /* [ps] of one worker, a step */
+    struct arena arena;
+};
+/* ERR_INPUT: there cannot be so few. */
+err over_ps_open(const struct planned *, const struct named_rows *, int ps, struct over_ps *ret);
+void over_ps_close(struct over_ps *); /* a zeroed one is fine */
+
+/* Of one layout. Bytes are of the ps that needs most. */
+struct sized {
+    int ps, workers;
+    double values, slots, windows, save; /* save: more while a checkpoint is written */
+    double worker;                       /* a worker's */
+    double up, down;                     /* of a worker, a step */
+    bool fits;
+    struct plan_bytes fullest; /* what one worker sends the ps that has most */
+    struct plan_time time;
+};
+err over_ps_size(const struct over_ps *, int workers, const struct hosts *,
+                 const struct plan_costs *, struct sized *ret);
+
+/* 1, 2, 5, 10, ... */
+int ladder_at(int index);
+
+#endif

@@ -1,0 +1,25 @@
+/* record.h - what steps of a run have cost: of one that has ended, by its --result; or of a short
+ * one on this host. */
+#ifndef CMD_PLAN_RECORD_H
+#define CMD_PLAN_RECORD_H
+
+#include <stdint.h>
+
+#include "cmd/plan/cost.h"
+#include "core/base/error.h"
+
+struct run_record {
+    struct plan_costs costs;
+    double steps;    /* of all workers, that they are the mean of */
+    int ps, workers; /* of whom something is known */
+};
+
+/* ERR_IO, ERR_INPUT: it is none, or of too few steps for their times to mean anything. */
+err record_read(const char *path, struct run_record *ret);
+
+/* Runs it on this host, without checkpoints and summaries, for at least so many steps: one ps and
+ * one worker, whose warnings and errors are seen. The words are those of a run without a cluster.
+ * ERR_INPUT: it did not come to its end, and has said why. */
+err record_measure(int argc, char **argv, int64_t steps, struct run_record *ret);
+
+#endif

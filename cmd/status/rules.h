@@ -7,7 +7,7 @@
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING };
 
-enum { FINDING_TEXT_MAX = 256, FINDINGS_MAX = 64 };
+enum { FINDING_TEXT_MAX = 512, FINDINGS_MAX = 64 };
 
 struct finding {
     const char *rule; /* "slow_worker" */

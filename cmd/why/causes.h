@@ -1,0 +1,15 @@
+/* causes.h - how a run ended and what lost its time, by what it has left. A pure function: a cause
+ * is a row of the table in causes.c. */
+#ifndef CMD_WHY_CAUSES_H
+#define CMD_WHY_CAUSES_H
+
+#include "cmd/why/evidence.h"
+
+enum { CAUSES_MAX = 2 * FINDINGS_MAX };
+
+/* In the order of the table, with what `dtrain status` finds last. Returns how many. */
+int causes_find(const struct evidence *, struct finding ret[CAUSES_MAX]);
+
+void causes_help(FILE *); /* names of all causes and what they find, for people */
+
+#endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_foreign.h"
 #include "net/coordinator/kind.h"
 #include "net/http.h"
 
@@ -45,10 +46,9 @@ static const char *server_after(const struct etcd *c, const char *server)
 
 static err read_answer(const struct http_call *call, json_t **ret)
 {
-    json_error_t error;
     if (call->answer.is_cut) return fail(ERR_IO, "%s: an answer too large", call->shown);
-    *ret = json_loadb(call->to, call->answer.bytes, 0, &error);
-    return *ret ? OK : fail(ERR_IO, "%s: an answer that is not JSON: %s", call->shown, error.text);
+    if (!json_read_foreign(call->to, call->answer.bytes, 0, ret)) return OK;
+    return fail_prefix(ERR_IO, "%s: an answer that is not JSON", call->shown);
 }
 
 /* Who is not known, or may not, hears 400, 401 or 403. */

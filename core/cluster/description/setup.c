@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/base/fields/json.h"
+#include "core/base/files/url.h"
+#include "core/base/json_foreign.h"
 #include "core/cluster/role/queue.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
@@ -549,9 +551,9 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
 
 err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup *ret)
 {
-    json_error_t error;
-    json_t *json = text ? json_loadb(text, bytes, 0, &error) : NULL;
-    if (!json) return fail(ERR_PROTOCOL, "SETUP is not JSON");
+    json_t *json;
+    if (json_read_foreign(text, bytes, 0, &json))
+        return fail_prefix(ERR_PROTOCOL, "SETUP is not JSON");
     err e = read_json(json, arena, ret);
     json_decref(json);
     return e ? fail_prefix(ERR_PROTOCOL, "SETUP") : OK;
@@ -570,10 +572,11 @@ char *setup_write_folder(const char *directory, uint64_t token)
 err setup_read_folder(const char *text, size_t bytes, struct arena *arena,
                       const char **ret_directory, uint64_t *ret_token)
 {
-    json_error_t error;
     const char *directory = NULL, *token = "";
-    json_t *json = text ? json_loadb(text, bytes, 0, &error) : NULL;
-    const int failed = json_unpack(json, "{s?s ss}", "directory", &directory, "token", &token);
+    json_t *json;
+    if (json_read_foreign(text, bytes, 0, &json)) return fail_prefix(ERR_PROTOCOL, "LEADS");
+    const bool failed = json_unpack(json, "{s?s ss}", "directory", &directory, "token", &token) ||
+                        (directory && strlen(directory) >= PATH_BYTES_MAX);
     if (!failed) *ret_directory = directory ? arena_string(arena, directory) : NULL;
     if (!failed) *ret_token = strtoull(token, NULL, 16);
     json_decref(json);

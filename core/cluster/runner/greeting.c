@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "core/base/clock.h"
+#include "core/base/json_foreign.h"
 #include "core/base/random.h"
 #include "core/cluster/description/ports.h"
 #include "core/cluster/runner/greeting.h"
@@ -299,9 +300,8 @@ static err load(const struct message *m, json_t **ret)
 {
     if (!m->body || m->body_bytes > TASK_GREETING_BYTES_MAX)
         return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
-    json_error_t error;
-    *ret = json_loadb(m->body, m->body_bytes, 0, &error);
-    return *ret ? OK : fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+    if (!json_read_foreign(m->body, m->body_bytes, 0, ret)) return OK;
+    return fail_prefix(ERR_PROTOCOL, "a greeting that is not JSON");
 }
 
 err greeting_read(const struct greeter *me, const struct message *m, struct greeting *ret)

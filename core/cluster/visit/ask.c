@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_foreign.h"
 #include "core/cluster/visit/body.h"
 
 static const char *const verbs[VERB_COUNT] = {"list",   "get",  "set",  "add",  "scale",
@@ -164,13 +165,12 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
 err ask_read(const void *bytes, size_t count, struct ask *ret)
 {
     struct visit_body body;
-    json_error_t error;
+    json_t *json;
     TRY(visit_body_split(bytes, count, &body));
     if (body.text_bytes > VISIT_TEXT_MAX)
         return fail(ERR_INPUT, "what is asked has more than %d bytes of text", VISIT_TEXT_MAX);
-    json_t *json =
-        body.text ? json_loadb(body.text, body.text_bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (!json) return fail(ERR_INPUT, "what is asked is not JSON");
+    if (json_read_foreign(body.text, body.text_bytes, JSON_REJECT_DUPLICATES, &json))
+        return fail(ERR_INPUT, "what is asked is not JSON");
     err e = read_json(json, &body, ret);
     json_decref(json);
     return e ? fail_prefix(e, "what is asked") : OK;

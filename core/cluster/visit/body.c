@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_foreign.h"
 #include "core/base/number_bytes.h"
 #include "core/cluster/visit/value.h"
 
@@ -87,10 +88,9 @@ static bool give_values(json_t *part, const struct visit_body *body, size_t *use
 json_t *visit_body_answer(const void *bytes, size_t count)
 {
     struct visit_body body;
-    json_error_t error;
+    json_t *json, *part;
     if (visit_body_split(bytes, count, &body)) return NULL;
-    json_t *json = body.text ? json_loadb(body.text, body.text_bytes, 0, &error) : NULL;
-    json_t *part;
+    if (json_read_foreign(body.text, body.text_bytes, 0, &json)) return NULL;
     size_t i, used = 0;
     bool is_whole = json_is_object(json);
     json_array_foreach(json_object_get(json, "parts"), i, part) is_whole =

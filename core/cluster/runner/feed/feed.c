@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/base/json_foreign.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/feed/feed.h"
 #include "core/data/storage.h"
@@ -199,9 +200,9 @@ static err take_description(json_t *json, struct spec *spec, struct arena *arena
 err feed_read_description(const void *text, size_t bytes, struct spec *spec, struct arena *arena,
                           struct feed_description *ret)
 {
-    json_error_t error;
-    json_t *json = json_loadb(text, bytes, 0, &error);
-    if (!json) return fail(ERR_PROTOCOL, "a description that is not JSON: %.100s", error.text);
+    json_t *json;
+    if (json_read_foreign(text, bytes, 0, &json))
+        return fail_prefix(ERR_PROTOCOL, "a description that is not JSON");
     const err e = take_description(json, spec, arena, ret);
     json_decref(json);
     return e == ERR_INPUT ? fail_prefix(ERR_PROTOCOL, "a description of data") : e;

@@ -163,6 +163,8 @@ static void begin_answer(struct http_transfer *t, const char *line)
 static void take_range(struct http_transfer *t, const char *value)
 {
     unsigned long long first, last, total;
+    if (t->call->answer.status == 416 && sscanf(value, "bytes */%llu", &total) == 1)
+        t->call->answer.total_bytes = total;
     const int found = sscanf(value, "bytes %llu-%llu/%llu", &first, &last, &total);
     if (found < 2 || last < first) return;
     t->range_first = first;
@@ -236,6 +238,12 @@ static bool is_range_asked(const struct http_transfer *t)
     return t->range_first == c->range_at && t->range_last + 1 == last;
 }
 
+/* No byte of what is asked for is there, and yet the whole is longer. */
+static bool denies_range(const struct http_call *c)
+{
+    return c->answer.status == 416 && c->range_bytes && c->answer.total_bytes > c->range_at;
+}
+
 /* Returning less than count ends the transfer. */
 static size_t take_body(char *at, size_t size, size_t count, void *context)
 {
@@ -261,7 +269,7 @@ static int watch(void *context, curl_off_t to_come, curl_off_t came, curl_off_t 
                  curl_off_t gone)
 {
     struct http_transfer *t = context;
-    t->is_endless = (uint64_t)came > (uint64_t)t->call->max + HTTP_SURPLUS_BYTES_MAX;
+    t->is_endless |= (uint64_t)came > (uint64_t)t->call->max + HTTP_SURPLUS_BYTES_MAX;
     return t->is_endless;
 }
 
@@ -380,7 +388,14 @@ static void describe(struct http_transfer *t, CURLcode code)
 {
     char said[HTTP_SAID_SHOWN_BYTES], last[ERROR_TEXT_MAX / 2];
     const struct http_call *c = t->call;
-    if (t->is_other_range && is_range_asked(t))
+    if (t->is_other_range && denies_range(c))
+        snprintf(
+            last, sizeof last,
+            "asked for %zu bytes from %llu, the answer says that none is there, and that there "
+            "are %llu in all",
+            c->range_bytes, (unsigned long long)c->range_at,
+            (unsigned long long)c->answer.total_bytes);
+    else if (t->is_other_range && is_range_asked(t))
         snprintf(last, sizeof last, "asked for %zu bytes from %llu, and %zu came", c->range_bytes,
                  (unsigned long long)c->range_at, c->answer.bytes);
     else if (t->is_other_range)
@@ -436,6 +451,7 @@ static void finish(struct http_transfer *t, CURLcode code)
     if (is_whole && is_led_on(t)) return;
     const bool is_range = is_whole && c->answer.status == 206 && c->range_bytes;
     t->is_other_range |= is_range && c->answer.bytes != t->range_last + 1 - t->range_first;
+    t->is_other_range |= is_whole && denies_range(c);
     t->state = DONE;
     t->result = OK;
     pthread_cond_broadcast(&http.done);

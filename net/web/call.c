@@ -100,6 +100,29 @@ char *web_escape(struct arena *arena, const char *text, bool keeps_slash)
     return escaped;
 }
 
+static int digit_of(char c)
+{
+    const char *digits = "0123456789abcdef",
+               *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+const char *web_password_proof(struct arena *arena, const char *url)
+{
+    const char *from = strstr(url, "://"), *end = from ? strpbrk(from + 3, "@/?#") : NULL;
+    if (!end || *end != '@') return NULL;
+    const size_t bytes = (size_t)(end - from) - 3;
+    unsigned char *plain = arena_new(arena, bytes + 1), *to = plain;
+    for (const char *c = from + 3; c < end; c++) {
+        const bool is_escape = *c == '%' && digit_of(c[1]) >= 0 && digit_of(c[2]) >= 0;
+        *to++ = (unsigned char)(is_escape ? digit_of(c[1]) << 4 | digit_of(c[2]) : *c);
+        c += is_escape ? 2 : 0;
+    }
+    unsigned char *proof = arena_new(arena, (bytes + 2) / 3 * 4 + 1);
+    EVP_EncodeBlock(proof, plain, (int)(to - plain));
+    return (const char *)proof;
+}
+
 char *web_encode(struct arena *arena, const void *bytes, size_t count)
 {
     unsigned char *text = arena_new(arena, (count + 2) / 3 * 4 + 1);

@@ -58,10 +58,18 @@ static err no_ranges(const struct web_file *f)
                 f->shown, WEB_WHOLE_MAX >> 20);
 }
 
-/* Of a server that gives no ranges: all of it, into memory of its size. */
-static err fetch_whole(struct web_file *f, uint64_t bytes)
+static err no_file(const struct web_file *f, const struct http_call *c)
+{
+    return fail(ERR_IO, "%s: its server gave no file, or not all of it: %s, %zu bytes", f->shown,
+                c->answer.reason, c->answer.bytes);
+}
+
+/* Of a server that gives no ranges: all of it, into memory of its size; said: how much there is, 0:
+ * that nobody has said. */
+static err fetch_whole(struct web_file *f, uint64_t said)
 {
     struct web_call call;
+    const uint64_t bytes = said ? said : WEB_WHOLE_MAX;
     free(f->head);
     f->head = malloc(bytes);
     if (!f->head) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
@@ -70,7 +78,9 @@ static err fetch_whole(struct web_file *f, uint64_t bytes)
     call.http.max = (size_t)bytes;
     if (!e) e = web_call_make(&call, f->service);
     f->head_bytes = call.http.answer.bytes;
+    const bool is_all = call.http.answer.status == 200 && (!said || f->head_bytes == said);
     if (!e && call.http.answer.is_cut) e = no_ranges(f);
+    if (!e && !is_all) e = no_file(f, &call.http);
     web_call_close(&call);
     return e;
 }
@@ -80,12 +90,14 @@ static err take_first(struct web_file *f, const struct http_call *c)
 {
     const bool is_empty = c->answer.status == 416;
     if (c->answer.status >= 300 && !is_empty) return http_refused(c);
+    if (c->answer.status < 300 && c->answer.status != 200 && c->answer.status != 206)
+        return no_file(f, c);
     if (c->answer.status == 206 && !c->answer.total_bytes)
         return fail(ERR_IO, "%s: its server gives ranges, and not how large the file is", f->shown);
     f->head_bytes = is_empty ? 0 : c->answer.bytes;
     if (c->answer.is_cut) {
         if (c->answer.total_bytes > WEB_WHOLE_MAX) return no_ranges(f);
-        TRY(fetch_whole(f, c->answer.total_bytes ? c->answer.total_bytes : WEB_WHOLE_MAX));
+        TRY(fetch_whole(f, c->answer.total_bytes));
     }
     f->file.state = (struct file_state){
         .bytes = c->answer.status == 206 ? c->answer.total_bytes : f->head_bytes,

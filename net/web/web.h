@@ -17,6 +17,7 @@ enum {
     WEB_CHUNKS_MAX = 8,         /* asked for at once */
     WEB_WHOLE_MAX = 256 << 20,  /* of a file whose server gives no ranges */
     WEB_ANSWER_BYTES = 8 << 20, /* of an answer that is no file */
+    WEB_WRITE_MAX_S = 4 * 3600, /* for a part that a server takes piece by piece, and for a copy */
 };
 _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,
                "more is read ahead than is said");
@@ -74,6 +75,8 @@ err web_call_remove(struct web_call *, const struct web_service *);
 char *web_escape(struct arena *, const char *text, bool keeps_slash);
 /* Base64 for URLs, without "=" at the end */
 char *web_encode(struct arena *, const void *, size_t bytes);
+/* What a server is told of "http://user:password@host/": base64 of both; NULL: of none. */
+const char *web_password_proof(struct arena *, const char *url);
 
 /* For the tables of services */
 err web_file_open(const struct file_system *, const char *path, struct file **ret);

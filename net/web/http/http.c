@@ -4,6 +4,7 @@
 static err address_of(const char *path, struct web_call *c)
 {
     c->http.url = arena_string(&c->arena, path);
+    c->http.secret = web_password_proof(&c->arena, path);
     return OK;
 }
 

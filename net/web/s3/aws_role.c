@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_foreign.h"
 #include "core/base/log.h"
 #include "net/web/web.h"
 #include "net/xml.h"
@@ -67,7 +68,9 @@ static void take(const json_t *answer, const char *name, char *to, size_t size)
 static err keep_json(const char *text, const char *shown)
 {
     struct lent l = {0};
-    json_t *answer = json_loads(text, 0, NULL);
+    json_t *answer;
+    if (json_read_foreign(text, strlen(text), 0, &answer))
+        return fail_prefix(ERR_IO, "%s: the answer has no keys", shown);
     take(answer, "AccessKeyId", l.id, sizeof l.id);
     take(answer, "SecretAccessKey", l.secret, sizeof l.secret);
     take(answer, "Token", l.token, sizeof l.token);
@@ -170,14 +173,18 @@ static err ask_container(struct arena *arena, const char *url, char *answer)
 
 /* ---- a machine ---- */
 
+static const char proof[] = "X-aws-ec2-metadata-token: ";
+
 static err ask_metadata(struct arena *arena, const char *method, const char *base, const char *path,
                         const char *header, char *answer)
 {
-    struct http_call c = {.method = method,
-                          .url = arena_format(arena, "%s%s", base, path),
-                          .headers = {header},
-                          .body = *method == 'P' ? "" : NULL,
-                          .only_s = AWS_ROLE_MACHINE_S};
+    struct http_call c = {
+        .method = method,
+        .url = arena_format(arena, "%s%s", base, path),
+        .headers = {header},
+        .secret = strncmp(header, proof, sizeof proof - 1) ? NULL : header + sizeof proof - 1,
+        .body = *method == 'P' ? "" : NULL,
+        .only_s = AWS_ROLE_MACHINE_S};
     return ask(&c, answer);
 }
 
@@ -191,7 +198,7 @@ static err ask_machine(struct arena *arena, char *answer)
     TRY(ask_metadata(arena, "PUT", base, "/latest/api/token",
                      "X-aws-ec2-metadata-token-ttl-seconds: 21600", answer));
     if (!is_header_text(answer)) return fail(ERR_IO, "%s: no token", base);
-    header = arena_format(arena, "X-aws-ec2-metadata-token: %s", answer);
+    header = arena_format(arena, "%s%s", proof, answer);
     TRY(ask_metadata(arena, "GET", base, roles, header, answer));
     answer[strcspn(answer, "\r\n")] = '\0'; /* there may be several, of which the first counts */
     if (!*answer) return fail(ERR_IO, "%s: no role", base);

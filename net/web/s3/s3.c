@@ -26,7 +26,7 @@ struct page {
     int depth, contents; /* the depth of the object that is read; 0: none */
     char text[TEXT_BYTES];
     size_t used;
-    bool is_list;
+    bool is_list, has_name;
     err e;
 };
 
@@ -62,6 +62,15 @@ static void begin_element(void *context, const char *name, const char **attribut
     if (p->depth == 1) p->is_list = strcmp(name, "ListBucketResult") == 0;
     if (p->depth == 2 && (strcmp(name, "Contents") == 0 || strcmp(name, "CommonPrefixes") == 0))
         p->contents = p->depth;
+    if (p->depth == p->contents) p->has_name = false;
+}
+
+/* Of what is neither nobody knows whether there is more. */
+static void take_end(struct page *p)
+{
+    p->list->is_truncated = strcmp(p->text, "true") == 0;
+    if (!p->list->is_truncated && strcmp(p->text, "false") != 0)
+        fail_page(p, fail(ERR_IO, "the server's list of files does not say whether it ends"));
 }
 
 static void end_element(void *context, const char *name)
@@ -71,13 +80,15 @@ static void end_element(void *context, const char *name)
     if (p->contents && p->depth == p->contents + 1 &&
         (strcmp(name, "Key") == 0 || strcmp(name, "Prefix") == 0)) {
         decode(p->text);
+        p->has_name = p->text[0];
         const err e = web_list_add(p->list, p->text);
         if (e) fail_page(p, e);
     }
-    if (p->depth == 2 && strcmp(name, "IsTruncated") == 0)
-        p->list->is_truncated = strcmp(p->text, "true") == 0;
+    if (p->depth == 2 && strcmp(name, "IsTruncated") == 0) take_end(p);
     if (p->depth == 2 && strcmp(name, "NextContinuationToken") == 0 && p->used < WEB_TOKEN_BYTES)
         strcpy(p->list->token, p->text);
+    if (p->depth == p->contents && !p->has_name)
+        fail_page(p, fail(ERR_IO, "a list of files has one without a name"));
     if (p->depth == p->contents) p->contents = 0;
     p->depth--;
     p->used = 0;
@@ -195,6 +206,7 @@ static err sign(struct web_call *c)
     headers[count++] = (struct aws_header){"x-amz-date", date};
     if (keys->token[0]) headers[count++] = (struct aws_header){"x-amz-security-token", keys->token};
     for (int i = 1; i < count; i++) web_call_header(c, "%s: %s", headers[i].name, headers[i].value);
+    c->http.secret = keys->token;
     if (!keys->id[0]) return OK;
     const struct aws_request request = {
         .method = c->http.method,

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import time
+import unittest.mock
 import urllib.parse
 
 import program
@@ -230,6 +231,36 @@ class Http(UrlCase):
         self.assertNotEqual(kept[0].stat().st_mtime_ns, written)
 
 
+class Odd(server.Handler):
+    """server.odd: what there is of a file in place of it, and of all of it where that is asked for: status, bytes, headers"""
+
+    def get(self, data, fault):
+        return self.server.odd if self.path == "/odd.jsonl" else super().get(data, fault)
+
+
+class NoFile(UrlCase):
+    """What is no file, or not all of it, is not one of few rows, or of none."""
+
+    def test_it_is_named(self):
+        served = self.serve(handler=Odd)
+        line = b'{"x": 1, "word": "red", "y": 1}\n'
+        served.files.update({"/odd.jsonl": line, "/good.jsonl": line * 3})
+        spec = data([served.url + "/good.jsonl", served.url + "/odd.jsonl"], format="jsonl")
+        few = {"DTRAIN_URL_TRIES": "2"}
+        long = line * (2 * HEAD_BYTES // len(line))
+        for odd, text in (((204, b"", {}), "204 No Content"), ((205, b"", {}), "gave no file"), ((202, line, {}), "gave no file"),
+                          ((416, b"", {"Content-Range": "bytes */99"}), "none is there, and that there are 99 in all"),
+                          ((206, line, {"Content-Range": f"bytes 0-{len(line) - 1}/*"}), "the answer has 0 to 31")):
+            served.odd = odd
+            self.assertIn(text, self.stats(served, spec, few, code=program.BAD_HOST))
+        served.odd = 416, b"", {"Content-Range": "bytes */0"}
+        self.assertEqual(self.stats(served, spec, few)["rows"], 3)
+        wholes = iter([(200, long, {}), (206, line, {"Content-Range": f"bytes 0-{len(line) - 1}/{len(long)}"})] * 2)
+        with unittest.mock.patch.object(Odd, "get", lambda handler, content, fault: next(wholes) if handler.path == "/odd.jsonl"
+                                        else server.Handler.get(handler, content, fault)):
+            self.assertIn("gave no file, or not all of it", self.stats(served, spec, few, code=program.BAD_HOST))
+
+
 class S3(UrlCase):
     def setUp(self):
         super().setUp()
@@ -383,6 +414,22 @@ class S3(UrlCase):
         self.served.files["/bucket"] = b"<html>"
         said = self.stats(self.served, data("s3://bucket/d/part-*.csv"), code=program.BAD_HOST)
         self.assertIn("the server's list of files is broken", said)
+        for page, text in ((b"<IsTruncated>maybe</IsTruncated>", "does not say whether it ends"),
+                           (b"<Contents><Size>7</Size></Contents>", "has one without a name")):
+            self.served.files["/bucket"] = b"<ListBucketResult>" + page + b"</ListBucketResult>"
+            self.assertIn(text, self.stats(self.served, data("s3://bucket/d/part-*.csv"), code=program.BAD_HOST))
+
+    def test_a_server_that_quotes_what_it_was_asked_makes_nobody_tell_a_token(self):
+        refuse = server.Handler.refuse
+
+        def quote(handler, status, code, message):
+            refuse(handler, status, code, f"{handler.headers.get('x-amz-security-token')} {message}")
+        self.served.fault = lambda *_: 403
+        with unittest.mock.patch.object(server.Handler, "refuse", quote):
+            said = self.stats(self.served, data("s3://bucket/d/part-3.csv"), {"AWS_SESSION_TOKEN": "a/secret+token"},
+                              code=program.BAD_INPUT)
+        self.assertIn("403 Forbidden: ***", said)
+        self.assertNotIn("secret+", said)
 
     def test_a_list_without_an_end_is_given_up(self):
         self.served.is_s3 = False

@@ -1,5 +1,7 @@
 """The password of a URL is for its server alone: neither what a run says nor what it writes has it."""
+import base64
 import json
+import unittest.mock
 
 import hdfs_server
 import program
@@ -82,6 +84,15 @@ class Secrets(read_test.UrlCase):
                       ["checkpoint", "ls", self.folder_there], ["check", "--set", f"data.train.file=@{self.rows}-",
                                                                "spec.json"]):
             self.assertIn("127.0.0.1", self.run_it(words, bad))
+
+    def test_a_server_that_quotes_what_it_was_asked_makes_nobody_tell_it(self):
+        proof = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
+        self.served.fault = lambda number, request: 403
+        with unittest.mock.patch.object(server.Handler, "refuse", lambda handler, status, code, message: handler.send(
+                status, str(handler.headers.get("Authorization")).encode(), {}, None)):
+            said = self.run_it(["stats", "--set", f"data.train.file={self.rows}", "spec.json"], program.BAD_INPUT)
+        self.assertIn("Basic ****", said)
+        self.assertNotIn(proof[8:], said)
 
     def test_another_server_is_not_told_it(self):
         first, second = self.serve(handler=Leading), self.serve(handler=Leading)

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/clock.h"
+#include "core/base/json_foreign.h"
 #include "net/web/list.h"
 #include "net/web/upload.h"
 
@@ -96,7 +98,9 @@ static uint64_t lives_s(const json_t *answer)
 
 static err take_token(const struct http_call *c)
 {
-    json_t *answer = json_loadb(c->to, c->answer.bytes, 0, NULL);
+    json_t *answer;
+    if (json_read_foreign(c->to, c->answer.bytes, 0, &answer))
+        return fail_prefix(ERR_IO, "%s: the answer has no access_token", c->shown);
     const char *token = json_string_value(json_object_get(answer, "access_token"));
     const size_t bytes = token ? strcspn(token, "\r\n") : 0;
     const bool is_one = bytes > 0 && !token[bytes] && bytes < sizeof kept.token;
@@ -308,40 +312,51 @@ static err sign(struct web_call *c)
     if (emulator()) return OK;
     const err e = gs_token(token);
     if (e) return fail_prefix(e, "%s", c->http.shown);
+    c->http.secret = arena_string(&c->arena, token);
     web_call_header(c, "Authorization: Bearer %s", token);
     return OK;
 }
 
 /* ---- lists ---- */
 
+static err fail_list(void)
+{
+    return fail(ERR_IO, "the server's list of files is broken");
+}
+
+/* What is none says nothing: not of a file, and not that there is no other. */
 static err take_names(struct web_list *l, const json_t *names)
 {
     size_t i;
     json_t *item;
+    if (names && !json_is_array(names)) return fail_list();
     json_array_foreach(names, i, item)
     {
         const char *name =
             json_string_value(json_is_object(item) ? json_object_get(item, "name") : item);
-        if (name) TRY(web_list_add(l, name));
+        if (!name || !*name) return fail_list();
+        TRY(web_list_add(l, name));
     }
     return OK;
 }
 
+static err take_token_of_list(struct web_list *l, const json_t *next)
+{
+    const char *token = next ? json_string_value(next) : "";
+    if (!token) return fail_list();
+    l->is_truncated = *token;
+    if (snprintf(l->token, sizeof l->token, "%s", token) < (int)sizeof l->token) return OK;
+    return fail(ERR_IO, "the token of a list has more than %d bytes", (int)WEB_TOKEN_BYTES - 1);
+}
+
 static err list_take(struct web_list *l, const char *page, size_t bytes)
 {
-    json_error_t error;
-    json_t *root = json_loadb(page, bytes, 0, &error);
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return fail(ERR_IO, "the server's list of files is broken");
-    }
-    const char *token = json_string_value(json_object_get(root, "nextPageToken"));
-    l->is_truncated = token && *token;
-    const bool fits =
-        snprintf(l->token, sizeof l->token, "%s", token ? token : "") < (int)sizeof l->token;
-    err e =
-        fits ? take_names(l, json_object_get(root, "items"))
-             : fail(ERR_IO, "the token of a list has more than %d bytes", (int)WEB_TOKEN_BYTES - 1);
+    json_t *root;
+    if (json_read_foreign(page, bytes, 0, &root))
+        return fail_prefix(ERR_IO, "the server's list of files is broken");
+    err e = take_token_of_list(l, json_object_get(root, "nextPageToken"));
+    if (!e && !json_is_object(root)) e = fail_list();
+    if (!e) e = take_names(l, json_object_get(root, "items"));
     if (!e) e = take_names(l, json_object_get(root, "prefixes"));
     json_decref(root);
     return e;
@@ -373,7 +388,7 @@ enum { GOES_ON = 308 };
 
 struct gs_upload {
     struct upload upload;              /* first */
-    char session[HTTP_LOCATION_BYTES]; /* its own address, which is secret; "": none */
+    char session[HTTP_LOCATION_BYTES]; /* its own path, which is secret; "": none */
 };
 
 /* ---- single requests ---- */
@@ -421,6 +436,14 @@ static err put_whole(struct upload *u, const struct upload_part *p)
 
 /* ---- a resumable upload ---- */
 
+/* Of an address, what stands behind its server; "": nothing does. */
+static const char *path_of(const char *address)
+{
+    const char *scheme = strstr(address, "://");
+    const char *server = scheme ? scheme + 1 : address;
+    return strchrnul(strncmp(server, "//", 2) ? server : server + 2, '/');
+}
+
 static err begin_upload(struct upload *u)
 {
     struct gs_upload *g = (struct gs_upload *)u;
@@ -431,18 +454,21 @@ static err begin_upload(struct upload *u)
     c.http.to = answer;
     c.http.max = sizeof answer;
     if (!e) e = web_call_make(&c, &gs_service);
-    if (!e && !c.http.answer.location[0])
-        e = fail(ERR_IO, "%s: the server gave its upload no address", c.http.shown);
-    if (!e) snprintf(g->session, sizeof g->session, "%s", c.http.answer.location);
+    const char *path = path_of(c.http.answer.location);
+    if (!e && !*path) e = fail(ERR_IO, "%s: the server gave its upload no address", c.http.shown);
+    if (!e) snprintf(g->session, sizeof g->session, "%s", path);
     web_call_close(&c);
     return e;
 }
 
-/* A call to the upload itself, whose address proves who asks. */
+/* A call to the upload itself, whose path proves who asks. It stays with the server that was asked,
+ * whichever the address names. */
 static void open_session(struct upload *u, const char *method, struct web_call *c)
 {
+    const struct gs_upload *g = (const struct gs_upload *)u;
     web_call_begin(c, method, u->path);
-    c->http.url = ((struct gs_upload *)u)->session;
+    c->http.url = arena_format(&c->arena, "%s%s", base_of(&c->arena), g->session);
+    c->http.secret = g->session;
     c->http.keeps_redirect = true;
 }
 
@@ -486,7 +512,8 @@ static err take_answer(struct upload_part *p, uint64_t *ret_kept)
 
 static err wait_part(struct upload *u, struct upload_part *p)
 {
-    for (int i = 0; i < GS_RESUMES_MAX; i++) {
+    const uint64_t until_ms = clock_ms() + 1000ull * WEB_WRITE_MAX_S;
+    for (int i = 0; i < GS_RESUMES_MAX && clock_ms() < until_ms; i++) {
         uint64_t there = 0;
         TRY(take_answer(p, &there));
         if (there == p->at + p->bytes) return OK;
@@ -529,7 +556,9 @@ static const struct upload_way way = {.writer_bytes = sizeof(struct gs_upload),
 /* ret: where the copy goes on; "": it is done. */
 static err take_rewrite(const struct http_call *h, char ret[WEB_TOKEN_BYTES])
 {
-    json_t *answer = json_loadb(h->to, h->answer.bytes, 0, NULL);
+    json_t *answer;
+    if (json_read_foreign(h->to, h->answer.bytes, 0, &answer))
+        return fail_prefix(ERR_IO, "%s: the server answered no copy", h->shown);
     const char *token = json_string_value(json_object_get(answer, "rewriteToken"));
     const bool is_done = json_is_true(json_object_get(answer, "done"));
     const bool fits = token && strlen(token) < WEB_TOKEN_BYTES;
@@ -564,8 +593,9 @@ static err rewrite(const char *from, const char *to, char token[WEB_TOKEN_BYTES]
 
 static err gs_move(const char *from, const char *to)
 {
+    const uint64_t until_ms = clock_ms() + 1000ull * WEB_WRITE_MAX_S;
     char token[WEB_TOKEN_BYTES] = "";
-    for (int i = 0; i < GS_REWRITES_MAX; i++) {
+    for (int i = 0; i < GS_REWRITES_MAX && clock_ms() < until_ms; i++) {
         TRY(rewrite(from, to, token));
         if (!token[0]) return gs_remove(from);
     }

@@ -126,7 +126,7 @@ class Handler(server.Handler):
             return self.said(200, {"name": name})
         session = f"/session/{len(self.server.uploads)}-{server.hashed(name.encode())}"
         self.server.uploads[session] = [name, b""]
-        return 200, b"", {"Location": self.server.url + session}
+        return 200, b"", {"Location": (self.server.leads_to or self.server.url) + session}
 
     def resume(self, session, body):
         if session in self.server.done:  # of which the answer was lost
@@ -158,4 +158,5 @@ def start(modulus=None, handler=Handler):
     served.has_tokens, served.modulus = modulus is not None, modulus
     served.tokens, served.lives_s, served.person = [], 3600, None
     served.done, served.keeps_some, served.list_answer = set(), 0, None
+    served.leads_to = None  # where an upload is said to be
     return served

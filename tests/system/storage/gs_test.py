@@ -4,12 +4,14 @@ import json
 import shutil
 import subprocess
 import unittest
+import unittest.mock
 
 import checkpoint_test
 import gs_server
 import program
 import read_test
 import server
+from program import lying
 
 OPENSSL = shutil.which("openssl")
 SERVICE = {"type": "service_account", "client_email": "me@project"}
@@ -135,8 +137,19 @@ class Reads(GsCase):
         self.assertEqual(self.count("gs://bucket/d/part-3.csv", emulator), 53)
         self.assertEqual(self.served.tokens, [])
 
+    def test_a_server_that_quotes_what_it_was_asked_makes_nobody_tell_a_token(self):
+        refuse = self.served.RequestHandlerClass.refuse
+
+        def quote(handler, status, code, message):
+            refuse(handler, status, code, f"{handler.headers.get('Authorization')} {message}")
+        self.served.fault = lambda _, request: None if request.path == "/token" else 403
+        with unittest.mock.patch.object(self.served.RequestHandlerClass, "refuse", quote):
+            self.assertIn("Bearer ***", self.refused("gs://bucket/d/part-3.csv"))
+
     def test_a_list_that_is_none_is_named(self):
-        for broken in (b"[]", b"{", b"<html>"):
+        for broken in (b"[]", b"{", b"<html>", b'{"items": 7}', b'{"items": [{"nam": "d/p"}]}', b'{"items": [7]}',
+                       b'{"prefixes": {"d/": 1}}', b'{"items": [{"name": "d/p"}], "nextPageToken": 7}',
+                       b'{"items": [' + b"{}," * (1 << 20) + b"{}]}"):
             self.served.list_answer = broken
             self.assertIn("the server's list of files is broken",
                           self.refused("gs://bucket/d/p*", code=program.BAD_HOST))
@@ -164,6 +177,22 @@ class Writes(checkpoint_test.Runs, GsCase, checkpoint_test.CheckpointCase):
         self.assertEqual(self.served.keeps_some, 0)
         self.served.uploads.clear()  # begun, but the answer was lost: it ends after a week
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-4")
+
+    def test_an_upload_stays_with_the_server_that_was_asked(self):
+        """Its path is a proof of who asks, and the parts are what is trained."""
+        thief = lying.Thief()
+        self.addCleanup(thief.stop)
+        wide = [{**checkpoint_test.SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500},
+                checkpoint_test.SPEC["model"][1]]
+        for leads_to in (thief.url, "//" + thief.url.partition("//")[2], "ftp://other"):
+            self.served.leads_to = leads_to
+            self.served.files.clear()
+            self.write_spec(self.spec(**{"train.checkpoint_dir": "gs://bucket/run", "model": wide, "train.last_step": 2,
+                                         "train.save_checkpoint_steps": None}))
+            done = self.run_dtrain()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("/bucket/run/model.ckpt-2.index", self.served.files)
+        self.assertEqual(thief.seen, [])
 
     def test_a_bucket_that_cannot_be_written_is_told_at_once(self):
         self.served.fault = lambda number, request: 403 if "/upload/" in request.path else None

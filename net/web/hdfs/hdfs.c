@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/fingerprint.h"
+#include "core/base/json_foreign.h"
 #include "core/base/random.h"
 #include "net/web/list.h"
 #include "net/web/upload.h"
@@ -240,7 +241,7 @@ static err hdfs_address(const char *path, const char *operation, struct web_call
     const char *escaped = web_escape(&c->arena, host[bytes] ? host + bytes : "/", true);
     web_call_address(c, base, arena_format(&c->arena, "/webhdfs/v1%s", escaped),
                      arena_format(&c->arena, "%s%s%s", operation, *who ? "&" : "", who));
-    c->http.secret = secret;
+    c->http.secret = *secret ? secret : web_password_proof(&c->arena, base);
     c->http.stays_secure = true;
     c->http.may_pass = hdfs_may_pass;
     return OK;
@@ -278,8 +279,8 @@ static err take_answer(const struct http_call *c, struct hdfs_answer *ret)
         return fail(ERR_IO, "%s: the answer has more than %d MiB", c->shown,
                     WEB_ANSWER_BYTES >> 20);
     if (c->answer.bytes == 0) return OK;
-    ret->root = json_loadb(c->to, c->answer.bytes, 0, NULL);
-    return ret->root ? OK : fail(ERR_IO, "%s: the server's answer is no JSON", c->shown);
+    if (!json_read_foreign(c->to, c->answer.bytes, 0, &ret->root)) return OK;
+    return fail_prefix(ERR_IO, "%s: the server's answer is no JSON", c->shown);
 }
 
 /* ERR_INPUT and ERR_IO as hdfs_refused() says. */
@@ -308,19 +309,34 @@ static err hdfs_ask(const char *method, const char *path, const char *operation,
 
 /* ---- what is there ---- */
 
-static bool is_folder(const json_t *status)
+static const char *type_of(const json_t *status)
 {
     const char *type = json_string_value(json_object_get(status, "type"));
-    return type && strcmp(type, "DIRECTORY") == 0;
+    return type ? type : "";
+}
+
+static bool is_folder(const json_t *status)
+{
+    return strcmp(type_of(status), "DIRECTORY") == 0;
+}
+
+/* What is none says nothing: not of a file, and not that there is no other. */
+static bool is_status(const json_t *status)
+{
+    const char *type = type_of(status);
+    return json_is_string(json_object_get(status, "pathSuffix")) &&
+           (is_folder(status) || strcmp(type, "FILE") == 0 || strcmp(type, "SYMLINK") == 0);
 }
 
 static err take_status(const char *path, const json_t *root, struct file_state *ret)
 {
     char shown[PATH_BYTES_MAX];
     const json_t *status = json_object_get(root, "FileStatus");
-    const json_int_t bytes = json_integer_value(json_object_get(status, "length"));
+    const json_t *length = json_object_get(status, "length");
+    const json_int_t bytes = json_integer_value(length);
     const json_int_t changed_ms = json_integer_value(json_object_get(status, "modificationTime"));
-    if (!json_is_object(status) || bytes < 0)
+    errno = EIO;
+    if (!is_status(status) || !json_is_integer(length) || bytes < 0)
         return fail(ERR_IO, "%s: the server's answer says no length", path_shown(path, shown));
     *ret = (struct file_state){
         .bytes = (uint64_t)bytes,
@@ -357,6 +373,11 @@ static err hdfs_look(const char *path, struct file_state *ret)
 
 /* ---- lists ---- */
 
+static err fail_list(void)
+{
+    return fail(ERR_IO, "the server's list of files is broken");
+}
+
 /* Names in a folder ("d/"; "": the root) that the list is of; folders end with a "/". ret_last: the
  * name that the next batch begins behind. */
 static err take_names(const struct web_listing *l, const char *folder, const json_t *statuses,
@@ -365,10 +386,13 @@ static err take_names(const struct web_listing *l, const char *folder, const jso
     char key[PATH_BYTES_MAX];
     size_t i;
     json_t *status;
-    json_array_foreach(json_object_get(statuses, "FileStatus"), i, status)
+    const json_t *all = json_object_get(statuses, "FileStatus");
+    if (!json_is_array(all)) return fail_list();
+    json_array_foreach(all, i, status)
     {
         const char *name = json_string_value(json_object_get(status, "pathSuffix"));
-        if (!name || !*name || strchr(name, '/')) continue; /* a file's own status has no name */
+        if (!is_status(status) || strchr(name, '/')) return fail_list();
+        if (!*name) continue; /* a file's own status has no name */
         snprintf(ret_last, WEB_TOKEN_BYTES, "%s", name);
         snprintf(key, sizeof key, "%s%s%s", folder, name, is_folder(status) ? "/" : "");
         if (strncmp(key, l->prefix, strlen(l->prefix)) == 0) TRY(web_list_add(to, key));
@@ -401,9 +425,14 @@ static err list_folder(const struct web_listing *l, const char *folder, struct w
         TRY(ask_batch(path, last, &answer));
         const json_t *batch = json_object_get(answer.root, "DirectoryListing");
         const json_t *part = batch ? json_object_get(batch, "partialListing") : answer.root;
-        const json_int_t left = json_integer_value(json_object_get(batch, "remainingEntries"));
+        const json_t *entries = json_object_get(batch, "remainingEntries");
+        const json_int_t left = json_integer_value(entries);
         strcpy(before, last);
-        const err e = take_names(l, folder, json_object_get(part, "FileStatuses"), to, last);
+        err e = OK;
+        if (answer.status < 300)
+            e = take_names(l, folder, json_object_get(part, "FileStatuses"), to, last);
+        if (!e && batch && (!json_is_integer(entries) || left < 0)) e = fail_list();
+        if (e) e = fail_prefix(e, "%s", path);
         json_decref(answer.root);
         if (e || left <= 0) return e;
     } while (strcmp(last, before) != 0);
@@ -622,11 +651,13 @@ static err find_kept(const struct upload *u, const struct upload_part *p, uint64
 
 static err wait_part(struct upload *u, struct upload_part *p)
 {
+    const uint64_t until_ms = clock_ms() + 1000ull * WEB_WRITE_MAX_S;
     err e = OK;
     for (int i = 1; p->is_sent && i <= HDFS_SENDS_MAX; i++) {
         uint64_t kept = 0;
         e = take_part(p);
-        if (e != ERR_IO || p->at == 0 || i == HDFS_SENDS_MAX) return e;
+        const bool is_last = i == HDFS_SENDS_MAX || clock_ms() > until_ms;
+        if (e != ERR_IO || p->at == 0 || is_last) return e;
         http_pause(i);
         TRY(find_kept(u, p, &kept));
         if (kept == p->at + p->bytes) return OK;

@@ -184,7 +184,12 @@ class Reads(HdfsCase):
     def test_a_list_that_is_none_is_named(self):
         for broken, said in ((b"{", "is no JSON"), (b"<html>", "is no JSON"), (b'''{"DirectoryListing": {"partialListing":
                 {"FileStatuses": {"FileStatus": [{"pathSuffix": "p", "type": "FILE"}]}}, "remainingEntries": 1}}''',
-                              "the server's list of files does not end")):
+                              "the server's list of files does not end"),
+                             *((json.dumps(text).encode(), "the server's list of files is broken") for text in (
+                                 {}, {"FileStatuses": {}}, {"FileStatuses": {"FileStatus": [7]}},
+                                 {"FileStatuses": {"FileStatus": [{"pathSuffix": "p"}]}},
+                                 {"DirectoryListing": {"partialListing": {"FileStatuses": {"FileStatus": []}}}})),
+                             (b"[" + b"{}," * (1 << 20) + b"{}]", "lists and objects"), (b"", "is broken")):
             self.served.list_answer = broken
             self.assertIn(said, self.refused(self.bucket + "/d/p*", code=program.BAD_HOST))
 

@@ -449,6 +449,11 @@ static err find_lanes(const struct intake *in, struct body *b)
     return OK;
 }
 
+static size_t value_bytes(const struct json_value *v)
+{
+    return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
+}
+
 static err find_rows(const struct intake *in, enum intake_form form, const char *text,
                      struct body *b)
 {
@@ -466,15 +471,13 @@ static err find_rows(const struct intake *in, enum intake_form form, const char 
         return fail(ERR_INPUT, "%s: expected a list of rows, got %s", wanted,
                     json_type_text(b->rows.json));
     b->count = (int64_t)json_array_size(b->rows.json);
-    return OK;
+    const size_t context = b->common.json ? value_bytes(&b->common) : 0;
+    if (b->count == 0 || context <= CONTEXT_READ_MAX / (size_t)b->count) return OK;
+    return fail(ERR_INPUT, "context: %zu bytes for %lld rows: at most %d MB for all of them",
+                context, (long long)b->count, CONTEXT_READ_MAX >> 20);
 }
 
 /* ---- rows of cells ---- */
-
-static size_t value_bytes(const struct json_value *v)
-{
-    return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
-}
 
 static bool is_among(const struct strings *list, const char *name)
 {

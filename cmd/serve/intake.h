@@ -14,7 +14,8 @@
 #include "core/train/session/session.h"
 
 enum {
-    BRACKETS_MAX = 1 << 20, /* of a body: each is an object or a list, which takes memory */
+    BRACKETS_MAX = 1 << 20,      /* of a body: each is an object or a list, which takes memory */
+    CONTEXT_READ_MAX = 64 << 20, /* bytes of a context, which is read once for each row */
 };
 
 /* Names in the order of what they are made of */

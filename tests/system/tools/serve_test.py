@@ -229,6 +229,9 @@ class Wrong(Serving):
                 self.assertTrue(said["error"])
         for body in (b"\xff\xfe", b'{"instances": [{"\xff": 1}]}', b"\0" * 1000, b'{"instances": [[1, 2]]}\0'):
             self.assertEqual(server.post("predict", body)[0], 400, body)
+        status, said = server.post("classify", {"examples": [{}] * 100, "context": {"a": [1] * (1 << 19)}})
+        self.assertEqual(status, 400)
+        self.assertIn("context: ", said["error"])
         status, said = server.post("predict", {"instances": [[1, 2]] * 101})
         self.assertEqual((status, said), (413, {"error": "101 rows: at most 100 (--max_rows)"}))
         many = "{" + ",".join(f'"{i}":[]' for i in range(1 << 17)) + "}"

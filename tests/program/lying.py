@@ -1,14 +1,17 @@
 """Answers of HTTP that are drawn: a server that knows the right answer sends another one now and then.
 
 What a lie is made of comes from a seed: status, headers, lengths, chunks, trailers, redirects, slowness, ends in the
-middle, and texts of JSON or XML that are almost right. `broken` are lies that a client can find out; of `false` ones the
-bytes came whole and mean something else.
+middle, and texts of JSON or XML that are almost right. BROKEN are lies that a client can find out, MALFORMED those whose
+bytes came whole and are no such text as was asked for; of FALSE ones they are one, and mean something else. A Thief is a server
+that lies lead to: nothing that proves who asks may come to it.
 """
+import http.server
 import json
 import random
 import re
 import socket
 import struct
+import threading
 import time
 
 ENDLESS_BYTES = 64 << 20  # as much as is sent of what has no end, if it is taken
@@ -117,8 +120,8 @@ def many_headers(draw, status, headers, body):
     yield from framed(status, headers, body)
 
 
-def redirected(draw, path):
-    where = draw.choice([path, path + "x", "http://127.0.0.1:1/", "file:///etc/passwd", "", "http://[", "//", "x" * 9000, "?"])
+def redirected(draw, path, thief):
+    where = draw.choice([path, path + "x", thief + path, thief + path, "http://127.0.0.1:1/", "file:///etc/passwd", "", "http://[", "//", "x" * 9000, "?"])
     yield head(draw.choice([301, 302, 303, 307]), {"Location": where, "Connection": "close"})
     yield from (endless(b"elsewhere\n" * 1000) if draw.random() < 0.5 else [])
 
@@ -151,7 +154,45 @@ BROKEN = [short, short_in_chunks, other_range, refused, refused_without_end, lon
           many_headers, reset, silent, slow, noise]
 
 
-# ---- and those that cannot ----
+# ---- texts that are none of what was asked for ----
+
+
+def of_another_type(draw, value):
+    """With one of its parts, at any depth."""
+    if isinstance(value, dict) and value:
+        key = draw.choice(list(value))
+        return {**value, key: of_another_type(draw, value[key])}
+    if isinstance(value, list) and value and draw.random() < 0.8:
+        i = draw.randrange(len(value))
+        return value[:i] + [of_another_type(draw, value[i])] + value[i + 1:]
+    return draw.choice([other for other in (None, True, [], {}, "x", 7, -0.5) if not isinstance(other, type(value))])
+
+
+def broken_xml(draw, body):
+    """In the end of an element, or in what may be one of two words."""
+    ends = [found.start() for found in re.finditer(b"</", body)]
+    at = draw.choice(ends or [0])
+    return draw.choice([body[:at], body[:at] + b"</x" + body[at + 2:], re.sub(b">(true|false)<", b">maybe<", body, count=1)])
+
+
+def malformed(draw, status, headers, body):
+    try:
+        body = json.dumps(of_another_type(draw, json.loads(body))).encode()
+    except ValueError:
+        body = broken_xml(draw, body) if body.startswith(b"<") else body
+    yield from framed(status, headers, body)
+
+
+def bomb(draw, status, headers, _):
+    """A few megabytes that would be a gigabyte of values."""
+    head, piece, end = draw.choice([(b'{"items": [', b"{},", b"{}]}"), (b"[", b"[],", b"[]]"), (b'{"kvs": [', b"[[]],", b"0]}")])
+    yield from framed(status, headers, head + piece * ((6 << 20) // len(piece)) + end)
+
+
+MALFORMED = [malformed] * 6 + [bomb]
+
+
+# ---- and those that cannot be found out ----
 
 
 def mutated_json(draw, value):
@@ -194,6 +235,15 @@ def false_status(draw, _status, headers, body):
     yield from framed(draw.choice(STATUSES), headers, draw.choice([body, b""]))
 
 
+def echoed(draw, _status, _headers, asked):
+    """A refusal that quotes what was asked, as a proxy may."""
+    lines = [line for line in asked.split(b"\n") if line]
+    text = b"; ".join(draw.sample(lines, len(lines)))
+    yield from framed(draw.choice([400, 403, 404, 503]), {"Retry-After": "0"}, draw.choice(
+        [text, b"<Error><Message>" + text.replace(b"<", b"").replace(b"&", b"") + b"</Message></Error>",
+         json.dumps({"message": text.decode("latin-1")}).encode()]))
+
+
 def false_headers(draw, status, headers, body):
     names = [*headers, "ETag", "Last-Modified", "Content-Range", "Range", "Location", "Retry-After"]
     for name in draw.sample(names, 2):
@@ -202,7 +252,42 @@ def false_headers(draw, status, headers, body):
     yield from framed(status, headers, body)
 
 
-FALSE = [false_body] * 4 + [false_status, false_headers]
+FALSE = [false_body] * 4 + [false_status, false_headers, echoed, echoed]
+
+
+class Thief(http.server.ThreadingHTTPServer):
+    """server.seen: all that came, as text"""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Taking)
+        self.seen, self.url = [], f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Taking(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.seen.append(f"{self.command} {self.path}\n{self.headers}\n{body.decode('latin-1')}")
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do
+
+
+def framed_as_it_is(_, status, headers, body):
+    return framed(status, headers, body)
 
 
 class Lying:
@@ -213,13 +298,19 @@ class Lying:
         with server.lock:
             server.lied = getattr(server, "lied", 0) + 1
             draw = random.Random(f"{server.seed} {server.lied}")
-        if draw.random() >= server.rate or self.command == "HEAD":
+        is_text = body[:1] in (b"{", b"[", b"<")
+        if draw.random() >= server.rate or self.command == "HEAD" or (server.lies is MALFORMED and not is_text):
             return super().send(status, body, headers, fault)
-        lie = draw.choice(server.lies + [None] * (server.lies is not FALSE))
+        lie = draw.choice(server.lies + [None] * (server.lies is BROKEN))
+        if lie is echoed:
+            body = f"{self.command} {self.path}\n{self.headers}".encode("latin-1")
+        if lie is false_headers and draw.random() < 0.5 and hasattr(server, "thief"):
+            headers = {**headers, "Location": server.thief + draw.choice([self.path, "/session/1"])}
+            lie = framed_as_it_is
         if lie is slow and self.command != "GET":
             lie = silent  # what is done may take minutes, in which a server says a byte now and then
         self.close_connection = True
-        pieces = lie(draw, status, headers, body) if lie else redirected(draw, self.path)
+        pieces = lie(draw, status, headers, body) if lie else redirected(draw, self.path, getattr(server, "thief", ""))
         told = 0
         try:
             for piece in pieces:

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import random
+import resource
 import socketserver
 import struct
 import threading
@@ -17,6 +18,9 @@ from program import lying
 FIRST, LAST = map(int, os.environ.get("GENERATED_SEEDS", "1..3").split(".."))
 SEEDS = range(FIRST, LAST + 1)
 RATE = 0.3
+MEMORY_KIB = 400 << 10  # of a task
+PASSWORD, TOKEN = "x9Fq-hidden", "token-of-me.7788"
+USER = {"ETCDCTL_USER": "me", "ETCDCTL_PASSWORD": PASSWORD}
 TASKS = "ps=1,worker=1"
 SPEC = {
     "name": "asked",
@@ -42,6 +46,8 @@ class EtcdHonest(http_server.BaseHTTPRequestHandler):
 
     def answer(self, what, asked):
         keys = self.server.keys
+        if what == "auth/authenticate":
+            return {"token": TOKEN}
         if what == "lease/grant":
             self.server.leases += 1
             return {"ID": str(self.server.leases), "TTL": asked["TTL"]}
@@ -152,6 +158,9 @@ class Generated(program.FolderCase):
         self.server = Threads(("127.0.0.1", 0), handler)
         self.server.lock, self.server.keys, self.server.leases = threading.Lock(), {}, 0
         self.server.rate, self.server.lied = RATE, 0
+        self.thief = lying.Thief()
+        self.addCleanup(self.thief.stop)
+        self.server.thief = self.thief.url
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -161,12 +170,13 @@ class Generated(program.FolderCase):
         """A visitor, then both tasks of a job."""
         (self.folder / "spec.json").write_text(json.dumps(SPEC))
         where = [f"--coordinator={url}", "--cluster=small"]
-        self.check(program.run(["var", "ls", *where, "--timeout=1"], self.folder), seed)
+        self.check(program.run(["var", "ls", *where, "--timeout=1"], self.folder, env=USER), seed)
         limits = ["--start_timeout=3", "--restart_timeout=3", "--end_timeout=3", "--step_timeout=3"]
         done = []
 
         def task(job, *spec):
-            done.append(program.run([*where, *limits, f"--tasks={TASKS}", f"--job_name={job}", *spec], self.folder))
+            done.append(program.run([*where, *limits, f"--tasks={TASKS}", f"--job_name={job}", *spec], self.folder,
+                                    env=USER))
         threads = [threading.Thread(target=task, args=("ps",)), threading.Thread(target=task, args=("worker", "spec.json"))]
         for one in threads:
             one.start()
@@ -180,11 +190,16 @@ class Generated(program.FolderCase):
         said = done.stdout + done.stderr
         self.assertIn(done.returncode, range(256), (seed, said))
         self.assertTrue(done.returncode == 0 or "dtrain: " in said or "ERROR" in said, (seed, done.returncode, said))
+        self.assertEqual(self.thief.seen, [], seed)
+        for secret in (PASSWORD, TOKEN):
+            self.assertNotIn(secret, said, seed)
+        if program.SANITIZER == "none":
+            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MEMORY_KIB, seed)
 
     def test_etcd(self):
         url = "etcd://" + self.serve(Etcd)
         for seed in SEEDS:
-            self.server.seed, self.server.lies = seed, (lying.BROKEN, lying.FALSE)[seed % 2]
+            self.server.seed, self.server.lies = seed, (lying.BROKEN, lying.FALSE, lying.MALFORMED)[seed % 3]
             self.server.keys.clear()
             self.ask(url, seed)
 

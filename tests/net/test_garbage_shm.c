@@ -15,6 +15,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -213,6 +215,65 @@ static void a_scribbling_peer_never_crashes_the_server(void **state)
             if (i % 3 == 0) (void)!pair_send(&pair->server, pair->server.link, &message);
             loop_poll(pair->server_loop, 0);
         }
+        end_hostile(&hostile);
+        pair_until(pair, &pair->server.closed, (int)round + 1);
+    }
+}
+
+/* A side of its own, which writes while the other one reads. */
+struct scribbler {
+    _Atomic uint64_t *words; /* of the control memory, as it maps it */
+    atomic_bool is_over;
+    atomic_uint_least64_t written;
+    uint64_t key;
+};
+
+/* What is small and what is near to what stood there leads further than what is random. */
+static void *scribble(void *context)
+{
+    struct scribbler *s = context;
+    for (uint64_t i = 0; !atomic_load(&s->is_over); i++) {
+        const uint64_t draw = random_u64(s->key, i);
+        _Atomic uint64_t *word = &s->words[draw % (sizeof(struct shm_control) / 8)];
+        const uint64_t was = atomic_load(word), small = draw >> 58;
+        atomic_store(word, draw & 1   ? was + small - 32
+                           : draw & 2 ? small
+                                      : random_u64(s->key, draw));
+        if (draw & 4) atomic_store(word, was); /* back, before it is looked at again */
+        atomic_fetch_add(&s->written, 1);
+    }
+    return NULL;
+}
+
+/* While a thread writes to all that both map. */
+static void serve_scribbler(struct pair *pair, struct hostile *hostile, struct scribbler *s)
+{
+    const struct message hello = {.type = MESSAGE_HELLO},
+                         part = {.type = MESSAGE_PUSH, .length = 100};
+    const struct message answer = {.type = MESSAGE_WELCOME};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, scribble, s), 0);
+    for (int i = 0; i < 3000 && pair->server.link; i++) {
+        put_message(hostile, i % 4 ? &hello : &part);
+        if (i % 3 == 0) (void)!pair_send(&pair->server, pair->server.link, &answer);
+        if (i % 5 == 0) (void)!send(hostile->wake_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        loop_poll(pair->server_loop, 0);
+    }
+    while (!atomic_load(&s->written))
+        loop_poll(pair->server_loop, 0); /* ends: the thread has begun */
+    atomic_store(&s->is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void a_peer_that_writes_while_it_is_read_never_crashes_the_server(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 100, 100, 0);
+    for (uint64_t round = 0; round < 30; round++) {
+        struct hostile hostile = connect_hostile(pair);
+        struct scribbler s = {.words = (void *)hostile.control, .key = random_key(round, "writes")};
+        assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
+        serve_scribbler(pair, &hostile, &s);
         end_hostile(&hostile);
         pair_until(pair, &pair->server.closed, (int)round + 1);
     }
@@ -431,6 +492,7 @@ int main(void)
         cmocka_unit_test(a_body_that_does_not_come_ends_at_the_stall_limit),
         cmocka_unit_test(what_is_complete_in_the_ring_is_delivered_after_the_peer_died),
         cmocka_unit_test(a_scribbling_peer_never_crashes_the_server),
+        cmocka_unit_test(a_peer_that_writes_while_it_is_read_never_crashes_the_server),
         cmocka_unit_test(a_peer_that_lets_its_wake_up_wait_stops_nobody),
         cmocka_unit_test(a_peer_that_wakes_for_nothing_is_heard_as_any_other),
         cmocka_unit_test(a_peer_that_cannot_be_woken_has_closed_the_connection),

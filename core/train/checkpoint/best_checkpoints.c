@@ -16,6 +16,7 @@
 #include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
 
 static const char json_name[] = "best.json", state_name[] = "checkpoint";
 
@@ -213,13 +214,23 @@ static err make_folder(const struct best_checkpoints *b)
                 strerror(errno));
 }
 
+static bool is_kept(const struct best_checkpoints *b, int64_t step)
+{
+    char prefix[CHECKPOINT_PATH_MAX];
+    return !best_checkpoints_prefix(b, step, prefix) && has_index(prefix);
+}
+
 err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
                            const struct best_checkpoint *entry)
 {
     char kept[CHECKPOINT_PATH_MAX];
     if (b->keep) TRY(load(b));
-    for (int i = b->count - 1; i >= 0; i--)
-        if (b->at[i].step == entry->step) forget(b, i);
+    for (int i = b->count - 1; i >= 0; i--) {
+        if (b->at[i].step != entry->step) continue;
+        /* the last one is evaluated again where a run that was done is started again */
+        if (b->at[i].value == entry->value && is_kept(b, entry->step)) return OK;
+        forget(b, i);
+    }
     if (!best_checkpoints_wants(b, entry->value)) return OK;
     const int place = place_of(b, entry->value);
     TRY(make_folder(b));

@@ -152,6 +152,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .listen = flags->listening.at,
         .leaves_alone = flags->on_sigterm == SIGTERM_LEAVES && flags->launched == LAUNCHED_NO &&
                         run->cluster.is_distributed,
+        .is_launched = flags->launched != LAUNCHED_NO,
         .listens = run->ready ? listens : NULL,
         .listens_context = run->ready,
         .board = task_http_board(run->http),

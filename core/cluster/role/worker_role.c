@@ -278,8 +278,10 @@ static void stop_job(struct worker_role *w, int code, const char *why, bool was_
 {
     const struct server *first = &w->servers[0];
     const bool serves = first->contact == KNOWN && first->said.state == PS_SERVING;
-    if ((w->phase >= JOINING && first->contact != GONE) ||
-        (serves && (is_to_lead(w) || was_refused))) {
+    if (w->phase == EVALUATING) { /* the last checkpoint is there */
+        worker_end(w, code, why, out);
+    } else if ((w->phase >= JOINING && first->contact != GONE) ||
+               (serves && (is_to_lead(w) || was_refused))) {
         ask_job_to_end(w, code, why, out);
     } else if (w->phase < JOINING && serves) {
         ask_job_to_end(w, code, why, out);

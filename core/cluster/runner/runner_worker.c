@@ -151,7 +151,8 @@ static void evaluate(struct runner_worker *w, uint64_t step)
     w->lack.is_now = false;
     if (!e) e = runner_worker_await_all(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
-    if (e == ERR_PEER && w->lack.is_now && w->lack.tries++ < EVALUATIONS_MAX) {
+    if (e == ERR_PEER && (w->lack.is_now || task_signal_waits()) &&
+        w->lack.tries++ < EVALUATIONS_MAX) {
         w->evaluation.again = step + 1;
         w->evaluation.by_ms = clock_ms() + w->options.task.limits.restart_ms;
         return;
@@ -404,6 +405,7 @@ static err open_session(struct runner_worker *w)
         .parts = w->options.task.parts,
         .rows_from = runner_worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
+        .gives_up = task_signal_waits,
         .value_number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire_values,
         .binds_device_memory = is_alone,
         .remote_input =

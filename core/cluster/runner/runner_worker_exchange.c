@@ -81,12 +81,18 @@ void runner_worker_lack_values(struct runner_worker *w, const char *what)
              tries > 1 ? ", as before" : "");
 }
 
-static bool is_silent(const struct runner_worker *w, int ps)
+/* A signal is heard between steps: what waits gives up for it. */
+err runner_worker_await_link(struct runner_worker *w, int ps)
 {
     struct link *const link = w->task.peers[ps].link;
-    if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
-    const err e = loop_await(w->options.task.loop, link, AWAIT_MS);
-    return e && fail_prefix(e, "ps/%d", ps);
+    err e = link ? ERR_TIMEOUT : fail(ERR_PEER, "ps/%d is gone", ps);
+    for (int ms = 0; e == ERR_TIMEOUT && ms < AWAIT_MS; ms += TASK_TICK_MS) {
+        e = loop_await(w->options.task.loop, link, TASK_TICK_MS);
+        if (e == ERR_TIMEOUT && task_signal_waits())
+            return fail(ERR_PEER, "ps/%d: a signal is to be heard first", ps);
+        if (e == ERR_TIMEOUT) e = fail(e, "nothing came for %d ms", AWAIT_MS);
+    }
+    return e && link ? fail_prefix(e, "ps/%d", ps) : e;
 }
 
 /* The step is given up where nothing comes, once: the role asks for all of the values again. */
@@ -97,7 +103,7 @@ static void await_range(struct runner_worker *w, int ps, struct range range)
     const uint64_t begin_ns = clock_ns();
     runner_worker_reclaim_loop(w);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lack.is_now && !is_there(w, ps, range); i++)
-        if (is_silent(w, ps)) runner_worker_lack_values(w, "values");
+        if (runner_worker_await_link(w, ps)) runner_worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->task.counting.counters.at[COUNTER_TIME_PULL] += (double)(clock_ns() - begin_ns) * 1e-9;
     w->lack.is_now |= !is_there(w, ps, range);

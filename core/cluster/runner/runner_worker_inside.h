@@ -252,6 +252,9 @@ const struct row_source *runner_worker_open_rows(struct runner_worker *);
 void runner_worker_rows_heard(struct runner_worker *, int ps, const struct message *); /* ROWS */
 void runner_worker_rows_values(struct runner_worker *, int ps);                        /* VALUES */
 void runner_worker_rows_push(struct runner_worker *, int ps,
+/* Until more has come of this ps, or something else is to be heard first: then nothing comes of the
+ * step. */
+err runner_worker_await_link(struct runner_worker *, int ps);
                              const struct message *);         /* before PUSH */
 void runner_worker_rows_keep(struct runner_worker *, int ps); /* the window is about to go */
 void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool is_apart);

@@ -23,6 +23,7 @@
 
 static atomic_int caught_signal;
 static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
+static bool has_told_signal;                   /* to the roles, by their loop */
 static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
 
 /* A terminal that goes away asks for the same as SIGTERM; 128 + SIGHUP means something else. */
@@ -465,12 +466,32 @@ static void tick(struct task *t, uint64_t now_ms)
     task_flush(t);
 }
 
+bool task_signal_waits(void)
+{
+    return caught_signal && !has_told_signal;
+}
+
+/* Once: whoever asks sees that it was heard, though the end may take a while. */
+static void note_signal(const struct task *t, int signo, bool only_me)
+{
+    const struct task_options *o = &t->options;
+    const char *what = only_me             ? "this worker is to leave the job"
+                       : task_is_inside(o) ? "the run is to end"
+                                           : "the job is to end";
+    if (has_told_signal) return;
+    has_told_signal = true;
+    log_line(o->is_launched ? LOG_DEBUG : LOG_INFO, "SIG%s: %s, within %g s (--stop_timeout)",
+             sigabbrev_np(signo), what, (double)o->limits.stop_ms / 1000);
+}
+
 static void stop(struct task *t, int signo)
 {
     if (t->has_ended) return;
     char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
     snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
-    const bool only_me = t->options.leaves_alone && signo == SIGTERM;
+    const bool is_worker = t->job == JOB_WORKER;
+    const bool only_me = t->options.leaves_alone && is_worker && signo == SIGTERM;
+    note_signal(t, signo, only_me);
     t->role->ops->leave(t->role, code_of_signal(signo), why, only_me, &t->outbox);
     task_flush(t);
 }

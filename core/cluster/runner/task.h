@@ -38,6 +38,7 @@ struct task_options {
     const char *fingerprint; /* of the spec, to a ps as written; NULL on one without */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
     bool leaves_alone;       /* a worker: SIGTERM is to this task, and not to the job */
+    bool is_launched;        /* by one that passes signals on to all */
     /* Optional: it listens, and this is how others reach it; an error ends the task. */
     err (*listens)(void *context, const char *address);
     void *listens_context;
@@ -162,6 +163,8 @@ void tasks_end_by(task_last_act *);
  * ask the roles to end the job well, or a worker to leave it; a second one ends the process.
  * SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
+/* One has come that the roles have not been told of: whoever keeps the loop from that gives up. */
+bool task_signal_waits(void);
 
 /* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is
  * heard of before task_watch_report. */

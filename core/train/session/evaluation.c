@@ -158,6 +158,8 @@ static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
 {
     int64_t rows;
     do {
+        if (s->options.gives_up && s->options.gives_up())
+            return fail(ERR_PEER, "the evaluation is given up for a signal");
         TRY(forward(s, r, &rows));
         if (rows > 0) evaluate_batch(s, r->plan, rows, t);
     } while (rows > 0);

@@ -56,6 +56,7 @@ struct session_options {
     enum parts_choice parts; /* with an exchange */
     const struct row_source *rows_from; /* borrowed; where there are tables */
     enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
+    bool (*gives_up)(void);             /* optional: an evaluation ends amid, with ERR_PEER */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
     /* Borrowed until it is open: in the place of data.eval, which is not looked at. With
@@ -250,7 +251,8 @@ struct evaluation {
     double *metrics;      /* [graph->metric_count], in the arena of the session */
     float *const *curves; /* the same; of a metric that has none, NULL (core/graph/op.h) */
 };
-/* The evaluation set at the bound values; rows 0 when the spec has none. */
+/* The evaluation set at the bound values; rows 0 when the spec has none. ERR_PEER: rows did not
+ * come, or something else is to be done first (gives_up). */
 err session_evaluate(struct session *, struct evaluation *ret);
 
 /* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,

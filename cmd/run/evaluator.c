@@ -38,7 +38,8 @@ struct evaluator {
     struct best_checkpoints best;
     int best_value; /* index for evaluation_value() */
     struct evaluated_checkpoints evaluated;
-    uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
+    uint64_t looked_ms, absent_ms, noted_ms,
+        end_looked_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
     bool missed_end; /* nobody is here any more, and the job is done */
     bool is_blind;   /* a disk did not say which checkpoints there are */
@@ -175,6 +176,15 @@ static err look(struct evaluator *v)
 
 /* ---- the job ---- */
 
+/* ps/0 may have gone with the job, whose last words were lost. */
+static bool looks_for_end(struct evaluator *v, double waited_s, uint64_t now_ms)
+{
+    enum { GONE_S = 3, END_LOOK_MS = 5000 };
+    if (!v->was_up || waited_s < GONE_S || now_ms - v->end_looked_ms < END_LOOK_MS) return false;
+    v->end_looked_ms = now_ms;
+    return true;
+}
+
 /* Says now and then that ps/0 is not there, and gives up at the limit. */
 static err watch_ps(struct evaluator *v)
 {
@@ -193,7 +203,7 @@ static err watch_ps(struct evaluator *v)
     char address[ADDRESS_MAX];
     cluster_find(&v->run->cluster, JOB_PS, 0, address);
     const char *trouble = visitor_trouble(v->visitor, 0);
-    v->missed_end = waited >= limit && job_had_ended(v->run);
+    if (waited >= limit || looks_for_end(v, waited, now_ms)) v->missed_end = job_had_ended(v->run);
     if (v->missed_end) return OK;
     if (waited >= limit)
         return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,

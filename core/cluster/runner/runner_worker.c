@@ -329,6 +329,7 @@ static void tick(struct task *t, uint64_t now_ms)
 {
     struct runner_worker *w = (struct runner_worker *)t;
     runner_worker_tick_links(t, now_ms);
+    runner_worker_look_for_end(w, now_ms);
     save_as_asked(w);
     if (w->trace) runner_worker_trace_tick(w, now_ms);
 }
@@ -404,8 +405,8 @@ static err open_session(struct runner_worker *w)
         .exchange = is_alone ? NULL : runner_worker_open_exchange(w),
         .parts = w->options.task.parts,
         .rows_from = runner_worker_open_rows(w),
-        .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
         .gives_up = task_signal_waits,
+        .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
         .value_number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire_values,
         .binds_device_memory = is_alone,
         .remote_input =
@@ -506,6 +507,7 @@ void runner_worker_close(struct runner_worker *w)
     leave_last_step(w);
     hooks_close(&w->hooks.view);
     if (w->task.peers) runner_worker_hang_up(&w->task);
+    runner_worker_stop_looking(w);
     runner_worker_close_checkpoints(w);
     runner_worker_trace_close(w);
     worker_role_free(w->task.role);

@@ -2,7 +2,8 @@
  *
  * runner_worker.c: steps; runner_worker_exchange.c, runner_worker_rows.c: what comes and leaves
  * meanwhile; runner_worker_speculate.c: between them; runner_worker_hooks.c: who hears of
- * them; runner_worker_links.c: connecting; runner_worker_chief.c: what the ps begin from;
+ * them; runner_worker_links.c: connecting; runner_worker_missed.c: when nobody is there any more;
+ * runner_worker_chief.c: what the ps begin from;
  * runner_worker_save.c: checkpoints; trace/trace_worker.c, trace/trace_worker_gather.c: timelines.
  */
 #ifndef CORE_CLUSTER_RUNNER_RUNNER_WORKER_INSIDE_H
@@ -144,9 +145,18 @@ struct step_done {
     double push_seconds;
 };
 
+/* Whether the job has ended without this worker. */
+struct missed_end {
+    struct task_job looking; /* into the folder; what follows is its, but for looked_ms */
+    uint64_t looked_ms, last_step;
+    bool has_led, is_over;
+    char prefix[CHECKPOINT_PATH_MAX];
+};
+
 struct attempts {
     struct attempt *first, *second; /* [ps]; second: over what the ps offers */
     struct log_limit wrong;         /* what a ps says that none would */
+    struct missed_end missed;       /* nobody is reached any more */
 };
 
 /* Of checkpoints, of a worker that leads. */
@@ -242,6 +252,9 @@ void runner_worker_report_speculation(const struct runner_worker *);
  * it.
  */
 err runner_worker_await_all(struct runner_worker *);
+/* Until more has come of this ps, or something else is to be heard first: then nothing comes of the
+ * step. */
+err runner_worker_await_link(struct runner_worker *, int ps);
 
 /* That some do not come, and why: at doublings of how often that is so of one step. */
 void runner_worker_lack_values(struct runner_worker *, const char *what);
@@ -252,9 +265,6 @@ const struct row_source *runner_worker_open_rows(struct runner_worker *);
 void runner_worker_rows_heard(struct runner_worker *, int ps, const struct message *); /* ROWS */
 void runner_worker_rows_values(struct runner_worker *, int ps);                        /* VALUES */
 void runner_worker_rows_push(struct runner_worker *, int ps,
-/* Until more has come of this ps, or something else is to be heard first: then nothing comes of the
- * step. */
-err runner_worker_await_link(struct runner_worker *, int ps);
                              const struct message *);         /* before PUSH */
 void runner_worker_rows_keep(struct runner_worker *, int ps); /* the window is about to go */
 void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool is_apart);
@@ -262,6 +272,8 @@ void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool 
 void runner_worker_connect(struct runner_worker *, int ps);
 void runner_worker_tick_links(struct task *, uint64_t now_ms);
 void runner_worker_tick_end(struct task *, uint64_t now_ms);
+void runner_worker_look_for_end(struct runner_worker *, uint64_t now_ms); /* no ps is there */
+void runner_worker_stop_looking(struct runner_worker *);
 void runner_worker_hang_up(struct task *);
 void runner_worker_remake(struct runner_worker *, int ps);
 

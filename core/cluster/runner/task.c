@@ -360,7 +360,7 @@ bool task_has_resized(const struct task *t)
 void task_end(struct task *t, err why)
 {
     if (t->has_ended) return;
-    t->role->ops->stop(t->role, exit_code_of(why), error_text(), &t->outbox);
+    t->role->ops->stop(t->role, exit_code_of(why), why ? error_text() : "", &t->outbox);
     task_flush(t);
 }
 

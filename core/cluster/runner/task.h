@@ -192,7 +192,8 @@ void task_done(struct task *, enum action_type, err result);
 void task_resize(struct task *, const struct membership *);
 bool task_has_resized(const struct task *);
 void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
-/* The job is no business of a task that does not belong to it: no verdict for the others. */
+/* The job is no business of a task that does not belong to it, or any more: no verdict for the
+ * others. OK: it was done. */
 void task_end_alone(struct task *, err why);
 
 #endif

@@ -1,0 +1,71 @@
+/* runner_worker_missed.c - an end of the job that this worker was not there to hear.
+ *
+ * It stood still, or was cut off, while the others came to the last step, saved and ended. All ps
+ * are gone then, and would be waited for as if they came back. The folder of the checkpoints knows
+ * better: it is looked into now and then, in a thread, while no ps is there.
+ */
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+
+enum {
+    GONE_MS = 3000, /* a ps that is started again may be back sooner */
+    AGAIN_MS = 5000,
+};
+
+/* All of them were there, and none is. */
+static bool all_are_gone(const struct runner_worker *w, uint64_t now_ms)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++) {
+        const struct peer *peer = &w->task.peers[ps];
+        if (peer->is_up || !peer->was_up || now_ms - peer->lost_ms < GONE_MS) return false;
+    }
+    return true;
+}
+
+/* A chief that has ended well takes its token away, and a later one puts its own there: one whose
+ * token is there still is the last that has led, and what it has saved is no end. */
+static err look(void *context)
+{
+    struct runner_worker *w = context;
+    struct missed_end *m = &w->attempts.missed;
+    bool is_ours = false;
+    m->is_over = false;
+    TRY(checkpoint_find(w->hooks.view.checkpoint_dir, m->prefix));
+    if (checkpoint_step(m->prefix) < (int64_t)m->last_step) return OK;
+    if (m->has_led)
+        TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
+    m->is_over = !is_ours;
+    return OK;
+}
+
+static void on_looked(void *context, err result)
+{
+    struct runner_worker *w = context;
+    struct missed_end *m = &w->attempts.missed;
+    const uint64_t now_ms = clock_ms();
+    m->looked_ms = now_ms;
+    if (result || !m->is_over || w->task.has_ended || !all_are_gone(w, now_ms)) return;
+    log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", m->prefix);
+    task_end_alone(&w->task, OK);
+}
+
+void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)
+{
+    struct missed_end *m = &w->attempts.missed;
+    m->last_step = runner_worker_last_step(w);
+    if (m->looking.is_running || !m->last_step || !w->hooks.view.checkpoint_dir ||
+        w->folder.jobs.opening.is_running || !all_are_gone(w, now_ms) ||
+        now_ms - m->looked_ms < AGAIN_MS)
+        return;
+    m->looked_ms = now_ms;
+    m->has_led = runner_worker_leads(w);
+    m->looking = (struct task_job){
+        .run = look, .done = on_looked, .context = w, .loop = w->options.task.loop};
+    if (task_job_start(&m->looking)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+void runner_worker_stop_looking(struct runner_worker *w)
+{
+    task_job_close(&w->attempts.missed.looking);
+}

@@ -121,12 +121,13 @@ static void check_counts(const struct cluster *cluster)
     }
     const struct range rows = range_of_rows(cluster);
     const double off = rows.mean * rows.count - plan->last_step;
-    const double use = 1.0 / (BATCH * (plan->is_sync ? plan->workers : 1));
+    const double use = 1.0 / (BATCH * job_plan_gradients(plan));
     if (off > 0.01 || off < -0.01)
         machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
                      plan->last_step);
     /* others count for more then */
-    const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan);
+    const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
+                           (plan->is_sync && !job_plan_is_steady(plan));
     if (is_uneven) return;
     if (rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,

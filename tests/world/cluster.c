@@ -15,14 +15,16 @@
 enum {
     WORDS_MAX = 32,
     TEXT_BYTES = 4096,
-    LIMIT_S = 60,  /* of every wait */
     BOUND_S = 400, /* from when all is calm to the end */
     FAILURES_MAX = 6,
     STOP_S = 30,         /* --stop_timeout */
-    STOP_CALM_MS = 1000, /* where nothing else happens */
+    HEARD_MS = 1000,     /* whatever else happens */
+    STOP_CALM_MS = 1000, /* where nothing does */
     ASKED = 143,
     SAID_MAX = 4 << 20,
     FIRST_PORT = 2222,
+    JOINED_S = 10, /* whoever has lived for so long has met the others */
+    LATE_S = 25,
 };
 
 /* ---- tasks ---- */
@@ -91,9 +93,10 @@ static void place_task(const struct cluster *cluster, const struct cluster_task 
         add_word(words, "--task_index=%d", task->index);
     add_others(words, cluster, task);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        add_word(words, "--%s_timeout=%d", limits[i], LIMIT_S);
+        add_word(words, "--%s_timeout=%d", limits[i], plan->training.limit_s);
     add_word(words, "--chief_timeout=%d", plan->chief_timeout_s);
     if (task->job != TASK_EVALUATOR) add_word(words, "--parts=%s", parts[plan->parts]);
+    if (plan->training.stops_job) add_word(words, "--on_sigterm=stop");
     add_word(words, "--transport=%s", plan->hosts && !cluster->is_calm ? "auto" : "tcp");
 }
 
@@ -116,7 +119,11 @@ static struct cluster *cluster_now;
 
 static void begin_again(void *subject, uint64_t number)
 {
-    if (((struct cluster_task *)subject)->is_due) begin_life(cluster_now, subject);
+    const uint64_t frozen_ns = cluster_now->frozen_ns;
+    if (machine.now_ns < frozen_ns)
+        event_at(frozen_ns, begin_again, subject, 0);
+    else if (((struct cluster_task *)subject)->is_due)
+        begin_life(cluster_now, subject);
 }
 
 static void begin_later(struct cluster_task *task, uint64_t after_ns)
@@ -183,18 +190,37 @@ static void fail_disk(const struct mishap *mishap)
                   machine.now_ns + mishap->lasts_ns);
 }
 
+static void go_on(void *subject, uint64_t unused)
+{
+    if (machine.now_ns >= cluster_now->frozen_ns) process_signal(subject, SIGCONT);
+}
+
+/* They do not go on at the same moment. */
+static void freeze_all(uint64_t until_ns)
+{
+    enum { STAGGER_MS = 300 };
+    if (until_ns < cluster_now->frozen_ns) return;
+    cluster_now->frozen_ns = until_ns;
+    for (int i = 0; i < cluster_now->count; i++) {
+        const struct cluster_task *task = &cluster_now->tasks[i];
+        if (!runs(task)) continue;
+        process_signal(task->life, SIGSTOP);
+        event_at(until_ns + draw_below(STAGGER_MS * MS_NS), go_on, task->life, 0);
+    }
+}
+
 static void ask_to_end(struct cluster_task *task)
 {
     task->asked = task->life;
-    task->asked_ns = machine.now_ns;
+    task->asked_ns = task->unheard_ns = machine.now_ns;
     process_signal(task->life, SIGTERM);
 }
 
 /* May it keep tasks from the coordinator? */
 static bool is_of_places(enum mishap_kind kind)
 {
-    return kind == MISHAP_STAND || kind == MISHAP_ALONE || kind == MISHAP_STORE ||
-           kind == MISHAP_COORDINATOR;
+    return kind == MISHAP_STAND || kind == MISHAP_FREEZE || kind == MISHAP_ALONE ||
+           kind == MISHAP_STORE || kind == MISHAP_COORDINATOR;
 }
 
 static void befall(void *subject, uint64_t number)
@@ -239,6 +265,9 @@ static void befall(void *subject, uint64_t number)
     case MISHAP_STORE:
         fail_store(mishap);
         return;
+    case MISHAP_FREEZE:
+        freeze_all(machine.now_ns + mishap->lasts_ns);
+        return;
     case MISHAP_COORDINATOR:
         coordinator_fail((enum coordinator_trouble)(mishap->share % COORDINATOR_TROUBLES),
                          machine.now_ns + mishap->lasts_ns);
@@ -255,11 +284,6 @@ static struct cluster_task *task_of(const struct process *process)
     for (int i = 0; i < cluster_now->count; i++)
         if (cluster_now->tasks[i].life == process) return &cluster_now->tasks[i];
     return NULL;
-}
-
-static void go_on(void *subject, uint64_t unused)
-{
-    process_signal(subject, SIGCONT);
 }
 
 static void strike(struct blow *blow, struct process *process)
@@ -380,14 +404,39 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     machine_fail("%s ended with %d: %s", task->name, life->code, last_line(life));
 }
 
-/* Who is asked to end, and can run, does so in time. */
-static void look_at_asked(const struct cluster *cluster, const struct cluster_task *task)
+/* Of a life that could run all the while. */
+static void look_whether_heard(struct cluster_task *task)
 {
-    if (!runs(task) || task->asked != task->life || task->life->state == PROCESS_STANDS) return;
+    const struct process *life = task->life;
+    if (life->state == PROCESS_STANDS) task->unheard_ns = machine.now_ns;
+    if (machine.now_ns <= task->unheard_ns + HEARD_MS * MS_NS) return;
+    if (!life->said || !strstr(life->said, " SIGTERM: "))
+        machine_fail("%s has not heard for %.1f s that it was asked to end", task->name,
+                     HEARD_MS / 1e3);
+}
+
+/* Who is asked to end, and can run, does so in time. */
+static void look_at_asked(const struct cluster *cluster, struct cluster_task *task)
+{
+    if (!runs(task) || task->asked != task->life) return;
+    look_whether_heard(task);
+    if (task->life->state == PROCESS_STANDS) return;
     const bool is_calm = cluster->plan->mishap_count + cluster->plan->blow_count == 1;
     const uint64_t most_ns = is_calm ? STOP_CALM_MS * MS_NS : (STOP_S + 15) * SECOND_NS;
-    if (machine.now_ns > task->asked_ns + most_ns)
+    if (machine.now_ns > task->unheard_ns + most_ns)
         machine_fail("%s was asked to end %.1f s ago", task->name, (double)most_ns / 1e9);
+}
+
+/* Whoever was there when the job ended ends soon, also where it could not hear of that then. */
+static void look_at_late(const struct cluster *cluster, const struct cluster_task *task)
+{
+    const struct process *life = task->life;
+    const uint64_t done_ns = cluster->done_ns;
+    if (!done_ns || !runs(task) || life->started_ns + JOINED_S * SECOND_NS > done_ns) return;
+    const uint64_t from_ns = done_ns > cluster->calm_ns ? done_ns : cluster->calm_ns;
+    if (cluster->plan->coordinator && !place_is_found(task)) return;
+    if (machine.now_ns > from_ns + LATE_S * SECOND_NS)
+        machine_fail("%s goes on, and the job has been done for %d s", task->name, LATE_S);
 }
 
 static bool has_ended(struct cluster *cluster)
@@ -399,6 +448,7 @@ static bool has_ended(struct cluster *cluster)
         places_look(cluster, task);
         if (!runs(task)) look_at_end(cluster, task);
         look_at_asked(cluster, task);
+        look_at_late(cluster, task);
         if (runs(task) || task->is_due) ret = false;
         if (task->life && task->life->said_bytes > SAID_MAX)
             machine_fail("%s says more than %d bytes", task->name, SAID_MAX);

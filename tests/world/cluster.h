@@ -32,6 +32,7 @@ enum mishap_kind {
     MISHAP_DISK,  /* and what is from here on: the faults of faults.h, in their order */
     MISHAP_STORE = MISHAP_DISK + DISK_FAULTS, /* the server of a URL fails, for a while */
     MISHAP_COORDINATOR,                       /* is down or silent for a while, or forgets */
+    MISHAP_FREEZE, /* SIGSTOP to all, and SIGCONT later, as to a host that sleeps */
     MISHAP_KINDS
 };
 
@@ -46,7 +47,20 @@ struct mishap {
     int share;                /* of 1024 calls to it so many fail */
 };
 
+/* How it trains, where not as ever. */
+struct training_plan {
+    int epochs;           /* the job ends after so many; 0: after last_step */
+    int replicas;         /* replicas_to_aggregate; 0: as many as there are workers */
+    int accumulate;       /* batches of a gradient */
+    int staleness;        /* max_staleness, or -1 */
+    int worker_timeout_s; /* 0: never within a run */
+    int limit_s;          /* of every wait */
+    bool stops_job;       /* --on_sigterm=stop */
+    bool evaluates_much;  /* of which each batch asks for rows: for seconds */
+};
+
 struct job_plan {
+    struct training_plan training;
     int ps, workers;
     bool is_sync, evaluates, has_evaluator;
     bool grows, is_streamed, is_in_graph; /* the table; the data, from files or by the chief */
@@ -78,6 +92,9 @@ const char *job_folder(const struct job_plan *, const char *name); /* until the 
 bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
+/* Each step has the same gradients in every run, whatever befalls it. */
+bool job_plan_is_steady(const struct job_plan *);
+int job_plan_gradients(const struct job_plan *);           /* of batches, in a step */
 const char *job_plan_coordinator(const struct job_plan *); /* its URL */
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
 void job_plan_print(const struct job_plan *, FILE *);
@@ -91,8 +108,8 @@ struct cluster_task {
     struct process *life; /* the latest */
     bool is_due;          /* another life begins later */
     int lives, failures;
-    struct process *asked; /* the life that was asked to end */
-    uint64_t asked_ns;
+    struct process *asked;          /* the life that was asked to end */
+    uint64_t asked_ns, unheard_ns;  /* when, and until when it could not hear */
     const struct process *place_of; /* the life that has found its place, */
     char place[NAME_BYTES], address[NAME_BYTES];
     uint64_t found_ns; /* when it has found it */
@@ -109,6 +126,7 @@ struct cluster {
     struct visit visits[VISITS_MOST];
     uint64_t started_ns, done_ns; /* when the first one has ended well */
     uint64_t calm_ns;             /* when all that befalls it is over */
+    uint64_t frozen_ns;           /* until when all stand */
     uint64_t troubled_ns;         /* and what keeps tasks from the coordinator, */
     uint64_t hampered_ns;         /* and some of them more than others; 0: nothing has */
 };

@@ -98,6 +98,53 @@ static void draw_places(struct job_plan *plan)
     machine.random = kept;
 }
 
+/* An epoch is of twelve batches of all workers, whose number divides that. */
+static void draw_end(struct job_plan *plan)
+{
+    enum { BATCHES = 12 };
+    struct training_plan *t = &plan->training;
+    const int step = BATCHES / (plan->is_sync ? plan->workers : 1);
+    if (t->replicas || t->accumulate > 1 || plan->model != MODEL_COUNTS || plan->is_large ||
+        draw_below(3))
+        return;
+    t->epochs = 1 + (int)draw_below(12);
+    plan->last_step = t->epochs * step;
+}
+
+static void draw_ways(struct job_plan *plan)
+{
+    struct training_plan *t = &plan->training;
+    const int each = plan->model == MODEL_COUNTS ? 1 : 2; /* with a table: one of a worker */
+    if (plan->is_sync && draw_below(4) == 0)
+        t->replicas = 1 + (int)draw_below((uint64_t)(each * plan->workers));
+    if (!plan->towers && draw_below(8) == 0) t->accumulate = 2;
+    if (!plan->is_sync && draw_below(8) == 0) t->staleness = (int)draw_below(4);
+    if (draw_below(4) == 0) t->worker_timeout_s = 1 + (int)draw_below(8);
+    t->stops_job = draw_below(4) == 0;
+    t->evaluates_much = plan->evaluates && draw_below(4) == 0;
+    draw_end(plan);
+}
+
+/* Most jobs train as ever. Who sleeps may do so for longer than any wait takes. */
+static void draw_training(struct job_plan *plan, enum mishap_kind only)
+{
+    enum { WAIT_S = 60, SHORT_S = 3 };
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x7472616e);
+    bool only_freezes = plan->mishap_count > 0;
+    plan->training = (struct training_plan){.accumulate = 1, .staleness = -1, .limit_s = WAIT_S};
+    if (draw_below(2)) draw_ways(plan);
+    if (plan->mishap_count && only == MISHAP_KINDS && draw_below(8) == 0)
+        plan->mishaps[0].kind = MISHAP_FREEZE;
+    for (int i = 0; i < plan->mishap_count; i++) {
+        struct mishap *mishap = &plan->mishaps[i];
+        only_freezes &= mishap->kind == MISHAP_FREEZE;
+        if (mishap->kind == MISHAP_FREEZE && draw_below(2)) mishap->lasts_ns = draw_ns(100000);
+    }
+    if (only_freezes && draw_below(2)) plan->training.limit_s = SHORT_S;
+    machine.random = kept;
+}
+
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
     *plan = (struct job_plan){
@@ -124,6 +171,21 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
         plan->mishaps[i].kind = only;
     draw_coordinator(plan, only, is_found);
     draw_places(plan);
+    draw_training(plan, only);
+}
+
+bool job_plan_is_steady(const struct job_plan *plan)
+{
+    const struct training_plan *t = &plan->training;
+    const bool waits = !t->replicas || t->replicas % plan->workers == 0;
+    return plan->is_sync && waits && !t->worker_timeout_s;
+}
+
+int job_plan_gradients(const struct job_plan *plan)
+{
+    const struct training_plan *t = &plan->training;
+    const int pushes = !plan->is_sync ? 1 : t->replicas ? t->replicas : plan->workers;
+    return pushes * t->accumulate;
 }
 
 const char *job_plan_coordinator(const struct job_plan *plan)
@@ -164,8 +226,9 @@ bool job_plan_asks(const struct job_plan *plan)
 }
 
 const char *const mishap_names[MISHAP_KINDS] = {
-    "kill",   "stand",    "reset",  "cut",   "alone",    "dark",    "slow",  "ask",        "full",
-    "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store", "coordinator"};
+    "kill",  "stand",    "reset",   "cut",    "alone",       "dark",
+    "slow",  "ask",      "full",    "broken", "readonly",    "denied",
+    "hangs", "unsynced", "emptied", "store",  "coordinator", "freeze"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -190,6 +253,12 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
     if (plan->keep_best) fprintf(to, "keeps the best %d, ", plan->keep_best);
     fprintf(to, "%d steps, saves every %d, chief_timeout %d s, parts %d\n", plan->last_step,
             plan->save_steps, plan->chief_timeout_s, plan->parts);
+    const struct training_plan *t = &plan->training;
+    fprintf(to,
+            "  %d epochs, %d replicas, accumulate %d, staleness %d, worker_timeout %d s, limits %d "
+            "s%s%s\n",
+            t->epochs, t->replicas, t->accumulate, t->staleness, t->worker_timeout_s, t->limit_s,
+            t->stops_job ? ", SIGTERM stops" : "", t->evaluates_much ? ", evaluates much" : "");
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s", (double)m->at_ns / 1e9,

@@ -5,19 +5,21 @@
 
 #include <string.h>
 
-enum { TEXT_BYTES = 4096, ROWS = 48, LARGE_ROWS = 7 << 20 };
+enum { TEXT_BYTES = 4096, ROWS = 48, LARGE_ROWS = 7 << 20, MANY_ROWS = 4096 };
 
 /* Every gradient is -1 for each number, and -1 / batch for the row of each example: with a rate of
  * 1 values count them. */
 static void counts_text(const struct job_plan *plan, char *ret, size_t size)
 {
-    static const char data[] = "'format': 'csv', 'file': 'rows.csv', 'label': 'y', "
-                               "'label_type': 'number'";
+    static const char data[] = "'format': 'csv', 'label': 'y', 'label_type': 'number'";
     char eval[TEXT_BYTES / 8] = "", buckets[32];
     snprintf(buckets, sizeof buckets, ", 'buckets': %d", plan->is_large ? LARGE_ROWS : ROWS);
-    if (plan->evaluates) snprintf(eval, sizeof eval, "'eval': {%s},", data);
+    if (plan->evaluates)
+        snprintf(eval, sizeof eval, "'eval': {%s, 'file': '%s'},", data,
+                 plan->training.evaluates_much ? "many.csv" : "rows.csv");
     snprintf(ret, size,
-             "'data': {'train': {%s, 'stream': '%s', 'shuffle_rows': 16}, %s 'batch_size': 4, "
+             "'data': {'train': {%s, 'file': 'rows.csv', 'stream': '%s', 'shuffle_rows': 16}, %s "
+             "'batch_size': 4, "
              "'columns': [{'column': 'identity', 'name': 'id'%s}, {'column': 'numeric', 'name': "
              "'one'}]}, "
              "'model': [{'op': 'embedding', 'name': 'rows', 'inputs': ['id'], 'dimension': 1, "
@@ -46,12 +48,12 @@ static void digits_text(const struct job_plan *plan, char *ret, size_t size)
              plan->towers ? 6 : 5);
 }
 
-static void put_rows(void)
+static void put_rows(const char *path, int count)
 {
-    char text[ROWS * 16] = "id,one,y\n";
-    for (int i = 0; i < ROWS; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%d,1,1000000\n", i);
-    files_put("/job/rows.csv", text);
+    static char text[MANY_ROWS * 16];
+    char *to = stpcpy(text, "id,one,y\n");
+    for (int i = 0; i < count; i++) to += sprintf(to, "%d,1,1000000\n", i % ROWS);
+    files_put(path, text);
 }
 
 void job_put(const struct job_plan *plan, const char *folder)
@@ -61,19 +63,30 @@ void job_put(const struct job_plan *plan, const char *folder)
         counts_text(plan, what, sizeof what);
     else
         digits_text(plan, what, sizeof what);
-    char towers[64] = "", best[64] = "";
+    char towers[64] = "", best[64] = "", ways[256], end[64];
+    const struct training_plan *t = &plan->training;
+    if (t->epochs && !visits_resize(plan))
+        snprintf(end, sizeof end, "'epochs': %d", t->epochs);
+    else
+        snprintf(end, sizeof end, "'last_step': %d", plan->last_step);
+    snprintf(ways, sizeof ways, "'accumulate': %d, 'max_staleness': %d, 'worker_timeout_secs': %d",
+             t->accumulate, t->staleness, t->worker_timeout_s ? t->worker_timeout_s : 60);
+    if (t->replicas && !visits_resize(plan))
+        snprintf(ways + strlen(ways), sizeof ways - strlen(ways), ", 'replicas_to_aggregate': %d",
+                 t->replicas);
     if (plan->towers) snprintf(towers, sizeof towers, ", 'towers': %d", plan->towers);
     if (plan->keep_best) snprintf(best, sizeof best, ", 'keep_best': %d", plan->keep_best);
     snprintf(text, sizeof text,
-             "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', 'last_step': %d, "
+             "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', %s, %s, "
              "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
              "'evaluate_every_steps': %d, 'replication': '%s'%s%s}}",
-             what, plan->is_sync ? "sync" : "async", plan->last_step, job_folder(plan, folder),
+             what, plan->is_sync ? "sync" : "async", end, ways, job_folder(plan, folder),
              plan->save_steps, plan->evaluates ? 13 : 0,
              plan->is_in_graph ? "in_graph" : "between_graph", towers, best);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     snprintf(path, sizeof path, "/job/%s.json", folder);
     files_put(path, text);
-    put_rows();
+    put_rows("/job/rows.csv", ROWS);
+    if (t->evaluates_much) put_rows("/job/many.csv", MANY_ROWS);
 }

@@ -31,7 +31,6 @@ enum {
     IN_BYTES = OUT_BYTES,                          /* that OpenSSL has not asked for yet */
     KEY_BYTES = 32,
     LOOK_MS = 1000, /* between two looks at files */
-    WHY_BYTES = 256,
 };
 
 enum { CERTIFICATE, PRIVATE_KEY, AUTHORITY, FILES };

@@ -13,7 +13,6 @@ enum tf_type {
     TF_STRING = 7,
     TF_INT64 = 9,
     TF_BOOL = 10,
-    TF_RESOURCE = 20,
 };
 
 /* A tensor: which output of which node */

@@ -38,7 +38,6 @@ struct version {
     pthread_mutex_t lock; /* of what is below */
     pthread_cond_t came;
     struct waiting *first, *last;
-    int64_t waiting_rows;
     bool is_stopping;
     enum version_state state;
     err failure;

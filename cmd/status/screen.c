@@ -37,7 +37,7 @@ static const char *time_text(double seconds, char ret[TEXT_MAX])
 }
 
 struct totals {
-    double step, last_step, step_rate, example_rate, examples, uptime;
+    double step, last_step, example_rate, examples, uptime;
     int ps, workers;
     const struct told *chief; /* NULL: not known */
 };

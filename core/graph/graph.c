@@ -155,13 +155,6 @@ int graph_input_of(const struct graph *graph, const struct tensor *tensor)
     return -1;
 }
 
-bool graph_makes_inputs(const struct graph *graph)
-{
-    bool makes = false;
-    for (int i = 0; i < graph->input_count; i++) makes |= graph->inputs[i].maker != NULL;
-    return makes;
-}
-
 void graph_make_inputs(const struct graph *graph, const struct batch *batch, uint64_t draw,
                        void *const *at)
 {

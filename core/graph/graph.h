@@ -112,7 +112,6 @@ const char *head_place(const struct head *, const struct graph *, struct arena *
 
 /* Fills what nodes make of the batch, each into its input's place of at[input_count]. */
 void graph_make_inputs(const struct graph *, const struct batch *, uint64_t draw, void *const *at);
-bool graph_makes_inputs(const struct graph *);
 
 /* Index in `params` of the node's first one: they are listed node by node. */
 int graph_first_param(const struct graph *, const struct node *);

@@ -14,7 +14,6 @@ enum {
     TELL_USER = 100,
     NUMBER_OF_PING = -2,
     NUMBER_OF_USER = -4,
-    HEADER_BYTES = JUTE_INT_BYTES + JUTE_LONG_BYTES + JUTE_INT_BYTES, /* of an answer */
     SMALL_BYTES = 2048,
     KEPT_BYTES = 64 << 10, /* of a larger answer nothing is kept when the next one comes */
 };

@@ -27,7 +27,6 @@
 
 enum {
     LAYOUT_ALIGN = 16,
-    LAYOUT_BYTES = LAYOUT_ALIGN * sizeof(float),
     PS_MAX = 1024,
     WORKERS_MAX = 4096,
     SLICES_MAX = 65536,

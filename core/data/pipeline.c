@@ -6,6 +6,7 @@
  * ready or being filled. The reader sleeps when the ring is full and is woken when half of it is
  * empty, so that a fast consumer pays for a wake-up every few batches only.
  */
+#include "core/data/batch_ring.h"
 #include "core/data/convert.h"
 #include "core/data/follow/followed.h"
 #include "core/data/source.h"
@@ -23,14 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    FOLLOW_LOOK_MS = 200,      /* between two looks for files that are followed */
-    PIPELINE_WAIT_S_MAX = 600, /* for one batch: far above any disk, below "it hangs" */
-};
+enum { FOLLOW_LOOK_MS = 200 }; /* between two looks for files that are followed */
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
 /* Without a thread: where batches are the dataset's memory, all its rows in the wanted types;
- * slots[0] is for those that are not, and for those that wrap. */
+ * the ring's only slot is for those that are not, and for those that wrap. */
 struct here {
     bool is_stored;
     struct column *stored;   /* [column_count] */
@@ -43,18 +41,13 @@ struct here {
 struct reader {
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t made_more, freed_more;
-    uint64_t positions[PREFETCH_MAX + 1]; /* [slot_count] of their batches */
-    uint64_t first;                       /* index of the first batch since the last seek */
-    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
-    bool is_moved;               /* what the reader is making is from before the last seek */
+    struct batch_ring ring; /* whose lock guards what follows; a failure has ended the thread */
+    pthread_cond_t freed_more;
+    uint64_t positions[PREFETCH_MAX + 1]; /* of the batches in the ring's slots */
+    bool is_moved;                        /* what is being made is from before the last seek */
     bool waits, is_stopping;
     bool is_awaited;    /* files that are followed: nobody takes them who only looks */
-    bool is_at_end;     /* there will be no batch behind those that were made */
     int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
-    err failure;        /* of the reader, which has ended */
-    char failed[ERROR_TEXT_MAX];
 };
 
 struct pipeline {
@@ -66,10 +59,7 @@ struct pipeline {
     struct conversion *conversions;
     int *read; /* [read_count]: columns that batches have; the labels first */
     int read_count;
-    struct column **slots; /* as the graph reads them */
-    int slot_count;
-    struct block memory; /* of all slots */
-    int64_t *rows;       /* [batch]: which rows the batch being made consists of */
+    int64_t *rows; /* [batch]: which rows the batch being made consists of */
 
     struct reading_plan plan; /* none: its share, unless batches are handed out; guarded likewise */
     struct here here;
@@ -187,25 +177,26 @@ struct work {
 static bool has_work(const struct pipeline *p)
 {
     uint64_t position;
-    return p->reader.made - p->reader.freed < (uint64_t)p->slot_count &&
-           find_position(p, p->reader.first + p->reader.made, &position);
+    return batch_ring_has_room(&p->reader.ring) &&
+           find_position(p, batch_ring_next(&p->reader.ring), &position);
 }
 
 /* Waits for work; false when the pipeline is being closed. */
 static bool wait_for_slot(struct pipeline *p, struct work *ret)
 {
-    pthread_mutex_lock(&p->reader.lock);
+    pthread_mutex_lock(&p->reader.ring.lock);
     while (!p->reader.is_stopping && !has_work(p)) {
         p->reader.waits = true;
-        pthread_cond_wait(&p->reader.freed_more, &p->reader.lock);
+        pthread_cond_wait(&p->reader.freed_more, &p->reader.ring.lock);
     }
-    const uint64_t slot = p->reader.made % (uint64_t)p->slot_count;
+    const uint64_t index = batch_ring_next(&p->reader.ring);
+    const int slot = batch_ring_place(&p->reader.ring, index);
     p->reader.waits = p->reader.is_moved = false;
-    ret->slot = p->slots[slot];
-    find_position(p, p->reader.first + p->reader.made, &ret->position);
+    ret->slot = p->reader.ring.slots[slot];
+    find_position(p, index, &ret->position);
     p->reader.positions[slot] = ret->position;
     bool goes_on = !p->reader.is_stopping;
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     return goes_on;
 }
 
@@ -213,13 +204,15 @@ static bool wait_for_slot(struct pipeline *p, struct work *ret)
 static void pause_reading(struct pipeline *p)
 {
     const struct timespec until = clock_in_ms(FOLLOW_LOOK_MS);
-    pthread_mutex_lock(&p->reader.lock);
-    p->reader.is_at_end = followed_has_ended(p->from.followed, &p->reader.came, &p->reader.used) &&
-                          !p->reader.is_moved;
-    if (p->reader.is_at_end) pthread_cond_signal(&p->reader.made_more);
+    pthread_mutex_lock(&p->reader.ring.lock);
+    p->reader.ring.is_at_end =
+        followed_has_ended(p->from.followed, &p->reader.came, &p->reader.used) &&
+        !p->reader.is_moved;
+    if (p->reader.ring.is_at_end) pthread_cond_signal(&p->reader.ring.made_more);
     if (!p->reader.is_stopping && !p->reader.is_moved)
-        pthread_cond_clockwait(&p->reader.freed_more, &p->reader.lock, CLOCK_MONOTONIC, &until);
-    pthread_mutex_unlock(&p->reader.lock);
+        pthread_cond_clockwait(&p->reader.freed_more, &p->reader.ring.lock, CLOCK_MONOTONIC,
+                               &until);
+    pthread_mutex_unlock(&p->reader.ring.lock);
 }
 
 /* Are its rows there? They always are where nobody follows. */
@@ -227,15 +220,13 @@ static err look(struct pipeline *p, uint64_t position, bool *ret_is_there)
 {
     *ret_is_there = true;
     if (!p->from.followed) return OK;
-    pthread_mutex_lock(&p->reader.lock);
+    pthread_mutex_lock(&p->reader.ring.lock);
     *ret_is_there = p->reader.is_awaited;
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     if (!*ret_is_there) return OK;
     return followed_look(p->from.followed, position, ret_is_there);
 }
 
-/* The slot is filled without the lock: no one else looks at it until made says so, nor at any that
- * was filled before a seek. */
 static void *read_batches(void *context)
 {
     struct pipeline *p = context;
@@ -249,12 +240,10 @@ static void *read_batches(void *context)
             continue;
         }
         if (!e) e = fill(p, work.slot, work.position);
-        pthread_mutex_lock(&p->reader.lock);
-        p->reader.failure = e;
-        if (e) snprintf(p->reader.failed, sizeof p->reader.failed, "%s", error_text());
-        if (!e && !p->reader.is_moved) p->reader.made++;
-        pthread_cond_signal(&p->reader.made_more);
-        pthread_mutex_unlock(&p->reader.lock);
+        pthread_mutex_lock(&p->reader.ring.lock);
+        if (e) batch_ring_fail(&p->reader.ring, e);
+        if (!e && !p->reader.is_moved) batch_ring_add(&p->reader.ring);
+        pthread_mutex_unlock(&p->reader.ring.lock);
     }
     return NULL;
 }
@@ -266,21 +255,14 @@ static err start_thread(struct pipeline *p)
     return e ? fail_prefix(e, "%s", p->data.name) : OK;
 }
 
-/* Holds the lock; a clock that a person cannot set back. Whoever waits wakes the reader, which
- * sleeps for as long as more than half of the ring is ready. At most as many as can lie ready. */
-static bool wait_for_batches(struct pipeline *p, int count, uint64_t ms)
+/* Holds the lock. Whoever waits wakes the reader, which sleeps for as long as more than half of the
+ * ring is ready. At most as many as can lie ready. */
+static uint64_t want(struct pipeline *p, int count)
 {
-    const struct timespec until = clock_in_ms(ms);
-    const uint64_t most = (uint64_t)p->slot_count - 1;
-    const uint64_t wanted = (uint64_t)count < most ? (uint64_t)count : most;
-    int status = 0;
-    if (p->reader.waits && p->reader.made - p->reader.taken < wanted)
+    const uint64_t wanted = batch_ring_most(&p->reader.ring, count);
+    if (p->reader.waits && batch_ring_ready(&p->reader.ring) < wanted)
         pthread_cond_signal(&p->reader.freed_more);
-    while (p->reader.made - p->reader.taken < wanted && !status && !p->reader.failure &&
-           !p->reader.is_at_end)
-        status =
-            pthread_cond_clockwait(&p->reader.made_more, &p->reader.lock, CLOCK_MONOTONIC, &until);
-    return p->reader.made - p->reader.taken >= wanted;
+    return wanted;
 }
 
 static err fail_unplanned(const struct pipeline *p)
@@ -291,46 +273,37 @@ static err fail_unplanned(const struct pipeline *p)
 /* Asking for the next batch gives the one before back to the reader. */
 static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
-    uint64_t position;
-    pthread_mutex_lock(&p->reader.lock);
-    const bool is_known = find_position(p, p->reader.first + p->reader.taken, &position);
-    p->reader.freed = p->reader.taken;
-    if (p->reader.waits && p->reader.made - p->reader.taken <= (uint64_t)p->slot_count / 2)
+    struct batch_ring *ring = &p->reader.ring;
+    uint64_t position, index;
+    pthread_mutex_lock(&ring->lock);
+    const bool is_known = find_position(p, ring->first + ring->taken, &position);
+    ring->freed = ring->taken;
+    if (p->reader.waits && batch_ring_ready(ring) <= (uint64_t)ring->slot_count / 2)
         pthread_cond_signal(&p->reader.freed_more);
-    const bool has_batch = is_known && wait_for_batches(p, 1, PIPELINE_WAIT_S_MAX * UINT64_C(1000));
-    const uint64_t number = p->reader.taken, index = p->reader.first + number;
-    const err failure = has_batch ? OK : p->reader.failure;
-    const bool is_over = !has_batch && p->reader.is_at_end;
-    if (has_batch) p->reader.taken++;
-    pthread_mutex_unlock(&p->reader.lock);
-    if (!is_known) return fail_unplanned(p);
-    if (failure) return fail(failure, "%s", p->reader.failed);
-    if (is_over) return fail(ERR_STOPPED, "%s: all rows are read", p->data.name);
-    if (!has_batch)
-        return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
-    *ret = batch_of(p, p->slots[number % (uint64_t)p->slot_count], index, position);
-    return OK;
+    want(p, 1);
+    const err e = is_known ? batch_ring_take(ring, p->data.name, &index) : fail_unplanned(p);
+    pthread_mutex_unlock(&ring->lock);
+    if (!e) *ret = batch_of(p, ring->slots[batch_ring_place(ring, index)], index, position);
+    return e;
 }
 
 /* What lies ready, and what is being made, is of another place. */
 static void seek_thread(struct pipeline *p, uint64_t index)
 {
-    pthread_mutex_lock(&p->reader.lock);
-    p->reader.first = index;
-    p->reader.made = p->reader.taken = p->reader.freed = 0;
+    pthread_mutex_lock(&p->reader.ring.lock);
+    batch_ring_seek(&p->reader.ring, index);
     p->reader.is_moved = true;
-    p->reader.is_at_end = false;
     pthread_cond_signal(&p->reader.freed_more);
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
 }
 
 /* At most the batch that is being made is waited for. */
 static void stop_thread(struct pipeline *p)
 {
-    pthread_mutex_lock(&p->reader.lock);
+    pthread_mutex_lock(&p->reader.ring.lock);
     p->reader.is_stopping = true;
     pthread_cond_signal(&p->reader.freed_more);
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     if (p->from.stream) stream_stop(p->from.stream);
     pthread_join(p->reader.thread, NULL);
 }
@@ -345,10 +318,10 @@ static err next_here(struct pipeline *p, struct batch *ret)
     if (!find_position(p, index, &position)) return fail_unplanned(p);
     const uint64_t count = (uint64_t)count_rows(p, position), row = position % rows;
     const bool is_whole = p->here.is_stored && row + count <= rows;
-    struct column *columns = is_whole ? p->here.part : p->slots[0];
+    struct column *columns = is_whole ? p->here.part : p->reader.ring.slots[0];
     for (int r = 0; r < p->read_count && is_whole; r++)
         columns[p->read[r]].at = row_of(&p->here.stored[p->read[r]], row);
-    if (!is_whole) TRY(fill(p, p->slots[0], position));
+    if (!is_whole) TRY(fill(p, p->reader.ring.slots[0], position));
     *ret = batch_of(p, columns, index, position);
     p->here.last = position;
     if (count > 0) p->here.next++;
@@ -375,13 +348,13 @@ static err prepare_stored(struct pipeline *p)
 
 /* ---- begin ---- */
 
-static err allocate(struct pipeline *p)
+static err allocate(struct pipeline *p, int slot_count)
 {
     const struct made_columns made = {p->data.name, p->conversions, p->data.column_count,
                                       p->read,      p->read_count,  p->options.batch};
     p->rows = calloc((size_t)p->options.batch, sizeof *p->rows);
     if (!p->rows) return fail(ERR_MEMORY, "%s: no memory for batches", p->data.name);
-    return conversion_slots(&made, p->slot_count, &p->slots, &p->memory);
+    return batch_ring_open_slots(&p->reader.ring, &made, slot_count);
 }
 
 /* batch and prefetch come from the spec; worker and workers are ours. */
@@ -438,8 +411,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     if (p->from.followed) TRY(followed_begin(p->from.followed, options));
     p->here.is_stored = !is_elsewhere(p) && !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->here.is_stored && !options->is_once;
-    p->slot_count = reads_ahead ? options->prefetch + 1 : 1;
-    TRY(allocate(p));
+    TRY(allocate(p, reads_ahead ? options->prefetch + 1 : 1));
     if (p->here.is_stored) TRY(prepare_stored(p));
     return reads_ahead ? start_thread(p) : OK;
 }
@@ -457,9 +429,10 @@ static int ready(struct batch_source *source)
     struct pipeline *p = (struct pipeline *)source;
     uint64_t position;
     if (!p->reader.has_thread) return find_position(p, p->here.next, &position) ? -1 : 0;
-    pthread_mutex_lock(&p->reader.lock);
-    const int count = p->reader.failure ? PREFETCH_MAX : (int)(p->reader.made - p->reader.taken);
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_lock(&p->reader.ring.lock);
+    const struct batch_ring *ring = &p->reader.ring;
+    const int count = ring->failure ? PREFETCH_MAX : (int)batch_ring_ready(ring);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     return count;
 }
 
@@ -467,12 +440,13 @@ static int ready(struct batch_source *source)
 static err await(struct batch_source *source, int count, int ms)
 {
     struct pipeline *p = (struct pipeline *)source;
-    pthread_mutex_lock(&p->reader.lock);
+    pthread_mutex_lock(&p->reader.ring.lock);
     if (!p->reader.is_awaited) pthread_cond_signal(&p->reader.freed_more);
     p->reader.is_awaited = true;
-    const bool is_there = wait_for_batches(p, count, (uint64_t)ms) || p->reader.failure;
-    const bool is_at_end = p->reader.is_at_end;
-    pthread_mutex_unlock(&p->reader.lock);
+    const bool is_there =
+        batch_ring_wait(&p->reader.ring, want(p, count), (uint64_t)ms) || p->reader.ring.failure;
+    const bool is_at_end = p->reader.ring.is_at_end;
+    pthread_mutex_unlock(&p->reader.ring.lock);
     if (is_there) return OK;
     return is_at_end ? fail(ERR_STOPPED, "%s: all rows are read", p->data.name)
                      : fail(ERR_PEER, "%s: no batch yet", p->data.name);
@@ -481,11 +455,11 @@ static err await(struct batch_source *source, int count, int ms)
 static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *ret_used)
 {
     struct pipeline *p = (struct pipeline *)source;
-    pthread_mutex_lock(&p->reader.lock);
-    const bool has_ended = p->reader.is_at_end;
+    pthread_mutex_lock(&p->reader.ring.lock);
+    const bool has_ended = p->reader.ring.is_at_end;
     *ret_rows = p->reader.came;
     *ret_used = p->reader.used;
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     return has_ended;
 }
 
@@ -520,25 +494,26 @@ static bool is_as_planned(const struct pipeline *p, uint64_t index, uint64_t was
     return index < p->plan.first || (find_position(p, index, &position) && position == was);
 }
 
+static bool is_slot_as_planned(const struct pipeline *p, uint64_t index)
+{
+    return is_as_planned(p, index, p->reader.positions[batch_ring_place(&p->reader.ring, index)]);
+}
+
 /* What lies ready is as good as ever up to the first one that is another now. */
 static bool plan_thread(struct pipeline *p, const struct reading_plan *plan)
 {
-    const uint64_t slots = (uint64_t)p->slot_count;
-    pthread_mutex_lock(&p->reader.lock);
+    struct batch_ring *ring = &p->reader.ring;
+    pthread_mutex_lock(&ring->lock);
     p->plan = *plan;
-    p->reader.is_at_end = false; /* unless what comes next is beyond it, too */
-    uint64_t n = p->reader.freed;
-    while (n < p->reader.made &&
-           is_as_planned(p, p->reader.first + n, p->reader.positions[n % slots]))
-        n++;
-    const bool is_void = n < p->reader.taken,
-               reads = !p->reader.waits && p->reader.made - p->reader.freed < slots;
-    if (n < p->reader.made ||
-        (reads && !is_as_planned(p, p->reader.first + n, p->reader.positions[n % slots])))
+    ring->is_at_end = false; /* unless what comes next is beyond it, too */
+    uint64_t n = ring->freed;
+    while (n < ring->made && is_slot_as_planned(p, ring->first + n)) n++;
+    const bool reads = !p->reader.waits && batch_ring_has_room(ring);
+    if (n < ring->made || (reads && !is_slot_as_planned(p, ring->first + n)))
         p->reader.is_moved = true; /* and so is what is being read */
-    if (!is_void) p->reader.made = n;
+    const bool is_void = batch_ring_cut(ring, n);
     pthread_cond_signal(&p->reader.freed_more);
-    pthread_mutex_unlock(&p->reader.lock);
+    pthread_mutex_unlock(&p->reader.ring.lock);
     return is_void;
 }
 
@@ -572,14 +547,11 @@ static void close_pipeline(struct batch_source *source)
 {
     struct pipeline *p = (struct pipeline *)source;
     if (p->reader.has_thread) stop_thread(p);
-    pthread_cond_destroy(&p->reader.made_more);
+    batch_ring_free(&p->reader.ring);
     pthread_cond_destroy(&p->reader.freed_more);
-    pthread_mutex_destroy(&p->reader.lock);
-    block_drop(&p->memory);
     block_drop(&p->here.own_labels);
     dataset_close(&p->data);
     close_rows(&p->from);
-    free(p->slots);
     free(p->rows);
     arena_free(&p->arena);
     free(p);
@@ -602,10 +574,9 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
                    from.stream ? stream_left_out(from.stream) : &p->data.left_out},
         .data = *d,
         .from = from,
-        .reader = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                   .made_more = PTHREAD_COND_INITIALIZER,
-                   .freed_more = PTHREAD_COND_INITIALIZER},
+        .reader = {.freed_more = PTHREAD_COND_INITIALIZER},
     };
+    batch_ring_init(&p->reader.ring);
     *d = (struct dataset){0};
     *ret = &p->source;
     return OK;

@@ -10,12 +10,12 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/feed/remote_input.h"
 #include "core/cluster/runner/feed/feed.h"
+#include "core/data/batch_ring.h"
 #include "core/data/convert.h"
 #include "core/data/storage.h"
 #include "core/base/threads/thread.h"
 
 enum {
-    WAIT_MS_MAX = 600000, /* for a batch of a chief that is there */
     POLL_MS = 100,
     GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
 };
@@ -35,18 +35,13 @@ struct chief_link {
 
 /* Of the thread and the consumer */
 struct shared {
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t made_more;
-    uint64_t place;              /* counts seeks, from 1, and plans that change what is asked for */
-    struct reading_plan plan;    /* of batches that are handed out */
-    uint64_t first;              /* index of the first batch since the last one */
-    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
-    uint64_t end;                /* what is asked for is below it, */
-    uint64_t wanted;             /* and what the consumer waits for, or has */
-    bool is_here;                /* the chief is */
-    char trouble[ADDRESS_MAX];   /* why it is not */
-    err failure;                 /* nothing comes any more */
-    char failed[ERROR_TEXT_MAX];
+    struct batch_ring ring;    /* whose lock guards what follows */
+    uint64_t place;            /* counts seeks, from 1, and plans that change what is asked for */
+    struct reading_plan plan;  /* of batches that are handed out */
+    uint64_t end;              /* what is asked for is below it, */
+    uint64_t wanted;           /* and what the consumer waits for, or has */
+    bool is_here;              /* the chief is */
+    char trouble[ADDRESS_MAX]; /* why it is not */
 };
 
 struct remote_input {
@@ -68,9 +63,7 @@ struct remote_input {
     struct conversion *conversions;
     struct feed_layout layout;
     struct dataset arrived; /* the batch that comes, as it is stored */
-    struct block arriving, memory;
-    struct column **slots;
-    int slot_count;
+    struct block arriving;
 
     struct waker waker;
     pthread_t thread;
@@ -92,21 +85,17 @@ static const char *address_of(const struct remote_input *f)
 /* With the thread's error text: the first one counts. */
 static void give_up(struct remote_input *f, err why)
 {
-    pthread_mutex_lock(&f->shared.lock);
-    if (!f->shared.failure) {
-        f->shared.failure = why;
-        snprintf(f->shared.failed, sizeof f->shared.failed, "%s", error_text());
-    }
-    pthread_cond_signal(&f->shared.made_more);
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
+    batch_ring_fail(&f->shared.ring, why);
+    pthread_mutex_unlock(&f->shared.ring.lock);
 }
 
 static void note_state(struct remote_input *f, bool is_here, const char *trouble)
 {
-    pthread_mutex_lock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
     f->shared.is_here = is_here;
     snprintf(f->shared.trouble, sizeof f->shared.trouble, "%s", trouble);
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_unlock(&f->shared.ring.lock);
 }
 
 /* The link is gone: what was asked for on it comes no more. */
@@ -226,18 +215,18 @@ static err make_batch(struct remote_input *f, struct column *slot)
 
 static err batch_is_there(struct remote_input *f)
 {
-    pthread_mutex_lock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
     const bool is_wanted = f->shared.place == f->chief.told_place &&
-                           f->chief.coming == f->shared.first + f->shared.made;
-    struct column *slot = f->slots[f->shared.made % (uint64_t)f->slot_count];
-    pthread_mutex_unlock(&f->shared.lock);
+                           f->chief.coming == batch_ring_next(&f->shared.ring);
+    struct column *slot =
+        f->shared.ring.slots[batch_ring_place(&f->shared.ring, batch_ring_next(&f->shared.ring))];
+    pthread_mutex_unlock(&f->shared.ring.lock);
     if (!is_wanted) return OK;
     const err e = make_batch(f, slot);
     if (e) return fail_prefix(ERR_PROTOCOL, "batch %llu", (unsigned long long)f->chief.coming);
-    pthread_mutex_lock(&f->shared.lock);
-    if (f->shared.place == f->chief.told_place) f->shared.made++;
-    pthread_cond_signal(&f->shared.made_more);
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
+    if (f->shared.place == f->chief.told_place) batch_ring_add(&f->shared.ring);
+    pthread_mutex_unlock(&f->shared.ring.lock);
     return OK;
 }
 
@@ -310,7 +299,8 @@ static void connect_if_due(struct remote_input *f)
 /* Holds the lock: below it there is room, and known what comes. */
 static uint64_t end_of_room(const struct remote_input *f)
 {
-    const uint64_t end = f->shared.first + f->shared.freed + (uint64_t)f->slot_count;
+    const struct batch_ring *ring = &f->shared.ring;
+    const uint64_t end = ring->first + ring->freed + (uint64_t)ring->slot_count;
     const uint64_t planned = reading_plan_end(&f->shared.plan);
     return f->options.is_handed_out && planned < end ? planned : end;
 }
@@ -319,7 +309,7 @@ static uint64_t end_of_room(const struct remote_input *f)
 static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
 {
     const uint64_t end = end_of_room(f);
-    return end >= asked_end + (uint64_t)(f->slot_count + 1) / 2 ||
+    return end >= asked_end + (uint64_t)(f->shared.ring.slot_count + 1) / 2 ||
            (f->shared.wanted > asked_end && end > asked_end);
 }
 
@@ -327,15 +317,15 @@ static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
 static void ask(struct remote_input *f)
 {
     uint64_t numbers[READING_PLAN_NUMBERS_MAX];
-    pthread_mutex_lock(&f->shared.lock);
-    const uint64_t place = f->shared.place, first = f->shared.first + f->shared.made,
+    pthread_mutex_lock(&f->shared.ring.lock);
+    const uint64_t place = f->shared.place, first = batch_ring_next(&f->shared.ring),
                    end = end_of_room(f);
     const bool is_new = place != f->chief.told_place;
     const bool is_known = first >= f->shared.plan.first && end > first;
     const bool is_due = is_new ? is_known : is_more_due(f, f->chief.told_end);
     if (is_due) f->shared.end = end;
     const int count = f->options.is_handed_out ? reading_plan_pack(&f->shared.plan, numbers) : 0;
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_unlock(&f->shared.ring.lock);
     if (!is_due) return;
     const struct message m = {
         .type = MESSAGE_FEED,
@@ -357,7 +347,7 @@ static void ask(struct remote_input *f)
 static void watch_chief(struct remote_input *f)
 {
     const uint64_t limit_ms = f->task.limits.restart_ms;
-    if (f->chief.is_told || f->shared.failure ||
+    if (f->chief.is_told || f->shared.ring.failure ||
         clock_ms() - f->chief.lost_ms < limit_ms + GRACE_MS)
         return;
     give_up(f, fail(ERR_TIMEOUT,
@@ -371,7 +361,7 @@ static void *run(void *context)
     struct remote_input *f = context;
     while (!atomic_load(&f->is_stopping)) {
         connect_if_due(f);
-        if (f->chief.is_told && !f->shared.failure) ask(f);
+        if (f->chief.is_told && !f->shared.ring.failure) ask(f);
         loop_poll(f->loop, POLL_MS);
         watch_chief(f);
     }
@@ -393,8 +383,7 @@ static err open_slots(struct remote_input *f)
 {
     const struct made_columns made = {source_name,       f->conversions,  f->data.column_count,
                                       f->layout.columns, f->layout.count, f->options.batch};
-    f->slot_count = most_ready(&f->options) + 1;
-    TRY(conversion_slots(&made, f->slot_count, &f->slots, &f->memory));
+    TRY(batch_ring_open_slots(&f->shared.ring, &made, most_ready(&f->options) + 1));
     TRY(block_new(f->layout.bytes, &f->arriving));
     for (int i = 0; i < f->layout.count; i++)
         f->arrived.columns[f->layout.columns[i]].at = (char *)f->arriving.at + f->layout.at[i];
@@ -435,28 +424,24 @@ static err begin(struct batch_source *source, const struct stream_options *optio
 
 /* Holds the lock. Whoever waits wakes the thread that asks for them. At most as many as can lie
  * ready. */
-static bool wait_for_batches(struct remote_input *f, int count, int timeout_ms)
+static uint64_t want(struct remote_input *f, int count)
 {
-    const struct timespec until = clock_in_ms((uint64_t)timeout_ms);
-    const uint64_t wanted = (uint64_t)(count < f->slot_count ? count : f->slot_count - 1);
-    int status = 0;
-    f->shared.wanted = f->shared.first + f->shared.taken + wanted;
+    const struct batch_ring *ring = &f->shared.ring;
+    const uint64_t wanted = batch_ring_most(ring, count);
+    f->shared.wanted = ring->first + ring->taken + wanted;
     if (is_more_due(f, f->shared.end)) waker_ring(&f->waker);
-    while (f->shared.made - f->shared.taken < wanted && !status && !f->shared.failure)
-        status =
-            pthread_cond_clockwait(&f->shared.made_more, &f->shared.lock, CLOCK_MONOTONIC, &until);
-    return f->shared.made - f->shared.taken >= wanted;
+    return wanted;
 }
 
 /* Holds the lock. */
-static struct batch batch_of(const struct remote_input *f, uint64_t number, uint64_t index)
+static struct batch batch_of(const struct remote_input *f, uint64_t index)
 {
     const struct stream_options *o = &f->options;
     uint64_t batch = stream_position(o, index) / (uint64_t)o->batch;
     if (o->is_handed_out) reading_plan_find(&f->shared.plan, index, &batch);
     return (struct batch){
         .rows = o->batch,
-        .columns = f->slots[number % (uint64_t)f->slot_count],
+        .columns = f->shared.ring.slots[batch_ring_place(&f->shared.ring, index)],
         .column_count = f->data.column_count,
         .index = index,
         .epoch = batch * (uint64_t)o->batch / (uint64_t)f->data.rows,
@@ -467,26 +452,22 @@ static struct batch batch_of(const struct remote_input *f, uint64_t number, uint
 static err next(struct batch_source *source, struct batch *ret)
 {
     struct remote_input *f = (struct remote_input *)source;
-    pthread_mutex_lock(&f->shared.lock);
-    f->shared.freed = f->shared.taken;
-    const bool is_there = wait_for_batches(f, 1, WAIT_MS_MAX);
-    const uint64_t number = f->shared.taken, index = f->shared.first + number;
-    const err failure = is_there ? OK : f->shared.failure;
-    if (is_there) f->shared.taken++;
-    if (is_there) *ret = batch_of(f, number, index);
-    pthread_mutex_unlock(&f->shared.lock);
-    if (failure) return fail(failure, "%s", f->shared.failed);
-    if (!is_there)
-        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
-    return OK;
+    uint64_t index;
+    pthread_mutex_lock(&f->shared.ring.lock);
+    f->shared.ring.freed = f->shared.ring.taken;
+    want(f, 1);
+    const err e = batch_ring_take(&f->shared.ring, source_name, &index);
+    if (!e) *ret = batch_of(f, index);
+    pthread_mutex_unlock(&f->shared.ring.lock);
+    return e;
 }
 
 static int ready(struct batch_source *source)
 {
     struct remote_input *f = (struct remote_input *)source;
-    pthread_mutex_lock(&f->shared.lock);
-    const int count = (int)(f->shared.made - f->shared.taken) + (f->shared.failure != OK);
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
+    const int count = (int)batch_ring_ready(&f->shared.ring) + (f->shared.ring.failure != OK);
+    pthread_mutex_unlock(&f->shared.ring.lock);
     return count;
 }
 
@@ -495,12 +476,11 @@ static err seek(struct batch_source *source, uint64_t index)
     struct remote_input *f = (struct remote_input *)source;
     if (!stream_has_batch(&f->options, index))
         return fail(ERR_INPUT, "batch %llu is beyond the stream", (unsigned long long)index);
-    pthread_mutex_lock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
     f->shared.place++;
-    f->shared.first = index;
-    f->shared.made = f->shared.taken = f->shared.freed = 0;
+    batch_ring_seek(&f->shared.ring, index);
     f->shared.wanted = f->shared.end = index;
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_unlock(&f->shared.ring.lock);
     waker_ring(&f->waker);
     return OK;
 }
@@ -513,19 +493,20 @@ static err plan(struct batch_source *source, uint64_t first, const uint64_t *ran
     struct remote_input *f = (struct remote_input *)source;
     struct reading_plan plan;
     TRY(reading_plan_make(first, ranges, count, f->options.batch, &plan));
-    pthread_mutex_lock(&f->shared.lock);
-    uint64_t n = f->shared.freed;
-    while (f->shared.first + n < f->shared.end &&
-           reading_plan_keeps(&f->shared.plan, &plan, f->shared.first + n))
+    pthread_mutex_lock(&f->shared.ring.lock);
+    struct batch_ring *ring = &f->shared.ring;
+    uint64_t n = ring->freed;
+    while (ring->first + n < f->shared.end &&
+           reading_plan_keeps(&f->shared.plan, &plan, ring->first + n))
         n++;
-    *ret_is_void = n < f->shared.taken;
-    if (f->shared.first + n < f->shared.end) {
+    *ret_is_void = n < ring->taken;
+    if (ring->first + n < f->shared.end) {
         f->shared.place++;
-        if (!*ret_is_void && n < f->shared.made) f->shared.made = n;
-        f->shared.end = f->shared.first + f->shared.made;
+        (void)batch_ring_cut(ring, n);
+        f->shared.end = batch_ring_next(ring);
     }
     f->shared.plan = plan;
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_unlock(&f->shared.ring.lock);
     waker_ring(&f->waker);
     return OK;
 }
@@ -540,12 +521,9 @@ static void close_source(struct batch_source *source)
     }
     waker_close(&f->waker);
     if (f->loop) loop_close(f->loop);
-    pthread_cond_destroy(&f->shared.made_more);
-    pthread_mutex_destroy(&f->shared.lock);
-    block_drop(&f->memory);
+    batch_ring_free(&f->shared.ring);
     block_drop(&f->arriving);
     arena_free(&f->arena);
-    free(f->slots);
     free(f->text);
     free(f);
 }
@@ -563,7 +541,7 @@ static err check_start(struct remote_input *f)
 {
     const uint64_t limit_ms = f->task.limits.start_ms;
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waiting.since_ms;
-    if (f->shared.failure) return fail(f->shared.failure, "%s", f->shared.failed);
+    if (f->shared.ring.failure) return fail(f->shared.ring.failure, "%s", f->shared.ring.failed);
     if (waited_ms >= limit_ms)
         return fail(ERR_TIMEOUT,
                     "worker/0 at %s, which reads the data, did not come within %llu s "
@@ -606,8 +584,8 @@ err remote_input_open(const struct task_options *options, struct spec *spec,
     *f = (struct remote_input){
         .source = {.calls = &calls, .name = source_name, .use = ""},
         .spec = spec,
-        .shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .made_more = PTHREAD_COND_INITIALIZER},
     };
+    batch_ring_init(&f->shared.ring);
     const err e = open_parts(f, options);
     if (e) {
         close_source(&f->source);
@@ -629,9 +607,10 @@ struct batch_source *remote_input_source(struct remote_input *f)
 
 bool remote_input_await(struct remote_input *f, int count, int timeout_ms)
 {
-    pthread_mutex_lock(&f->shared.lock);
-    const bool is_there = wait_for_batches(f, count, timeout_ms) || f->shared.failure;
-    pthread_mutex_unlock(&f->shared.lock);
+    pthread_mutex_lock(&f->shared.ring.lock);
+    const bool is_there = batch_ring_wait(&f->shared.ring, want(f, count), (uint64_t)timeout_ms) ||
+                          f->shared.ring.failure;
+    pthread_mutex_unlock(&f->shared.ring.lock);
     if (is_there) f->waiting.since_ms = 0;
     return is_there;
 }
@@ -642,13 +621,13 @@ err remote_input_note_late(struct remote_input *f)
     char trouble[ADDRESS_MAX];
     if (!f->waiting.since_ms) f->waiting.since_ms = f->waiting.noted_ms = now_ms;
     const uint64_t waited_s = (now_ms - f->waiting.since_ms) / 1000;
-    if (now_ms - f->waiting.since_ms >= WAIT_MS_MAX)
-        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
+    if (now_ms - f->waiting.since_ms >= BATCH_WAIT_S_MAX * UINT64_C(1000))
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, (int)BATCH_WAIT_S_MAX);
     if (log_wait_is_due(f->waiting.since_ms, f->waiting.noted_ms, now_ms)) {
         f->waiting.noted_ms = now_ms;
-        pthread_mutex_lock(&f->shared.lock);
+        pthread_mutex_lock(&f->shared.ring.lock);
         snprintf(trouble, sizeof trouble, "%s", f->shared.is_here ? "it reads" : f->shared.trouble);
-        pthread_mutex_unlock(&f->shared.lock);
+        pthread_mutex_unlock(&f->shared.ring.lock);
         log_line(log_wait_level(now_ms - f->waiting.since_ms),
                  "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f), trouble,
                  (unsigned long long)waited_s);

@@ -71,6 +71,7 @@ STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+ )?\{", re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 CITED = re.compile(r"[\w./-]*\w\.(?:c|h|cu|cuh|py|sh|md)\b")
 MADE = {"op_tables.c", "rules.h", "revision.h", "hook_table.c", "formats.c", "column_kinds.c"}  # by the build
+NAMED = re.compile(r"/\* (\w+\.(?:c|h|cu|cuh|def)) - ")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
@@ -122,6 +123,12 @@ def check_system_includes(source):
                 yield f"{source.path}:{line}: {name} belong in {', '.join(places)}"
         if source.path.startswith(ROLE) and WORLD.fullmatch(own or system):
             yield f"{source.path}:{line}: a role must not know {own or system}"
+
+
+def check_own_name(source):
+    found = NAMED.match(source.text) if not source.path.endswith(".in") else None
+    if found and found.group(1) != os.path.basename(source.path):
+        yield f"{source.path}:1: its first comment is that of {found.group(1)}"
 
 
 def check_names(source):
@@ -247,7 +254,7 @@ def tracked_paths(root):
 
 
 CHECKED = CODE + (".py", ".sh", ".build", ".txt")
-RULES = (check_own_includes, check_system_includes, check_names, check_unfinished,
+RULES = (check_own_includes, check_system_includes, check_own_name, check_names, check_unfinished,
          check_function_lengths, check_struct_members)
 
 

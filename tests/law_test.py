@@ -73,6 +73,12 @@ class Law(unittest.TestCase):
         self.assertEqual(complaints({"net/a.c": "/* net/b.h */\n", "net/b.h": "int f(void);\n"}), [])
         self.assert_holds("net/a.c", 'const char *name = "b.h";\n')
 
+    def test_the_first_comment_names_its_own_file(self):
+        said = "/* b.c - what it is. */\n"
+        found = complaints({"net/a.c": said, "net/b.c": said})
+        self.assertEqual(found, ["net/a.c:1: its first comment is that of b.c"])
+        self.assert_holds("net/a.c", "/* a.c - what it is. */\n")
+
     def test_libraries_have_one_place(self):
         for place, elsewhere, header in (("net/a.c", "cmd/a.c", "sys/socket.h"),
                                          ("net/a.c", "core/cluster/runner/a.c", "sys/epoll.h"),

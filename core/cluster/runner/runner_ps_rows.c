@@ -1,4 +1,4 @@
-/* runner_ps.c - the tables of a ps: what workers say of rows, and what becomes of it.
+/* runner_ps_rows.c - the tables of a ps: what workers say of rows, and what becomes of it.
  *
  * A push consists of ROWS and PUSH, on one link and in this order; what ROWS brings counts when the
  * PUSH is applied. Windows of rows are also the workers' memory: what is read there is copied

@@ -1,4 +1,5 @@
-/* runner_worker.c - rows of tables as a worker asks for them, gets them and pushes their gradients.
+/* runner_worker_rows.c - rows of tables as a worker asks for them, gets them and pushes their
+ * gradients.
  */
 #include <stdlib.h>
 #include <string.h>

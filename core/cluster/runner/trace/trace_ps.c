@@ -1,4 +1,4 @@
-/* runner_ps.c - see runner_ps.h. */
+/* trace_ps.c - see trace_ps.h. */
 #include "core/cluster/runner/trace/trace_ps.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* runner_ps.h - a ps' part of a timeline (trace.h): what it records, and what it passes
- * on. */
+/* trace_ps.h - a ps' part of a timeline (trace.h): what it records, and what it passes on. */
 #ifndef CORE_CLUSTER_RUNNER_TRACE_TRACE_PS_H
 #define CORE_CLUSTER_RUNNER_TRACE_TRACE_PS_H
 

@@ -1,4 +1,4 @@
-/* runner_worker.c - see runner_worker.h: a worker's own spans.
+/* trace_worker.c - see trace_worker.h: a worker's own spans.
  *
  * The steps are the worker's first ones from the planned step on. A step lasts until the next one
  * could begin, so it is ended by the one after it, or by the last words of the worker (FINISHED).

@@ -1,4 +1,4 @@
-/* runner_worker.h - a worker's part of a timeline (trace.h), and the chief's gathering. */
+/* trace_worker.h - a worker's part of a timeline (trace.h), and the chief's gathering. */
 #ifndef CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_H
 #define CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_H
 

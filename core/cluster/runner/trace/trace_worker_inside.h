@@ -1,5 +1,5 @@
-/* runner_worker_inside.h - what the two files of a worker's timeline share: its own spans
- * (runner_worker.c), and what the chief gathers (trace_worker_gather.c).
+/* trace_worker_inside.h - what the two files of a worker's timeline share: its own spans
+ * (trace_worker.c), and what the chief gathers (trace_worker_gather.c).
  */
 #ifndef CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_INSIDE_H
 #define CORE_CLUSTER_RUNNER_TRACE_TRACE_WORKER_INSIDE_H

@@ -4,9 +4,11 @@
  * each call from [ky, kx, in, out] to what the generated code wants, since the weights change with
  * every step. A plan holds one stage for each direction: a few primitives (reorder, convolution,
  * reorder back) with their arguments. The caller's memory is set into the arguments at each call.
+ * Where a convolution is in bf16 the reorders round what it multiplies; its results are float32.
  */
 #include <stdlib.h>
 
+#include "kernels/cpu/bf16.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/onednn.h"
 
@@ -38,6 +40,7 @@ enum direction { FORWARD, FORWARD_RELU, BACK_DATA, BACK_KERNEL, DIRECTIONS };
 
 struct conv2d_plan {
     struct conv2d shape;
+    bool is_rounded;      /* what it multiplies, to bf16 */
     dnnl_engine_t engine; /* the device's */
     struct stage stages[DIRECTIONS];
     dnnl_memory_t memories[MEMORIES_MAX]; /* all of the stages, to free */
@@ -47,37 +50,41 @@ struct conv2d_plan {
     float *result;  /* a gradient before it is added to another */
 };
 
-/* Our layouts, the kernel with its layout left to oneDNN, and the window */
+/* Our layouts; what the convolution reads and what it writes, the kernel with its layout left to
+ * oneDNN; and the window */
 struct description {
-    dnnl_memory_desc_t border[BORDERS], any_weights;
+    dnnl_memory_desc_t border[BORDERS], read[BORDERS], written[BORDERS];
     dnnl_dims_t strides, dilates, before, after;
 };
 
-/* Not opened with the device: a ps never needs them. */
-static err open_engine(struct cpu_state *state)
-{
-    if (state->stream) return OK;
-    if (!state->engine)
-        TRY(onednn_check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
-    return onednn_check(
-        dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
-        "dnnl_stream_create");
-}
-
 /* --- what is wanted --- */
 
-static err describe(const struct conv2d *c, struct description *ret)
+/* A border in our layout, and as the convolution has it */
+static err describe_border(struct description *s, enum border border, const dnnl_dims_t dims,
+                           dnnl_data_type_t read)
 {
+    static const dnnl_format_tag_t ours[BORDERS] = {
+        [SOURCE] = dnnl_nhwc, [WEIGHTS] = dnnl_hwio, [BIAS] = dnnl_a, [DESTINATION] = dnnl_nhwc};
+    const int axes = border == BIAS ? 1 : 4;
+    const dnnl_format_tag_t theirs = border == WEIGHTS ? dnnl_format_tag_any : ours[border];
+    TRY(onednn_layout_open(&s->border[border], axes, dims, dnnl_f32, ours[border]));
+    TRY(onednn_layout_open(&s->read[border], axes, dims, read, theirs));
+    return onednn_layout_open(&s->written[border], axes, dims, dnnl_f32, theirs);
+}
+
+static err describe(const struct conv2d_plan *p, struct description *ret)
+{
+    const struct conv2d *c = &p->shape;
     const struct window2d *w = &c->window;
     const dnnl_dims_t source = {w->batch, c->in_channels, w->in_y, w->in_x};
     const dnnl_dims_t destination = {w->batch, c->out_channels, w->out_y, w->out_x};
     const dnnl_dims_t weights = {c->out_channels, c->in_channels, w->kernel_y, w->kernel_x};
     const dnnl_dims_t bias = {c->out_channels};
-    TRY(onednn_layout_open(&ret->border[SOURCE], 4, source, dnnl_nhwc));
-    TRY(onednn_layout_open(&ret->border[DESTINATION], 4, destination, dnnl_nhwc));
-    TRY(onednn_layout_open(&ret->border[WEIGHTS], 4, weights, dnnl_hwio));
-    TRY(onednn_layout_open(&ret->any_weights, 4, weights, dnnl_format_tag_any));
-    TRY(onednn_layout_open(&ret->border[BIAS], 1, bias, dnnl_a));
+    const dnnl_data_type_t read = p->is_rounded ? dnnl_bf16 : dnnl_f32;
+    TRY(describe_border(ret, SOURCE, source, read));
+    TRY(describe_border(ret, DESTINATION, destination, read));
+    TRY(describe_border(ret, WEIGHTS, weights, read));
+    TRY(describe_border(ret, BIAS, bias, dnnl_f32));
 
     const dnnl_dim_t pairs[4][2] = {
         {w->stride_y, w->stride_x},
@@ -91,8 +98,11 @@ static err describe(const struct conv2d *c, struct description *ret)
 
 static void description_close(struct description *s)
 {
-    for (int i = 0; i < BORDERS; i++) onednn_layout_close(&s->border[i]);
-    onednn_layout_close(&s->any_weights);
+    for (int i = 0; i < BORDERS; i++) {
+        onednn_layout_close(&s->border[i]);
+        onednn_layout_close(&s->read[i]);
+        onednn_layout_close(&s->written[i]);
+    }
 }
 
 /* Scratch memory comes from us, and relu may follow the convolution. (oneDNN's relu makes 0 of NaN;
@@ -133,6 +143,12 @@ static dnnl_primitive_desc_t choose(const struct onednn_convolution *wanted, int
     return is_better ? second : first;
 }
 
+/* How the convolution of a direction has a border */
+static onednn_layout theirs_of(const struct description *s, enum border border, enum border result)
+{
+    return onednn_layout_of(border == result ? &s->written[border] : &s->read[border]);
+}
+
 /* hint: the forward convolution, for the backward ones */
 static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
                           const struct description *s, dnnl_primitive_desc_t hint,
@@ -144,15 +160,17 @@ static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
         [BACK_DATA] = ONEDNN_BACK_DATA,
         [BACK_KERNEL] = ONEDNN_BACK_WEIGHTS,
     };
+    static const enum border results[DIRECTIONS] = {DESTINATION, DESTINATION, SOURCE, WEIGHTS};
+    const enum border result = results[direction];
     dnnl_primitive_attr_t attributes;
     TRY(scratchpad_attributes(direction == FORWARD_RELU, &attributes));
     const struct onednn_convolution wanted = {
         .direction = theirs[direction],
         .engine = p->engine,
-        .source = onednn_layout_of(&s->border[SOURCE]),
-        .weights = onednn_layout_of(&s->any_weights),
-        .bias = onednn_layout_of(&s->border[BIAS]),
-        .destination = onednn_layout_of(&s->border[DESTINATION]),
+        .source = theirs_of(s, SOURCE, result),
+        .weights = theirs_of(s, WEIGHTS, result),
+        .bias = theirs_of(s, BIAS, result),
+        .destination = theirs_of(s, DESTINATION, result),
         .strides = s->strides,
         .dilates = s->dilates,
         .before = s->before,
@@ -161,7 +179,8 @@ static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
         .hint = hint,
     };
     const dnnl_status_t status = onednn_convolution_open(&wanted, 0, ret);
-    if (status == dnnl_success) *ret = choose(&wanted, p->shape.in_channels, *ret);
+    if (status == dnnl_success && !p->is_rounded)
+        *ret = choose(&wanted, p->shape.in_channels, *ret);
     (void)dnnl_primitive_attr_destroy(attributes);
     return onednn_check(status, "oneDNN's convolution");
 }
@@ -305,7 +324,7 @@ static err add_described(struct conv2d_plan *p, const struct description *s)
 static err add_stages(struct conv2d_plan *p)
 {
     struct description s = {0};
-    err e = describe(&p->shape, &s);
+    err e = describe(p, &s);
     if (!e) e = add_described(p, &s);
     description_close(&s);
     return e;
@@ -352,6 +371,16 @@ void ISA(conv2d_close)(struct device *d, struct conv2d_plan *p)
     free(p);
 }
 
+/* Each number of an image is used by all kernels, one of a gradient by all their weights: with few
+ * of these there is more to round than to gain, as in the first layer of a network on grey images.
+ */
+static bool rounds(const struct cpu_state *state, const struct conv2d *c)
+{
+    const int64_t places = c->window.kernel_y * c->window.kernel_x;
+    return state->bf16 && places * c->in_channels >= BF16_USES_MIN &&
+           places * c->out_channels >= BF16_USES_MIN;
+}
+
 /* What is free is not known either. */
 size_t ISA(conv2d_bytes)(struct device *d, const struct conv2d *shape)
 {
@@ -361,10 +390,11 @@ size_t ISA(conv2d_bytes)(struct device *d, const struct conv2d *shape)
 err ISA(conv2d_open)(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
 {
     struct cpu_state *state = d->state;
-    TRY(open_engine(state));
+    TRY(cpu_open_engine(state));
     struct conv2d_plan *p = calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
     p->shape = *shape;
+    p->is_rounded = rounds(state, shape);
     p->engine = state->engine;
     library_threads(d); /* the code that is generated depends on it */
     err e = add_buffers(p);

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu_bf16.h"
 
 #define CPU_KERNELS_VARIABLE "DTRAIN_CPU_KERNELS"
+#define CPU_BF16_VARIABLE "DTRAIN_CPU_BF16"
 
 enum { DESCRIPTION_MAX = 160, THREADS_MAX = 1024 };
 
@@ -67,6 +69,7 @@ static void spread_host(struct device *d, int64_t n, int64_t grain, spread_body 
 static void close_cpu(struct device *d)
 {
     struct cpu_state *state = d->state;
+    bf16_close(state->bf16);
     if (state->stream) (void)dnnl_stream_destroy(state->stream);
     if (state->engine) (void)dnnl_engine_destroy(state->engine);
     free(state->packed);
@@ -105,14 +108,45 @@ void device_close(struct device *d)
     if (d->kernels) d->kernels->close(d);
 }
 
+err cpu_open_engine(struct cpu_state *state)
+{
+    if (state->stream) return OK;
+    if (!state->engine)
+        TRY(onednn_check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
+    return onednn_check(
+        dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
+        "dnnl_stream_create");
+}
+
+static bool onednn_has(dnnl_cpu_isa_t isa)
+{
+    return (dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
+/* AVX512_BF16 alone is half as fast as float32 on Intel's processors that have it: 87 and 163
+ * GFLOP/s on one core of a fourth Xeon, and what only has AVX-512 has no instructions for it. */
+err device_cpu_bf16(struct device *d)
+{
+    struct cpu_state *state = d->state;
+    const char *wanted = getenv(CPU_BF16_VARIABLE);
+    const bool anyhow = wanted && strcmp(wanted, "always") == 0;
+    if (wanted && *wanted && !anyhow)
+        return fail(ERR_INPUT, CPU_BF16_VARIABLE ": expected always, got \"%.64s\"", wanted);
+    if (!onednn_has(dnnl_cpu_isa_avx512_core_amx) && !anyhow)
+        return fail(ERR_DEVICE, "this processor has no AMX");
+    if (!onednn_has(dnnl_cpu_isa_avx512_core))
+        return fail(ERR_DEVICE, "this processor has no AVX-512");
+    return state->bf16 ? OK : bf16_open(&state->bf16);
+}
+
 /* oneDNN's name of the instructions that it generates code for */
 static const char *onednn_isa(void)
 {
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return "avx512";
-    if ((isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2) return "avx2";
-    if ((isa & dnnl_cpu_isa_avx) == dnnl_cpu_isa_avx) return "avx";
-    return isa == dnnl_cpu_isa_sse41 ? "sse41" : "generic";
+    if (onednn_has(dnnl_cpu_isa_avx512_core_amx)) return "amx";
+    if (onednn_has(dnnl_cpu_isa_avx512_core)) return "avx512";
+    if (onednn_has(dnnl_cpu_isa_avx2)) return "avx2";
+    if (onednn_has(dnnl_cpu_isa_avx)) return "avx";
+    return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_sse41 ? "sse41" : "generic";
 }
 
 const char *cpu_description(void)

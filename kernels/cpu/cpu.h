@@ -9,10 +9,13 @@
 
 enum { NARROW_PACKED_MAX = 65536 };
 
+struct bf16; /* bf16.h */
+
 struct cpu_state {
     struct kernels table; /* what device->kernels points to */
     float *packed;        /* [NARROW_PACKED_MAX]: scratch memory of narrow products */
-    dnnl_engine_t engine; /* made by the first convolution; NULL before */
+    struct bf16 *bf16;    /* where products and convolutions are in bf16; NULL: in float32 */
+    dnnl_engine_t engine; /* made by the first of oneDNN's primitives; NULL before */
     dnnl_stream_t stream;
     dnnl_status_t failure; /* of the first call that failed, until synchronize() tells it */
     const char *failed_call;
@@ -44,6 +47,9 @@ void library_threads(const struct device *);
 
 /* Uninitialised, aligned to 64 bytes, huge pages where they help; NULL if there is none. */
 void *cpu_memory(size_t bytes);
+
+/* The engine and the stream, where they are not there yet: a ps never needs them. */
+err cpu_open_engine(struct cpu_state *);
 
 void memory_fill_table(struct kernels *);
 

@@ -86,6 +86,8 @@ void ISA(gemm)(struct device *d, const struct gemm *g)
         ISA(narrow_run)(d, g, state->packed);
     } else if (is_small(g)) {
         openblas(g);
+    } else if (ISA(bf16_can)(d, g)) {
+        ISA(bf16_run)(d, g);
     } else {
         onednn_in_bands(d, g);
     }

@@ -38,4 +38,8 @@ static inline __attribute__((always_inline)) lanes lanes_all(float x)
 bool ISA(narrow_can)(const struct gemm *);
 void ISA(narrow_run)(struct device *, const struct gemm *, float *packed);
 
+/* Products in bfloat16: whether the device does this one so, and the product. */
+bool ISA(bf16_can)(const struct device *, const struct gemm *);
+void ISA(bf16_run)(struct device *, const struct gemm *);
+
 #endif

@@ -8,9 +8,9 @@
 #if DNNL_VERSION_MAJOR >= 3
 
 err onednn_layout_open(dnnl_memory_desc_t *ret, int axes, const dnnl_dims_t dims,
-                       dnnl_format_tag_t tag)
+                       dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-    return onednn_check(dnnl_memory_desc_create_with_tag(ret, axes, dims, dnnl_f32, tag),
+    return onednn_check(dnnl_memory_desc_create_with_tag(ret, axes, dims, type, tag),
                         "dnnl_memory_desc_create_with_tag");
 }
 
@@ -28,6 +28,18 @@ onednn_layout onednn_layout_of(const dnnl_memory_desc_t *desc)
 dnnl_status_t onednn_append_relu(dnnl_post_ops_t after)
 {
     return dnnl_post_ops_append_eltwise(after, dnnl_eltwise_relu, 0.0f, 0.0f);
+}
+
+dnnl_status_t onednn_append_sum(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1.0f, 0, dnnl_data_type_undef);
+}
+
+dnnl_status_t onednn_matmul_open(dnnl_engine_t engine, onednn_layout a, onednn_layout b,
+                                 onednn_layout c, const_dnnl_primitive_attr_t attributes,
+                                 dnnl_primitive_desc_t *ret)
+{
+    return dnnl_matmul_primitive_desc_create(ret, engine, a, b, NULL, c, attributes);
 }
 
 static dnnl_status_t first_convolution(const struct onednn_convolution *c,
@@ -62,9 +74,9 @@ dnnl_status_t onednn_convolution_open(const struct onednn_convolution *c, int nu
 #else
 
 err onednn_layout_open(dnnl_memory_desc_t *ret, int axes, const dnnl_dims_t dims,
-                       dnnl_format_tag_t tag)
+                       dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-    return onednn_check(dnnl_memory_desc_init_by_tag(ret, axes, dims, dnnl_f32, tag),
+    return onednn_check(dnnl_memory_desc_init_by_tag(ret, axes, dims, type, tag),
                         "dnnl_memory_desc_init_by_tag");
 }
 
@@ -81,6 +93,21 @@ onednn_layout onednn_layout_of(const dnnl_memory_desc_t *desc)
 dnnl_status_t onednn_append_relu(dnnl_post_ops_t after)
 {
     return dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+}
+
+dnnl_status_t onednn_append_sum(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1.0f);
+}
+
+dnnl_status_t onednn_matmul_open(dnnl_engine_t engine, onednn_layout a, onednn_layout b,
+                                 onednn_layout c, const_dnnl_primitive_attr_t attributes,
+                                 dnnl_primitive_desc_t *ret)
+{
+    dnnl_matmul_desc_t desc;
+    const dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, NULL, c);
+    if (status != dnnl_success) return status;
+    return dnnl_primitive_desc_create(ret, &desc, attributes, engine, NULL);
 }
 
 static dnnl_status_t describe(const struct onednn_convolution *c, dnnl_convolution_desc_t *ret)

@@ -17,13 +17,14 @@ typedef const_dnnl_memory_desc_t onednn_layout;
 typedef const dnnl_memory_desc_t *onednn_layout;
 #endif
 
-/* Of float32. ERR_DEVICE, ERR_MEMORY. */
+/* ERR_DEVICE, ERR_MEMORY. */
 err onednn_layout_open(dnnl_memory_desc_t *ret, int axes, const dnnl_dims_t dims,
-                       dnnl_format_tag_t tag);
+                       dnnl_data_type_t type, dnnl_format_tag_t tag);
 void onednn_layout_close(dnnl_memory_desc_t *); /* one of zeros, too */
 onednn_layout onednn_layout_of(const dnnl_memory_desc_t *);
 
 dnnl_status_t onednn_append_relu(dnnl_post_ops_t);
+dnnl_status_t onednn_append_sum(dnnl_post_ops_t); /* of what the destination was */
 
 enum onednn_direction { ONEDNN_FORWARD, ONEDNN_BACK_DATA, ONEDNN_BACK_WEIGHTS };
 
@@ -40,5 +41,9 @@ struct onednn_convolution {
  * *ret is NULL unless dnnl_success is returned: there are not so many, or it cannot be done. */
 dnnl_status_t onednn_convolution_open(const struct onednn_convolution *, int number,
                                       dnnl_primitive_desc_t *ret);
+
+/* a b = c, the best implementation in the library's judgement */
+dnnl_status_t onednn_matmul_open(dnnl_engine_t, onednn_layout a, onednn_layout b, onednn_layout c,
+                                 const_dnnl_primitive_attr_t, dnnl_primitive_desc_t *ret);
 
 #endif

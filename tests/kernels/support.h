@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-/* Runs body on every instruction set of this machine, with one thread and with two. */
+/* Runs body on every instruction set of this machine, with one thread and with two; where
+ * KERNELS_IN_BF16 is in the environment, with products and convolutions in bfloat16. */
 void on_every_device(void (*body)(struct device *));
 
 /* Lengths around the widths of registers, and one that is shared between threads */

@@ -358,6 +358,7 @@ static void print_device(const struct check *check)
         printf("device: %s\n", answer->text);
     else
         printf("device: CPU%s%s\n", *answer->text ? ", " : "", answer->text);
+    if (*answer->precision) puts(answer->precision);
 }
 
 static err print_all(const struct check *check)

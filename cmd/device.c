@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cmd/device.h"
+#include "kernels/cpu_bf16.h"
 
 /* The names stand in the help of the flag, too. */
 static err open_cpu(int threads, const char *instruction_set, struct device *ret)
@@ -70,6 +71,37 @@ static err open_gpu(const struct device_request *r, const struct device_choice *
     return OK;
 }
 
+/* What it cannot do faster it does in float32, and says so: the same spec runs everywhere. */
+static err take_precision(const struct spec *spec, struct device *device,
+                          struct device_answer *answer)
+{
+    const enum precision wanted = spec ? (enum precision)spec->precision : PRECISION_FLOAT32;
+    const char *why = "";
+    if (wanted == PRECISION_FLOAT32) return OK;
+    if (wanted == PRECISION_BF16) {
+        const err e = device_cpu_bf16(device);
+        if (e && e != ERR_DEVICE) return e;
+        why = e ? error_text() : NULL;
+    }
+    if (why)
+        snprintf(answer->precision, sizeof answer->precision,
+                 "precision %s has no effect on a CPU, which computes in float32%s%s",
+                 precision_names[wanted], *why ? ": " : "", why);
+    else
+        snprintf(answer->precision, sizeof answer->precision,
+                 "large products and convolutions are in bf16");
+    return OK;
+}
+
+static err open_host(const struct device_request *r, struct device *ret,
+                     struct device_answer *answer)
+{
+    TRY(open_cpu(r->threads, r->cpu_kernels, ret));
+    const err e = take_precision(r->spec, ret, answer);
+    if (e) device_close(ret);
+    return e;
+}
+
 err device_request_open(const struct device_request *r, struct device *ret,
                         struct device_answer *ret_answer)
 {
@@ -82,7 +114,7 @@ err device_request_open(const struct device_request *r, struct device *ret,
     if (e && choice.kind == DEVICE_GPU) return e;
     if (e && choice.kind == DEVICE_AUTO)
         snprintf(answer.text, sizeof answer.text, "%s", error_text());
-    if (e) TRY(open_cpu(r->threads, r->cpu_kernels, ret));
+    if (e) TRY(open_host(r, ret, &answer));
     *ret_answer = answer;
     return OK;
 }

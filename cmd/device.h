@@ -21,6 +21,7 @@ enum { DEVICE_TEXT_MAX = 512 };
 struct device_answer {
     char text[DEVICE_TEXT_MAX];
     bool is_gpu, is_broken; /* broken: there is a GPU, but it does not work */
+    char precision[160];    /* of a CPU: what it makes of the spec's "precision"; "": of float32 */
 };
 
 /* Of --device. ERR_INPUT: no such word. */

@@ -103,7 +103,7 @@ static err open_restored_device(struct restored_model *r)
     struct device_answer answer;
     TRY(device_request_open(&request, &r->device, &answer));
     r->has_device = true;
-    report_device(&answer, request.spec, false); /* a result, not a log, is what was asked for */
+    report_device(&answer, false); /* a result, not a log, is what was asked for */
     return OK;
 }
 

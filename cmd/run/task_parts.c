@@ -25,19 +25,16 @@ static void report_quota(const struct run *run, const struct device_request *req
 
 /* Every worker says which GPU is its own; that there is none is said once for each host, by the
  * others at --log_level=debug only. */
-void report_device(const struct device_answer *answer, const struct spec *spec, bool is_first)
+void report_device(const struct device_answer *answer, bool is_first)
 {
     const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;
-    const int precision = spec ? spec->precision : PRECISION_FLOAT32;
     if (answer->is_broken)
         log_line(LOG_WARNING, "computes on the CPU: %s", answer->text);
     else if (answer->is_gpu)
         log_line(LOG_INFO, "computes on %s", answer->text);
     else if (*answer->text)
         log_line(level, "%s", answer->text);
-    if (precision != PRECISION_FLOAT32 && !answer->is_gpu)
-        log_line(level, "precision %s has no effect on a CPU, which computes in float32",
-                 precision_names[precision]);
+    if (*answer->precision) log_line(level, "%s", answer->precision);
 }
 
 static bool is_ps(const struct cluster_spec *cluster)
@@ -62,7 +59,7 @@ err open_device(const struct run *run, struct device *ret)
     struct device_answer answer;
     TRY(device_request_open(&request, ret, &answer));
     report_version(run);
-    if (!is_ps(&run->cluster)) report_device(&answer, request.spec, request.local_index == 0);
+    if (!is_ps(&run->cluster)) report_device(&answer, request.local_index == 0);
     return OK;
 }
 
@@ -123,7 +120,7 @@ err open_training_devices(const struct run *run, struct task_devices *ret)
     struct device_answer answer;
     TRY(task_devices_open(&request, ret, &answer));
     report_version(run);
-    report_device(&answer, request.spec, request.local_index == 0);
+    report_device(&answer, request.local_index == 0);
     if (!answer.is_gpu) report_quota(run, &request);
     return OK;
 }

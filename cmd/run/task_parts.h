@@ -27,7 +27,7 @@ void task_devices_close(struct task_devices *);
 
 struct device_request request_of(const struct run *); /* a ps: a CPU */
 /* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
-void report_device(const struct device_answer *, const struct spec *, bool is_first);
+void report_device(const struct device_answer *, bool is_first);
 
 struct task_options task_options_of(const struct run *, struct loop *);
 

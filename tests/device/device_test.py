@@ -7,6 +7,7 @@ from program.commands import CommandCase
 
 NO_GPU = re.compile(r"no GPU: \S.*")
 FAILED, INPUT = 1, 2
+ALWAYS = {"DTRAIN_CPU_BF16": "always"}  # bf16, whether it is faster or not
 
 
 class Device(CommandCase):
@@ -53,13 +54,28 @@ class Device(CommandCase):
         self.assertEqual(done.returncode, INPUT)
         self.assertIn("precision", done.stderr)
 
-    def test_less_precision_on_a_cpu_says_that_it_has_no_effect(self):
+    def test_precision_that_a_cpu_does_not_have_has_no_effect_which_is_said(self):
+        older = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
         plain = self.run_dtrain("--device=cpu", "spec.json")
         self.assertNotIn("precision", plain.stderr)
-        for name in ("tf32", "bf16"):
-            done = self.run_dtrain("--device=cpu", "--set", "precision=" + name, "spec.json")
+        for name, why, env in (("tf32", "", {}), ("bf16", ": this processor has no AMX", older),
+                               ("bf16", ": this processor has no AVX-512", {**older, **ALWAYS})):
+            words = ["--device=cpu", "--set", "precision=" + name, "spec.json"]
+            said = f"precision {name} has no effect on a CPU, which computes in float32{why}\n"
+            done = self.run_dtrain(*words, env=env)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(f"precision {name} has no effect on a CPU", done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertIn("\ndevice: CPU\n" + said,
+                          self.run_dtrain("check", *words, env=env).stdout)
+
+    def test_bf16_is_said_where_it_is_computed_in(self):
+        words = ["--device=cpu", "--set", "precision=bf16", "spec.json"]
+        done = self.run_dtrain(*words, env=ALWAYS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "large products and convolutions are in bf16|no AVX-512")
+        refused = self.run_dtrain(*words, env={"DTRAIN_CPU_BF16": "yes"})
+        self.assertEqual(refused.returncode, INPUT)
+        self.assertIn('DTRAIN_CPU_BF16: expected always, got "yes"', refused.stderr)
 
     def test_check_says_which_device_a_run_would_use(self):
         self.assertRegex(self.run_dtrain("check", "spec.json").stdout,

@@ -129,8 +129,9 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct spec, precision),
      .fallback = "\"float32\"",
      .choices = precision_names,
-     .help = "precision of the inputs of matrix products and convolutions on a GPU: tf32 rounds "
-             "them to 10 bits of mantissa, bf16 to 7; sums and variables stay float32"},
+     .help = "what the inputs of large matrix products and convolutions are rounded to: tf32 keeps "
+             "10 bits of mantissa (on a GPU), bf16 7 (on a GPU, or a CPU with AMX); where that "
+             "cannot be they stay float32, and so do sums and variables everywhere"},
     {0},
 };
 

@@ -46,6 +46,22 @@ def as_four_hosts(task, hosts, spec):
     return by_flags(task, hosts, spec)
 
 
+CONVOLUTIONS = {  # two convolutions and a product that are large enough for bf16
+    "precision": "bf16", "data.batch_size": 50,
+    "model": [{"op": "conv2d", "name": "one", "filters": 8, "kernel_size": 5, "strides": 4},
+              {"op": "conv2d", "name": "two", "filters": 16, "kernel_size": 3, "activation": "relu"},
+              {"op": "flatten"},
+              {"op": "dense", "name": "hidden", "units": 128, "activation": "relu"},
+              {"op": "dense", "name": "logits", "units": 10}],
+}
+
+
+def with_bf16(task, hosts, spec):
+    """Also where AVX-512 does it; without that all is in float32, and has the same bits, too."""
+    words, env = by_flags(task, hosts, spec)
+    return words, {**(env or {}), "DTRAIN_CPU_BF16": "always"}
+
+
 class Sync(ClusterCase):
     def plan(self, placement=None, **options):
         changes = {**SYNC, "placement": placement or ROUND_ROBIN, **options.pop("changes", {})}
@@ -161,6 +177,18 @@ class Sync(ClusterCase):
                 f"{name}, mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags=always, flags_of=far,
                                                           changes=changes),
             })
+
+    def test_bf16_has_the_same_bits_everywhere(self):
+        def plan(*pieces, **options):
+            return self.plan(*pieces, told=with_bf16, changes=CONVOLUTIONS, **options)
+        self.assert_same_bits({
+            "shm": plan(flags=["--transport=shm"]),
+            "tcp, 1 ps": plan(ps=1, flags=["--transport=tcp"]),
+            "mixed, 3 ps, pieces": plan(PIECES, ps=3, flags=["--parts=always"],
+                                        flags_of={"worker/1": ["--transport=tcp"]}),
+        })
+        said = self.run_to_end(plan()).tasks["worker/0"].text()
+        self.assertRegex(said, "are in bf16|precision bf16 has no effect on a CPU")
 
     def test_rounded_values_that_a_worker_has_a_copy_of_are_the_same(self):
         """Asynchronous; of one worker, which is as good as synchronous."""

@@ -198,6 +198,22 @@ static void print_decay(const struct graph *graph, const struct optimizers *list
     puts("");
 }
 
+static void print_average(const struct graph *graph, const struct optimizers *list)
+{
+    int64_t floats = 0;
+    bool has_tables = false;
+    if (!(list->average.decay > 0)) return;
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        const bool is_kept = optimizers_find(list, param->name, param->moving) >= 0;
+        has_tables |= param->held > 0;
+        if (is_kept && !param->held) floats += shape_count(&param->shape);
+    }
+    printf("averages: decay %g%s, %lld bytes%s\n", list->average.decay,
+           list->average.num_updates ? ", less in the first steps" : "",
+           (long long)(floats * (int64_t)sizeof(float)), has_tables ? "; tables have none" : "");
+}
+
 /* Of tables that grow, what nobody can know before. */
 static void print_row_bytes(const struct graph *graph, const struct optimizers *list)
 {
@@ -271,6 +287,7 @@ static void print_bytes(const struct session *session, const struct spec *spec)
     for (int i = 0; i < spec->optimizers.count; i++) print_optimizer(graph, &spec->optimizers, i);
     print_frozen(graph, &spec->optimizers);
     print_decay(graph, &spec->optimizers);
+    print_average(graph, &spec->optimizers);
     print_row_bytes(graph, &spec->optimizers);
     print_advice(graph, &spec->optimizers);
     printf("one step: values %zu, gradients %zu, saved %zu bytes; placed in %zu bytes\n",

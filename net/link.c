@@ -164,12 +164,14 @@ void link_expire(struct link *link)
 static const struct window *outgoing(const struct link *link, uint32_t type)
 {
     if (message_has_rows(type)) return &link->shared.windows.rows;
+    if (message_has_lent(type)) return &link->shared.windows.gradients;
     return link->is_active ? &link->shared.windows.gradients : &link->shared.windows.values;
 }
 
 const struct window *link_incoming(const struct link *link, uint32_t type)
 {
     if (message_has_rows(type)) return &link->shared.windows.rows;
+    if (message_has_lent(type)) return &link->shared.windows.gradients;
     return link->is_active ? &link->shared.windows.values : &link->shared.windows.gradients;
 }
 

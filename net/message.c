@@ -111,9 +111,15 @@ bool message_has_rows(uint32_t type)
     return row_of(type)->load == WITH_ROWS;
 }
 
+bool message_has_lent(uint32_t type)
+{
+    return row_of(type)->load == WITH_LENT;
+}
+
 bool message_is_part(uint32_t type)
 {
-    return type == MESSAGE_PART || type == MESSAGE_AHEAD || message_has_rows(type);
+    return type == MESSAGE_PART || type == MESSAGE_AHEAD || message_has_rows(type) ||
+           message_has_lent(type);
 }
 
 bool message_yields(const struct message *m)
@@ -132,6 +138,6 @@ const char *message_fault(const struct message *m, unsigned sender)
     if (!(row_of(m->type)->senders & sender)) return "which is not for it to say";
     const enum message_load load = row_of(m->type)->load;
     if (load == ALONE && m->body_bytes) return "with a body";
-    const bool has_stretch = load == WITH_STRETCH || load == WITH_ROWS;
-    return !has_stretch && m->length ? "with a stretch of its window" : NULL;
+    const bool has_none = load == ALONE || load == WITH_BODY;
+    return has_none && m->length ? "with a stretch of its window" : NULL;
 }

@@ -18,7 +18,7 @@
 #include "core/base/range.h"
 
 enum {
-    PROTOCOL_VERSION = 15,
+    PROTOCOL_VERSION = 16,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -44,6 +44,7 @@ enum message_load {
     WITH_BODY,    /* or without */
     WITH_STRETCH, /* of a ps' block; where that is empty, or nothing is told yet, none */
     WITH_ROWS,    /* or none: a stretch of the window of rows */
+    WITH_LENT,    /* or none: a stretch of the window of gradients, also from a ps to a worker */
 };
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
@@ -81,6 +82,11 @@ enum values_code {
 enum resume_code {
     RESUME_GO,
     RESUME_STAY, /* the cut is made everywhere, and nobody is answered yet: the job is to move */
+};
+
+enum averages_code {
+    AVERAGES_LAST = 1, /* all that are wanted have come with this */
+    AVERAGES_NONE = 2, /* there are none for this worker now */
 };
 
 enum finished_code {
@@ -186,6 +192,7 @@ extern const struct message_ends message_ends_of_all; /* of any receiver, at any
 const char *message_name(uint32_t type); /* "PUSH"; of any number */
 bool message_has_stretch(uint32_t type); /* of the block */
 bool message_has_rows(uint32_t type);    /* its stretch lies in the window of rows */
+bool message_has_lent(uint32_t type);    /* in that of gradients, whoever sends it */
 /* It moves bytes of a window and means nothing by itself. */
 bool message_is_part(uint32_t type);
 /* Parts that wait to leave are overtaken by what the receiver wants sooner: by parts that lie

@@ -27,7 +27,8 @@
  * length are checked here against the window.
  *
  * Windows. The passive side (ps) makes windows with window_new and shares them with a link:
- * `values` goes to the peer, `gradients` comes from it; stretches of `rows` (message_has_rows) go
+ * `values` goes to the peer, `gradients` comes from it, and lends itself to what the peer asks for
+ * while it has none (message_has_lent); stretches of `rows` (message_has_rows) go
  * both ways, each side having a part of it that it alone writes, as their owners agree: where
  * memory is shared both see the same, over tcp each has a buffer of its own, and a stretch comes to
  * the place that it has left. The active side says beforehand what sizes it expects; anything else

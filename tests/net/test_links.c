@@ -51,12 +51,13 @@ static unsigned char *cell_of(const struct cells *cells, const struct message *m
 }
 
 /* The i-th message of a direction: empty, with a body or with a stretch, all of it known from i.
- * Parts have none: they would be overtaken; nor have kinds with a field in its place. */
+ * Parts have none: they would be overtaken; nor have kinds with a field in its place, and those for
+ * which the window of the other direction is lent. */
 static bool has_stretch(int i)
 {
     const uint32_t type = 1 + (uint32_t)i % (MESSAGE_TYPES - 1);
     return i % 3 == 2 && !message_field(type, MESSAGE_PLACES - 1)->name &&
-           !message_yields(&(struct message){.type = type, .length = 1});
+           !message_has_lent(type) && !message_yields(&(struct message){.type = type, .length = 1});
 }
 
 static struct message make_message(int i, const struct cells *cells, unsigned char *body)
@@ -213,13 +214,13 @@ static void check_stretch(struct end *end, struct link *link, const struct messa
     assert_true(is_pattern((const unsigned char *)end->own + message->offset, message->length));
 }
 
-static void send_stretches(struct end *from, const struct end *to, unsigned char *window)
+static void send_stretches(enum message_type type, struct end *from, const struct end *to,
+                           unsigned char *window)
 {
     for (int i = 1; i < SIZES; i++) { /* a stretch of nothing is an empty message */
         const uint64_t offset = (16 << 20) - sizes[i] - (i % 2 ? 0 : (16 << 20) - sizes[i]);
         fill_pattern(window + offset, sizes[i]);
-        const struct message message = {
-            .type = MESSAGE_VALUES, .offset = offset, .length = sizes[i]};
+        const struct message message = {.type = type, .offset = offset, .length = sizes[i]};
         assert_int_equal(pair_send(from, from->link, &message), OK);
         pair_until(from->pair, &to->messages, i);
     }
@@ -233,8 +234,18 @@ static void stretches_are_in_the_window_before_their_message_both_ways(void **st
     pair->server.on_message = pair->client.on_message = check_stretch;
     pair->server.own = pair->windows.gradients.base;
     pair->client.own = pair->client.windows.values.base;
-    send_stretches(&pair->client, &pair->server, pair->client.windows.gradients.base);
-    send_stretches(&pair->server, &pair->client, pair->windows.values.base);
+    send_stretches(MESSAGE_PUSH, &pair->client, &pair->server, pair->client.windows.gradients.base);
+    send_stretches(MESSAGE_VALUES, &pair->server, &pair->client, pair->windows.values.base);
+}
+
+static void stretches_of_a_window_that_is_lent_come_to_where_gradients_are(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 4096, 16 << 20);
+    pair->client.on_message = check_stretch;
+    pair->client.own = pair->client.windows.gradients.base;
+    send_stretches(MESSAGE_AVERAGES, &pair->server, &pair->client, pair->windows.gradients.base);
 }
 
 static void a_stretch_without_a_window_is_not_sent_and_ends_the_link(void **state)
@@ -481,6 +492,7 @@ int main(void)
         cmocka_unit_test(bodies_of_every_size_arrive_whole),
         cmocka_unit_test(a_body_beyond_the_limit_is_not_sent_and_ends_the_link),
         cmocka_unit_test(stretches_are_in_the_window_before_their_message_both_ways),
+        cmocka_unit_test(stretches_of_a_window_that_is_lent_come_to_where_gradients_are),
         cmocka_unit_test(a_stretch_without_a_window_is_not_sent_and_ends_the_link),
         cmocka_unit_test(a_stretch_outside_of_the_window_is_not_sent_and_ends_the_link),
         cmocka_unit_test(the_end_of_a_stretch_cannot_wrap_around),

@@ -41,6 +41,7 @@ FACTORS = {
     "placement": ["round_robin", "greedy", "pinned"],
     "frozen": ["none", "dense", "table"],  # what train.freeze names
     "decay": ["none", "all", "spares"],
+    "average": ["none", "fixed", "growing"],  # how much of itself an average keeps
     "mode": ["sync", "async"],
     "replicas": ["each", "twice"],
     "staleness": ["any", "bounded"],

@@ -436,6 +436,7 @@ def steps(case):
     return ROWS // (BATCH * case["accumulate"]) // gradients
 
 
+AVERAGE = {"none": {}, "fixed": {"average_decay": 0.9, "average_num_updates": False}, "growing": {"average_decay": 0.99}}
 DECAY = {"all": {"rate": 0.05}, "spares": {"rate": 0.05, "except": ["*bias*"]}}
 
 
@@ -449,6 +450,7 @@ def train(case):
     names = {"linear": "*id0*", "sequence": "steps/*"}.get(case["model"], "e0/*")
     told |= {"freeze": {"none": [], "dense": ["*bias*"], "table": [names]}[case["frozen"]]}
     told |= {"weight_decay": DECAY[case["decay"]]} if case["decay"] != "none" else {}
+    told |= AVERAGE[case["average"]]
     told |= {"max_staleness": 2} if case["staleness"] == "bounded" else {}
     told |= {"accumulate": 2} if case["accumulate"] == 2 else {}
     told |= {"towers": 2} if case["towers"] == 2 else {}

@@ -416,6 +416,7 @@ class Trainer:
         self.spec, self.case = spec, case
         self.graph = Graph(spec, values)
         self.slots, self.step = {}, 0
+        self.averages = {name: [list(line) for line in told] for name, told in values.items() if self.has_average(name)}
         self.batch = made.BATCH * case["accumulate"]
         self.loss = LOSS[case["loss"]]
         self.label = spec["data"]["train"]["label"]
@@ -425,6 +426,15 @@ class Trainer:
 
     def is_frozen(self, name):
         return any(fnmatch.fnmatch(name, one) for one in self.spec["train"]["freeze"])
+
+    def has_average(self, name):
+        return self.case["average"] != "none" and not self.is_table(name) and not self.is_frozen(name)
+
+    def follow(self):
+        decay = {"fixed": 0.9, "growing": min(0.99, (1 + self.step) / (10 + self.step))}[self.case["average"]]
+        for name, lines in self.averages.items():
+            for line, now in zip(lines, self.graph.net.values[name]):
+                line[:] = [a - (a - w) * (1 - decay) for a, w in zip(line, now)]
 
     def is_table(self, name):
         return name.endswith("/weights") or name.endswith("/embedding_weights")
@@ -473,6 +483,8 @@ class Trainer:
                 for j, w in enumerate(line):
                     slots = self.slots.setdefault((name, i, j), list(first))
                     line[j] = rule(w - rate * share * w, gradients.get(name, {}).get((i, j), 0.0), slots, rate, self.step)
+        if self.averages:
+            self.follow()
 
     def train(self, rows, batch):
         for at in range(0, len(rows) - batch + 1, batch):
@@ -481,7 +493,10 @@ class Trainer:
     def evaluate(self, rows):
         """The mean loss, and the metric of the case: (least, most), as outputs that lie next to each other, or next to a
         threshold, come in either order in float32."""
+        trained = dict(self.graph.net.values)
+        self.graph.net.values.update(self.averages)
         told = [(self.graph.forward(row), row[self.label], self.weight(row)) for row in rows]
+        self.graph.net.values.update(trained)
         total = sum(w for _, _, w in told)
         loss = sum(w * self.loss(outputs, label)[0] for outputs, label, w in told) / sum(w != 0 for _, _, w in told)
         metric = METRIC[self.case["metric"]]

@@ -539,6 +539,8 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     };
     ret->optimizers.frozen = f.freeze;
     ret->optimizers.decay = f.weight_decay;
+    optimizers_keep_average(&ret->optimizers,
+                            &(struct average_spec){f.average_decay, f.average_num_updates});
     TRY(optimizers_count_epochs(&ret->optimizers, f.steps_per_epoch));
     TRY(read_slices(&f, arena, ret));
     TRY(read_tables(&f, arena, ret));

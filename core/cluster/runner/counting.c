@@ -39,6 +39,7 @@ static enum counter sent_as(uint32_t type)
     case MESSAGE_VALUES:
     case MESSAGE_AHEAD:
     case MESSAGE_INIT:
+    case MESSAGE_AVERAGES:
         return COUNTER_SENT_VALUES;
     case MESSAGE_ROWS:
         return COUNTER_SENT_ROWS;

@@ -401,6 +401,10 @@ static void on_message(void *context, struct link *link, const struct message *m
         if (runner_ps_tables_heard(p, worker, m)) break_off(connection);
         return;
     }
+    if (m->type == MESSAGE_AVERAGES) {
+        if (runner_ps_averages_heard(p, worker, m)) break_off(connection);
+        return;
+    }
     runner_ps_values_heard(p, worker, m);
     struct message counted = *m;
     task_set_range(&p->task, &counted);

@@ -3,7 +3,7 @@
  * runner_ps.c, runner_ps_connections.c: links; runner_ps_store.c: values, windows, updates;
  * runner_ps_pool.c: windows that workers share; runner_ps_values.c: how values travel;
  * runner_ps_snapshot.c: shards of checkpoints; runner_ps_visit.c: visitors; runner_ps_rows.c:
- * tables; trace/trace_ps.c: its part of timelines.
+ * tables; runner_ps_averages.c: averages for evaluations; trace/trace_ps.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
 #define CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
@@ -246,6 +246,9 @@ void runner_ps_plan_overlap(struct runner_ps *);
  * it is planned again. */
 void runner_ps_settle(struct runner_ps *);
 void runner_ps_store_close(struct runner_ps *);
+
+/* runner_ps_averages.c. ERR_PROTOCOL: no worker says so. */
+err runner_ps_averages_heard(struct runner_ps *, int worker, const struct message *);
 
 /* Instead of link_send: values leave in parts. */
 err runner_ps_values_send(struct task *, int worker, const struct message *);

@@ -418,7 +418,9 @@ void runner_ps_initialize(struct runner_ps *p, int worker, int array)
     if (!runner_ps_block_bytes(p) || !from) return;
     p->device->kernels->copy(p->device, to, from, p->store.floats);
     runner_ps_copies_outdate(p);
-    if (array == 0) show_values(p);
+    if (array > 0) return;
+    if (p->share->setup.config.arrays == 1) store_begin_averages(&p->store);
+    show_values(p);
 }
 
 void runner_ps_refresh(struct runner_ps *p, int worker)

@@ -75,7 +75,7 @@ static int workers_of(const struct runner_worker *w)
 
 static void forget_arrays(struct origin *o)
 {
-    for (int i = 0; i < 1 + SLOTS_MAX; i++) {
+    for (int i = 0; i < 1 + BLOCK_SLOTS_MAX; i++) {
         free(o->arrays[i]);
         o->arrays[i] = NULL;
     }
@@ -763,6 +763,19 @@ static void initial_slots(struct origin *o, const struct slice *slice,
     }
 }
 
+/* Another run's are not taken over: they begin at the values. */
+static void begin_averages(struct origin *o, const struct shard *shard)
+{
+    for (int i = 0; i < shard->slice_count; i++) {
+        const struct slice *slice = &shard->slices[i];
+        if (shard->optimizer_of[i] == OPTIMIZER_NONE) continue;
+        const struct slot_names *names = &shard->slot_names[shard->optimizer_of[i]];
+        if (names->is_averaged && names->count + 1 < o->plan.arrays)
+            memcpy(o->arrays[1 + names->count] + slice->offset, o->arrays[0] + slice->offset,
+                   (size_t)slice->count * sizeof(float));
+    }
+}
+
 static err read_arrays(struct runner_worker *w, int ps)
 {
     struct origin *o = &w->origin;
@@ -780,7 +793,9 @@ static err read_arrays(struct runner_worker *w, int ps)
             initial_slots(o, &shard.slices[i], &optimizers_of(w)->at[shard.optimizer_of[i]]);
     shard.ledger =
         arena_array(&o->arena, (size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
-    return shard_read(o->bundle, o->plan.restore ? NULL : &warm, &shard);
+    TRY(shard_read(o->bundle, o->plan.restore ? NULL : &warm, &shard));
+    if (!o->plan.restore) begin_averages(o, &shard);
+    return OK;
 }
 
 static err begin_filling(struct runner_worker *w, int ps)

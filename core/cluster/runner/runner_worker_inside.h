@@ -54,7 +54,7 @@ struct origin {
     uint64_t since_ms;            /* it is chosen */
     /* of the ps that is filled by INIT */
     int filling; /* NOBODY's: -1 */
-    float *arrays[1 + SLOTS_MAX];
+    float *arrays[1 + BLOCK_SLOTS_MAX];
 };
 
 /* The checkpoint that is being made. */
@@ -118,10 +118,19 @@ struct between_steps {
     double rated_steps, rated_examples; /* as of then */
 };
 
+/* Averages, of one ps after the other */
+struct averages_asked {
+    struct average_source from; /* the session's way to them */
+    uint64_t asking;
+    int ps;
+    bool is_answered, is_refused;
+};
+
 /* What comes of each ps. */
 struct incoming {
     struct rows_there *rows; /* [ps] */
     struct arrival *values;  /* [ps] */
+    struct averages_asked averages;
 };
 
 struct speculation {
@@ -268,6 +277,10 @@ void runner_worker_rows_push(struct runner_worker *, int ps,
                              const struct message *);         /* before PUSH */
 void runner_worker_rows_keep(struct runner_worker *, int ps); /* the window is about to go */
 void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool is_apart);
+
+/* runner_worker_averages.c: for evaluations. NULL: the spec wants none. */
+const struct average_source *runner_worker_open_averages(struct runner_worker *);
+void runner_worker_averages_heard(struct runner_worker *, int ps, const struct message *);
 
 void runner_worker_connect(struct runner_worker *, int ps);
 void runner_worker_tick_links(struct task *, uint64_t now_ms);

@@ -290,6 +290,8 @@ static void on_message(void *context, struct link *link, const struct message *c
         welcome_if(attempt, m);
     else if (m->type == MESSAGE_ROWS)
         runner_worker_rows_heard(w, attempt->ps, m);
+    else if (m->type == MESSAGE_AVERAGES)
+        runner_worker_averages_heard(w, attempt->ps, m);
     else if (m->type == MESSAGE_COUNTERS)
         counting_hear(&w->task, attempt->ps, m);
     else if (m->type == MESSAGE_REQUEST)

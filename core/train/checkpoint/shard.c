@@ -32,6 +32,8 @@ void shard_name_state(struct shard *shard, const struct optimizers *optimizers)
         struct slot_names *names = &shard->slot_names[i];
         names->count = optimizer_slots(optimizer, optimizers->at[i].optimizer.attributes);
         for (int k = 0; k < names->count; k++) names->at[k] = optimizer->slot[k].name;
+        names->is_averaged = optimizers->average.decay > 0;
+        if (names->is_averaged) names->at[names->count] = AVERAGE_SLOT;
     }
     shard->power_count = optimizers->power_count;
     memcpy(shard->power_names, optimizers->power_names, sizeof shard->power_names);
@@ -82,7 +84,7 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
         const struct slice *slice = &shard->slices[i];
         TRY(add_slice(writer, slice, NULL, shard->values));
         const struct slot_names *names = shard_slots(shard, i);
-        for (int s = 0; s < names->count && s < shard->slot_count; s++) {
+        for (int s = 0; s < names->count + names->is_averaged && s < shard->slot_count; s++) {
             TRY(add_slice(writer, slice, names->at[s], shard->slots[s]));
         }
     }

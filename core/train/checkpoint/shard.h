@@ -33,7 +33,8 @@ enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41, DATA_NUMBERS_MAX = 1 << 17 };
 /* What is beside a variable that one optimizer updates */
 struct slot_names {
     int count;
-    const char *at[SLOTS_MAX]; /* "Adam", "Adam_1" */
+    const char *at[BLOCK_SLOTS_MAX]; /* "Adam", "Adam_1" */
+    bool is_averaged; /* a dense variable has an average, too, of the name behind them */
 };
 
 /* Rows of a table */
@@ -50,7 +51,7 @@ struct shard {
     int slice_count;
     float *values;  /* the block */
     int slot_count; /* blocks; a slice has its own number of slots, and no more than these */
-    float *slots[SLOTS_MAX]; /* blocks */
+    float *slots[BLOCK_SLOTS_MAX]; /* blocks */
     struct slot_names slot_names[OPTIMIZERS_MAX];
     const int *optimizer_of; /* [slice_count] whose names; NULL: all the first one's */
     /* Written as they were when table_save_begin was called, by any thread. */
@@ -97,8 +98,8 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * another number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps'
  * ledger the largest counts, else every worker at global_step). warm given: global_step and ledger
  * stay 0, skipped variables and their slots are left as they are, and without warm->slots all slots
- * and powers are left. ERR_INPUT names the variable that is absent and the nearest name that is
- * there, or both shapes where they differ. */
+ * and powers are left; averages are left in any case. ERR_INPUT names the variable that is absent
+ * and the nearest name that is there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
 /* What was written as `data`; *ret in the arena. None: *ret_count 0. ERR_INPUT. */

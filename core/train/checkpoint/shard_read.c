@@ -12,6 +12,7 @@ enum { SHAPE_CHARACTERS_MAX = BUNDLE_RANK_MAX * 22 + 3 };
 struct wish {
     const char *kind;             /* "variable", "slot", "value": for messages */
     bool is_of_optimizer;         /* not of the model: what another optimizer does not save */
+    bool is_average;              /* nor of an optimizer */
     char wanted[BUNDLE_NAME_MAX]; /* its name here */
     char stored[BUNDLE_NAME_MAX]; /* and there */
     int dtype;
@@ -43,12 +44,16 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                     bundle_prefix(bundle), wish->stored);
     const struct suggestion near = bundle_nearest(bundle, wish->stored, NULL);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
+    const char *why =
+        wish->is_of_optimizer
+            ? "; another optimizer saved it: train.warm_start takes values without slots"
+            : "";
+    if (wish->is_average)
+        why = "; it was saved without train.average_decay: train.warm_start takes values, at which "
+              "averages then begin";
     return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
                 wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
-                is_mapped ? "\"" : "", near.text,
-                wish->is_of_optimizer
-                    ? "; another optimizer saved it: train.warm_start takes values without slots"
-                    : "");
+                is_mapped ? "\"" : "", near.text, why);
 }
 
 /* Types are not converted: a variable of another type is most likely another variable. The entry is
@@ -99,6 +104,7 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
 {
     struct wish wish = {.kind = slot ? "slot" : "variable",
                         .is_of_optimizer = slot != NULL,
+                        .is_average = slot && strcmp(slot, AVERAGE_SLOT) == 0,
                         .dtype = BUNDLE_FLOAT,
                         .shape = shard_shape(&slice->shape)};
     *ret = (struct shard_source){.slot = slot};
@@ -149,7 +155,8 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
         if (shard_map_skips(warm, slice->name)) continue;
         TRY(read_slice(bundle, warm, slice, NULL, shard->values));
         const struct slot_names *names = shard_slots(shard, i);
-        for (int s = 0; s < names->count && s < slot_count; s++) {
+        const int names_count = names->count + (names->is_averaged && !warm);
+        for (int s = 0; s < names_count && s < slot_count; s++) {
             TRY(read_slice(bundle, warm, slice, names->at[s], shard->slots[s]));
         }
     }

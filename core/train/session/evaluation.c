@@ -9,13 +9,64 @@
 #include "core/data/convert.h"
 #include "core/train/session/session_inside.h"
 
+static bool are_averaged(const struct session *s)
+{
+    return s->options.averages_from != NULL;
+}
+
 /* Of tables it holds the rows of its own batches. */
 static err open_rows(struct session *s, struct replica *r)
 {
     if (!rows_are_used(&s->rows)) return OK;
     prepared_open(&s->rows, r->graph, s->data.evaluation->columns, s->data.evaluation->column_count,
                   &s->arena, &s->evaluation.batch);
-    return r == &s->evaluation.replica ? replica_hold_tables(r, &s->arena) : OK;
+    const bool has_own = r == &s->evaluation.replica && !are_averaged(s); /* else they are open */
+    return has_own ? replica_hold_tables(r, &s->arena) : OK;
+}
+
+/* The averages of each ps lie in blocks of the device, as values do. */
+static err open_averages(struct session *s, struct replica *r)
+{
+    const struct layout *layout = s->layout;
+    const struct replica_options options = {
+        .device = s->options.device, .graph = r->graph, .layout = layout};
+    float **blocks = arena_array(&s->arena, (size_t)layout->ps_count, sizeof *blocks);
+    TRY(replica_open(&options, &s->arena, r));
+    s->evaluation.averages = blocks;
+    for (int ps = 0; ps < layout->ps_count; ps++) {
+        TRY(device_floats(r->device, layout->block_floats[ps] + 1, &blocks[ps]));
+        replica_bind(r, ps, blocks[ps], NULL);
+    }
+    return OK;
+}
+
+static err take_averages(struct session *s, int ps, struct device *d)
+{
+    const struct average_source *from = s->options.averages_from;
+    const int64_t floats = s->layout->block_floats[ps];
+    float *to = s->evaluation.averages[ps];
+    TRY(from->bring(from->context, ps));
+    const float *came = s->replica.gradients[ps];
+    if (d->is_separate && !s->options.binds_device_memory)
+        d->kernels->upload(d, to, came, (size_t)floats * sizeof *to);
+    else
+        d->kernels->copy(d, to, came, floats);
+    return d->kernels->synchronize(d); /* gradients are written next */
+}
+
+static err bring_averages(struct session *s, struct replica *r)
+{
+    for (int ps = 0; ps < s->layout->ps_count; ps++)
+        if (s->layout->block_floats[ps]) TRY(take_averages(s, ps, r->device));
+    replica_gather_values(r);
+    return OK;
+}
+
+void session_close_averages(struct session *s)
+{
+    for (int ps = 0; s->evaluation.averages && ps < s->layout->ps_count; ps++)
+        if (s->evaluation.averages[ps])
+            s->options.device->kernels->release(s->options.device, s->evaluation.averages[ps]);
 }
 
 /* The graph and its memory are made when they are first wanted, and kept. */
@@ -28,6 +79,7 @@ static err open_replica(struct session *s, struct replica **ret)
         const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
         r->device = s->options.device;
         TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
+        if (are_averaged(s)) TRY(open_averages(s, r));
     }
     TRY(open_rows(s, r));
     return plan_open(r->graph, r->device, &r->plan);
@@ -39,6 +91,7 @@ static err begin(struct session *s, struct replica **ret)
     TRY(open_replica(s, ret));
     TRY(s->data.evaluation->calls->seek(s->data.evaluation, 0));
     session_forget_speculation(s);
+    if (are_averaged(s)) return bring_averages(s, *ret);
     replica_gather_values(&s->replica);
     replica_share(*ret, &s->replica);
     return OK;

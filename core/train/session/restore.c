@@ -9,10 +9,41 @@
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session/session_inside.h"
 
+/* Which variables have averages, which are what is computed with */
+static void name_averages(struct session *s)
+{
+    const struct optimizers *list = &s->options.spec->optimizers;
+    const struct graph *g = s->graph;
+    struct name_map *maps = arena_array(&s->arena, (size_t)g->param_count + 1, sizeof *maps);
+    int count = 0;
+    for (int i = 0; i < g->param_count; i++) {
+        const struct param *p = g->params[i];
+        if (p->held || optimizers_find(list, p->name, p->moving) == OPTIMIZER_NONE) continue;
+        maps[count++] =
+            (struct name_map){arena_format(&s->arena, "%s/%s", p->name, AVERAGE_SLOT), p->name};
+    }
+    s->restored.averages = maps;
+    s->restored.average_count = count;
+}
+
+static err check_averages(const struct session *s, const struct bundle *bundle)
+{
+    const struct restored *r = &s->restored;
+    if (!r->average_count || bundle_find(bundle, r->averages[0].from)) return OK;
+    return fail(ERR_INPUT,
+                "%s: no \"%s\": it was saved without train.average_decay; "
+                "--set train.average_decay=0 takes the values themselves",
+                bundle_prefix(bundle), r->averages[0].from);
+}
+
 static err restore_dense(struct session *s, struct bundle *bundle)
 {
     const struct layout *layout = s->layout;
-    const struct warm_start values_only = {0};
+    const bool is_averaged = s->options.spec->train.average.decay > 0;
+    if (is_averaged && !s->restored.averages) name_averages(s);
+    TRY(check_averages(s, bundle));
+    const struct warm_start values_only = {.maps = s->restored.averages,
+                                           .map_count = s->restored.average_count};
     int64_t no_workers = 0;
     if (!s->restored.values) {
         TRY(device_floats(s->options.device, layout->block_floats[0], &s->restored.values));

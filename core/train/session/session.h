@@ -27,7 +27,8 @@
 struct asked;  /* evaluation.c */
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
 struct bundle_entry;
-struct grown; /* core/train/checkpoint/grown.h */
+struct grown;    /* core/train/checkpoint/grown.h */
+struct name_map; /* core/train/checkpoint/shard.h */
 
 /* Rows that somebody brings, a few at a time, as a server does (session_predict_rows) */
 struct asked_rows {
@@ -36,6 +37,14 @@ struct asked_rows {
     int column_count;
     struct strings feature_names; /* as a dataset has them */
     int64_t most;                 /* at a time */
+};
+
+/* Who brings averages of variables from the ps that keeps them (train.average_decay), with values
+ * where there are none, to where gradients are bound: all floats of its block. ERR_PEER: they will
+ * not come, and nothing comes of the evaluation. */
+struct average_source {
+    err (*bring)(void *context, int ps);
+    void *context;
 };
 
 struct session_options {
@@ -54,9 +63,10 @@ struct session_options {
     const struct exchange
         *exchange;           /* borrowed; NULL: values are there, gradients stay (replica.h) */
     enum parts_choice parts; /* with an exchange */
-    const struct row_source *rows_from; /* borrowed; where there are tables */
-    enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
-    bool (*gives_up)(void);             /* optional: an evaluation ends amid, with ERR_PEER */
+    const struct row_source *rows_from;         /* borrowed; where there are tables */
+    const struct average_source *averages_from; /* the same; where the spec wants averages */
+    enum number number, value_number; /* what gradients leave as, and values come (rounding.h) */
+    bool (*gives_up)(void);           /* optional: an evaluation ends amid, with ERR_PEER */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
     /* Borrowed until it is open: in the place of data.eval, which is not looked at. With
@@ -78,6 +88,8 @@ struct restored {
     struct grown **grown;        /* [tables] NULL: it does not grow */
     void *window;                /* NULL: none */
     struct row_source source;
+    const struct name_map *averages; /* [average_count] that values are read from */
+    int average_count;
 };
 
 struct session_data {
@@ -91,6 +103,7 @@ struct session_data {
 /* Beside training; made by the first evaluation. */
 struct session_evaluation {
     struct replica replica;
+    float **averages;      /* [ps_count] blocks that it computes with; NULL: with the session's */
     struct prepared batch; /* of the replica that evaluates */
     double *metrics;       /* [metrics] of the last one */
     float **curves;        /* [metrics] the same */

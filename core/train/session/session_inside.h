@@ -27,6 +27,7 @@ struct transform session_transform(const struct session *, const struct source_s
 /* As hooks and what is bound are now. */
 void session_plan_overlap(struct session *);
 
+void session_close_averages(struct session *); /* none is fine */
 void session_close_asked(struct session *);    /* none is fine */
 void session_close_restored(struct session *); /* none is fine */
 

@@ -193,6 +193,7 @@ static err list_optimizers(struct spec *spec, struct arena *arena)
     spec->optimizers = optimizers_make(list.at, list.count, arena);
     spec->optimizers.frozen = spec->train.freeze;
     spec->optimizers.decay = spec->train.weight_decay;
+    optimizers_keep_average(&spec->optimizers, &spec->train.average);
     for (int i = 0; i < list.count; i++)
         TRY(optimizer_check(&spec->optimizers.at[i],
                             is_one ? "optimizer" : arena_format(arena, "optimizers[%d]", i)));

@@ -69,8 +69,9 @@ struct train_spec {
     struct warm_start_spec warm_start; /* checkpoint NULL: none */
     struct strings freeze;             /* patterns */
     struct weight_decay weight_decay;
-    uint64_t worker_timeout_ms; /* 60 s: how long a lost worker is waited for */
-    int64_t min_workers;        /* 1: with fewer the job ends */
+    struct average_spec average; /* decay 0: none */
+    uint64_t worker_timeout_ms;  /* 60 s: how long a lost worker is waited for */
+    int64_t min_workers;         /* 1: with fewer the job ends */
     struct summary_spec summary;
     struct evaluation_spec evaluation;
     bool log_device_placement;

@@ -245,6 +245,24 @@ static const struct field train_fields[] = {
      .object = &weight_decay_object,
      .help = "decoupled weight decay beside the optimizer, of the variables that patterns name; "
              "null: none"},
+    {.name = "average_decay",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, average.decay),
+     .fallback = "0",
+     .min = 0,
+     .max = 1,
+     .help =
+         "decay of exponential moving averages of the dense variables that are trained: after "
+         "each update an average moves by (value - average) * (1 - decay). The run's "
+         "evaluations, eval, predict, serve and export compute with them; training goes on with "
+         "the values themselves. Tables have none; 0: there are none"},
+    {.name = "average_num_updates",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct train_spec, average.num_updates),
+     .fallback = "true",
+     .help =
+         "the decay of averages is at most (1 + n) / (10 + n), where n is the global step after "
+         "the update, so that they follow faster in a young run"},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct train_spec, worker_timeout_ms),

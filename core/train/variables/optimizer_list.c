@@ -33,6 +33,20 @@ struct optimizers optimizers_make(const struct optimizer_spec *at, int count, st
     return list;
 }
 
+void optimizers_keep_average(struct optimizers *list, const struct average_spec *average)
+{
+    list->average = *average;
+    list->slot_count += average->decay > 0;
+}
+
+/* In float, as TensorFlow computes it */
+float average_share(const struct average_spec *average, int64_t step)
+{
+    const float n = (float)(step + 1), decay = (float)average->decay;
+    const float grown = (1 + n) / (10 + n);
+    return 1 - (average->num_updates && grown < decay ? grown : decay);
+}
+
 static bool matches(const struct optimizer_spec *spec, const char *variable)
 {
     return fnmatch(spec->match, variable, 0) == 0;

@@ -9,6 +9,7 @@
 enum {
     OPTIMIZER_NONE = -1,
     OPTIMIZERS_MAX = 16,
+    BLOCK_SLOTS_MAX = SLOTS_MAX + 1, /* beside values of a block: slots, and an average */
     ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX,
     PATTERNS_MAX = 1024
 };
@@ -23,12 +24,26 @@ struct weight_decay {
 };
 extern const struct object weight_decay_object;
 
+/* Every dense variable that an optimizer has gets an average, beside its slots, as
+ * tf.train.ExponentialMovingAverage keeps one: it begins at the variable's first value, and after
+ * each update moves by (value - average) * (1 - d). d is the decay, or with num_updates
+ * min(decay, (1 + n) / (10 + n)), n being the global step after the update. decay 0: there are
+ * none.
+ */
+struct average_spec {
+    double decay;
+    bool num_updates;
+};
+#define AVERAGE_SLOT "ExponentialMovingAverage" /* as a checkpoint has it: NAME/... */
+float average_share(const struct average_spec *, int64_t step); /* 1 - d of the update at step */
+
 struct optimizers {
     const struct optimizer_spec *at; /* borrowed */
     struct strings frozen;           /* patterns of variables that keep their values; borrowed */
     struct weight_decay decay;       /* borrowed */
+    struct average_spec average;
     int count;
-    int slot_count;                          /* of the one that has the most */
+    int slot_count;                          /* of the one that has the most; with the average */
     int power_count;                         /* of all, one optimizer behind the other */
     const char *power_names[ALL_POWERS_MAX]; /* of a second "beta1_power": "beta1_power_1" */
 };
@@ -43,6 +58,8 @@ struct section {
 
 /* At most OPTIMIZERS_MAX; names go to the arena. */
 struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
+/* From now on there are averages, if it says so: a slot more. */
+void optimizers_keep_average(struct optimizers *, const struct average_spec *);
 /* Index of the one that updates the variable; OPTIMIZER_NONE: none does, as its values move or are
  * frozen, or because none matches. */
 int optimizers_find(const struct optimizers *, const char *variable, float moving);

@@ -98,6 +98,7 @@ err store_open(const struct optimizers *optimizers, const struct section *sectio
         .floats = floats,
         .values = values,
         .slot_count = optimizers->slot_count,
+        .average = optimizers->average,
         .updater_count = optimizers->count,
     };
     for (int i = 0; i < optimizers->count; i++) {
@@ -117,10 +118,10 @@ err store_open(const struct optimizers *optimizers, const struct section *sectio
 void store_close(struct store *store)
 {
     if (!store->device) return;
-    for (int i = 0; i < SLOTS_MAX; i++) {
+    for (int i = 0; i < BLOCK_SLOTS_MAX; i++) {
         if (store->slots[i]) store->device->kernels->release(store->device, store->slots[i]);
     }
-    for (int i = 0; i <= SLOTS_MAX; i++) {
+    for (int i = 0; i <= BLOCK_SLOTS_MAX; i++) {
         if (store->kept[i]) store->device->kernels->release(store->device, store->kept[i]);
     }
     if (store->sum) store->device->kernels->release(store->device, store->sum);
@@ -132,6 +133,18 @@ void store_close(struct store *store)
 static const struct updater *updater_at(const struct store *store, const struct section *section)
 {
     return section->optimizer == OPTIMIZER_NONE ? NULL : &store->updaters[section->optimizer];
+}
+
+/* Beside the values of its floats: slots, and the average behind them */
+static int slots_of(const struct store *store, const struct updater *by)
+{
+    return by ? by->slot_count + (store->average.decay > 0) : 0;
+}
+
+/* NULL: it keeps none */
+static float *average_of(const struct store *store, const struct updater *by)
+{
+    return by && store->average.decay > 0 ? store->slots[by->slot_count] : NULL;
 }
 
 static void reset_section(struct store *store, const struct updater *by, int64_t begin, int64_t end)
@@ -160,6 +173,35 @@ void store_reset(struct store *store)
     store->has_sum = false;
 }
 
+void store_begin_averages(struct store *store)
+{
+    struct device *d = store->device;
+    int64_t at = 0;
+    for (int i = 0; at < store->floats; i++) {
+        const struct section *section = section_at(store, i);
+        float *average = average_of(store, updater_at(store, section));
+        if (average) d->kernels->copy(d, average + at, store->values + at, section->end - at);
+        at = section->end;
+    }
+}
+
+const float *store_averages_from(const struct store *store, int64_t begin, struct range *ret)
+{
+    const struct section *section = section_at(store, section_of(store, begin));
+    const float *average = average_of(store, updater_at(store, section));
+    *ret = (struct range){begin, section->end};
+    return average ? average : store->values;
+}
+
+void store_show_averages(const struct store *store, float *ret)
+{
+    struct device *d = store->device;
+    for (struct range at = {0, 0}; at.end < store->floats;) { /* ends: no section is empty */
+        const float *array = store_averages_from(store, at.end, &at);
+        d->kernels->copy(d, ret + at.begin, array + at.begin, range_count(at));
+    }
+}
+
 /* One update: all tiles have this in common. */
 struct application {
     const struct store *store;
@@ -169,6 +211,7 @@ struct application {
     int64_t begin, end;          /* floats */
     atomic_bool *is_spoiled;     /* some tile's sum is not finite */
     float rates[OPTIMIZERS_MAX]; /* of each updater */
+    float average_share;         /* of values in averages */
     /* of each updater's rule */
     _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
@@ -180,7 +223,7 @@ float *store_array(const struct store *store, int array)
 
 static void keep(const struct store *store, const struct updater *by, int64_t begin, int64_t n)
 {
-    for (int i = 0; i <= (by ? by->slot_count : 0); i++)
+    for (int i = 0; i <= slots_of(store, by); i++)
         store->device->kernels->copy(store->device, store->kept[i] + begin,
                                      store_array(store, i) + begin, n);
 }
@@ -253,13 +296,11 @@ static void show(const struct store *store, void *snapshot, int64_t begin, int64
                        n);
 }
 
-/* value -= (value - gradient) * moving */
-static void move_some(const struct store *store, float moving, int64_t begin, int64_t n,
-                      const float *gradient)
+/* at -= (at - towards) * share */
+static void move_some(struct device *d, float *at, float share, const float *towards, int64_t n)
 {
-    struct device *d = store->device;
-    d->kernels->scale(d, store->values + begin, 1 - moving, n);
-    d->kernels->axpy(d, store->values + begin, moving, gradient, n);
+    d->kernels->scale(d, at, 1 - share, n);
+    d->kernels->axpy(d, at, share, towards, n);
 }
 
 /* Floats of one section, with their gradients; NULL: they stay as they are. */
@@ -270,7 +311,7 @@ static void update_some(const struct application *a, const struct section *secti
     const struct updater *by = updater_at(store, section);
     if (a->keeps) keep(store, by, begin, n);
     if (!by && gradient && section->moving > 0)
-        move_some(store, section->moving, begin, n, gradient);
+        move_some(store->device, store->values + begin, section->moving, gradient, n);
     if (!by || !gradient) return;
     struct update update = {
         .rule = by->optimizer->rule,
@@ -282,6 +323,9 @@ static void update_some(const struct application *a, const struct section *secti
     };
     for (int i = 0; i < by->slot_count; i++) update.slot[i] = store->slots[i] + begin;
     store->device->kernels->update(store->device, &update, n);
+    float *average = average_of(store, by);
+    if (average)
+        move_some(store->device, average + begin, a->average_share, store->values + begin, n);
 }
 
 /* A sum is looked at while it is in the first cache. No number makes up for one that is not finite,
@@ -342,6 +386,7 @@ struct juncture store_juncture(const struct store *store, int updater, int64_t s
 
 static void derive(const struct store *store, int64_t step, struct application *a)
 {
+    a->average_share = average_share(&store->average, step);
     for (int i = 0; i < store->updater_count; i++) {
         const struct updater *by = &store->updaters[i];
         const struct juncture now = store_juncture(store, i, step);
@@ -516,7 +561,7 @@ static void take_range_back(const struct store *store, struct range range)
         const struct section *section = section_at(store, i);
         const int64_t end = section->end < range.end ? section->end : range.end;
         const struct updater *by = updater_at(store, section);
-        for (int k = 0; k <= (by ? by->slot_count : 0); k++)
+        for (int k = 0; k <= slots_of(store, by); k++)
             store->device->kernels->copy(store->device, store_array(store, k) + at,
                                          store->kept[k] + at, end - at);
         at = end;

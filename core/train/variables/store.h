@@ -10,7 +10,7 @@ struct updater {
     const struct optimizer *optimizer;
     const void *attributes;
     const struct schedule_spec *learning_rate;
-    int form, slot_count; /* of its rule */
+    int form, slot_count; /* of its rule; the average is the slot behind them */
     int first_power;
     double decay; /* of a table: rate of its weight decay */
 };
@@ -26,8 +26,10 @@ struct store {
     struct section whole;
     int64_t floats; /* a multiple of 16 */
     float *values;  /* [floats], borrowed: the memory that workers see */
-    int slot_count; /* of the updater with the most: the floats of others leave the rest unused */
-    float *slots[SLOTS_MAX];
+    /* Of the updater with the most, and the average: the floats of others leave the rest unused */
+    int slot_count;
+    float *slots[BLOCK_SLOTS_MAX];
+    struct average_spec average;
     float *scratch; /* where the device has memory of its own: a tile of summed gradients */
     int power_count;
     float powers[ALL_POWERS_MAX]; /* in the order of the updaters */
@@ -38,7 +40,8 @@ struct store {
     int advanced_count;
     float *sum; /* of gradients that were folded; NULL until the first */
     bool has_sum;
-    float *kept[1 + SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
+    float
+        *kept[1 + BLOCK_SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
 };
 
 /* sections: of a block that is updated by several; borrowed. values: the caller's memory of the
@@ -54,6 +57,12 @@ float *store_array(const struct store *, int array);
 void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
+void store_begin_averages(struct store *); /* at the values; nothing where there are none */
+/* The whole block to ret, of the device, as who evaluates wants it: averages, and the values of
+ * which there are none. */
+void store_show_averages(const struct store *, float *ret);
+/* The array that has them from this float on, as a block, and which are there. */
+const float *store_averages_from(const struct store *, int64_t begin, struct range *ret);
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order, behind those
  * that were folded (then there may be none). step: the global step before the increment (for the

@@ -31,6 +31,17 @@ class Eval(model.ModelCase):
                          ("small", model.STEP, len(rows)))
         self.assertTrue(result["checkpoint"].endswith("run/model.ckpt-7"))
 
+    def test_averages_are_computed_with_where_the_spec_has_them(self):
+        self.write_spec(model.spec(train_average_decay=0.9))
+        self.assertRegex(self.refuse(), 'no "out/kernel/ExponentialMovingAverage": it was saved without train.average_decay; '
+                         "--set train.average_decay=0 takes the values themselves")
+        plain = self.evaluate("--set=train.average_decay=0")["metrics"]
+        self.write_values({"out/kernel/ExponentialMovingAverage": (FLOAT, [2, 3], sum(model.KERNEL, [])),
+                           "out/bias/ExponentialMovingAverage": (FLOAT, [3], model.BIAS),
+                           "out/kernel": (FLOAT, [2, 3], [9.0] * 6), "out/bias": (FLOAT, [3], [9.0] * 3)})
+        self.assertEqual(self.evaluate()["metrics"], plain)
+        self.assertNotEqual(self.evaluate("--set=train.average_decay=0")["metrics"], plain)
+
     def test_it_prints_as_a_run_ends(self):
         text = self.run_ok("eval", "--checkpoint", "run/model.ckpt-7.index", "spec.json")
         self.assertRegex(text, r"\Astep 7, test loss \d\.\d{4}, test accuracy 0\.\d{4} "

@@ -316,7 +316,7 @@ static void numbers_that_do_not_fit_are_refused(void **state)
         {false, "workers", "0", "workers"},
         {false, "workers", "1000000000", "workers"},
         {false, "arrays", "0", "arrays"},
-        {false, "arrays", "5", "arrays"},
+        {false, "arrays", "6", "arrays"},
         {false, "last_step", "-1", "last_step"},
         {false, "replicas_to_aggregate", "0", "replicas_to_aggregate"},
         {false, "max_staleness", "-2", "max_staleness"},

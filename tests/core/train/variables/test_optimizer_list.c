@@ -251,6 +251,62 @@ static void weights_decay_as_in_tensorflow_and_what_is_frozen_stays(void **state
     arena_free(&arena);
 }
 
+/* What is frozen has none, and is shown as it is. */
+static void follow_one(json_t *test, double rate, struct arena *arena)
+{
+    struct device device = fixture_device();
+    json_t *of = json_pack("{s{sssf}}", "optimizer", "type", "adam", "learning_rate", rate), *told;
+    struct optimizer_spec spec = fixture_optimizer_json(of, arena);
+    struct optimizers list = optimizers_make(&spec, 1, arena);
+    float *values = fixture_block(&device, BLOCK), *gradient = fixture_block(&device, BLOCK),
+          *shown = fixture_block(&device, BLOCK), wanted[BLOCK] = {0};
+    const struct section *sections;
+    const int *found;
+    struct store store;
+    size_t step;
+    list.frozen = NAMES("frozen");
+    optimizers_keep_average(
+        &list, &(struct average_spec){json_number_value(json_object_get(test, "decay")),
+                                      json_is_true(json_object_get(test, "num_updates"))});
+    assert_int_equal(list.slot_count, 3);
+    assert_int_equal(optimizers_of_slices(&list, decaying, PARTS, arena, &found), OK);
+    const int count = sections_make(&list, decaying, found, PARTS, BLOCK, arena, &sections);
+    for (int i = 0; i < BLOCK; i++) values[i] = wanted[i] = 0.5f;
+    take_numbers(json_object_get(test, "first"), NULL, values);
+    assert_int_equal(store_open(&list, sections, count, &device, BLOCK, values, &store), OK);
+    store_begin_averages(&store);
+    store_show_averages(&store, shown);
+    assert_memory_equal(shown, values, BLOCK * sizeof *shown);
+    json_array_foreach(json_object_get(test, "steps"), step, told)
+    {
+        take_numbers(told, "gradient", gradient);
+        take_numbers(told, "average", wanted);
+        assert_int_equal(
+            store_apply(&store, (const void *const[]){gradient}, 1, 1.0f, (int64_t)step, NULL), OK);
+        store_show_averages(&store, shown);
+        for (int i = 0; i < PARTS; i++)
+            for (int64_t k = decaying[i].offset; k < decaying[i].offset + decaying[i].count; k++)
+                fixture_near(shown[k], wanted[k], (struct tolerance){2e-6, 2e-6}, decaying[i].name);
+    }
+    store_close(&store);
+    fixture_release(&device, values);
+    fixture_release(&device, gradient);
+    fixture_release(&device, shown);
+    device_close(&device);
+}
+
+static void averages_follow_as_in_tensorflow(void **state)
+{
+    json_t *fixture = fixture_load("averages.json"), *test;
+    const double rate = json_number_value(json_object_get(fixture, "rate"));
+    struct arena arena = {0};
+    size_t i;
+    json_array_foreach(json_object_get(fixture, "cases"), i, test) follow_one(test, rate, &arena);
+    assert_int_equal(i, 3);
+    json_decref(fixture);
+    arena_free(&arena);
+}
+
 static float *random_floats(struct world *w, uint64_t key)
 {
     float *at = fixture_block(&w->device, FLOATS);
@@ -341,6 +397,7 @@ int main(void)
         cmocka_unit_test(what_sweeps_cannot_update_a_table_that_grows),
         cmocka_unit_test(patterns_of_what_stays_and_what_decays_name_variables),
         cmocka_unit_test(weights_decay_as_in_tensorflow_and_what_is_frozen_stays),
+        cmocka_unit_test(averages_follow_as_in_tensorflow),
         cmocka_unit_test(a_block_of_several_is_updated_as_blocks_of_one_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

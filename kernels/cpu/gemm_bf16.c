@@ -1,8 +1,8 @@
 /* gemm_bf16.c - products of floats that are rounded to bfloat16 on the way: to the nearest, of two
  * the even one. a comes to the library as it is best read, [m, k], whatever it was. */
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/chunk.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/turn.h"
 
 bool ISA(bf16_can)(const struct device *d, const struct gemm *g)
 {
@@ -20,10 +20,18 @@ struct rounding {
     int64_t rows, columns, to_step;
 };
 
+/* The bits of x in the upper half, as the processor's own instruction rounds; the lower half is of
+ * no use. What is not a number stays none. */
+ELEMENT uint32_t rounded_bits(float x)
+{
+    const uint32_t bits = mathf_bits(x), nearest = bits + 0x7fff + ((bits >> 16) & 1);
+    return (bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : nearest;
+}
+
 static void round_row(uint16_t *restrict to, const float *restrict from, int64_t n)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) to[i] = element_to_bf16(from[i]);
+    for (int64_t i = 0; i < n; i++) to[i] = (uint16_t)(rounded_bits(from[i]) >> 16);
 }
 
 static void round_rows(const void *arguments, int64_t begin, int64_t end)
@@ -41,34 +49,68 @@ static void round_all(struct device *d, const struct rounding *r)
     spread(d, r->rows, SPREAD_GRAIN / (r->columns + 1) + 1, round_rows, r);
 }
 
-/* Two rows of a block, from one column on, become one row of words: the first is the lower half. */
-enum { BLOCK = 16 }; /* columns of `from`, and pairs of its rows */
+enum { BLOCK = CHUNK }; /* columns of `from`, and pairs of its rows */
+typedef uint32_t words __attribute__((vector_size(4 * BLOCK)));
 
-static void round_pair(uint32_t words[BLOCK], const float *first, const float *second, int columns)
+/* Of two rows the words that stay in the first, and those that stay in the second, where blocks of
+ * so many change places across the diagonal */
+#define EIGHTS 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define OTHER_EIGHTS 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define FOURS 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define OTHER_FOURS 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define TWOS 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define OTHER_TWOS 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define ONES 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+#define OTHER_ONES 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
+
+/* In every two rows that are as far apart as their blocks are wide */
+#define EXCHANGE(rows, distance, first, second)                                                    \
+    do {                                                                                           \
+        for (int i = 0; i < BLOCK; i++) {                                                          \
+            if (i & (distance)) continue;                                                          \
+            const words low = (rows)[i], high = (rows)[i + (distance)];                            \
+            (rows)[i] = __builtin_shufflevector(low, high, first);                                 \
+            (rows)[i + (distance)] = __builtin_shufflevector(low, high, second);                   \
+        }                                                                                          \
+    } while (0)
+
+/* Rows become columns. */
+ELEMENT void turn_words(words rows[BLOCK])
+{
+    EXCHANGE(rows, 8, EIGHTS, OTHER_EIGHTS);
+    EXCHANGE(rows, 4, FOURS, OTHER_FOURS);
+    EXCHANGE(rows, 2, TWOS, OTHER_TWOS);
+    EXCHANGE(rows, 1, ONES, OTHER_ONES);
+}
+
+/* Two rows, each NULL where there is none, become one of words: the first is the lower half. */
+ELEMENT words round_pair(const float *first, const float *second, int columns)
 {
     float low[BLOCK] = {0}, high[BLOCK] = {0};
-    if (first) memcpy(low, first, (size_t)columns * sizeof *low);
-    if (second) memcpy(high, second, (size_t)columns * sizeof *high);
+    uint32_t both[BLOCK];
+    words ret;
+    if (first) chunk_load(low, first, columns, 0.0f);
+    if (second) chunk_load(high, second, columns, 0.0f);
 #pragma omp simd
     for (int i = 0; i < BLOCK; i++)
-        words[i] = element_to_bf16(low[i]) | (uint32_t)element_to_bf16(high[i]) << 16;
+        both[i] = rounded_bits(low[i]) >> 16 | (rounded_bits(high[i]) & 0xffff0000);
+    memcpy(&ret, both, sizeof ret);
+    return ret;
 }
 
 /* to [columns, to_step] from `column` on, to_step a multiple of 2 BLOCK */
 static void turn_block(const struct rounding *r, int64_t row, int64_t column)
 {
-    uint32_t words[BLOCK * BLOCK];
-    float moved[BLOCK * BLOCK], turned[BLOCK * BLOCK]; /* their bits alone */
-    const int columns = r->columns - column < BLOCK ? (int)(r->columns - column) : BLOCK;
+    words block[BLOCK];
+    const int columns = chunk_count(r->columns - column);
     for (int i = 0; i < BLOCK; i++) {
         const int64_t at = row + 2 * i;
         const float *first = at < r->rows ? r->from + at * r->columns + column : NULL;
-        round_pair(words + i * BLOCK, first, at + 1 < r->rows ? first + r->columns : NULL, columns);
+        block[i] = round_pair(first, at + 1 < r->rows ? first + r->columns : NULL, columns);
     }
-    memcpy(moved, words, sizeof moved);
-    turn(&(struct matrix){turned, moved, BLOCK, BLOCK}, BLOCK, BLOCK);
+    turn_words(block);
     for (int j = 0; j < columns; j++)
-        memcpy(r->to + (column + j) * r->to_step + row, turned + j * BLOCK, BLOCK * sizeof *turned);
+        memcpy(r->to + (column + j) * r->to_step + row, &block[j], sizeof block[j]);
 }
 
 /* begin, end: blocks of columns */

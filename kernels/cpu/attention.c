@@ -1,9 +1,12 @@
-/* attention.c - softmax(q k') v of each head, in tiles: no matrix of queries and keys is ever
+/* attention.c - softmax(q k') v of each head, in tiles: no matrix of all queries and keys is ever
  * there. Backward takes the shares again from the logarithms of their sums.
  *
- * A tile is some keys, turned so that neighbours of a row of scores are neighbours in memory. What
- * a query or a key gets is summed by one thread, in an order that depends on the shapes alone.
+ * A tile is the scores of some queries and some keys. Its products are OpenBLAS's, which takes rows
+ * of a head as they lie among those of others and, with AVX-512, packs nothing of this size.
+ * What a query or a key gets is summed by one thread, in an order that depends on the shapes alone.
  */
+#include <cblas.h>
+
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
@@ -13,7 +16,7 @@ enum { TILE = 64 };
 struct head {
     struct attention a;
     int64_t example, index;
-    const float *q, *k, *v;
+    const float *q, *k, *v, *dy;
     int64_t row; /* floats from one query, or key, to the next */
     const float *log_sums, *deltas;
 };
@@ -22,12 +25,15 @@ static struct head head_of(const struct attention *a, int64_t index)
 {
     const int64_t example = index / a->heads, head = index % a->heads;
     const int64_t row = a->heads * a->width, at = head * a->width;
+    const int64_t first_query = example * a->queries * row + at;
+    const int64_t first_key = example * a->keys * row + at;
     return (struct head){.a = *a,
                          .example = example,
                          .index = index,
-                         .q = a->q + example * a->queries * row + at,
-                         .k = a->k + example * a->keys * row + at,
-                         .v = a->v + example * a->keys * row + at,
+                         .q = a->q + first_query,
+                         .k = a->k + first_key,
+                         .v = a->v + first_key,
+                         .dy = a->dy ? a->dy + first_query : NULL,
                          .row = row,
                          .log_sums = a->log_sums + index * a->queries,
                          .deltas = a->deltas ? a->deltas + index * a->queries : NULL};
@@ -39,36 +45,20 @@ static float *of_head(const struct head *h, float *x, int64_t rows)
     return x + h->example * rows * h->row + h->index % h->a.heads * h->a.width;
 }
 
-/* turned [width, TILE] = `count` rows from `first` on; the rest is 0 */
-static void turn(float *turned, const float *rows, const struct head *h, int64_t first, int count)
+static void clear_rows(const struct head *h, float *x, int64_t rows)
 {
-    for (int64_t c = 0; c < h->a.width; c++)
-        for (int j = 0; j < TILE; j++)
-            turned[c * TILE + j] = j < count ? rows[(first + j) * h->row + c] : 0.0f;
+    for (int64_t i = 0; i < rows; i++) memset(x + i * h->row, 0, (size_t)h->a.width * sizeof *x);
 }
 
-/* ret [TILE] = x . each of the tile's */
-static void products(float *restrict ret, const float *restrict x, const float *restrict turned,
-                     int64_t width)
-{
-    float sum[TILE] = {0};
-    for (int64_t c = 0; c < width; c++) {
-        const float factor = x[c];
-#pragma omp simd
-        for (int j = 0; j < TILE; j++) sum[j] += factor * turned[c * TILE + j];
-    }
-    memcpy(ret, sum, sizeof sum);
-}
+/* Queries and keys of a tile: the first ones, and how many */
+struct tile {
+    int64_t query, key;
+    int queries, keys;
+};
 
-static void add_scaled(float *restrict to, const float *restrict x, float factor, int64_t width)
+static int tile_length(int64_t all, int64_t first)
 {
-#pragma omp simd
-    for (int64_t c = 0; c < width; c++) to[c] += factor * x[c];
-}
-
-static int tile_count(const struct head *h, int64_t first)
-{
-    return h->a.keys - first < TILE ? (int)(h->a.keys - first) : TILE;
+    return all - first < TILE ? (int)(all - first) : TILE;
 }
 
 /* How many keys a query sees at most: those up to its own place, or all */
@@ -77,64 +67,113 @@ static int64_t seen_by(const struct head *h, int64_t query)
     return h->a.is_causal && query + 1 < h->a.keys ? query + 1 : h->a.keys;
 }
 
-static bool sees(const struct head *h, int64_t query, int64_t key)
+static struct tile tile_at(const struct head *h, int64_t query, int64_t key)
 {
-    if (key >= seen_by(h, query)) return false;
-    return !h->a.mask || h->a.mask[h->example * h->a.keys + key] > 0.0f;
+    return (struct tile){query, key, tile_length(h->a.queries, query), tile_length(h->a.keys, key)};
 }
+
+/* Whether any query of it sees any key of it */
+static bool is_seen(const struct head *h, const struct tile *t)
+{
+    return t->key < seen_by(h, t->query + t->queries - 1);
+}
+
+/* score [queries, TILE] = scale x k'; x, k: of the first query and the first key of the head */
+static void find_scores(const struct head *h, const struct tile *t, float *score, const float *x,
+                        const float *k, float scale)
+{
+    const int row = (int)h->row;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t->queries, t->keys, (int)h->a.width,
+                scale, x + t->query * h->row, row, k + t->key * h->row, row, 0.0f, score, TILE);
+}
+
+/* to [queries, width] += share [queries, TILE] x, x and to: of the head's first key and query */
+static void add_to_queries(const struct head *h, const struct tile *t, float *to,
+                           const float *share, const float *x)
+{
+    const int row = (int)h->row;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t->queries, (int)h->a.width, t->keys,
+                1.0f, share, TILE, x + t->key * h->row, row, 1.0f, to + t->query * h->row, row);
+}
+
+/* The same the other way: to [keys, width] += share' x */
+static void add_to_keys(const struct head *h, const struct tile *t, float *to, const float *share,
+                        const float *x)
+{
+    const int row = (int)h->row;
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, t->keys, (int)h->a.width, t->queries, 1.0f,
+                share, TILE, x + t->query * h->row, row, 1.0f, to + t->key * h->row, row);
+}
+
+/* What a query does not see becomes `instead`. */
+static void hide(const struct head *h, const struct tile *t, int64_t query, float *x, float instead)
+{
+    const float *mask = h->a.mask ? h->a.mask + h->example * h->a.keys + t->key : NULL;
+    const int64_t seen = seen_by(h, query) - t->key;
+    for (int j = 0; mask && j < t->keys; j++) x[j] = mask[j] > 0.0f ? x[j] : instead;
+    for (int64_t j = seen > 0 ? seen : 0; j < t->keys; j++) x[j] = instead;
+}
+
+/* ---- forward ---- */
 
 /* What a query takes in from a tile: the sums so far are of e^(score - top) */
 struct taking {
     float top, sum;
 };
 
-static void take_tile(const struct head *h, struct taking *t, float *to, int64_t query,
-                      int64_t first, const float *turned)
+/* Scores become shares; what is taken already shrinks as the top grows. */
+static void take_row(struct taking *t, float *restrict score, int keys, float *restrict to,
+                     int64_t width)
 {
-    float score[TILE], top = t->top;
-    const int count = tile_count(h, first);
-    products(score, h->q + query * h->row, turned, h->a.width);
-    for (int j = 0; j < count; j++) {
-        score[j] = sees(h, query, first + j) ? score[j] * h->a.scale : -INFINITY;
-        top = score[j] > top ? score[j] : top;
+    float top = t->top, sum = 0;
+#pragma omp simd reduction(max : top)
+    for (int j = 0; j < keys; j++) top = score[j] > top ? score[j] : top;
+    if (top == -INFINITY) {
+        memset(score, 0, (size_t)keys * sizeof *score);
+        return;
     }
-    if (top == -INFINITY) return;
-    const float shrink = t->top == -INFINITY ? 0.0f : mathf_exp(t->top - top);
-    t->sum *= shrink;
+#pragma omp simd reduction(+ : sum)
+    for (int j = 0; j < keys; j++) {
+        score[j] = score[j] == -INFINITY ? 0.0f : mathf_exp(score[j] - top);
+        sum += score[j];
+    }
+    if (top > t->top) {
+        const float shrink = t->top == -INFINITY ? 0.0f : mathf_exp(t->top - top);
+        t->sum *= shrink;
+        for (int64_t c = 0; c < width; c++) to[c] *= shrink;
+    }
+    t->sum += sum;
     t->top = top;
-    for (int64_t c = 0; c < h->a.width; c++) to[c] *= shrink;
-    for (int j = 0; j < count; j++) {
-        const float share = score[j] == -INFINITY ? 0.0f : mathf_exp(score[j] - top);
-        t->sum += share;
-        if (share > 0.0f) add_scaled(to, h->v + (first + j) * h->row, share, h->a.width);
-    }
 }
 
-enum { ATTEND_QUERIES = 64 };
-
-/* Queries from `begin` on, of one head; the tile is turned once for all of them. */
-static void attend(const struct head *h, int64_t begin, int64_t end)
+static void finish_row(const struct head *h, const struct taking *t, int64_t query, float *to)
 {
-    float turned[ATTENTION_WIDTH_MAX * TILE];
-    struct taking taken[ATTEND_QUERIES];
+    const float inverse = t->sum > 0.0f ? 1.0f / t->sum : 0.0f;
+    for (int64_t c = 0; c < h->a.width; c++) to[c] *= inverse;
+    h->a.log_sums[h->index * h->a.queries + query] =
+        t->sum > 0.0f ? t->top + mathf_log(t->sum) : INFINITY;
+}
+
+/* A tile of queries takes from tile after tile of keys. */
+static void attend(const struct head *h, int64_t first)
+{
+    float score[TILE * TILE];
+    struct taking taken[TILE];
     float *y = of_head(h, h->a.y, h->a.queries);
-    for (int64_t i = begin; i < end; i++) {
-        taken[i - begin] = (struct taking){-INFINITY, 0};
-        memset(y + i * h->row, 0, (size_t)h->a.width * sizeof *y);
+    const int queries = tile_length(h->a.queries, first);
+    for (int i = 0; i < queries; i++) taken[i] = (struct taking){-INFINITY, 0};
+    clear_rows(h, y + first * h->row, queries);
+    for (int64_t key = 0; key < h->a.keys; key += TILE) {
+        const struct tile t = tile_at(h, first, key);
+        if (!is_seen(h, &t)) break;
+        find_scores(h, &t, score, h->q, h->k, h->a.scale);
+        for (int i = 0; i < queries; i++) {
+            hide(h, &t, first + i, score + i * TILE, -INFINITY);
+            take_row(&taken[i], score + i * TILE, t.keys, y + (first + i) * h->row, h->a.width);
+        }
+        add_to_queries(h, &t, y, score, h->v);
     }
-    for (int64_t first = 0; first < seen_by(h, end - 1); first += TILE) {
-        turn(turned, h->k, h, first, tile_count(h, first));
-        for (int64_t i = begin; i < end; i++)
-            if (first < seen_by(h, i))
-                take_tile(h, &taken[i - begin], y + i * h->row, i, first, turned);
-    }
-    for (int64_t i = begin; i < end; i++) {
-        const struct taking *t = &taken[i - begin];
-        const float inverse = t->sum > 0.0f ? 1.0f / t->sum : 0.0f;
-        for (int64_t c = 0; c < h->a.width; c++) y[i * h->row + c] *= inverse;
-        h->a.log_sums[h->index * h->a.queries + i] =
-            t->sum > 0.0f ? t->top + mathf_log(t->sum) : INFINITY;
-    }
+    for (int i = 0; i < queries; i++) finish_row(h, &taken[i], first + i, y + (first + i) * h->row);
 }
 
 static void attend_heads(const void *arguments, int64_t begin, int64_t end)
@@ -142,8 +181,7 @@ static void attend_heads(const void *arguments, int64_t begin, int64_t end)
     const struct attention *a = arguments;
     for (int64_t index = begin; index < end; index++) {
         const struct head h = head_of(a, index);
-        for (int64_t i = 0; i < a->queries; i += ATTEND_QUERIES)
-            attend(&h, i, i + ATTEND_QUERIES < a->queries ? i + ATTEND_QUERIES : a->queries);
+        for (int64_t i = 0; i < a->queries; i += TILE) attend(&h, i);
     }
 }
 
@@ -154,58 +192,51 @@ void ISA(attention)(struct device *d, const struct attention *a)
 
 /* ---- backward ---- */
 
-/* Of a query and a tile: the share of each key, and the gradient of its score */
-static void slopes(const struct head *h, int64_t query, int64_t first, const float *keys,
-                   const float *values, float *share, float *slope)
+/* Of a tile: the share of each key, and the gradient of its score */
+static void find_slopes(const struct head *h, const struct tile *t, float *share, float *slope)
 {
-    const float *dy = h->a.dy + (h->q - h->a.q);
-    const int count = tile_count(h, first);
-    products(share, h->q + query * h->row, keys, h->a.width);
-    products(slope, dy + query * h->row, values, h->a.width);
-    for (int j = 0; j < count; j++) {
-        const bool is_seen = sees(h, query, first + j);
-        share[j] = is_seen ? mathf_exp(share[j] * h->a.scale - h->log_sums[query]) : 0.0f;
-        slope[j] = share[j] * (slope[j] - h->deltas[query]) * h->a.scale;
+    find_scores(h, t, share, h->q, h->k, h->a.scale);
+    find_scores(h, t, slope, h->dy, h->v, 1.0f);
+    for (int i = 0; i < t->queries; i++) {
+        float *restrict s = share + i * TILE, *restrict g = slope + i * TILE;
+        const float log_sum = h->log_sums[t->query + i], delta = h->deltas[t->query + i];
+        const float scale = h->a.scale;
+#pragma omp simd
+        for (int j = 0; j < t->keys; j++) s[j] = mathf_exp(s[j] - log_sum);
+        hide(h, t, t->query + i, s, 0.0f);
+#pragma omp simd
+        for (int j = 0; j < t->keys; j++) g[j] = s[j] * (g[j] - delta) * scale;
     }
 }
 
 /* dy y of each query, which is what softmax's gradient takes off */
 static void find_deltas(const struct head *h)
 {
-    const float *y = of_head(h, h->a.y, h->a.queries), *dy = h->a.dy + (h->q - h->a.q);
+    const float *y = of_head(h, h->a.y, h->a.queries);
     for (int64_t i = 0; i < h->a.queries; i++) {
         double sum = 0;
-        for (int64_t c = 0; c < h->a.width; c++) sum += y[i * h->row + c] * dy[i * h->row + c];
+        for (int64_t c = 0; c < h->a.width; c++) sum += y[i * h->row + c] * h->dy[i * h->row + c];
         h->a.deltas[h->index * h->a.queries + i] = (float)sum;
     }
-}
-
-static void clear_rows(const struct head *h, float *x, int64_t rows)
-{
-    for (int64_t i = 0; i < rows; i++) memset(x + i * h->row, 0, (size_t)h->a.width * sizeof *x);
 }
 
 static void query_heads(const void *arguments, int64_t begin, int64_t end)
 {
     const struct attention *a = arguments;
-    float keys[ATTENTION_WIDTH_MAX * TILE], values[ATTENTION_WIDTH_MAX * TILE];
-    float share[TILE], slope[TILE];
+    float share[TILE * TILE], slope[TILE * TILE];
     for (int64_t index = begin; index < end; index++) {
         const struct head h = head_of(a, index);
         find_deltas(&h);
         if (!a->dq) continue;
         float *dq = of_head(&h, a->dq, a->queries);
         if (!a->add_q) clear_rows(&h, dq, a->queries);
-        for (int64_t first = 0; first < a->keys; first += TILE) {
-            turn(keys, h.k, &h, first, tile_count(&h, first));
-            turn(values, h.v, &h, first, tile_count(&h, first));
-            for (int64_t i = 0; i < a->queries; i++) {
-                if (first >= seen_by(&h, i)) continue;
-                slopes(&h, i, first, keys, values, share, slope);
-                for (int j = 0; j < tile_count(&h, first); j++)
-                    add_scaled(dq + i * h.row, h.k + (first + j) * h.row, slope[j], a->width);
+        for (int64_t query = 0; query < a->queries; query += TILE)
+            for (int64_t key = 0; key < a->keys; key += TILE) {
+                const struct tile t = tile_at(&h, query, key);
+                if (!is_seen(&h, &t)) break;
+                find_slopes(&h, &t, share, slope);
+                add_to_queries(&h, &t, dq, slope, h.k);
             }
-        }
     }
 }
 
@@ -215,23 +246,18 @@ void ISA(attention_back_queries)(struct device *d, const struct attention *a)
 }
 
 /* What the keys and the values of a tile get of all queries */
-static void tile_back(const struct head *h, int64_t first)
+static void tile_back(const struct head *h, int64_t key)
 {
     const struct attention *a = &h->a;
-    float keys[ATTENTION_WIDTH_MAX * TILE], values[ATTENTION_WIDTH_MAX * TILE];
-    float share[TILE], slope[TILE];
-    const float *dy = a->dy + (h->q - a->q);
+    float share[TILE * TILE], slope[TILE * TILE];
     float *dk = a->dk ? of_head(h, a->dk, a->keys) : NULL;
     float *dv = a->dv ? of_head(h, a->dv, a->keys) : NULL;
-    turn(keys, h->k, h, first, tile_count(h, first));
-    turn(values, h->v, h, first, tile_count(h, first));
-    for (int64_t i = 0; i < a->queries; i++) {
-        if (first >= seen_by(h, i)) continue;
-        slopes(h, i, first, keys, values, share, slope);
-        for (int j = 0; j < tile_count(h, first); j++) {
-            if (dk) add_scaled(dk + (first + j) * h->row, h->q + i * h->row, slope[j], a->width);
-            if (dv) add_scaled(dv + (first + j) * h->row, dy + i * h->row, share[j], a->width);
-        }
+    for (int64_t query = 0; query < a->queries; query += TILE) {
+        const struct tile t = tile_at(h, query, key);
+        if (!is_seen(h, &t)) continue;
+        find_slopes(h, &t, share, slope);
+        if (dk) add_to_keys(h, &t, dk, slope, h->q);
+        if (dv) add_to_keys(h, &t, dv, share, h->dy);
     }
 }
 
@@ -242,7 +268,7 @@ static void key_heads(const void *arguments, int64_t begin, int64_t end)
         const struct head h = head_of(a, index);
         if (a->dk && !a->add_k) clear_rows(&h, of_head(&h, a->dk, a->keys), a->keys);
         if (a->dv && !a->add_v) clear_rows(&h, of_head(&h, a->dv, a->keys), a->keys);
-        for (int64_t first = 0; first < a->keys; first += TILE) tile_back(&h, first);
+        for (int64_t key = 0; key < a->keys; key += TILE) tile_back(&h, key);
     }
 }
 

@@ -11,6 +11,7 @@ enum {
     SILENT_MS = 30000,
     STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
     OLD_CHECKPOINT_S = 30 * 60,
+    LONG_CHECKPOINT_S = 60,
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
@@ -58,23 +59,29 @@ static const struct {
     enum counter time;
     const char *doing;
 } parts[] = {
-    {COUNTER_TIME_COMPUTE, "it computes longer"},      {COUNTER_TIME_DATA, "it waits for data"},
-    {COUNTER_TIME_PUSH, "its gradients leave slowly"}, {COUNTER_TIME_PULL, "values come slowly"},
+    {COUNTER_TIME_COMPUTE, "it computes longer"},
+    {COUNTER_TIME_DATA, "it waits for data"},
+    {COUNTER_TIME_PUSH, "its gradients leave slowly"},
+    {COUNTER_TIME_PULL, "values come slowly"},
     {COUNTER_TIME_HOOKS, "its hooks take time"},
+    {COUNTER_TIME_OTHERS, "it is answered late: its link, or a ps that is busy with it"},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* What it takes for a step itself: waiting for others is not its own. */
+/* Of a step itself: where workers wait for each other that is not its own. Asynchronously, which
+ * staleness tells, they do not. */
+static double part_seconds(const struct told *t, int part)
+{
+    const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
+    if (parts[part].time == COUNTER_TIME_OTHERS && waits_for_others) return 0;
+    return of(t, parts[part].time) / of(t, COUNTER_STEPS);
+}
+
 static double own_seconds(const struct told *t)
 {
     double sum = 0;
-    for (int i = 0; i < PARTS; i++) sum += of(t, parts[i].time);
-    return sum / of(t, COUNTER_STEPS);
-}
-
-static double part_seconds(const struct told *t, int part)
-{
-    return of(t, parts[part].time) / of(t, COUNTER_STEPS);
+    for (int i = 0; i < PARTS; i++) sum += part_seconds(t, i);
+    return sum;
 }
 
 static bool is_measured(const struct told *t)
@@ -282,6 +289,11 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
     if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
         find(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
              of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
+    if (of(t, COUNTER_CHECKPOINT_SECONDS) > LONG_CHECKPOINT_S)
+        find(f, FINDING_WARNING,
+             "the last checkpoint took %.0f s: where checkpoint_dir lies is slow (dtrain doctor "
+             "with the spec measures it)",
+             of(t, COUNTER_CHECKPOINT_SECONDS));
     if (since_s < OLD_CHECKPOINT_S) return;
     if (of(t, COUNTER_SAVES_TO))
         find(f, FINDING_WARNING, "no checkpoint for %.0f min: see train.save_checkpoint_secs",
@@ -331,7 +343,8 @@ static const struct {
     {"queue", "more than 64 MB wait to leave a task", queue},
     {"dropped", "more than 5 % of the gradients are dropped", dropped},
     {"stale", "gradients are older than twice the number of workers", stale},
-    {"checkpoints", "checkpoints fail, or the last one is 30 min old", checkpoints},
+    {"checkpoints", "checkpoints fail, take more than 60 s, or the last one is 30 min old",
+     checkpoints},
     {"events", "restarts, elections, evictions, lost rows, refused connections", events},
 };
 

@@ -102,6 +102,10 @@ static void a_slow_worker_is_named_with_what_it_does(void **state)
     struct finding found[FINDINGS_MAX];
     worker(&job, 1)->counters.at[COUNTER_TIME_OTHERS] = 500;
     assert_int_equal(apply(&job, found), 0);
+    for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_STALENESS_COUNT] = 99;
+    finds(&job, "slow_worker",
+          "worker/1 is 4.9 x slower than the median (6.02 s a step): it is "
+          "answered late"); /* asynchronously nobody waits for others */
 }
 
 static void faults_of_the_job_are_named(void **state)
@@ -151,6 +155,10 @@ static void checkpoints_that_are_old_or_fail_are_named(void **state)
     at[COUNTER_UPTIME] = 7200;
     at[COUNTER_CHECKPOINT_TIME] = 1e9 - 2400;
     finds(&job, "checkpoints", "no checkpoint for 40 min");
+    at[COUNTER_CHECKPOINT_TIME] = 1e9 - 60;
+    at[COUNTER_CHECKPOINT_SECONDS] = 90;
+    finds(&job, "checkpoints", "the last checkpoint took 90 s");
+    at[COUNTER_CHECKPOINT_SECONDS] = 1;
     at[COUNTER_CHECKPOINT_TIME] = 0;
     finds(&job, "checkpoints", "no checkpoint for 120 min");
     at[COUNTER_SAVES_TO] = 0;

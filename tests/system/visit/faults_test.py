@@ -1,0 +1,148 @@
+"""dtrain status names what is wrong with a job: each fault is made on purpose, and looked for until it is told."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import program
+from program import BINARY, LIMIT_S
+from program.cluster import ENDLESS, ClusterCase, Plan, by_flags
+
+DELAY_S = 0.05  # of each piece that a slow link carries
+PIECE_BYTES = 1 << 16
+STEPPED = f" of {ENDLESS}, loss"
+
+
+class SlowLink:
+    """Stands before a ps: what comes is carried on, later where that is said; or nothing any more."""
+
+    def __init__(self, address):
+        self.delay_s = 0  # of connections that are made from now on
+        host, port = address.rsplit(":", 1)
+        self.to = host, int(port)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.server.getsockname()[1]}"
+        self.ends = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near = self.server.accept()[0]
+                far = socket.create_connection(self.to)
+            except OSError:
+                return
+            self.ends += [(near, self.delay_s), (far, self.delay_s)]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(source, sink, self.delay_s), daemon=True).start()
+
+    def carry(self, source, sink, delay_s):
+        try:
+            while data := source.recv(PIECE_BYTES):
+                if delay_s:
+                    time.sleep(delay_s)  # this is the fault
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def break_off(self, of_slow=False):
+        """For good; of_slow: of those connections alone that are."""
+        for end in [self.server, *[end for end, delay_s in self.ends if delay_s or not of_slow]]:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            end.close()
+
+
+class Faults(ClusterCase):
+    def status(self, cluster):
+        """Findings by their rules; none while nobody has told anything."""
+        words = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+        done = subprocess.run(words, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
+        return {(one["rule"], one["text"]) for one in json.loads(done.stdout)["findings"]}
+
+    def assert_named(self, cluster, rule, *words, meanwhile=lambda: None):
+        last = set()
+
+        def is_named():
+            meanwhile()
+            last.clear()
+            last.update(self.status(cluster))
+            return any(found == rule and all(word in text for word in words) for found, text in last)
+        cluster.wait_until(is_named, f"{rule}: {words}; found last: {last}")
+
+    def begin_behind(self):
+        """Asynchronous workers, who reach the ps through a proxy: two at once, and the last one over a slow link."""
+        def told(task, hosts, spec):
+            if task == "ps/0":
+                self.link = SlowLink(hosts["ps"][0])
+                self.addCleanup(self.link.break_off)
+            words, env = by_flags(task, {**hosts, "ps": [self.link.address]}, spec)
+            return words + ([f"--bind={hosts['ps'][0]}"] if task == "ps/0" else []), env
+        plan = Plan(ps=1, workers=3, told=told, flags=["--transport=tcp"], absent=["worker/2"], changes={
+            "train.mode": "async", "train.last_step": ENDLESS, "train.log_every_steps": ENDLESS})
+        cluster = self.start(plan, lambda c: all(STEPPED in c.tasks[name].text() for name in ("worker/0", "worker/1")))
+        self.link.delay_s = DELAY_S
+        cluster.start("worker/2")
+        cluster.wait_for("worker/2", STEPPED)
+        return cluster
+
+    def test_a_slow_link(self):
+        cluster = self.begin_behind()
+        self.assert_named(cluster, "slow_worker", "worker/2 is ", "it is answered late")
+
+    def test_a_lost_link(self):
+        cluster = self.begin_behind()
+        self.link.break_off(of_slow=True)
+        self.assert_named(cluster, "missing", "ps/0 is not connected to 1 of 3 workers")
+
+    def test_a_slow_worker(self):
+        """It stands still while the others are looked at, and goes on until it has taken a step or more."""
+        flags = {"worker/1": ["--metrics_file=slow.jsonl", "--set=train.log_every_steps=1"]}
+        cluster = self.start_endless(Plan(ps=1, workers=3, flags_of=flags, changes={"train.mode": "async"}))
+        slow, path = cluster.tasks["worker/1"].process, os.path.join(cluster.folder, "slow.jsonl")
+
+        def stand():
+            size = os.path.getsize(path)
+            slow.send_signal(signal.SIGCONT)
+            cluster.wait_until(lambda: os.path.getsize(path) > size, "a step")
+            slow.send_signal(signal.SIGSTOP)
+        self.addCleanup(lambda: slow.send_signal(signal.SIGCONT))
+        self.assert_named(cluster, "slow_worker", "worker/1 is ", meanwhile=stand)
+
+    def test_a_ps_that_is_too_full(self):
+        cluster = self.start_endless(Plan(ps=2, workers=1, changes={
+            "model": [{"op": "flatten"}, {"op": "dense", "name": "hidden", "units": 1000}, {"op": "dense", "name": "logits", "units": 10}],
+            "placement": {"pins": [{"match": "*", "ps": 1}]}}))
+        self.assert_named(cluster, "unequal_ps", "ps/1 holds 100 % of the bytes of 2 ps")
+
+    def test_a_reader_that_is_stuck(self):
+        new = self.folder / "new"
+        new.mkdir()
+        (new / "a.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(4000)))
+        cluster = self.start(Plan(ps=1, workers=1, changes={
+            "data.train": {"format": "csv", "file": str(new / "*.csv"), "label": "y", "follow": True}, "data.eval": None,
+            "data.scale": None, "train.last_step": None, "train.checkpoint_dir": "run",
+            "model": [{"op": "dense", "name": "logits", "units": 2}]}), lambda c: "step 150" in c.tasks["worker/0"].text())
+        self.assert_named(cluster, "starved", "workers wait for data")
+
+    def test_a_disk_that_takes_nothing(self):
+        cluster = self.start_endless(Plan(ps=1, workers=1, changes={
+            "train.checkpoint_dir": "run", "train.save_checkpoint_secs": 1}))
+        run = os.path.join(cluster.folder, "run")
+        cluster.wait_until(lambda: os.path.isdir(run) and os.listdir(run), "a folder")
+        os.rename(run, run + ".away")
+        with open(run, "w", encoding="ascii"):
+            pass
+        self.assert_named(cluster, "checkpoints", "checkpoints have failed")
+
+
+if __name__ == "__main__":
+    program.main()

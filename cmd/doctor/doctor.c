@@ -7,7 +7,7 @@
 
 struct doctor_flags {
     bool json;
-    uint64_t answer_ms;
+    uint64_t answer_ms, links_ms;
 };
 
 static const struct field own_fields[] = {
@@ -23,6 +23,14 @@ static const struct field own_fields[] = {
      .min = 0.1,
      .max = 600,
      .help = "seconds to wait for the other tasks' hosts, all together"},
+    {.name = "links",
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct doctor_flags, links_ms),
+     .fallback = "0",
+     .max = 3600,
+     .help =
+         "seconds in which all tasks of the job are looked at so: the links between their hosts "
+         "are measured, before the job begins; 0: they are not"},
     {0},
 };
 
@@ -39,7 +47,11 @@ static void print_help(FILE *out)
         "those of a run (dtrain help flags): put the word doctor into its command line, on each\n"
         "host, in the pod or the job step where the task is to run. It changes nothing but a file\n"
         "that it writes and removes in checkpoint_dir. Its exit code is 1 where something is BAD,\n"
-        "so that a job cannot run; beside those flags it takes:\n\n",
+        "so that a job cannot run.\n\n"
+        "  srun dtrain doctor --links=30 --slurm=ps=2\n\n"
+        "started for all tasks of a job at once, instead of it, measures the links between their\n"
+        "hosts: each task tells its row of the matrix. Meanwhile it listens at its address to\n"
+        "whoever comes, as bytes are all that is moved. Beside the flags of a run it takes:\n\n",
         out);
     flags_help(out, &own_object);
 }
@@ -48,7 +60,10 @@ static err examine(struct run *run, struct report *r, const struct doctor_flags 
 {
     doctor_host(r, run);
     if (run->spec_path) doctor_spec(r, run);
-    if (run->cluster.is_distributed) doctor_cluster(r, run, flags->answer_ms);
+    if (run->cluster.is_distributed && flags->links_ms)
+        doctor_links(r, run, flags->links_ms);
+    else if (run->cluster.is_distributed)
+        doctor_cluster(r, run, flags->answer_ms);
     return report_finish(r);
 }
 

@@ -11,5 +11,8 @@ void doctor_host(struct report *, const struct run *);
 void doctor_spec(struct report *, struct run *);
 /* The tasks of the cluster, seen from here: names, ports, who answers. */
 void doctor_cluster(struct report *, struct run *, uint64_t timeout_ms);
+/* How far and how fast each other task's host is, where its doctor does the same within this time.
+ */
+void doctor_links(struct report *, const struct run *, uint64_t links_ms);
 
 #endif

@@ -2,10 +2,11 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 
 import program
-from program.cluster import SPEC, ClusterCase, Plan
+from program.cluster import SPEC, ClusterCase, Plan, hold_addresses
 
 
 class Doctor(ClusterCase):
@@ -92,6 +93,25 @@ class Doctor(ClusterCase):
         self.assertIn(("warning", 'sent something else than a message: "HTTP/1.1 400 Bad Request"'), told["ps/0"])
         self.assertEqual([health for health, _ in told["ps/1"]], ["note"])
         self.assertEqual([health for health, _ in told["ps/2"]], ["bad"])
+
+    def test_links_between_hosts_are_measured_by_all_at_once(self):
+        sockets, at = hold_addresses(3)
+        for one in sockets:
+            self.addCleanup(one.close)
+        hosts = [f"--ps_hosts={at[0]}", f"--worker_hosts={at[1]},{at[2]}"]
+
+        def begin(job, index, seconds):
+            return subprocess.Popen([program.BINARY, "doctor", "--json", f"--links={seconds}", f"--job_name={job}",
+                                     f"--task_index={index}", *hosts], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                    env=program.environment(), cwd=self.folder, text=True)
+        running = [begin(job, index, 30) for job, index in (("ps", 0), ("worker", 0))]
+        others = {"ps/0": "worker/0", "worker/0": "ps/0"}
+        for task, (own, other) in zip(running, others.items()):
+            found = {one["subject"]: one for one in json.loads(task.communicate(timeout=program.LIMIT_S)[0])["findings"]}
+            self.assertEqual(task.returncode, 0)
+            self.assertRegex(found[f"{own} to {other}"]["text"], r"[\d.]+ ms there and back, [\d.e+]+ Gbit/s")
+            self.assertIn("nobody measures there", found[f"{own} to worker/1"]["text"])
+        self.assertIn("links", self.doctor("--links=1", "--job_name=evaluator", *hosts))
 
     def test_words_that_are_none_are_refused(self):
         for words in (["--jsn"], ["--answer_timeout=0"], ["a.json", "b.json"], ["--job_name=ps"]):

@@ -13,15 +13,26 @@ enum { WARNINGS_MOST = 40 }; /* of a life, of some minutes */
 
 #define COUNT(ARRAY) (int)(sizeof(ARRAY) / sizeof *(ARRAY))
 
-static void check_whole(const struct cluster *cluster)
+/* Of an epoch: rounds that ended without somebody leave batches for more steps. */
+static bool may_take_longer(const struct job_plan *plan)
 {
-    const char *folder = job_folder(cluster->plan, cluster->folder);
+    return plan->is_sync && job_plan_has_epochs(plan) &&
+           (job_plan_asks(plan) || !job_plan_is_steady(plan));
+}
+
+/* Its step. */
+static int check_whole(const struct cluster *cluster)
+{
+    static const char words_of_step[] = ": ok, global step ";
+    const struct job_plan *plan = cluster->plan;
+    const char *folder = job_folder(plan, cluster->folder);
     const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
-    char wanted[64];
     int code;
-    const char *said = cluster_ask(&code, COUNT(words), words);
-    snprintf(wanted, sizeof wanted, "ok, global step %d,", cluster->plan->last_step);
-    if (code || !strstr(said, wanted)) machine_fail("the last checkpoint is not right: %s", said);
+    const char *said = cluster_ask(&code, COUNT(words), words), *step = strstr(said, words_of_step);
+    const int ret = step ? atoi(step + sizeof words_of_step - 1) : -1;
+    const bool is_right = may_take_longer(plan) ? ret >= plan->last_step : ret == plan->last_step;
+    if (code || !is_right) machine_fail("the last checkpoint is not right: %s", said);
+    return ret;
 }
 
 struct range {
@@ -103,28 +114,32 @@ static void check_counted(const struct cluster *cluster, const struct range *row
     if (least < counted.first - counted.lost - 0.01)
         machine_fail("a row was used %g times in %g epochs, of which %g are lost", least,
                      counted.first, counted.lost);
+    if (job_plan_has_epochs(cluster->plan) && !counted.lost &&
+        fabs(least - rows->most / use) > 0.01)
+        machine_fail("at the end of epochs a row was used %g times, and another one %g", least,
+                     rows->most / use);
 }
 
 /* Each gradient is in each variable once; of the batches that they were of no row was used two
  * times more than another. */
-static void check_counts(const struct cluster *cluster)
+static void check_counts(const struct cluster *cluster, int last_step)
 {
     enum { BATCH = 4 };
     static const char *const variables[] = {"a/kernel", "a/bias", "b/kernel", "b/bias"};
     const struct job_plan *plan = cluster->plan;
     for (int i = 0; i < COUNT(variables); i++) {
         const struct range range = range_of(cluster, variables[i]);
-        const double off = range.mean - plan->last_step;
+        const double off = range.mean - last_step;
         if (off > 0.01 || off < -0.01)
             machine_fail("%s has %g gradients, and the step is %d", variables[i], range.mean,
-                         plan->last_step);
+                         last_step);
     }
     const struct range rows = range_of_rows(cluster);
-    const double off = rows.mean * rows.count - plan->last_step;
+    const double off = rows.mean * rows.count - last_step;
     const double use = 1.0 / (BATCH * job_plan_gradients(plan));
     if (off > 0.01 || off < -0.01)
         machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
-                     plan->last_step);
+                     last_step);
     /* others count for more then */
     const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
                            (plan->is_sync && !job_plan_is_steady(plan));
@@ -206,12 +221,12 @@ static void check_logs(const struct cluster *cluster)
 
 void cluster_check(const struct cluster *cluster)
 {
-    check_whole(cluster);
+    const int last_step = check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);
     visits_check(cluster);
     check_logs(cluster);
-    if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster);
+    if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster, last_step);
 }
 
 /* What a worker had given to some ps only when it was lost is computed once more, from other

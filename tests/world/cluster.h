@@ -92,6 +92,7 @@ const char *job_folder(const struct job_plan *, const char *name); /* until the 
 bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
+bool job_plan_has_epochs(const struct job_plan *);
 /* Each step has the same gradients in every run, whatever befalls it. */
 bool job_plan_is_steady(const struct job_plan *);
 int job_plan_gradients(const struct job_plan *);           /* of batches, in a step */

@@ -174,6 +174,11 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_training(plan, only);
 }
 
+bool job_plan_has_epochs(const struct job_plan *plan)
+{
+    return plan->training.epochs && !visits_resize(plan);
+}
+
 bool job_plan_is_steady(const struct job_plan *plan)
 {
     const struct training_plan *t = &plan->training;

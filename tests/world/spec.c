@@ -65,7 +65,7 @@ void job_put(const struct job_plan *plan, const char *folder)
         digits_text(plan, what, sizeof what);
     char towers[64] = "", best[64] = "", ways[256], end[64];
     const struct training_plan *t = &plan->training;
-    if (t->epochs && !visits_resize(plan))
+    if (job_plan_has_epochs(plan))
         snprintf(end, sizeof end, "'epochs': %d", t->epochs);
     else
         snprintf(end, sizeof end, "'last_step': %d", plan->last_step);

@@ -133,11 +133,18 @@ static void close_job(struct snapshot_job *job)
     p->saving.job = NULL;
 }
 
+/* The chief says which step's it was, why, and whose: where it hears of that, once is enough. */
+static void tell_failure(struct runner_ps *p, const struct snapshot_job *job)
+{
+    const bool is_heard = p->task.peers[ps_role_chief(p->task.role)].link != NULL;
+    log_line(is_heard ? LOG_DEBUG : LOG_WARNING, "the checkpoint of step %llu failed: %s",
+             (unsigned long long)job->action.step, error_text());
+}
+
 static void finish(struct snapshot_job *job, err result)
 {
     struct runner_ps *p = job->ps;
-    if (result && log_again(++p->saving.failed))
-        log_line(LOG_WARNING, "checkpoint: %s", error_text());
+    if (result && log_again(++p->saving.failed)) tell_failure(p, job);
     task_done(&p->task, ACTION_SNAPSHOT, result);
     close_job(job);
     task_flush(&p->task);

@@ -36,6 +36,9 @@ class Full(LifeCase):
         counts = [int(count) for _, count in failed]  # five, then ever more seldom
         self.assertEqual(counts, [n for n in range(1, counts[-1] + 1) if n <= 5 or n & (n - 1) == 0])
         self.assertGreater(len(failed), 1)
+        of_checkpoints = [line for line in ended.stdout.splitlines()
+                          if "WARNING" in line and reason in line and "model.ckpt" in line]
+        self.assertLessEqual(len(of_checkpoints), len(failed), of_checkpoints)  # each is told by one task
         self.assertRegex(ended.stdout, rf"ERROR: the last checkpoint failed for 10 s \(--save_timeout\): .*{reason}")
         self.assertEqual(self.result()["step"], LAST_STEP)
 

@@ -427,7 +427,8 @@ static void look_at_asked(const struct cluster *cluster, struct cluster_task *ta
         machine_fail("%s was asked to end %.1f s ago", task->name, (double)most_ns / 1e9);
 }
 
-/* Whoever was there when the job ended ends soon, also where it could not hear of that then. */
+/* Whoever was there when the job ended ends soon, also where it could not hear of that then; an
+ * evaluator whose disk was away may have met nobody yet. */
 static void look_at_late(const struct cluster *cluster, const struct cluster_task *task)
 {
     const struct process *life = task->life;
@@ -435,8 +436,10 @@ static void look_at_late(const struct cluster *cluster, const struct cluster_tas
     if (!done_ns || !runs(task) || life->started_ns + JOINED_S * SECOND_NS > done_ns) return;
     const uint64_t from_ns = done_ns > cluster->calm_ns ? done_ns : cluster->calm_ns;
     if (cluster->plan->coordinator && !place_is_found(task)) return;
-    if (machine.now_ns > from_ns + LATE_S * SECOND_NS)
-        machine_fail("%s goes on, and the job has been done for %d s", task->name, LATE_S);
+    const bool may_be_new = task->job == TASK_EVALUATOR && job_plan_has_disks(cluster->plan);
+    const uint64_t late_s = LATE_S + (may_be_new ? (uint64_t)cluster->plan->training.limit_s : 0);
+    if (machine.now_ns > from_ns + late_s * SECOND_NS)
+        machine_fail("%s goes on, and the job has been done for %d s", task->name, (int)late_s);
 }
 
 static bool has_ended(struct cluster *cluster)

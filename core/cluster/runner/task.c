@@ -486,12 +486,12 @@ static void note_signal(const struct task *t, int signo, bool only_me)
 
 static void stop(struct task *t, int signo)
 {
-    if (t->has_ended) return;
     char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
-    snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
     const bool is_worker = t->job == JOB_WORKER;
     const bool only_me = t->options.leaves_alone && is_worker && signo == SIGTERM;
     note_signal(t, signo, only_me);
+    if (t->has_ended) return;
+    snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
     t->role->ops->leave(t->role, code_of_signal(signo), why, only_me, &t->outbox);
     task_flush(t);
 }

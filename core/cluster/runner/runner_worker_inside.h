@@ -158,7 +158,7 @@ struct step_done {
 struct missed_end {
     struct task_job looking; /* into the folder; what follows is its, but for looked_ms */
     uint64_t looked_ms, last_step;
-    bool has_led, is_over;
+    bool has_saved, is_over; /* has_saved: this task, of the last step */
     char prefix[CHECKPOINT_PATH_MAX];
 };
 

@@ -23,8 +23,8 @@ static bool all_are_gone(const struct runner_worker *w, uint64_t now_ms)
     return true;
 }
 
-/* A chief that has ended well takes its token away, and a later one puts its own there: one whose
- * token is there still is the last that has led, and what it has saved is no end. */
+/* A chief that has ended well takes its token away, and a later one puts its own there: of one
+ * whose token is there still what it has saved itself is no end. */
 static err look(void *context)
 {
     struct runner_worker *w = context;
@@ -33,7 +33,7 @@ static err look(void *context)
     m->is_over = false;
     TRY(checkpoint_find(w->hooks.view.checkpoint_dir, m->prefix));
     if (checkpoint_step(m->prefix) < (int64_t)m->last_step) return OK;
-    if (m->has_led)
+    if (m->has_saved)
         TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
     m->is_over = !is_ours;
     return OK;
@@ -59,7 +59,7 @@ void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)
         now_ms - m->looked_ms < AGAIN_MS)
         return;
     m->looked_ms = now_ms;
-    m->has_led = runner_worker_leads(w);
+    m->has_saved = w->task.counting.counters.at[COUNTER_CHECKPOINT_STEP] >= (double)m->last_step;
     m->looking = (struct task_job){
         .run = look, .done = on_looked, .context = w, .loop = w->options.task.loop};
     if (task_job_start(&m->looking)) log_line(LOG_DEBUG, "%s", error_text());

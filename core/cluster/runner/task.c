@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -34,9 +35,26 @@ static int code_of_signal(int signo)
 
 static task_last_act *_Atomic last_acts[TASK_LAST_ACTS_MAX];
 
+enum { LAST_ACTS_MS = 800 };
+
+static void *end_in_time(void *code)
+{
+    nanosleep(&(struct timespec){.tv_nsec = LAST_ACTS_MS * 1000000L}, NULL);
+    _exit((int)(intptr_t)code);
+}
+
+/* What is done last may be about a server that does not answer. */
+static void limit_last_acts(int code)
+{
+    pthread_t thread;
+    if (last_acts[0] && !pthread_create(&thread, NULL, end_in_time, (void *)(intptr_t)code))
+        pthread_detach(thread);
+}
+
 /* The latest first, and each once: another signal does not wait for the one that is under way. */
 static void end_at_once(int signo)
 {
+    limit_last_acts(code_of_signal(signo));
     for (int i = TASK_LAST_ACTS_MAX - 1; i >= 0; i--) {
         task_last_act *const act = atomic_exchange(&last_acts[i], NULL);
         if (act) act();

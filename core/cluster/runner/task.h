@@ -154,7 +154,7 @@ void tasks_are_started_here(void);
 /* In a new process that becomes a task: these signals end it from its first moment on. */
 void tasks_reset_signals(void);
 /* What is done as well in a signal's handler where a signal ends the process at once: in a thread
- * that does nothing else. At most TASK_LAST_ACTS_MAX. */
+ * that does nothing else, and for a second at most. At most TASK_LAST_ACTS_MAX. */
 typedef void task_last_act(void);
 enum { TASK_LAST_ACTS_MAX = 2 };
 void tasks_end_by(task_last_act *);

@@ -275,8 +275,13 @@ def tables(case):
     return told
 
 
+def penalty(case, more):
+    """On rows of the batch; of a table that another node has, that says it."""
+    return {"regularizer": regularizer(case)} if case["regularizer"] != "none" and "table" not in more else {}
+
+
 def embedding(case, name, inputs, **more):
-    return {"op": "embedding", "name": name, "inputs": inputs, "dimension": 4, "combiner": "mean", **tables(case), **more}
+    return {"op": "embedding", "name": name, "inputs": inputs, "dimension": 4, "combiner": "mean", **penalty(case, more), **tables(case), **more}
 
 
 def outputs(case):

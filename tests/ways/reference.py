@@ -448,8 +448,10 @@ class Trainer:
             upstream = self.loss(outputs, row[self.label])[1]
             self.graph.backward(row, [g * self.weight(row) / count for g in upstream])
         for name, values in net.values.items():
-            if name.endswith("/kernel") and self.case["regularizer"] != "none":
+            if (name.endswith("/kernel") or name.endswith("/embedding_weights")) and self.case["regularizer"] != "none":
                 for i, line in enumerate(values):
+                    if self.is_table(name) and i not in net.touched.get(name, ()):
+                        continue
                     for j, w in enumerate(line):
                         sign = (w > 0) - (w < 0)
                         net.add(name, i, j, 0.01 * sign if self.case["regularizer"] == "l1" else 0.02 * w)

@@ -39,7 +39,8 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
 }
 
 /* Batches name its rows by one more column. */
-static err share_table(struct node *node, int input, const struct tensor *ids, int64_t width)
+static err share_table(struct node *node, int input, const struct tensor *ids,
+                       const struct param *param, int64_t width)
 {
     struct param *table = &node->sharing.of->param[input];
     const char *owner = node->sharing.of->name;
@@ -54,6 +55,8 @@ static err share_table(struct node *node, int input, const struct tensor *ids, i
     if (width != table->shape.dim[1])
         return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
                     owner, table->shape.dim[1], width);
+    if (param->regularizer.l1 > 0 || param->regularizer.l2 > 0)
+        return fail(ERR_INPUT, "regularizer: the table is that of \"%s\": say it there", owner);
     if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
     node->param = node->sharing.of->param;
     node->param_count++;
@@ -65,7 +68,7 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
 {
     const struct tensor *ids = node->input[input];
     const int64_t named = shape_count(&ids->shape);
-    if (node->sharing.of) return share_table(node, input, ids, width);
+    if (node->sharing.of) return share_table(node, input, ids, param, width);
     TRY(check_ids(node, ids, param->growth));
     struct param table = *param;
     table.shape = (struct shape){2, {param->growth ? 1 : ids->buckets, width}};

@@ -45,6 +45,15 @@ extern const char *const capacity_names[];
 /* NULL: static. ERR_INPUT: what is for tables that grow is given for one that does not. */
 err capacity_growth(const struct capacity *, const struct growth **ret);
 
+/* Of a table: what the rows that a batch names cost, each once, however often it names them */
+#define ROW_REGULARIZER_FIELD(at)                                                                  \
+    {                                                                                              \
+        .name = "regularizer", .type = FIELD_OBJECT, .offset = (at), .fallback = "{}",             \
+        .object = &regularizer_object,                                                             \
+        .help = "a penalty on the rows that the batch names, each once; other rows of the table "  \
+                "cost nothing and keep their values"                                               \
+    }
+
 /* Declares the table [buckets of the input, width], called so; growth: as the param says; or takes
  * that of the node that shares its own, which must be such a one. ERR_INPUT: the ids are none for
  * such a table. */

@@ -9,6 +9,7 @@ struct attributes {
     int64_t dimension;
     int combiner; /* enum combiner, or COMBINER_NONE */
     struct variant initializer;
+    struct regularizer regularizer;
     const char *table, *weights;
     bool share; /* of several inputs, which are nodes of their own by now */
     struct capacity capacity;
@@ -43,6 +44,7 @@ static const struct field fields[] = {
      .kinds = &initializer_kinds,
      .help = "initializer of the table; null: truncated_normal with stddev 1 / sqrt(dimension), as "
              "TensorFlow; stddev 0.01 suits new click models"},
+    ROW_REGULARIZER_FIELD(offsetof(struct attributes, regularizer)),
     {.name = "table",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, table),
@@ -95,7 +97,8 @@ static err infer(struct node *node, struct arena *arena)
                     a->table);
     struct param table = {.name = "embedding_weights",
                           .initializer = kind ? kind->descriptor : NULL,
-                          .initializer_attributes = a->initializer.attributes};
+                          .initializer_attributes = a->initializer.attributes,
+                          .regularizer = a->regularizer};
     TRY(capacity_growth(&a->capacity, &table.growth));
     if (!kind) TRY(combine_initialize(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);

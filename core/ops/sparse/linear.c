@@ -8,6 +8,7 @@ enum { UNITS_MAX = 1 << 20 };
 
 struct attributes {
     int64_t units;
+    struct regularizer regularizer;
     struct capacity capacity;
 };
 
@@ -19,6 +20,7 @@ static const struct field fields[] = {
      .min = 1,
      .max = UNITS_MAX,
      .help = "outputs per example"},
+    ROW_REGULARIZER_FIELD(offsetof(struct attributes, regularizer)),
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };
@@ -31,6 +33,7 @@ static err infer_weights(struct node *node, struct arena *arena, int i, const st
         if (strcmp(node->input[k]->name, node->input[i]->name) == 0)
             return fail(ERR_INPUT, "inputs: \"%s\" is there twice", node->input[i]->name);
     struct param weights = *zeros;
+    weights.regularizer = a->regularizer;
     TRY(capacity_growth(&a->capacity, &weights.growth));
     weights.name = arena_format(arena, "%s/weights", node->input[i]->name);
     return combine_add_table(node, arena, i, &weights, a->units);

@@ -302,12 +302,26 @@ void rows_revoke(struct rows *r)
     for (int ps = 0; ps < r->ps_count; ps++) rows_forget(r, ps);
 }
 
+/* What has a penalty costs nothing where there is no row of this batch. */
+static void clear_others(const struct rows *r, const struct prepared *p)
+{
+    for (int i = 0; i < r->graph->param_count; i++) {
+        const struct param *param = r->graph->params[i];
+        const bool costs = param->regularizer.l1 > 0 || param->regularizer.l2 > 0;
+        if (!param->held || !costs) continue;
+        const int64_t begin = p->lookups[column_of(r->graph, param)].count * param->shape.dim[1];
+        r->device->kernels->fill(r->device, param->value + begin, 0.0f,
+                                 param_floats(param) - begin);
+    }
+}
+
 /* Only a batch that trains is named by a push. */
 err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared *p)
 {
     if (r->from->settle) TRY(r->from->settle(r->from->context));
     for (int ps = 0; ps < r->ps_count; ps++)
         memset(r->links[ps].done, 0, (size_t)r->links[ps].area.count * sizeof(int64_t));
+    if (graph == r->graph) clear_others(r, p);
     if (graph != r->graph || !have_come(r, p)) return ask(r, graph, p);
     for (int ps = 0; ps < r->ps_count; ps++) {
         if (r->links[ps].patch_count) continue; /* they lie where they belong */

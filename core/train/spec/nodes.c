@@ -465,8 +465,9 @@ static bool reads_several(const char *op, const json_t *node)
 /* One that uses the table of another says nothing of its own. */
 static void use_table(json_t *node, const char *owner)
 {
-    static const char *const of_table[] = {"initializer", "capacity",          "admit_after",
-                                           "admit_by",    "evict_after_steps", "weights_of"};
+    static const char *const of_table[] = {"initializer", "regularizer", "capacity",
+                                           "admit_after", "admit_by",    "evict_after_steps",
+                                           "weights_of"};
     for (size_t i = 0; i < sizeof of_table / sizeof *of_table; i++)
         json_object_del(node, of_table[i]);
     json_object_set_new(node, "table", json_string(owner));

@@ -26,7 +26,7 @@ FACTORS = {
     "activation": ACTIVATIONS,
     "loss": [*CLASS, *BINARY, *NUMBER],
     "reduction": ["mean", "sum"],
-    "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "in_top_k", "log_loss", "loss", "mean_absolute_error",
+    "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "calibration_error", "in_top_k", "log_loss", "loss", "mean_absolute_error",
                "perplexity", "precision", "recall", "root_mean_squared_error"],
     "optimizer": ["adadelta", "adagrad", "adagrad_da", "adam", "adamw", "ftrl", "gradient_descent", "lazy_adam",
                   "lazy_momentum", "momentum", "proximal_adagrad", "proximal_gradient_descent", "rmsprop"],

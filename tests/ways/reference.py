@@ -549,6 +549,13 @@ def calibration(told, total, case):
     return sum(w * probability(z, case) for z, _, w in told) / sum(w * label for _, label, w in told)
 
 
+def calibration_error(told, total, case):
+    buckets = [0.0] * 10
+    for z, label, w in told:
+        buckets[min(int(probability(z, case) * 10), 9)] += w * (probability(z, case) - label)
+    return sum(map(abs, buckets)) / total
+
+
 def log_loss_metric(told, total, case):
     return sum(-w * math.log(p if label else 1 - p) for p, label, w in
                ((probability(z, case), label, w) for z, label, w in told)) / total
@@ -569,14 +576,14 @@ def mean_loss(told, total, case):
 
 
 METRIC = {
-    "accuracy": accuracy, "auc": auc, "ranking": ranking, "calibration": calibration, "log_loss": log_loss_metric, "in_top_k": in_top_2,
+    "accuracy": accuracy, "auc": auc, "ranking": ranking, "calibration": calibration, "calibration_error": calibration_error, "log_loss": log_loss_metric, "in_top_k": in_top_2,
     "loss": mean_loss, "perplexity": lambda told, total, case: math.exp(mean_loss(told, total, case)),
     "precision": lambda told, total, case: share_of_yes(told, case, True), "recall": lambda told, total, case: share_of_yes(told, case, False),
     "mean_absolute_error": lambda told, total, case: sum(w * abs(z[0] - label) for z, label, w in told) / total,
     "root_mean_squared_error": lambda told, total, case: math.sqrt(sum(w * (z[0] - label) ** 2 for z, label, w in told) / total)}
 
 
-BY_ORDER = {accuracy, auc, ranking, in_top_2, METRIC["precision"], METRIC["recall"]}  # and by thresholds
+BY_ORDER = {accuracy, auc, ranking, in_top_2, calibration_error, METRIC["precision"], METRIC["recall"]}  # and by thresholds
 
 
 def spec_of(case, folder):

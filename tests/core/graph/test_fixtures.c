@@ -505,6 +505,9 @@ static void what_is_taken_for_yes_depends_on_the_threshold(void **state)
     assert_near(measure(&b, "recall", "{\"threshold\": 0.25}"), 2 / 3.0, 1e-12);
     assert_near(measure(&b, "precision", "{\"threshold\": 0.95}"), 0, 0);
     assert_near(measure(&b, "calibration", "{}"), 2.4 / 3, 1e-6);
+    assert_near(measure(&b, "calibration_error", "{}"), 2.6 / 6, 1e-6);
+    assert_near(measure(&b, "calibration_error", "{\"buckets\": 2}"), 1.4 / 6, 1e-6);
+    assert_near(measure(&b, "calibration_error", "{\"buckets\": 1}"), 0.6 / 6, 1e-6);
     memcpy(b.node.labels.value, (float[]){0, 0.1f, 0, 0, 0.5f, 0}, 6 * sizeof(float));
     assert_near(measure(&b, "precision", "{\"threshold\": 0.45}"), 1 / 2.0, 0); /* 0.1 is a yes */
     assert_near(measure(&b, "recall", "{\"threshold\": 0.45}"), 1 / 2.0, 0);
@@ -551,9 +554,14 @@ static void two_classes_are_yes_and_no(void **state)
 {
     enum { ROWS = 200 };
     static const char *const metrics[][2] = {
-        {"auc", "{}"},      {"auc", "{\"summation_method\": \"ranking\"}"}, {"precision", "{}"},
-        {"recall", "{}"},   {"precision", "{\"threshold\": 0.3}"},          {"calibration", "{}"},
+        {"auc", "{}"},
+        {"auc", "{\"summation_method\": \"ranking\"}"},
+        {"precision", "{}"},
+        {"recall", "{}"},
+        {"precision", "{\"threshold\": 0.3}"},
+        {"calibration", "{}"},
         {"log_loss", "{}"},
+        {"calibration_error", "{}"},
     };
     struct device device = open_device_or_skip(*state);
     struct loss_bench two, one;

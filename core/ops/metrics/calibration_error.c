@@ -1,0 +1,77 @@
+/* calibration_error: how far probabilities are from how often there is a yes, bucket by bucket.
+ *
+ * Answers go to buckets of equal width by their probability. In each the sum of the probabilities
+ * is held against that of the labels; the distances of all, over all weights, are what is told (the
+ * expected calibration error). A model may be right on the whole, calibration 1, and wrong in every
+ * bucket.
+ */
+#include <math.h>
+
+#include "core/ops/metrics/answers.h"
+
+enum { BUCKETS_DEFAULT = 10, BUCKETS_MAX = 1 << 20 };
+
+struct attributes {
+    int64_t buckets;
+};
+
+static const struct field fields[] = {
+    {.name = "buckets",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, buckets),
+     .fallback = "10",
+     .min = 1,
+     .max = BUCKETS_MAX,
+     .help = "how many equal parts the probabilities from 0 to 1 have"},
+    {0},
+};
+
+static err infer(struct metric_node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    TRY(answers_infer_yes_or_no(node, arena));
+    if (a->buckets != BUCKETS_DEFAULT)
+        node->name = arena_format(arena, "%s_%lld", node->name, (long long)a->buckets);
+    return OK;
+}
+
+/* The sum of the weights, then of each bucket the sum of probabilities less labels */
+static int64_t state_count(const struct metric_node *node, int64_t rows)
+{
+    return 1 + ((const struct attributes *)node->attributes)->buckets;
+}
+
+/* NaN is in the first bucket, and spoils it. */
+static void add(const struct metric_node *node, struct answer answer, double *state)
+{
+    const struct attributes *a = node->attributes;
+    const double probability = answers_probability(node->loss, answer.said);
+    const double place = fmin(fmax(probability, 0) * (double)a->buckets, (double)a->buckets - 1);
+    state[0] += answer.weight;
+    state[1 + (int64_t)place] += answer.weight * (probability - answer.label);
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
+{
+    answers_each(node, d, rows, add, state);
+}
+
+static double result(const struct metric_node *node, double *state)
+{
+    const struct attributes *a = node->attributes;
+    double sum = 0;
+    for (int64_t i = 1; i <= a->buckets; i++) sum += fabs(state[i]);
+    return state[0] > 0 ? sum / state[0] : metric_undefined(ALL_WEIGHTS_ARE_0);
+}
+
+const struct metric metric_calibration_error = {
+    .object = {"calibration_error",
+               "calibration by bucket of probabilities: how far they are from the share of yes, on "
+               "average; 0 is best",
+               fields, sizeof(struct attributes)},
+    .better = BETTER_LESS,
+    .infer = infer,
+    .state_count = state_count,
+    .update = update,
+    .result = result,
+};

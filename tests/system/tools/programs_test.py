@@ -1,7 +1,10 @@
 """Every spec of examples/programs is one that `dtrain check` takes, with a few rows made for it."""
+import gzip
 import json
+import math
 import random
 import shutil
+import struct
 from pathlib import Path
 
 import program
@@ -9,13 +12,31 @@ import tool
 
 PROGRAMS = Path(__file__).resolve().parents[3] / "examples" / "programs"
 ROWS, LINES_MAX = 8, 60
+WORDS = 70001  # more than any program keeps
 
 
 def criteo(draw):
     return "\t".join([str(draw.randrange(2))] + [str(draw.randrange(9)) for _ in range(13)] + ["%08x" % draw.randrange(99) for _ in range(26)])
 
 
+def review(draw):
+    seen = range(draw.randrange(1, 5))
+    return json.dumps({"click": draw.randrange(2), "item": draw.randrange(99), "group": draw.randrange(9),
+                       "items": [draw.randrange(99) for _ in seen], "groups": [draw.randrange(9) for _ in seen]})
+
+
+def images(draw):
+    return b"".join(bytes([draw.randrange(10)]) + draw.randbytes(32 * 32 * 3) for _ in range(ROWS))
+
+
+def idx(draw, *shape):
+    head = struct.pack(f">BBBB{len(shape)}I", 0, 0, 8, len(shape), *shape)
+    return gzip.compress(head + bytes(draw.randrange(10) for _ in range(math.prod(shape))))
+
+
 MADE = {
+    "jsonl": lambda draw: [review(draw) for _ in range(ROWS)],
+    "text": lambda draw: [" ".join(f"w{i}" for i in range(WORDS))],
     "criteo": lambda draw: [criteo(draw) for _ in range(ROWS)],
     "rows.csv": lambda draw: [",".join(["click", "buy", *(f"x{i}" for i in range(1, 9)), *(f"C{i}" for i in range(1, 9))])] +
                              [",".join([str(i % 2), str(i % 3 % 2), *(str(draw.random()) for _ in range(8)), *(str(draw.randrange(9)) for _ in range(8))])
@@ -28,7 +49,14 @@ MADE = {
 
 def make(source, folder, draw):
     """The files of a source."""
+    if source["format"] == "idx":
+        (folder / source["features"]).write_bytes(idx(draw, ROWS, 28, 28))
+        (folder / source["labels"]).write_bytes(idx(draw, ROWS))
+        return
     name = source["file"].replace("*", "0")
+    if source["format"] == "records":
+        (folder / name).write_bytes(images(draw))
+        return
     lines = MADE.get(source["format"]) or MADE[name]
     (folder / name).write_text("\n".join(lines(draw)) + "\n", encoding="utf-8")
 

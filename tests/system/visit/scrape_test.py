@@ -13,6 +13,7 @@ from program import FIXTURES, LIMIT_S, ROOT
 from program.cluster import ClusterCase, Plan
 
 DEPLOY = ROOT / "examples" / "deploy"
+CHROMIUM = shutil.which("chromium")
 PROMTOOL = os.environ.get("PROMTOOL") or shutil.which("promtool")
 
 
@@ -55,6 +56,24 @@ class ScrapeTest(ClusterCase):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as answer:
                 done = promtool("check", "metrics", stdin=answer.read().decode())
             self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    @unittest.skipUnless(CHROMIUM, "chromium is not installed")
+    def test_the_page_shows_the_job_in_a_browser_that_complains_of_nothing(self):
+        flags = {"worker/0": ["--http=0", "--ready_file=worker.json"]}
+        cluster = self.start_endless(Plan(ps=1, workers=1, flags_of=flags))
+        port = json.loads(cluster.read("worker.json")).get("http_port")
+        if not port:
+            self.skipTest("libmicrohttpd is not installed")
+        said = []
+
+        def is_shown():
+            done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                                   f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
+                                   f"http://localhost:{port}/"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            said[:] = [done.stdout, done.stderr]
+            self.assertNotIn("CONSOLE", done.stderr)
+            return "worker/0 leads" in done.stdout and "<td>ps/0</td>" in done.stdout
+        cluster.wait_until(is_shown, "a page")
 
 
 if __name__ == "__main__":

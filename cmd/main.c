@@ -183,7 +183,7 @@ static void settle(void)
     prctl(PR_SET_NAME, "dtrain");
 }
 
-/* With less, the program would be killed where a function wants more. */
+/* A smaller stack would overflow, and the program die by SIGSEGV. */
 static err check_stack(void)
 {
     struct rlimit limit;

@@ -269,7 +269,7 @@ static int cmd_similar(int argc, char **argv)
 
 const struct command command_similar = {
     .name = "similar",
-    .arguments = "[FLAGS] CKPT TABLE NAME...",
+    .arguments = "CKPT TABLE NAME...",
     .summary = "nearest rows of a table",
     .run = cmd_similar,
     .topic = "find the nearest rows of a table",

@@ -490,7 +490,7 @@ void listener_turn_away(const struct listener *listener, int fd)
     if (last_words.type && listener->say_last) listener->say_last(fd, &last_words);
 }
 
-/* Bounded, so that a flood of connections leaves time for those that are there. */
+/* Bounded, so that a flood of new connections does not starve the established ones. */
 static bool may_accept(const struct listener *listener, int accepted)
 {
     if (accepted == 0) return !listener->is_closed;

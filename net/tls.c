@@ -380,7 +380,7 @@ static void renew(struct tls_keys *keys)
     err e = new_context(keys, &context);
     if (!e) e = use_certificate(context, keys->files);
     if (e) {
-        log_line(LOG_WARNING, "%s; the certificate of before is used", error_text());
+        log_line(LOG_WARNING, "%s; the previous certificate stays in use", error_text());
         SSL_CTX_free(context);
         return;
     }

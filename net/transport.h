@@ -164,8 +164,7 @@ err link_patch(struct link *, const struct patch *);
 void link_unpatch(struct link *); /* all of it is the window again */
 bool link_shares_memory(
     const struct link *); /* true: the peer reads `values` in place (shm, inproc) */
-/* The peer is on this very host, as far as addresses tell: what is sent takes work, and no time
- * beside that. */
+/* The peer is on this host, as far as addresses tell: sending costs CPU time and no latency. */
 bool link_is_near(const struct link *);
 
 /* The address check that flags and TF_CONFIG use too: "host:port", port 0 to 65535, [v6]:port

@@ -50,7 +50,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
     if (wanted > 0) line->length += (size_t)wanted < space ? (size_t)wanted : space - 1;
 }
 
-/* Text may quote a file or a peer: it ends no line, and does not talk to the terminal. */
+/* Text may quote a file or a peer: line ends and terminal escapes in it are made harmless. */
 __attribute__((format(printf, 3, 0))) static void
 print_safely(char *to, size_t size, const char *format, va_list arguments)
 {

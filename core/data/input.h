@@ -45,8 +45,8 @@ err input_is_known(const struct input *);
 /* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,
  * or the file has become shorter. */
 err input_some(struct input *, void *to, size_t max, size_t *ret_bytes);
-/* The next byte is the one at this offset, of what is unpacked: packed data are read on up to it,
- * from their beginning where it lies behind. */
+/* Seeks to an offset of the unpacked data. A packed file is read forward to it, from its beginning
+ * if the offset lies before the current one. */
 err input_seek(struct input *, uint64_t offset);
 /* What is asked for before this offset ends there: bytes behind it are not read in vain. */
 void input_pause_at(struct input *, uint64_t offset);

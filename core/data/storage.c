@@ -133,7 +133,7 @@ err storage_widen_labels(struct block *bytes, struct block *ret)
 err storage_shape(const struct ints *dims, const char *what, struct shape *ret)
 {
     if (dims->count > RANK_MAX)
-        return fail(ERR_INPUT, "%s: %d dimensions, at most %d are possible", what, dims->count,
+        return fail(ERR_INPUT, "%s: %d dimensions; at most %d are supported", what, dims->count,
                     (int)RANK_MAX);
     struct shape shape = {.rank = dims->count};
     for (int i = 0; i < dims->count; i++) shape.dim[i] = dims->at[i];

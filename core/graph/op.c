@@ -24,10 +24,10 @@ static const struct field node_spec_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct node_spec, weights_of),
      .fallback = "null",
-     .help = "an earlier node of the same op and shapes, or a use of the same block, whose "
-             "variables this one uses (reuse=True): their gradients are summed; initializers and "
-             "regularizers are those of that one, and moving values take the mean of both batches. "
-             "null: variables of its own"},
+     .help = "an earlier node of the same op and shapes, or another use of the same block, whose "
+             "variables this one shares (reuse=True): gradients are summed, initializers and "
+             "regularizers are the earlier node's, and moving averages use the mean of both "
+             "batches. null: variables of its own"},
     {0},
 };
 

@@ -297,7 +297,8 @@ static err ask_by_lease(struct etcd *c, const char *what, json_t *body, json_t *
                                                     : e;
 }
 
-/* Of a key of our lease, with which both go: it is nobody else's as long as this does something. */
+/* The key is attached to our lease and expires with it, so while this succeeds nobody else owns it.
+ */
 static err set_value(struct etcd *c, const char *key, const char *value)
 {
     json_t *answer, *body = json_pack("{so so ss}", "key", base64(key), "value", base64(value),

@@ -155,7 +155,7 @@ static err take_ids(struct runner_ps *p, const int64_t *from, const int64_t *cou
     for (int i = 0; i < t->area.count; i++) {
         memcpy(ids, from, (size_t)count[i] * sizeof *ids);
         if (!table_has(t->at[i], ids, count[i]))
-            return fail(ERR_PROTOCOL, "rows that %s does not have here",
+            return fail(ERR_PROTOCOL, "rows of %s that are not on this ps",
                         p->share->setup.tables[i].slice.name);
         from += count[i];
         ids += count[i];

@@ -368,8 +368,8 @@ static void give_up_offer(struct runner_worker *w, struct attempt *attempt, err 
              task_first_transport(&w->options.task)->name, transport->what, error_text());
 }
 
-/* The second connection, while the first one waits for it. Made anew at once only the first time: a
- * ps that seems to be another one each time is not worth more. */
+/* The second connection, while the first one waits for it. It is retried at once only the first
+ * time: a ps that looks like a different one on each attempt waits for the usual retry. */
 static void second_closed(struct runner_worker *w, struct attempt *attempt, err why)
 {
     struct attempt *first = &w->attempts.first[attempt->ps];

@@ -108,7 +108,7 @@ static err check_width(const struct csv_table *t)
                 (long long)t->text.line, t->width, t->text.count);
 }
 
-/* Past the last row, ERR_INPUT where the labels that were read say that the spec is wrong. */
+/* After the last row: ERR_INPUT if the labels read contradict the spec. */
 static err advance(struct csv_table *t, bool *ret_found)
 {
     *ret_found = true;

@@ -373,7 +373,7 @@ static void take_marked(struct delimited *d)
     d->at = (size_t)(from - d->buffer);
 }
 
-/* Empty lines, and where words or lines are read blank ones, have no cells. */
+/* Empty lines have no cells; nor have blank ones where words or lines are read. */
 static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;

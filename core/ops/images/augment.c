@@ -41,7 +41,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, brightness),
      .fallback = "0",
      .max = 1e6,
-     .help = "in training: a number from -brightness to brightness is added to all of an image "
+     .help = "in training, add one random number from -brightness to brightness to a whole image "
              "(TensorFlow's max_delta)"},
     {.name = "contrast",
      .type = FIELD_FLOATS,

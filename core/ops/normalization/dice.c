@@ -29,7 +29,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, initializer),
      .fallback = "\"zeros\"",
      .kinds = &initializer_kinds,
-     .help = "initializer of the slopes below"},
+     .help = "initializer of the slopes below zero"},
     {0},
 };
 

@@ -23,7 +23,7 @@ struct sampler {
     uint8_t *was_drawn; /* [classes] scratch, zeros between draws */
 };
 
-/* A draw: tries are more than the classes drawn where some came again. */
+/* One draw; more tries than classes if some were drawn twice. */
 struct drawn {
     int64_t count, tries;
 };

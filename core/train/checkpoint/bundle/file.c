@@ -62,7 +62,7 @@ err file_reader_read(const struct file_reader *s, int64_t offset, void *ret, siz
         size_t got = 0;
         TRY(file_read_at(s->file, (uint64_t)offset, (uint64_t)until, to, bytes, &got));
         if (got == 0)
-            return fail(ERR_INPUT, "%s: cut off: it ends at byte %lld, %zu more were expected",
+            return fail(ERR_INPUT, "%s: truncated: it ends at byte %lld, %zu more were expected",
                         s->file->name, (long long)offset, bytes);
         to += got;
         offset += (int64_t)got;

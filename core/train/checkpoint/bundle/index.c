@@ -263,7 +263,7 @@ static err read_all(struct sorted_reader *table, struct index *index)
     struct sorted_item item;
     TRY(sorted_next(table, &item));
     if (!item.key.at || item.key.at != item.key.end)
-        return fail(ERR_INPUT, "%s: no index of a checkpoint: it has no header", table->path);
+        return fail(ERR_INPUT, "%s: not a checkpoint index: it has no header", table->path);
     err e = index_get_header(item.value, &index->shards);
     while (!e) {
         TRY(sorted_next(table, &item));

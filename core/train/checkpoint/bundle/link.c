@@ -47,7 +47,7 @@ static err append_all(struct file *from, struct file_writer *to)
     for (uint64_t at = 0; !e && at < end;) {
         size_t got = 0;
         e = file_read_at(from, at, end, buffer, COPY_BYTES, &got);
-        if (!e && !got) e = fail(ERR_INPUT, "%s: ends before all of it was copied", from->name);
+        if (!e && !got) e = fail(ERR_INPUT, "%s: became shorter while it was copied", from->name);
         if (!e) e = file_append(to, buffer, got);
         at += got;
     }

@@ -132,9 +132,9 @@ static err find_index(const char *path, bool *ret_is_there)
     return OK;
 }
 
-/* Data files without an index go first: an index never speaks of data that are not its own. Nor of
- * data whose names a power cut could still take. A whole bundle is somebody else's, who was faster:
- * this process may have stood still for long. */
+/* Data files first, then the index: an index never refers to data that are not its own, nor to data
+ * files whose directory entries a power cut could still lose. If the index is there already,
+ * another process was faster: this one may have been suspended for long. */
 static err publish(struct merge *m, struct output *index)
 {
     bool is_there;

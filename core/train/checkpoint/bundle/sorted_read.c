@@ -86,14 +86,14 @@ static bool next_entry(struct block_reader *b, bool is_first_of_all, struct view
 static err open_footer(struct sorted_reader *t)
 {
     if (t->bytes < FOOTER_BYTES)
-        return fail(ERR_INPUT, "%s: no index of a checkpoint: %zu bytes, the footer alone has %d",
+        return fail(ERR_INPUT, "%s: not a checkpoint index: %zu bytes, and the footer alone has %d",
                     t->path, t->bytes, (int)FOOTER_BYTES);
     const uint8_t *footer = t->file + t->bytes - FOOTER_BYTES;
     struct view handles = {footer, footer + TABLE_HANDLES_BYTES};
     struct view end = {footer + TABLE_HANDLES_BYTES, footer + FOOTER_BYTES};
     uint64_t magic = 0;
     if (!view_fixed64(&end, &magic) || magic != TABLE_MAGIC)
-        return fail(ERR_INPUT, "%s: no index of a checkpoint, or cut off: its last bytes differ",
+        return fail(ERR_INPUT, "%s: not a checkpoint index, or truncated: its last bytes differ",
                     t->path);
     TRY(open_block(t, &handles, &t->data)); /* meta data: checked, not used */
     t->data.left.at = t->data.left.end;

@@ -50,6 +50,7 @@ struct row_reader {
     int64_t rows;   /* how many will come, where that is known before; else 0 */
     enum dtype label_dtype;
     bool is_empty;       /* when it was opened it found no row, and nothing of the above is known */
+    bool is_all_broken;  /* likewise: only broken ones, which next() tells */
     bool is_row_broken;  /* beside an ERR_INPUT of next(): only this row; the next may be read */
     uint64_t cut;        /* readers that are alike in it find the same rows in a file */
     struct input *input; /* the file; NULL: there is none */

@@ -250,6 +250,12 @@ static err open_stored(const struct source_spec *source, const struct format_con
                                    : format->open(source->format.attributes, context, ret);
 }
 
+/* Of a source without a row, which is one file of several */
+static const char *name_of(const struct format_context *context)
+{
+    return context->only_file ? context->only_file : "the file";
+}
+
 err dataset_open(const struct source_spec *source, const struct format_context *context,
                  struct dataset *ret)
 {
@@ -261,7 +267,7 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     const bool has_columns = format_context_has_columns(context);
     err e = bad_rows_begin(source->bad_rows, &bad_rows);
     if (!e) e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
-    if (!e) e = bad_rows_end(&bad_rows, d.name ? d.name : "the file", d.rows);
+    if (!e) e = bad_rows_end(&bad_rows, d.name ? d.name : name_of(context), d.rows);
     d.left_out = bad_rows.left_out;
     if (e) dataset_close(&d);
     if (e) return fail_prefix(e, "%s data", format->object.name);

@@ -471,13 +471,27 @@ err parts_read(struct parts *parts, const struct source_spec *source,
         reader->calls->close(reader);
         return OK;
     }
-    if (!parts->is_read) keep_first(parts, reader);
-    e = check_rows(parts, reader);
+    const bool knows_cells = parts->is_read || !reader->is_all_broken;
+    if (!parts->is_read && knows_cells) keep_first(parts, reader);
+    e = knows_cells ? check_rows(parts, reader) : OK;
     if (e)
         reader->calls->close(reader);
     else
         *ret = reader;
     return e;
+}
+
+err parts_pass_broken(struct row_reader *reader, struct bad_rows *bad_rows)
+{
+    struct row row;
+    bool found = true;
+    while (found) {
+        const err e = reader->calls->next(reader, &row, &found);
+        if (e && !reader->is_row_broken) return e;
+        if (e) TRY(bad_rows_leave_out(bad_rows, e));
+        if (!e && found) return fail(ERR_INPUT, "%s: changed while it is read", reader->name);
+    }
+    return OK;
 }
 
 /* ---- from one file after the other ---- */
@@ -492,6 +506,22 @@ struct chain {
     int64_t rows;
 };
 
+static void close_now(struct chain *c)
+{
+    if (c->now) c->now->calls->close(c->now);
+    c->now = NULL;
+}
+
+/* Before any file has said what cells there are, one of broken rows alone is passed over. */
+static err pass_broken(struct chain *c)
+{
+    if (!c->now || c->parts->is_read) return OK;
+    TRY(parts_pass_broken(c->now, c->context.bad_rows));
+    parts_note_empty(c->parts, c->parts->opened - 1);
+    close_now(c);
+    return OK;
+}
+
 /* The next that has rows; none: now is NULL. */
 static err open_next(struct chain *c)
 {
@@ -505,14 +535,9 @@ static err open_next(struct chain *c)
         set_opened(parts, name, name, bad_rows ? bad_rows->left_out.kept : c->rows,
                    count_left(&c->context));
         c->reader.name = parts->at[part].name;
+        TRY(pass_broken(c));
     }
     return OK;
-}
-
-static void close_now(struct chain *c)
-{
-    if (c->now) c->now->calls->close(c->now);
-    c->now = NULL;
 }
 
 static err next_reader(struct chain *c)
@@ -565,8 +590,10 @@ static err open_chain(struct chain *c)
 {
     static const struct row_calls calls = {.next = next_row, .close = close_chain};
     TRY(open_next(c));
-    if (!c->now) TRY(parts_end(c->parts, 0));
     const char *name = c->reader.name;
+    if (!c->now) TRY(parts_end(c->parts, 0));
+    if (!c->now && !c->context.has_other_parts)
+        return fail(ERR_INPUT, "%s: the file has no row of data", name);
     c->reader = c->now ? *c->now : (struct row_reader){.is_empty = true};
     c->reader.calls = &calls;
     c->reader.name = name;

@@ -44,6 +44,9 @@ int parts_count(const struct parts *);
 err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
                bool is_stored, struct row_reader **ret);
 
+/* Of a reader of broken rows alone, before any file has said which cells there are: all of them. */
+err parts_pass_broken(struct row_reader *, struct bad_rows *);
+
 /* The part has no row. When all were read, with so many rows: in the log, how many have none;
  * ERR_INPUT: all of several. */
 void parts_note_empty(struct parts *, int part);

@@ -7,7 +7,7 @@
 
 #include "core/base/fingerprint.h"
 
-enum { DELIMITER_BYTES_MAX = 8 };
+enum { DELIMITER_BYTES_MAX = 8, ROWS_COUNTED = 100 };
 
 /* ---- names ---- */
 
@@ -104,8 +104,10 @@ err csv_table_find(const struct csv_table *t, const struct csv_key *key, int *re
 static err check_width(const struct csv_table *t)
 {
     if (t->text.count == t->width) return OK;
-    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in the first line, got %d", t->path,
-                (long long)t->text.line, t->width, t->text.count);
+    const bool is_counted = !t->is_named && bad_rows_are_allowed(t->bad_rows);
+    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in %s, got %d", t->path,
+                (long long)t->text.line, t->width, is_counted ? "most lines" : "the first line",
+                t->text.count);
 }
 
 /* After the last row: ERR_INPUT if the labels read contradict the spec. */
@@ -201,6 +203,55 @@ static err find_first_row(struct csv_table *t, bool *ret_found)
     return bad_rows_leave_out(t->bad_rows, e);
 }
 
+static err open_text(const struct csv_attributes *a, struct input *in, struct delimited *ret)
+{
+    TRY(delimited_open(in, a->delimiter[0], ret));
+    delimited_set_more(ret, a->delimiter + 1);
+    return OK;
+}
+
+static int most_frequent(const int *widths, int count)
+{
+    int most = 0, ret = 0;
+    for (int i = 0; i < count; i++) {
+        int rows = 0;
+        for (int k = 0; k < count; k++) rows += widths[k] == widths[i];
+        if (rows > most) ret = widths[i];
+        if (rows > most) most = rows;
+    }
+    return ret;
+}
+
+/* Where nobody names the cells and the first row may be a broken one: as many as most of the first
+ * rows have. 0: there is no row. */
+static err count_cells(const struct csv_table *t, const struct format_context *context, int *ret)
+{
+    int widths[ROWS_COUNTED], count = 0;
+    bool found = true;
+    struct input *in;
+    struct delimited text = {0};
+    TRY(input_open(context, context->files[0], &in));
+    err e = open_text(t->attributes, in, &text);
+    while (!e && count < ROWS_COUNTED) {
+        e = delimited_next(&text, &found);
+        if (e || !found) break;
+        widths[count++] = text.count;
+    }
+    delimited_close(&text);
+    input_close(in);
+    *ret = most_frequent(widths, count);
+    return OK; /* what is wrong with a row is told when it is read */
+}
+
+/* Of a file whose cells have no names */
+static err find_width(const struct csv_table *t, const struct format_context *context, int *ret)
+{
+    *ret = context->cell_names.count;
+    if (!*ret && bad_rows_are_allowed(context->bad_rows)) TRY(count_cells(t, context, ret));
+    if (!*ret) *ret = t->text.count;
+    return OK;
+}
+
 /* Names that are given replace those of a header. */
 static err read_first(struct csv_table *t, const struct csv_key *label,
                       const struct format_context *context)
@@ -219,7 +270,9 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
         return OK;
     }
     if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
-    if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
+    int width = a->names.count;
+    if (!t->names && !width) TRY(find_width(t, context, &width));
+    if (!t->names) TRY(take_names(t, width));
     t->has_row = true;
     return find_label(t, label);
 }
@@ -265,8 +318,7 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
                     (int)DELIMITER_BYTES_MAX, a->delimiter);
     TRY(input_open(context, context->files[0], &ret->input));
     ret->path = input_path(ret->input);
-    TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
-    delimited_set_more(&ret->text, a->delimiter + 1);
+    TRY(open_text(a, ret->input, &ret->text));
     TRY(read_first(ret, label, context));
     describe(ret);
     return OK;

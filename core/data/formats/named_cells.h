@@ -81,6 +81,24 @@ void named_cells_add_word(struct named_cells *, struct cell *, const char *, siz
 /* Of the row; 0 without. ERR_INPUT: what was expected. */
 err named_cells_label(struct named_cells *, const struct named_attributes *, bool without_labels,
                       double *ret);
+/* What a look at the first rows has found, which ends with the file or with enough sound ones */
+struct looked {
+    int sound, broken;
+};
+static inline void looked_note(struct looked *l, err e, bool found)
+{
+    l->sound += !e && found;
+    l->broken += e && l->broken < ROWS_LOOKED_AT;
+}
+static inline bool looked_is_empty(const struct looked *l)
+{
+    return l->sound == 0 && l->broken == 0;
+}
+static inline bool looked_is_broken(const struct looked *l)
+{
+    return l->sound == 0 && l->broken > 0;
+}
+
 /* Cells and label of a reader */
 void named_cells_describe(struct named_cells *, const struct named_attributes *,
                           struct row_reader *);

@@ -63,15 +63,15 @@ static err open_file(struct named_lines *s, const struct format_context *context
     return delimited_open(s->input, s->delimiter, &s->text);
 }
 
-/* Names of the first lines, which are then read again */
-static err look(struct named_lines *s, const struct format_context *context, bool *ret_is_empty)
+/* Names of the first lines that are sound, which are then read again */
+static err look(struct named_lines *s, const struct format_context *context, struct looked *ret)
 {
     bool found = true;
-    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
+    while (found && ret->sound < ROWS_LOOKED_AT) {
         const err e = next_line(s, &found);
-        if (i == 0 && !e) *ret_is_empty = !found;
         const bool is_left_out = s->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
         if (e && !is_left_out) return e;
+        looked_note(ret, e, found);
     }
     close_file(s);
     s->cells->is_looking = false;
@@ -81,15 +81,17 @@ static err look(struct named_lines *s, const struct format_context *context, boo
 static err open_reader(struct named_lines *s, const struct format_context *context)
 {
     static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
-    bool is_empty = false;
+    struct looked looked = {0};
     TRY(open_file(s, context));
     TRY(named_cells_open(s->cells, s->attributes, context));
-    if (s->cells->is_looking) TRY(look(s, context, &is_empty));
+    const bool is_looking = s->cells->is_looking;
+    if (is_looking) TRY(look(s, context, &looked));
     s->reader = (struct row_reader){
         .calls = &calls,
         .name = input_path(s->input),
         .numbered = "line",
-        .is_empty = is_empty,
+        .is_empty = is_looking && looked_is_empty(&looked),
+        .is_all_broken = looked_is_broken(&looked),
         .cut = (uint64_t)s->delimiter,
         .input = s->input,
     };

@@ -172,15 +172,15 @@ static void close_reader(struct row_reader *reader)
     free(t);
 }
 
-/* Names of the first records, which are then read again */
-static err look(struct tfrecord *t, const struct format_context *context, bool *ret_is_empty)
+/* Names of the first records that are sound, which are then read again */
+static err look(struct tfrecord *t, const struct format_context *context, struct looked *ret)
 {
     bool found = true;
-    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
+    while (found && ret->sound < ROWS_LOOKED_AT) {
         const err e = next_example(t, &found);
-        if (i == 0 && !e) *ret_is_empty = !found;
         const bool is_left_out = t->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
         if (e && !is_left_out) return e;
+        looked_note(ret, e, found);
     }
     frames_close(&t->frames);
     t->cells.is_looking = false;
@@ -190,16 +190,18 @@ static err look(struct tfrecord *t, const struct format_context *context, bool *
 static err open_reader(struct tfrecord *t, const struct format_context *context)
 {
     static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
-    bool is_empty = false;
+    struct looked looked = {0};
     t->takes_cut = bad_rows_are_allowed(context->bad_rows);
     TRY(frames_open(context, context->files[0], &t->frames));
     TRY(named_cells_open(&t->cells, t->attributes, context));
-    if (t->cells.is_looking) TRY(look(t, context, &is_empty));
+    const bool is_looking = t->cells.is_looking;
+    if (is_looking) TRY(look(t, context, &looked));
     t->reader = (struct row_reader){
         .calls = &calls,
         .name = input_path(t->frames.input),
         .numbered = "record",
-        .is_empty = is_empty,
+        .is_empty = is_looking && looked_is_empty(&looked),
+        .is_all_broken = looked_is_broken(&looked),
         .input = t->frames.input,
     };
     named_cells_describe(&t->cells, t->attributes, &t->reader);

@@ -78,6 +78,15 @@ static err name_files(struct row_files *f, const struct row_reader *first, int n
     return format_context_tell(&f->context, made, count);
 }
 
+/* Until another file says what columns there are this is the name of all. */
+static err pass_broken(struct row_files *f, struct row_reader *reader)
+{
+    f->name = arena_string(&f->arena, reader->name);
+    const err e = parts_pass_broken(reader, &f->bad_rows);
+    reader->calls->close(reader);
+    return e;
+}
+
 static err index_file(struct row_files *f, int number)
 {
     struct indexed_file *file = &f->files[number];
@@ -85,6 +94,7 @@ static err index_file(struct row_files *f, int number)
     TRY(open_reader(f, number, &reader));
     f->file_count++;
     if (!reader) return OK;
+    if (reader->is_all_broken) return pass_broken(f, reader);
     err e = f->columns ? OK : name_files(f, reader, number);
     if (!e) e = index_rows(f, file, reader);
     if (!e && file->index.rows > 0 && bad_rows_are_allowed(&f->bad_rows))

@@ -190,6 +190,108 @@ static void a_file_that_becomes_shorter_is_named(void **state)
     input_close(in);
 }
 
+/* ---- each format, and each place of a broken row in a list of files ---- */
+
+struct form {
+    const char *source;                /* of the spec, less files */
+    const char *column;                /* made of it */
+    const char *head, *sound, *broken; /* sound: # is the number of the row */
+};
+#define NUMERIC(name) "{'column': 'numeric', 'name': '" name "'}"
+static const struct form forms[] = {
+    {"'format': 'csv', 'label': 'y'", NUMERIC("x"), "x,y\n", "#,0\n", "7\n"},
+    {"'format': 'csv', 'label': 'y'", NUMERIC("x"), "x,y\n", "#,0\n", "two,0\n"},
+    {"'format': 'csv', 'label': 'y', 'delimiter': '\\t'", NUMERIC("x"), "x\ty\n", "#\t0\n",
+     "7\t\n"},
+    {"'format': 'csv', 'label': -1, 'header': false", NUMERIC("0"), "", "#,0\n", "1,2,0\n"},
+    {"'format': 'csv', 'label': -1, 'header': false", NUMERIC("0"), "", "#,0\n", "7\n"},
+    {"'format': 'csv', 'label': 'y', 'header': false, 'names': ['x', 'y']", NUMERIC("x"), "",
+     "#,0\n", "7\n"},
+    {"'format': 'jsonl', 'label': 'y'", NUMERIC("x"), "", "{\"x\": #, \"y\": 0}\n", "{\"x\": \n"},
+    {"'format': 'jsonl', 'label': 'y'", NUMERIC("x"), "", "{\"x\": #, \"y\": 0}\n", "[7]\n"},
+    {"'format': 'slots', 'label': 'label'", NUMERIC("x"), "", "0 x:#\n", "0 x:\n"},
+    {"'format': 'libsvm'", "{'column': 'ids', 'name': 'x', 'source': 'features'}", "", "0 #:1\n",
+     "0 x\n"},
+};
+
+enum { SHARDS = 3, OF_SHARD = 3, PLACES = 4 };
+static const char *const places[PLACES] = {"first", "last", "middle", "only"};
+
+static void add_row(char *text, const char *sound, int number)
+{
+    for (char *to = text + strlen(text); *sound; sound++, *to = '\0')
+        if (*sound == '#')
+            *to++ = (char)('0' + number);
+        else
+            *to++ = *sound;
+}
+
+/* Row by row; of the shard that has broken rows these stand there, or they are all of it. */
+static int write_shard(const struct form *form, int shard, int broken, int place)
+{
+    char name[32], text[512];
+    const bool is_only = broken == shard && place == 3;
+    int sound = 0;
+    snprintf(name, sizeof name, "shard-%d", shard);
+    strcpy(text, form->head);
+    for (int i = 0; i < OF_SHARD; i++) {
+        const int at = place == 0 ? 0 : place == 1 ? OF_SHARD - 1 : 1;
+        if (is_only || (broken == shard && i == at)) strcat(text, form->broken);
+        if (is_only) continue;
+        add_row(text, form->sound, 1 + shard * OF_SHARD + i);
+        sound++;
+    }
+    file_write_text(name, text);
+    return sound;
+}
+
+static void assert_left_out(const struct form *form, int broken, int place)
+{
+    char memory[512], stream[512];
+    int rows = 0;
+    struct dataset d;
+    for (int i = 0; i < SHARDS; i++) rows += write_shard(form, i, broken, place);
+    const char *const layout = "{%s, 'file': 'shard-*', 'bad_rows': 3, 'stream': '%s'}, 'columns': "
+                               "[%s], 'batch_size': 1";
+    snprintf(memory, sizeof memory, layout, form->source, "never", form->column);
+    snprintf(stream, sizeof stream, layout, form->source, "always", form->column);
+    const bool is_open = source_open(memory, &d) == OK;
+    const bool fits = is_open && d.rows == rows && d.left_out.count == (place == 3 ? OF_SHARD : 1);
+    if (!fits)
+        print_error("%s: %s of shard %d: %s\n", form->source, places[place], broken,
+                    is_open ? "other rows" : error_text());
+    assert_true(fits);
+    dataset_close(&d);
+    assert_stream_is_memory(memory, stream);
+}
+
+static void a_broken_row_stands_anywhere_in_any_format(void **state)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int broken = 0; broken < SHARDS; broken++)
+            for (int place = 0; place < PLACES; place++)
+                if (!(place == 3 && broken == 0 && strstr(forms[i].source, "header': false") &&
+                      !strstr(forms[i].source, "names")))
+                    assert_left_out(&forms[i], broken, place);
+}
+
+/* Files of broken rows alone say nothing of their cells. */
+static void files_without_a_sound_row_are_none(void **state)
+{
+    file_write_text("none-0", "{\n");
+    file_write_text("none-1", "[]\n{\n");
+#define NONE(files, more) "{'format': 'jsonl', 'file': " files ", 'label': 'y'" more "}" COLUMNS
+    assert_refused(NONE("'none-1'", ", 'bad_rows': 3"), "none-1: the file has no row of data",
+                   NULL);
+    assert_refused(NONE("'none-1'", ", 'bad_rows': 3, 'stream': 'always'"),
+                   "none-1: the file has no row of data", NULL);
+    assert_refused(NONE("'none-*'", ", 'bad_rows': 3"), "no file has a row of data", NULL);
+    assert_refused(NONE("'none-*'", ", 'bad_rows': 3, 'stream': 'always'"), "no file has a row",
+                   NULL);
+    assert_refused(NONE("'none-*'", ", 'bad_rows': 2"), "3 rows are broken", NULL);
+    assert_refused(NONE("'none-1'", ""), "none-1: line 1", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +306,8 @@ int main(void)
         cmocka_unit_test(what_swallows_other_rows_is_an_error_always),
         cmocka_unit_test(a_byte_of_zero_is_no_number),
         cmocka_unit_test(a_file_that_becomes_shorter_is_named),
+        cmocka_unit_test(a_broken_row_stands_anywhere_in_any_format),
+        cmocka_unit_test(files_without_a_sound_row_are_none),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -12,9 +12,17 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
     answers_each(node, d, rows, add, state);
 }
 
+static double result(const struct metric_node *node, double *state)
+{
+    (void)node;
+    if (state[1] != 0) return state[0] / state[1];
+    return metric_undefined(state[0] > 0 ? ALL_LABELS_ARE_0 : ALL_WEIGHTS_ARE_0);
+}
+
 const struct metric metric_calibration = {
-    .object = {"calibration", "mean probability over mean label, 0 without any yes"},
+    .object = {"calibration", "mean probability over mean label; undefined without any yes"},
     .better = BETTER_NEAR_ONE,
     .infer = answers_infer_yes_or_no,
     .update = update,
+    .result = result,
 };

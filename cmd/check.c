@@ -420,6 +420,7 @@ static int cmd_check(int argc, char **argv)
     argv++;
     err e = own_flags_take(&own_flags_object, &argc, argv, &check.arena, &check.flags);
     if (!e) e = planned_open(&check.planned, "check", argc, argv);
+    if (!e) e = check_warm_start(&check.planned.run.spec, &check.planned.session);
     if (!e) e = print(&check);
     int code = e ? report_error(e) : EXIT_DONE;
     planned_close(&check.planned);

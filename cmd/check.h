@@ -26,6 +26,10 @@ err check_memory(const struct spec *, const struct layout *, const struct rows *
 /* Of a table that grows, with slots and index */
 int64_t check_row_bytes(const struct param *, const struct optimizers *);
 
+/* Whether the checkpoint of train.warm_start, where the run would begin with it, has the values
+ * that it wants. ERR_INPUT. */
+err check_warm_start(const struct spec *, const struct session *);
+
 /* One object on standard output. ERR_MEMORY. */
 err check_print_json(const struct spec *, const struct session *, int ps_count, int workers);
 

@@ -102,6 +102,10 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * and the nearest name that is there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
+/* Whether the values of these slices are there, of their type and shape. ERR_INPUT as above. */
+err shard_check_values(const struct bundle *, const struct warm_start *, const struct slice *,
+                       int count);
+
 /* What was written as `data`; *ret in the arena. None: *ret_count 0. ERR_INPUT. */
 err shard_read_data(struct bundle *, struct arena *, const int64_t **ret, int *ret_count);
 

@@ -115,6 +115,14 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
     return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin", error_text()) : e;
 }
 
+err shard_check_values(const struct bundle *bundle, const struct warm_start *warm,
+                       const struct slice *slices, int count)
+{
+    struct shard_source source;
+    for (int i = 0; i < count; i++) TRY(find_slice(bundle, warm, &slices[i], NULL, &source));
+    return OK;
+}
+
 /* Rows of a slice, and where they go in the block */
 struct placing {
     const struct slice *slice;

@@ -220,7 +220,9 @@ err hooks_check(const struct run_view *view)
         if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
     }
     int best;
-    return view->spec->train.evaluation.keep_best ? best_find_metric(view, &best) : OK;
+    const bool is_best_wanted = view->spec->train.evaluation.keep_best > 0 ||
+                                view->spec->train.evaluation.best_metric != NULL;
+    return is_best_wanted ? best_find_metric(view, &best) : OK;
 }
 
 /* States are zeroed before begin(), so that close() may see one that never began. */

@@ -1,0 +1,44 @@
+/* check_warm_start.c - whether the checkpoint that a run would begin with has what it wants of it.
+ */
+#include "cmd/check.h"
+#include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/checkpoint/shard.h"
+#include "core/train/session/session.h"
+
+/* A run that has a checkpoint of its own goes on from that. */
+static bool is_wanted(const struct train_spec *train)
+{
+    char own[CHECKPOINT_PATH_MAX];
+    if (!train->warm_start.checkpoint) return false;
+    return !train->checkpoint.dir || checkpoint_find(train->checkpoint.dir, own) != OK;
+}
+
+/* What tables that grow have is in no slice. */
+static err check_values(const struct bundle *bundle, const struct warm_start_spec *spec,
+                        const struct layout *layout)
+{
+    const struct warm_start warm = {.maps = spec->maps.at,
+                                    .map_count = spec->maps.count,
+                                    .skips = spec->skip.at,
+                                    .skip_count = spec->skip.count};
+    for (int i = 0; i < layout->all_count; i++) {
+        const struct table_spec *table = layout->variables[layout->slices[i].variable].table;
+        if (table && table->growth) continue;
+        TRY(shard_check_values(bundle, &warm, &layout->slices[i], 1));
+    }
+    return OK;
+}
+
+err check_warm_start(const struct spec *spec, const struct session *session)
+{
+    const struct warm_start_spec *warm = &spec->train.warm_start;
+    struct bundle *bundle = NULL;
+    char prefix[CHECKPOINT_PATH_MAX];
+    if (!is_wanted(&spec->train)) return OK;
+    err e = checkpoint_find(warm->checkpoint, prefix);
+    if (!e) e = bundle_open(prefix, &bundle);
+    if (!e) e = check_values(bundle, warm, session->layout);
+    bundle_close(bundle);
+    return e ? fail_prefix(e, "%s: train.warm_start", spec->source) : OK;
+}

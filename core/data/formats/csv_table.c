@@ -32,6 +32,23 @@ static err check_header(const struct csv_table *t)
                 t->path, (long long)text->line);
 }
 
+/* Names that are given replace others, and not the same ones in another order. */
+static err check_given(const struct csv_table *t)
+{
+    const struct strings *given = &t->attributes->names;
+    const struct delimited *text = &t->text;
+    for (int i = 0; i < given->count && i < text->count; i++) {
+        if (strcmp(given->at[i], text->cells[i].text) == 0) continue;
+        for (int k = 0; k < text->count; k++)
+            if (strcmp(given->at[i], text->cells[k].text) == 0)
+                return fail(ERR_INPUT,
+                            "%s: line %lld: \"names\" has \"%.64s\" as its name %d, in the header "
+                            "it is name %d: leave \"names\" out, or have them in that order",
+                            t->path, (long long)text->line, given->at[i], i + 1, k + 1);
+    }
+    return OK;
+}
+
 /* By the spec, else by the header, which has just been read, else by index. */
 static char *name_of(const struct csv_table *t, int cell)
 {
@@ -261,7 +278,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     t->is_named = a->header || a->names.count;
     if (a->header) {
         TRY(delimited_next(&t->text, &found));
-        if (found && !a->names.count) TRY(check_header(t));
+        if (found) TRY(a->names.count ? check_given(t) : check_header(t));
         if (found && !a->names.count) TRY(take_names(t, t->text.count));
     }
     TRY(find_first_row(t, &found));

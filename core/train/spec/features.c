@@ -105,16 +105,39 @@ static json_t *describe_labels(const struct source_spec *source)
     return list;
 }
 
+/* A word of 1 says what numbers say without one. */
+static json_t *describe_positive(const struct source_spec *source)
+{
+    const char *positive = label_positive_of(source);
+    return positive && strcmp(positive, "1") ? json_string(positive) : json_null();
+}
+
+/* Of a table whose cells have no names: which of them are features, in which order. */
+static void describe_cells(const struct spec *spec, json_t *ret)
+{
+    static const char *const keys[] = {"label", "columns", "except"};
+    const json_t *train = json_object_get(json_object_get(spec->json, "data"), "train");
+    const bool has_names = !json_is_false(json_object_get(train, "header")) ||
+                           json_array_size(json_object_get(train, "names")) > 0;
+    if (has_names || spec->data.columns.count > 0) return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *cells = json_object_get(train, keys[i]);
+        char name[VALUE_TEXT_MAX];
+        snprintf(name, sizeof name, "%s of cells without names", keys[i]);
+        json_object_set_new(ret, name, cells ? json_incref(cells) : json_null());
+    }
+}
+
 err features_describe(struct spec *spec, json_t **ret)
 {
     json_t *columns = json_object(), *classes = list_of(label_words_of(&spec->data.train));
-    const char *positive = label_positive_of(&spec->data.train);
     err e = describe_columns(spec, columns);
     *ret = NULL;
     if (!e) {
         *ret = json_pack("{sf sf sO sO}", "scale", spec->data.scale, "offset", spec->data.offset,
                          "columns", columns, "classes", classes);
-        if (*ret && positive) json_object_set_new(*ret, "positive", json_string(positive));
+        if (*ret) json_object_set_new(*ret, "positive", describe_positive(&spec->data.train));
+        if (*ret) describe_cells(spec, *ret);
         if (*ret && json_array_size(classes) == 0) json_object_del(*ret, "classes");
         if (*ret && labels_listed(&spec->data.train)->count)
             json_object_set_new(*ret, "labels", describe_labels(&spec->data.train));

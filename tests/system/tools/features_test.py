@@ -181,6 +181,42 @@ class Features(tool.ToolCase):
         self.write(spec)
         self.assertIn('"positive" was "cat", now it is "dog"', self.run_bad("eval", "--checkpoint=run", "spec.json"))
 
+    def test_a_word_in_the_place_of_numbers_is_another(self):
+        """Labels of 0 and 1; 1 as a word means the same."""
+        source = {"format": "csv", "file": "numbers.csv", "label": "y"}
+        (self.folder / "numbers.csv").write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(6)))
+        spec = self.linear()
+        spec["data"].update(train=source, eval=source, batch_size=3)
+        spec.update(loss="sigmoid_cross_entropy")
+        self.write(spec)
+        self.train()
+        source["positive"] = "1"
+        self.write(spec)
+        self.run_ok("eval", "--checkpoint=run", "spec.json")
+        source["positive"] = "0"
+        self.assert_told(spec, '"positive" was null, now it is "0"')
+
+    def test_cells_without_names_stay_what_they_are(self):
+        source = {"format": "csv", "file": "numbers.csv", "header": False, "label": 2, "label_type": "number", "columns": [0, 1]}
+        (self.folder / "numbers.csv").write_text("".join(f"{a},{b},{a + 10 * b}\n" for a, b in ROWS))
+        spec = self.linear()
+        spec["data"].update(train=source, eval=source)
+        self.write(spec)
+        self.train()
+        source["columns"] = [1, 0]
+        self.assert_told(spec, '"columns of cells without names" was [0,1], now it is [1,0]')
+
+    def test_names_of_a_header_have_its_order(self):
+        """Names that are given replace those of a header: the same ones in another order are a mistake."""
+        source = {"format": "csv", "file": "bay.csv", "label": "y", "label_type": "number", "names": ["a", "b", "y"]}
+        spec = self.linear()
+        spec["data"].update(train=source, eval=source)
+        self.write(spec)
+        self.assertIn('"names" has "a" as its name 1, in the header it is name 2', self.dtrain("spec.json").stderr)
+        source["names"] = ["p", "q", "y"]
+        self.write(spec)
+        self.train()
+
     def test_workers_with_other_words_do_not_train_together(self):
         """Two folders of data, of which one has its words in another order."""
         for name, words in (("one", "cat\ndog\nfox\n"), ("two", "dog\ncat\nfox\n")):
@@ -193,6 +229,34 @@ class Features(tool.ToolCase):
                   for name in ("one", "two", "one")]
         self.assertEqual(prints[0], prints[2])
         self.assertNotEqual(prints[0], prints[1])
+
+
+class Checked(tool.ToolCase):
+    def spec(self, units=1, **train):
+        (self.folder / "rows.csv").write_text(table("a", "b", "y"))
+        source = {"format": "csv", "file": "rows.csv", "label": "y", "label_type": "number"}
+        (self.folder / "spec.json").write_text(json.dumps({
+            "data": {"train": source, "eval": source, "batch_size": 4}, "model": [{"op": "dense", "name": "o", "units": units}],
+            "loss": "mean_squared_error", "optimizer": {"type": "gradient_descent", "learning_rate": 0.1},
+            "train": {"last_step": 4, **train}}))
+
+    def test_check_looks_at_the_checkpoint_that_a_run_begins_with(self):
+        self.spec(checkpoint_dir="first")
+        self.assertEqual(self.dtrain("spec.json").returncode, 0)
+        self.spec(warm_start={"checkpoint": "first"}, checkpoint_dir="run")
+        self.assertEqual(self.dtrain("check", "spec.json").returncode, 0)
+        self.assertEqual(self.dtrain("spec.json").returncode, 0)
+        for told, warm in (("no checkpoint there", {"checkpoint": "none"}),
+                           ('no variable "p/kernel" for "o/kernel"', {"checkpoint": "first", "map": [["p/*", "o/*"]]})):
+            self.spec(warm_start=warm, checkpoint_dir="other")
+            self.assertIn(told, self.run_bad("check", "spec.json"))
+            self.spec(warm_start=warm, checkpoint_dir="run")  # which goes on from its own
+            self.assertEqual(self.dtrain("check", "spec.json").returncode, 0)
+
+    def test_a_metric_that_there_is_not_is_refused_wherever_it_stands(self):
+        self.spec(best_metric="auc", evaluate_every_steps=2)
+        for words in (("check",), ()):
+            self.assertIn('best_metric: unknown metric "auc"', self.dtrain(*words, "spec.json").stderr)
 
 
 class Hooks(tool.ToolCase):

@@ -165,7 +165,17 @@ static int bare_format_of(const char *path)
                  {".tfrecord", BARE_TFRECORD},
                  {".tfrecords", BARE_TFRECORD},
                  {".libsvm", BARE_LIBSVM},
-                 {".svm", BARE_LIBSVM}};
+                 {".svm", BARE_LIBSVM},
+                 /* which are not read here, and named as what they are */
+                 {".bz2", BARE_CSV},
+                 {".xz", BARE_CSV},
+                 {".zip", BARE_CSV},
+                 {".7z", BARE_CSV},
+                 {".lz4", BARE_CSV},
+                 {".xlsx", BARE_CSV},
+                 {".parquet", BARE_CSV},
+                 {".orc", BARE_CSV},
+                 {".avro", BARE_CSV}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (ends_in(path, known[i].end)) return known[i].format;
     return BARE_AUTO;

@@ -154,6 +154,23 @@ err input_is_known(const struct input *in)
     return OK;
 }
 
+/* Without a mark in front: letters, a NUL behind each */
+static bool is_utf16(const char *head, size_t bytes)
+{
+    return bytes >= 4 && head[0] > 0 && head[1] == 0 && head[2] > 0 && head[3] == 0;
+}
+
+err input_is_text(const struct input *in)
+{
+    char head[4];
+    TRY(input_is_known(in));
+    if (in->unpacker || !is_utf16(head, input_head(in, head, sizeof head))) return OK;
+    return fail(ERR_INPUT,
+                "%s: is text in UTF-16, which is not read here: write it in UTF-8 (iconv -f "
+                "UTF-16LE -t UTF-8)",
+                in->file->name);
+}
+
 uint64_t input_offset(const struct input *in)
 {
     return in->offset;

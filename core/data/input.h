@@ -41,6 +41,7 @@ err input_is_zlib(struct input *);
 /* ERR_INPUT where the first bytes are those of something else that is neither text nor records: of
  * a packer, a table or a text that is not read here. */
 err input_is_known(const struct input *);
+err input_is_text(const struct input *); /* likewise, of what is to be text */
 
 /* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,
  * or the file has become shorter. */

@@ -40,7 +40,8 @@ err word_file_read(const struct format_context *context, const char *path, struc
     struct block block = {0};
     size_t bytes = 0;
     TRY(input_open(context, path, &in));
-    const err e = read_all(in, &block, &bytes);
+    err e = input_is_text(in);
+    if (!e) e = read_all(in, &block, &bytes);
     if (!e) {
         char *text = arena_new(arena, bytes + 1);
         memcpy(text, block.at, bytes);

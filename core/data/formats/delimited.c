@@ -50,7 +50,7 @@ static err skip_byte_order_mark(struct delimited *d)
 err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 {
     struct delimited d = {.input = input, .delimiter = delimiter, .more = "", .next_line = 1};
-    TRY(input_is_known(input));
+    TRY(input_is_text(input));
     d.buffer = malloc(BUFFER_BYTES);
     d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
     err e = block_new(CELLS_MAX * sizeof *d.cells, &d.cell_memory);

@@ -357,7 +357,13 @@ static void what_is_packed_by_others_is_named(void **state)
                        files[i].named, NULL);
         assert_refused("{'format': 'libsvm', 'file': 'b.csv', 'features': 2}", files[i].named,
                        NULL);
+        file_write_text("words.csv", "x,y\ncat,0\n");
+        assert_refused("{'format': 'csv', 'file': 'words.csv', 'label': 'y'}, 'columns': "
+                       "[{'column': 'vocabulary', 'name': 'x', 'file': 'b.csv'}], 'batch_size': 1",
+                       files[i].named, NULL);
     }
+    file_write("b.csv", "x\0,\0y\0\n\0", 8); /* without a mark in front */
+    assert_refused(CSV("'b.csv'"), "b.csv: is text in UTF-16", "not read here", NULL);
 }
 
 /* What other programs leave beside data: markers, checksums, what is not whole yet */

@@ -41,6 +41,12 @@ class Stats(tool.ToolCase):
         told = json.loads(self.run_ok("stats", "--json", "p.jsonl"))
         self.assertEqual([(cell["name"], cell["missing"]) for cell in told["cells"]], [("a", 0), ("b", 1)])
 
+    def test_files_of_other_programs_are_called_what_they_are(self):
+        for name, head, told in (("p.csv.bz2", b"BZh91AY&SY", "packed by bzip2"), ("p.zip", b"PK\3\4", "a zip archive"),
+                                 ("p.parquet", b"PAR1", "a Parquet file"), ("p.csv", b"a\0,\0b\0\n\0", "text in UTF-16")):
+            (self.folder / name).write_bytes(head + bytes(32))
+            self.assertIn(told, self.run_bad("stats", name))
+
     def test_numbers_words_and_what_is_missing(self):
         ages = self.table()
         rows, cells = self.cells()

@@ -23,6 +23,7 @@
 #include "core/data/parts.h"
 #include "core/data/stats/beside.h"
 #include "core/data/stats/label_words.h"
+#include "core/train/checkpoint/bundle/bundle.h"
 
 enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64, NAME_BYTES = 32, NODE_NAME_SHOWN = 256 };
 enum { OUTPUTS_MAX = HEADS_MAX + PREDICTED_NODES_MAX };
@@ -77,6 +78,7 @@ static const struct field own_flags[] = {
 struct predict {
     struct predict_flags flags;
     enum output_format format;
+    const char *spec_path;
     struct restored_model model;
     struct output {
         const char *name;            /* of the head or the node; NULL: the only head */
@@ -532,25 +534,54 @@ static err choose_format(struct predict *p)
 }
 
 /* What is read while it is written would be lost. */
-static err check_output(struct predict *p)
+static err check_file(const struct predict *p, const struct stat *out, const char *what,
+                      const char *path)
+{
+    struct stat in;
+    const bool is_same = !path_is_url(path) && stat(path, &in) == 0 && in.st_dev == out->st_dev &&
+                         in.st_ino == out->st_ino;
+    if (!is_same) return OK;
+    return fail(ERR_INPUT, "--out=%s: %s: name another file", p->flags.out, what);
+}
+
+static err check_data_files(struct predict *p, const struct stat *out)
 {
     const struct strings *given = parts_given(&p->model.spec.data.eval);
     const struct format_context context = {.directory = p->model.spec.directory};
     struct strings files = {0};
-    struct stat out, in;
-    if (!given || path_is_url(p->flags.out) || stat(p->flags.out, &out) || !S_ISREG(out.st_mode))
-        return OK;
+    err e = OK;
+    if (!given) return OK;
     TRY(files_find(given, &context, &p->model.spec.arena, &files));
-    for (int i = 0; i < files.count; i++) {
+    for (int i = 0; i < files.count && !e; i++) {
         char *path = path_join(context.directory, files.at[i]);
-        const bool is_same = path && !path_is_url(path) && stat(path, &in) == 0 &&
-                             in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+        if (path) e = check_file(p, out, "the predictions are of this file", path);
         free(path);
-        if (is_same)
-            return fail(ERR_INPUT, "--out=%s: the predictions are of this file: name another one",
-                        p->flags.out);
+    }
+    return e;
+}
+
+static err check_checkpoint_files(const struct predict *p, const struct stat *out)
+{
+    static const char what[] = "is of the checkpoint";
+    const char *prefix = bundle_prefix(p->model.bundle);
+    const int shards = bundle_shards(p->model.bundle);
+    char path[PATH_BYTES_MAX];
+    snprintf(path, sizeof path, "%s.index", prefix);
+    TRY(check_file(p, out, what, path));
+    for (int i = 0; i < shards; i++) {
+        snprintf(path, sizeof path, "%s.data-%05d-of-%05d", prefix, i, shards);
+        TRY(check_file(p, out, what, path));
     }
     return OK;
+}
+
+static err check_output(struct predict *p)
+{
+    struct stat out;
+    if (path_is_url(p->flags.out) || stat(p->flags.out, &out) || !S_ISREG(out.st_mode)) return OK;
+    TRY(check_file(p, &out, "is the spec", p->spec_path));
+    TRY(check_checkpoint_files(p, &out));
+    return check_data_files(p, &out);
 }
 
 static err open_output(struct predict *p)
@@ -699,6 +730,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(split_names(&p->flags.outputs, "--outputs", OUTPUTS_MAX, arena));
     TRY(choose_format(p));
     TRY(check_with(p));
+    p->spec_path = path;
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));

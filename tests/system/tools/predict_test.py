@@ -107,6 +107,16 @@ class Other(Predict):
         self.assertIn("the predictions are of this file", told)
         self.assertEqual((self.folder / "part-2.csv").read_text(), text)
 
+    def test_no_output_over_what_the_model_is_made_of(self):
+        self.one_unit("mean_squared_error")
+        (self.folder / "link.csv").symlink_to("spec.json")
+        spec = (self.folder / "spec.json").read_text()
+        for name, told in (("spec.json", "is the spec"), ("link.csv", "is the spec"), ("run/model.ckpt-7.index", "is of the checkpoint"),
+                           ("run/model.ckpt-7.data-00000-of-00001", "is of the checkpoint")):
+            self.assertIn(told, self.run_bad("predict", "spec.json", "--checkpoint=run", "--format=csv", f"--out={name}"))
+        self.assertEqual((self.folder / "spec.json").read_text(), spec)
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
+
     def test_numbers_stay_what_they_are(self):
         values = self.one_unit("mean_squared_error")
         for line, value in zip(self.lines(), values, strict=True):

@@ -138,18 +138,45 @@ static err check_regular(const struct format_context *context, const char *path)
     return fail(ERR_INPUT, "%s: expected a file, which can be looked at twice", path);
 }
 
+/* Of the first bytes, unpacked */
+static err read_head(struct input *in, char head[HEAD_BYTES], size_t *ret_bytes)
+{
+    size_t got = 1;
+    for (*ret_bytes = 0; got > 0 && *ret_bytes < HEAD_BYTES; *ret_bytes += got)
+        TRY(input_some(in, head + *ret_bytes, HEAD_BYTES - *ret_bytes, &got));
+    return OK;
+}
+
+err parts_head(const struct parts *parts, const struct format_context *context, int part,
+               uint64_t *ret)
+{
+    struct input *in = NULL;
+    size_t bytes = 0;
+    *ret = 0;
+    char *path = path_join(context->directory, parts->files[0].at[part]);
+    const bool is_elsewhere = !path || path_is_url(path);
+    free(path);
+    if (is_elsewhere) return OK;
+    TRY(input_open_any(context, parts->files[0].at[part], &in));
+    char *head = malloc(HEAD_BYTES);
+    const err e =
+        head ? read_head(in, head, &bytes) : fail(ERR_MEMORY, "no memory to look at files");
+    if (!e) *ret = fingerprint(head, bytes);
+    free(head);
+    input_close(in);
+    return e;
+}
+
 static err add_digest(const struct format_context *context, const char *path, char *head,
                       uint64_t *digest)
 {
     struct input *in = NULL;
-    size_t bytes = 0, got = 1;
+    size_t bytes = 0;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     TRY(check_regular(context, path));
     TRY(input_open_any(context, path, &in));
     const uint64_t size = input_file_bytes(in);
-    err e = OK;
-    for (; !e && got > 0 && bytes < HEAD_BYTES; bytes += got)
-        e = input_some(in, head + bytes, HEAD_BYTES - bytes, &got);
+    const err e = read_head(in, head, &bytes);
     input_close(in);
     *digest = fingerprint_join(*digest, fingerprint(name, strlen(name)));
     *digest = fingerprint_join(*digest, fingerprint_join(size, fingerprint(head, bytes)));

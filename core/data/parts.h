@@ -30,6 +30,10 @@ err parts_open_columns(const struct source_spec *, const struct format_context *
  */
 err parts_digest(const struct source_spec *, const struct format_context *, uint64_t *ret);
 
+/* A digest of the first 64 KiB of one of them, unpacked; 0: it is behind a URL, where all tasks
+ * find the same. */
+err parts_head(const struct parts *, const struct format_context *, int part, uint64_t *ret);
+
 /* The rows of all files themselves, or those of a generator. The parts are freed after the reader
  * is closed, also on failure; source and context stay until then. */
 err parts_open_rows(const struct source_spec *, const struct format_context *,

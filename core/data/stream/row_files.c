@@ -97,6 +97,7 @@ static err index_file(struct row_files *f, int number)
     if (reader->is_all_broken) return pass_broken(f, reader);
     err e = f->columns ? OK : name_files(f, reader, number);
     if (!e) e = index_rows(f, file, reader);
+    if (!e) e = parts_head(f->parts, &f->context, number, &file->head);
     if (!e && file->index.rows > 0 && bad_rows_are_allowed(&f->bad_rows))
         e = leave_out(f, file, reader);
     reader->calls->close(reader);

@@ -29,6 +29,7 @@ struct row_files {
 struct indexed_file {
     struct row_index index;
     uint64_t key;  /* of the index, where it is kept */
+    uint64_t head; /* of its bytes, as parts_head() has it */
     bool is_fresh; /* it is not kept yet */
 };
 

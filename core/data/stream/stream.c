@@ -525,7 +525,8 @@ uint64_t stream_digest(const struct stream *s)
         const struct row_index *index = &s->files.files[unit->file].index;
         const struct row_block *block = &index->blocks[row_index_block(index, unit->first)];
         const uint64_t numbers[] = {(uint64_t)unit->file, (uint64_t)unit->first,
-                                    (uint64_t)unit->rows, (uint64_t)block->place.byte};
+                                    (uint64_t)unit->rows, (uint64_t)block->place.byte,
+                                    s->files.files[unit->file].head};
         digest = fingerprint_join(digest, fingerprint(numbers, sizeof numbers));
     }
     return digest;

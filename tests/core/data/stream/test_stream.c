@@ -710,6 +710,28 @@ static void a_file_that_vanishes_is_named(void **state)
     source_close_batches(&o);
 }
 
+static uint64_t digest_of(const char *text)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(1, false);
+    file_write_text("digest", text);
+    source_open_batches_ok("{'format': 'csv', 'file': 'digest', 'label': 'y', 'stream': 'always'}",
+                           NULL, &o);
+    begin_ok(&o, &options);
+    const uint64_t digest = batch_source_digest(o.source);
+    source_close_batches(&o);
+    return digest;
+}
+
+/* Of tasks that train together, which find as many rows in as many bytes */
+static void files_with_other_rows_are_others(void **state)
+{
+    const uint64_t digest = digest_of("x,y\n1,0\n2,1\n");
+    assert_true(digest == digest_of("x,y\n1,0\n2,1\n"));
+    assert_true(digest != digest_of("x,y\n1,0\n3,1\n"));
+    assert_true(digest != digest_of("x,y\n2,1\n1,0\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -735,6 +757,7 @@ int main(void)
         cmocka_unit_test(files_that_change_are_named),
         cmocka_unit_test(what_is_packed_and_cut_off_is_named),
         cmocka_unit_test(a_file_that_vanishes_is_named),
+        cmocka_unit_test(files_with_other_rows_are_others),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

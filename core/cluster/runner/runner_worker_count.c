@@ -127,11 +127,13 @@ void runner_worker_heard_request(struct runner_worker *w, int ps, const struct m
     struct task *t = &w->task;
     if (ps != 0 || message_fault(m, FROM_PS)) return;
     if (m->request.what == REQUEST_SAVE) {
-        log_line(LOG_INFO, "a visitor asks for a checkpoint");
+        log_limited(&t->lines.requests, clock_ms(), LOG_INFO, "a visitor asks for a checkpoint");
         w->folder.is_asked_to_save = true;
     } else if (!t->options.leaves_alone) {
-        log_line(LOG_WARNING, "a visitor asks this worker to leave, which one that a launcher has "
-                              "started, or with --on_sigterm=stop, does not");
+        log_limited(
+            &t->lines.requests, clock_ms(), LOG_WARNING,
+            "a visitor asks this worker to leave, which one that a launcher has started, or "
+            "with --on_sigterm=stop, does not");
     } else {
         t->role->ops->leave(t->role, EXIT_TERMINATED, "a visitor asks this worker to leave", true,
                             &t->outbox);

@@ -92,6 +92,7 @@ struct task_ops { /* what differs between a ps and a worker */
 struct task_lines {
     struct log_limit breaches;  /* what peers may not say */
     struct log_limit replanned; /* plans of links that change */
+    struct log_limit requests;  /* of visitors: each may ask again and again */
     struct log_budget others;   /* whatever else roles tell of them */
 };
 

@@ -19,13 +19,14 @@ static void block_add(struct block_writer *b, struct view key, struct view value
     else
         shared = common_prefix(buffer_view(&b->last_key), key);
     const size_t fresh = view_bytes(key) - shared;
+    const uint8_t *from = shared ? key.at + shared : key.at; /* an empty key may be at NULL */
     buffer_varint(&b->bytes, shared);
     buffer_varint(&b->bytes, fresh);
     buffer_varint(&b->bytes, view_bytes(value));
-    buffer_put(&b->bytes, key.at + shared, fresh);
+    buffer_put(&b->bytes, from, fresh);
     buffer_put(&b->bytes, value.at, view_bytes(value));
     b->last_key.used = shared;
-    buffer_put(&b->last_key, key.at + shared, fresh);
+    buffer_put(&b->last_key, from, fresh);
     b->entries++;
 }
 

@@ -390,8 +390,7 @@ static err parse(const char *text, size_t bytes, json_t **ret)
     if (brackets > BRACKETS_MAX)
         return fail(ERR_INPUT, "the body has %d objects and lists: at most %d", brackets,
                     (int)BRACKETS_MAX);
-    *ret = json_loadb(text ? text : "", bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
-                      &error);
+    *ret = json_cells_load(text, bytes, &error);
     if (!*ret)
         return fail(ERR_INPUT, "the body is no JSON: line %d, column %d: %s", error.line,
                     error.column, error.text);

@@ -19,6 +19,8 @@ struct json_value {
     const char *text; /* where it begins, in a text that is known to be right */
 };
 
+/* Reads a text so that it can be walked through beside its values; NULL: it is not right. */
+json_t *json_cells_load(const char *text, size_t bytes, json_error_t *ret_error);
 /* Where the text goes on: the first value, or member, behind a bracket or a comma; what is behind a
  * value; from a member to its value */
 const char *json_enter(const char *);

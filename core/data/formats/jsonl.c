@@ -32,8 +32,7 @@ static err read_line(struct named_lines *lines)
     const struct cell *line = &lines->text.cells[0];
     json_error_t error;
     json_decref(s->line);
-    s->line = json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
-                         &error);
+    s->line = json_cells_load(line->text, line->length, &error);
     if (!s->line)
         return fail(ERR_INPUT, "column %d: %s", error.column > 0 ? error.column : 1, error.text);
     if (!json_is_object(s->line))

@@ -227,7 +227,7 @@ class Wrong(Serving):
                 status, said = server.post("predict", body.encode("utf-8", "surrogatepass"))
                 self.assertEqual(status, 400, said)
                 self.assertTrue(said["error"])
-        for body in (b"\xff\xfe", b'{"instances": [{"\xff": 1}]}', b"\0" * 1000, b'{"instances": [[1, 2]]}\0'):
+        for body in (b'{"instances": [{"a": 1\0, "b": 2}]}', b'{"instances": [[1, 2\0]]}', b"\xff\xfe", b'{"instances": [{"\xff": 1}]}', b"\0" * 1000, b'{"instances": [[1, 2]]}\0'):
             self.assertEqual(server.post("predict", body)[0], 400, body)
         status, said = server.post("classify", {"examples": [{}] * 100, "context": {"a": [1] * (1 << 19)}})
         self.assertEqual(status, 400)

@@ -145,6 +145,15 @@ err evaluated_checkpoints_follow(struct evaluated_checkpoints *v, char **prefixe
     return OK;
 }
 
+bool evaluated_checkpoints_has(const char *prefix)
+{
+    char path[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
+    struct file_state found;
+    bool is_there;
+    snprintf(path, sizeof path, "%s.index", prefix);
+    return file_find(path, &is_there, &found) || is_there;
+}
+
 err evaluated_checkpoints_note(struct evaluated_checkpoints *v, int index, bool is_done)
 {
     v->at[index].is_tried = true;

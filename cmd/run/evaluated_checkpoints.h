@@ -35,6 +35,8 @@ void evaluated_checkpoints_close(struct evaluated_checkpoints *);
 
 /* What is named now; others are forgotten, so the list does not grow. */
 err evaluated_checkpoints_follow(struct evaluated_checkpoints *, char **prefixes, int count);
+/* It is there still; also where a disk does not say. */
+bool evaluated_checkpoints_has(const char *prefix);
 /* One was tried. ERR_IO: that it is done could not be written down. */
 err evaluated_checkpoints_note(struct evaluated_checkpoints *, int index, bool is_done);
 

@@ -152,8 +152,13 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
     for (int i = 0; i < count; i++) {
         if (v->evaluated.at[i].is_tried) continue;
         if (is_for_later(v, i, count) && clock_ms() - v->failed_ms < AGAIN_MS) return OK;
+        const err before = v->last;
         TRY(evaluate_noted(v, prefixes[i]));
         if (is_for_later(v, i, count)) return OK;
+        if (v->last == ERR_INPUT && !evaluated_checkpoints_has(prefixes[i])) {
+            v->last = before; /* it has been removed, or has its usual name now */
+            continue;
+        }
         if (evaluated_checkpoints_note(&v->evaluated, i, !v->last))
             log_line(LOG_WARNING, "%s", error_text());
     }

@@ -21,7 +21,7 @@
 struct share {
     struct arena arena;
     struct setup setup;
-    int users;
+    int users, folders; /* that chiefs have named, and that stay in the arena */
 };
 void share_release(struct share *); /* NULL is fine */
 

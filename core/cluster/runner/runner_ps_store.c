@@ -317,15 +317,35 @@ static void begin_look(struct runner_ps *p)
     p->saving.look = NULL;
 }
 
+/* What was named before stays, for as long as somebody may look there. */
+static err take_folder(struct share *s, const char *directory)
+{
+    enum { FOLDERS_MAX = 1024 };
+    const char *now = s->setup.directory;
+    if (directory && now && strcmp(directory, now) == 0) return OK;
+    if (directory && s->folders == FOLDERS_MAX)
+        return fail(ERR_PROTOCOL, "names more than %d folders for checkpoints", (int)FOLDERS_MAX);
+    s->folders += directory != NULL;
+    s->setup.directory = directory ? arena_string(&s->arena, directory) : NULL;
+    return OK;
+}
+
 /* A chief that comes to lead writes checkpoints elsewhere, or seen from elsewhere. */
 void runner_ps_claimed(struct runner_ps *p, int worker, const struct message *m)
 {
     struct share *s = p->share;
+    struct arena arena = {0};
+    const char *directory;
+    uint64_t token;
     if (!s || !m->body_bytes || !ps_role_obeys(p->task.role, worker)) return;
-    if (setup_read_folder(m->body, m->body_bytes, &s->arena, &s->setup.directory, &s->setup.token))
-        log_line(LOG_WARNING, "worker/%d: %s", worker, error_text());
-    else
-        begin_look(p);
+    err e = setup_read_folder(m->body, m->body_bytes, &arena, &directory, &token);
+    if (!e) e = take_folder(s, directory);
+    if (!e) s->setup.token = token;
+    if (!e) begin_look(p);
+    arena_free(&arena);
+    if (e)
+        log_limited(&p->task.lines.breaches, clock_ms(), LOG_WARNING, "worker/%d: %s", worker,
+                    error_text());
 }
 
 static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad_checkpoint)

@@ -55,7 +55,7 @@ SYSTEM = [
     (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), CUDA_FOLDERS, "CUDA"),
     (re.compile(r"jansson\.h"),
      ("core/base/", "core/train/spec/", "core/train/hooks/final_evaluation.c",
-      "core/train/checkpoint/best_checkpoints.c", "core/data/formats/jsonl.c", "core/data/formats/json_cells.", "core/cluster/",
+      "core/train/checkpoint/best_checkpoints.c", "core/train/checkpoint/publication.c", "core/data/formats/jsonl.c", "core/data/formats/json_cells.", "core/cluster/",
       "net/coordinator/", "net/web/", "cmd/",
       "tests/"),
      "jansson"),

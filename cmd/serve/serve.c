@@ -30,6 +30,7 @@ struct serve_flags {
     const char *model_name, *host, *ready_file;
     int64_t port, max_batch, batch_wait_ms, max_rows, max_body_mb, max_clients;
     uint64_t poll_ms, silence_ms, drain_ms;
+    bool follow;
 };
 
 #define COUNT(NAME, MEMBER, FALLBACK, LEAST, MOST, HELP)                                           \
@@ -66,6 +67,12 @@ static const struct field own_flags[] = {
              "8501}; removed at the end"},
     SECONDS("poll_secs", poll_ms, "2", 0.01,
             "seconds between two looks for a newer checkpoint in the folder"),
+    {.name = "follow",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct serve_flags, follow),
+     .fallback = "false",
+     .help = "take what the run publishes between checkpoints (train.publish), too, as often as is "
+             "looked for a newer checkpoint"},
     COUNT("max_batch", max_batch, "256", 1, BATCH_MAX, "rows that are computed together at most"),
     COUNT("batch_wait_ms", batch_wait_ms, "0", 0, WAIT_MS_MAX,
           "milliseconds that a batch waits for more rows; 0: those that came while the one before "
@@ -185,6 +192,7 @@ static err open_models(struct serve *s)
                                           .spec = s->spec,
                                           .max_batch = f->max_batch,
                                           .batch_wait_ms = (uint64_t)f->batch_wait_ms,
+                                          .follows = f->follow,
                                           .tally = s->rest.tally};
     s->rest.rows_max = f->max_rows;
     TRY(served_open(f->model_name, &s->options, &s->rest.models[0]));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/serve/following.h"
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
@@ -28,6 +29,7 @@ struct served {
     struct identity known;  /* the last one that was looked at, taken or not */
     struct version *coming; /* that opens */
     struct log_limit unseen;
+    struct following following; /* with version_options.follows: what comes beside `now` */
 
     pthread_mutex_t lock; /* of what is below */
     char *name;
@@ -92,6 +94,8 @@ static err look(struct served *s)
         log_limited(&s->unseen, clock_ms(), LOG_WARNING, "no newer checkpoint: %s", error_text());
     if (e || is_same(&found, &s->known)) return OK;
     s->known = found;
+    if (s->options.follows && following_begin(&s->following, found.prefix))
+        log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
     return version_start(&s->options, found.prefix, &s->coming);
 }
 
@@ -125,6 +129,7 @@ static err look_at_coming(struct served *s)
         log_line(LOG_WARNING, "the version before is served on: %s: %s", s->known.prefix,
                  error_text());
     version_close(version);
+    s->following.name[0] = '\0'; /* it was of that one */
     return goes_on ? OK : failure;
 }
 
@@ -149,7 +154,10 @@ err served_turn(struct served *s, bool looks)
     close_old(s);
     if (looks && s->now.version) version_renew_lease(s->now.version);
     if (s->coming) return look_at_coming(s);
-    return looks && free_place(s) ? look(s) : OK;
+    if (looks && free_place(s)) TRY(look(s));
+    if (looks && !s->coming && s->now.version && s->options.follows)
+        following_turn(&s->following, s->now.version, s->options.tally);
+    return OK;
 }
 
 /* ---- using one ---- */

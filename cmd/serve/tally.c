@@ -13,6 +13,7 @@
 struct tally {
     pthread_mutex_t lock;
     uint64_t began_ns;
+    double fresh_s; /* unix time of the values that are served; 0: not known */
     double at[SERVED_COUNTERS];
 };
 
@@ -79,7 +80,25 @@ void tally_note_version(struct tally *t, int64_t number, err failure)
     if (!failure) {
         t->at[SERVED_VERSION] = (double)number;
         t->at[SERVED_VERSION_TIME] = clock_unix_s();
+        t->at[SERVED_STEP] = (double)number;
+        t->fresh_s = 0;
     }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void tally_note_fresh(struct tally *t, int64_t step, double time_s)
+{
+    pthread_mutex_lock(&t->lock);
+    t->at[SERVED_DELTAS] += (double)step > t->at[SERVED_STEP];
+    t->at[SERVED_STEP] = (double)step;
+    t->fresh_s = time_s;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void tally_note_lost(struct tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->at[SERVED_DELTAS_LOST]++;
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -90,6 +109,8 @@ void tally_write(struct tally *t, FILE *out)
     double at[SERVED_COUNTERS];
     pthread_mutex_lock(&t->lock);
     memcpy(at, t->at, sizeof at);
+    const double fresh_s = t->fresh_s, age_s = clock_unix_s() - fresh_s;
+    at[SERVED_AGE] = fresh_s > 0 && age_s > 0 ? age_s : 0; /* clocks of hosts differ */
     at[SERVED_UPTIME] = (double)(clock_ns() - t->began_ns) * 1e-9;
     pthread_mutex_unlock(&t->lock);
     at[SERVED_MEMORY] = memory_resident();

@@ -10,6 +10,8 @@
 #include "core/base/threads/thread.h"
 #include "core/data/storage.h"
 #include "core/train/checkpoint/checkpoints.h"
+#include "core/train/checkpoint/delta.h"
+#include "core/train/session/fresh.h"
 
 /* A request that waits */
 struct waiting {
@@ -34,10 +36,13 @@ struct version {
     struct column *together; /* [asked.column_count] rows of several requests */
     void *memory;            /* of those */
     pthread_t thread;
+    struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
+    const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
 
     pthread_mutex_t lock; /* of what is below */
     pthread_cond_t came;
     struct waiting *first, *last;
+    struct fresh *coming; /* from the next request on; NULL: nothing newer has come */
     bool is_stopping;
     enum version_state state;
     err failure;
@@ -101,6 +106,36 @@ static err open_model(struct version *v)
 
 /* ---- computing ---- */
 
+/* Between two requests, where those at the front are whole: one that was begun with the values
+ * before ends with them, and nobody goes on its batch that would be begun. */
+static bool is_amid_request(const struct version *v)
+{
+    return v->first && v->first->taken > 0;
+}
+
+static struct fresh *take_coming(struct version *v)
+{
+    struct fresh *coming = NULL;
+    pthread_mutex_lock(&v->lock);
+    if (!is_amid_request(v)) {
+        coming = v->coming;
+        v->coming = NULL;
+    }
+    pthread_mutex_unlock(&v->lock);
+    return coming;
+}
+
+/* A device that cannot take them is none that could compute. */
+static err change_over(struct version *v)
+{
+    struct fresh *coming = take_coming(v);
+    if (!coming) return OK;
+    const err e = session_freshen(&v->model.session, coming);
+    fresh_free(v->fresh);
+    v->fresh = coming;
+    return e;
+}
+
 /* Requests that are computed together: those at the front, as far as there is room */
 struct together {
     int64_t rows;
@@ -111,6 +146,7 @@ static struct together gather(const struct version *v)
 {
     struct together t = {0};
     for (struct waiting *w = v->first; w && t.rows < v->options.max_batch; w = w->next) {
+        if (v->coming && w != v->first && is_amid_request(v)) break;
         const int64_t left = w->rows->rows - w->taken, room = v->options.max_batch - t.rows;
         t.rows += left < room ? left : room;
         t.last = w;
@@ -181,7 +217,8 @@ static void compute(struct version *v, const struct together *t)
         copy_in(v, &s);
         at += s.rows;
     }
-    const err e = session_predict_rows(&v->model.session, v->together, t->rows, &p);
+    err e = change_over(v);
+    if (!e) e = session_predict_rows(&v->model.session, v->together, t->rows, &p);
     tally_note_batch(v->options.tally, t->rows, clock_ns() - began_ns);
     for (at = 0; at < t->rows;) {
         struct waiting *w = v->first;
@@ -237,6 +274,7 @@ static void *serve(void *context)
     struct intake *intake = v->intake; /* borrows the spec */
     intake_close(intake);
     restored_model_close(&v->model);
+    fresh_free(v->fresh);
     return NULL;
 }
 
@@ -278,6 +316,7 @@ void version_close(struct version *v)
     pthread_cond_signal(&v->came);
     pthread_mutex_unlock(&v->lock);
     pthread_join(v->thread, NULL);
+    fresh_free(v->coming);
     pthread_cond_destroy(&v->came);
     pthread_mutex_destroy(&v->lock);
     free(v);
@@ -301,6 +340,29 @@ struct intake *version_intake(const struct version *v)
 const struct graph *version_graph(const struct version *v)
 {
     return v->model.session.graph;
+}
+
+/* One that nobody has begun to compute with gives way to the next, which has all of it. */
+err version_freshen(struct version *v, const char *prefix, int64_t step)
+{
+    struct bundle *bundle = NULL;
+    struct fresh *next = NULL;
+    int64_t found = -1;
+    TRY(bundle_open(prefix, &bundle));
+    err e = delta_read_step(bundle, &found);
+    if (!e && found != step)
+        e = fail(ERR_INPUT, "%s: is of step %lld, not of %lld", prefix, (long long)found,
+                 (long long)step);
+    if (!e) e = fresh_read(&v->model.session, bundle, v->newest, &next);
+    bundle_close(bundle);
+    if (e) return e;
+    pthread_mutex_lock(&v->lock);
+    struct fresh *before = v->coming;
+    v->coming = next;
+    pthread_mutex_unlock(&v->lock);
+    v->newest = next;
+    fresh_free(before);
+    return OK;
 }
 
 void version_renew_lease(const struct version *v)

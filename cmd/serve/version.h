@@ -3,7 +3,8 @@
  *
  * All of it lives in that thread, which opens the model, computes and closes it; a request is read
  * by its client's thread, waits, and has its own numbers. Rows of tables are read from the files of
- * the checkpoint when a request names them, so that memory does not grow with a table.
+ * the checkpoint when a request names them, so that memory does not grow with a table. Rows that
+ * deltas have brought since are in memory, and all of a request is of one step.
  */
 #ifndef CMD_SERVE_VERSION_H
 #define CMD_SERVE_VERSION_H
@@ -17,6 +18,7 @@ struct version_options { /* borrowed */
     const char *spec;       /* its file */
     int64_t max_batch;      /* rows that are computed together */
     uint64_t batch_wait_ms; /* how long others are waited for */
+    bool follows;           /* deltas that come beside the checkpoint */
     struct tally *tally;
 };
 
@@ -35,6 +37,10 @@ int64_t version_number(const struct version *); /* the global step */
 const struct spec *version_spec(const struct version *);
 struct intake *version_intake(const struct version *);
 const struct graph *version_graph(const struct version *);
+/* What a delta brings is served from the next request on: requests that are being computed are of
+ * the values before. One thread, and not that which computes; each delta once, in order. step: its
+ * own, as was said. On an error nothing has changed. */
+err version_freshen(struct version *, const char *prefix, int64_t step);
 void version_renew_lease(const struct version *);
 
 /* What heads say of a request's rows: [rows, columns] of each, to be freed. */

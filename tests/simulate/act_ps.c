@@ -28,6 +28,7 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     *ps->store = NOTHING;
     ps->arrays = ps->advanced = 0;
     ps->is_serving = false;
+    ps->snapshot.noted = 0;
     memset(ps->is_folded, 0, sizeof ps->is_folded);
     memset(ps->told, 0, sizeof ps->told);
     memset(ps->ids, 0, sizeof ps->ids);
@@ -462,14 +463,25 @@ static void snapshot(struct world *world, struct actor *ps, const struct action_
         return;
     }
     check_whole(world, ps, "a snapshot");
+    if (action->since && action->since != ps->snapshot.noted) {
+        ps->role->ops->done(ps->role, ACTION_SNAPSHOT, ERR_INPUT, "since then nothing was noted",
+                            &ps->outbox);
+        return;
+    }
+    const int from = ps->snapshot.noted_node;
     ps->snapshot = (struct snapshot_write){
         .is_active = true,
         .tag = action->tag,
         .step = action->step,
+        .since = action->since,
+        .from = from,
+        .noted = action->tag,
         .shard = action->shard,
         .count = action->shards,
         .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
     };
+    const bool forgets = action->since && is_broken(world, DEFECT_DELTA_OF_OLD);
+    ps->snapshot.noted_node = forgets ? from : ps->snapshot.node;
     for (int w = 0; w < world->profile.workers; w++)
         ps->snapshot.ledger[w] = *ps_role_ledger(ps->role, w);
     ps->snapshot.coverage = *ps_role_coverage(ps->role);
@@ -506,7 +518,8 @@ void ps_written(struct world *world, struct actor *ps)
                                  .step = snapshot->step,
                                  .number = snapshot->shard,
                                  .count = snapshot->count};
-    file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = snapshot->node};
+    file.shard = (struct shard){
+        .is_there = true, .ps = ps->index, .node = snapshot->node, .from = snapshot->from};
     memcpy(file.shard.ledger, snapshot->ledger, sizeof file.shard.ledger);
     file.shard.coverage = snapshot->coverage;
     file.shard.queue_count = snapshot->queue_count;

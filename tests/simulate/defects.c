@@ -30,6 +30,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ANSWER_MISSED] = "answer_missed",
     [DEFECT_WORD_MISSED] = "word_missed",
     [DEFECT_SHARD_OF_ANOTHER] = "shard_of_another",
+    [DEFECT_DELTA_OF_OLD] = "delta_of_old",
     [DEFECT_NUMBERS_FORGOTTEN] = "numbers_forgotten",
     [DEFECT_ADVANCE_KEPT] = "advance_kept",
     [DEFECT_PART_LOST] = "part_lost",

@@ -29,6 +29,7 @@ enum defect {
     DEFECT_ANSWER_MISSED,     /* a ps does not wait for workers to answer the verdict */
     DEFECT_WORD_MISSED,       /* a worker does not wait for ps to answer the verdict */
     DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the snapshot */
+    DEFECT_DELTA_OF_OLD,      /* a delta begins with the checkpoint, not with the delta before */
     DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
     DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */

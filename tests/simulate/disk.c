@@ -103,6 +103,18 @@ static bool is_complete(const struct checkpoint *checkpoint)
     return true;
 }
 
+/* Who has all that was published before a delta, and takes it, has the values of its step. */
+static void note_nodes(struct world *world, const struct checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->count; i++) {
+        const struct shard *shard = &checkpoint->shards[i];
+        int *last = &world->folder.published[shard->ps];
+        if (checkpoint->is_delta && shard->is_there && shard->from != *last)
+            blame(world, "the delta of ps/%d is not of what was published before it", shard->ps);
+        *last = shard->node;
+    }
+}
+
 err disk_publish(struct world *world, struct actor *chief, const struct action_publish *action)
 {
     struct checkpoint *checkpoint = find(world, action->step, action->tag);
@@ -111,8 +123,10 @@ err disk_publish(struct world *world, struct actor *chief, const struct action_p
     if (is_fenced(world, chief)) return ERR_PEER;
     note_publisher(world, chief);
     checkpoint->is_published = true;
-    world->folder.newest = (int)(checkpoint - world->folder.at);
-    world->counters.published++;
+    checkpoint->is_delta = action->since != 0;
+    if (!action->since) world->folder.newest = (int)(checkpoint - world->folder.at);
+    *(action->since ? &world->counters.deltas : &world->counters.published) += 1;
+    note_nodes(world, checkpoint);
     TRACE(world, "the checkpoint of step %llu is published", (unsigned long long)checkpoint->step);
     check_publish(world, checkpoint);
     return OK;
@@ -129,14 +143,16 @@ void disk_abandon(struct world *world, const struct action_abandon *action)
 int disk_readable(const struct world *world)
 {
     int i = world->folder.count - 1;
-    while (i >= 0 && (!world->folder.at[i].is_published || world->folder.at[i].is_bad)) i--;
+    while (i >= 0 && (!world->folder.at[i].is_published || world->folder.at[i].is_bad ||
+                      world->folder.at[i].is_delta))
+        i--;
     return i < 0 ? NOTHING : i;
 }
 
 int disk_oldest(const struct world *world)
 {
     for (int i = 0; i < world->folder.count; i++)
-        if (world->folder.at[i].is_published) return i;
+        if (world->folder.at[i].is_published && !world->folder.at[i].is_delta) return i;
     return NOTHING;
 }
 

@@ -468,6 +468,12 @@ void profile_add_lost_verdict(uint64_t seed, struct profile *p)
     p->loses_verdict_of = (int)below(&dice, (uint64_t)p->workers);
 }
 
+void profile_add_deltas(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "deltas"), .profile = p};
+    p->saves_changes = below(&dice, 3) == 0;
+}
+
 void profile_add_windows(uint64_t seed, struct profile *p)
 {
     struct dice dice = {.key = random_key(seed, "windows"), .profile = p};

@@ -164,7 +164,8 @@ static void what_went_wrong_once_goes_right(void **state)
                              .has_no_standstill = true,
                              .has_no_resizes = true,
                              .has_no_leaving = true,
-                             .has_no_windows = true};
+                             .has_no_windows = true,
+                             .has_no_deltas = true};
     for (int has_parts = 0; has_parts < 2; has_parts++) {
         as.has_no_parts = !has_parts;
         as.has_no_resets = true;
@@ -179,27 +180,32 @@ static void what_went_wrong_once_goes_right(void **state)
                               .has_no_standstill = true,
                               .has_no_resizes = true,
                               .has_no_leaving = true,
-                              .has_no_windows = true};
+                              .has_no_windows = true,
+                              .has_no_deltas = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
     as = (struct run_options){.has_no_returns = true,
                               .has_no_standstill = true,
                               .has_no_resizes = true,
                               .has_no_leaving = true,
-                              .has_no_windows = true};
+                              .has_no_windows = true,
+                              .has_no_deltas = true};
     go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
     as = (struct run_options){.has_no_standstill = true,
                               .has_no_resizes = true,
                               .has_no_leaving = true,
-                              .has_no_windows = true};
+                              .has_no_windows = true,
+                              .has_no_deltas = true};
     go_right(regressions_of_returns, sizeof regressions_of_returns / sizeof *regressions_of_returns,
              &as);
-    as = (struct run_options){
-        .has_no_resizes = true, .has_no_leaving = true, .has_no_windows = true};
+    as = (struct run_options){.has_no_resizes = true,
+                              .has_no_leaving = true,
+                              .has_no_windows = true,
+                              .has_no_deltas = true};
     go_right(regressions_of_waits, sizeof regressions_of_waits / sizeof *regressions_of_waits, &as);
-    as = (struct run_options){.has_no_windows = true};
+    as = (struct run_options){.has_no_windows = true, .has_no_deltas = true};
     go_right(regressions_of_leaving, sizeof regressions_of_leaving / sizeof *regressions_of_leaving,
              &as);
-    as = (struct run_options){0};
+    as = (struct run_options){.has_no_deltas = true};
     go_right(regressions_of_windows, sizeof regressions_of_windows / sizeof *regressions_of_windows,
              &as);
     go_right(regressions_of_all, sizeof regressions_of_all / sizeof *regressions_of_all, &as);
@@ -228,6 +234,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.held += world.counters.held > 0;
         sum.folded += world.counters.folded > 0;
         sum.moved += world.counters.moved > 0;
+        sum.deltas += world.counters.deltas;
     }
     for (int story = 0; story < STORIES; story++) assert_true(stories[story] > 0);
     assert_true(sum.kills > SEEDS / 3);
@@ -237,6 +244,7 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.generations > SEEDS / 10);
     assert_true(sum.unfed > 0); /* few: in sync nobody computes without the chief */
     assert_true(sum.moved > SEEDS / 50);
+    assert_true(sum.deltas > SEEDS / 10);
     assert_true(sum.named > SEEDS / 2);
     assert_true(sum.asked > SEEDS / 2);
     assert_true(sum.revoked > 0);

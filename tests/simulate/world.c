@@ -132,7 +132,11 @@ static void save(struct world *world, struct actor *chief)
     if (!worker_role_leads(chief->role)) return;
     actor_add(world, chief, EVENT_SAVE, world->profile.save_interval_us);
     if (!worker_role_can_save(chief->role)) return;
-    worker_role_save(chief->role, &chief->outbox);
+    const bool is_delta = world->profile.saves_changes && ++world->saves % 3 != 0;
+    if (is_delta)
+        worker_role_save_changes(chief->role, &chief->outbox);
+    else
+        worker_role_save(chief->role, &chief->outbox);
     actor_flush(world, chief);
 }
 
@@ -320,6 +324,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_resizes) profile_add_resizes(options->seed, &profile);
     if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
     if (!options->has_no_windows) profile_add_windows(options->seed, &profile);
+    if (!options->has_no_deltas) profile_add_deltas(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

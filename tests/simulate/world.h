@@ -117,8 +117,10 @@ struct link {
 
 struct snapshot_write { /* a shard that is being written */
     bool is_active;
-    uint64_t tag, step;
-    int shard, count, node;
+    uint64_t tag, step, since;
+    int shard, count, node, from; /* from: of a delta, what it begins with */
+    uint64_t noted;               /* tag since which changes are noted; 0: none */
+    int noted_node;
     struct ledger ledger[WORKERS_MAX];
     struct coverage coverage;
     int64_t queue[OPEN_MAX]; /* [queue_count] */
@@ -229,7 +231,7 @@ struct actor {
 
 struct shard {
     bool is_there;
-    int ps, node;
+    int ps, node, from; /* from: of a delta */
     struct ledger ledger[WORKERS_MAX];
     struct coverage coverage; /* of ps/0 */
     int64_t queue[OPEN_MAX];  /* [queue_count] likewise */
@@ -240,7 +242,8 @@ struct checkpoint {
     uint64_t step, tag;
     int count;
     bool is_published, is_abandoned;
-    bool is_bad; /* it cannot be read */
+    bool is_delta; /* of changes: nothing begins from it */
+    bool is_bad;   /* it cannot be read */
     struct shard shards[PS_MAX];
 };
 
@@ -251,6 +254,7 @@ struct folder {
     uint64_t owner;        /* incarnation of the worker that came to lead last: its token */
     uint64_t led;          /* times that somebody came to lead */
     uint64_t published_by; /* which of them has published last */
+    int published[PS_MAX]; /* nodes of what was published last, be it a delta */
 };
 
 /* ---- the world ---- */
@@ -267,12 +271,14 @@ struct run_options {
     bool has_no_returns;    /* and before one came back late, or to some ps only */
     bool has_no_leaving;    /* and before workers left a job that goes on */
     bool has_no_windows;    /* and before workers shared windows */
+    bool has_no_deltas;     /* and before what changed was saved between checkpoints */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
 
 struct counters {
-    int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
+    int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published,
+        deltas;
     int moved; /* tasks that go on in another membership */
     int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;                   /* tickets that were asked for beyond the last step */
@@ -302,6 +308,7 @@ struct world {
     struct nodes nodes;
     struct memory *memory;
     struct folder folder;
+    uint64_t saves; /* that were asked for, of a job that saves changes */
     struct counters counters;
     bool has_happened[FAULTS_MAX];
     int first_ended;                       /* actor; NOTHING while nobody has */

@@ -534,6 +534,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .workers = (int)f.workers,
         .owns_powers = f.owns_powers,
         .directory = f.directory,
+        .publishes = f.publishes,
         .token = strtoull(f.token, NULL, 16),
         .restore = f.restore,
     };

@@ -38,6 +38,7 @@ struct setup {
     float powers[ALL_POWERS_MAX];
     int power_count;       /* 0: as they begin */
     const char *directory; /* of checkpoints, NULL: none */
+    bool publishes;        /* what changes since each snapshot is noted */
     uint64_t token;        /* of a file there: does this ps see it? */
     const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
     const char *warm_from; /* prefix of another run's, for tables; NULL: none */

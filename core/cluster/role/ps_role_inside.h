@@ -147,6 +147,7 @@ struct snapshot {
     uint64_t tag;
     uint64_t since_ms;      /* COMING: since when */
     uint64_t step;          /* COMING, not ps/0: where to snapshot */
+    uint64_t since;         /* of what changed since the one of that tag; 0: of all */
     struct ledger *target;  /* [workers]; not ps/0: what must be here */
     struct ledger *as_of;   /* [workers]: the ledger at the snapshot */
     struct coverage covers; /* ps/0: as of the snapshot */

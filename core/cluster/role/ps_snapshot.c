@@ -103,6 +103,7 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
     p->snapshot.is_kept = false;
     p->snapshot.tag = m->save.tag;
     p->snapshot.step = m->save.step;
+    p->snapshot.since = m->save.since;
     ps_apply_ready_rounds(p, out);
 }
 
@@ -181,8 +182,8 @@ static void make_snapshot(struct ps_role *p, struct outbox *out)
     p->snapshot.writing = p->snapshot.tag;
     const uint64_t step = is_first ? p->step : p->snapshot.step; /* names the checkpoint */
     ps_take_back(p, out);
-    const struct action_snapshot snapshot = {step, p->snapshot.tag, p->snapshot.shard,
-                                             p->snapshot.shards};
+    const struct action_snapshot snapshot = {step, p->snapshot.tag, p->snapshot.since,
+                                             p->snapshot.shard, p->snapshot.shards};
     outbox_add_snapshot(out, snapshot);
     struct message *m = ps_tell_chief(p, MESSAGE_SNAPSHOT, out);
     m->snapshot = (struct message_snapshot){0, p->snapshot.tag, p->step, p->counters.applied};

@@ -32,7 +32,9 @@
  * Saving (chief): SAVE to ps/0, which answers with the SNAPSHOT and its ledger; the same to the
  * others; RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
  * checkpoint and nothing else. After the last one all ps are asked for their final values once
- * more: a worker that has come back since may have changed them, and then it is made again.
+ * more: a worker that has come back since may have changed them, and then it is made again. What
+ * has changed since the last one (a delta) is saved in the same way, and where anything goes wrong
+ * the next one is whole.
  *
  * Resizing (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then RESIZE to every ps. Where it fails, RESUME, and the job
@@ -112,7 +114,10 @@ void worker_role_folder_is_open(struct role *, struct outbox *);
 
 /* Chief: a checkpoint is wanted now. false: not while one is being written or nobody serves. */
 bool worker_role_save(struct role *, struct outbox *);
-bool worker_role_can_save(const struct role *);     /* false: not now, but perhaps later */
+bool worker_role_can_save(const struct role *); /* false: not now, but perhaps later */
+/* The same of what has changed since the last one, be it a checkpoint or what had changed then;
+ * where there was none in this generation, or one has failed since, of all. */
+bool worker_role_save_changes(struct role *, struct outbox *);
 int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a ps writes */
 /* Chief: what is wrong with the membership that SCALE asks for, as its runner knows; before the
  * role hears of that. NULL: nothing. Borrowed until then. */

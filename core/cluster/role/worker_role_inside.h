@@ -116,7 +116,12 @@ struct saving {
     uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
                                       to begin; 0: none has, none is */
     bool awaits_folder;            /* this worker leads, and it is being opened */
-    bool has_saved;                /* in this generation: a checkpoint of saved_step */
+    uint64_t since; /* of what changed since the snapshot of that tag; 0: a whole checkpoint */
+    struct {
+        uint64_t generation, tag, step; /* of the last one, whole or not, that all of it is there
+                                           of; tag 0: none is */
+    } last;
+    bool has_saved; /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
     int shards;
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */

@@ -48,14 +48,16 @@ static void send_save(struct worker_role *w, int ps, struct outbox *out)
     m->save.shard = (uint32_t)worker_role_shard(&w->role, ps);
     m->save.tag = s->tag;
     m->save.step = s->step;
+    m->save.since = s->since;
     m->body = s->numbers;
     m->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
 }
 
-static void begin(struct worker_role *w, bool is_last, struct outbox *out)
+static void begin(struct worker_role *w, uint64_t since, bool is_last, struct outbox *out)
 {
     struct saving *s = &w->saving;
     s->is_last = is_last;
+    s->since = since;
     s->resizes = false;
     s->is_refused = false;
     s->shards = choose_savers(w);
@@ -72,8 +74,24 @@ bool worker_role_save(struct role *role, struct outbox *out)
     struct worker_role *w = (struct worker_role *)role;
     bool is_there = w->saving.has_saved && w->saving.saved_step == w->global_step;
     bool begins = can_save(w) && !is_there;
-    if (begins) begin(w, false, out);
+    if (begins) begin(w, 0, false, out);
     return begins || is_there;
+}
+
+static bool has_last(const struct worker_role *w)
+{
+    return w->saving.last.tag && w->saving.last.generation == w->generation;
+}
+
+bool worker_role_save_changes(struct role *role, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    struct saving *s = &w->saving;
+    if (!has_last(w)) return worker_role_save(role, out);
+    if (s->last.step == w->global_step) return true;
+    if (!can_save(w)) return false;
+    begin(w, s->last.tag, false, out);
+    return true;
 }
 
 bool worker_role_can_save(const struct role *role)
@@ -84,7 +102,7 @@ bool worker_role_can_save(const struct role *role)
 bool worker_save_to_resize(struct worker_role *w, struct outbox *out)
 {
     if (!can_save(w)) return false;
-    begin(w, false, out);
+    begin(w, 0, false, out);
     w->saving.resizes = true;
     return true;
 }
@@ -93,7 +111,7 @@ bool worker_save_to_resize(struct worker_role *w, struct outbox *out)
 void worker_save_first(struct worker_role *w, struct outbox *out)
 {
     if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE)
-        begin(w, false, out);
+        begin(w, 0, false, out);
 }
 
 /* When a ps that was lost is back, or a worker has made its values the same everywhere, all have
@@ -129,7 +147,7 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
     if (s->phase != SAVE_IDLE || s->awaits_folder) return;
     const bool is_there = has_saved_these(w);
     if (w->options.saves && !is_there && can_save(w))
-        begin(w, true, out);
+        begin(w, 0, true, out);
     else if (is_there || !w->options.saves)
         worker_conclude(w, out);
     else
@@ -209,10 +227,11 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     if (s->phase == SAVE_IDLE) return;
     const bool is_begun = s->phase != SAVE_FIRST, resizes = s->resizes;
     s->resizes = false;
+    s->last.tag = 0; /* a ps may have made this snapshot, and note what changes since then */
     worker_set_save(w, SAVE_IDLE);
     resume(w, out);
     const char *kept = outbox_text(out, why);
-    const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
+    const struct action_abandon abandon = {s->step, s->tag, s->since, is_begun, kept};
     outbox_add_abandon(out, abandon);
     forget_shards(w);
     if (resizes) worker_resize_failed(w, kept, out);
@@ -246,7 +265,7 @@ static void publish_when_done(struct worker_role *w, struct outbox *out)
     struct saving *s = &w->saving;
     if (!all_shards(w, SHARD_SAVED)) return;
     worker_set_save(w, SAVE_PUBLISHING);
-    outbox_add_publish(out, (struct action_publish){s->step, s->tag});
+    outbox_add_publish(out, (struct action_publish){s->step, s->tag, s->since});
 }
 
 /* ps/0 has the global step: that is where the others are to snapshot. */
@@ -304,6 +323,20 @@ void worker_saved(struct worker_role *w, int ps, const struct message *m, struct
     publish_when_done(w, out);
 }
 
+static void note_saved(struct worker_role *w)
+{
+    struct saving *s = &w->saving;
+    s->last.generation = s->generation;
+    s->last.tag = s->tag;
+    s->last.step = s->step;
+    if (s->since) return;
+    s->failing_ms = 0;
+    s->has_saved = true;
+    s->saved_step = s->step;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        w->servers[ps].values.saved_version = w->servers[ps].values.snapshot_version;
+}
+
 void worker_published(struct worker_role *w, err result, const char *text, struct outbox *out)
 {
     if (w->saving.phase != SAVE_PUBLISHING) return;
@@ -313,11 +346,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
         return;
     }
     worker_set_save(w, SAVE_IDLE);
-    w->saving.failing_ms = 0;
-    w->saving.has_saved = true;
-    w->saving.saved_step = w->saving.step;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        w->servers[ps].values.saved_version = w->servers[ps].values.snapshot_version;
+    note_saved(w);
     const bool resizes = w->saving.resizes;
     w->saving.resizes = false;
     if (resizes && worker_resize(w, out)) return;

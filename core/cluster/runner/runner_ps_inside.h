@@ -190,6 +190,13 @@ void runner_ps_tables_close(struct runner_ps *);
 /* For a checkpoint: as they are now, whatever happens, until they are released. NULL: none. */
 struct runner_ps_tables *runner_ps_tables_hold(struct runner_ps *);
 void runner_ps_tables_release(struct runner_ps_tables *);
+/* Which rows change after the snapshot of this tag is noted. */
+void runner_ps_tables_note(struct runner_ps *, uint64_t tag);
+/* Those that have changed since the snapshot `since`; noted anew, after that of `tag`. [tables], by
+ * runner_ps_changes_free; NULL: there are no tables. ERR_INPUT: it is not known which. */
+err runner_ps_tables_take(struct runner_ps *, uint64_t since, uint64_t tag,
+                          struct table_changes **ret);
+void runner_ps_changes_free(struct table_changes *, int count); /* NULL is fine */
 void runner_ps_tables_describe(const struct runner_ps *, struct shard *);
 struct tables_size {
     int64_t rows, bytes;

@@ -14,7 +14,10 @@
 #include "core/train/variables/table.h"
 #include "kernels/device.h"
 
-enum { TOLD_LEAST = 1 << 16 };
+enum {
+    TOLD_LEAST = 1 << 16,
+    CHANGES_BYTES_MAX = 256 << 20, /* rows of a table that changed between two snapshots */
+};
 
 struct runner_ps_tables {
     int users;                 /* the ps, and a checkpoint */
@@ -24,6 +27,7 @@ struct runner_ps_tables {
     struct row_area area;
     struct table **at;       /* [area.count] */
     struct aside_room aside; /* of the save that goes on */
+    uint64_t noted;          /* tag of the snapshot since which changes are noted; 0: none */
     int64_t *told;           /* [area.count] rows of a table that grows, when a line last said so */
     int64_t *ids;            /* [area.rows] that one worker asks for, checked */
     /* Of one table what workers have pushed, and its sum */
@@ -132,6 +136,42 @@ void runner_ps_tables_release(struct runner_ps_tables *t)
     for (int i = 0; i < t->area.count; i++) table_save_end(t->at[i]);
     aside_room_end();
     drop(t);
+}
+
+/* ---- what changes ---- */
+
+void runner_ps_tables_note(struct runner_ps *p, uint64_t tag)
+{
+    struct runner_ps_tables *t = p->tables;
+    if (!t) return;
+    for (int i = 0; i < t->area.count; i++) table_note_changes(t->at[i], CHANGES_BYTES_MAX);
+    t->noted = tag;
+}
+
+void runner_ps_changes_free(struct table_changes *changes, int count)
+{
+    for (int i = 0; changes && i < count; i++) table_changes_free(&changes[i]);
+    free(changes);
+}
+
+static err take_changes(struct runner_ps_tables *t, struct table_changes *ret)
+{
+    for (int i = 0; i < t->area.count; i++) TRY(table_take_changes(t->at[i], &ret[i]));
+    return OK;
+}
+
+err runner_ps_tables_take(struct runner_ps *p, uint64_t since, uint64_t tag,
+                          struct table_changes **ret)
+{
+    struct runner_ps_tables *t = p->tables;
+    *ret = NULL;
+    if (!t) return OK;
+    if (t->noted != since)
+        return fail(ERR_INPUT, "what has changed is known since another snapshot, not since that");
+    t->noted = tag;
+    *ret = calloc((size_t)t->area.count, sizeof **ret);
+    if (!*ret) return fail(ERR_MEMORY, "no memory for what has changed");
+    return take_changes(t, *ret);
 }
 
 void runner_ps_tables_describe(const struct runner_ps *p, struct shard *ret)

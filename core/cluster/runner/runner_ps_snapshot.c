@@ -16,6 +16,7 @@
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/cluster/runner/job.h"
 #include "core/train/checkpoint/checkpoints.h"
+#include "core/train/checkpoint/delta.h"
 
 enum { PIECE_BYTES = 1 << 20 };
 
@@ -27,6 +28,7 @@ struct snapshot_job {
     int64_t *data; /* as shard has it */
     float *memory;
     struct runner_ps_tables *tables; /* held */
+    struct table_changes *changes;   /* [shard.table_count] of a delta */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
     struct action_snapshot action;
     struct task_job writing;
@@ -42,8 +44,9 @@ struct snapshot_job {
 
 static err copy_arrays(struct snapshot_job *job, const struct runner_ps *p)
 {
-    size_t bytes = runner_ps_block_bytes(p), arrays = 1 + (size_t)p->store.slot_count;
     runner_ps_describe_shard(p, &job->shard);
+    if (job->action.since) job->shard.slot_count = 0;
+    size_t bytes = runner_ps_block_bytes(p), arrays = 1 + (size_t)job->shard.slot_count;
     job->memory = malloc(bytes * arrays + 1);
     job->shard.ledger =
         calloc((size_t)job->shard.workers * LEDGER_COLUMNS, sizeof *job->shard.ledger);
@@ -124,6 +127,7 @@ static void close_job(struct snapshot_job *job)
         rmdir(job->folder);
     }
     runner_ps_tables_release(job->tables);
+    runner_ps_changes_free(job->changes, job->shard.table_count);
     share_release(job->share);
     free(job->memory);
     free(job->shard.ledger);
@@ -156,7 +160,8 @@ static err write_shard(void *context)
 {
     struct snapshot_job *job = context;
     TRY(choose_folder(job));
-    err e = shard_write(&job->shard, job->prefix);
+    err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
+                              : shard_write(&job->shard, job->prefix);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
     return fail(e, "that of step %llu was given up, its folder is removed",
                 (unsigned long long)job->shard.global_step);
@@ -168,6 +173,16 @@ static void on_written(void *context, err result)
     if (result || !job->is_remote) finish(job, result);
 }
 
+/* Of a checkpoint they are read while they are written out; of a delta what changed is copied. */
+static err copy_tables(struct snapshot_job *job, struct runner_ps *p)
+{
+    const struct action_snapshot *a = &job->action;
+    if (a->since) return runner_ps_tables_take(p, a->since, a->tag, &job->changes);
+    job->tables = runner_ps_tables_hold(p);
+    if (job->share->setup.publishes) runner_ps_tables_note(p, a->tag);
+    return OK;
+}
+
 static err start(struct snapshot_job *job, struct runner_ps *p, const struct action_snapshot *a)
 {
     job->is_remote = !p->saving.sees_folder;
@@ -176,7 +191,7 @@ static err start(struct snapshot_job *job, struct runner_ps *p, const struct act
     TRY(copy_arrays(job, p));
     job->shard.global_step = a->step;
     copy_ledger(job, p);
-    job->tables = runner_ps_tables_hold(p);
+    TRY(copy_tables(job, p));
     job->writing = (struct task_job){
         .run = write_shard,
         .done = on_written,

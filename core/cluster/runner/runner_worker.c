@@ -246,7 +246,7 @@ static void act(struct task *t, const struct action *a)
         runner_worker_begin_files(w, &a->begin);
         break;
     case ACTION_PUBLISH:
-        runner_worker_publish_files(w);
+        runner_worker_publish_files(w, &a->publish);
         break;
     case ACTION_ABANDON:
         runner_worker_abandon_files(w, &a->abandon);
@@ -331,6 +331,7 @@ static void tick(struct task *t, uint64_t now_ms)
     runner_worker_tick_links(t, now_ms);
     runner_worker_look_for_end(w, now_ms);
     save_as_asked(w);
+    runner_worker_publish_in_time(w, now_ms);
     if (w->trace) runner_worker_trace_tick(w, now_ms);
 }
 

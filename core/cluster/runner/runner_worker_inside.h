@@ -15,7 +15,7 @@
 #include "core/cluster/role/rows.h"
 #include "core/cluster/role/worker_role.h"
 #include "core/cluster/runner/runner_worker.h"
-#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/checkpoint/publication.h"
 
 struct runner_worker_trace;
 
@@ -80,9 +80,11 @@ struct folder_jobs {
     uint64_t looks;                                                /* in vain, of a choice */
     _Atomic bool gives_up;                                         /* opening */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
-    uint64_t step;
+    uint64_t step, since;                                          /* since: not 0: it is a delta */
+    double taken_s; /* unix time when its values were so */
     int shards;
-    bool has_litter, is_void; /* is_void: given up, and nobody waits for it any more */
+    struct publication publication; /* of which it becomes a part */
+    bool has_litter, is_void;       /* is_void: given up, and nobody waits for it any more */
     char removed[CHECKPOINT_PATH_MAX];
 };
 
@@ -174,6 +176,7 @@ struct lead_folder {
     char directory[CHECKPOINT_PATH_MAX]; /* "": no checkpoint_dir */
     uint64_t token;
     bool is_asked_to_save; /* by a signal, and has not begun */
+    uint64_t published_ms; /* when what changed was last saved, or is being */
     struct folder_jobs jobs;
 };
 
@@ -310,13 +313,15 @@ void runner_worker_origin_close(
     struct runner_worker *); /* what a generation began from is needed no more */
 
 void runner_worker_begin_files(struct runner_worker *, const struct action_begin *);
-void runner_worker_publish_files(struct runner_worker *);
+void runner_worker_publish_files(struct runner_worker *, const struct action_publish *);
 void runner_worker_abandon_files(struct runner_worker *, const struct action_abandon *);
 void runner_worker_take_shard(struct runner_worker *, int ps, const struct message *);
 void runner_worker_close_checkpoints(struct runner_worker *);
 
 bool runner_worker_save(
     struct runner_worker *); /* a checkpoint, where there is a folder for it; false: not now */
+/* Of a chief whose spec says so: when it is time, what changed since the last one, or all. */
+void runner_worker_publish_in_time(struct runner_worker *, uint64_t now_ms);
 
 /* Hooks are told of what happens at a global step. runner_worker_told: an error ends the job. */
 err runner_worker_tell(struct runner_worker *, uint64_t step, const struct occasion *);

@@ -292,12 +292,42 @@ static err take_folder_again(struct runner_worker *w)
     return fail(ERR_PEER, "%s", why);
 }
 
+static bool publishes(const struct runner_worker *w)
+{
+    return w->options.spec->train.checkpoint.publish.every_secs > 0;
+}
+
+/* What follows is published beside it. Where that cannot be said now, all is saved once more when
+ * it is time. */
+static void begin_publication(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->folder.jobs;
+    const struct publishing is = {j->shards, j->step, j->taken_s};
+    if (publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is))
+        log_line(LOG_WARNING, "train.publish: %s", error_text());
+}
+
+static err publish_checkpoint(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->folder.jobs;
+    TRY(checkpoints_publish(w->folder.checkpoints, j->folder, j->shards, j->step, clock_unix_s(),
+                            j->prefix));
+    if (publishes(w)) begin_publication(w);
+    return OK;
+}
+
+static err publish_changes(struct runner_worker *w)
+{
+    struct folder_jobs *j = &w->folder.jobs;
+    const struct publishing is = {j->shards, j->step, j->taken_s};
+    return publication_add(&j->publication, w->folder.checkpoints, j->folder, &is, j->prefix);
+}
+
 static err publish(void *context)
 {
     struct runner_worker *w = context;
     struct folder_jobs *j = &w->folder.jobs;
-    const err e = checkpoints_publish(w->folder.checkpoints, j->folder, j->shards, j->step,
-                                      clock_unix_s(), j->prefix);
+    const err e = j->since ? publish_changes(w) : publish_checkpoint(w);
     if (e == ERR_PEER) return take_folder_again(w);
     if (!e && j->has_litter) remove_litter(w);
     return e;
@@ -312,12 +342,26 @@ static void count_saved(struct runner_worker *w, uint64_t step)
     at[COUNTER_CHECKPOINT_SECONDS] = (double)(clock_ns() - w->saving.began_ns) * 1e-9;
 }
 
+static void count_published(struct runner_worker *w)
+{
+    double *const at = w->task.counting.counters.at;
+    const struct folder_jobs *j = &w->folder.jobs;
+    const struct published *last = &j->publication.deltas[j->publication.count - 1];
+    at[COUNTER_DELTAS]++;
+    at[COUNTER_DELTA_BYTES] += (double)last->bytes;
+    log_line(LOG_DEBUG, "published %s, %lld bytes, in %.2f s", j->prefix, (long long)last->bytes,
+             (double)(clock_ns() - w->saving.began_ns) * 1e-9);
+}
+
 static void on_published(void *context, err result)
 {
     struct runner_worker *w = context;
     struct folder_jobs *j = &w->folder.jobs;
     w->saving.has_litter |= result && j->has_litter;
-    if (!result) {
+    if (!result && j->since) {
+        w->saving.is_away = false;
+        count_published(w);
+    } else if (!result) {
         w->saving.is_away = false;
         log_line(LOG_INFO, "saved %s in %.2f s", j->prefix,
                  (double)(clock_ns() - w->saving.began_ns) * 1e-9);
@@ -329,13 +373,28 @@ static void on_published(void *context, err result)
     task_flush(&w->task);
 }
 
-void runner_worker_publish_files(struct runner_worker *w)
+void runner_worker_publish_in_time(struct runner_worker *w, uint64_t now_ms)
+{
+    const struct folder_jobs *j = &w->folder.jobs;
+    const double every_secs = w->options.spec->train.checkpoint.publish.every_secs;
+    if (!publishes(w) || !w->folder.checkpoints || !runner_worker_leads(w)) return;
+    if (j->publishing.is_running || j->opening.is_running) return;
+    if (now_ms < w->folder.published_ms + (uint64_t)(every_secs * 1000)) return;
+    const bool is_begun = publication_wants_full(&j->publication)
+                              ? worker_role_save(w->task.role, &w->task.outbox)
+                              : worker_role_save_changes(w->task.role, &w->task.outbox);
+    if (is_begun) w->folder.published_ms = now_ms;
+}
+
+void runner_worker_publish_files(struct runner_worker *w, const struct action_publish *a)
 {
     const struct saving_files *s = &w->saving;
     struct folder_jobs *j = &w->folder.jobs;
     snprintf(j->folder, sizeof j->folder, "%s", s->folder);
     j->shards = s->shards;
     j->step = s->step;
+    j->since = a->since;
+    j->taken_s = clock_unix_s() - (double)(clock_ns() - s->began_ns) * 1e-9;
     j->has_litter = s->has_litter;
     w->saving.has_litter = w->saving.takes =
         false; /* what is left from now on is for the next one */
@@ -383,9 +442,9 @@ void runner_worker_abandon_files(struct runner_worker *w, const struct action_ab
     s->failures++;
     s->is_away = true;
     if (log_again(s->failures))
-        log_line(LOG_WARNING,
-                 "the checkpoint of step %llu failed: %s (%llu failed since the start)",
-                 (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
+        log_line(LOG_WARNING, "the %s of step %llu failed: %s (%llu failed since the start)",
+                 a->since ? "delta" : "checkpoint", (unsigned long long)a->step, a->why,
+                 (unsigned long long)s->failures);
     if (w->folder.jobs.publishing.is_running)
         w->folder.jobs.is_void = true;
     else if (a->is_begun)
@@ -393,5 +452,5 @@ void runner_worker_abandon_files(struct runner_worker *w, const struct action_ab
     s->has_litter = true;
     s->takes = false;
     s->tag = 0;
-    told_saved(w, NULL, a->why);
+    if (!a->since) told_saved(w, NULL, a->why);
 }

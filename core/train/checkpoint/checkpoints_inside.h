@@ -74,6 +74,11 @@ err checkpoints_still_own(const struct checkpoints *); /* ERR_PEER: no more */
 /* Does it lie in this folder, not elsewhere, where a state file may point too? */
 bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 
+/* ---- what comes (publish.c) ---- */
+
+/* The shards of a temporary folder become the bundle of that prefix. */
+err checkpoints_merge(const char *folder, int shards, const char *prefix);
+
 /* ---- leases (lease.c) ---- */
 
 /* Removes leases of this checkpoint that are over, too. */

@@ -149,7 +149,7 @@ static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKP
                 "%s: all names for this step are taken by checkpoints that cannot be removed", ret);
 }
 
-static err merge(const char *folder, int shards, const char *prefix)
+err checkpoints_merge(const char *folder, int shards, const char *prefix)
 {
     char(*names)[CHECKPOINT_PATH_MAX] = calloc((size_t)shards, sizeof *names);
     const char **prefixes = calloc((size_t)shards, sizeof *prefixes);
@@ -226,8 +226,8 @@ static err join(struct checkpoints *c, const char *folder, int shards, const cha
                 double now_s)
 {
     TRY(checkpoints_still_own(c));
-    TRY(merge(folder, shards,
-              prefix)); /* what it fails at it undoes: it knows which files are its own */
+    TRY(checkpoints_merge(folder, shards, prefix)); /* what it fails at it undoes: it knows which
+                                                       files are its own */
     const err e = announce(c, prefix, now_s);
     return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }

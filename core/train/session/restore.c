@@ -7,6 +7,7 @@
 
 #include "core/train/checkpoint/grown.h"
 #include "core/train/checkpoint/shard.h"
+#include "core/train/session/fresh.h"
 #include "core/train/session/session_inside.h"
 
 /* Which variables have averages, which are what is computed with */
@@ -76,6 +77,7 @@ static err bring_rows(void *session, const size_t bytes[], bool trains)
         else
             TRY(shard_pick_rows(s->restored.bundle, &s->restored.tables[i], ids, count,
                                 link->area.slices[i].width, to));
+        if (s->restored.fresh) fresh_lay_over(s->restored.fresh, i, ids, count, to);
         ids += count;
         to += count * link->area.slices[i].width;
     }
@@ -129,6 +131,7 @@ static err restore_tables(struct session *s, struct bundle *bundle)
 err session_restore(struct session *s, struct bundle *bundle)
 {
     assert(s->options.only_evaluates);
+    s->restored.fresh = NULL;
     TRY(restore_dense(s, bundle));
     return restore_tables(s, bundle);
 }

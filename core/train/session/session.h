@@ -87,6 +87,7 @@ struct restored {
     struct shard_source *tables; /* [tables] of those that do not grow */
     struct grown **grown;        /* [tables] NULL: it does not grow */
     void *window;                /* NULL: none */
+    const struct fresh *fresh;   /* laid over it (fresh.h); NULL: nothing is */
     struct row_source source;
     const struct name_map *averages; /* [average_count] that values are read from */
     int average_count;

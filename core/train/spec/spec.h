@@ -26,6 +26,11 @@ struct tower_spec {
     struct strings devices; /* of each, as device_choice.h has them; none: those of the task */
 };
 
+/* What changed since the last checkpoint, for servers (core/train/checkpoint/publication.h) */
+struct publish_spec {
+    double every_secs; /* 0: not */
+};
+
 struct checkpoint_spec {
     const char *dir;           /* NULL: nothing is saved */
     double every_secs;         /* 600 where neither is given; 0: not by time */
@@ -33,6 +38,7 @@ struct checkpoint_spec {
     int64_t keep_max;          /* 5; 0: all */
     double keep_every_n_hours; /* 10000 */
     int on_corrupt;            /* enum corrupt_policy */
+    struct publish_spec publish;
 };
 
 struct summary_spec {

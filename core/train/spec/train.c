@@ -64,6 +64,23 @@ static const struct object warm_start_object = {
     .fields = warm_start_fields,
     .size = sizeof(struct warm_start_spec)};
 
+static const struct field publish_fields[] = {
+    {.name = "every_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct publish_spec, every_secs),
+     .fallback = "10",
+     .min = 0.1,
+     .max = secs_max,
+     .help = "seconds between two deltas"},
+    {0},
+};
+
+static const struct object publish_object = {
+    .name = "publish",
+    .summary = "what changed since the last checkpoint, for dtrain serve --follow",
+    .fields = publish_fields,
+    .size = sizeof(struct publish_spec)};
+
 static const struct field train_fields[] = {
     {.name = "mode",
      .type = FIELD_ENUM,
@@ -277,6 +294,14 @@ static const struct field train_fields[] = {
      .min = 1,
      .max = WORKERS_MAX,
      .help = "the job ends if fewer workers than this are left"},
+    {.name = "publish",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct train_spec, checkpoint.publish),
+     .fallback = "null",
+     .object = &publish_object,
+     .help = "between checkpoints, write into checkpoint_dir what has changed since the last one: "
+             "dense variables, and the rows of tables that updates touched. dtrain serve --follow "
+             "has them some seconds later; null: nothing"},
     {.name = "summary_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct train_spec, summary.dir),

@@ -9,6 +9,7 @@
 #include "core/train/variables/table.h"
 
 #include "core/train/variables/aside.h"
+#include "core/train/variables/changes.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/mod.h"
@@ -55,6 +56,7 @@ struct table {
     size_t bytes;
 
     struct aside aside; /* rows as they were when a save began */
+    struct changes changes;
 };
 
 /* ---- memory ---- */
@@ -151,6 +153,7 @@ void table_close(struct table *t)
     growing_close(t->growing);
     if (t->memory) munmap(t->memory, t->bytes);
     aside_end(&t->aside);
+    changes_end(&t->changes);
     free(t);
 }
 
@@ -424,6 +427,67 @@ int64_t table_id(const struct table *t, int64_t row)
     return t->growing ? id_of_key(row) : mod_id_of_row(t->is.shape.dim[0], t->is.mod, row);
 }
 
+/* ---- what changes ---- */
+
+static struct changes *changes_of(struct table *t)
+{
+    return t->growing ? growing_changes(t->growing) : &t->changes;
+}
+
+/* An optimizer that sweeps changes all rows. */
+static void note_changes(struct table *t, const int64_t *rows, int64_t count)
+{
+    const bool sweeps = t->by.optimizer->sweeps;
+    for (int64_t i = 0; t->changes.is_on && i < (sweeps ? t->is.length : count); i++) {
+        const int64_t row = sweeps ? i : rows[i] - t->is.start;
+        changes_note(&t->changes, row, t->is.start + row);
+    }
+}
+
+void table_note_changes(struct table *t, int64_t bytes_max)
+{
+    changes_begin(changes_of(t), bytes_max / ((int64_t)row_bytes(t, 1) + (int64_t)sizeof(int64_t)));
+}
+
+static err copy_changes(struct table *t, const struct changes *c, struct table_changes *ret)
+{
+    ret->count = c->count;
+    ret->ids = malloc((size_t)c->count * sizeof *ret->ids + 1);
+    ret->rows = malloc(row_bytes(t, c->count) + 1);
+    if (!ret->ids || !ret->rows)
+        return fail(ERR_MEMORY, "table %s: no memory for %lld rows that changed", t->is.name,
+                    (long long)c->count);
+    for (int64_t i = 0; i < c->count; i++) ret->ids[i] = table_id(t, c->rows[i]);
+    table_gather_made(t, c->rows, c->count, ret->rows);
+    return OK;
+}
+
+err table_take_changes(struct table *t, struct table_changes *ret)
+{
+    struct changes *c = changes_of(t);
+    *ret = (struct table_changes){0};
+    if (c->is_on) changes_sort(c);
+    if (!c->is_on)
+        return fail(ERR_INPUT, "table %s: %s", t->is.name,
+                    c->is_lost ? "more rows have changed than go into a delta"
+                               : "it is not known which rows have changed");
+    const int64_t most = c->most;
+    const err e = copy_changes(t, c, ret);
+    if (e) {
+        table_changes_free(ret);
+        return e;
+    }
+    changes_begin(c, most);
+    return OK;
+}
+
+void table_changes_free(struct table_changes *c)
+{
+    free(c->ids);
+    free(c->rows);
+    *c = (struct table_changes){0};
+}
+
 static err check_finite(const struct table *t, const int64_t *rows, int64_t count,
                         const float *gradients)
 {
@@ -452,6 +516,7 @@ err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, con
     if (!optimizer) return OK;
     if (t->growing) return growing_apply(t->growing, rows, count, gradients, times, now);
     aside_begin_change(&t->aside);
+    note_changes(t, rows, count);
     set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
     if (optimizer->sweeps && t->made < t->is.length)
         kernels->spread(t->device, t->is.length, grain(t), make_stretch, &reading);

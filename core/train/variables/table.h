@@ -97,6 +97,20 @@ err table_save_read(struct table *, int64_t first, int64_t count, float *const r
 void table_save_over(struct table *);
 void table_save_end(struct table *); /* nothing begun is fine */
 
+/* Which rows change is noted from now on, as if none had before: as many as take up to bytes_max.
+ */
+void table_note_changes(struct table *, int64_t bytes_max);
+/* Those that have, as who does not train sees them now, by the ids that people know: of a table
+ * that grows zeros for those that went. They are noted anew. ERR_INPUT: it is not known which, as
+ * nothing was noted, or too many have. Freed by table_changes_free. */
+struct table_changes {
+    int64_t count;
+    int64_t *ids; /* [count] each once, in no order */
+    float *rows;  /* [count, width] */
+};
+err table_take_changes(struct table *, struct table_changes *ret);
+void table_changes_free(struct table_changes *); /* a zeroed one is fine */
+
 int64_t table_made(const struct table *);  /* rows */
 int64_t table_bytes(const struct table *); /* of values and slots of these; with their index */
 int64_t table_id(const struct table *, int64_t row); /* by which people know it */

@@ -125,6 +125,7 @@ void growing_close(struct growing *t)
     key_index_close(&t->index);
     found_close(&t->found);
     aside_end(&t->aside);
+    changes_end(&t->changes);
     free(t->numbers);
     free(t->gradients);
     free(t);
@@ -200,6 +201,7 @@ err growing_make_row(struct growing *t, int64_t key, int arrays, int64_t *ret_nu
         for (int64_t k = 0; k < t->width; k++) slot[k] = initial;
     }
     t->row_count++;
+    changes_note(&t->changes, *ret_number, key);
     return OK;
 }
 
@@ -247,10 +249,12 @@ static void give_up_idle(void *context, const struct key_place *place, const str
     if (entry->state == ENTRY_SEEN) return;
     if (!is_all && (uint8_t)((uint8_t)g->period - entry->period) <= t->idle_periods) return;
     set_aside(t, entry->key, entry);
-    if (entry_has_row(entry))
+    if (entry_has_row(entry)) {
+        changes_leave(&t->changes, entry->state, entry->key);
         give_back(t, entry->state);
-    else
+    } else {
         t->seen_count--;
+    }
     const struct entry as_none = {entry->key, ENTRY_SEEN, entry->period};
     (void)key_index_set(&t->index, place, &as_none); /* takes no memory */
 }
@@ -511,6 +515,17 @@ static void update(struct growing *t, int64_t count, const float *gradients,
     t->device->kernels->update_rows(t->device, &update);
 }
 
+static void note_changes(struct growing *t, const int64_t *keys, int64_t count)
+{
+    for (int64_t i = 0; t->changes.is_on && i < count; i++)
+        if (t->numbers[i] >= 0) changes_note(&t->changes, t->numbers[i], keys[i]);
+}
+
+struct changes *growing_changes(struct growing *t)
+{
+    return &t->changes;
+}
+
 err growing_apply(struct growing *t, const int64_t *keys, int64_t count, const float *gradients,
                   const int64_t *times, const struct juncture *now)
 {
@@ -520,6 +535,7 @@ err growing_apply(struct growing *t, const int64_t *keys, int64_t count, const f
     err e = enter_period(t, now->step);
     if (!e) e = see_all(t, keys, count, times);
     if (!e) {
+        note_changes(t, keys, count);
         const int64_t rows = take_rows(t, count, gradients, &of_rows);
         update(t, rows, of_rows, now);
     }

@@ -40,6 +40,10 @@ void growing_gather_made(struct growing *, const int64_t *keys, int64_t count, f
 err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
                   const int64_t *times, const struct juncture *);
 
+/* Keys whose rows changed, came or went (table.h) */
+struct changes;
+struct changes *growing_changes(struct growing *);
+
 /* Whether a key that was used last at that step is as if never seen when `step` is the next. */
 bool growth_is_idle(const struct growth *, int64_t step, int64_t used);
 

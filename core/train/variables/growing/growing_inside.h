@@ -6,13 +6,15 @@
 #include <stdatomic.h>
 
 #include "core/train/variables/aside.h"
+#include "core/train/variables/changes.h"
 #include "core/train/variables/growing/found.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
 
 /* The system clears a page when it is first touched, which takes as long as reading what comes
  * there: a thread does it ahead of who restores. */
-struct touching {
+struct restoring {
+    int initial_arrays; /* of a restored row, a bit for each */
     bool has_thread;
     pthread_t thread;
     atomic_bool is_over;
@@ -48,8 +50,8 @@ struct growing {
     struct {
         int64_t keys, rows, step; /* when a save began */
     } saved;
-    int initial_arrays; /* of a restored row, a bit for each */
-    struct touching touching;
+    struct restoring restoring;
+    struct changes changes; /* places are numbers of rows */
 };
 
 /* A record of what is aside: this, and then the row in all arrays where there is one. */

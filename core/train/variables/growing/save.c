@@ -90,8 +90,8 @@ err growing_save_read(struct growing *t, int64_t *from, int64_t count, struct sa
 
 static void touch_array(struct growing *t, int array)
 {
-    const size_t bytes = (size_t)(t->touching.rows * t->width) * sizeof(float);
-    for (size_t at = 0; at < bytes && !t->touching.is_over; at += TOUCHED_AT_ONCE) {
+    const size_t bytes = (size_t)(t->restoring.rows * t->width) * sizeof(float);
+    for (size_t at = 0; at < bytes && !t->restoring.is_over; at += TOUCHED_AT_ONCE) {
         const size_t left = bytes - at;
         void *from = (char *)t->arrays[array] + at;
         if (madvise(from, left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE, MADV_POPULATE_WRITE))
@@ -108,7 +108,7 @@ static void *touch(void *context)
 
 static void touch_rows(struct growing *t, int64_t rows)
 {
-    struct touching *touching = &t->touching;
+    struct restoring *touching = &t->restoring;
     touching->rows = rows < t->room ? rows : t->room;
     if (touching->rows * t->width * (int64_t)sizeof(float) < TOUCHED_LEAST) return;
     growing_grow_pages(t, t->used, touching->rows);
@@ -117,18 +117,18 @@ static void touch_rows(struct growing *t, int64_t rows)
 
 void growing_restore_end(struct growing *t)
 {
-    if (!t->touching.has_thread) return;
-    t->touching.is_over = true;
-    pthread_join(t->touching.thread, NULL);
-    t->touching.is_over = false;
-    t->touching.has_thread = false;
+    if (!t->restoring.has_thread) return;
+    t->restoring.is_over = true;
+    pthread_join(t->restoring.thread, NULL);
+    t->restoring.is_over = false;
+    t->restoring.has_thread = false;
 }
 
 err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t rows, int arrays)
 {
     t->step = step > 0 ? step - 1 : 0; /* of the update before it */
     t->period = t->period_steps ? t->step / t->period_steps : 0;
-    t->initial_arrays = arrays;
+    t->restoring.initial_arrays = arrays;
     TRY(key_index_reserve(&t->index, keys, false));
     touch_rows(t, rows);
     return OK;
@@ -153,7 +153,7 @@ err growing_restore(struct growing *t, const struct key_state *state, int64_t *r
     if (state->sights) {
         t->seen_count++;
     } else {
-        TRY(growing_make_row(t, state->key, t->initial_arrays, ret_number));
+        TRY(growing_make_row(t, state->key, t->restoring.initial_arrays, ret_number));
         entry.state = (uint32_t)*ret_number;
     }
     return key_index_add(&t->index, &entry, &place);

@@ -233,6 +233,50 @@ static void initial_values_are_those_of_ids_that_go_by_turns(void **state)
     close_world(&world);
 }
 
+/* Who had the slice, and lays what is told over it, has it again. */
+static void expect_told(struct table *table, int64_t begin, int64_t end, float *mirror)
+{
+    struct table_changes changes;
+    float now[FLOATS];
+    assert_int_equal(table_take_changes(table, &changes), OK);
+    for (int64_t i = 0; i < changes.count; i++)
+        memcpy(mirror + (changes.ids[i] - begin) * WIDTH, changes.rows + i * WIDTH,
+               WIDTH * sizeof(float));
+    table_read(table, 0, begin, end - begin, now);
+    assert_memory_equal(mirror, now, (size_t)((end - begin) * WIDTH) * sizeof(float));
+    table_changes_free(&changes);
+}
+
+static void what_changes_is_told_once(void **state)
+{
+    enum { BEGIN = 3, END = ROWS - 5, ROW_BYTES = WIDTH * sizeof(float) + sizeof(int64_t) };
+    for (int i = 0; i < OPTIMIZERS; i++) {
+        struct world world;
+        struct table_changes changes;
+        float mirror[FLOATS];
+        open_world(&world, optimizers[i]);
+        struct table *table = open_slice(&world, BEGIN, END - BEGIN);
+        assert_int_equal(table_take_changes(table, &changes), ERR_INPUT); /* nobody has asked */
+        step_table(&world, table, BEGIN, END, 0);
+        table_read(table, 0, BEGIN, END - BEGIN, mirror);
+        table_note_changes(table, ROWS * ROW_BYTES);
+        expect_told(table, BEGIN, END, mirror);
+        for (int step = 1; step < STEPS; step++) {
+            for (int more = 0; more < step; more++) step_table(&world, table, BEGIN, END, step);
+            expect_told(table, BEGIN, END, mirror);
+        }
+        assert_int_equal(table_take_changes(table, &changes), OK);
+        assert_int_equal(changes.count, 0);
+        table_changes_free(&changes);
+        table_note_changes(table, 7 * ROW_BYTES);
+        step_table(&world, table, BEGIN, END, 1);
+        assert_int_equal(table_take_changes(table, &changes), ERR_INPUT);
+        assert_non_null(strstr(error_text(), "more rows have changed"));
+        table_close(table);
+        close_world(&world);
+    }
+}
+
 static void rows_that_are_not_here_are_found(void **state)
 {
     static const struct {
@@ -508,6 +552,7 @@ int main(void)
         cmocka_unit_test(any_cut_has_the_bits_of_a_dense_variable),
         cmocka_unit_test(a_row_is_made_when_it_is_touched_and_that_shows_nowhere),
         cmocka_unit_test(initial_values_are_those_of_ids_that_go_by_turns),
+        cmocka_unit_test(what_changes_is_told_once),
         cmocka_unit_test(rows_that_are_not_here_are_found),
         cmocka_unit_test(a_gradient_that_is_not_finite_leaves_no_trace),
         cmocka_unit_test(who_is_to_blame_is_looked_for_among_the_gradients_alone),

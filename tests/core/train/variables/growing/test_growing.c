@@ -475,9 +475,54 @@ static void a_gradient_that_is_not_finite_names_the_id(void **state)
     (void)state;
 }
 
+static void read_all(struct table *table, float ret[IDS * WIDTH])
+{
+    static int64_t keys[IDS];
+    static float rows[IDS * WIDTH];
+    for (int64_t id = 0; id < IDS; id++) keys[id] = key_of_id(id);
+    qsort(keys, IDS, sizeof *keys, by_number);
+    table_gather_made(table, keys, IDS, rows);
+    for (int64_t i = 0; i < IDS; i++)
+        memcpy(ret + id_of_key(keys[i]) * WIDTH, rows + i * WIDTH, WIDTH * sizeof(float));
+}
+
+/* Rows that change, come and go: who lays what is told over what was has what is. A step that
+ * begins no period is next, as one that does gives rows up. */
+static void what_changes_is_told_once(void **state)
+{
+    enum { EVICT = 200, STEPS_EACH = 50, TIMES = 20 };
+    static float mirror[IDS * WIDTH], now[IDS * WIDTH];
+    struct world world;
+    int64_t told = 0, went = 0;
+    open_world(&world, adagrad, 2, EVICT);
+    struct table *table = open_part(&world, 0, 1);
+    memset(mirror, 0, sizeof mirror);
+    table_note_changes(table, 1 << 30);
+    for (int64_t i = 0; i < TIMES; i++) {
+        struct table_changes changes;
+        const int64_t first = i * STEPS_EACH + (i > TIMES / 2) * 2 * EVICT;
+        run(&world, &table, 1, first, first + STEPS_EACH - 1);
+        assert_int_equal(table_take_changes(table, &changes), OK);
+        for (int64_t k = 0; k < changes.count; k++) {
+            static const float none[WIDTH];
+            const float *row = changes.rows + k * WIDTH;
+            went += memcmp(row, none, sizeof none) == 0;
+            memcpy(mirror + changes.ids[k] * WIDTH, row, sizeof none);
+        }
+        told += changes.count;
+        table_changes_free(&changes);
+        read_all(table, now);
+        assert_memory_equal(mirror, now, sizeof now);
+    }
+    assert_true(told > 0 && went > 0);
+    table_close(table);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_changes_is_told_once),
         cmocka_unit_test(number_of_parts_changes_no_bit),
         cmocka_unit_test(gathers_before_an_update_change_no_bit),
         cmocka_unit_test(a_row_is_made_when_it_is_seen_often_enough),

@@ -1,0 +1,27 @@
+/* following.h - deltas that a run publishes beside a checkpoint that is served
+ * (core/train/checkpoint/publication.h): each is taken in order. Where one is lost, or is not what
+ * was published, what is served stays as it is until the next checkpoint comes.
+ */
+#ifndef CMD_SERVE_FOLLOWING_H
+#define CMD_SERVE_FOLLOWING_H
+
+#include "cmd/serve/version.h"
+#include "core/train/checkpoint/publication.h"
+
+struct following {
+    char folder[CHECKPOINT_PATH_MAX], name[PUBLISHED_NAME_MAX]; /* of the checkpoint; "": none */
+    uint32_t index;                                             /* that it is known by */
+    struct published taken; /* the last delta; of no name: none yet */
+    int count;              /* of deltas that were taken */
+    bool is_lost;
+    struct log_limit unseen;
+    struct publication said;
+};
+
+/* Of the checkpoint of that prefix, which is about to be opened, or is served now; what is known of
+ * another one is forgotten. ERR_INPUT, ERR_IO: its index cannot be read. */
+err following_begin(struct following *, const char *prefix);
+/* Takes what has come for the version, which serves that checkpoint. */
+void following_turn(struct following *, struct version *, struct tally *);
+
+#endif

@@ -1,0 +1,24 @@
+/* delta.h - what a model's values have become since the checkpoint, or the delta, before.
+ *
+ * A delta is a bundle (bundle/bundle.h) beside its checkpoint. It has all dense variables whole,
+ * under their names and without slots, global_step, and of a table the rows that changed:
+ * <variable>/changed_KKKKK/ids, int64 [n], and .../rows [n, width], of part K of it; a row of zeros
+ * is also one that a table that grows has no more. dtrain/delta/ps_KKKKK is the step that ps K was
+ * at, the same of all.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_DELTA_H
+#define CORE_TRAIN_CHECKPOINT_DELTA_H
+
+#include "core/train/checkpoint/shard.h"
+
+/* What one ps puts there: slices, values, global_step and ps of the shard; changes are those of its
+ * tables [table_count]. */
+err delta_write(const struct shard *, const struct table_changes *changes, const char *prefix);
+
+/* All rows of a table that a delta brings, in no order: freed by table_changes_free. ERR_INPUT: it
+ * is no delta of such a table. */
+err delta_read_rows(struct bundle *, const struct slice *, struct table_changes *ret);
+/* Its step. ERR_INPUT: there is none, or its parts are of several. */
+err delta_read_step(struct bundle *, int64_t *ret);
+
+#endif

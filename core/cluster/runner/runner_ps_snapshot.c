@@ -45,7 +45,8 @@ struct snapshot_job {
 static err copy_arrays(struct snapshot_job *job, const struct runner_ps *p)
 {
     runner_ps_describe_shard(p, &job->shard);
-    if (job->action.since) job->shard.slot_count = 0;
+    const bool is_averaged = job->shard.slot_names[0].is_averaged; /* by one of the slots */
+    if (job->action.since && !is_averaged) job->shard.slot_count = 0;
     size_t bytes = runner_ps_block_bytes(p), arrays = 1 + (size_t)job->shard.slot_count;
     job->memory = malloc(bytes * arrays + 1);
     job->shard.ledger =

@@ -20,14 +20,26 @@ static err changed_name(const char *variable, int part, const char *what, char r
                 (int)BUNDLE_NAME_MAX);
 }
 
-static err add_dense(struct bundle_writer *writer, const struct slice *slice, const float *values)
+/* slot: NULL for the values themselves */
+static err add_dense(struct bundle_writer *writer, const struct slice *slice, const char *slot,
+                     const float *values)
 {
+    char name[BUNDLE_NAME_MAX];
+    TRY(shard_name(slice->name, slot, name));
     const struct bundle_box box = shard_box(slice);
-    const struct bundle_piece piece = {.name = slice->name,
+    const struct bundle_piece piece = {.name = name,
                                        .dtype = BUNDLE_FLOAT,
                                        .shape = shard_shape(&slice->shape),
                                        .box = &box};
     return bundle_add(writer, &piece, values + slice->offset);
+}
+
+static err add_average(struct bundle_writer *writer, const struct shard *shard, int slice)
+{
+    const struct slot_names *names = shard_slots(shard, slice);
+    if (!names->is_averaged) return OK;
+    return add_dense(writer, &shard->slices[slice], names->at[names->count],
+                     shard->slots[names->count]);
 }
 
 static err add_changes(struct bundle_writer *writer, const struct slice *slice,
@@ -58,8 +70,10 @@ static err add_step(struct bundle_writer *writer, const struct shard *shard)
 static err add_all(struct bundle_writer *writer, const struct shard *shard,
                    const struct table_changes *changes)
 {
-    for (int i = 0; i < shard->slice_count; i++)
-        TRY(add_dense(writer, &shard->slices[i], shard->values));
+    for (int i = 0; i < shard->slice_count; i++) {
+        TRY(add_dense(writer, &shard->slices[i], NULL, shard->values));
+        TRY(add_average(writer, shard, i));
+    }
     for (int i = 0; i < shard->table_count; i++)
         if (changes[i].count) TRY(add_changes(writer, shard->tables[i].slice, &changes[i]));
     return add_step(writer, shard);

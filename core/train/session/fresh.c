@@ -38,7 +38,8 @@ void fresh_free(struct fresh *f)
 static err read_dense(const struct session *s, struct bundle *bundle, struct fresh *f)
 {
     const struct layout *layout = s->layout;
-    const struct warm_start values_only = {0};
+    const struct warm_start values_only = {.maps = s->restored.averages,
+                                           .map_count = s->restored.average_count};
     const size_t bytes = (size_t)layout->block_floats[0] * sizeof(float);
     int64_t no_workers = 0;
     f->values = calloc(1, bytes + 1);

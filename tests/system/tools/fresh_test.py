@@ -127,6 +127,17 @@ class Fresh(serve_test.Serving):
             self.assertEqual(server.post("predict", {"instances": self.instances}, "clicks")[0], 200)
         self.assertEqual(server.end(), 0)
 
+    def test_averages(self):
+        """What is served of a run with averages of its variables is them, in deltas as in checkpoints."""
+        self.SPEC = {**self.SPEC, "average_decay": 0.9}
+        self.write_run({}, "run.json")
+        run = self.begin()
+        self.wait_for_deltas(run, 1)
+        server = self.follow()
+        self.assert_serves(server, self.kill_and_catch_up(run, server))
+        self.assertEqual(self.metric(server, "deltas_lost_total"), 0)
+        self.assertEqual(server.end(), 0)
+
     def test_many_requests_meanwhile(self):
         """Rows of a request that is computed in several batches are all of one step."""
         run = self.begin()

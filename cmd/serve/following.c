@@ -38,14 +38,22 @@ static err take(struct following *f, const struct published *next, struct versio
     return version_freshen(version, prefix, next->step);
 }
 
-static void lose(struct following *f, const struct published *next, struct tally *tally)
+/* Deltas of a checkpoint that another one follows are removed, while this one is being read. */
+static bool is_named(struct following *f, const struct published *next)
+{
+    if (publication_read(f->folder, &f->said)) return true;
+    return goes_on(f) && f->count < f->said.count && f->said.deltas[f->count].index == next->index;
+}
+
+static void lose(struct following *f, const struct published *next, const char *why,
+                 struct tally *tally)
 {
     f->is_lost = true;
     tally_note_lost(tally);
     log_line(LOG_WARNING,
              "a delta is lost, step %lld: %s; step %lld is served until the next "
              "checkpoint",
-             (long long)next->step, error_text(),
+             (long long)next->step, why,
              (long long)(f->count ? f->taken.step : checkpoint_step(f->name)));
 }
 
@@ -53,16 +61,20 @@ static void lose(struct following *f, const struct published *next, struct tally
 static void take_next(struct following *f, struct version *version, struct tally *tally)
 {
     while (f->count < f->said.count) {
-        const struct published *next = &f->said.deltas[f->count];
-        const err e = take(f, next, version);
-        if (e == ERR_INPUT || e == ERR_MEMORY) lose(f, next, tally);
+        const struct published next = f->said.deltas[f->count];
+        const err e = take(f, &next, version);
+        if (e == ERR_INPUT || e == ERR_MEMORY) {
+            char why[ERROR_TEXT_MAX];
+            snprintf(why, sizeof why, "%s", error_text());
+            if (is_named(f, &next)) lose(f, &next, why, tally);
+        }
         if (e == ERR_IO)
             log_limited(&f->unseen, clock_ms(), LOG_WARNING, "a delta cannot be read yet: %s",
                         error_text());
         if (e) return;
-        f->taken = *next;
+        f->taken = next;
         f->count++;
-        tally_note_fresh(tally, next->step, next->time_s);
+        tally_note_fresh(tally, next.step, next.time_s);
     }
 }
 

@@ -29,6 +29,7 @@ struct snapshot_job {
     float *memory;
     struct runner_ps_tables *tables; /* held */
     struct table_changes *changes;   /* [shard.table_count] of a delta */
+    struct shard_table *told;        /* the shard's, where the tables are not held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
     struct action_snapshot action;
     struct task_job writing;
@@ -129,6 +130,7 @@ static void close_job(struct snapshot_job *job)
     }
     runner_ps_tables_release(job->tables);
     runner_ps_changes_free(job->changes, job->shard.table_count);
+    free(job->told);
     share_release(job->share);
     free(job->memory);
     free(job->shard.ledger);
@@ -174,11 +176,22 @@ static void on_written(void *context, err result)
     if (result || !job->is_remote) finish(job, result);
 }
 
+/* The ps may be set up anew, with other tables, while a delta is being written. */
+static err copy_changes(struct snapshot_job *job, struct runner_ps *p)
+{
+    const size_t bytes = (size_t)job->shard.table_count * sizeof *job->told;
+    job->told = malloc(bytes + 1);
+    if (!job->told) return fail(ERR_MEMORY, "no memory for a delta");
+    if (bytes) memcpy(job->told, job->shard.tables, bytes);
+    job->shard.tables = job->told;
+    return runner_ps_tables_take(p, job->action.since, job->action.tag, &job->changes);
+}
+
 /* Of a checkpoint they are read while they are written out; of a delta what changed is copied. */
 static err copy_tables(struct snapshot_job *job, struct runner_ps *p)
 {
     const struct action_snapshot *a = &job->action;
-    if (a->since) return runner_ps_tables_take(p, a->since, a->tag, &job->changes);
+    if (a->since) return copy_changes(job, p);
     job->tables = runner_ps_tables_hold(p);
     if (job->share->setup.publishes) runner_ps_tables_note(p, a->tag);
     return OK;

@@ -84,6 +84,7 @@ struct folder_jobs {
     double taken_s; /* unix time when its values were so */
     int shards;
     struct publication publication; /* of which it becomes a part */
+    bool cannot_publish;            /* the last checkpoint */
     bool has_litter, is_void;       /* is_void: given up, and nobody waits for it any more */
     char removed[CHECKPOINT_PATH_MAX];
 };

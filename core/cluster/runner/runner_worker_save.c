@@ -15,7 +15,11 @@
 
 /* ---- the folder ---- */
 
-enum { STORAGE_PAUSE_MS = 1000, STORAGE_LOOK_MS = 100 };
+enum {
+    STORAGE_PAUSE_MS = 1000,
+    STORAGE_LOOK_MS = 100,
+    UNPUBLISHED_MS = 60000, /* at least, between checkpoints that cannot be published */
+};
 
 /* A pause before the next attempt, unless it is to be given up. */
 static void pause_for_storage(const struct folder_jobs *j)
@@ -208,6 +212,7 @@ void runner_worker_close_checkpoints(struct runner_worker *w)
     w->folder.checkpoints = j->opened = NULL;
     w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
     j->looks = 0;
+    publication_forget(&j->publication); /* another chief may publish meanwhile */
     w->folder.directory[0] = '\0';
 }
 
@@ -303,8 +308,9 @@ static void begin_publication(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
     const struct publishing is = {j->shards, j->step, j->taken_s};
-    if (publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is))
-        log_line(LOG_WARNING, "train.publish: %s", error_text());
+    j->cannot_publish =
+        publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is) != OK;
+    if (j->cannot_publish) log_line(LOG_WARNING, "train.publish: %s", error_text());
 }
 
 static err publish_checkpoint(struct runner_worker *w)
@@ -379,7 +385,9 @@ void runner_worker_publish_in_time(struct runner_worker *w, uint64_t now_ms)
     const double every_secs = w->options.spec->train.checkpoint.publish.every_secs;
     if (!publishes(w) || !w->folder.checkpoints || !runner_worker_leads(w)) return;
     if (j->publishing.is_running || j->opening.is_running) return;
-    if (now_ms < w->folder.published_ms + (uint64_t)(every_secs * 1000)) return;
+    const uint64_t every_ms = (uint64_t)(every_secs * 1000);
+    const bool rests = j->cannot_publish && every_ms < UNPUBLISHED_MS;
+    if (now_ms < w->folder.published_ms + (rests ? UNPUBLISHED_MS : every_ms)) return;
     const bool is_begun = publication_wants_full(&j->publication)
                               ? worker_role_save(w->task.role, &w->task.outbox)
                               : worker_role_save_changes(w->task.role, &w->task.outbox);

@@ -27,10 +27,8 @@ static err add_dense(struct bundle_writer *writer, const struct slice *slice, co
     char name[BUNDLE_NAME_MAX];
     TRY(shard_name(slice->name, slot, name));
     const struct bundle_box box = shard_box(slice);
-    const struct bundle_piece piece = {.name = name,
-                                       .dtype = BUNDLE_FLOAT,
-                                       .shape = shard_shape(&slice->shape),
-                                       .box = &box};
+    const struct bundle_piece piece = {
+        .name = name, .dtype = BUNDLE_FLOAT, .shape = shard_shape(&slice->shape), .box = &box};
     return bundle_add(writer, &piece, values + slice->offset);
 }
 
@@ -194,5 +192,7 @@ err delta_read_step(struct bundle *bundle, int64_t *ret)
         if (of_part != *ret) return fail_at(bundle, entry->name, "parts of several steps");
         parts++;
     }
-    return parts ? OK : fail(ERR_INPUT, "%s: is no delta", bundle_prefix(bundle));
+    if (parts == bundle_shards(bundle)) return OK;
+    return fail(ERR_INPUT, "%s: %d of its %d files are of a delta", bundle_prefix(bundle), parts,
+                bundle_shards(bundle));
 }

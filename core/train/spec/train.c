@@ -621,6 +621,14 @@ static err check_follow(struct spec *spec)
     return OK;
 }
 
+static err check_publish(const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    if (!(train->checkpoint.publish.every_secs > 0) || train->checkpoint.dir) return OK;
+    if (spec->trains_nothing) return OK;
+    return fail(ERR_INPUT, "train.publish: needs train.checkpoint_dir");
+}
+
 static err check_daily(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
@@ -652,6 +660,7 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     set_defaults(&spec->train, json_object_get(json, "train"));
     TRY(check_follow(spec));
     TRY(check_daily(spec));
+    TRY(check_publish(spec));
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
     TRY(check_best(spec));

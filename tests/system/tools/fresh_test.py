@@ -127,6 +127,10 @@ class Fresh(serve_test.Serving):
             self.assertEqual(server.post("predict", {"instances": self.instances}, "clicks")[0], 200)
         self.assertEqual(server.end(), 0)
 
+    def test_there_is_a_folder_for_it(self):
+        self.write_run({"checkpoint_dir": None}, "run.json")
+        self.assertIn("train.publish: needs train.checkpoint_dir", self.run_bad("check", "run.json"))
+
     def test_averages(self):
         """What is served of a run with averages of its variables is them, in deltas as in checkpoints."""
         self.SPEC = {**self.SPEC, "average_decay": 0.9}

@@ -72,20 +72,14 @@ static err save(void *state, const struct run_view *view, const struct occasion 
     return OK;
 }
 
-/* Asked for before the gradients leave, it is of the step that they make, where workers go in step
- * or there is one; else of one soon after. */
+/* What was not begun while another one was being written is made up for. Asked for before the
+ * gradients leave, it is of the step that they make, where workers go in step or there is one; else
+ * of one soon after. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
-    if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
+    if (!s->is_due && !hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
     return save(state, view, o);
-}
-
-/* Nothing comes: what was not begun while another one was being written is made up for. */
-static err waited(void *state, const struct run_view *view, const struct occasion *o)
-{
-    const struct state *s = state;
-    return s->is_due ? save(state, view, o) : computed(state, view, o);
 }
 
 /* The step is the checkpoint's own: training has gone on since it was cut. */
@@ -111,6 +105,6 @@ const struct hook hook_checkpoint_saver = {
     .begin = begin,
     .on = {[OCCASION_ADOPTED] = save,
            [OCCASION_COMPUTED] = computed,
-           [OCCASION_WAITED] = waited,
+           [OCCASION_WAITED] = computed,
            [OCCASION_SAVED] = saved},
 };

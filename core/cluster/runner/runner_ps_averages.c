@@ -1,9 +1,10 @@
 /* runner_ps_averages.c - averages as a worker that evaluates asks for them.
  *
  * They come to where the worker's next gradient will lie, which is free while it evaluates. Where
- * that is memory of this ps, they are written there; between hosts they leave from where they are
- * kept, a section after the other. A worker that has pushed what no update has taken has no use for
- * them, and asks for none.
+ * that is memory of this ps, they are written there; between hosts they leave from a copy for all
+ * who ask, which stays while this ps does: what is still queued of it for one may become newer as
+ * another asks, or as a generation begins. A worker that has pushed what no update has taken has no
+ * use for them, and asks for none.
  */
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
@@ -25,28 +26,26 @@ static bool has_some(const struct runner_ps *p, const struct message *m)
            ps_role_is_serving(p->task.role) && m->generation == p->share->setup.config.generation;
 }
 
-/* To the worker's window of gradients, which it sees itself */
-static err show(struct runner_ps *p, int worker, struct message m)
+/* To memory of this ps */
+static err show(struct runner_ps *p, float *to, struct message *m)
 {
-    store_show_averages(&p->store, p->windows[worker].gradients.base);
-    TRY(p->device->kernels->synchronize(p->device));
-    m.averages.flags = AVERAGES_LAST;
-    m.length = runner_ps_block_bytes(p);
-    return link_send(p->task.peers[worker].link, &m);
+    store_show_averages(&p->store, to);
+    m->averages.flags = AVERAGES_LAST;
+    m->length = runner_ps_block_bytes(p);
+    return p->device->kernels->synchronize(p->device);
 }
 
-static err send_sections(const struct runner_ps *p, struct link *link, struct message m)
+static err send_all(struct runner_ps *p, int worker, struct message m)
 {
-    const struct store *store = &p->store;
-    struct range range = {0, 0};
-    while (range.end < store->floats) { /* ends: sections are not empty */
-        const float *array = store_averages_from(store, range.end, &range);
-        m.offset = (uint64_t)range.begin * sizeof *array;
-        m.length = (uint64_t)range_count(range) * sizeof *array;
-        m.averages.flags = range.end == store->floats ? AVERAGES_LAST : 0;
-        TRY(link_send_from(link, &m, array));
+    struct link *link = p->task.peers[worker].link;
+    const struct window *seen = &p->windows[worker].gradients, *copy = &p->values.averages;
+    if (link_shares_memory(link) && seen->base) {
+        TRY(show(p, seen->base, &m));
+        return link_send(link, &m);
     }
-    return OK;
+    TRY(runner_ps_open_averages(p));
+    TRY(show(p, copy->base, &m));
+    return link_send_from(link, &m, copy->base);
 }
 
 err runner_ps_averages_heard(struct runner_ps *p, int worker, const struct message *m)
@@ -60,11 +59,9 @@ err runner_ps_averages_heard(struct runner_ps *p, int worker, const struct messa
     if (!has_some(p, m)) {
         answer.averages.flags = AVERAGES_NONE;
         e = link_send(link, &answer);
-    } else if (link_shares_memory(link) && p->windows[worker].gradients.base) {
-        e = show(p, worker, answer);
     } else {
-        e = send_sections(p, link, answer);
+        e = send_all(p, worker, answer);
     }
-    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes, or nothing is answered */
     return OK;
 }

@@ -116,7 +116,8 @@ struct agreed {
 /* Values as workers see them. */
 struct seen_values {
     struct window window;
-    struct window rounded; /* the same for all workers to look at; none: not needed */
+    struct window rounded;  /* the same for all workers to look at; none: not needed */
+    struct window averages; /* a copy of them for who shares no memory; none: nobody has asked */
 };
 
 /* Windows for gradients that workers share; NULL: each has one. */
@@ -179,6 +180,7 @@ struct runner_ps {
 int64_t runner_ps_block_floats(const struct runner_ps *);
 size_t runner_ps_block_bytes(const struct runner_ps *);
 size_t runner_ps_shown_bytes(const struct runner_ps *); /* of the values as workers see them */
+err runner_ps_open_averages(struct runner_ps *);        /* their copy, where there is none yet */
 
 void runner_ps_setup(struct runner_ps *, const struct message *);               /* tells the role */
 void runner_ps_claimed(struct runner_ps *, int worker, const struct message *); /* LEADS */

@@ -107,6 +107,12 @@ static err open_values(struct runner_ps *p, const struct setup *setup)
     return open_window(p, floats * number_bytes(setup->wire_values), &p->values.rounded);
 }
 
+err runner_ps_open_averages(struct runner_ps *p)
+{
+    if (p->values.averages.base) return OK;
+    return open_window(p, runner_ps_block_bytes(p), &p->values.averages);
+}
+
 static err open_store(struct runner_ps *p, struct share *s)
 {
     const bool is_alone = task_is_inside(&p->task.options);
@@ -617,6 +623,7 @@ void runner_ps_store_close(struct runner_ps *p)
     if (p->has_store) store_close(&p->store);
     close_window(p, &p->values.window);
     close_window(p, &p->values.rounded);
+    close_window(p, &p->values.averages);
     share_release(p->share);
     free(p->windows);
     free(p->sources);

@@ -22,12 +22,8 @@ static err send_asking(struct runner_worker *w, int ps)
 static err await_answer(struct runner_worker *w, int ps)
 {
     const struct averages_asked *asked = &w->incoming.averages;
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++) {
-        struct link *link = w->task.peers[ps].link;
-        if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
-        const err e = loop_await(w->options.task.loop, link, AWAIT_MS);
-        if (e) return fail_prefix(e, "ps/%d", ps);
-    }
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++)
+        TRY(runner_worker_await_link(w, ps));
     if (asked->is_answered && !asked->is_refused) return OK;
     return fail(ERR_PEER, "ps/%d has no averages for this worker", ps);
 }

@@ -185,7 +185,8 @@ void store_begin_averages(struct store *store)
     }
 }
 
-const float *store_averages_from(const struct store *store, int64_t begin, struct range *ret)
+/* The array that has them from this float on, and up to where. */
+static const float *averages_from(const struct store *store, int64_t begin, struct range *ret)
 {
     const struct section *section = section_at(store, section_of(store, begin));
     const float *average = average_of(store, updater_at(store, section));
@@ -197,7 +198,7 @@ void store_show_averages(const struct store *store, float *ret)
 {
     struct device *d = store->device;
     for (struct range at = {0, 0}; at.end < store->floats;) { /* ends: no section is empty */
-        const float *array = store_averages_from(store, at.end, &at);
+        const float *array = averages_from(store, at.end, &at);
         d->kernels->copy(d, ret + at.begin, array + at.begin, range_count(at));
     }
 }

@@ -61,8 +61,6 @@ void store_begin_averages(struct store *); /* at the values; nothing where there
 /* The whole block to ret, of the device, as who evaluates wants it: averages, and the values of
  * which there are none. */
 void store_show_averages(const struct store *, float *ret);
-/* The array that has them from this float on, as a block, and which are there. */
-const float *store_averages_from(const struct store *, int64_t begin, struct range *ret);
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order, behind those
  * that were folded (then there may be none). step: the global step before the increment (for the

@@ -15,6 +15,14 @@ static int slots_of(const struct optimizers *list, const char *variable, float m
     return optimizer_slots(optimizer_of(by), by->optimizer.attributes);
 }
 
+/* An average is one more. */
+static int arrays_beside(const struct optimizers *list, const struct variable *v)
+{
+    const bool is_averaged = !v->table && list->average.decay > 0 &&
+                             optimizers_find(list, v->name, v->moving) != OPTIMIZER_NONE;
+    return slots_of(list, v->name, v->moving) + is_averaged;
+}
+
 /* A table that grows has no rows yet. */
 static void count_slices(const struct spec *spec, const struct layout *l, struct ps_memory *ret)
 {
@@ -23,7 +31,7 @@ static void count_slices(const struct spec *spec, const struct layout *l, struct
         const struct variable *v = &l->variables[s->variable];
         const bool is_dense = i < l->slice_count;
         const int64_t bytes = s->count * (int64_t)sizeof(float);
-        const int64_t slots = bytes * slots_of(&spec->optimizers, v->name, v->moving);
+        const int64_t slots = bytes * arrays_beside(&spec->optimizers, v);
         if (v->table && v->table->growth) continue;
         ret[s->ps].values += bytes;
         ret[s->ps].slots += slots;

@@ -158,13 +158,13 @@ static err answer(struct sizing *p, int ps, int workers, struct sized *ret)
 }
 
 /* Where there cannot be so few ps, the row is empty. */
-static err fill_row(struct sizing *p, int row)
+static err fill_row(struct sizing *p, int ps, struct sized row[WORKERS_SHOWN])
 {
     struct over_ps spread;
-    err e = over_ps_open(&p->planned, &p->named, ladder_at(row), &spread);
+    err e = over_ps_open(&p->planned, &p->named, ps, &spread);
     if (e) return e == ERR_INPUT ? OK : e;
     for (int i = 0; i < WORKERS_SHOWN && !e; i++)
-        e = over_ps_size(&spread, ladder_at(i), &p->hosts, &p->record.costs, &p->table[row][i]);
+        e = over_ps_size(&spread, ladder_at(i), &p->hosts, &p->record.costs, &row[i]);
     over_ps_close(&spread);
     return e;
 }
@@ -190,27 +190,28 @@ static err best_ps(struct sizing *p, int workers, int *ret)
     return OK;
 }
 
-/* Of one alone the fastest there is; 0: none fits. */
-static int best_workers(const struct sizing *p, int ps)
+/* With that many ps, or with any: 0. *ret 0: none fits. */
+static err best_workers(struct sizing *p, int ps, int *ret)
 {
-    double alone = 0;
-    int found = 0;
+    struct sized own[1][WORKERS_SHOWN] = {0};
+    double alone = 0; /* the fastest worker by itself that there is */
+    *ret = 0;
     for (int i = 0; i < PS_SHOWN; i++)
         if (speed(&p->table[i][0]) > alone) alone = speed(&p->table[i][0]);
-    for (int i = 0; i < PS_SHOWN; i++)
+    if (ps) TRY(fill_row(p, ps, own[0]));
+    for (int i = 0; i < (ps ? 1 : PS_SHOWN); i++)
         for (int k = 0; k < WORKERS_SHOWN; k++) {
-            const struct sized *a = &p->table[i][k];
-            if (ps && a->ps != ps) continue;
-            if (speed(a) > 0 && speed(a) >= worth_it * alone * a->workers && a->workers > found)
-                found = a->workers;
+            const struct sized *a = ps ? &own[i][k] : &p->table[i][k];
+            if (speed(a) > 0 && speed(a) >= worth_it * alone * a->workers && a->workers > *ret)
+                *ret = a->workers;
         }
-    return found;
+    return OK;
 }
 
 static err choose(struct sizing *p)
 {
     int ps = (int)p->flags.ps, workers = (int)p->flags.workers;
-    if (!workers) workers = best_workers(p, ps);
+    if (!workers) TRY(best_workers(p, ps, &workers));
     if (!workers) workers = 1;
     if (!ps) TRY(best_ps(p, workers, &ps));
     if (!ps)
@@ -371,7 +372,7 @@ static err make_plan(struct sizing *p, int argc, char **argv)
 {
     TRY(own_flags_take(&own_object, &argc, argv, &p->arena, &p->flags));
     TRY(open_plan(p, argc, argv));
-    for (int row = 0; row < PS_SHOWN; row++) TRY(fill_row(p, row));
+    for (int row = 0; row < PS_SHOWN; row++) TRY(fill_row(p, ladder_at(row), p->table[row]));
     TRY(choose(p));
     if (p->flags.json) return print_json(p);
     print_text(p);

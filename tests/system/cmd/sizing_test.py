@@ -88,6 +88,20 @@ class PlanTest(ClusterCase):
         self.assertFalse(self.plan("--memory=10", "--workers=4", "--ps=5")["layout"]["fits"])
         self.assertIn("with none of 1 to 100 ps", self.plan("--memory=0.1", code=2))
 
+    def test_workers_are_chosen_for_any_number_of_ps(self):
+        self.write(**{"train.mode": "sync"})
+        for ps in (2, 3):
+            layout = self.plan(f"--ps={ps}", "--computing=1000", "--link=25")["layout"]
+            self.assertEqual((layout["ps"], layout["workers"]), (ps, 1000))
+
+    def test_averages_are_memory_of_a_ps(self):
+        def needs(decay):
+            self.write(**{"train.average_decay": decay, "optimizer": {"type": "adam"}})
+            return self.plan("--ps=1", "--workers=1")["layout"]["ps_memory"]
+        without, averaged = needs(0), needs(0.99)
+        self.assertEqual(averaged["slots"] - without["slots"], without["values"])
+        self.assertEqual(averaged["save"] - without["save"], without["values"])
+
     def test_words_that_are_none_are_refused(self):
         self.write()
         (self.folder / "none.json").write_text("{}")

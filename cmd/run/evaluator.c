@@ -137,10 +137,15 @@ static err evaluate_noted(struct evaluator *v, const char *prefix)
     return OK;
 }
 
-/* The newest one: a disk or a server that fails may answer later. */
-static bool is_for_later(const struct evaluator *v, int index, int count)
+/* The newest one is looked for again: a disk or a server that failed may answer, and one that is
+ * gone have its usual name. Others have been removed. */
+static err evaluate_if_there(struct evaluator *v, const char *prefix, bool is_newest)
 {
-    return v->last == ERR_IO && index == count - 1;
+    const err before = v->last;
+    TRY(evaluate_noted(v, prefix));
+    if (v->last != ERR_INPUT || evaluated_checkpoints_has(prefix)) return OK;
+    v->last = is_newest ? ERR_IO : before;
+    return OK;
 }
 
 /* ---- the folder ---- */
@@ -150,15 +155,12 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
 {
     TRY(evaluated_checkpoints_follow(&v->evaluated, prefixes, count));
     for (int i = 0; i < count; i++) {
+        const bool is_newest = i == count - 1;
         if (v->evaluated.at[i].is_tried) continue;
-        if (is_for_later(v, i, count) && clock_ms() - v->failed_ms < AGAIN_MS) return OK;
-        const err before = v->last;
-        TRY(evaluate_noted(v, prefixes[i]));
-        if (is_for_later(v, i, count)) return OK;
-        if (v->last == ERR_INPUT && !evaluated_checkpoints_has(prefixes[i])) {
-            v->last = before; /* it has been removed, or has its usual name now */
-            continue;
-        }
+        if (!is_newest && !evaluated_checkpoints_has(prefixes[i])) continue;
+        if (is_newest && v->last == ERR_IO && clock_ms() - v->failed_ms < AGAIN_MS) return OK;
+        TRY(evaluate_if_there(v, prefixes[i], is_newest));
+        if (is_newest && v->last == ERR_IO) return OK;
         if (evaluated_checkpoints_note(&v->evaluated, i, !v->last))
             log_line(LOG_WARNING, "%s", error_text());
     }

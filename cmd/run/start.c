@@ -204,6 +204,8 @@ static err open_stream(struct launch *launch, struct child *child, int to, int *
     const bool is_log = to == STDERR_FILENO;
     const char *prefix =
         is_log && log_is_json() ? "" : child->prefix; /* an object names its task */
+    task_output_pass(lines); /* of the task that was there before: others may hold its pipe */
+    task_output_close(lines);
     *lines = (struct task_output){.from = fds[0], .to = to, .prefix = prefix};
     *ret_write = fds[1];
     return task_output_watch(lines, launch->loop);

@@ -26,6 +26,7 @@ enum {
     ROUND_TRIPS = 20,
     FIRST_BYTES = 1 << 20, /* by which it is seen how many make a good measure */
     RETRY_MS = 100,
+    REST_MS = 100, /* of who finds no descriptor for a caller */
 };
 static const double measure_s = 0.5;
 static const char word[WORD_BYTES] = {'d', 't', 'm', 'e', 't', 'e', 'r', '1'};
@@ -57,7 +58,10 @@ static void hang_up(struct meter *m, int i)
 static void take_callers(struct meter *m)
 {
     const int fd = accept4(m->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
-    if (fd < 0) return;
+    if (fd < 0) { /* without descriptors there is a caller at once again */
+        if (errno != EAGAIN) nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000L}, NULL);
+        return;
+    }
     if (m->count == METER_LINKS_MAX) {
         close(fd);
         return;

@@ -97,8 +97,8 @@ static void measure_all(struct report *r, const struct cluster_spec *c, const ch
     const int count = count_all(c);
     struct way *ways = calloc((size_t)count + 1, sizeof *ways);
     double fastest = 0;
-    while (ways && !try_all(c, ways, until_ms) && clock_ms() < until_ms) {
-    }
+    while (ways && !try_all(c, ways, until_ms) && clock_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000L}, NULL);
     for (int i = 0; ways && i < count; i++)
         if (ways[i].found.bytes_s > fastest) fastest = ways[i].found.bytes_s;
     for (int i = 0; ways && i < count; i++) {

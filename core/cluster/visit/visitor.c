@@ -25,6 +25,7 @@ struct host {
     int index;
     struct link *link;      /* NULL: not connected */
     bool is_up;             /* it has said WELCOME */
+    uint64_t up_ms;         /* when */
     bool is_asked, is_lost; /* lost: while it was asked */
     uint64_t retry_ms;
     uint64_t ask; /* number of the last one */
@@ -56,7 +57,8 @@ static void lose(struct host *host, const char *why)
     snprintf(host->trouble, sizeof host->trouble, "%s", why);
     host->is_lost = host->is_asked && !host->answer;
     /* One that has ended a life, as at a resize, is there again at once. */
-    host->retry_ms = host->is_up ? 0 : clock_ms() + RETRY_MS;
+    const bool has_lived = host->is_up && clock_ms() - host->up_ms >= RETRY_MS;
+    host->retry_ms = has_lived ? 0 : clock_ms() + RETRY_MS;
     host->is_up = false;
     host->link = NULL;
 }
@@ -132,6 +134,7 @@ static void welcome(struct host *host, const struct message *m)
         give_up(host, e);
     else
         host->is_up = true;
+    host->up_ms = clock_ms();
     if (!e) take_membership(v, &w.membership);
 }
 

@@ -225,6 +225,16 @@ static enum shape shape_of(const char *line, json_t *json)
     return is_log(line) ? SHAPE_LOG : SHAPE_NONE;
 }
 
+/* A line without what is behind LINE_BYTES_MAX; false: there is none. */
+static bool next_line(FILE *file, char ret[LINE_BYTES_MAX])
+{
+    if (!fgets(ret, LINE_BYTES_MAX, file)) return false;
+    const bool is_whole = strchr(ret, '\n') != NULL;
+    ret[strcspn(ret, "\n")] = '\0';
+    for (int c = is_whole ? EOF : getc(file); c != EOF && c != '\n';) c = getc(file);
+    return true;
+}
+
 /* By its first lines; a log may begin with a table, or with what other programs said. */
 static err read_lines(FILE *file, const char *path, struct evidence *e, enum shape *ret)
 {
@@ -232,8 +242,7 @@ static err read_lines(FILE *file, const char *path, struct evidence *e, enum sha
     struct metrics_seen metrics = {0};
     char text[LINE_BYTES_MAX];
     *ret = SHAPE_NONE;
-    for (long line = 1; fgets(text, sizeof text, file); line++) {
-        text[strcspn(text, "\n")] = '\0';
+    for (long line = 1; next_line(file, text); line++) {
         json_t *json = *text == '{' ? json_loads(text, 0, NULL) : NULL;
         const enum shape shape = shape_of(text, json);
         if (*ret == SHAPE_NONE) *ret = shape;
@@ -268,12 +277,14 @@ static err read_file(const char *path, struct evidence *e, bool *ret_is_one)
 
 /* ---- folders ---- */
 
-static void take_checkpoints(const char *folder, struct checkpoints_seen *c)
+/* None is no error. */
+static err take_checkpoints(const char *folder, struct checkpoints_seen *c)
 {
     char **prefixes;
     struct bundle *bundle;
     int count;
-    if (checkpoint_list(folder, &prefixes, &count)) return;
+    const err e = checkpoint_list(folder, &prefixes, &count);
+    if (e) return e == ERR_IO ? e : OK;
     c->is_there = true;
     c->count += count;
     c->step = -1;
@@ -286,6 +297,7 @@ static void take_checkpoints(const char *folder, struct checkpoints_seen *c)
         c->step = (double)checkpoint_step(prefixes[i]);
     }
     free(prefixes);
+    return OK;
 }
 
 /* What is of a checkpoint or of TensorBoard is no text. */
@@ -299,8 +311,8 @@ static err read_folder(const char *folder, struct evidence *e, bool *ret_is_one)
 {
     struct dirent **found;
     const int count = scandir(folder, &found, NULL, alphasort);
-    err failed = count < 0 ? fail(ERR_IO, "%s: %s", folder, strerror(errno)) : OK;
-    take_checkpoints(folder, &e->checkpoints);
+    if (count < 0) return fail(ERR_IO, "%s: %s", folder, strerror(errno));
+    err failed = take_checkpoints(folder, &e->checkpoints);
     *ret_is_one = e->checkpoints.is_there;
     for (int i = 0; i < count; i++) {
         char path[PATH_BYTES];
@@ -313,7 +325,7 @@ static err read_folder(const char *folder, struct evidence *e, bool *ret_is_one)
         *ret_is_one = *ret_is_one || is_one;
         free(found[i]);
     }
-    if (count >= 0) free(found);
+    free(found);
     return failed;
 }
 
@@ -322,7 +334,7 @@ err evidence_read(const char *path, struct evidence *e)
     struct stat state;
     bool is_one = false;
     if (path_is_url(path)) {
-        take_checkpoints(path, &e->checkpoints);
+        TRY(take_checkpoints(path, &e->checkpoints));
         is_one = e->checkpoints.is_there;
     } else {
         if (stat(path, &state)) return fail(ERR_IO, "%s: %s", path, strerror(errno));

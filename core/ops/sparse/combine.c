@@ -42,12 +42,14 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
 static err share_table(struct node *node, int input, const struct tensor *ids,
                        const struct param *param, int64_t width)
 {
-    struct param *table = &node->sharing.of->param[input];
-    const char *owner = node->sharing.of->name;
+    const struct node *of = node->sharing.of;
+    const char *owner = of->name;
+    struct param *table = input < of->param_count ? &of->param[input] : NULL;
+    if (!table || !table->ids)
+        return fail(ERR_INPUT, "weights_of: \"%s\" has no table for \"%s\"", owner, ids->name);
     const int64_t rows = table->growth ? ANY_ID : table->shape.dim[0];
     const int64_t named = shape_count(&ids->shape);
-    if (input >= node->sharing.of->param_count || !table->ids)
-        return fail(ERR_INPUT, "weights_of: \"%s\" has no table for \"%s\"", owner, ids->name);
+    const struct regularizer *r = &param->regularizer, *owns = &table->regularizer;
     TRY(check_ids(node, ids, table->growth));
     if (ids->buckets != rows)
         return fail(ERR_INPUT, "table: that of \"%s\" has %" PRId64 " rows, \"%s\" names %" PRId64,
@@ -55,10 +57,10 @@ static err share_table(struct node *node, int input, const struct tensor *ids,
     if (width != table->shape.dim[1])
         return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
                     owner, table->shape.dim[1], width);
-    if (param->regularizer.l1 > 0 || param->regularizer.l2 > 0)
+    if ((r->l1 > 0 || r->l2 > 0) && (r->l1 != owns->l1 || r->l2 != owns->l2))
         return fail(ERR_INPUT, "regularizer: the table is that of \"%s\": say it there", owner);
     if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
-    node->param = node->sharing.of->param;
+    node->param = of->param;
     node->param_count++;
     return OK;
 }

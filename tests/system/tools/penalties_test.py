@@ -84,9 +84,13 @@ class Penalties(tool.ToolCase):
                 self.assertAlmostEqual(got, value, delta=2e-5, msg=name)
 
     def test_a_table_of_another_node_has_its_penalty(self):
-        told = spec(20)
-        told["model"][4:5] = [{"op": "embedding", "name": "more", "inputs": ["item_id"], "dimension": 3, "table": "item", **penalty("item")},
-                              {"op": "dense", "name": "wide", "units": 1}]
+        told = spec(20, warm_start=None)
+        more = {"op": "embedding", "name": "more", "inputs": ["item_id"], "dimension": 3, "table": "item", **penalty("item")}
+        told["model"][4:5] = [more, {"op": "dense", "name": "wide", "units": 1}]
+        (self.folder / "spec.json").write_text(json.dumps(told))
+        done = self.dtrain("check", "spec.json")
+        self.assertEqual(done.returncode, 0, done.stderr)  # the same said twice is the same
+        more["regularizer"] = {"l2": 0.75}
         (self.folder / "spec.json").write_text(json.dumps(told))
         self.assertIn('regularizer: the table is that of "item": say it there', self.run_bad("check", "spec.json"))
 

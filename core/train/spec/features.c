@@ -199,6 +199,13 @@ static bool is_same(const json_t *a, const json_t *b)
     return true;
 }
 
+/* Older checkpoints have that word of a label, too (describe_positive). */
+static const json_t *meaning_of(const char *name, const json_t *kept)
+{
+    const char *word = json_string_value(kept);
+    return word && strcmp(name, "positive") == 0 && strcmp(word, "1") == 0 ? json_null() : kept;
+}
+
 static void compare_members(struct changes *c, const char *of, const json_t *kept,
                             const json_t *now)
 {
@@ -206,7 +213,7 @@ static void compare_members(struct changes *c, const char *of, const json_t *kep
     json_t *value;
     json_object_foreach((json_t *)now, name, value)
     {
-        const json_t *before = json_object_get(kept, name);
+        const json_t *before = meaning_of(name, json_object_get(kept, name));
         if (before && !json_is_object(before) && !is_same(before, value))
             add_change(c, of, name, before, value);
     }

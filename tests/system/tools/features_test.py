@@ -193,6 +193,11 @@ class Features(tool.ToolCase):
         source["positive"] = "1"
         self.write(spec)
         self.run_ok("eval", "--checkpoint=run", "spec.json")
+        kept = self.folder / "run" / "measured.json"  # as it was written before
+        kept.write_text(kept.read_text().replace('"positive": null', '"positive": "1"'))
+        self.assertIn('"positive": "1"', kept.read_text())
+        self.run_ok("eval", "--checkpoint=run", "spec.json")
+        kept.write_text(kept.read_text().replace('"positive": "1"', '"positive": null'))
         source["positive"] = "0"
         self.assert_told(spec, '"positive" was null, now it is "0"')
 

@@ -4,6 +4,7 @@
  * A tile is the scores of some queries and some keys. Its products are OpenBLAS's, which takes rows
  * of a head as they lie among those of others and, with AVX-512, packs nothing of this size.
  * What a query or a key gets is summed by one thread, in an order that depends on the shapes alone.
+ * What is not seen has a share of 0, which multiplies it: it has to be finite.
  */
 #include <cblas.h>
 

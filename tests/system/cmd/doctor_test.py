@@ -104,7 +104,7 @@ class Doctor(ClusterCase):
             return subprocess.Popen([program.BINARY, "doctor", "--json", f"--links={seconds}", f"--job_name={job}",
                                      f"--task_index={index}", *hosts], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                     env=program.environment(), cwd=self.folder, text=True)
-        running = [begin(job, index, 30) for job, index in (("ps", 0), ("worker", 0))]
+        running = [begin(job, index, 60) for job, index in (("ps", 0), ("worker", 0))]
         others = {"ps/0": "worker/0", "worker/0": "ps/0"}
         for task, (own, other) in zip(running, others.items()):
             found = {one["subject"]: one for one in json.loads(task.communicate(timeout=program.LIMIT_S)[0])["findings"]}

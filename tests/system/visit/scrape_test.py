@@ -69,7 +69,8 @@ class ScrapeTest(ClusterCase):
         def is_shown():
             done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                                    f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
-                                   f"http://localhost:{port}/"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+                                   f"http://localhost:{port}/"], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                                  env={**os.environ, "HOME": str(self.folder), "TMPDIR": str(self.folder), "XDG_CACHE_HOME": str(self.folder)})
             said[:] = [done.stdout, done.stderr]
             self.assertNotIn("CONSOLE", done.stderr)
             return "worker/0 leads" in done.stdout and "<td>ps/0</td>" in done.stdout

@@ -146,7 +146,7 @@ REFUSED = [
     (never(("follow", True), ("lengths", "epochs")), "data.train is followed and has no epochs"),
     (never(("follow", True), ("replication", "in_graph")), "each worker reads for itself"),
     (never(("model", TABLES), ("replicas", "twice")), "a worker cannot sum 2 batches into one push"),
-    (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), ("model", ["dense", "chain", "algebra", "cross"])), "expected the 2 batches of a push"),
+    (never(("follow", True), ("replicas", "twice"), ("prefetch", 1), others("model", *TABLES)), "expected the 2 batches of a push"),
     (never(others("table", "static"), ("optimizer", ["adam", "adamw"])), "changes all rows at each step"),
     (never(others("decay", "none"), ("optimizer", ["adamw", "ftrl", "adagrad_da"])), "train.weight_decay: "),
 ]

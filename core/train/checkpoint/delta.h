@@ -1,10 +1,10 @@
 /* delta.h - what a model's values have become since the checkpoint, or the delta, before.
  *
  * A delta is a bundle (bundle/bundle.h) beside its checkpoint. It has all dense variables whole,
- * under their names, of slots only their averages, global_step, and of a table the rows that changed:
- * <variable>/changed_KKKKK/ids, int64 [n], and .../rows [n, width], of part K of it; a row of zeros
- * is also one that a table that grows has no more. dtrain/delta/ps_KKKKK is the step that ps K was
- * at, the same of all.
+ * under their names, of slots only their averages, global_step, and of a table the rows that
+ * changed: <variable>/changed_KKKKK/ids, int64 [n], and .../rows [n, width], of part K of it; a row
+ * of zeros is also one that a table that grows has no more. dtrain/delta/ps_KKKKK is the step that
+ * ps K was at, the same of all.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_DELTA_H
 #define CORE_TRAIN_CHECKPOINT_DELTA_H

@@ -14,7 +14,8 @@ struct checkpoint_saver {
 
 struct state {
     struct hook_timer timer;
-    bool is_due; /* the last one that was asked for was not begun */
+    bool is_due;    /* the last one that was asked for was not begun */
+    bool is_missed; /* one that was due by time or steps, and none was begun since */
 };
 
 static const struct field fields[] = {
@@ -69,17 +70,25 @@ static err save(void *state, const struct run_view *view, const struct occasion 
     struct state *s = state;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     s->is_due = !view->asks->save(view->asker);
+    s->is_missed = s->is_missed && s->is_due;
     return OK;
 }
 
-/* What was not begun while another one was being written is made up for. Asked for before the
- * gradients leave, it is of the step that they make, where workers go in step or there is one; else
- * of one soon after. */
+/* What was due while another one was being written is made up for. Asked for before the gradients
+ * leave, it is of the step that they make, where workers go in step or there is one; else of one
+ * soon after. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
+    struct state *s = state;
+    s->is_missed |= hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
+    return s->is_missed ? save(state, view, o) : OK;
+}
+
+/* Nothing comes: one of the values that a life begins with is made up for, too. */
+static err waited(void *state, const struct run_view *view, const struct occasion *o)
+{
     const struct state *s = state;
-    if (!s->is_due && !hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
-    return save(state, view, o);
+    return s->is_due ? save(state, view, o) : computed(state, view, o);
 }
 
 /* The step is the checkpoint's own: training has gone on since it was cut. */
@@ -105,6 +114,6 @@ const struct hook hook_checkpoint_saver = {
     .begin = begin,
     .on = {[OCCASION_ADOPTED] = save,
            [OCCASION_COMPUTED] = computed,
-           [OCCASION_WAITED] = computed,
+           [OCCASION_WAITED] = waited,
            [OCCASION_SAVED] = saved},
 };

@@ -116,7 +116,7 @@ class Looking(Checkpoint):
         ended = self.dtrain("checkpoint", "ls", folder)
         self.assertEqual(ended.returncode, program.BAD_INPUT)
         lines = ended.stdout.splitlines()
-        self.assertRegex(lines[1], r"^ +0 .*model\.ckpt-0.*cut off")
+        self.assertRegex(lines[1], r"^ +0 .*model\.ckpt-0.*truncated")
         self.assertTrue(lines[2].endswith("model.ckpt-3, newest"), lines)
 
     def test_ls_of_nothing(self):

@@ -138,7 +138,7 @@ static void a_data_file_that_shrinks_while_it_is_open_is_an_error(void **folder)
     struct bundle *b = opened(folder_path(*folder, "model.ckpt-7"));
     assert_int_equal(truncate(folder_path(*folder, names[1]), 20), 0);
     assert_false(read_all(b, names[1]));
-    assert_refused(bundle_verify(b), ERR_INPUT, "cut off");
+    assert_refused(bundle_verify(b), ERR_INPUT, "truncated");
     assert_int_equal(unlink(folder_path(*folder, names[1])), 0);
     assert_false(read_all(b, names[1]));
     bundle_close(b);

@@ -365,7 +365,7 @@ static void what_cannot_be_read_any_more_is_told_behind_what_came_before(void **
     const struct bundle_taker taker = {&c, count_rows};
     assert_int_equal(truncate(folder_path(*folder, "t.data-00000-of-00001"), LONG / 2 * WIDTH * 4),
                      0);
-    assert_refused(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), ERR_INPUT, "cut off");
+    assert_refused(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), ERR_INPUT, "truncated");
     assert_in_range(c.next, 1, LONG / 2);
     bundle_close(b);
 }

@@ -337,7 +337,7 @@ static void a_shard_that_is_damaged_is_not_joined(void **folder)
     write_ps_0(shards[0]);
     write_ps_1(shards[1]);
     assert_int_equal(truncate(folder_path(*folder, "q.data-00000-of-00001"), 11), 0);
-    assert_refused(bundle_merge(shards, 2, folder_path(*folder, "m")), ERR_INPUT, "cut off");
+    assert_refused(bundle_merge(shards, 2, folder_path(*folder, "m")), ERR_INPUT, "truncated");
     assert_int_equal(folder_count(*folder, "m.*"), 0);
     assert_int_equal(folder_count(*folder, "*"), 4);
 }

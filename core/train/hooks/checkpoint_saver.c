@@ -74,14 +74,16 @@ static err save(void *state, const struct run_view *view, const struct occasion 
     return OK;
 }
 
-/* What was due while another one was being written is made up for. Asked for before the gradients
- * leave, it is of the step that they make, where workers go in step or there is one; else of one
- * soon after. */
+/* Asked for before the gradients leave, it is of the step that they make, where workers go in step
+ * or there is one; else of one soon after. One that was due while a delta was being written is made
+ * up for; while a checkpoint was, the next one will do. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
-    s->is_missed |= hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
-    return s->is_missed ? save(state, view, o) : OK;
+    const bool publishes = view->spec->train.checkpoint.publish.every_secs > 0;
+    const bool is_due = hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
+    s->is_missed |= is_due && publishes;
+    return is_due || s->is_missed ? save(state, view, o) : OK;
 }
 
 /* Nothing comes: one of the values that a life begins with is made up for, too. */

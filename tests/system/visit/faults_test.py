@@ -32,9 +32,13 @@ class SlowLink:
         while True:
             try:
                 near = self.server.accept()[0]
-                far = socket.create_connection(self.to)
             except OSError:
                 return
+            try:
+                far = socket.create_connection(self.to)
+            except OSError:  # the ps does not listen yet
+                near.close()
+                continue
             self.ends += [(near, self.delay_s), (far, self.delay_s)]
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self.carry, args=(source, sink, bool(self.delay_s)), daemon=True).start()

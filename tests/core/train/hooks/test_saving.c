@@ -95,10 +95,10 @@ static void what_another_one_was_in_the_way_of_is_saved_while_nothing_comes(void
     assert_int_equal(rig->saves, 2);
 }
 
-static void what_another_one_was_in_the_way_of_is_saved_soon_after(void **state)
+static void what_a_delta_was_in_the_way_of_is_saved_soon_after(void **state)
 {
     struct rig *rig = *state;
-    start(rig, SAVES("train.save_checkpoint_steps=10"));
+    start(rig, SAVES("train.save_checkpoint_steps=10", "train.publish={\"every_secs\": 1}"));
     rig->is_saving = true;
     rig_adopt(rig, 0, 0); /* what is being written is of these values */
     rig->is_saving = false;
@@ -168,7 +168,7 @@ int main(void)
         WITH_RIG(the_step_that_is_due_has_not_left_when_it_is_asked_for),
         WITH_RIG(while_nothing_comes_steps_since_the_last_are_saved),
         WITH_RIG(what_another_one_was_in_the_way_of_is_saved_while_nothing_comes),
-        WITH_RIG(what_another_one_was_in_the_way_of_is_saved_soon_after),
+        WITH_RIG(what_a_delta_was_in_the_way_of_is_saved_soon_after),
         WITH_RIG(by_default_600_seconds_pass),
         WITH_RIG(zero_turns_saving_off),
         WITH_RIG(one_in_the_list_takes_the_place_of_the_keys_one),

@@ -184,8 +184,7 @@ static err check_end(const struct bundle *b, const struct record *r, int64_t fil
     char text[KEY_TEXT_MAX];
     if (r->slice_count > 0 || (r->bytes <= file_bytes && r->offset <= file_bytes - r->bytes))
         return OK;
-    return fail(ERR_INPUT,
-                "%s.data-%05d-of-%05d: truncated: it has %lld bytes, and %s ends beyond them",
+    return fail(ERR_INPUT, "%s.data-%05d-of-%05d: truncated: %lld bytes, %s ends beyond them",
                 b->prefix, r->shard, b->index.shards, (long long)file_bytes,
                 index_key_text(&b->index, r, text));
 }

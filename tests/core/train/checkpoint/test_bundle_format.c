@@ -404,7 +404,7 @@ static const struct {
     {{HEADER, RAW("a", "\10\1\22\0\30\1\50\4")}, 2, "a: data file 1 of 1"},
     {{HEADER, RAW("a", "\10\1\22\0\40\xff\xff\xff\xff\xff\xff\xff\xff\x7f\50\4")},
      2,
-     "truncated: it has 4 bytes, and a ends beyond them"},
+     "truncated: 4 bytes, a ends beyond them"},
     {{HEADER, RAW("a", "\10\1\22\0\50\5")}, 2, "a: 5 bytes are not what"},
     {{HEADER, RAW("a", "\10\1\22\2\30\1\50\4")}, 2, "a: its shape is not known"},
     {{HEADER, RAW("a", "\10\1\22\15\22\13\10\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\50\4")},

@@ -2,7 +2,6 @@
 #include "cmd/status/rules.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,26 +16,6 @@ enum {
 };
 static const double slower = 1.5, waits_for_data = 0.3, unequal = 1.4, drops = 0.05, busy = 0.7,
                     stale_for_each = 2;
-
-struct findings {
-    struct finding *at;
-    int count;
-    const char *rule;
-};
-
-static void find(struct findings *f, enum finding_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void find(struct findings *f, enum finding_level level, const char *format, ...)
-{
-    if (f->count == FINDINGS_MAX) return;
-    struct finding *finding = &f->at[f->count++];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(finding->text, sizeof finding->text, format, list);
-    va_end(list);
-    finding->rule = f->rule;
-    finding->level = level;
-}
 
 static double of(const struct told *t, enum counter c)
 {
@@ -123,8 +102,8 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
         for (int k = 1; k < PARTS; k++)
             if (part_seconds(t, k) - usual_part[k] > part_seconds(t, worst) - usual_part[worst])
                 worst = k;
-        find(f, FINDING_WARNING, "%s is %.1f x slower than the median (%.3g s a step): %s", t->task,
-             own_seconds(t) / usual, own_seconds(t), parts[worst].doing);
+        findings_say(f, FINDING_WARNING, "%s is %.1f x slower than the median (%.3g s a step): %s",
+                     t->task, own_seconds(t) / usual, own_seconds(t), parts[worst].doing);
     }
 }
 
@@ -139,10 +118,11 @@ static void starved(const struct job_facts *j, struct findings *f)
             all += of(t, (enum counter)c);
     }
     if (all > 0 && data > waits_for_data * all)
-        find(f, FINDING_WARNING,
-             "workers wait for data %.0f %% of their time: see data.prefetch, and where the files "
-             "are",
-             100 * data / all);
+        findings_say(
+            f, FINDING_WARNING,
+            "workers wait for data %.0f %% of their time: see data.prefetch, and where the files "
+            "are",
+            100 * data / all);
 }
 
 static void silent(const struct job_facts *j, struct findings *f)
@@ -150,9 +130,9 @@ static void silent(const struct job_facts *j, struct findings *f)
     for (int i = 0; i < j->count; i++) {
         const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
         if (age_ms >= SILENT_MS)
-            find(f, FINDING_WARNING,
-                 "%s has told nothing for %llu s: it is gone, or computes one step",
-                 j->tasks[i].task, (unsigned long long)age_ms / 1000);
+            findings_say(f, FINDING_WARNING,
+                         "%s has told nothing for %llu s: it is gone, or computes one step",
+                         j->tasks[i].task, (unsigned long long)age_ms / 1000);
     }
 }
 
@@ -160,7 +140,7 @@ static void loss(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++)
         if (!j->tasks[i].is_ps && !isfinite(of(&j->tasks[i], COUNTER_LOSS)))
-            find(f, FINDING_WARNING, "the loss of %s is not finite", j->tasks[i].task);
+            findings_say(f, FINDING_WARNING, "the loss of %s is not finite", j->tasks[i].task);
 }
 
 static void stale(const struct job_facts *j, struct findings *f)
@@ -173,10 +153,11 @@ static void stale(const struct job_facts *j, struct findings *f)
         workers += !j->tasks[i].is_ps;
     }
     if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
-        find(f, FINDING_WARNING,
-             "gradients are %.1f updates old in the mean, with %d workers: some are much slower "
-             "than others (train.max_staleness drops what is too old)",
-             sum / count, workers);
+        findings_say(
+            f, FINDING_WARNING,
+            "gradients are %.1f updates old in the mean, with %d workers: some are much slower "
+            "than others (train.max_staleness drops what is too old)",
+            sum / count, workers);
 }
 
 /* ---- parameter servers ---- */
@@ -205,7 +186,7 @@ static void shares(const struct job_facts *j, double (*bytes)(const struct told 
     for (int i = 0; i < j->count && ps > 1 && all >= BYTES_LEAST; i++) {
         const double share = bytes(&j->tasks[i]) / all;
         if (j->tasks[i].is_ps && share > unequal / ps)
-            find(
+            findings_say(
                 f, FINDING_WARNING,
                 "%s %s %.0f %% of the bytes of %d ps: a placement.partitioner cuts large variables",
                 j->tasks[i].task, what, 100 * share, ps);
@@ -225,9 +206,10 @@ static void busy_ps(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         const double part = of(t, COUNTER_TIME_APPLY) / of(t, COUNTER_UPTIME);
         if (t->is_ps && of(t, COUNTER_UPTIME) > 0 && part > busy)
-            find(f, FINDING_WARNING,
-                 "%s updates values %.0f %% of its time: more ps, or more cores for it, would help",
-                 t->task, 100 * part);
+            findings_say(
+                f, FINDING_WARNING,
+                "%s updates values %.0f %% of its time: more ps, or more cores for it, would help",
+                t->task, 100 * part);
     }
 }
 
@@ -237,8 +219,9 @@ static void dropped(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         const double lost = of(t, COUNTER_DROPPED_STALE), all = lost + of(t, COUNTER_UPDATES);
         if (t->is_ps && t->index == 0 && all >= STEPS_LEAST && lost > drops * all)
-            find(f, FINDING_WARNING, "%.0f %% of the gradients came too late and were dropped",
-                 100 * lost / all);
+            findings_say(f, FINDING_WARNING,
+                         "%.0f %% of the gradients came too late and were dropped",
+                         100 * lost / all);
     }
 }
 
@@ -252,9 +235,10 @@ static void not_shown(const struct job_facts *j, struct findings *f)
         if (!t->is_ps && of(t, COUNTER_PEERS) > all) all = of(t, COUNTER_PEERS);
     }
     if (shown > 0 && shown < all)
-        find(f, FINDING_WARNING,
-             "nothing is known of %.0f of %.0f ps: --ps_hosts names too few, or they do not answer",
-             all - shown, all);
+        findings_say(
+            f, FINDING_WARNING,
+            "nothing is known of %.0f of %.0f ps: --ps_hosts names too few, or they do not answer",
+            all - shown, all);
 }
 
 static void missing(const struct job_facts *j, struct findings *f)
@@ -264,8 +248,8 @@ static void missing(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         const double away = of(t, COUNTER_PEERS) - of(t, COUNTER_PEERS_UP);
         if (away > 0 && (t->index == 0 || !t->is_ps))
-            find(f, FINDING_WARNING, "%s is not connected to %.0f of %.0f %s", t->task, away,
-                 of(t, COUNTER_PEERS), t->is_ps ? "workers" : "ps");
+            findings_say(f, FINDING_WARNING, "%s is not connected to %.0f of %.0f %s", t->task,
+                         away, of(t, COUNTER_PEERS), t->is_ps ? "workers" : "ps");
     }
 }
 
@@ -273,9 +257,9 @@ static void queue(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++)
         if (of(&j->tasks[i], COUNTER_QUEUED) > QUEUED_LEAST)
-            find(f, FINDING_WARNING,
-                 "%.0f MB wait to leave %s: its peers, or the network, are slow",
-                 of(&j->tasks[i], COUNTER_QUEUED) / 1e6, j->tasks[i].task);
+            findings_say(f, FINDING_WARNING,
+                         "%.0f MB wait to leave %s: its peers, or the network, are slow",
+                         of(&j->tasks[i], COUNTER_QUEUED) / 1e6, j->tasks[i].task);
 }
 
 /* ---- checkpoints ---- */
@@ -287,19 +271,20 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
     const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
                  since_s = last_s > 0 && j->unix_s - last_s < up_s ? j->unix_s - last_s : up_s;
     if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
-        find(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
-             of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
+        findings_say(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
+                     of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
     if (of(t, COUNTER_CHECKPOINT_SECONDS) > LONG_CHECKPOINT_S)
-        find(f, FINDING_WARNING,
-             "the last checkpoint took %.0f s: where checkpoint_dir lies is slow (dtrain doctor "
-             "with the spec measures it)",
-             of(t, COUNTER_CHECKPOINT_SECONDS));
+        findings_say(
+            f, FINDING_WARNING,
+            "the last checkpoint took %.0f s: where checkpoint_dir lies is slow (dtrain doctor "
+            "with the spec measures it)",
+            of(t, COUNTER_CHECKPOINT_SECONDS));
     if (since_s < OLD_CHECKPOINT_S) return;
     if (of(t, COUNTER_SAVES_TO))
-        find(f, FINDING_WARNING, "no checkpoint for %.0f min: see train.save_checkpoint_secs",
-             since_s / 60);
+        findings_say(f, FINDING_WARNING,
+                     "no checkpoint for %.0f min: see train.save_checkpoint_secs", since_s / 60);
     else
-        find(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
+        findings_say(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
 }
 
 /* ---- what has happened ---- */
@@ -310,23 +295,23 @@ static void events(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         if (!t->is_ps || t->index) continue;
         if (of(t, COUNTER_GENERATION) > 1)
-            find(f, FINDING_NOTE, "the values were restored or begun anew %.0f times",
-                 of(t, COUNTER_GENERATION) - 1);
+            findings_say(f, FINDING_NOTE, "the values were restored or begun anew %.0f times",
+                         of(t, COUNTER_GENERATION) - 1);
         if (of(t, COUNTER_TERM) > 0)
-            find(f, FINDING_NOTE, "another worker has come to lead %.0f times",
-                 of(t, COUNTER_TERM));
+            findings_say(f, FINDING_NOTE, "another worker has come to lead %.0f times",
+                         of(t, COUNTER_TERM));
         if (of(t, COUNTER_EVICTIONS) > 0)
-            find(f, FINDING_NOTE, "workers were gone for too long %.0f times",
-                 of(t, COUNTER_EVICTIONS));
+            findings_say(f, FINDING_NOTE, "workers were gone for too long %.0f times",
+                         of(t, COUNTER_EVICTIONS));
         if (of(t, COUNTER_ROWS_LOST) > 0 || of(t, COUNTER_ROWS_TWICE) > 0)
-            find(f, FINDING_NOTE,
-                 "of epochs that are over %.0f rows are missing, %.0f counted twice",
-                 of(t, COUNTER_ROWS_LOST), of(t, COUNTER_ROWS_TWICE));
+            findings_say(f, FINDING_NOTE,
+                         "of epochs that are over %.0f rows are missing, %.0f counted twice",
+                         of(t, COUNTER_ROWS_LOST), of(t, COUNTER_ROWS_TWICE));
     }
     for (int i = 0; i < j->count; i++)
         if (of(&j->tasks[i], COUNTER_REFUSED) > 0)
-            find(f, FINDING_NOTE, "%s refused %.0f connections: its log says why", j->tasks[i].task,
-                 of(&j->tasks[i], COUNTER_REFUSED));
+            findings_say(f, FINDING_NOTE, "%s refused %.0f connections: its log says why",
+                         j->tasks[i].task, of(&j->tasks[i], COUNTER_REFUSED));
 }
 
 static const struct {
@@ -351,7 +336,7 @@ static const struct {
 int rules_apply(const struct job_facts *j, struct finding ret[FINDINGS_MAX])
 {
     struct finding found[FINDINGS_MAX];
-    struct findings f = {.at = found};
+    struct findings f = {.at = found, .most = FINDINGS_MAX};
     int count = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         f.rule = rules[i].name;

@@ -3,17 +3,10 @@
 #ifndef CMD_STATUS_RULES_H
 #define CMD_STATUS_RULES_H
 
+#include "cmd/findings.h"
 #include "core/base/counters.h"
 
-enum finding_level { FINDING_NOTE, FINDING_WARNING };
-
-enum { FINDING_TEXT_MAX = 512, FINDINGS_MAX = 64 };
-
-struct finding {
-    const char *rule; /* "slow_worker" */
-    enum finding_level level;
-    char text[FINDING_TEXT_MAX];
-};
+enum { FINDINGS_MAX = 64 };
 
 struct job_facts {
     const struct told *tasks; /* [count] ps first; heard_ms: by now_ms */

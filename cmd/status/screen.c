@@ -130,7 +130,6 @@ void status_print(const struct job_status *s, const struct finding *findings, in
     print_ps(s);
     if (totals.workers) print_workers(s);
     puts("");
-    for (int i = 0; i < count; i++)
-        printf("%s %s\n", findings[i].level == FINDING_WARNING ? "!" : "-", findings[i].text);
+    findings_print(findings, count);
     if (!count) puts("nothing is wrong");
 }

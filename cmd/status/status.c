@@ -94,17 +94,6 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
 
 /* ---- what is printed ---- */
 
-static json_t *findings_json(const struct finding *findings, int count)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list,
-                              json_pack("{ss ss ss}", "rule", findings[i].rule, "level",
-                                        findings[i].level == FINDING_WARNING ? "warning" : "note",
-                                        "text", findings[i].text));
-    return list;
-}
-
 static err print_json(const struct job_status *s, const struct finding *findings, int count)
 {
     json_t *all =

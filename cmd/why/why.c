@@ -51,18 +51,9 @@ static err read_all(struct why *w, int argc, char **argv)
 static err print(struct why *w)
 {
     const int count = causes_find(&w->evidence, w->found);
-    json_t *list = w->flags.json ? json_array() : NULL;
-    for (int i = 0; i < count; i++) {
-        const struct finding *f = &w->found[i];
-        const bool is_warning = f->level == FINDING_WARNING;
-        if (w->flags.json)
-            json_array_append_new(list,
-                                  json_pack("{ss ss ss}", "rule", f->rule, "level",
-                                            is_warning ? "warning" : "note", "text", f->text));
-        else
-            printf("%s %s\n", is_warning ? "!" : "-", f->text);
-    }
-    if (w->flags.json) return json_print(json_pack("{so}", "findings", list));
+    if (w->flags.json)
+        return json_print(json_pack("{so}", "findings", findings_json(w->found, count)));
+    findings_print(w->found, count);
     if (!count) puts("nothing that is there tells of an end or of lost time");
     return standard_output_flush();
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascending.h"
 #include "core/train/checkpoint/delta.h"
 #include "core/train/session/session_inside.h"
 #include "core/train/variables/growing/keys.h"
@@ -161,27 +162,13 @@ err session_freshen(struct session *s, const struct fresh *f)
     return d->kernels->synchronize(d);
 }
 
-/* The first of them that is not below; from: where the one before was */
-static int64_t find(const struct fresh_rows *rows, int64_t id, int64_t from)
-{
-    int64_t low = from, high = rows->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (rows->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void fresh_lay_over(const struct fresh *f, int slice, const int64_t *ids, int64_t count,
                     float *rows)
 {
     const struct fresh_rows *fresh = &f->rows[slice];
     int64_t at = 0;
     for (int64_t i = 0; i < count && at < fresh->count; i++) {
-        at = find(fresh, ids[i], at);
+        at += ascending_place(fresh->ids + at, fresh->count - at, ids[i]);
         if (at < fresh->count && fresh->ids[at] == ids[i])
             memcpy(rows + i * fresh->width, fresh->values + at * fresh->width,
                    (size_t)fresh->width * sizeof *rows);

@@ -194,14 +194,16 @@ static err best_ps(struct sizing *p, int workers, int *ret)
 static err best_workers(struct sizing *p, int ps, int *ret)
 {
     struct sized own[1][WORKERS_SHOWN] = {0};
+    const struct sized(*rows)[WORKERS_SHOWN] = ps ? own : p->table;
+    const int count = ps ? 1 : PS_SHOWN;
     double alone = 0; /* the fastest worker by itself that there is */
     *ret = 0;
     for (int i = 0; i < PS_SHOWN; i++)
         if (speed(&p->table[i][0]) > alone) alone = speed(&p->table[i][0]);
     if (ps) TRY(fill_row(p, ps, own[0]));
-    for (int i = 0; i < (ps ? 1 : PS_SHOWN); i++)
+    for (int i = 0; i < count; i++)
         for (int k = 0; k < WORKERS_SHOWN; k++) {
-            const struct sized *a = ps ? &own[i][k] : &p->table[i][k];
+            const struct sized *a = &rows[i][k];
             if (speed(a) > 0 && speed(a) >= worth_it * alone * a->workers && a->workers > *ret)
                 *ret = a->workers;
         }

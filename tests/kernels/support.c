@@ -94,3 +94,15 @@ void assert_same_bits(const float *a, const float *b, int64_t n, const char *wha
         if (memcmp(&a[i], &b[i], sizeof *a) != 0)
             fail_msg("%s[%lld]: %.9g and %.9g differ", what, (long long)i, a[i], b[i]);
 }
+
+void assert_spoilt_row_is_alone(struct device *d, int64_t m, int64_t n, int64_t k)
+{
+    float *a = random_floats(d, m * k, -1, 1, 75), *b = random_floats(d, k * n, -1, 1, 76);
+    float *c = new_floats(d, m * n);
+    for (int64_t i = 0; i < k; i++) a[11 * k + i] = NAN;
+    d->kernels->gemm(d, &(struct gemm){.m = m, .n = n, .k = k, .a = a, .b = b, .c = c});
+    for (int64_t i = 0; i < m * n; i++) assert_true(isnan(c[i]) == (i / n == 11));
+    free_floats(d, a);
+    free_floats(d, b);
+    free_floats(d, c);
+}

@@ -36,6 +36,9 @@ struct tolerance {
 };
 void assert_near(double got, double want, struct tolerance, const char *what, int64_t index);
 void assert_same_bits(const float *a, const float *b, int64_t n, const char *what);
+/* Of a product of that shape, of more than 11 rows: one that is not a number spoils its own
+ * results. */
+void assert_spoilt_row_is_alone(struct device *, int64_t m, int64_t n, int64_t k);
 
 static const struct tolerance exact = {0, 0}, close_by = {1e-6, 1e-7}, summed = {1e-5, 1e-6};
 

@@ -1,7 +1,6 @@
 /* test_bf16.c - products and convolutions in bfloat16 on the CPU: what they make of their operands
  * is what rounding makes of these, to the bit, whatever the shape. test_gemm and test_image look at
  * the sums. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,16 +163,8 @@ static void shapes_that_were_given_up_are_made_anew(void **state)
 /* The next row must not be read into this one, even where it is not a number. */
 static void one_spoilt_row(struct device *d)
 {
-    const int64_t m = 97, n = 130, k = 171;
     rounds(d);
-    float *a = random_floats(d, m * k, -1, 1, 9), *b = random_floats(d, k * n, -1, 1, 10);
-    float *c = new_floats(d, m * n);
-    for (int64_t i = 0; i < k; i++) a[11 * k + i] = NAN;
-    d->kernels->gemm(d, &(struct gemm){.m = m, .n = n, .k = k, .a = a, .b = b, .c = c});
-    for (int64_t i = 0; i < m * n; i++) assert_true(isnan(c[i]) == (i / n == 11));
-    free_floats(d, a);
-    free_floats(d, b);
-    free_floats(d, c);
+    assert_spoilt_row_is_alone(d, 97, 130, 171);
 }
 
 static void a_row_that_is_not_a_number_spoils_itself_alone(void **state)

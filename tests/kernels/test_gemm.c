@@ -113,15 +113,7 @@ static void products_of_nothing_are_zero(void **state)
 /* What stands behind a row (the next one) must not leak into it, even if it is not a number. */
 static void check_neighbours(struct device *d)
 {
-    const int64_t m = 20, n = 10, k = 37;
-    float *a = random_floats(d, m * k, -1, 1, 75), *b = random_floats(d, k * n, -1, 1, 76);
-    float *c = new_floats(d, m * n);
-    for (int64_t i = 0; i < k; i++) a[11 * k + i] = NAN;
-    d->kernels->gemm(d, &(struct gemm){.m = m, .n = n, .k = k, .a = a, .b = b, .c = c});
-    for (int64_t i = 0; i < m * n; i++) assert_true(isnan(c[i]) == (i / n == 11));
-    free_floats(d, a);
-    free_floats(d, b);
-    free_floats(d, c);
+    assert_spoilt_row_is_alone(d, 20, 10, 37);
 }
 
 static void a_row_that_is_not_a_number_spoils_itself_alone(void **state)

@@ -119,6 +119,8 @@ static err run_steps(int argc, char **argv, int64_t steps, const char *result)
                             "--local_workers=1",
                             "--log_level=warning",
                             "--set=train.checkpoint_dir=null",
+                            "--set=train.publish=null",
+                            "--set=train.daily=false", /* both need one */
                             "--set=train.summary_dir=null",
                             last_step,
                             to};

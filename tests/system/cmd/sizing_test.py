@@ -71,10 +71,11 @@ class PlanTest(ClusterCase):
             self.assertIn(words, text)
 
     def test_a_short_run_measures(self):
-        self.write()
+        self.write(**{"train.checkpoint_dir": "run", "train.publish": {"every_secs": 1}})
         said = self.plan("--measure=20", "--ps=1", "--workers=1")
         self.assertTrue(said["costs_known"])
         self.assertGreater(said["computing_seconds"], 0)
+        self.assertFalse((self.folder / "run").exists())
         self.write(**{"data.scale": 1e30})
         self.assertIn("the loss is", self.plan("--measure=20", code=2))
 

@@ -18,7 +18,7 @@ enum {
     STEPS_LEAST = 10, /* of a worker, and updates of a ps */
     TRIES = 6,        /* each of LONGER times as many steps: ps tell once a second */
     LONGER = 8,
-    OWN_WORDS = 12,
+    OWN_WORDS = 20,
     PATH_MAX_BYTES = 64,
 };
 
@@ -110,6 +110,7 @@ static int flags_end(int argc, char **argv)
     return argc;
 }
 
+/* It ends after so many steps, keeps nothing, and runs no command of the spec's hooks. */
 static err run_steps(int argc, char **argv, int64_t steps, const char *result)
 {
     char last_step[64], to[PATH_MAX_BYTES + 16];
@@ -118,10 +119,17 @@ static err run_steps(int argc, char **argv, int64_t steps, const char *result)
     char *own[OWN_WORDS] = {"--local_ps=1",
                             "--local_workers=1",
                             "--log_level=warning",
+                            "--set=train.epochs=0",
+                            "--set=train.num_steps=0",
+                            "--set=train.daily=false",
                             "--set=train.checkpoint_dir=null",
+                            "--set=train.save_checkpoint_secs=0",
+                            "--set=train.save_checkpoint_steps=0",
+                            "--set=train.keep_best=0",
+                            "--set=train.restore_best=false",
                             "--set=train.publish=null",
-                            "--set=train.daily=false", /* both need one */
                             "--set=train.summary_dir=null",
+                            "--set=train.hooks=[]",
                             last_step,
                             to};
     char **words = calloc((size_t)argc + OWN_WORDS + 1, sizeof *words);

@@ -71,11 +71,14 @@ class PlanTest(ClusterCase):
             self.assertIn(words, text)
 
     def test_a_short_run_measures(self):
-        self.write(**{"train.checkpoint_dir": "run", "train.publish": {"every_secs": 1}})
+        kept = {"checkpoint_dir": "run", "publish": {"every_secs": 1}, "save_checkpoint_steps": 5, "last_step": None, "epochs": 1,
+                "daily": True, "evaluate_every_steps": 10, "keep_best": 1, "restore_best": True, "summary_dir": "sum",
+                "hooks": [{"type": "command", "at": ["end"], "command": "touch done"}]}
+        self.write(**{"train." + key: value for key, value in kept.items()})
         said = self.plan("--measure=20", "--ps=1", "--workers=1")
         self.assertTrue(said["costs_known"])
         self.assertGreater(said["computing_seconds"], 0)
-        self.assertFalse((self.folder / "run").exists())
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["spec.json"])
         self.write(**{"data.scale": 1e30})
         self.assertIn("the loss is", self.plan("--measure=20", code=2))
 

@@ -54,16 +54,16 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct predict_flags, with),
      .fallback = "[]",
      .count_max = WITH_MAX,
-     .help = "write these cells of each row beside what is predicted, as they stand in the file: "
+     .help = "copy these cells of each row next to its prediction, as they are in the file: "
              "--with=id,day; may be repeated"},
     {.name = "outputs",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct predict_flags, outputs),
      .fallback = "[]",
      .count_max = OUTPUTS_MAX,
-     .help = "what is written of each row, in the place of what all heads say: heads or nodes by "
-             "their names, as in --outputs=user_vector,click; may be repeated. The only head of "
-             "a model, which has no name, is probabilities, probability or values"},
+     .help = "heads or nodes to write instead of all heads, by name, as in "
+             "--outputs=user_vector,click; may be repeated. The unnamed head of a model with one "
+             "head is called probabilities, probability or values"},
     {.name = "format",
      .type = FIELD_ENUM,
      .offset = offsetof(struct predict_flags, format),
@@ -106,18 +106,15 @@ static void print_predict_help(FILE *out)
         restored_model_flags_with(own_flags, sizeof(struct predict_flags), &arena);
     fputs(
         "  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
-        "Each row gives its number in the file, from 0 (lines and rows in messages count from\n"
-        "1), whether rows before it were left out or not, and what the model says: with\n"
-        "softmax_cross_entropy the class and the probabilities of all classes; with\n"
-        "a loss of yes and no the probability of yes of each label, and the class where there is\n"
-        "one; else the numbers. probability_K is that of class K, and of one label alone there is\n"
-        "probability, that of yes. Of several heads each has its own, under its name:\n"
-        "click/probability in csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are "
-        "words\n"
-        "are named. Labels are not read: of idx "
-        "and raw "
-        "files only the features are\n"
-        "needed, a csv file may lack the label's column where that has a name.\n\n",
+        "Writes one row per row of data: its number in the file, from 0 (messages count lines\n"
+        "and rows from 1), which rows that were skipped count in, too, and the model's\n"
+        "prediction. With softmax_cross_entropy that is the class and the probabilities of\n"
+        "all classes (probability_K is that of class K); with a binary loss the probability\n"
+        "of each label, called probability if there is one label, and the class if there is\n"
+        "one; otherwise the outputs. A model with several heads gives each under its name:\n"
+        "click/probability in csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are\n"
+        "words are written as words. Labels are not read: idx and raw formats need only the\n"
+        "features, and a csv file may lack the label's column if that is named.\n\n",
         out);
     flags_help(out, &flags);
     arena_free(&arena);

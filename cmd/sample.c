@@ -26,27 +26,26 @@ static const struct field own_flags[] = {
     {.name = "prompt",
      .type = FIELD_STRING,
      .offset = offsetof(struct sample_flags, prompt),
-     .help = "the text that goes on; of characters or words that the model knows"},
+     .help = "the text to continue, of characters or words that the model knows"},
     {.name = "length",
      .type = FIELD_INT,
      .offset = offsetof(struct sample_flags, length),
      .fallback = "500",
      .min = 1,
      .max = LENGTH_MAX,
-     .help = "how many characters or words are written"},
+     .help = "number of characters or words to write"},
     {.name = "temperature",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct sample_flags, temperature),
      .fallback = "1",
      .max = 100,
-     .help = "logits are divided by it: below 1 what is likely becomes likelier; 0: always the "
-             "likeliest"},
+     .help = "divides the logits: below 1 favours likely tokens; 0: always the most likely one"},
     {.name = "seed",
      .type = FIELD_INT,
      .offset = offsetof(struct sample_flags, seed),
      .fallback = "1",
      .max = 0x1p53,
-     .help = "the same seed writes the same text"},
+     .help = "seed of the drawing: the same seed gives the same text"},
     {0},
 };
 
@@ -67,10 +66,10 @@ static void print_sample_help(FILE *out)
     const struct object flags =
         restored_model_flags_with(own_flags, sizeof(struct sample_flags), &arena);
     fputs("  dtrain sample --checkpoint=CKPT --prompt=TEXT [FLAGS] SPEC.json\n\n"
-          "Writes the prompt and what the model lets follow, drawn from what it says of each next\n"
-          "character or word. The spec's data are a text; what its ids mean is found in its file,\n"
-          "or in its vocabulary. The model has to say for each place of a row what comes behind\n"
-          "it, and to look at nothing behind that place (lstm, gru, causal attention).\n\n",
+          "Writes the prompt and a continuation, sampled one character or word at a time from the\n"
+          "model's predictions. The spec must read text; its words are taken from the file or the\n"
+          "vocabulary. The model must predict the next token at every position without looking\n"
+          "ahead (lstm, gru, causal attention).\n\n",
           out);
     flags_help(out, &flags);
     arena_free(&arena);

@@ -27,17 +27,17 @@ static const struct field flags[] = {
      .fallback = "10",
      .min = 1,
      .max = COUNT_MAX,
-     .help = "how many are printed of each"},
+     .help = "number of neighbours to print per name"},
     {.name = "vocabulary",
      .type = FIELD_STRING,
      .offset = offsetof(struct similar_flags, vocabulary),
      .fallback = "null",
-     .help = "file with a word a line, that of id 0 first: rows are named by words, not by ids"},
+     .help = "vocabulary file, one word per line, id 0 first: name rows by words instead of ids"},
     {.name = "spec",
      .type = FIELD_STRING,
      .offset = offsetof(struct similar_flags, spec),
      .fallback = "null",
-     .help = "the same words as the text of this spec has them"},
+     .help = "name rows by the words of this spec's text instead"},
     {.name = "data_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct similar_flags, data_dir),
@@ -247,13 +247,11 @@ static err similar(struct similar *s, int argc, char **argv)
 
 static void print_similar_help(FILE *out)
 {
-    fputs(
-        "  dtrain similar [FLAGS] CKPT TABLE NAME...\n\n"
-        "Prints for each name, an id or a word, the rows of the table that are nearest to its\n"
-        "row, with the cosine of the angle between the two. CKPT is a folder (its newest\n"
-        "checkpoint), a prefix or an .index file; `dtrain checkpoint show CKPT` has the names of\n"
-        "tables.\n\n",
-        out);
+    fputs("  dtrain similar [FLAGS] CKPT TABLE NAME...\n\n"
+          "Prints, for each NAME (an id or a word), the nearest rows of the table by cosine\n"
+          "similarity. CKPT is a folder (its newest checkpoint), a prefix or an .index file;\n"
+          "`dtrain checkpoint show CKPT` lists the tables.\n\n",
+          out);
     flags_help(out, &(struct object){.fields = flags});
 }
 

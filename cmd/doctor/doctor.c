@@ -22,15 +22,14 @@ static const struct field own_fields[] = {
      .fallback = "5",
      .min = 0.1,
      .max = 600,
-     .help = "seconds to wait for the other tasks' hosts, all together"},
+     .help = "total seconds to wait for answers of the other tasks' hosts"},
     {.name = "links",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct doctor_flags, links_ms),
      .fallback = "0",
      .max = 3600,
-     .help =
-         "seconds in which all tasks of the job are looked at so: the links between their hosts "
-         "are measured, before the job begins; 0: they are not"},
+     .help = "seconds to measure the links between the hosts, with doctor started for all tasks of "
+             "the job at once, before the job begins; 0: do not measure"},
     {0},
 };
 
@@ -40,18 +39,20 @@ static const struct object own_object = {
 static void print_help(FILE *out)
 {
     fputs(
-        "Looks at this host as a task would find it, and prints a line for each thing: processor\n"
-        "and cores, memory, open files, temporary files, clock, libraries; of a spec, whether it\n"
-        "can be read and its folders can be written, and how fast; of the hosts of a cluster,\n"
-        "whether their names are known here, somebody listens, and what answers. The flags are\n"
-        "those of a run (dtrain help flags): put the word doctor into its command line, on each\n"
-        "host, in the pod or the job step where the task is to run. It changes nothing but a file\n"
-        "that it writes and removes in checkpoint_dir. Its exit code is 1 where something is BAD,\n"
-        "so that a job cannot run.\n\n"
+        "Checks whether a task could run on this host, one line per finding: processor and\n"
+        "cores, memory, open files, temporary files, clock, libraries; with a spec, whether it "
+        "can\n"
+        "be read and its folders written, and how fast; with a cluster, whether the names of its\n"
+        "hosts resolve here, whether something listens there, and what answers. It takes the\n"
+        "flags of a run (dtrain help flags): add the word doctor to the command line, on each\n"
+        "host, in the pod or job step where the task is to run. It changes nothing, except for a\n"
+        "file that it writes to checkpoint_dir and removes. The exit code is 1 if a finding is\n"
+        "BAD: a job cannot run then.\n\n"
         "  srun dtrain doctor --links=30 --slurm=ps=2\n\n"
-        "started for all tasks of a job at once, instead of it, measures the links between their\n"
-        "hosts: each task tells its row of the matrix. Meanwhile it listens at its address to\n"
-        "whoever comes, as bytes are all that is moved. Beside the flags of a run it takes:\n\n",
+        "measures the links between the hosts of a job: it is started for all tasks at once, in\n"
+        "place of the job, and each task prints its row of the matrix. Meanwhile it accepts\n"
+        "connections from anyone, which carry nothing but test bytes. Beside the flags of a\n"
+        "run:\n\n",
         out);
     flags_help(out, &own_object);
 }

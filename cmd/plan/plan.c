@@ -33,50 +33,51 @@ static const struct field own_fields[] = {
      .offset = offsetof(struct plan_flags, workers),
      .fallback = "0",
      .max = WORKERS_MAX,
-     .help = "how many; 0: the most of which each does 80 % of what it would do alone"},
+     .help = "number of workers; 0: as many as still run at 80 % of a single worker's speed each"},
     {.name = "ps",
      .type = FIELD_INT,
      .offset = offsetof(struct plan_flags, ps),
      .fallback = "0",
      .max = PS_MAX,
-     .help = "how many; 0: the fewest with which they do 95 % of what is possible"},
+     .help = "number of parameter servers; 0: the fewest that reach 95 % of the best speed"},
     {.name = "link",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct plan_flags, link_gbit),
      .fallback = "10",
      .min = 0.001,
      .max = 10000,
-     .help = "Gbit/s of each host's link, each way"},
+     .help = "bandwidth of each host's link in Gbit/s, each way"},
     {.name = "round_trip",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct plan_flags, round_trip_ms),
      .fallback = "0.1",
      .max = 10000,
-     .help = "milliseconds to another host and back (dtrain doctor measures it)"},
+     .help = "round trip between two hosts in milliseconds (dtrain doctor measures it)"},
     {.name = "memory",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct plan_flags, memory_gb),
      .fallback = "0",
      .max = 1e6,
-     .help = "GB that each task may take; 0: as much as it needs"},
+     .help = "GB of memory available to each task; 0: no limit"},
     {.name = "measure",
      .type = FIELD_INT,
      .offset = offsetof(struct plan_flags, measure),
      .fallback = "0",
      .max = 1000000,
-     .help = "what steps cost is measured on this host, in a short run of at least so many; 0: it "
-             "is not"},
+     .help =
+         "measure the cost of a step on this host, in a short run of at least N steps; 0: do not "
+         "measure"},
     {.name = "record",
      .type = FIELD_STRING,
      .offset = offsetof(struct plan_flags, record),
      .fallback = "null",
-     .help = "or taken from the --result of a run"},
+     .help = "take the cost of a step from the --result of a finished run instead"},
     {.name = "computing",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct plan_flags, computing_ms),
      .fallback = "0",
      .max = 1e9,
-     .help = "or milliseconds in which a worker computes a step, by whom else that is known"},
+     .help = "or state it: milliseconds that a worker computes per step"},
     {.name = "json",
      .type = FIELD_BOOL,
      .offset = offsetof(struct plan_flags, json),
@@ -101,19 +102,18 @@ struct sizing {
 
 static void print_plan_help(FILE *out)
 {
-    fputs(
-        "Says how large a job would be: memory of each task, bytes of a step, how long it takes "
-        "and\nwhat bounds it, for the layout that is asked for, or the one that serves best, and "
-        "a\n"
-        "table of others. Each task is taken to have a host of its own.\n\n"
-        "  dtrain plan --workers=100 --ps=20 --link=25 --memory=64 --measure=200 SPEC.json\n"
-        "  dtrain plan --link=25 --record=RESULT.json SPEC.json\n\n"
-        "Memory and bytes follow from the spec, and from the first batches, whose different rows "
-        "of\ntables are counted. How long computing and updates take must be measured: in a short "
-        "run of\none ps and one worker on this host, or by what a run has left (--result). Without "
-        "that the\ntimes are those of the links alone. Other flags are those of a run (dtrain help "
-        "flags).\nBeside them:\n\n",
-        out);
+    fputs("Predicts the size and speed of a job before it is started: memory per task, bytes\n"
+          "per step, time per step and what limits it, for the given layout or else the best\n"
+          "one, with a table of alternatives. Every task is assumed to run on a host of its\n"
+          "own.\n\n"
+          "  dtrain plan --workers=100 --ps=20 --link=25 --memory=64 --measure=200 SPEC.json\n"
+          "  dtrain plan --link=25 --record=RESULT.json SPEC.json\n\n"
+          "Memory and bytes follow from the spec and from the first batches, whose distinct\n"
+          "rows of tables are counted. The cost of computing and updating has to be measured,\n"
+          "in a short run of one ps and one worker on this host, or taken from a finished run\n"
+          "(--result); without it, times cover the links only. Takes all flags of a run (dtrain\n"
+          "help flags) and:\n\n",
+          out);
     flags_help(out, &own_object);
 }
 

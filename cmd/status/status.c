@@ -24,19 +24,19 @@ static const struct field fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct status_flags, watch),
      .fallback = "false",
-     .help = "show it again and again, until the job ends"},
+     .help = "refresh until the job ends"},
     {.name = "every",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct status_flags, every_ms),
      .fallback = "2",
      .min = 0.1,
      .max = 3600,
-     .help = "with --watch: seconds between two looks"},
+     .help = "with --watch: seconds between two refreshes"},
     {.name = "json",
      .type = FIELD_BOOL,
      .offset = offsetof(struct status_flags, json),
      .fallback = "false",
-     .help = "print one JSON object instead: tasks, with all they count, and findings"},
+     .help = "print one JSON object instead: tasks with all counters, and findings"},
     JOB_FLAGS,
     {0},
 };
@@ -149,17 +149,16 @@ static int cmd_status(int argc, char **argv)
 
 static void print_status_help(FILE *out)
 {
-    fputs(
-        "Shows a running job: where it is, what each task does and waits for, and what is "
-        "wrong.\n\n"
-        "  dtrain status --ps_hosts=HOST:PORT,...\n"
-        "  dtrain status --watch --coordinator=URL --cluster=NAME\n"
-        "  dtrain status --json --ready_file=FILE\n\n"
-        "The columns of workers say in percent where the time of their steps went: computing,\n"
-        "waiting for batches, until gradients had left, for other workers, until values had come,\n"
-        "and hooks. Lines with a ! are what the rules below find; dtrain help counters says what\n"
-        "the numbers of --json are. Rules:\n\n",
-        out);
+    fputs("Shows a running job: where it is, what each task does and waits for, and what is\n"
+          "wrong.\n\n"
+          "  dtrain status --ps_hosts=HOST:PORT,...\n"
+          "  dtrain status --watch --coordinator=URL --cluster=NAME\n"
+          "  dtrain status --json --ready_file=FILE\n\n"
+          "Workers have columns with the percentage of step time spent computing, waiting for\n"
+          "batches, sending gradients, waiting for other workers, receiving values, and in\n"
+          "hooks. Lines marked ! are findings of the rules below; dtrain help counters explains\n"
+          "the numbers of --json. Rules:\n\n",
+          out);
     rules_help(out);
     fputs("\n", out);
     flags_help(out, &status_flags_object);

@@ -73,13 +73,13 @@ static int cmd_why(int argc, char **argv)
 
 static void print_why_help(FILE *out)
 {
-    fputs(
-        "Says how a run ended, and what lost its time, with what shows it: by its --result, its\n"
-        "--metrics_file, logs of its tasks (--log_format of any kind), its folder of checkpoints. "
-        "What\na word names shows by what is in it; a folder may have all of it.\n\n"
-        "  dtrain why result.json metrics.jsonl worker-*.log run\n\n"
-        "Lines with a ! are what is to be mended. What is looked for:\n\n",
-        out);
+    fputs("Explains how a run ended and what cost it time, from whatever it left behind: its\n"
+          "--result, its --metrics_file, logs of its tasks in any --log_format, its folder of\n"
+          "checkpoints. Files are recognised by their content; a folder is searched for all of\n"
+          "these.\n\n"
+          "  dtrain why result.json metrics.jsonl worker-*.log run\n\n"
+          "Lines marked ! are problems to fix. What it looks for:\n\n",
+          out);
     causes_help(out);
     fputs("\n", out);
     flags_help(out, &why_flags_object);

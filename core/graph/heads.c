@@ -19,7 +19,7 @@ static const struct field head_fields[] = {
      .offset = offsetof(struct head_spec, probability),
      .fallback = "null",
      .group = "output",
-     .help = "the same where the loss takes probabilities, as log_loss does"},
+     .help = "as logits, for losses that take probabilities, such as log_loss"},
     {.name = "label",
      .type = FIELD_STRING,
      .offset = offsetof(struct head_spec, label),
@@ -35,17 +35,17 @@ static const struct field head_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct head_spec, row_weight),
      .fallback = "null",
-     .help = "a numeric column, or one of the source's labels, that says what a row counts for "
-             "this head, in its loss and its metrics, in the place of data.weight: rows of 0 are "
-             "left out, as those without a click are of a head that learns what follows one; null: "
-             "data.weight, or 1"},
+     .help =
+         "a numeric column, or one of the source's labels, with the weight of each row in this "
+         "head's loss and metrics, instead of data.weight: rows of weight 0 are ignored, as rows "
+         "without a click by a head that predicts what follows a click; null: data.weight, or 1"},
     {.name = "weight",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct head_spec, weight),
      .fallback = "1",
      .max = 1e6,
-     .help = "what the loss of this head counts in the sum that training minimizes; 0: it is only "
-             "measured"},
+     .help = "factor of this head's loss in the sum that training minimizes; 0: the loss is only "
+             "reported"},
     {.name = "metrics",
      .type = FIELD_VARIANTS,
      .offset = offsetof(struct head_spec, metrics),

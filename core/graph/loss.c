@@ -16,8 +16,9 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct loss_spec, reduction),
      .fallback = "mean",
      .choices = reductions,
-     .help = "of the losses of a batch: mean, or sum, whose gradient grows with the batch; what "
-             "workers and towers compute is averaged either way, and an evaluation gives the mean"},
+     .help =
+         "how the losses of a batch are combined: mean, or sum, whose gradient grows with the "
+         "batch. Workers and towers are averaged in either case, and evaluations report the mean"},
     {0},
 };
 

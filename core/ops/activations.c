@@ -184,7 +184,8 @@ const struct op op_swish = {
 };
 
 const struct op op_gelu = {
-    .object = {"gelu", "x times the normal distribution up to x", gelu_fields, sizeof(struct gelu)},
+    .object = {"gelu", "x times the cumulative normal distribution at x", gelu_fields,
+               sizeof(struct gelu)},
     .reads_input = true,
     .reads_output = true,
     OF_ONE_INPUT,

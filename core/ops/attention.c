@@ -20,12 +20,12 @@ static const struct field fields[] = {
      .fallback = "1",
      .min = 1,
      .max = 1024,
-     .help = "heads that the numbers of a place are divided among, of at most 256 each"},
+     .help = "number of heads, of at most 256 units each"},
     {.name = "causal",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, causal),
      .fallback = "false",
-     .help = "a place takes of itself and those before it only"},
+     .help = "each position attends only to itself and earlier positions"},
     MASK_FIELD(offsetof(struct attributes, mask)),
     {0},
 };
@@ -151,8 +151,7 @@ static const struct op_case cases[] = {
 static const char *const named[] = {"mask", NULL};
 
 const struct op op_attention = {
-    .object = {"attention",
-               "what queries take of values by how near their keys are: softmax(q k') v", fields,
+    .object = {"attention", "scaled dot-product attention: softmax(q k' / sqrt(width)) v", fields,
                sizeof(struct attributes)},
     .inputs_min = 3,
     .inputs_max = 3,

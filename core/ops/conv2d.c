@@ -29,7 +29,8 @@ static const struct field fields[] = {
      .fallback = "1",
      .min = 1,
      .max = FILTERS_MAX,
-     .help = "the channels of input and output in so many parts, each convolved by itself"},
+     .help = "number of groups that input and output channels are split into, each convolved "
+             "separately"},
     LAYER_FIELDS,
     {0},
 };

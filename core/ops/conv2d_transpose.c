@@ -93,8 +93,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_conv2d_transpose = {
-    .object = {"conv2d_transpose",
-               "the transpose of a 2-D convolution, which makes images larger, bias and activation",
+    .object = {"conv2d_transpose", "transposed 2-D convolution (upsampling), bias and activation",
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

@@ -23,7 +23,7 @@ struct attributes {
      .fallback = "1",                                                                              \
      .min = 1,                                                                                     \
      .max = MULTIPLIER_MAX,                                                                        \
-     .help = "results of the depthwise convolution for each channel of the input"},                \
+     .help = "outputs of the depthwise convolution per input channel"},                            \
         WINDOW_FIELDS(struct attributes, window), DILATION_FIELD(struct attributes, window),       \
         LAYER_FIELDS
 
@@ -149,7 +149,7 @@ static const struct op_case separable_cases[] = {
 };
 
 const struct op op_depthwise_conv2d = {
-    .object = {"depthwise_conv2d", "2-D convolution of each channel by itself, bias and activation",
+    .object = {"depthwise_conv2d", "depthwise 2-D convolution, bias and activation",
                depthwise_fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
@@ -162,7 +162,7 @@ const struct op op_depthwise_conv2d = {
 
 const struct op op_separable_conv2d = {
     .object = {"separable_conv2d",
-               "depthwise_conv2d and then one of 1 x 1 over all channels, bias and activation",
+               "depthwise_conv2d followed by a 1 x 1 convolution, bias and activation",
                separable_fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

@@ -19,7 +19,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_flatten = {
-    .object = {"flatten", "every example as one row of numbers"},
+    .object = {"flatten", "reshapes each example to one vector"},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer,

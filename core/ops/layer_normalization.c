@@ -82,8 +82,9 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_layer_normalization = {
-    .object = {"layer_normalization", "each vector of the last axis to mean 0 and deviation 1",
-               fields, sizeof(struct attributes)},
+    .object = {"layer_normalization",
+               "normalizes each vector of the last axis to mean 0 and standard deviation 1", fields,
+               sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer,

@@ -15,8 +15,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, rate),
      .min = 1e-9,
      .max = 1,
-     .help = "the share of rows labelled 0 that was kept in data.train, drawn by chance; those "
-             "labelled 1 are all there"},
+     .help = "fraction of the rows labelled 0 that were kept, at random, in data.train; all rows "
+             "labelled 1 must be there"},
     {0},
 };
 
@@ -53,11 +53,10 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_negative_sampling = {
-    .object =
-        {"negative_sampling",
-         "logits where data.train has but a share of the rows labelled 0: training takes that "
-         "into account, so that predictions are calibrated for data that have all",
-         fields, sizeof(struct attributes)},
+    .object = {"negative_sampling",
+               "corrects logits for data.train with only a fraction of the rows labelled 0, so "
+               "that predictions are calibrated for the full data",
+               fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer,

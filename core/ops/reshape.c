@@ -15,9 +15,8 @@ static const struct field fields[] = {
      .min = -1,
      .max = (double)(INT64_C(1) << 40),
      .count_max = RANK_MAX - 1,
-     .help = "new shape of one example, without the batch; 0: as large as the input's in this "
-             "place; one "
-             "may be -1: what is left"},
+     .help = "new shape of one example, without the batch; 0: the input's length of this axis; -1, "
+             "once: inferred from the rest"},
     {0},
 };
 
@@ -84,7 +83,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_reshape = {
-    .object = {"reshape", "every example under another shape", fields, sizeof(struct attributes)},
+    .object = {"reshape", "changes the shape of each example", fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer,

@@ -141,8 +141,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 }
 
 const struct column_kind column_bucketized = {
-    .object = {"bucketized", "ids of the stretches that numbers fall into", fields,
-               sizeof(struct attributes)},
+    .object = {"bucketized", "bucket index of a number", fields, sizeof(struct attributes)},
     .open = open,
     .content_name = "boundaries",
     .content = content,

@@ -36,9 +36,9 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, format),
      .fallback = "null",
-     .help = "how it is written, as strptime has it: %d.%m.%Y %H:%M; null: 2026-03-31, with a time "
-             "behind a blank or T, and with Z or an offset such as +02:00 behind that, or a number "
-             "of seconds since 1970"},
+     .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
+             "with an optional time behind a space or T and an optional Z or offset such as "
+             "+02:00, or a number of seconds since 1970"},
     {.name = "scale",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, scale),

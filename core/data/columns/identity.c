@@ -48,7 +48,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 }
 
 const struct column_kind column_identity = {
-    .object = {"identity", "whole numbers that are ids", fields, sizeof(struct attributes)},
+    .object = {"identity", "integers that are ids", fields, sizeof(struct attributes)},
     .open = open,
     .id = id,
     .limit_name = "buckets",

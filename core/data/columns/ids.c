@@ -59,8 +59,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 }
 
 const struct column_kind column_ids = {
-    .object = {"ids", "lists of ids, with weights where there are any", fields,
-               sizeof(struct attributes)},
+    .object = {"ids", "lists of ids, with optional weights", fields, sizeof(struct attributes)},
     .open = open,
     .id = id,
     .limit_name = "rows",

@@ -57,8 +57,7 @@ static const struct field fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct numeric_attributes, padding),
      .fallback = "null",
-     .help = "number in the places behind a list of fewer than max, as it is; null: fewer are an "
-             "error"},
+     .help = "padding of lists shorter than max, used as it is; null: shorter lists are an error"},
     {.name = "default",
      .type = FIELD_JSON,
      .offset = offsetof(struct numeric_attributes, fallback),

@@ -100,7 +100,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 }
 
 const struct column_kind column_vocabulary = {
-    .object = {"vocabulary", "ids of words that are listed", fields, sizeof(struct attributes)},
+    .object = {"vocabulary", "ids of words from a list", fields, sizeof(struct attributes)},
     .open = open,
     .content_name = "words",
     .content = content,

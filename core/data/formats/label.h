@@ -36,7 +36,7 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a l
         .name = "labels", .type = FIELD_OBJECTS,                                                   \
         .offset = offsetof(struct attributes, label_form.labels), .fallback = "[]",                \
         .count_max = HEADS_MAX, .object = &label_spec_object,                                      \
-        .help = "several labels in the place of one, which heads name (dtrain help label)"         \
+        .help = "several labels instead of one, referred to by heads (dtrain help label)"          \
     }
 
 /* Rows of a format's table of fields, for its member `label_form` */
@@ -55,7 +55,7 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a l
          .fallback = "[]",                                                                         \
          .count_max = LABEL_CLASSES_MAX,                                                           \
          .group = "label",                                                                         \
-         .help = "the words that labels consist of; the first is class 0"},                        \
+         .help = "the words of the labels; the first is class 0"},                                 \
     {                                                                                              \
         .name = "positive", .type = FIELD_STRING,                                                  \
         .offset = offsetof(struct attributes, label_form.positive), .fallback = "null",            \

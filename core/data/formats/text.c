@@ -29,23 +29,23 @@ static const struct field fields[] = {
      .offset = offsetof(struct text_attributes, time),
      .fallback = "0",
      .max = 1 << 16,
-     .help = "characters or words of a row: 1 at least; of the order skip_gram a row is one word, "
-             "and this is not said"},
+     .help = "characters or words per row, at least 1; not with skip_gram, whose rows are single "
+             "words"},
     {.name = "part",
      .type = FIELD_FLOATS,
      .offset = offsetof(struct text_attributes, part),
      .fallback = "[0, 1]",
      .max = 1,
      .count_max = 2,
-     .help = "from where to where the rows are of it, as shares: [0.9, 1] is the last tenth; ids "
-             "are those of the whole text"},
+     .help = "part of the text to use, as fractions: [0.9, 1] is the last tenth; ids are those of "
+             "the whole text"},
     {.name = "order",
      .type = FIELD_ENUM,
      .offset = offsetof(struct text_attributes, order),
      .fallback = "\"windows\"",
      .choices = orders,
-     .help = "windows: rows from the beginning of the text to its end; lanes: the text is cut into "
-             "\"lanes\" stretches side by side, and row r goes on where row r - lanes ends; "
+     .help = "windows: consecutive rows from the beginning of the text to its end; lanes: the text "
+             "is cut into \"lanes\" equal parts, and row r continues where row r - lanes ended; "
              "skip_gram: each row is a word, and its label one of the words around it"},
     {.name = "stride",
      .type = FIELD_INT,
@@ -58,29 +58,29 @@ static const struct field fields[] = {
      .offset = offsetof(struct text_attributes, lanes),
      .fallback = "0",
      .max = 1 << 20,
-     .help = "of the order lanes: how many; rows of all workers' batches of a step, without "
-             "shuffle"},
+     .help = "lanes: number of parts, which is the number of rows of all workers' batches in a "
+             "step; needs shuffle false"},
     {.name = "window",
      .type = FIELD_INT,
      .offset = offsetof(struct text_attributes, pairs.window),
      .fallback = "0",
      .max = 1 << 10,
-     .help = "of the order skip_gram: so many words on each side are labels of a word, 1 at least, "
-             "a row for each"},
+     .help = "skip_gram: number of words on each side that are labels of a word, one row each, at "
+             "least 1"},
     {.name = "random_window",
      .type = FIELD_BOOL,
      .offset = offsetof(struct text_attributes, pairs.random),
      .fallback = "false",
-     .help = "of skip_gram: each word's window is drawn from 1 to \"window\", as word2vec does, so "
-             "that near words count more"},
+     .help = "skip_gram: draw each word's window from 1 to \"window\", as word2vec, so that near "
+             "words count more"},
     {.name = "subsample",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct text_attributes, pairs.subsample),
      .fallback = "0",
      .max = 1,
-     .help = "of skip_gram: of a word that is a share f of the text, the share (sqrt(f / s) + 1) s "
-             "/ f is kept, drawn by the seed, before neighbours are looked for; 0: all. 1e-3 to "
-             "1e-5 suit large texts"},
+     .help = "skip_gram: subsampling s of frequent words: a word with frequency f is kept with "
+             "probability (sqrt(f / s) + 1) s / f, by the seed, before windows are formed; 0: keep "
+             "all. 1e-3 to 1e-5 suit large texts"},
     {0},
 };
 

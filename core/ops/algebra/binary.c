@@ -76,7 +76,7 @@ static const struct op_case divide_cases[] = {
 };
 
 const struct op op_subtract = {
-    .object = {"subtract", "the first input less the second, broadcast as in numpy"},
+    .object = {"subtract", "the first input minus the second, broadcast as in numpy"},
     .inputs_min = 2,
     .inputs_max = 2,
     .infer = infer,

@@ -15,13 +15,13 @@ static const struct field clip_fields[] = {
      .offset = offsetof(struct clip, min),
      .min = -1e38,
      .max = 1e38,
-     .help = "what is less becomes this"},
+     .help = "lower bound"},
     {.name = "max",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct clip, max),
      .min = -1e38,
      .max = 1e38,
-     .help = "what is more becomes this"},
+     .help = "upper bound"},
     {0},
 };
 
@@ -32,14 +32,14 @@ static const struct field scale_fields[] = {
      .fallback = "1",
      .min = -1e30,
      .max = 1e30,
-     .help = "what each number is multiplied with"},
+     .help = "factor of each element"},
     {.name = "offset",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct scale, offset),
      .fallback = "0",
      .min = -1e30,
      .max = 1e30,
-     .help = "what is added then"},
+     .help = "added after the factor"},
     {0},
 };
 
@@ -114,7 +114,7 @@ static const struct op_case scale_cases[] = {
 };
 
 const struct op op_clip = {
-    .object = {"clip", "x within min and max", clip_fields, sizeof(struct clip)},
+    .object = {"clip", "limits x to min .. max", clip_fields, sizeof(struct clip)},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_input = true,

@@ -23,7 +23,7 @@ static const struct field fields[] = {
      .fallback = "1e-12",
      .min = 1e-30,
      .max = 1,
-     .help = "least sum of squares: a smaller one counts as this"},
+     .help = "lower bound of the sum of squares"},
     {0},
 };
 
@@ -98,7 +98,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_l2_normalize = {
-    .object = {"l2_normalize", "x over its length along an axis", fields,
+    .object = {"l2_normalize", "divides by the Euclidean norm along an axis", fields,
                sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

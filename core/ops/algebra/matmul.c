@@ -11,12 +11,12 @@ static const struct field fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, transpose_a),
      .fallback = "false",
-     .help = "the matrices of the first input are [k, m]"},
+     .help = "transpose the first input, whose matrices are [k, m]"},
     {.name = "transpose_b",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, transpose_b),
      .fallback = "false",
-     .help = "the matrices of the second input are [n, k]"},
+     .help = "transpose the second input, whose matrices are [n, k]"},
     {0},
 };
 

@@ -42,14 +42,14 @@ static const struct field slice_fields[] = {
      .offset = offsetof(struct slice, begin),
      .max = (double)(INT64_C(1) << 40),
      .count_max = RANK_MAX - 1,
-     .help = "first place along each axis of an example"},
+     .help = "first index along each axis of an example"},
     {.name = "size",
      .type = FIELD_INTS,
      .offset = offsetof(struct slice, size),
      .min = -1,
      .max = (double)(INT64_C(1) << 40),
      .count_max = RANK_MAX - 1,
-     .help = "how many along each axis of an example; -1: all that follow"},
+     .help = "length along each axis of an example; -1: up to the end"},
     {0},
 };
 
@@ -157,8 +157,8 @@ static const struct field transpose_fields[] = {
      .min = 1,
      .max = RANK_MAX - 1,
      .count_max = RANK_MAX - 1,
-     .help = "which axis of the input each axis of an example is; the first one is 1, as in "
-             "tf.keras.layers.Permute"},
+     .help = "axis of the input that becomes each axis of the output, from 1, without the batch, "
+             "as in tf.keras.layers.Permute"},
     {0},
 };
 
@@ -203,7 +203,7 @@ static const struct field tile_fields[] = {
      .min = 1,
      .max = 1 << 20,
      .count_max = RANK_MAX - 1,
-     .help = "how often each axis of an example is repeated"},
+     .help = "number of repetitions along each axis of an example"},
     {0},
 };
 
@@ -245,20 +245,20 @@ static const struct field pad_fields[] = {
      .offset = offsetof(struct pad, before),
      .max = 1 << 30,
      .count_max = RANK_MAX - 1,
-     .help = "how many come before each axis of an example"},
+     .help = "elements added before each axis of an example"},
     {.name = "after",
      .type = FIELD_INTS,
      .offset = offsetof(struct pad, after),
      .max = 1 << 30,
      .count_max = RANK_MAX - 1,
-     .help = "how many come behind each axis of an example"},
+     .help = "elements added behind each axis of an example"},
     {.name = "value",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct pad, value),
      .fallback = "0",
      .min = -1e30,
      .max = 1e30,
-     .help = "what they are"},
+     .help = "value of the added elements"},
     {0},
 };
 
@@ -360,7 +360,7 @@ static const struct op_case pad_cases[] = {
 };
 
 const struct op op_slice = {
-    .object = {"slice", "a part of an example along its axes", slice_fields, sizeof(struct slice)},
+    .object = {"slice", "a range of an example along its axes", slice_fields, sizeof(struct slice)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer_slice,
@@ -381,7 +381,7 @@ const struct op op_stack = {
 };
 
 const struct op op_transpose = {
-    .object = {"transpose", "the axes of an example in another order", transpose_fields,
+    .object = {"transpose", "permutes the axes of an example", transpose_fields,
                sizeof(struct transpose)},
     .inputs_min = 1,
     .inputs_max = 1,
@@ -392,7 +392,7 @@ const struct op op_transpose = {
 };
 
 const struct op op_tile = {
-    .object = {"tile", "an example repeated along its axes", tile_fields, sizeof(struct tile)},
+    .object = {"tile", "repeats an example along its axes", tile_fields, sizeof(struct tile)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer_tile,
@@ -402,7 +402,7 @@ const struct op op_tile = {
 };
 
 const struct op op_pad = {
-    .object = {"pad", "an example with more before and behind along its axes", pad_fields,
+    .object = {"pad", "adds elements before and behind along the axes of an example", pad_fields,
                sizeof(struct pad)},
     .inputs_min = 1,
     .inputs_max = 1,

@@ -20,7 +20,7 @@ static const char *const reductions[] = {
 #define KEEP_DIMS                                                                                  \
     {                                                                                              \
         .name = "keep_dims", .type = FIELD_BOOL, .offset = offsetof(struct attributes, keep_dims), \
-        .fallback = "false", .help = "leave axes of 1 in their places"                             \
+        .fallback = "false", .help = "keep reduced axes, with length 1"                            \
     }
 
 static const struct field fields[] = {
@@ -28,7 +28,7 @@ static const struct field fields[] = {
      .type = FIELD_ENUM,
      .offset = offsetof(struct attributes, reduction),
      .choices = reductions,
-     .help = "sum; mean; max, whose gradient is shared by all that are the largest"},
+     .help = "sum; mean; max (equal maxima share the gradient)"},
     {.name = "axes",
      .type = FIELD_INTS,
      .offset = offsetof(struct attributes, axes),
@@ -36,8 +36,8 @@ static const struct field fields[] = {
      .min = -RANK_MAX,
      .max = RANK_MAX - 1,
      .count_max = RANK_MAX - 1,
-     .help =
-         "axes that go, counting the batch as 0, negative: from the end; []: all of an example"},
+     .help = "axes to reduce, counting the batch as 0; negative: from the end; []: all axes of an "
+             "example"},
     KEEP_DIMS,
     MASK_FIELD(offsetof(struct attributes, mask)),
     {0},
@@ -283,7 +283,7 @@ static const struct op_case cases[] = {
 static const char *const named[] = {"mask", NULL};
 
 const struct op op_reduce = {
-    .object = {"reduce", "the sum, the mean or the largest over axes of an example", fields,
+    .object = {"reduce", "sum, mean or maximum over axes of an example", fields,
                sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
@@ -341,10 +341,10 @@ const struct op op_global_avg_pool = {
 };
 
 const struct op op_global_max_pool = {
-    .object = {"global_max_pool",
-               "the largest of all positions of an image, per channel; its gradient is shared by "
-               "all that are the largest",
-               global_fields, sizeof(struct attributes)},
+    .object =
+        {"global_max_pool",
+         "the maximum over all positions of an image, per channel; equal maxima share the gradient",
+         global_fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_input = true,

@@ -23,19 +23,19 @@ static const struct field fields[] = {
      .min = 1,
      .max = SIDE_MAX,
      .count_max = 2,
-     .help = "size of the part that is kept: one number, or [y, x]; in training anywhere, else the "
-             "middle, with zeros around it where the image is smaller; []: as large as the image"},
+     .help = "size of the crop: one number, or [y, x]; at a random position in training, otherwise "
+             "in the middle; smaller images are padded with zeros; []: the size of the image"},
     {.name = "pad",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, pad),
      .fallback = "0",
      .max = PAD_MAX,
-     .help = "in training: zeros on every side, before the part is cut out"},
+     .help = "in training: zeros added on every side before cropping"},
     {.name = "flip",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, flip),
      .fallback = "false",
-     .help = "in training: one half of the images is mirrored, left to right"},
+     .help = "in training: mirror each image left to right with probability 1/2"},
     {.name = "brightness",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, brightness),
@@ -50,8 +50,8 @@ static const struct field fields[] = {
      .max = 1e6,
      .count_min = 2,
      .count_max = 2,
-     .help = "in training: [lower, upper] of the factor by which all of a channel goes away from "
-             "its mean"},
+     .help = "in training: range [lower, upper] of the random contrast factor, which scales each "
+             "channel's distance from its mean"},
     {0},
 };
 
@@ -128,8 +128,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_augment = {
-    .object = {"augment",
-               "images cut out, mirrored, brighter and with other contrast, drawn for each", fields,
+    .object = {"augment", "random crop, flip, brightness and contrast of each image", fields,
                sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

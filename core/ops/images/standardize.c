@@ -88,7 +88,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_standardize = {
-    .object = {"standardize", "each example with mean 0 and variance 1"},
+    .object = {"standardize", "scales each example to mean 0 and variance 1"},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_output = true,

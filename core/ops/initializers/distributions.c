@@ -90,7 +90,7 @@ const struct initializer initializer_truncated_normal = {
 };
 
 const struct initializer initializer_random_uniform = {
-    .object = {"random_uniform", "evenly from minval to maxval", uniform_fields,
+    .object = {"random_uniform", "uniform from minval to maxval", uniform_fields,
                sizeof(struct uniform)},
     .fill = random_uniform_fill,
 };

@@ -93,7 +93,7 @@ static err glorot_uniform(const void *attributes, const struct initial *of, floa
 }
 
 const struct initializer initializer_glorot_uniform = {
-    .object = {"glorot_uniform", "evenly within sqrt(6 / (in + out))"},
+    .object = {"glorot_uniform", "uniform within +-sqrt(6 / (in + out))"},
     .fill = glorot_uniform,
 };
 
@@ -113,7 +113,7 @@ static err he_uniform(const void *attributes, const struct initial *of, float *r
 }
 
 const struct initializer initializer_he_uniform = {
-    .object = {"he_uniform", "evenly within sqrt(6 / in)"},
+    .object = {"he_uniform", "uniform within +-sqrt(6 / in)"},
     .fill = he_uniform,
 };
 
@@ -133,7 +133,7 @@ static err lecun_uniform(const void *attributes, const struct initial *of, float
 }
 
 const struct initializer initializer_lecun_uniform = {
-    .object = {"lecun_uniform", "evenly within sqrt(3 / in)"},
+    .object = {"lecun_uniform", "uniform within +-sqrt(3 / in)"},
     .fill = lecun_uniform,
 };
 

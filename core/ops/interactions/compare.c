@@ -124,8 +124,8 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_compare = {
-    .object = {"compare", "a vector beside each of a list, with their difference and product: "
-                          "[batch, places, 4 width]"},
+    .object = {"compare", "a vector and each vector of a list with their difference and product: "
+                          "[batch, positions, 4 width]"},
     .inputs_min = 2,
     .inputs_max = 2,
     .reads_input = true,

@@ -17,7 +17,8 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
 }
 
 const struct loss loss_absolute_difference = {
-    .object = {"absolute_difference", "mean of the distances from the labels: outliers count less"},
+    .object = {"absolute_difference",
+               "mean absolute difference from the labels, less sensitive to outliers"},
     .predicts = PREDICTS_NUMBER,
     .labels = LABELS_ANY,
     .infer = pairwise_infer,

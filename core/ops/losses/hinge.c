@@ -43,7 +43,8 @@ static const struct op_case cases[] = {
 };
 
 const struct loss loss_hinge = {
-    .object = {"hinge", "yes or no labels: how far a logit is below 1, of a no above -1"},
+    .object = {"hinge",
+               "binary labels: how far the logit of a 1 is below 1, or that of a 0 above -1"},
     .predicts = PREDICTS_LOGIT,
     .labels = LABELS_SHARES,
     .infer = pairwise_infer,

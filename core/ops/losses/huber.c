@@ -32,7 +32,7 @@ static const struct op_case cases[] = {
 };
 
 const struct loss loss_huber = {
-    .object = {"huber", "squared differences, but lines for large ones", fields,
+    .object = {"huber", "squared differences, linear for large ones", fields,
                sizeof(struct attributes)},
     .predicts = PREDICTS_NUMBER,
     .labels = LABELS_ANY,

@@ -33,8 +33,7 @@ static const struct op_case cases[] = {
 
 const struct loss loss_log_loss = {
     .object = {"log_loss",
-               "yes or no labels and probabilities, as a sigmoid makes them; from logits "
-               "sigmoid_cross_entropy is more exact",
+               "binary labels and probabilities; for logits sigmoid_cross_entropy is more exact",
                fields, sizeof(struct attributes)},
     .predicts = PREDICTS_PROBABILITY,
     .labels = LABELS_SHARES,

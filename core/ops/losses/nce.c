@@ -66,9 +66,8 @@ static const struct op_case cases[] = {
 
 const struct loss loss_nce = {
     .object = {"nce",
-               "one of many classes, of each of which it is asked whether it is that "
-               "(tf.nn.nce_loss): after a sampled_logits of the label and what is drawn, in "
-               "evaluation and prediction of all",
+               "one of many classes as binary decisions (tf.nn.nce_loss), after sampled_logits: "
+               "over the label and the drawn classes; evaluation and prediction use all classes",
                fields, 0},
     .predicts = PREDICTS_CLASS,
     .is_each = true,

@@ -41,7 +41,7 @@ static const struct op_case cases[] = {
 };
 
 const struct loss loss_sigmoid_cross_entropy = {
-    .object = {"sigmoid_cross_entropy", "independent yes or no labels: 0 or 1 per logit", fields,
+    .object = {"sigmoid_cross_entropy", "independent binary labels: 0 or 1 per logit", fields,
                sizeof(struct attributes)},
     .predicts = PREDICTS_LOGIT,
     .labels = LABELS_SHARES,

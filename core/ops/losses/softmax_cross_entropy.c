@@ -208,8 +208,8 @@ static const struct op_case cases[] = {
 
 const struct loss loss_softmax_cross_entropy = {
     .object = {"softmax_cross_entropy",
-               "one of several classes, of an example or of each place of one (logits [batch, ..., "
-               "classes], a negative label is none): the label is its number",
+               "exactly one of several classes, per example or per position (logits [batch, ..., "
+               "classes]); labels are class numbers, negative ones are ignored",
                fields, sizeof(struct attributes)},
     .predicts = PREDICTS_CLASS,
     .labels = LABELS_CLASSES,
@@ -241,9 +241,9 @@ static const struct op_case sampled_cases[] = {{"{}", 1, {{2, {5, 3}}}}, {0}};
 
 const struct loss loss_sampled_softmax = {
     .object = {"sampled_softmax",
-               "one of many classes (tf.nn.sampled_softmax_loss), after a sampled_logits: "
-               "softmax_cross_entropy among the label and what is drawn; evaluation and prediction "
-               "are among all classes",
+               "one of many classes (tf.nn.sampled_softmax_loss), after sampled_logits: "
+               "softmax_cross_entropy over the label and the drawn classes; evaluation and "
+               "prediction use all classes",
                no_fields, sizeof(struct attributes)},
     .predicts = PREDICTS_CLASS,
     .labels = LABELS_CLASSES,

@@ -32,8 +32,8 @@ static const struct op_case cases[] = {
 };
 
 const struct loss loss_weighted_cross_entropy = {
-    .object = {"weighted_cross_entropy", "sigmoid_cross_entropy in which yes has a weight", fields,
-               sizeof(struct attributes)},
+    .object = {"weighted_cross_entropy", "sigmoid_cross_entropy with a weight for positive labels",
+               fields, sizeof(struct attributes)},
     .predicts = PREDICTS_LOGIT,
     .labels = LABELS_SHARES,
     .infer = pairwise_infer,

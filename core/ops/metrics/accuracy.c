@@ -43,7 +43,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_accuracy = {
-    .object = {"accuracy", "share of right answers"},
+    .object = {"accuracy", "fraction of correct predictions"},
     .better = BETTER_MORE,
     .infer = infer,
     .update = update,

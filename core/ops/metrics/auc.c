@@ -259,8 +259,8 @@ static double result(const struct metric_node *node, double *state)
 
 const struct metric metric_auc = {
     .object = {"auc",
-               "area under the ROC or the precision-recall curve, of labels of 0 and all others; "
-               "undefined where all are of one kind",
+               "area under the ROC or precision-recall curve, of labels 0 against all others; "
+               "undefined if all labels are of one kind",
                fields, sizeof(struct attributes)},
     .better = BETTER_MORE,
     .infer = infer,

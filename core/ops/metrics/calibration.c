@@ -20,7 +20,8 @@ static double result(const struct metric_node *node, double *state)
 }
 
 const struct metric metric_calibration = {
-    .object = {"calibration", "mean probability over mean label; undefined without any yes"},
+    .object = {"calibration",
+               "mean probability divided by mean label; undefined without positive labels"},
     .better = BETTER_NEAR_ONE,
     .infer = answers_infer_yes_or_no,
     .update = update,

@@ -22,7 +22,7 @@ static const struct field fields[] = {
      .fallback = "10",
      .min = 1,
      .max = BUCKETS_MAX,
-     .help = "how many equal parts the probabilities from 0 to 1 have"},
+     .help = "number of equal buckets of probabilities from 0 to 1"},
     {0},
 };
 
@@ -66,8 +66,8 @@ static double result(const struct metric_node *node, double *state)
 
 const struct metric metric_calibration_error = {
     .object = {"calibration_error",
-               "calibration by bucket of probabilities: how far they are from the share of yes, on "
-               "average; 0 is best",
+               "expected calibration error: mean difference between probability and fraction of "
+               "positives, over buckets of probabilities; 0 is best",
                fields, sizeof(struct attributes)},
     .better = BETTER_LESS,
     .infer = infer,

@@ -45,7 +45,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_in_top_k = {
-    .object = {"in_top_k", "share of labels among the k largest logits", fields,
+    .object = {"in_top_k", "fraction of labels among the k largest logits", fields,
                sizeof(struct attributes)},
     .better = BETTER_MORE,
     .infer = infer,

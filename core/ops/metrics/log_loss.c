@@ -22,7 +22,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_log_loss = {
-    .object = {"log_loss", "mean cross-entropy of yes and no, in nats"},
+    .object = {"log_loss", "mean binary cross-entropy, in nats"},
     .better = BETTER_LESS,
     .infer = answers_infer_yes_or_no,
     .update = update,

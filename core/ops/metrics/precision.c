@@ -14,7 +14,8 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_precision = {
-    .object = {"precision", "share of yes (labels but 0) among those that are taken for yes",
+    .object = {"precision",
+               "fraction of predicted positives that are positive (labels other than 0)",
                answers_threshold_fields, sizeof(struct answers_threshold)},
     .better = BETTER_MORE,
     .infer = answers_infer_threshold,

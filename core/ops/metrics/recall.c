@@ -14,7 +14,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_recall = {
-    .object = {"recall", "share of those that are taken for yes among yes (labels but 0)",
+    .object = {"recall", "fraction of positives (labels other than 0) that are predicted positive",
                answers_threshold_fields, sizeof(struct answers_threshold)},
     .better = BETTER_MORE,
     .infer = answers_infer_threshold,

@@ -27,11 +27,12 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, momentum),
      .fallback = "0.99",
      .max = 0.9999999,
-     .help = "of moving_mean and moving_variance, which evaluation and prediction use: with each "
-             "push the ps makes value -= (value - batch's) * (1 - momentum) of them. batch's: of a "
-             "worker's batch in asynchronous training; in synchronous training, with towers and "
-             "with in-graph replication the mean over all of a step, each of which is normalized "
-             "by its own (TensorFlow's towers update one after the other, or the first one alone)"},
+     .help = "momentum of moving_mean and moving_variance, which evaluation and prediction use: "
+             "with each push the ps applies value -= (value - batch's) * (1 - momentum). batch's "
+             "is that of a worker's batch in asynchronous training; in synchronous training, with "
+             "towers and with in-graph replication it is the mean over all batches of a step, each "
+             "of which is normalized by its own (in TensorFlow towers update one after the other, "
+             "or only the first)"},
     {.name = "epsilon",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, epsilon),
@@ -156,10 +157,10 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_batch_normalization = {
-    .object =
-        {"batch_normalization",
-         "mean 0 and variance 1 over the batch in each channel, by a trained scale and offset",
-         fields, sizeof(struct attributes)},
+    .object = {"batch_normalization",
+               "normalizes each channel to mean 0 and variance 1 over the batch, then applies a "
+               "trained scale and offset",
+               fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_input = true,

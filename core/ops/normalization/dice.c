@@ -16,7 +16,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, momentum),
      .fallback = "0.99",
      .max = 0.9999999,
-     .help = "of moving_mean and moving_variance, as batch_normalization has it"},
+     .help = "momentum of moving_mean and moving_variance, as for batch_normalization"},
     {.name = "epsilon",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, epsilon),
@@ -124,8 +124,8 @@ static const struct op_case cases[] = {
 
 const struct op op_dice = {
     .object = {"dice",
-               "x above the batch's mean, alpha x below, with a soft border and a trained "
-               "alpha in each channel",
+               "x above the batch's mean, alpha x below, with a smooth transition and a trained "
+               "alpha per channel",
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

@@ -135,8 +135,10 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_lrn = {
-    .object = {"lrn", "each channel over a power of the sum of squares of its neighbours", fields,
-               sizeof(struct attributes)},
+    .object = {"lrn",
+               "local response normalization: each channel divided by a power of the sum of "
+               "squares of its neighbours",
+               fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_input = true,

@@ -14,8 +14,8 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, attention),
      .fallback = "null",
-     .help = "a node of [batch, time], from 0 to 1: the update gate of a step is multiplied with 1 "
-             "less that (AUGRU); null: with 1"},
+     .help = "a node of [batch, time] with values from 0 to 1: the update gate of a step is "
+             "multiplied by 1 minus this (AUGRU); null: unchanged"},
     {0},
 };
 

@@ -16,12 +16,12 @@ static const struct field fields[] = {
      .fallback = "1",
      .min = -100,
      .max = 100,
-     .help = "added to the sums of the forget gate"},
+     .help = "added to the forget gate before its sigmoid"},
     {.name = "initial_cell",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, initial_cell),
      .fallback = "null",
-     .help = "a node of [batch, units] that is the cell before the first step; null: zeros"},
+     .help = "a node of [batch, units] with the initial cell state; null: zeros"},
     {0},
 };
 

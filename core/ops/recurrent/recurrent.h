@@ -28,7 +28,7 @@ struct recurrent {
      .offset = offsetof(struct recurrent, units),                                                  \
      .min = 1,                                                                                     \
      .max = 1 << 16,                                                                               \
-     .help = "numbers of the state"},                                                              \
+     .help = "size of the state"},                                                                 \
         {.name = "output",                                                                         \
          .type = FIELD_ENUM,                                                                       \
          .offset = offsetof(struct recurrent, output),                                             \
@@ -49,7 +49,7 @@ struct recurrent {
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct recurrent, initial_state),                                      \
          .fallback = "null",                                                                       \
-         .help = "a node of [batch, units] that is the state before the first step; null: zeros"}, \
+         .help = "a node of [batch, units] with the initial state; null: zeros"},                  \
         LAYER_LINEAR_FIELDS
 
 /* Named inputs, in the order in which such ops list them */

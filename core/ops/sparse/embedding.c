@@ -33,10 +33,9 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, combiner),
      .fallback = "\"mean\"",
      .choices = combiner_names,
-     .help =
-         "how the rows of an example are combined: sum; mean (divided by the sum of their "
-         "weights); sqrtn (divided by the root of the sum of squared weights); none: each row in "
-         "the place of its id, [batch, ids, dimension], with zeros behind the last"},
+     .help = "how the rows of an example are combined: sum; mean (divided by the sum of their "
+             "weights); sqrtn (divided by the root of the sum of squared weights); none: not "
+             "combined, [batch, ids, dimension], padded with zeros"},
     {.name = "initializer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct attributes, initializer),
@@ -49,21 +48,20 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, table),
      .fallback = "null",
-     .help = "an earlier embedding of the same number of rows and width whose table this one "
-             "shares (tf.feature_column.shared_embedding_columns); null: a table of its own"},
+     .help = "an earlier embedding, with as many rows and the same dimension, whose table this one "
+             "shares (tf.feature_column.shared_embedding_columns); null: a separate table"},
     {.name = "share",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, share),
      .fallback = "false",
-     .help =
-         "of several inputs, which make [batch, inputs, ...]: one table for all of them; false: "
-         "one for each, NAME/INPUT/embedding_weights"},
+     .help = "with several inputs, whose output is [batch, inputs, ...]: use one table for all; "
+             "false: one table each, NAME/INPUT/embedding_weights"},
     {.name = "weights",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, weights),
      .fallback = "null",
-     .help = "a column or node of numbers as many as the ids: what each id counts, in the place of "
-             "those that the column of ids has; nothing is learned through it"},
+     .help = "a column or node with one weight per id, instead of the weights in the column of "
+             "ids; no gradient flows into it"},
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };
@@ -150,8 +148,8 @@ static const char *const named[] = {[COMBINE_WEIGHTS] = "weights", NULL};
 
 const struct op op_embedding = {
     .object = {"embedding",
-               "the rows of a table that an example's ids name, combined to one or each by itself",
-               fields, sizeof(struct attributes)},
+               "looks up the rows of a table by an example's ids, combined or one by one", fields,
+               sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .named_inputs = named,

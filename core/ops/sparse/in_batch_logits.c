@@ -22,27 +22,28 @@ static const struct field fields[] = {
     {.name = "ids",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, ids),
-     .help = "the column of ids that says which item it is, one id in each row"},
+     .help = "column with the id of each row's item, one id per row"},
     {.name = "frequency",
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, frequency),
      .fallback = "null",
-     .help = "a column of numbers above 0, one in each row: how often the item occurs, as a count "
-             "or a share; its logarithm is taken off the item's logits. null: nothing is"},
+     .help = "column with the frequency of each row's item, above 0, as a count or a fraction: its "
+             "logarithm is subtracted from the item's logits (sampling bias correction); null: no "
+             "correction"},
     {.name = "temperature",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, temperature),
      .fallback = "1",
      .min = 1e-6,
      .max = 1e6,
-     .help = "what the products are divided by; 0.05 suits vectors of length 1 (l2_normalize)"},
+     .help = "divides the products; 0.05 suits vectors of length 1 (l2_normalize)"},
     {.name = "block",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, block),
      .fallback = "0",
      .max = 1 << 20,
-     .help = "so many rows of the batch, one block after the other, are compared among each other; "
-             "0: all of it (of a tower: its rows)"},
+     .help = "size of the consecutive blocks of a batch within which rows are compared; 0: the "
+             "whole batch (with towers: a tower's rows)"},
     {0},
 };
 
@@ -231,9 +232,9 @@ static const char *const named[] = {[IDS] = "ids", [FREQUENCY] = "frequency", NU
 
 const struct op op_in_batch_logits = {
     .object = {"in_batch_logits",
-               "two towers: the product of each example's query with its own item, which is the "
-               "right one, and with those of the others in the batch, by softmax_cross_entropy; "
-               "labels are not looked at",
+               "in-batch softmax of a two-tower model: products of each example's query with the "
+               "items of the whole batch, of which its own is the right class of "
+               "softmax_cross_entropy; labels are ignored",
                fields, sizeof(struct attributes)},
     .inputs_min = 2,
     .inputs_max = 2,

@@ -75,7 +75,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_linear = {
-    .object = {"linear", "the weights of an example's ids in all columns, summed, and a bias",
+    .object = {"linear", "sum of the weights of an example's ids over all columns, and a bias",
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = INPUTS_MAX,

@@ -26,7 +26,7 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_mask = {
-    .object = {"mask", "1 where a column of ids has one, 0 where its list has ended"},
+    .object = {"mask", "1 at positions with an id, 0 behind the end of the list"},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_ids = true,

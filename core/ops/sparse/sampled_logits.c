@@ -33,47 +33,46 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, classes),
      .min = 2,
      .max = CLASSES_MAX,
-     .help = "how many there are; labels are below"},
+     .help = "number of classes; labels are below it"},
     {.name = "sampled",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, sampled),
      .fallback = "64",
      .min = 1,
      .max = SAMPLED_MAX,
-     .help = "classes that are drawn for a batch, beside its labels (num_sampled)"},
+     .help = "number of classes drawn per batch, in addition to its labels (num_sampled)"},
     {.name = "sampler",
      .type = FIELD_ENUM,
      .offset = offsetof(struct attributes, sampler),
      .fallback = "\"log_uniform\"",
      .choices = sampler_names,
-     .help = "log_uniform: class k with a probability of log((k + 2) / (k + 1)) / log(classes + "
-             "1), for classes that are sorted by how frequent they are; unigram: as often as the "
-             "class occurs, to the power of distortion; uniform"},
+     .help = "log_uniform: class k has probability log((k + 2) / (k + 1)) / log(classes + 1), for "
+             "classes sorted by falling frequency; unigram: by the frequency of the class to the "
+             "power of distortion; uniform: all classes alike"},
     {.name = "unique",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, unique),
      .fallback = "true",
-     .help = "no class is drawn twice for a batch"},
+     .help = "draw no class twice per batch"},
     {.name = "distortion",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, distortion),
      .fallback = "0.75",
      .max = 10,
-     .help = "of unigram; 1: as often as it occurs, 0: all that occur equally often"},
+     .help = "unigram: exponent of the frequency; 1: as it is, 0: all classes that occur alike"},
     {.name = "unigrams",
      .type = FIELD_FLOATS,
      .offset = offsetof(struct attributes, unigrams),
      .fallback = "[]",
      .max = 1e18,
      .count_max = CLASSES_MAX,
-     .help = "of unigram: how often each class occurs; none: as counted in the data, which formats "
-             "of text know"},
+     .help = "unigram: frequency of each class; none: counted in the data, for text formats"},
     {.name = "remove_accidental_hits",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, remove_accidental_hits),
      .fallback = "true",
-     .help = "a drawn class that is the label of an example is none of the others there; "
-             "TensorFlow's default is true for sampled_softmax, false for nce"},
+     .help = "ignore drawn classes that are the label of an example; TensorFlow's default is true "
+             "for sampled_softmax, false for nce"},
     {.name = "bias",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, bias),
@@ -83,7 +82,8 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct attributes, label),
      .fallback = "null",
-     .help = "which of the source's \"labels\" the classes are of; null: the only one"},
+     .help = "name of the label, among the source's \"labels\", whose classes these are; null: the "
+             "only one"},
     {.name = "initializer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct attributes, initializer),
@@ -482,9 +482,9 @@ static const struct op_case cases[] = {
 
 const struct op op_sampled_logits = {
     .object = {"sampled_logits",
-               "logits of many classes, of which a training step computes those of its labels and "
-               "of some that are drawn (tf.nn.sampled_softmax_loss and nce_loss, by the losses of "
-               "these names); evaluation and prediction compute all",
+               "logits of many classes, of which a training step computes only its labels and a "
+               "random sample (for the losses sampled_softmax and nce, as "
+               "tf.nn.sampled_softmax_loss and nce_loss); evaluation and prediction compute all",
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

@@ -59,7 +59,7 @@ static const struct field mlp_fields[] = {
 };
 
 static const struct object mlp_object = {
-    "mlp", "dense layers one after the other: nodes NAME/layer_0, NAME/layer_1 ...", mlp_fields,
+    "mlp", "a stack of dense layers: nodes NAME/layer_0, NAME/layer_1 ...", mlp_fields,
     sizeof(struct mlp)};
 
 struct repeat {
@@ -75,31 +75,30 @@ static const struct field repeat_fields[] = {
      .offset = offsetof(struct repeat, times),
      .min = 1,
      .max = NODES_MAX,
-     .help = "how many times, each reading the one before it"},
+     .help = "number of repetitions, each of which reads the previous one"},
     {.name = "block",
      .type = FIELD_JSON,
      .offset = offsetof(struct repeat, block),
-     .help = "a list of nodes, of which the last is the output; \"input\" among their inputs is "
-             "what the block reads"},
+     .help = "list of nodes, the last of which is the output; \"input\" among their inputs names "
+             "the block's input"},
     {.name = "name",
      .type = FIELD_STRING,
      .offset = offsetof(struct repeat, name),
      .fallback = "null",
-     .help =
-         "its nodes are NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 ... if "
-         "that is taken"},
+     .help = "nodes are called NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 "
+             "... if that is taken"},
     {.name = "inputs",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct repeat, inputs),
      .fallback = "[]",
      .count_max = INPUTS_MAX,
-     .help = "what the first one reads; default: the previous node"},
+     .help = "inputs of the first repetition; default: the previous node"},
     {.name = "weights_of",
      .type = FIELD_STRING,
      .offset = offsetof(struct repeat, weights_of),
      .fallback = "null",
-     .help = "an earlier repeat of the same block: each node uses the variables of its like there; "
-             "null: variables of its own"},
+     .help = "an earlier repeat of the same block with which each node shares its variables; null: "
+             "separate variables"},
     {0},
 };
 
@@ -116,13 +115,13 @@ static const struct field block_fields[] = {
      .type = FIELD_STRINGS,
      .offset = offsetof(struct block, parameters),
      .fallback = "[]",
-     .help = "what a node that uses the block must say beside name and inputs: in the block "
-             "\"$filters\" is what it says of \"filters\""},
+     .help = "names of the values that a node using the block must give, beside name and inputs: "
+             "\"$filters\" in the block stands for its \"filters\""},
     {.name = "nodes",
      .type = FIELD_JSON,
      .offset = offsetof(struct block, nodes),
-     .help = "a list of nodes, of which the last is the output; \"input\" among their inputs is "
-             "what the block reads. They are called NAME/..."},
+     .help = "list of nodes, the last of which is the output; \"input\" among their inputs names "
+             "the block's input. They are called NAME/..."},
     {0},
 };
 

@@ -129,9 +129,9 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct spec, precision),
      .fallback = "\"float32\"",
      .choices = precision_names,
-     .help = "what the inputs of large matrix products and convolutions are rounded to: tf32 keeps "
-             "10 bits of mantissa (on a GPU), bf16 7 (on a GPU, or a CPU with AMX); where that "
-             "cannot be they stay float32, and so do sums and variables everywhere"},
+     .help = "type to which the inputs of large matrix products and convolutions are rounded: tf32 "
+             "keeps 10 bits of mantissa (GPUs only), bf16 7 (GPUs, and CPUs with AMX); elsewhere "
+             "they stay float32. Sums and variables are always float32"},
     {0},
 };
 

@@ -253,15 +253,14 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, freeze),
      .fallback = "[]",
      .count_max = PATTERNS_MAX,
-     .help = "patterns of variables that keep their values: no optimizer has them, they have no "
-             "slots, and are no part of norms by which gradients are clipped"},
+     .help = "patterns of variables that keep their values: they have no optimizer and no slots, "
+             "and do not count in the norms used for clipping"},
     {.name = "weight_decay",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct train_spec, weight_decay),
      .fallback = "null",
      .object = &weight_decay_object,
-     .help = "decoupled weight decay beside the optimizer, of the variables that patterns name; "
-             "null: none"},
+     .help = "decoupled weight decay, in addition to the optimizer; null: none"},
     {.name = "average_decay",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct train_spec, average.decay),

@@ -312,10 +312,11 @@ static const struct field decay_fields[] = {
     {0},
 };
 
-const struct object weight_decay_object = {.name = "weight_decay",
-                                           .summary = "decoupled weight decay beside the optimizer",
-                                           .fields = decay_fields,
-                                           .size = sizeof(struct weight_decay)};
+const struct object weight_decay_object = {
+    .name = "weight_decay",
+    .summary = "decoupled weight decay, in addition to the optimizer",
+    .fields = decay_fields,
+    .size = sizeof(struct weight_decay)};
 
 const char *optimizers_text(const struct optimizers *list, struct arena *arena)
 {

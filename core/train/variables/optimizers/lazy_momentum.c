@@ -24,7 +24,7 @@ const struct optimizer optimizer_lazy_momentum = {
     .object =
         {.name = "lazy_momentum",
          .summary =
-             "the same as momentum, which updates only the rows of a table that the batch uses",
+             "another name of momentum, which updates only the rows of a table that the batch uses",
          .fields = momentum_fields,
          .size = sizeof(struct momentum)},
     .rule = &rule_lazy_momentum,

@@ -195,8 +195,10 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct prog
     const struct column_spec *spec = cells_column(c, column);
     if (strcmp(cells_kind(spec), "crossed") == 0) return write_read_cross(f, c, column, at, v);
     const int cell = cells_of_column(c, spec);
-    fprintf(f, "    if (%s(&column%d, row->%s, in->v%d)) return ",
-            v->is_ids ? "read_ids" : "read_numbers", column, c->members[cell], at);
+    const bool has_ids = v->is_ids || v->is_weights;
+    fprintf(f, "    if (%s(&column%d, row->%s, %sin->v%d%s)) return ",
+            has_ids ? "read_ids" : "read_numbers", column, c->members[cell],
+            v->is_weights ? "NULL, " : "", at, v->is_ids ? ", NULL" : "");
     write_text(f, c->names[cell]);
     fputs(";\n", f);
 }

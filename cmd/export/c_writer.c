@@ -60,7 +60,8 @@ static void write_one(FILE *f, const struct program *p, int at)
         [PRIMITIVE_SQRT] = "sqrtf",      [PRIMITIVE_TANH] = "tanhf",
         [PRIMITIVE_SIGMOID] = "sigmoid", [PRIMITIVE_SOFTPLUS] = "softplus",
         [PRIMITIVE_ERF] = "erff",        [PRIMITIVE_ABS] = "fabsf",
-        [PRIMITIVE_PRESENT] = "present", [PRIMITIVE_RESHAPE] = ""};
+        [PRIMITIVE_PRESENT] = "present", [PRIMITIVE_POSITIVE] = "positive",
+        [PRIMITIVE_RESHAPE] = ""};
     const struct program_value *v = &p->values[at];
     fprintf(f, "    for (long i = 0; i < %" PRId64 "; i++) v%d[i] = %s(v%d[i]);\n",
             shape_count(&v->shape), at, names[v->primitive], v->inputs[0]);
@@ -83,9 +84,15 @@ static void write_matmul(FILE *f, const struct program *p, int at)
 static void write_gather(FILE *f, const struct program *p, int at)
 {
     const struct program_value *v = &p->values[at];
+    const struct program_value *table = &p->values[v->inputs[0]];
     const int64_t width = v->shape.dim[v->shape.rank - 1];
-    fprintf(f, "    gather(v%d, v%d, v%d, %" PRId64 ", %" PRId64 ");\n", at, v->inputs[0],
-            v->inputs[1], shape_count(&v->shape) / width, width);
+    if (table->grows)
+        fprintf(f, "    find(v%d, v%d, keys%d, v%d, %" PRId64 ", %" PRId64 ", %" PRId64 ");\n", at,
+                v->inputs[0], v->inputs[0], v->inputs[1], shape_count(&v->shape) / width,
+                table->shape.dim[0], width);
+    else
+        fprintf(f, "    gather(v%d, v%d, v%d, %" PRId64 ", %" PRId64 ");\n", at, v->inputs[0],
+                v->inputs[1], shape_count(&v->shape) / width, width);
 }
 
 static void write_reduce(FILE *f, const struct program *p, int at)
@@ -248,6 +255,11 @@ static void write_constant(FILE *f, int at, const struct program_value *v)
         fputs(i % 8 ? ", " : ",\n    " + (i == 0), f);
         write_number(f, v->data[i]);
     }
+    fputs("};\n", f);
+    if (!v->grows) return;
+    fprintf(f, "static const int64_t keys%d[%" PRId64 "] = {", at, v->shape.dim[0]);
+    for (int64_t i = 0; i < v->shape.dim[0]; i++)
+        fprintf(f, "%sINT64_C(%" PRId64 ")", i % 4 ? ", " : ",\n    " + (i == 0), v->keys[i]);
     fputs("};\n", f);
 }
 

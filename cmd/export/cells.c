@@ -143,8 +143,6 @@ static err add_cells(struct cells *c, const struct column_spec *spec)
 {
     const char *kind = cells_kind(spec);
     if (strcmp(kind, "date") == 0) return fail(ERR_INPUT, "no format reads times");
-    if (strcmp(kind, "ids") == 0 && *(const bool *)cells_attribute(spec, "weights"))
-        return fail(ERR_INPUT, "its ids have weights");
     if (strcmp(kind, "crossed")) return add_cell(c, cell_of(spec));
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {

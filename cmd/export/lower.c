@@ -4,8 +4,10 @@
 #include "cmd/export/lower.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/ops/sparse/combine.h"
 #include "core/train/checkpoint/stored_table.h"
 
 /* ---- attributes ---- */
@@ -49,42 +51,59 @@ err lower_refuse(const char *why)
 
 /* ---- inputs ---- */
 
-static int new_input(struct lowering *l, const struct tensor *tensor, const char *name)
+/* weights_of: of these ids; NULL: none */
+static int read_input(struct lowering *l, const struct tensor *tensor,
+                      const struct tensor *weights_of)
 {
-    return program_add(l->program, &(struct program_value){.primitive = PRIMITIVE_INPUT,
-                                                           .shape = tensor->shape,
-                                                           .is_ids = tensor->dtype == INT64,
-                                                           .name = name});
+    int *made = &l->of_input[graph_input_shown(l->graph, graph_input_of(l->graph, tensor))];
+    const struct program_value input = {.primitive = PRIMITIVE_INPUT,
+                                        .shape = tensor->shape,
+                                        .is_ids = tensor->dtype == INT64,
+                                        .is_weights = weights_of,
+                                        .name = weights_of ? weights_of->name : tensor->name};
+    if (*made < 0) *made = program_add(l->program, &input);
+    return *made;
+}
+
+static err lower_tensor(struct lowering *l, const struct tensor *tensor, int *ret)
+{
+    int i = 0;
+    if (graph_input_of(l->graph, tensor) >= 0) {
+        *ret = read_input(l, tensor, NULL);
+        return OK;
+    }
+    while (&l->graph->nodes[i].output != tensor) i++;
+    *ret = l->of_node[i];
+    return OK;
 }
 
 err lower_input(struct lowering *l, int input, int *ret)
 {
-    const struct tensor *tensor = l->node->input[input];
-    const int column = graph_input_of(l->graph, tensor);
-    if (column < 0) {
-        int i = 0;
-        while (&l->graph->nodes[i].output != tensor) i++;
-        *ret = l->of_node[i];
-        return OK;
-    }
-    const int shown = graph_input_shown(l->graph, column);
-    if (l->of_input[shown] < 0) l->of_input[shown] = new_input(l, tensor, tensor->name);
-    *ret = l->of_input[shown];
-    return OK;
+    return lower_tensor(l, l->node->input[input], ret);
+}
+
+err lower_named(struct lowering *l, int named, int *ret)
+{
+    const struct tensor *tensor = l->node->op->named_inputs ? node_named(l->node, named) : NULL;
+    *ret = -1;
+    return tensor ? lower_tensor(l, tensor, ret) : OK;
 }
 
 err lower_weights(struct lowering *l, int input, int *ret)
 {
-    *ret = -1;
-    if (!l->node->input[input]->weights) return OK;
-    return lower_refuse("its ids have weights");
+    const struct tensor *ids = l->node->input[input];
+    TRY(lower_named(l, COMBINE_WEIGHTS, ret));
+    if (*ret < 0 && ids->weights) *ret = read_input(l, ids->weights, ids);
+    return OK;
 }
 
 /* ---- variables ---- */
 
 struct reading {
     float *rows;
-    int64_t *keys; /* NULL: ids are numbers of rows */
+    struct keyed {
+        int64_t key, at;
+    } * keys; /* NULL: ids are numbers of rows */
     int64_t width, taken;
 };
 
@@ -93,7 +112,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     struct reading *r = context;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = r->keys ? r->taken + i : ids[i];
-        if (r->keys) r->keys[at] = ids[i];
+        if (r->keys) r->keys[at] = (struct keyed){ids[i], at};
         memcpy(r->rows + at * r->width, rows + i * r->width, (size_t)r->width * sizeof *rows);
     }
     r->taken += count;
@@ -115,13 +134,38 @@ static err leave_table(struct lowering *l, const struct param *param,
     return OK;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const int64_t x = ((const struct keyed *)a)->key, y = ((const struct keyed *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Rows in the order of their keys */
+static int add_keyed(struct program *p, const char *name, const struct shape *shape,
+                     const struct reading *r)
+{
+    const size_t width = (size_t)r->width;
+    struct program_value table = {
+        .primitive = PRIMITIVE_CONSTANT, .shape = *shape, .name = name, .grows = true};
+    int64_t *keys = arena_array(p->arena, (size_t)r->taken, sizeof *keys);
+    float *rows = arena_array(p->arena, (size_t)r->taken * width, sizeof *rows);
+    qsort(r->keys, (size_t)r->taken, sizeof *r->keys, by_key);
+    for (int64_t i = 0; i < r->taken; i++) {
+        keys[i] = r->keys[i].key;
+        memcpy(rows + i * r->width, r->rows + r->keys[i].at * r->width, width * sizeof *rows);
+    }
+    table.keys = keys;
+    table.data = rows;
+    return program_add(p, &table);
+}
+
 static err read_table(struct lowering *l, const struct param *param, int *ret)
 {
     struct stored_table table;
     struct reading reading = {0};
     TRY(stored_table_find(l->program->bundle, param->name, &table));
     if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
-    if (param->growth) return lower_refuse("its table grows");
+    if (!table.rows) return lower_refuse("its table has no rows yet");
     if (table.rows > PROGRAM_FLOATS_MAX / table.width)
         return fail(ERR_INPUT,
                     "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], a source takes "
@@ -130,8 +174,13 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
     const struct shape shape = {2, {table.rows, table.width}};
     reading.width = table.width;
     reading.rows = arena_array(l->program->arena, (size_t)shape_count(&shape), sizeof(float));
+    if (param->growth)
+        reading.keys = arena_array(l->program->arena, (size_t)table.rows, sizeof *reading.keys);
     TRY(stored_table_read(&table, &(struct stored_rows_taker){&reading, take_rows}));
-    *ret = program_constant(l->program, param->name, &shape, reading.rows);
+    if (param->growth)
+        *ret = add_keyed(l->program, param->name, &shape, &reading);
+    else
+        *ret = program_constant(l->program, param->name, &shape, reading.rows);
     return OK;
 }
 
@@ -147,16 +196,28 @@ static err read_dense(struct lowering *l, const struct param *param, int *ret)
     return OK;
 }
 
+/* -1: no constant has this name */
+static int constant_named(const struct program *p, const char *name)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->values[i].primitive == PRIMITIVE_CONSTANT && strcmp(p->values[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int lower_constant(struct lowering *l, const char *name, const struct shape *shape,
+                   const float *data)
+{
+    const int made = constant_named(l->program, name);
+    return made < 0 ? program_constant(l->program, name, shape, data) : made;
+}
+
 /* Several nodes may read one variable. */
 err lower_param_of(struct lowering *l, const struct node *node, int param, int *ret)
 {
     const struct param *p = &node->param[param];
-    for (int i = 0; i < l->program->count; i++) {
-        const struct program_value *v = &l->program->values[i];
-        if (v->primitive != PRIMITIVE_CONSTANT || strcmp(v->name, p->name)) continue;
-        *ret = i;
-        return OK;
-    }
+    *ret = constant_named(l->program, p->name);
+    if (*ret >= 0) return OK;
     return p->ids ? read_table(l, p, ret) : read_dense(l, p, ret);
 }
 
@@ -202,6 +263,7 @@ static const struct {
     {"log", lower_layers},
     {"abs", lower_layers},
     {"prelu", lower_layers},
+    {"conv1d", lower_windows},
     {"conv2d", lower_windows},
     {"depthwise_conv2d", lower_windows},
     {"separable_conv2d", lower_windows},
@@ -233,11 +295,14 @@ static const struct {
     {"standardize", lower_normal},
     {"l2_normalize", lower_normal},
     {"dice", lower_normal},
-    {"softmax", lower_normal},
+    {"softmax", lower_masked},
     {"log_softmax", lower_normal},
-    {"reduce", lower_normal},
-    {"global_avg_pool", lower_normal},
-    {"global_max_pool", lower_normal},
+    {"reduce", lower_masked},
+    {"global_avg_pool", lower_masked},
+    {"global_max_pool", lower_masked},
+    {"attention", lower_attention},
+    {"lstm", lower_steps},
+    {"gru", lower_steps},
     {"clip", lower_normal},
     {"scale", lower_normal},
     {"positional_embedding", lower_normal},

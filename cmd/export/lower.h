@@ -21,11 +21,15 @@ bool lower_bool(const struct node *, const char *name);
 const struct ints *lower_ints(const struct node *, const char *name);
 
 err lower_input(struct lowering *, int input, int *ret); /* of the node */
-/* ids' weights; -1: they have none. After lower_input. */
+/* What named_inputs[named] of the op names; -1: nothing */
+err lower_named(struct lowering *, int named, int *ret);
+/* What each id of an input counts; -1: 1 */
 err lower_weights(struct lowering *, int input, int *ret);
 /* A variable, or a table, whole */
 err lower_param(struct lowering *, int param, int *ret);
 err lower_param_of(struct lowering *, const struct node *, int param, int *ret);
+/* Of what no variable is, by a name of its own; several nodes may make it. */
+int lower_constant(struct lowering *, const char *name, const struct shape *, const float *data);
 err lower_refuse(const char *why); /* ERR_INPUT */
 
 int lower_activation(struct program *, enum activation, float alpha, int x);
@@ -35,4 +39,5 @@ int lower_shape(struct lowering *, int x);      /* reshaped to the node's output
 /* One op */
 typedef err lowers(struct lowering *, int *ret);
 lowers lower_layers, lower_windows, lower_sparse, lower_vectors, lower_moves, lower_normal;
+lowers lower_masked, lower_attention, lower_steps;
 #endif

@@ -1,4 +1,4 @@
-/* lower_normal.c - normalization, reductions, and functions with numbers of the spec. */
+/* lower_normal.c - normalization, and functions with numbers of the spec. */
 #include <math.h>
 #include <string.h>
 
@@ -114,28 +114,7 @@ static int lower_length(struct lowering *l, int x)
     return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_SQRT, least));
 }
 
-/* ---- reductions ---- */
-
-static err lower_reduce(struct lowering *l, int x, int *ret)
-{
-    static const enum primitive of[] = {PRIMITIVE_SUM, PRIMITIVE_MEAN, PRIMITIVE_LARGEST};
-    const char *op = l->node->op->object.name;
-    const int rank = l->program->values[x].shape.rank;
-    bool goes[RANK_MAX] = {false};
-    enum primitive primitive = PRIMITIVE_MEAN;
-    if (strcmp(op, "global_max_pool") == 0) primitive = PRIMITIVE_LARGEST;
-    if (strcmp(op, "reduce") == 0) {
-        const struct ints *axes = lower_ints(l->node, "axes");
-        primitive = of[lower_enum(l->node, "reduction")];
-        for (int i = 1; i < rank; i++) goes[i] = axes->count == 0;
-        for (int i = 0; i < axes->count; i++)
-            goes[axes->at[i] < 0 ? axes->at[i] + rank : axes->at[i]] = true;
-    } else {
-        goes[1] = goes[2] = true;
-    }
-    *ret = lower_shape(l, program_reduce(l->program, primitive, x, goes));
-    return OK;
-}
+/* ---- numbers of the spec, or none ---- */
 
 static err lower_places(struct lowering *l, int x, int *ret)
 {
@@ -158,8 +137,7 @@ static int lower_numbers(struct lowering *l, const char *op, int x)
         return with(p, PRIMITIVE_ADD, x, (float)lower_float(l->node, "offset"));
     }
     if (strcmp(op, "standardize") == 0) return lower_standardize(l, x);
-    if (strcmp(op, "l2_normalize") == 0) return lower_length(l, x);
-    return program_one(p, PRIMITIVE_SOFTMAX, x);
+    return lower_length(l, x);
 }
 
 /* Less the largest, and the logarithm of the sum of the exponentials */
@@ -177,13 +155,11 @@ err lower_normal(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
     int x;
-    if (l->node->op->named_inputs && node_named(l->node, 0)) return lower_refuse("it has a mask");
     TRY(lower_input(l, 0, &x));
     if (strcmp(op, "batch_normalization") == 0) return lower_batch(l, x, ret);
     if (strcmp(op, "dice") == 0) return lower_dice(l, x, ret);
     if (strcmp(op, "layer_normalization") == 0) return lower_layer_norm(l, x, ret);
     if (strcmp(op, "positional_embedding") == 0) return lower_places(l, x, ret);
-    if (strcmp(op, "reduce") == 0 || strncmp(op, "global_", 7) == 0) return lower_reduce(l, x, ret);
     *ret =
         strcmp(op, "log_softmax") == 0 ? lower_log_softmax(l->program, x) : lower_numbers(l, op, x);
     return OK;

@@ -2,10 +2,18 @@
 #include <string.h>
 
 #include "cmd/export/lower.h"
+#include "core/ops/sparse/combine.h"
 #include "kernels/kernels.h"
 
-/* The rows of ids, zeros where there is none: [batch, ..., ids, width] */
-static err lower_rows(struct lowering *l, int input, int table, int *ret, int *ret_present)
+/* Rows of ids, in their places */
+struct looked_up {
+    int rows;   /* [batch, ..., ids, width], each times what it counts; zeros where there is none */
+    int counts; /* [batch, ..., ids, 1]: 1, or the weight; 0 where there is none */
+    bool has_weights;
+};
+
+/* combine.h: where rows are averaged, one whose weight is not above 0 is none. */
+static err lower_rows(struct lowering *l, int input, int table, int combiner, struct looked_up *ret)
 {
     struct program *p = l->program;
     int ids, weights;
@@ -21,8 +29,13 @@ static err lower_rows(struct lowering *l, int input, int table, int *ret, int *r
     const int gathered = program_add(p, &rows);
     struct shape each = rows.shape;
     each.dim[each.rank - 1] = 1;
-    *ret_present = program_reshape(p, program_one(p, PRIMITIVE_PRESENT, ids), &each);
-    *ret = program_two(p, PRIMITIVE_MULTIPLY, gathered, *ret_present);
+    int counts = program_one(p, PRIMITIVE_PRESENT, ids);
+    if (weights >= 0 && combiner != COMBINER_SUM && combiner != COMBINER_NONE)
+        weights = program_two(p, PRIMITIVE_MAXIMUM, weights, program_number(p, 0));
+    if (weights >= 0) counts = program_two(p, PRIMITIVE_MULTIPLY, counts, weights);
+    ret->has_weights = weights >= 0;
+    ret->counts = program_reshape(p, counts, &each);
+    ret->rows = program_two(p, PRIMITIVE_MULTIPLY, gathered, ret->counts);
     return OK;
 }
 
@@ -35,27 +48,40 @@ static int sum_ids(struct program *p, int x, int64_t width)
                            &(struct shape){2, {1, width}});
 }
 
-/* Of no ids all is 0, whatever it is divided by. */
-static int combine(struct program *p, int rows, int present, int combiner, int64_t width)
+/* What the sum of rows is divided by: of no ids all is 0, whatever that is. */
+static int divisor_of(struct program *p, const struct looked_up *of, int combiner)
 {
-    int sum = sum_ids(p, rows, width);
+    const bool is_root = combiner == COMBINER_SQRTN;
+    int counts = of->counts;
+    if (of->has_weights && is_root) counts = program_two(p, PRIMITIVE_MULTIPLY, counts, counts);
+    int sum = sum_ids(p, counts, 1);
+    if (of->has_weights) {
+        const int some = program_one(p, PRIMITIVE_POSITIVE, sum);
+        const int none = program_two(p, PRIMITIVE_SUBTRACT, program_number(p, 1), some);
+        sum = program_two(p, PRIMITIVE_ADD, sum, none);
+    } else {
+        sum = program_two(p, PRIMITIVE_MAXIMUM, sum, program_number(p, 1));
+    }
+    return is_root ? program_one(p, PRIMITIVE_SQRT, sum) : sum;
+}
+
+static int combine(struct program *p, const struct looked_up *of, int combiner, int64_t width)
+{
+    const int sum = sum_ids(p, of->rows, width);
     if (combiner == COMBINER_SUM) return sum;
-    int count = sum_ids(p, present, 1);
-    count = program_two(p, PRIMITIVE_MAXIMUM, count, program_number(p, 1));
-    if (combiner == COMBINER_SQRTN) count = program_one(p, PRIMITIVE_SQRT, count);
-    return program_two(p, PRIMITIVE_DIVIDE, sum, count);
+    return program_two(p, PRIMITIVE_DIVIDE, sum, divisor_of(p, of, combiner));
 }
 
 static err lower_embedding(struct lowering *l, int *ret)
 {
     const int combiner = lower_enum(l->node, "combiner");
-    int table, rows, present;
+    struct looked_up of;
+    int table;
     TRY(lower_param(l, 0, &table));
-    TRY(lower_rows(l, 0, table, &rows, &present));
-    const bool is_combined = l->node->output.shape.rank == 2;
-    *ret = is_combined
-               ? combine(l->program, rows, present, combiner, lower_int(l->node, "dimension"))
-               : rows;
+    TRY(lower_rows(l, 0, table, combiner, &of));
+    *ret = combiner == COMBINER_NONE
+               ? of.rows
+               : combine(l->program, &of, combiner, lower_int(l->node, "dimension"));
     return OK;
 }
 
@@ -65,10 +91,11 @@ static err lower_linear(struct lowering *l, int *ret)
     TRY(lower_param(l, l->node->input_count, &bias));
     const int64_t units = lower_int(l->node, "units");
     for (int i = 0; i < l->node->input_count; i++) {
-        int table, rows, present;
+        struct looked_up of;
+        int table;
         TRY(lower_param(l, i, &table));
-        TRY(lower_rows(l, i, table, &rows, &present));
-        const int sum = combine(l->program, rows, present, COMBINER_SUM, units);
+        TRY(lower_rows(l, i, table, COMBINER_SUM, &of));
+        const int sum = combine(l->program, &of, COMBINER_SUM, units);
         *ret = i ? program_two(l->program, PRIMITIVE_ADD, *ret, sum) : sum;
     }
     *ret = program_two(l->program, PRIMITIVE_ADD, *ret, bias);

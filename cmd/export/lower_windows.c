@@ -14,6 +14,44 @@ static err window_of(const struct node *node, const char *size, bool has_dilatio
     return window_make(&spec, &node->input[0]->shape, ret);
 }
 
+/* Of a sequence, as of an image of one line; causal: all of the padding comes before. */
+static err window_of_steps(const struct node *node, struct window2d *ret)
+{
+    const struct shape *x = &node->input[0]->shape;
+    const int padding = lower_enum(node, "padding");
+    const bool is_causal = padding == 2 * PADDING_COUNT;
+    int64_t kernel[] = {1, lower_int(node, "kernel_size")};
+    int64_t strides[] = {1, lower_int(node, "strides")};
+    int64_t dilation[] = {1, lower_int(node, "dilation_rate")};
+    const int64_t before = is_causal ? (kernel[1] - 1) * dilation[1] : 0;
+    const struct window_spec spec = {
+        {kernel, 2}, {strides, 2}, {dilation, 2}, is_causal ? PADDING_VALID : padding};
+    TRY(window_make(&spec, &(struct shape){4, {1, 1, x->dim[1] + before, x->dim[2]}}, ret));
+    ret->in_x -= before;
+    ret->pad_left += before;
+    return OK;
+}
+
+/* x, kernel and y get an axis more. */
+static err lower_conv1d(struct lowering *l, int x, int *ret)
+{
+    struct program *p = l->program;
+    const struct shape *steps = &p->values[x].shape, *out = &l->node->output.shape;
+    struct program_value y = {.primitive = PRIMITIVE_CONV2D,
+                              .input_count = 2,
+                              .groups = 1,
+                              .shape = {4, {1, 1, out->dim[1], out->dim[2]}}};
+    int kernel;
+    TRY(window_of_steps(l->node, &y.window));
+    TRY(lower_param(l, 0, &kernel));
+    const struct program_value k = p->values[kernel];
+    const struct shape shape = {4, {1, k.shape.dim[0], k.shape.dim[1], k.shape.dim[2]}};
+    y.inputs[0] = program_reshape(p, x, &(struct shape){4, {1, 1, steps->dim[1], steps->dim[2]}});
+    y.inputs[1] = lower_constant(l, arena_format(p->arena, "%s/line", k.name), &shape, k.data);
+    *ret = lower_shape(l, program_add(p, &y));
+    return lower_layer_end(l, ret);
+}
+
 static err lower_pool(struct lowering *l, enum primitive primitive, int x, int *ret)
 {
     struct program_value y = {
@@ -45,6 +83,7 @@ err lower_windows(struct lowering *l, int *ret)
     TRY(lower_input(l, 0, &x));
     if (strcmp(op, "max_pool") == 0) return lower_pool(l, PRIMITIVE_MAX_POOL, x, ret);
     if (strcmp(op, "avg_pool") == 0) return lower_pool(l, PRIMITIVE_AVG_POOL, x, ret);
+    if (strcmp(op, "conv1d") == 0) return lower_conv1d(l, x, ret);
     TRY(window_of(l->node, "kernel_size", true, &y.window));
     TRY(lower_param(l, 0, &kernel));
     y.inputs[0] = x;

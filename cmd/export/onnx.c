@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/checkpoint/out_file.h"
@@ -18,6 +19,11 @@ struct writing_onnx {
     struct out_file model, data; /* data.file NULL: tables are inside */
     uint64_t offset;
     int64_t width;
+    struct key {
+        int64_t id, place;
+    } * keys; /* of the table at hand, if it grows; `taken` of them have come */
+    int64_t taken;
+    struct onnx_keys *keys_of; /* [values] of the program */
 };
 
 /* ---- constants ---- */
@@ -26,7 +32,8 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
 {
     struct writing_onnx *w = context;
     const size_t bytes = (size_t)(count * w->width) * sizeof *rows;
-    (void)ids;
+    for (int64_t i = 0; w->keys && i < count; i++, w->taken++)
+        w->keys[w->taken] = (struct key){ids[i], w->taken};
     w->offset += bytes;
     if (!w->data.file)
         buffer_put(&w->graph.constants, rows, bytes);
@@ -35,17 +42,32 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const int64_t x = ((const struct key *)a)->id, y = ((const struct key *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* Keys in ascending order, and where their rows are */
+static void write_keys(struct writing_onnx *w, struct onnx_keys *ret)
+{
+    int64_t *each = arena_array(w->program->arena, (size_t)w->taken, sizeof *each);
+    qsort(w->keys, (size_t)w->taken, sizeof *w->keys, by_id);
+    for (int64_t i = 0; i < w->taken; i++) each[i] = w->keys[i].id;
+    const struct shape shape = {1, {w->taken}};
+    ret->ids = onnx_constant(&w->graph, ONNX_INT64, &shape, each);
+    for (int64_t i = 0; i < w->taken; i++) each[i] = w->keys[i].place;
+    ret->places = onnx_constant(&w->graph, ONNX_INT64, &shape, each);
+}
+
 /* Rows as they come: of several parts one lies behind the other, as they are looked up. */
 static err write_table(struct writing_onnx *w, const struct program_value *v, int *ret)
 {
     struct stored_table table;
     struct onnx_open open = {0};
-    if (v->grows)
-        return fail(ERR_INPUT,
-                    "table \"%s\" cannot be exported: it grows, and ONNX finds no rows "
-                    "by keys",
-                    v->name);
     TRY(stored_table_find(w->program->bundle, v->name, &table));
+    w->taken = 0;
+    w->keys = v->grows ? arena_array(w->program->arena, (size_t)table.rows, sizeof *w->keys) : NULL;
     w->width = table.width;
     if (w->data.file)
         *ret = onnx_constant_beside(&w->graph, &v->shape, w->data_name, w->offset);
@@ -75,6 +97,9 @@ static int write_input(struct writing_onnx *w, const struct program_value *v)
 {
     int64_t dims[RANK_MAX];
     if (!w->cells->columns->count) return write_features(w, v);
+    if (v->is_weights)
+        return onnx_input(&w->graph, arena_format(w->program->arena, "%s/weights", v->name),
+                          ONNX_FLOAT, &v->shape);
     const int x = onnx_write_column(&w->graph, w->cells, cells_column_named(w->cells, v->name),
                                     shape_count(&v->shape));
     for (int i = 0; i < v->shape.rank; i++) dims[i] = i ? v->shape.dim[i] : -1;
@@ -86,13 +111,18 @@ static err write_value(struct writing_onnx *w, int value, int *at)
     const struct program_value *v = &w->program->values[value];
     int in[INPUTS_MAX];
     for (int k = 0; k < v->input_count; k++) in[k] = at[v->inputs[k]];
-    if (v->primitive == PRIMITIVE_CONSTANT && !v->data) return write_table(w, v, &at[value]);
+    if (v->primitive == PRIMITIVE_CONSTANT && !v->data) {
+        TRY(write_table(w, v, &at[value]));
+        if (v->grows) write_keys(w, &w->keys_of[value]);
+        return OK;
+    }
     if (v->primitive == PRIMITIVE_CONSTANT)
         at[value] = onnx_constant(&w->graph, ONNX_FLOAT, &v->shape, v->data);
     else if (v->primitive == PRIMITIVE_INPUT)
         at[value] = write_input(w, v);
     else
-        at[value] = onnx_write_value(&w->graph, w->program, value, in);
+        at[value] = onnx_write_value(&w->graph, w->program, value, in,
+                                     v->input_count ? &w->keys_of[v->inputs[0]] : NULL);
     return OK;
 }
 
@@ -100,6 +130,7 @@ static err write_graph(struct writing_onnx *w)
 {
     const struct program *p = w->program;
     int *at = arena_array(p->arena, (size_t)p->count, sizeof *at);
+    w->keys_of = arena_array(p->arena, (size_t)p->count, sizeof *w->keys_of);
     for (int i = 0; i < p->count; i++)
         if (p->values[i].uses) TRY(write_value(w, i, at));
     for (int i = 0; i < p->output_count; i++) {

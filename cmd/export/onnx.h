@@ -16,7 +16,13 @@ err onnx_write(const char *out, const char *name, const struct program *, const 
 bool onnx_leaves(const struct column_spec *);
 
 /* ---- onnx_program.c ---- */
-int onnx_write_value(struct onnx_graph *, const struct program *, int value, const int *inputs);
+/* Of a table that grows: its keys in ascending order, and where their rows are */
+struct onnx_keys {
+    int ids, places;
+};
+/* keys: of its first input */
+int onnx_write_value(struct onnx_graph *, const struct program *, int value, const int *inputs,
+                     const struct onnx_keys *keys);
 
 /* ---- onnx_cells.c: [batch, max], of float, or of ids, -1: none ---- */
 int onnx_write_column(struct onnx_graph *, const struct cells *, int column, int64_t max);

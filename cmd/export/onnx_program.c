@@ -106,9 +106,43 @@ static int write_gather(struct onnx_graph *g, const struct program_value *table,
     return gather(g, in[0], onnx_two(g, "Add", begin, onnx_two(g, "Div", place, parts)));
 }
 
+/* The place of the last key that is not above the id, or the first; halving what is left of them is
+ * written out. */
+static int place_of_key(struct onnx_graph *g, int ids, int keys, int64_t count)
+{
+    int64_t step = 1;
+    int at = onnx_two(g, "Sub", ids, ids);
+    const int last = onnx_int64(g, count - 1);
+    while (2 * step < count) step *= 2;
+    for (; step && count > 1; step /= 2) {
+        const int next = onnx_two(g, "Min", onnx_two(g, "Add", at, onnx_int64(g, step)), last);
+        const int is_before = onnx_two(g, "GreaterOrEqual", ids, gather(g, keys, next));
+        at = onnx_where(g, is_before, next, at);
+    }
+    return at;
+}
+
+/* Zeros where there is no such key */
+static int write_find(struct onnx_graph *g, const struct program_value *table, const int *in,
+                      const struct onnx_keys *keys)
+{
+    const int at = place_of_key(g, in[1], keys->ids, table->shape.dim[0]);
+    const int is_it =
+        onnx_cast(g, ONNX_FLOAT, onnx_two(g, "Equal", gather(g, keys->ids, at), in[1]));
+    const int each = onnx_two(g, "Unsqueeze", is_it, onnx_int64s(g, (const int64_t[]){-1}, 1));
+    return onnx_two(g, "Mul", gather(g, in[0], gather(g, keys->places, at)), each);
+}
+
 static int write_present(struct onnx_graph *g, int ids)
 {
     return onnx_cast(g, ONNX_FLOAT, onnx_two(g, "GreaterOrEqual", ids, onnx_int64(g, 0)));
+}
+
+static int write_positive(struct onnx_graph *g, int x)
+{
+    const float zero = 0;
+    const int none = onnx_constant(g, ONNX_FLOAT, &(struct shape){0}, &zero);
+    return onnx_cast(g, ONNX_FLOAT, onnx_two(g, "Greater", x, none));
 }
 
 static int write_concat(struct onnx_graph *g, const struct program_value *v, const int *in)
@@ -134,14 +168,18 @@ static const char *const ops[PRIMITIVE_COUNT] = {
     [PRIMITIVE_SOFTPLUS] = "Softplus", [PRIMITIVE_ERF] = "Erf",    [PRIMITIVE_ABS] = "Abs",
 };
 
-int onnx_write_value(struct onnx_graph *g, const struct program *p, int value, const int *in)
+int onnx_write_value(struct onnx_graph *g, const struct program *p, int value, const int *in,
+                     const struct onnx_keys *keys)
 {
     const struct program_value *v = &p->values[value];
     if (ops[v->primitive]) return onnx_node(g, ops[v->primitive], in, v->input_count);
     switch (v->primitive) {
     case PRIMITIVE_PRESENT:
         return write_present(g, in[0]);
+    case PRIMITIVE_POSITIVE:
+        return write_positive(g, in[0]);
     case PRIMITIVE_GATHER:
+        if (p->values[v->inputs[0]].grows) return write_find(g, &p->values[v->inputs[0]], in, keys);
         return write_gather(g, &p->values[v->inputs[0]], in);
     case PRIMITIVE_SUM:
     case PRIMITIVE_MEAN:

@@ -30,9 +30,10 @@ enum primitive {
     PRIMITIVE_SOFTPLUS,
     PRIMITIVE_ERF,
     PRIMITIVE_ABS,
-    PRIMITIVE_PRESENT, /* of ids: 1, or 0 where there is none */
-    PRIMITIVE_GATHER,  /* a table [rows, width] and ids: their rows, row 0 where there is no id */
-    PRIMITIVE_SUM,     /* this and the next ones: over axes, which stay with one place */
+    PRIMITIVE_POSITIVE, /* 1 above 0, else 0 */
+    PRIMITIVE_PRESENT,  /* of ids: 1, or 0 where there is none */
+    PRIMITIVE_GATHER,   /* a table [rows, width] and ids: their rows, row 0 where there is no id */
+    PRIMITIVE_SUM,      /* this and the next ones: over axes, which stay with one place */
     PRIMITIVE_MEAN,
     PRIMITIVE_LARGEST,
     PRIMITIVE_SOFTMAX, /* over the last axis */
@@ -54,6 +55,7 @@ struct program_value {
     int input_count;
     struct shape shape;
     bool is_ids;      /* int64; below 0: none */
+    bool is_weights;  /* of an input: what each id of the column counts */
     const char *name; /* of an input: the column; of a constant: the variable, or "" */
     int64_t axes[RANK_MAX];
     bool goes[RANK_MAX];    /* of SUM, MEAN, LARGEST */
@@ -64,6 +66,7 @@ struct program_value {
     const float *data;      /* of a constant; NULL: a table, which stays in the checkpoint */
     bool is_looked_up;      /* a constant: rows of it are read by their ids */
     bool grows;             /* such a table: its rows are named by keys, in any order */
+    const int64_t *keys;    /* of such a table that is data: ascending, as its rows are */
     int parts;              /* such a table: ids went to so many by turns, which lie one behind the
                                other; 0: ids are places */
     int64_t uses;           /* set by program_count_uses */

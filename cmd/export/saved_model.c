@@ -201,7 +201,8 @@ static struct tf_tensor write_input(struct saving *s, const struct program_value
     int64_t dims[RANK_MAX];
     if (!s->cells->columns->count) return write_features(s, v);
     const int column = cells_column_named(s->cells, v->name);
-    const struct tf_tensor x = tf_write_column(&s->given, g, column, given, shape_count(&v->shape));
+    const struct tf_tensor x = (v->is_weights ? tf_write_weights : tf_write_column)(
+        &s->given, g, column, given, shape_count(&v->shape));
     for (int i = 0; i < v->shape.rank; i++) dims[i] = i ? v->shape.dim[i] : -1;
     return tf_reshape(g, v->is_ids ? TF_INT64 : TF_FLOAT, x, dims, v->shape.rank);
 }

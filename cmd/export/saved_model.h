@@ -30,6 +30,9 @@ struct tf_cells {
 /* Makes the tables of words. ERR_INPUT names the column that cannot be had. */
 err tf_cells_open(struct tf_cells *, struct tf_graph *, const struct cells *);
 /* given: [cells]. [batch, max] of float, or of ids, -1: none */
+/* What each id of it counts, [batch, max] */
+struct tf_tensor tf_write_weights(const struct tf_cells *, struct tf_graph *, int column,
+                                  const struct tf_tensor *given, int64_t max);
 struct tf_tensor tf_write_column(const struct tf_cells *, struct tf_graph *, int column,
                                  const struct tf_tensor *given, int64_t max);
 /* Of serialized Examples, [batch], into ret [cells] */

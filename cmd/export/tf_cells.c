@@ -47,15 +47,21 @@ static void want(struct tf_cells *t, int cell, enum tf_type type, bool is_list)
     t->is_list[cell] |= is_list;
 }
 
+/* "7:0.5" is a text. */
+static bool has_weights(const struct column_spec *spec)
+{
+    return is_kind(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");
+}
+
 static void want_cell(struct tf_cells *t, const struct column_spec *spec)
 {
     const bool splits = separator_of(t->cells, spec);
     const bool is_number = is_kind(spec, "numeric") || is_kind(spec, "bucketized");
     const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
-    const enum tf_type type = splits      ? TF_STRING
-                              : is_number ? TF_DOUBLE
-                              : is_whole  ? TF_INT64
-                                          : TF_STRING;
+    const enum tf_type type = splits || has_weights(spec) ? TF_STRING
+                              : is_number                 ? TF_DOUBLE
+                              : is_whole                  ? TF_INT64
+                                                          : TF_STRING;
     want(t, cells_of_column(t->cells, spec), type,
          !splits && source_of(spec)->max > 1 && !has_texts(t->cells));
 }
@@ -237,7 +243,18 @@ static struct tf_tensor numbers_of(struct tf_graph *g, const struct values *v)
     return v->type == TF_STRING ? parsed(g, v, TF_DOUBLE) : tf_cast(g, v->type, TF_DOUBLE, v->at);
 }
 
-/* A weight behind a colon does not count. */
+/* What stands behind a colon; 1 where there is none */
+static struct tf_tensor weights_of(struct tf_graph *g, const struct values *v)
+{
+    struct values behind = *v;
+    const struct tf_tensor inputs[] = {v->at, text(g, "^[^:]*:?"), text(g, "")};
+    const struct tf_tensor weight = tf_node(g, "RegexReplace", inputs, 3);
+    const struct tf_tensor is_given = is_there(g, TF_STRING, weight);
+    behind.at = tf_select(g, TF_STRING, is_given, weight, text(g, "1"));
+    return tf_cast(g, TF_DOUBLE, TF_FLOAT, parsed(g, &behind, TF_DOUBLE));
+}
+
+/* A weight behind a colon is read by itself. */
 static struct tf_tensor wholes_of(struct tf_graph *g, const struct values *v)
 {
     struct values plain = *v;
@@ -353,8 +370,9 @@ static struct tf_tensor places(struct tf_graph *g, struct tf_tensor is_id, int64
     return tf_two(g, "Sub", TF_INT64, y, tf_two(g, "Maximum", TF_INT64, over, tf_int64(g, 0)));
 }
 
-static struct tf_tensor side_by_side(struct tf_graph *g, struct tf_tensor ids, int64_t max,
-                                     bool keeps_last)
+/* Which value goes to which place: [batch, values, max] */
+static struct tf_tensor takes(struct tf_graph *g, struct tf_tensor ids, int64_t max,
+                              bool keeps_last)
 {
     int64_t numbers[IDS_OF_ROW_MAX];
     for (int64_t i = 0; i < max; i++) numbers[i] = i;
@@ -363,8 +381,14 @@ static struct tf_tensor side_by_side(struct tf_graph *g, struct tf_tensor ids, i
     const struct tf_tensor range =
         tf_constant(g, TF_INT64, &(struct shape){3, {1, 1, max}}, numbers);
     const struct tf_tensor goes = tf_two(g, "Equal", TF_INT64, to, range);
-    const struct tf_tensor taken =
-        tf_node(g, "LogicalAnd", (const struct tf_tensor[]){goes, expand(g, TF_BOOL, is_id, 2)}, 2);
+    return tf_node(g, "LogicalAnd", (const struct tf_tensor[]){goes, expand(g, TF_BOOL, is_id, 2)},
+                   2);
+}
+
+static struct tf_tensor side_by_side(struct tf_graph *g, struct tf_tensor ids, int64_t max,
+                                     bool keeps_last)
+{
+    const struct tf_tensor taken = takes(g, ids, max, keeps_last);
     const struct tf_tensor more = tf_two(g, "AddV2", TF_INT64, ids, tf_int64(g, 1));
     const struct tf_tensor each =
         tf_select(g, TF_INT64, taken, expand(g, TF_INT64, more, 2), tf_int64(g, 0));
@@ -507,6 +531,20 @@ static struct tf_tensor write_numeric(const struct tf_cells *t, struct tf_graph 
     const struct data_spec *data = t->cells->data;
     x = with_double(g, "AddV2", with_double(g, "Mul", x, data->scale), data->offset);
     return tf_cast(g, TF_DOUBLE, TF_FLOAT, x);
+}
+
+struct tf_tensor tf_write_weights(const struct tf_cells *t, struct tf_graph *g, int column,
+                                  const struct tf_tensor *given, int64_t max)
+{
+    const struct column_spec *spec = cells_column(t->cells, column);
+    const int cell = cells_of_column(t->cells, spec);
+    const struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
+    const struct tf_tensor ids = ids_of(t, g, column, &v);
+    const bool keeps_last = source_of(spec)->truncate == TRUNCATE_LAST;
+    const struct tf_tensor each =
+        tf_select(g, TF_FLOAT, takes(g, ids, max, keeps_last),
+                  expand(g, TF_FLOAT, weights_of(g, &v), 2), tf_float(g, 0));
+    return tf_reduce(g, "Sum", TF_FLOAT, each, (const int64_t[]){1}, 1, false);
 }
 
 struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, int column,

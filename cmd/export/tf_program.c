@@ -246,6 +246,11 @@ static struct tf_tensor write_present(struct tf_graph *g, struct tf_tensor ids)
     return tf_cast(g, TF_BOOL, TF_FLOAT, tf_two(g, "GreaterEqual", TF_INT64, ids, tf_int64(g, 0)));
 }
 
+static struct tf_tensor write_positive(struct tf_graph *g, struct tf_tensor x)
+{
+    return tf_cast(g, TF_BOOL, TF_FLOAT, tf_two(g, "Greater", TF_FLOAT, x, tf_float(g, 0)));
+}
+
 static struct tf_tensor write_matmul(struct tf_graph *g, const struct program *p,
                                      const struct program_value *v, const struct tf_tensor *in)
 {
@@ -277,6 +282,8 @@ struct tf_tensor tf_write_value(struct tf_graph *g, const struct program *p, int
         return write_matmul(g, p, v, in);
     case PRIMITIVE_PRESENT:
         return write_present(g, in[0]);
+    case PRIMITIVE_POSITIVE:
+        return write_positive(g, in[0]);
     case PRIMITIVE_GATHER:
         return write_rows(g, &p->values[v->inputs[0]], in);
     case PRIMITIVE_SUM:

@@ -64,9 +64,9 @@ def read_cells(folder, source):
 def id_of(column, word):
     kind = column["column"]
     if kind in ("identity", "ids"):
-        return int(float(word))
+        return int(float(str(word).partition(":")[0]))
     if kind == "hash":
-        return fingerprint(str(word).encode()) % column["buckets"]
+        return fingerprint(str(word).encode()) % column.get("buckets", (1 << 63) - 1)
     words, more = column["words"], column.get("oov_buckets", 0)
     return words.index(word) if word in words else len(words) + fingerprint(word.encode()) % more if more else -1
 
@@ -85,6 +85,14 @@ def value_of(column, cell, width):
     return values[:width] if width > 1 else values[0]
 
 
+def counted(column, cell, width):
+    """What each of the ids counts: "7:0.5"; 1, where nothing is said; 0, where there is none"""
+    items = cell if isinstance(cell, list) else str(cell or "").split(column.get("separator", " "))
+    values = [float(item.partition(":")[2] or 1) for item in items if item]
+    values = values[-width:] if column.get("truncate") == "last" else values
+    return (values + [0] * width)[:width]
+
+
 def fed(session, spec, folder):
     cells, stored = read_cells(folder, spec["data"]["eval"])
     columns = {column["name"]: column for column in spec["data"].get("columns", [])}
@@ -94,8 +102,9 @@ def fed(session, spec, folder):
         if cells is None:
             feeds[given.name] = stored.reshape([-1, *given.shape[1:]]).astype(kind)
             continue
-        column, width = columns[given.name], given.shape[1] if len(given.shape) > 1 else 1
-        values = [value_of(column, cell, width) for cell in cells[column.get("source", given.name)]]
+        name, _, weights = given.name.partition("/")
+        column, width = columns[name], given.shape[1] if len(given.shape) > 1 else 1
+        values = [(counted if weights else value_of)(column, cell, width) for cell in cells[column.get("source", name)]]
         feeds[given.name] = np.array(values, kind)
     return feeds
 

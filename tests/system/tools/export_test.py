@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import struct
 import subprocess
 
 import program
@@ -94,9 +95,9 @@ def quoted(text):
 
 
 class Export(tool.ToolCase):
-    def train(self, model, data, steps=40, loss="sigmoid_cross_entropy"):
+    def train(self, model, data, steps=40, loss="sigmoid_cross_entropy", optimizer=None):
         spec = {"name": "a-model", "seed": 3, "data": data, "model": model, "loss": loss,
-                "optimizer": {"type": "adam", "learning_rate": 0.02},
+                "optimizer": optimizer or {"type": "adam", "learning_rate": 0.02},
                 "train": {"last_step": steps, "checkpoint_dir": "run"}}
         (self.folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         ended = self.dtrain("spec.json")
@@ -193,18 +194,107 @@ class Cells(Rows):
         self.link_from_cpp()
 
     def test_what_cannot_be_exported_is_named(self):
-        gru = [{"op": "embedding", "name": "e", "inputs": ["tags"], "dimension": 3, "combiner": "none"},
-               {"op": "gru", "name": "steps", "units": 2}, {"op": "flatten"}, {"op": "dense", "units": 1}]
-        self.train(gru, self.data, steps=1)
+        carried = [{"op": "embedding", "name": "e", "inputs": ["tags"], "dimension": 3, "combiner": "none"},
+                   {"op": "gru", "name": "steps", "units": 2, "state": "carried"}, {"op": "flatten"},
+                   {"op": "dense", "units": 1}]
+        self.train(carried, {**self.data, "shuffle": False}, steps=1)
         told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
-        self.assertIn('node "steps" (gru) cannot be exported', told)
+        self.assertIn('node "steps" (gru): cannot be exported: its state is carried', told)
         self.assertFalse((self.folder / "c").exists())
-        shutil.rmtree(self.folder / "run")
-        (self.folder / "rows.csv").write_text("list,y\n3:0.5 7,1\n4,0\n")
-        weighted = [{"column": "ids", "name": "list", "rows": 30, "max": 5, "weights": True}]
-        self.train([{"op": "linear", "inputs": ["list"]}], {**self.data, "columns": weighted}, steps=2)
-        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
-        self.assertIn("its ids have weights", told)
+
+
+class Sequences(Export):
+    """Lists whose places have an order, masks of those that are there, and ids with weights"""
+    CELLS = ["items", "liked", "counts", "target"]
+    COLUMNS = [
+        {"column": "ids", "name": "items", "rows": 30, "max": 6, "truncate": "last"},
+        {"column": "ids", "name": "liked", "rows": 25, "max": 5, "weights": True, "truncate": "last"},
+        {"column": "numeric", "name": "counts", "separator": "|", "max": 5, "padding": 0},
+        {"column": "hash", "name": "target", "buckets": 20}]
+    MODEL = [
+        {"op": "embedding", "name": "each", "inputs": ["items"], "dimension": 8, "combiner": "none"},
+        {"op": "mask", "name": "there", "inputs": ["items"]},
+        {"op": "embedding", "name": "aim", "inputs": ["target"], "dimension": 8},
+        *({"op": "embedding", "name": f"liked_{combiner}", "inputs": ["liked"], "dimension": 4, "combiner": combiner}
+          for combiner in ("mean", "sqrtn", "sum", "none")),
+        {"op": "embedding", "name": "counted", "inputs": ["liked"], "dimension": 4, "weights": "counts"},
+        {"op": "linear", "name": "wide", "inputs": ["liked", "target"]},
+        {"op": "lstm", "name": "l1", "inputs": ["each"], "units": 5, "mask": "there"},
+        {"op": "lstm", "name": "l2", "units": 4, "output": "last", "mask": "there", "forget_bias": 0.5, "use_bias": False},
+        {"op": "dense", "name": "begin", "inputs": ["aim"], "units": 3, "activation": "tanh"},
+        {"op": "lstm", "name": "l3", "inputs": ["each"], "units": 3, "initial_state": "begin", "initial_cell": "begin",
+         "output": "last"},
+        {"op": "gru", "name": "g1", "inputs": ["each"], "units": 4},
+        {"op": "flatten", "name": "flat", "inputs": ["each"]},
+        {"op": "dense", "name": "near", "units": 6, "activation": "sigmoid"},
+        {"op": "gru", "name": "g2", "inputs": ["g1"], "units": 3, "attention": "near", "mask": "there", "use_bias": False,
+         "output": "last", "initial_state": "begin"},
+        {"op": "gru", "name": "g3", "inputs": ["each"], "units": 4, "mask": "there"},
+        {"op": "multi_head_attention", "name": "heads", "inputs": ["each"], "units": 8, "heads": 2, "mask": "there"},
+        {"op": "multi_head_attention", "name": "before", "inputs": ["each"], "units": 8, "heads": 4, "causal": True},
+        {"op": "attention", "name": "one", "inputs": ["each", "heads", "each"], "mask": "there", "causal": True},
+        {"op": "softmax", "name": "shares", "inputs": ["near"], "mask": "there"},
+        {"op": "reduce", "name": "mean", "inputs": ["heads"], "reduction": "mean", "axes": [1], "mask": "there"},
+        {"op": "reduce", "name": "most", "inputs": ["before"], "reduction": "max", "axes": [1], "mask": "there"},
+        {"op": "reduce", "name": "kept", "inputs": ["one"], "reduction": "sum", "axes": [-2], "mask": "there",
+         "keep_dims": True},
+        {"op": "flatten", "name": "sum"},
+        {"op": "conv1d", "name": "c1", "inputs": ["each"], "filters": 3, "kernel_size": 3, "dilation_rate": 2,
+         "padding": "causal", "activation": "relu"},
+        {"op": "conv1d", "name": "c2", "filters": 2, "kernel_size": 2, "strides": 2, "padding": "same", "use_bias": False},
+        {"op": "flatten", "name": "flat_c"},
+        {"op": "flatten", "name": "flat_liked", "inputs": ["liked_none"]},
+        {"op": "flatten", "name": "flat_g3", "inputs": ["g3"]},
+        {"op": "concat", "inputs": ["liked_mean", "liked_sqrtn", "liked_sum", "flat_liked", "counted", "l2", "l3", "g2",
+                                    "flat_g3", "flat_c", "shares", "mean", "most", "sum", "aim"]},
+        {"op": "dense", "units": 8, "activation": "tanh"},
+        {"op": "dense", "name": "last", "units": 1},
+        {"op": "add", "inputs": ["wide", "last"]}]
+
+    def test_recurrent_ops_attention_masks_and_weights(self):
+        draw = random.Random(3)
+        weight = lambda: draw.choice(["", ":0.5", ":2", ":-1", ":1e-1", ":0"])  # noqa: E731
+        rows = [[" ".join(str(draw.randrange(30)) for _ in range(draw.randrange(8))),
+                 " ".join(f"{draw.randrange(25)}{weight()}" for _ in range(draw.randrange(7))),
+                 "|".join(f"{draw.random():.2f}" for _ in range(5)), draw.choice(["a", "b", "cc", "dd"])] for _ in range(120)]
+        text = "".join(f"{','.join(row)},{draw.randrange(2)}\n" for row in rows)
+        (self.folder / "rows.csv").write_text(",".join(self.CELLS) + ",y\n" + text)
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        self.train(self.MODEL, {"train": source, "eval": source, "columns": self.COLUMNS, "batch_size": 20}, steps=12)
+        as_c = ["{" + ", ".join(f".{name} = {quoted(cell)}" for name, cell in zip(self.CELLS, row)) + "}" for row in rows]
+        wanted = self.predicted()
+        self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
+        self.assert_rows(self.compiled(as_c), wanted)
+        self.assert_rows(self.compiled(as_c, "--optimize", folder="c2"), wanted)
+        for form in ("saved_model", "onnx"):
+            self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
+
+
+class Growing(Export):
+    """Tables whose rows are named by keys"""
+
+    def test_rows_are_found_by_their_keys(self):
+        draw = random.Random(1)
+        rows = [[draw.choice([f"u{draw.randrange(40)}", ""]),
+                 "|".join(f"t{draw.randrange(30)}" for _ in range(draw.randrange(4))),
+                 " ".join(str(draw.randrange(draw.choice([50, 1 << 40]))) for _ in range(draw.randrange(4)))] for _ in range(200)]
+        text = "".join(f"{','.join(row)},{draw.randrange(2)}\n" for row in rows)
+        (self.folder / "rows.csv").write_text("user,tags,any,y\n" + text)
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        columns = [{"column": "hash", "name": "user"}, {"column": "hash", "name": "tags", "separator": "|", "max": 4},
+                   {"column": "ids", "name": "any", "max": 4}]
+        table = {"op": "embedding", "dimension": 3, "capacity": "dynamic"}
+        model = [{**table, "name": "e1", "inputs": ["user"]},
+                 {**table, "name": "e2", "inputs": ["tags"], "combiner": "none", "admit_after": 2},
+                 {**table, "name": "e3", "inputs": ["any"]}, {"op": "flatten", "name": "flat", "inputs": ["e2"]},
+                 {"op": "concat", "inputs": ["e1", "flat", "e3"]}, {"op": "dense", "units": 1}]
+        self.train(model, {"train": {**source, "take": 150}, "eval": source, "columns": columns, "batch_size": 20},
+                   steps=30, optimizer={"type": "adagrad", "learning_rate": 0.5})
+        as_c = ["{" + ", ".join(f".{name} = {quoted(cell)}" for name, cell in zip(["user", "tags", "any"], row)) + "}"
+                for row in rows]
+        wanted = self.predicted()
+        self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
+        self.assert_rows(self.compiled(as_c), wanted)
 
 
 class Images(Export):
@@ -396,11 +486,18 @@ class Onnx(Rows):
         for name, (offset, length) in places.items():
             self.assertEqual(data[offset:offset + length], listed(tensors[name], 9)[0])
 
-    def test_what_onnx_has_not_is_named(self):
+    def test_keys_of_tables_that_grow_ascend(self):
         shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
-        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=onnx", "--out=m")
-        self.assertIn('table "users/embedding_weights" cannot be exported: it grows', told)
-        self.assertEqual(list((self.folder / "m").iterdir()), [])
+        self.run_ok("export", "spec.json", "--checkpoint=run", "--format=onnx", "--out=m")
+        _, tensors = self.check_graph((self.folder / "m/exported.onnx").read_bytes())
+        table = sorted(int(row[0]) for row in self.table("run", "users/embedding_weights"))
+        listed_numbers = [struct.unpack(f"<{len(listed(tensor, 9)[0]) // 8}q", listed(tensor, 9)[0])
+                          for tensor in tensors.values() if listed(tensor, 2) == [7] and listed(tensor, 9)]
+        self.assertIn(tuple(table), listed_numbers)
+
+    def table(self, prefix, name):
+        self.run_ok("checkpoint", "rows", prefix, name, "rows_of.csv")
+        return [line.split(",") for line in (self.folder / "rows_of.csv").read_text().splitlines()[1:]]
 
 
 if __name__ == "__main__":

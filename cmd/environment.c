@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "core/base/fields/help.h"
 #include "core/base/log.h"
 
 /* How many tasks a launcher says that it has started. */
@@ -81,14 +82,14 @@ void environment_report_unused(const struct run *run)
 void print_environment(FILE *out)
 {
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
-        if (flag->environment) fprintf(out, "  %-20s  as --%s\n", flag->environment, flag->name);
-    for (const struct own *o = own; o->name; o++) fprintf(out, "  %-20s  %s\n", o->name, o->help);
+        if (flag->environment) fprintf(out, "  %-22s  as --%s\n", flag->environment, flag->name);
+    for (const struct own *o = own; o->name; o++) help_row(out, o->name, o->help, HELP_LONG_NAMES);
     fputs("\nA flag beats its variable, which beats TF_CONFIG. JOB_NAME and TASK_INDEX count only\n"
           "where hosts are given too. Variables of other launchers count with --slurm or "
           "--ranks:\n\n",
           out);
     for (const struct foreign *f = foreigners; f->variable; f++)
-        fprintf(out, "  %-20s  %s\n", f->variable, f->launcher);
+        help_row(out, f->variable, f->launcher, HELP_LONG_NAMES);
     fputs(
         "\nUnder Slurm, srun dtrain --slurm=ps=2 SPEC.json is a cluster of the tasks of the step;\n"
         "mpirun -np 6 dtrain --ranks=ps=2 SPEC.json one of the ranks of this host, with\n"

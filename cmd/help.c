@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "core/base/fields/help.h"
 #include "core/data/columns/column.h"
 #include "core/data/labels.h"
 #include "core/train/hooks/hook.h"
@@ -158,7 +159,8 @@ static void print_topics(void)
     print_usage(stdout);
     struct topic topic;
     puts("\ntopics of dtrain help:");
-    for (int i = 0; topic_at(i, &topic); i++) printf("  %-14s %s\n", topic.name, topic.summary);
+    for (int i = 0; topic_at(i, &topic); i++)
+        help_row(stdout, topic.name, topic.summary, HELP_SHORT_NAMES);
 }
 
 /* What follows the topic's name in the words: the name of a kind, or ""; NULL: another topic. */
@@ -174,7 +176,9 @@ static const char *after(const char *words, const char *name)
 static void print_kind(const struct topic *topic, const struct kind *kind)
 {
     const struct object *own = kind->object;
-    printf("%s %s: %s\n", topic->name, own->name, own->summary);
+    char name[128];
+    snprintf(name, sizeof name, "%s %s", topic->name, own->name);
+    help_title(stdout, name, own->summary);
     if (own->fields && own->fields->name) {
         puts("");
         fields_help(stdout, own, 2);
@@ -187,7 +191,8 @@ static void print_kind(const struct topic *topic, const struct kind *kind)
 /* A list of kinds comes with the fields that all of them have; an object with its fields. */
 static void print_topic(const struct topic *topic)
 {
-    printf("%s: %s\n\n", topic->name, topic->summary);
+    help_title(stdout, topic->name, topic->summary);
+    puts("");
     if (topic->print) topic->print(stdout);
     if (topic->kinds) {
         kinds_help(stdout, topic->kinds);

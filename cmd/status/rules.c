@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fields/help.h"
+
 /* From where on something is told. */
 enum {
     SILENT_MS = 30000,
@@ -351,5 +353,5 @@ int rules_apply(const struct job_facts *j, struct finding ret[FINDINGS_MAX])
 void rules_help(FILE *out)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        fprintf(out, "  %-14s %s\n", rules[i].name, rules[i].help);
+        help_row(out, rules[i].name, rules[i].help, HELP_SHORT_NAMES);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fields/help.h"
 #include "core/cluster/role/verdict.h"
 
 /* From where on something is told. */
@@ -213,5 +214,5 @@ int causes_find(const struct evidence *e, struct finding ret[CAUSES_MAX])
 void causes_help(FILE *out)
 {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-        fprintf(out, "  %-14s %s\n", causes[i].name, causes[i].help);
+        help_row(out, causes[i].name, causes[i].help, HELP_SHORT_NAMES);
 }

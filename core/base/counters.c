@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/fields/help.h"
 #include "core/base/number_bytes.h"
+
+enum { HELP_TEXT_COLUMN = 6 };
 
 const struct counter_row counter_rows[COUNTERS] = {
 #define COUNTER(ID, family, type, labels, owner, help) {family, TYPE_##type, labels, owner, help},
@@ -200,8 +203,9 @@ static void help_rows(FILE *out, const struct counter_row *rows, int count)
     for (int i = 0, end = 0; i < count; i++) {
         const struct counter_row *row = &rows[i];
         if (i == end) {
-            fprintf(out, "  %s (%s, %s)\n      %s\n", family_name(row, name),
-                    counter_type_name(row->type), counter_owner_name(row->owner), row->help);
+            fprintf(out, "  %s (%s, %s)\n", family_name(row, name), counter_type_name(row->type),
+                    counter_owner_name(row->owner));
+            help_text(out, row->help, HELP_TEXT_COLUMN);
             end = family_end(rows, i, count);
         }
         if (*row->labels) fprintf(out, "        {%s}\n", row->labels);

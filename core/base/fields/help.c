@@ -1,6 +1,8 @@
 /* help.c - the tables as text for a terminal, 100 columns wide, and as JSON for whoever makes pages
  * of them.
  */
+#include "core/base/fields/help.h"
+
 #include "core/base/fields/fields_inside.h"
 
 #include <stdlib.h>
@@ -300,8 +302,25 @@ void kinds_help(FILE *out, const struct kinds *kinds)
     }
     for (int i = 0; i < count; i++) {
         const char *summary = kinds->at(i)->object->summary;
-        struct text head = {.length = 0};
-        text_add(&head, "%*s%s", HELP_NEST, "", names[i]);
-        print_row(out, head.at, summary ? summary : "", column);
+        help_row(out, names[i], summary ? summary : "", column);
     }
+}
+
+void help_row(FILE *out, const char *name, const char *text, int column)
+{
+    struct text head = {.length = 0};
+    text_add(&head, "%*s%s", HELP_NEST, "", name);
+    print_row(out, head.at, text, column);
+}
+
+void help_title(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "%s: ", name);
+    print_wrapped(out, text, (int)strlen(name) + 2);
+}
+
+void help_text(FILE *out, const char *text, int column)
+{
+    fprintf(out, "%*s", column, "");
+    print_wrapped(out, text, column);
 }

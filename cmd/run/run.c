@@ -17,6 +17,7 @@
 #include "cmd/registry/join.h"
 #include "cmd/registry/registry.h"
 #include "cmd/launch/place.h"
+#include "cmd/run/absence.h"
 #include "cmd/run/http.h"
 #include "cmd/run/settings.h"
 #include "cmd/run/task_parts.h"
@@ -345,7 +346,8 @@ int cmd_run(int argc, char **argv)
     if (!e && run.spec_path) e = run_load_spec(&run);
     if (!e) e = ready_check(&run);
     if (!e && opens_data(&run)) e = run_measure(&run);
-    int code = e ? report_error(e) : dispatch(&run);
+    const int code = e ? report_error(e) : dispatch(&run);
+    if (e) run_tell_absence(&run, code, error_text());
     run_close(&run);
     return code;
 }

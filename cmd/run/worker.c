@@ -1,5 +1,8 @@
 /* worker.c - `dtrain --job_name=worker ... SPEC.json`: a worker, and the chief when it is worker 0.
  */
+#include <stdio.h>
+
+#include "cmd/run/absence.h"
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "cmd/run/descriptors.h"
@@ -37,12 +40,15 @@ static bool missed_end(const struct run *run, const struct task *task)
            job_had_ended(run);
 }
 
-static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code)
+/* ret_why: where it was for this task alone to end. */
+static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code,
+                    char ret_why[ACTION_TEXT_MAX])
 {
     struct task *task = runner_worker_task(worker);
     TRY(tasks_run(&task, 1));
     if (task_has_resized(task)) return OK;
     *ret_code = missed_end(run, task) ? EXIT_DONE : report_verdict(task);
+    if (task->ends_alone) snprintf(ret_why, ACTION_TEXT_MAX, "%s", task->text);
     return runner_worker_end(worker);
 }
 
@@ -59,6 +65,7 @@ struct work {
     uint64_t last_step;
     struct next_life next;
     int code;
+    char why[ACTION_TEXT_MAX]; /* it has ended alone; "": it has not */
 };
 
 /* A worker's own address is taken for as long as it lives, so that a second one with the same index
@@ -89,7 +96,7 @@ static err train(struct work *w)
     options.remote_input = w->remote_input;
     options.last_step = &w->last_step;
     err e = runner_worker_open(&options, &worker);
-    if (!e) e = run_task(w->run, worker, &w->code);
+    if (!e) e = run_task(w->run, worker, &w->code, w->why);
     w->next.membership = e ? (struct membership){0} : runner_worker_task(worker)->resizes_to;
     runner_worker_close(worker);
     return e ? e : run_resize(w->run, &w->next);
@@ -123,9 +130,11 @@ int run_worker(struct run *run)
     task_descriptors_raise(&run->cluster);
     const err e = work(&w);
     const int code = e ? report_error(e) : w.code;
+    if (e) snprintf(w.why, sizeof w.why, "%s", error_text());
     remote_input_close(w.remote_input);
     feeder_close(w.feeder);
     if (w.address) listener_close(w.address);
     loop_close(w.loop);
+    if (w.why[0]) run_tell_absence(run, code, w.why);
     return code;
 }

@@ -112,7 +112,7 @@ static void forget(struct ps_role *p, struct outbox *out)
             .lead = m->lead,
             .window = m->window,
         };
-        m->life.kept_snapshot = m->life.was_refused = false;
+        m->life.kept_snapshot = false;
     }
     ps_pool_forget(p);
 }
@@ -422,9 +422,14 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     ps_try_snapshot(p, out);
 }
 
-void ps_role_note_refused(struct role *role, int worker)
+void ps_role_note_absent(struct role *role, int worker, const char *why, struct outbox *out)
 {
-    ((struct ps_role *)role)->members[worker].life.was_refused = true;
+    struct member *m = &((struct ps_role *)role)->members[worker];
+    if (member_is_here(m)) return; /* another process that would be it */
+    const bool is_news = strncmp(m->life.why_absent, why, ABSENCE_TEXT_MAX - 1) != 0;
+    snprintf(m->life.why_absent, sizeof m->life.why_absent, "%s",
+             *why ? why : "it does not say why");
+    if (is_news) outbox_log(out, "worker/%d cannot take part: %s", worker, m->life.why_absent);
 }
 
 static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
@@ -449,6 +454,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
                    m->life.incarnation == incarnation ? "" : ", in another life");
     member_set_presence(m, HERE);
     m->ticket.is_told = m->life.has_left = false;
+    m->life.why_absent[0] = '\0';
     m->life.has_pushed = m->life.has_pushed && m->life.incarnation == incarnation;
     m->life.has_spoken = m->life.has_spoken && m->life.incarnation == incarnation;
     m->life.incarnation = incarnation;

@@ -38,10 +38,10 @@
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
  * that never came: limits.start_ms) is over; then it is evicted, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends, and where one
- * that never came has rows that nobody else reads. What it pushed before stays counted. Without the
- * chief a ps goes on for limits.restart_ms, and ps/0 finds another one after limits.chief_ms
- * (role.h, "Terms"). The chief's lease is renewed by whatever it says, so that one which stands
- * still loses it though its link is up.
+ * that never came, or cannot (ps_role_note_absent), has rows that nobody else reads. What it pushed
+ * before stays counted. Without the chief a ps goes on for limits.restart_ms, and ps/0 finds
+ * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
+ * says, so that one which stands still loses it though its link is up.
  *
  * A worker that has left (LEAVE) is evicted at once, and its unused ticket comes back.
  *
@@ -130,9 +130,12 @@ struct setup_result {
 };
 void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
 
-/* A task that would be this worker was refused, as it has another spec or other data, and has
- * ended: one that was never here need not be waited for behind the last step. */
-void ps_role_note_refused(struct role *, int worker);
+/* This worker, which is not here, has ended for a reason that stays until somebody changes
+ * something: it was refused, or lacks a file. Where the others do its part they go on at once;
+ * where nobody reads its share, it has as long to come again as any that is gone, and then the job
+ * ends by that reason (EXIT_INPUT). */
+enum { ABSENCE_TEXT_MAX = 160 }; /* of a reason, with its end; it is cut to that */
+void ps_role_note_absent(struct role *, int worker, const char *why, struct outbox *);
 
 /* ps/0: somebody wants so many tasks of each job; 0: as many as there are. NULL: the chief is
  * asked, and RESIZE or SCALED comes of it; or why not. */

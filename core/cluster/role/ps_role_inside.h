@@ -60,7 +60,8 @@ struct member_life {
     bool has_left;   /* it has signed off: nobody waits for it until there is a new link */
     bool
         kept_snapshot; /* this ps has hung up on it for that, and nothing of it was applied since */
-    bool was_refused;  /* NOT_YET: and has ended by that */
+    /* Not here: why it has ended and would again, however often it is started; "": it may come. */
+    char why_absent[ABSENCE_TEXT_MAX];
 };
 
 /* Of leading. */

@@ -194,22 +194,59 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_try_snapshot(p, out);
 }
 
-/* It was refused and never here, and there is nothing left that it could bring. One that is only
- * slow to start is waited for: it would find nobody, and wait for long. */
-static bool is_too_late(const struct ps_role *p, int worker)
+/* One that may come again is none, however late. */
+static bool cannot_come(const struct member *m)
 {
-    const struct member *m = &p->members[worker];
-    if (!m->life.was_refused || was_there(p, m) || p->members[ps_chief(p)].standing != FINISHED)
-        return false;
-    for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing == COUNTED_ON && was_there(p, &p->members[w])) return false;
+    return m->presence != HERE && m->life.why_absent[0];
+}
+
+/* It reads rows that nobody else reads. */
+static bool has_share(const struct ps_role *p)
+{
+    return p->config.needs_everybody || p->config.takes_all;
+}
+
+/* It cannot come, and there is nothing left that it could bring. One that is only slow to start is
+ * waited for: it would find nobody, and wait for long. */
+static bool is_too_late(const struct ps_role *p, const struct member *absent)
+{
+    if (!cannot_come(absent) || p->members[ps_chief(p)].standing != FINISHED) return false;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->standing == COUNTED_ON && was_there(p, m) && !cannot_come(m)) return false;
+    }
     return true;
+}
+
+/* The others do its part, and are enough. */
+static bool is_dispensable(const struct ps_role *p, const struct member *m)
+{
+    const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
+    return cannot_come(m) && !has_share(p) && counted_on(p) > least;
 }
 
 /* Half of the rows are not all of them. */
 static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
 {
-    return p->config.needs_everybody && !was_there(p, m) && !m->life.has_left && !p->stopping.is_on;
+    if (m->life.has_left || p->stopping.is_on) return false;
+    return cannot_come(m) ? has_share(p) : p->config.needs_everybody && !was_there(p, m);
+}
+
+static void end_in_vain(struct ps_role *p, int worker, uint64_t waited_s, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    const struct member *m = &p->members[worker];
+    if (cannot_come(m))
+        snprintf(text, sizeof text,
+                 "worker/%d cannot take part, and nobody else reads its share of the rows: %s",
+                 worker, m->life.why_absent);
+    else
+        snprintf(
+            text, sizeof text,
+            "worker/%d did not come within %llu s (--start_timeout), and nobody else reads its "
+            "share of the rows, all of which train.epochs wants",
+            worker, (unsigned long long)waited_s);
+    ps_end(p, cannot_come(m) ? EXIT_INPUT : EXIT_TIMEOUT, text, NOBODY, out);
 }
 
 static void set_evicted(struct ps_role *p, struct member *m)
@@ -224,16 +261,11 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
     const char *flag = m->life.has_left    ? "it has left"
                        : p->stopping.is_on ? "the job ends"
+                       : cannot_come(m)    ? "it cannot take part"
                        : was_there(p, m)   ? "train.worker_timeout_secs"
                                            : "--start_timeout";
     if (is_job_in_vain(p, m)) {
-        char text[ACTION_TEXT_MAX];
-        snprintf(
-            text, sizeof text,
-            "worker/%d did not come within %llu s (--start_timeout), and nobody else reads its "
-            "share of the rows, all of which train.epochs wants",
-            worker, (unsigned long long)waited_s);
-        ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
+        end_in_vain(p, worker, waited_s, out);
         return;
     }
     set_evicted(p, m);
@@ -325,7 +357,7 @@ static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 
 static void end_without(struct ps_role *p, int worker, struct outbox *out)
 {
-    outbox_log(out, "worker/%d was refused, and nothing is left for it to do", worker);
+    outbox_log(out, "nothing is left to do for worker/%d, which cannot take part", worker);
     set_evicted(p, &p->members[worker]);
     go_on_without(p, worker, out);
 }
@@ -338,10 +370,10 @@ static void evict_absent(struct ps_role *p, struct outbox *out)
         if (keeps_snapshot(p, w)) snapshot_without(p, w, out);
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
-        if (gone_ms >= absence_limit_ms(p, m))
-            evict(p, w, out);
-        else if (is_too_late(p, w))
+        if (is_too_late(p, m))
             end_without(p, w, out);
+        else if (gone_ms >= absence_limit_ms(p, m) || is_dispensable(p, m))
+            evict(p, w, out);
     }
 }
 
@@ -449,7 +481,9 @@ static int name_missing(const struct ps_role *p, char *text, size_t size, int *r
         if (is_done(m)) continue;
         if (used + TASK_NAME_MAX < size)
             used += (size_t)snprintf(text + used, size - used, "%sworker/%d%s", used ? ", " : "", w,
-                                     member_is_here(m) ? "" : " (gone)");
+                                     member_is_here(m) ? ""
+                                     : cannot_come(m)  ? " (cannot take part)"
+                                                       : " (gone)");
         missing++;
         *ret_here += member_is_here(m);
     }

@@ -176,8 +176,11 @@ static void compare_earlier(struct runner_ps *p)
         task_name(JOB_WORKER, worker, name);
         const err e = compare(p, name, peer->fingerprint, &peer->data);
         if (!e) continue;
+        char why[ERROR_TEXT_MAX];
+        snprintf(why, sizeof why, "%s", error_text());
         connection_refuse(l, e);
         task_peer_lost(&p->task, worker, "its spec or its data differ");
+        ps_role_note_absent(p->task.role, worker, why, &p->task.outbox);
     }
 }
 
@@ -270,7 +273,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
         return OK;
     }
     const err e = check_spec(p, &g);
-    if (e == ERR_INPUT) ps_role_note_refused(p->task.role, g.task);
+    if (e == ERR_INPUT) ps_role_note_absent(p->task.role, g.task, error_text(), &p->task.outbox);
     if (e) return e;
     TRY(make_room(p, &g));
     const struct offers *offers = runner_ps_shares_memory(p, g.task) ? &p->listening.offers : NULL;

@@ -102,11 +102,22 @@ static const char *stop(struct runner_ps *p, const char *who)
     return NULL;
 }
 
+/* That is all that a worker can say to those who do not take it, or that never greeted. */
+static const char *note_absent(struct runner_ps *p, const struct ask *ask)
+{
+    struct task *t = &p->task;
+    if (ask->worker >= t->peer_count) return "there is no such worker";
+    ps_role_note_absent(t->role, ask->worker, ask->why, &t->outbox);
+    return NULL;
+}
+
 static const char *on_request(void *context, int visitor, const struct ask *ask)
 {
     struct runner_ps *p = context;
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone";
+    if (ask->verb == VERB_ABSENT) return note_absent(p, ask);
+    if (p->task.index != 0) return "ps/0 is to be asked for that";
     switch (ask->verb) {
     case VERB_STOP:
         return stop(p, who);
@@ -127,7 +138,7 @@ err runner_ps_visit_open(struct runner_ps *p)
         .answer = on_answer,
         .changed = on_changed,
         .status = on_status,
-        .request = is_first ? on_request : NULL,
+        .request = on_request,
         .context = p,
     };
     return visits_open(&options, &p->visiting.visits);

@@ -10,12 +10,12 @@
 #include "core/base/json_foreign.h"
 #include "core/cluster/visit/body.h"
 
-static const char *const verbs[VERB_COUNT] = {"list",   "get",  "set",  "add",  "scale",
-                                              "status", "stop", "save", "leave"};
+static const char *const verbs[VERB_COUNT] = {"list",   "get",  "set",  "add",   "scale",
+                                              "status", "stop", "save", "leave", "absent"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
-    const char *verb, *name;
+    const char *verb, *name, *why;
     json_t *index, *shape;
     json_int_t rows, since, every_ms, limit_ms, from, ps, workers, worker;
     int makes;
@@ -28,8 +28,8 @@ static err read_verb(const char *name, enum verb *ret)
             *ret = (enum verb)verb;
             return OK;
         }
-    return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save or "
-                           "leave");
+    return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save, "
+                           "leave or absent");
 }
 
 /* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
@@ -120,6 +120,15 @@ static err read_worker(const struct members *m, struct ask *ask)
     return OK;
 }
 
+/* It goes into logs and last words. */
+static void read_why(const char *why, char ret[VISIT_WHY_MAX])
+{
+    size_t used = 0;
+    for (; why && why[used] && used < VISIT_WHY_MAX - 1; used++)
+        ret[used] = isprint((unsigned char)why[used]) ? why[used] : '?';
+    ret[used] = '\0';
+}
+
 static bool names_nothing(enum verb verb)
 {
     return verb == VERB_LIST || verb == VERB_STATUS || verb == VERB_STOP || verb == VERB_SAVE;
@@ -130,7 +139,8 @@ static err read_members(const struct members *m, const struct visit_body *body, 
     TRY(read_verb(m->verb, &ask->verb));
     TRY(read_times(m, ask));
     if (ask->verb == VERB_SCALE) return read_counts(m, ask);
-    if (ask->verb == VERB_LEAVE) return read_worker(m, ask);
+    if (ask->verb == VERB_ABSENT) read_why(m->why, ask->why);
+    if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT) return read_worker(m, ask);
     if (names_nothing(ask->verb)) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
@@ -148,10 +158,10 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
     struct members m = {0};
     json_error_t error;
     int failed = json_unpack_ex(
-        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I}", "do",
+        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I s?s}", "do",
         &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since",
         &m.since, "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make",
-        &m.makes, "ps", &m.ps, "workers", &m.workers, "worker", &m.worker);
+        &m.makes, "ps", &m.ps, "workers", &m.workers, "worker", &m.worker, "why", &m.why);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

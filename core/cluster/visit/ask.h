@@ -10,6 +10,7 @@
  *     {"do": "stop"}
  *     {"do": "save"}
  *     {"do": "leave", "worker": 3}
+ *     {"do": "absent", "worker": 3, "why": "rows.csv: No such file or directory"}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
  * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
@@ -18,7 +19,7 @@
  * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
  * there are. status: what is counted, of this ps and of ps/0 also of the workers; from: as in list.
  * stop, save, leave: of ps/0; the job is to end well, the chief to make a checkpoint, a worker to
- * leave.
+ * leave. absent: a worker that has ended says so, and why it would end again.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
@@ -29,6 +30,7 @@
 enum {
     VISIT_NAME_MAX = 256,
     VISIT_TEXT_MAX = 4096,
+    VISIT_WHY_MAX = 256,
     VISIT_ASK_BYTES_MAX = VISIT_TEXT_MAX + 1 + 8 * VISIT_ELEMENTS_MAX,
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
@@ -43,6 +45,7 @@ enum verb {
     VERB_STOP,
     VERB_SAVE,
     VERB_LEAVE,
+    VERB_ABSENT,
     VERB_COUNT
 };
 
@@ -53,9 +56,10 @@ struct ask {
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from;        /* LIST, STATUS */
-    int worker;           /* LEAVE */
-    int count[JOB_COUNT]; /* SCALE; 0: as it is */
+    uint64_t from;           /* LIST, STATUS */
+    int worker;              /* LEAVE, ABSENT */
+    char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
+    int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };
 
 /* ERR_INPUT: not an ask that anybody can answer. */

@@ -65,7 +65,7 @@ struct visits_options {
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
     /* Of all ps: an answer to status; NULL: no memory. New reference. */
     json_t *(*status)(void *context, uint64_t from);
-    /* Of ps/0, STOP, SAVE and LEAVE: NULL, or why it is not done. */
+    /* STOP, SAVE, LEAVE and ABSENT: NULL, or why it is not done. */
     const char *(*request)(void *context, int visitor, const struct ask *);
     void *context;
 };

@@ -115,6 +115,54 @@ class Mismatch(ClusterCase):
             with self.subTest(why):
                 self.refuse_files(one, other, pattern, **of_source)
 
+    def lacking(self, mode, why, epochs, workers):
+        """Worker 1 has another spec, other files or none; the others may not wait for it for long."""
+        rows = [f"{k / 80},{k % 2}\n" for k in range(120)]
+        flags_of = {name: [f"--start_timeout={START_S}"] for name in Plan(workers=workers).names()}
+        for w in range(workers):
+            folder = self.folder / f"data-{w}"
+            folder.mkdir(exist_ok=True)
+            (folder / "rows.csv").unlink(missing_ok=True)
+            if w != 1 or why != "no file":
+                (folder / "rows.csv").write_text("a,y\n" + "".join(rows[:100] if w == 1 and why == "files" else rows))
+            flags_of[f"worker/{w}"].append(f"--data_dir={folder}")
+        if why == "spec":
+            flags_of["worker/1"].append("--seed=2")
+        end = {"train.epochs": 3, "train.last_step": 0} if epochs else {"train.last_step": 40}
+        end["train.worker_timeout_secs"] = START_S
+        return Plan(workers=workers, flags_of=flags_of, changes={
+            "train.mode": mode, **end, "metrics": [], "model": [{"op": "dense", "units": 2}],
+            "data": {"train": {"format": "csv", "file": "rows.csv", "label": "y"}, "batch_size": 10}})
+
+    WHY = {"spec": "the spec differs: worker/1 has", "files": "data.train differs: worker/1 has 100 rows",
+           "no file": "rows.csv: No such file or directory"}
+
+    def test_a_share_that_nobody_reads_ends_the_job_and_says_why(self):
+        """Each says who cannot take part, and the reason."""
+        for why, epochs, workers in (("spec", False, 2), ("no file", True, 3), ("files", True, 2), ("no file", False, 2)):
+            with self.subTest(why=why, epochs=epochs, workers=workers):
+                cluster = self.start(self.lacking("sync", why, epochs, workers), lambda c: True)
+                self.assert_codes(cluster, INPUT)
+                for name in ("ps/0", "worker/0"):
+                    self.assert_says(cluster, name, r"ERROR: (ps/\d: )?worker/1 cannot take part, and nobody else reads "
+                                     r"its share of the rows: .*\(exit code 2\)")
+                self.assert_says(cluster, "ps/0", f"worker/1 cannot take part: .*{re.escape(self.WHY[why])}")
+
+    def test_rows_of_who_cannot_take_part_are_read_by_the_others(self):
+        """All of them, and nobody is waited for behind the last one."""
+        for why, epochs, workers in (("spec", False, 3), ("no file", True, 2), ("files", True, 3), ("no file", False, 2)):
+            with self.subTest(why=why, epochs=epochs, workers=workers):
+                plan = self.lacking("async", why, epochs, workers)
+                for flags in plan.flags_of.values():
+                    flags[0] = "--start_timeout=600"
+                cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())
+                codes = cluster.wait()
+                self.assertEqual(codes.pop("worker/1"), INPUT, cluster.story())
+                self.assertEqual(codes, dict.fromkeys(codes, 0), cluster.story())
+                self.assert_says(cluster, "ps/0", r"goes on without worker/1, gone for \d s \(it cannot take part\)")
+                if epochs:
+                    self.assert_says(cluster, "worker/0", "epochs 1 to 3: each 120 of 120 rows, 0 twice, 0 lost")
+
     def refuse_hosts(self, change, pattern):
         plan = Plan(changes=SYNC, told=told_by("worker/1", change))
         cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())

@@ -148,6 +148,13 @@ static void a_sync_round_goes_on_without_a_worker_that_is_gone_too_long(void **s
     stage_close(&s);
 }
 
+static void say_absent(struct stage *s, int worker)
+{
+    for (int ps = 0; ps < s->world.profile.ps_count; ps++)
+        ps_role_note_absent(s->ps[ps].role, worker, "no such file", &s->ps[ps].outbox);
+    stage_pass_time(s, 1);
+}
+
 /* The last of the workers never comes. */
 static void begin_without_the_last(struct stage *s, const struct stage_options *o)
 {
@@ -160,7 +167,7 @@ static void begin_without_the_last(struct stage *s, const struct stage_options *
 }
 
 /* Its steps are the others'. */
-static void who_was_refused_is_not_waited_for_behind_the_last_step(void **state)
+static void who_cannot_come_is_not_waited_for(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = async_options(2, 3, LAST_STEP, seed);
@@ -169,9 +176,52 @@ static void who_was_refused_is_not_waited_for_behind_the_last_step(void **state)
         assert_int_equal(stage_updates(&s, 0), LAST_STEP);
         stage_pass_time(&s, 1);
         nobody_ended(&s); /* it may come yet */
-        for (int ps = 0; ps < 2; ps++) ps_role_note_refused(s.ps[ps].role, 2);
-        stage_pass_time(&s, 1);
+        say_absent(&s, 2);
         end_with(&s, EXIT_DONE);
+        stage_close(&s);
+    }
+}
+
+/* Neither is one that was here, and was started again as somebody else. */
+static void who_cannot_come_back_is_not_waited_for(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = async_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_computing(&s, 2);
+        stage_kill(&s, &s.workers[2]);
+        settle(&s);
+        nobody_ended(&s);
+        say_absent(&s, 2);
+        end_with(&s, EXIT_DONE);
+        assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+        stage_close(&s);
+    }
+}
+
+/* A synchronous one's rows are read by nobody else: it has the time that others have to come, and
+ * then all end by its reason; whether it was never here or was. */
+static void a_share_of_one_who_cannot_come_ends_the_job(void **state)
+{
+    for (uint64_t seed = 0; seed < 2 * SEEDS; seed++) {
+        const struct stage_options o = sync_options(2, 3, LAST_STEP, seed);
+        const bool was_here = seed % 2;
+        struct stage s;
+        if (was_here) {
+            begin(&s, &o);
+            run_until_computing(&s, 2);
+            stage_kill(&s, &s.workers[2]);
+            settle(&s);
+        } else {
+            begin_without_the_last(&s, &o);
+        }
+        say_absent(&s, 2);
+        nobody_ended(&s);
+        stage_pass_time(&s, STAGE_LIMIT_MS);
+        end_with(&s, EXIT_INPUT);
+        assert_non_null(strstr(s.ps[0].text, "worker/2 cannot take part, and nobody else reads its "
+                                             "share of the rows: no such file"));
         stage_close(&s);
     }
 }
@@ -537,7 +587,9 @@ int main(void)
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
         cmocka_unit_test(an_asynchronous_share_ends_where_the_epochs_do),
         cmocka_unit_test(a_queue_that_is_far_ahead_of_its_epochs_stops_nobody),
-        cmocka_unit_test(who_was_refused_is_not_waited_for_behind_the_last_step),
+        cmocka_unit_test(who_cannot_come_is_not_waited_for),
+        cmocka_unit_test(who_cannot_come_back_is_not_waited_for),
+        cmocka_unit_test(a_share_of_one_who_cannot_come_ends_the_job),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_evicted_worker_does_not_answer_its_next_life),
         cmocka_unit_test(a_worker_that_never_comes_is_evicted_after_the_time_of_the_start),

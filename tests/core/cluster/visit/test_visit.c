@@ -26,7 +26,8 @@ static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
         {"{\"do\": 3}", "what is asked: Expected string, got integer"},
         {"{\"do\": \"get\", \"nam\": \"w\"}", "what is asked: 1 object item(s) left unpacked: nam"},
         {"{\"do\": \"drop\", \"name\": \"w\"}",
-         "what is asked: do: expected list, get, set, add, scale, status, stop, save or leave"},
+         "what is asked: do: expected list, get, set, add, scale, status, stop, save, "
+         "leave or absent"},
         {"{\"do\": \"get\"}", "what is asked: name: missing"},
         {"{\"do\": \"get\", \"name\": \"\\u00e4\"}",
          "what is asked: name: a character that no name has"},

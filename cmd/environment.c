@@ -82,7 +82,7 @@ void environment_report_unused(const struct run *run)
 void print_environment(FILE *out)
 {
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
-        if (flag->environment) fprintf(out, "  %-22s  as --%s\n", flag->environment, flag->name);
+        if (flag->environment) fprintf(out, "  %-20s  as --%s\n", flag->environment, flag->name);
     for (const struct own *o = own; o->name; o++) help_row(out, o->name, o->help, HELP_LONG_NAMES);
     fputs("\nA flag beats its variable, which beats TF_CONFIG. JOB_NAME and TASK_INDEX count only\n"
           "where hosts are given too. Variables of other launchers count with --slurm or "

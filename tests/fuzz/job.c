@@ -1,0 +1,107 @@
+/* job.c - see job.h. */
+#include "tests/fuzz/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+
+#define DENSE                                                                                      \
+    "\"data\":{\"train\":{\"format\":\"digits\",\"rows\":16},\"batch_size\":4,\"scale\":0.004},"   \
+    "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"name\":\"logits\",\"units\":10}],"        \
+    "\"loss\":\"softmax_cross_entropy\",\"optimizer\":{\"type\":\"adam\",\"learning_rate\":0.01}"
+#define TABLE                                                                                      \
+    "\"data\":{\"train\":{\"format\":\"clicks\",\"rows\":16,\"buckets\":40,\"strength\":4},"       \
+    "\"batch_size\":4,\"columns\":[{\"column\":\"hash\",\"name\":\"c1\"}]},"                       \
+    "\"model\":[{\"op\":\"embedding\",\"name\":\"deep\",\"inputs\":[\"c1\"],\"dimension\":2,"      \
+    "\"capacity\":\"dynamic\"},{\"op\":\"dense\",\"name\":\"logit\",\"units\":1}],"                \
+    "\"loss\":\"sigmoid_cross_entropy\",\"optimizer\":{\"type\":\"adagrad\","                      \
+    "\"learning_rate\":0.1}"
+#define TRAIN(MODE)                                                                                \
+    ",\"train\":{\"mode\":\"" MODE "\",\"last_step\":8,\"worker_timeout_secs\":0.02,"              \
+    "\"log_every_steps\":1000}}"
+
+static const char *const texts[] = {
+    "{\"name\":\"job\",\"seed\":1," DENSE TRAIN("async"),
+    "{\"name\":\"job\",\"seed\":1," DENSE TRAIN("sync"),
+    "{\"name\":\"job\",\"seed\":1," TABLE TRAIN("async"),
+    "{\"name\":\"job\",\"seed\":1," TABLE TRAIN("sync"),
+};
+enum { KINDS = sizeof texts / sizeof *texts, LIMIT_MS = 3000 /* more than an input takes */ };
+
+const struct spec *job_spec(uint8_t kind)
+{
+    static struct spec specs[KINDS];
+    struct spec *spec = &specs[kind % KINDS];
+    const struct spec_options options = {.path = "memory://spec.json", .data_dir = "/", .seed = -1};
+    if (spec->name) return spec;
+    const uint8_t *text = (const uint8_t *)texts[kind % KINDS];
+    memory_file("spec.json", (struct view){text, text + strlen((const char *)text)});
+    fuzz_holds(spec_load(&options, spec) == OK, error_text());
+    memory_clear();
+    return spec;
+}
+
+struct device *job_device(void)
+{
+    static struct device device;
+    static bool is_open;
+    if (!is_open) fuzz_holds(device_open_cpu(1, NULL, &device) == OK, "there is a processor");
+    is_open = true;
+    return &device;
+}
+
+static const char *ps_hosts[] = {"ps:1"}, *worker_hosts[] = {"a:1", "b:1"};
+
+struct cluster_spec job_cluster(enum job job, int task)
+{
+    return (struct cluster_spec){
+        .hosts = {[JOB_PS] = {ps_hosts, 1}, [JOB_WORKER] = {worker_hosts, JOB_WORKERS}},
+        .job = job,
+        .task = task,
+        .is_distributed = true,
+    };
+}
+
+struct peer_place job_place(enum job job, int task)
+{
+    return (struct peer_place){job, task, "\"ps:1\"", "\"a:1\", \"b:1\""};
+}
+
+struct task_options job_options(const struct cluster_spec *cluster, struct loop *loop,
+                                const struct spec *spec)
+{
+    return (struct task_options){
+        .cluster = cluster,
+        .loop = loop,
+        .transport = &transport_inproc,
+        .fingerprint = spec->as_written,
+        .limits = {.start_ms = LIMIT_MS,
+                   .step_ms = LIMIT_MS,
+                   .end_ms = 2 * LIMIT_MS,
+                   .restart_ms = LIMIT_MS,
+                   .stop_ms = LIMIT_MS,
+                   .save_ms = LIMIT_MS},
+    };
+}
+
+static struct job_turns *turns;
+
+bool __real_loop_poll(struct loop *, int timeout_ms);
+bool __wrap_loop_poll(struct loop *, int timeout_ms);
+
+/* Nothing is waited for: what comes comes of the turn before. */
+bool __wrap_loop_poll(struct loop *loop, int timeout_ms)
+{
+    (void)timeout_ms;
+    peer_pass(1);
+    fuzz_holds(turns->count < turns->most, "a job ends, whatever its peers do");
+    turns->drive(turns->context, turns->count++);
+    return __real_loop_poll(loop, 0);
+}
+
+void job_run(struct job_turns *t, struct task *const tasks[], int count)
+{
+    turns = t;
+    fuzz_holds(tasks_run(tasks, count) == OK, "tasks can be run");
+}

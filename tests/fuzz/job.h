@@ -1,0 +1,32 @@
+/* job.h - tasks of a job in this process, for targets that have a peer beside them: specs, the
+ * cluster that they are of, and the driver that has its turn before each look at the links.
+ */
+#ifndef TESTS_FUZZ_JOB_H
+#define TESTS_FUZZ_JOB_H
+
+#include "core/cluster/runner/task.h"
+#include "core/train/spec/spec.h"
+#include "tests/fuzz/peer.h"
+
+enum { JOB_WORKERS = 2, JOB_LAST_STEP = 8 };
+
+/* By the lowest bits of `kind`: with a table of rows or without, asynchronous or not. Loaded once.
+ */
+const struct spec *job_spec(uint8_t kind);
+struct device *job_device(void);
+
+struct cluster_spec job_cluster(enum job, int task);
+struct peer_place job_place(enum job, int task);
+struct task_options job_options(const struct cluster_spec *, struct loop *, const struct spec *);
+
+/* Until all tasks have left. drive: once before each look at the links; the turn, from 0. Time
+ * passes by a millisecond a turn, and nothing is waited for. The target is linked with
+ * --wrap=loop_poll. */
+struct job_turns {
+    void (*drive)(void *context, int turn);
+    void *context;
+    int count, most; /* most: the job has ended by then */
+};
+void job_run(struct job_turns *, struct task *const tasks[], int count);
+
+#endif

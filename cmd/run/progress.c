@@ -170,7 +170,7 @@ static void log_step(struct progress *p, const struct run_view *v)
     if (!p->draws && log_is_due(&p->pace, p->step_ns)) {
         char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
         describe(p, v, examples_s, text);
-        log_line(LOG_INFO, "%s%s", text, left_text(p, v, left));
+        log_asked("%s%s", text, left_text(p, v, left));
     }
     p->has_logged = true;
     p->logged_step = p->step;

@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,13 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/files/url.h"
+#include "core/base/log_kept.h"
 #include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
 /* A character of JSON may need a backslash; what stands before the text is time, level and task. */
 enum { LOG_JSON_HEAD_MAX = 256, LOG_JSON_TEXT_MAX = (LOG_LINE_MAX - LOG_JSON_HEAD_MAX) / 2 };
-enum { LOG_TIME_MAX = 64 };
 enum { LOG_LIMITED_TEXT_MAX = LOG_LINE_MAX / 2 }; /* what is added to it must fit too */
 
 static const char clear_line[] = "\r\033[K";
@@ -72,41 +74,40 @@ add_printable(struct line *line, const char *format, va_list arguments)
     line->length += strlen(line->at + line->length);
 }
 
-/* "12:26:00.695", or with date and zone "2026-11-23T12:26:00.695+01:00" */
-static const char *time_text(char ret[LOG_TIME_MAX])
+const char *log_time(const struct timespec *time, bool is_dated, char ret[LOG_TIME_MAX])
 {
-    struct timespec now;
     struct tm local;
     char day[LOG_TIME_MAX / 2] = "", zone[8] = "";
-    clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &local);
-    if (state.format != LOG_TEXT) {
+    localtime_r(&time->tv_sec, &local);
+    if (is_dated) {
         strftime(day, sizeof day, "%Y-%m-%dT", &local);
         strftime(zone, sizeof zone, "%z", &local); /* +0100 */
     }
     snprintf(ret, LOG_TIME_MAX, "%s%02d:%02d:%02d.%03ld%.3s%s%s", day, local.tm_hour, local.tm_min,
-             local.tm_sec, now.tv_nsec / 1000000, zone, *zone ? ":" : "", *zone ? zone + 3 : "");
+             local.tm_sec, time->tv_nsec / 1000000, zone, *zone ? ":" : "", *zone ? zone + 3 : "");
     return ret;
 }
 
-__attribute__((format(printf, 3, 0))) static void add_text(struct line *line, enum log_level level,
-                                                           const char *format, va_list arguments)
+static const char *time_text(char ret[LOG_TIME_MAX])
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return log_time(&now, state.format != LOG_TEXT, ret);
+}
+
+static void add_text(struct line *line, enum log_level level, const char *text)
 {
     static const char *const marks[] = {[LOG_ERROR] = "ERROR: ", [LOG_WARNING] = "WARNING: "};
     char time[LOG_TIME_MAX];
-    add(line, "%s %s%s%s", time_text(time), state.task, *state.task ? ": " : "",
-        level <= LOG_WARNING ? marks[level] : "");
-    add_printable(line, format, arguments);
+    add(line, "%s %s%s%s%s", time_text(time), state.task, *state.task ? ": " : "",
+        level <= LOG_WARNING ? marks[level] : "", text);
 }
 
-__attribute__((format(printf, 3, 0))) static void add_json(struct line *line, enum log_level level,
-                                                           const char *format, va_list arguments)
+static void add_json(struct line *line, enum log_level level, const char *text)
 {
-    static const char *const names[] = {"error", "warning", "info", "debug"};
-    char time[LOG_TIME_MAX], text[LOG_JSON_TEXT_MAX];
-    print_safely(text, sizeof text, format, arguments);
+    char time[LOG_TIME_MAX];
     add(line, "{\"time\": \"%s\", \"level\": \"%s\", \"task\": \"%s\", \"text\": \"",
-        time_text(time), names[level], state.task);
+        time_text(time), log_level_name(level), state.task);
     for (const char *c = text; *c; c++) {
         if (*c == '"' || *c == '\\') line->at[line->length++] = '\\';
         line->at[line->length++] = (unsigned char)*c < ' ' ? ' ' : *c;
@@ -160,22 +161,183 @@ void log_set_task(const char *task)
     snprintf(state.task, sizeof state.task, "%.60s", task);
 }
 
-void log_line(enum log_level level, const char *format, ...)
+const char *log_level_name(enum log_level level)
 {
-    if ((int)level > state.level) return;
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    return names[level];
+}
 
+const char *log_task(void)
+{
+    return state.task;
+}
+
+static void write_text(enum log_level level, const char *text)
+{
     struct line line;
     line.length = 0;
     if (atomic_exchange(&state.status_shown, false)) add(&line, "%s", clear_line);
-    va_list arguments;
-    va_start(arguments, format);
-    if (state.format == LOG_JSON)
-        add_json(&line, level, format, arguments);
-    else
-        add_text(&line, level, format, arguments);
-    va_end(arguments);
+    (state.format == LOG_JSON ? add_json : add_text)(&line, level, text);
     line.at[line.length++] = '\n';
     write_out(&line);
+    log_keep(level, text);
+}
+
+__attribute__((format(printf, 2, 0))) static void print_line(char ret[LOG_LINE_MAX],
+                                                             const char *format, va_list arguments)
+{
+    print_safely(ret, log_is_json() ? LOG_JSON_TEXT_MAX : LOG_LINE_MAX, format, arguments);
+}
+
+/* Not of a place: who says it has a limit of its own. */
+__attribute__((format(printf, 2, 3))) static void write_line(enum log_level level,
+                                                             const char *format, ...)
+{
+    char text[LOG_LINE_MAX];
+    va_list arguments;
+    if ((int)level > state.level) return;
+    va_start(arguments, format);
+    print_line(text, format, arguments);
+    va_end(arguments);
+    write_text(level, text);
+}
+
+void log_asked(const char *format, ...)
+{
+    char text[LOG_LINE_MAX];
+    va_list arguments;
+    if (LOG_INFO > state.level) return;
+    va_start(arguments, format);
+    print_line(text, format, arguments);
+    va_end(arguments);
+    write_text(LOG_INFO, text);
+}
+
+/* ---- how much each place says ---- */
+
+enum { PLACES_MAX = 512, EXAMPLE_MAX = 120 };
+
+static struct places {
+    pthread_mutex_t lock; /* guards all that follows */
+    struct spoken {
+        struct log_place place; /* file NULL: none yet */
+        enum log_level level;
+        uint64_t since_ms, said, left_out;
+        char example[EXAMPLE_MAX]; /* the first that was left out */
+    } at[PLACES_MAX];
+    int silenced;         /* of them */
+    bool has_told_at_end; /* atexit() knows */
+} places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t (*now_ms_of_test)(void);
+
+void log_set_clock(uint64_t (*now_ms)(void))
+{
+    now_ms_of_test = now_ms;
+}
+
+static uint64_t time_now_ms(void)
+{
+    return now_ms_of_test ? now_ms_of_test() : clock_ms();
+}
+
+/* Where all are taken, which no program comes to, the rest share one. */
+static struct spoken *spoken_of(const struct log_place *place)
+{
+    const size_t first = ((uintptr_t)place->file >> 3) * 31 + (size_t)place->line;
+    for (size_t i = 0; i < PLACES_MAX; i++) {
+        struct spoken *at = &places.at[(first + i) % PLACES_MAX];
+        if (!at->place.file) at->place = *place;
+        if (at->place.file == place->file && at->place.line == place->line) return at;
+    }
+    return &places.at[0];
+}
+
+/* With the lock: what it says now, and begins anew. */
+static struct spoken take_left_out(struct spoken *at, uint64_t time_ms)
+{
+    const struct spoken before = *at;
+    places.silenced -= at->left_out > 0;
+    at->since_ms = time_ms;
+    at->said = at->left_out = 0;
+    return before;
+}
+
+static void tell_left_out(const struct spoken *before, uint64_t time_ms)
+{
+    if (before->left_out)
+        write_line(before->level, "%llu more lines of this kind in the last %.0f s: \"%s\"",
+                   (unsigned long long)before->left_out,
+                   (double)(time_ms - before->since_ms) / 1000, before->example);
+}
+
+/* is_over: whatever the time is. */
+static void tell_all_left_out(bool is_over)
+{
+    const uint64_t time_ms = time_now_ms();
+    for (int i = 0; i < PLACES_MAX; i++) {
+        struct spoken before = {.left_out = 0};
+        pthread_mutex_lock(&places.lock);
+        struct spoken *at = &places.at[i];
+        const bool has_any = places.silenced > 0;
+        if (at->left_out && (is_over || time_ms - at->since_ms >= LOG_LIMITED_MS))
+            before = take_left_out(at, time_ms);
+        pthread_mutex_unlock(&places.lock);
+        if (!has_any) return;
+        tell_left_out(&before, time_ms);
+    }
+}
+
+void log_tell_left_out(void)
+{
+    tell_all_left_out(false);
+}
+
+static void tell_at_end(void)
+{
+    tell_all_left_out(true);
+}
+
+static void leave_out(struct spoken *at, enum log_level level, const char *text)
+{
+    if (!at->left_out++) {
+        at->level = level;
+        snprintf(at->example, sizeof at->example, "%s", text);
+        places.silenced++;
+    }
+    if (!places.has_told_at_end) places.has_told_at_end = atexit(tell_at_end) == 0;
+}
+
+/* Whether the place may say this now. */
+static bool admit(const struct log_place *place, enum log_level level, const char *text)
+{
+    const uint64_t time_ms = time_now_ms();
+    struct spoken before = {.left_out = 0};
+    if (level == LOG_DEBUG) return true;
+    pthread_mutex_lock(&places.lock);
+    struct spoken *at = spoken_of(place);
+    if (!at->said || time_ms - at->since_ms >= LOG_LIMITED_MS) before = take_left_out(at, time_ms);
+    const bool is_admitted = at->said < LOG_PLACE_LINES;
+    if (is_admitted)
+        at->said++;
+    else
+        leave_out(at, level, text);
+    pthread_mutex_unlock(&places.lock);
+    tell_left_out(&before, time_ms);
+    return is_admitted;
+}
+
+void log_line_of(const struct log_place *place, enum log_level level, const char *format, ...)
+{
+    char text[LOG_LINE_MAX];
+    va_list arguments;
+    if ((int)level > state.level) return;
+    va_start(arguments, format);
+    print_line(text, format, arguments);
+    va_end(arguments);
+    if (!admit(place, level, text)) return;
+    write_text(level, text);
+    log_tell_left_out();
 }
 
 void log_status(const char *format, ...)
@@ -241,14 +403,14 @@ void log_limited(struct log_limit *limit, uint64_t now_ms, enum log_level level,
     va_end(arguments);
     if (limit->has_said && now_ms - limit->said_ms < LOG_LIMITED_MS) {
         limit->left_out++;
-        log_line(LOG_DEBUG, "%s", text);
+        write_line(LOG_DEBUG, "%s", text);
         return;
     }
     if (limit->left_out)
-        log_line(level, "%s (and %llu more like this since the last such line)", text,
-                 (unsigned long long)limit->left_out);
+        write_line(level, "%s (and %llu more like this since the last such line)", text,
+                   (unsigned long long)limit->left_out);
     else
-        log_line(level, "%s", text);
+        write_line(level, "%s", text);
     *limit = (struct log_limit){.has_said = true, .said_ms = now_ms};
 }
 
@@ -257,14 +419,15 @@ void log_budgeted(struct log_budget *budget, int most, uint64_t now_ms, enum log
 {
     if (now_ms - budget->since_ms >= LOG_LIMITED_MS) {
         if (budget->left_out)
-            log_line(level, "%llu more lines were left out", (unsigned long long)budget->left_out);
+            write_line(level, "%llu more lines were left out",
+                       (unsigned long long)budget->left_out);
         *budget = (struct log_budget){.since_ms = now_ms};
     }
     if (budget->said >= most) {
         budget->left_out++;
-        log_line(LOG_DEBUG, "%s", text);
+        write_line(LOG_DEBUG, "%s", text);
         return;
     }
     budget->said++;
-    log_line(level, "%s", text);
+    write_line(level, "%s", text);
 }

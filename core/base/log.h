@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
@@ -20,7 +21,29 @@ void log_set_format(enum log_format);
 bool log_is_json(void);
 void log_set_level(enum log_level);
 void log_set_task(const char *task); /* copied; "" for none */
-void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *log_task(void);
+const char *log_level_name(enum log_level); /* "warning" */
+/* "12:26:00.695", or is_dated "2026-11-23T12:26:00.695+01:00" */
+enum { LOG_TIME_MAX = 64 };
+const char *log_time(const struct timespec *, bool is_dated, char ret[LOG_TIME_MAX]);
+/* Of each place in the source LOG_PLACE_LINES lines are written in LOG_LIMITED_MS, and then how
+ * many more there were and what one of them said: no loop floods a disk. Debug lines have no limit.
+ */
+#define log_line(level, ...)                                                                       \
+    log_line_of(&(const struct log_place){__FILE__, __LINE__}, level, __VA_ARGS__)
+enum { LOG_PLACE_LINES = 500 };
+struct log_place {
+    const char *file;
+    int line;
+};
+void log_line_of(const struct log_place *, enum log_level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Without that limit: each of these lines is one that the user has asked for. */
+void log_asked(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Of the places that were silenced, and may speak again: how many lines were left out. It is also
+ * seen to with every line, and at the end of the process. */
+void log_tell_left_out(void);
+void log_set_clock(uint64_t (*now_ms)(void)); /* of a test; NULL: clock_ms() */
 /* Of a wait that has a limit: a line about one that is long already is a warning. */
 enum { LOG_WAIT_LONG_MS = 30000, LOG_WAIT_NOTE_MS = 10000, LOG_WAIT_SELDOM_MS = 600000 };
 static inline enum log_level log_wait_level(uint64_t waited_ms)

@@ -132,6 +132,6 @@ void result_lines_end(struct result_lines *lines)
     fclose(lines->file);
     for (char *line = lines->text ? strtok_r(lines->text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest))
-        log_line(LOG_INFO, "%s", line);
+        log_asked("%s", line);
     free(lines->text);
 }

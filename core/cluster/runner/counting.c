@@ -115,6 +115,7 @@ void counting_tick(struct task *t, uint64_t now_ms)
     if (t->counting.is_on && now_ms - t->counting.counted_ms < COUNTING_EVERY_MS) return;
     t->counting.is_on = true;
     t->counting.counted_ms = now_ms;
+    log_tell_left_out();
     const struct told told = put_up(t, now_ms);
     if (t->ops->tell && !t->has_ended) t->ops->tell(t, &told);
 }

@@ -140,9 +140,9 @@ static void write_line(const struct state *s, const struct run_view *view, doubl
                                  s->names[i], number);
     }
     if (passed_s < 0)
-        log_line(LOG_INFO, "%s", line);
+        log_asked("%s", line);
     else
-        log_line(LOG_INFO, "%s (%.3f sec)", line, passed_s);
+        log_asked("%s (%.3f sec)", line, passed_s);
 }
 
 static double passed_s(const struct hook_timer *timer, uint64_t now_ns)

@@ -92,7 +92,7 @@ static err report(struct state *s, const struct run_view *view, double steps_per
 {
     const double gradients = (double)spec_replicas(view->spec, view->workers);
     const double examples_per_s = steps_per_s * gradients * (double)view->spec->data.batch_size;
-    if (log_is_due(&s->pace, view->now_ns)) log_line(LOG_INFO, "global_step/sec: %g", steps_per_s);
+    if (log_is_due(&s->pace, view->now_ns)) log_asked("global_step/sec: %g", steps_per_s);
     if (!view->events) return OK;
     events_begin_step(view->events, view->wall_s, view->global_step);
     events_scalar(view->events, "global_step/sec", steps_per_s);

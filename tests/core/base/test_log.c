@@ -1,5 +1,6 @@
 /* What arrives at standard error: through a pipe, and through a terminal. */
 #include "core/base/log.h"
+#include "core/base/log_kept.h"
 
 #include <fcntl.h>
 #include <pty.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { OUTPUT_MAX = 16384 };
+enum { OUTPUT_MAX = 32768 };
 
 /* Standard error goes to a pipe or to a terminal of our own while a test writes. */
 struct capture {
@@ -144,6 +145,106 @@ static void of_lines_of_many_kinds_so_many_are_said(void **state)
     assert_matches(capture_end(&capture),
                    "^[0-9:.]+ back\n[0-9:.]+ back\n[0-9:.]+ 998 more lines were left out\n"
                    "[0-9:.]+ lost\n$");
+}
+
+static uint64_t test_ms;
+
+static uint64_t test_clock(void)
+{
+    return test_ms;
+}
+
+static int count_lines(const char *output)
+{
+    int lines = 0;
+    for (const char *c = output; *c; c++) lines += *c == '\n';
+    return lines;
+}
+
+/* A hundred a millisecond, as a loop that goes wrong does. */
+static void a_loop_that_logs_is_silenced_and_counted(void **state)
+{
+    enum { LOOPS = 60000 };
+    struct capture capture;
+    capture_pipe(&capture);
+    log_set_clock(test_clock);
+    for (int i = 0; i < LOOPS; i++) {
+        test_ms = (uint64_t)i / 100;
+        log_line(i % 2 ? LOG_WARNING : LOG_INFO, "%d", i % 10);
+    }
+    log_line(LOG_INFO, "another place");
+    test_ms = LOG_LIMITED_MS;
+    log_line(LOG_INFO, "later");
+    log_line(LOG_INFO, "more");
+    const char *output = capture_end(&capture);
+    log_set_clock(NULL);
+    assert_int_equal(count_lines(output), LOG_PLACE_LINES + 4);
+    assert_matches(output, "another place\n[0-9:.]+ later\n"
+                           "[0-9:.]+ 59500 more lines of this kind in the last 10 s: \"0\"\n"
+                           "[0-9:.]+ more\n$");
+}
+
+static void a_place_that_was_silenced_speaks_again(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_set_clock(test_clock);
+    for (int i = 0; i < 2 * LOG_PLACE_LINES; i++) {
+        test_ms = i == 2 * LOG_PLACE_LINES - 1 ? 3 * LOG_LIMITED_MS : LOG_LIMITED_MS;
+        log_line(LOG_INFO, "line %d", i);
+    }
+    log_tell_left_out();
+    const char *output = capture_end(&capture);
+    log_set_clock(NULL);
+    assert_int_equal(count_lines(output), LOG_PLACE_LINES + 2);
+    assert_matches(output,
+                   " 499 more lines of this kind in the last 20 s: \"line 500\"\n.* line 999\n$");
+}
+
+static void what_was_asked_for_and_debug_lines_have_no_limit(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_set_level(LOG_DEBUG);
+    for (int i = 0; i <= LOG_PLACE_LINES; i++) {
+        log_asked("s");
+        log_line(LOG_DEBUG, "d");
+    }
+    assert_int_equal(count_lines(capture_end(&capture)), 2 * (LOG_PLACE_LINES + 1));
+}
+
+/* ---- what is kept ---- */
+
+static json_int_t number_at(json_t *kept, size_t i)
+{
+    return json_integer_value(
+        json_object_get(json_array_get(json_object_get(kept, "lines"), i), "number"));
+}
+
+static void the_last_lines_are_kept_and_come_in_pages(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_set_task("ps/1");
+    for (int i = 0; i < 2 * LOG_KEPT_LINES; i++) log_keep(LOG_WARNING, "a \xff\n");
+    capture_end(&capture);
+    json_t *all = log_kept_json(0, 0);
+    const json_int_t first = number_at(all, 0), next = first + LOG_KEPT_LINES;
+    assert_int_equal(json_array_size(json_object_get(all, "lines")), LOG_KEPT_PAGE_MAX);
+    assert_int_equal(json_integer_value(json_object_get(all, "next")), first + LOG_KEPT_PAGE_MAX);
+    json_t *line = json_array_get(json_object_get(all, "lines"), 0);
+    assert_string_equal(json_string_value(json_object_get(line, "task")), "ps/1");
+    assert_string_equal(json_string_value(json_object_get(line, "level")), "warning");
+    assert_string_equal(json_string_value(json_object_get(line, "text")), "a \\xff\n");
+    json_decref(all);
+    json_t *last = log_kept_json(0, 3);
+    assert_int_equal(json_array_size(json_object_get(last, "lines")), 3);
+    assert_int_equal(number_at(last, 2), next - 1);
+    json_decref(last);
+    json_t *none = log_kept_json((uint64_t)next + 1000, 0); /* of who has seen more than there is */
+    assert_int_equal(json_array_size(json_object_get(none, "lines")), 0);
+    assert_int_equal(json_integer_value(json_object_get(none, "next")), next);
+    json_decref(none);
 }
 
 static int due_in(struct log_pace *pace, uint64_t from_ms, uint64_t to_ms)
@@ -294,6 +395,10 @@ int main(void)
         cmocka_unit_test_setup(only_warnings_and_errors_name_their_level, reset),
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
         cmocka_unit_test_setup(a_limited_line_is_said_now_and_then_with_a_count, reset),
+        cmocka_unit_test_setup(a_loop_that_logs_is_silenced_and_counted, reset),
+        cmocka_unit_test_setup(a_place_that_was_silenced_speaks_again, reset),
+        cmocka_unit_test_setup(what_was_asked_for_and_debug_lines_have_no_limit, reset),
+        cmocka_unit_test_setup(the_last_lines_are_kept_and_come_in_pages, reset),
         cmocka_unit_test_setup(of_lines_of_many_kinds_so_many_are_said, reset),
         cmocka_unit_test(a_wait_is_told_ever_more_seldom),
         cmocka_unit_test_setup(lines_about_steps_come_at_a_pace, reset),

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "cmd/run/page.h"
+#include "cmd/status/rules.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/log_kept.h"
 #include "core/cluster/runner/board.h"
 #include "net/http_server.h"
 
@@ -72,15 +74,50 @@ static void answer_ready(const struct task_http *h, struct http_reply *r)
     say(r, is_ready ? 200 : 503, is_ready ? "ready\n" : text);
 }
 
+/* By the rules of `dtrain status`, of what this task knows. NULL: no memory. */
+static json_t *find(const struct task_http *h)
+{
+    int count;
+    struct told *tasks = board_copy(h->board, false, &count);
+    struct finding *findings = calloc(FINDINGS_MAX, sizeof *findings);
+    const struct job_facts facts = {tasks, count, clock_ms(), clock_unix_s()};
+    json_t *found =
+        tasks && findings ? findings_json(findings, rules_apply(&facts, findings)) : NULL;
+    free(findings);
+    free(tasks);
+    return found;
+}
+
 static void answer_status(const struct task_http *h, struct http_reply *r)
 {
     json_t *status = board_json(h->board, false, 0, TASKS_MAX, clock_ms());
+    if (status) json_object_set_new(status, "findings", find(h));
     r->body = status
                   ? json_dumps(status, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9))
                   : NULL;
     r->body_bytes = r->body ? strlen(r->body) : 0;
     r->type = "application/json";
     json_decref(status);
+}
+
+/* Lines of this process, which may be several tasks. */
+static void answer_logs(const struct task_http *h, struct http_reply *r)
+{
+    enum { LINES_SHOWN = 100 };
+    json_t *lines = log_kept_json(0, LINES_SHOWN);
+    (void)h;
+    r->body = lines ? json_dumps(lines, JSON_PRESERVE_ORDER | JSON_COMPACT) : NULL;
+    r->body_bytes = r->body ? strlen(r->body) : 0;
+    r->type = "application/json";
+    json_decref(lines);
+}
+
+static void answer_placement(const struct task_http *h, struct http_reply *r)
+{
+    r->body = board_placement(h->board);
+    if (!r->body) r->body = strdup("{\"variables\":[],\"left_out\":0}");
+    r->body_bytes = r->body ? strlen(r->body) : 0;
+    r->type = "application/json";
 }
 
 static void answer_page(const struct task_http *h, struct http_reply *r)
@@ -95,8 +132,13 @@ static const struct {
     const char *path;
     void (*answer)(const struct task_http *, struct http_reply *);
 } pages[] = {
-    {"/", answer_page},        {"/metrics", answer_metrics},    {"/healthz", answer_health},
-    {"/readyz", answer_ready}, {"/status.json", answer_status},
+    {"/", answer_page},
+    {"/metrics", answer_metrics},
+    {"/healthz", answer_health},
+    {"/readyz", answer_ready},
+    {"/status.json", answer_status},
+    {"/logs.json", answer_logs},
+    {"/placement.json", answer_placement},
 };
 
 static void handle(void *context, const struct http_request *request, struct http_reply *r)
@@ -106,7 +148,8 @@ static void handle(void *context, const struct http_request *request, struct htt
             pages[i].answer(context, r);
             return;
         }
-    say(r, 404, "there are /, /metrics, /healthz, /readyz and /status.json\n");
+    say(r, 404,
+        "there are /, /metrics, /healthz, /readyz, /status.json, /logs.json and /placement.json\n");
 }
 
 /* ---- life ---- */
@@ -117,7 +160,9 @@ static err serve(struct task_http *h)
         .address = h->run->flags.listening.http, .handle = handle, .context = h};
     const err e = http_server_open(&options, &h->server);
     if (e) return fail_prefix(e, "--http");
-    log_line(LOG_INFO, "answers HTTP at port %d: /, /metrics, /healthz, /readyz, /status.json",
+    log_line(LOG_INFO,
+             "answers HTTP at port %d: /, /metrics, /healthz, /readyz, /status.json, /logs.json, "
+             "/placement.json",
              http_server_port(h->server));
     return OK;
 }

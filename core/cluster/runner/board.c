@@ -16,6 +16,7 @@ struct board {
     pthread_mutex_t lock; /* guards what follows up to turned_ms */
     struct entry_of_task *at[JOB_COUNT];
     int count[JOB_COUNT];
+    char *placement; /* NULL: not known */
     atomic_uint_least64_t turned_ms;
 };
 
@@ -32,6 +33,7 @@ void board_close(struct board *b)
 {
     if (!b) return;
     for (int job = 0; job < JOB_COUNT; job++) free(b->at[job]);
+    free(b->placement);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }
@@ -68,6 +70,22 @@ void board_note_own(struct board *b, enum job job, int task)
     struct entry_of_task *entry = entry_at(b, job, task);
     if (entry) entry->is_own = true;
     pthread_mutex_unlock(&b->lock);
+}
+
+void board_set_placement(struct board *b, char *text)
+{
+    pthread_mutex_lock(&b->lock);
+    free(b->placement);
+    b->placement = text;
+    pthread_mutex_unlock(&b->lock);
+}
+
+char *board_placement(struct board *b)
+{
+    pthread_mutex_lock(&b->lock);
+    char *copy = b->placement ? strdup(b->placement) : NULL;
+    pthread_mutex_unlock(&b->lock);
+    return copy;
 }
 
 void board_limit(struct board *b, const struct membership *membership)

@@ -29,6 +29,10 @@ uint64_t board_turned_ms(const struct board *); /* when it last did */
 /* All that is there, ps first: malloc'ed; NULL: no memory, and *ret_count is 0. only_own: those
  * that this process is. */
 struct told *board_copy(struct board *, bool only_own, int *ret_count);
+/* JSON of where variables are (placement.h), as text; taken; NULL: nothing is known. Returned
+ * malloc'ed; NULL: nothing is known, or there is no memory. */
+void board_set_placement(struct board *, char *text);
+char *board_placement(struct board *);
 void board_note_own(struct board *, enum job, int task);
 
 /* {"tasks": [...], "next": n} as visitors and pages get it (visit.h), of at most `max` tasks from

@@ -11,6 +11,8 @@
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/board.h"
+#include "core/cluster/runner/placement.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 #include "core/train/hooks/values.h"
 
@@ -482,6 +484,7 @@ static err open_parts(struct runner_worker *w)
     TRY(runner_worker_prove_checkpoints(w));
     w->folder.token = greeting_draw_incarnation();
     TRY(open_role(w));
+    board_set_placement(w->task.counting.board, placement_text(w->session.layout));
     w->noted_ms = w->task.started_ms;
     for (int ps = 0; ps < ps_count; ps++) runner_worker_connect(w, ps);
     report_data(w);

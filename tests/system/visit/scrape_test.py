@@ -73,7 +73,8 @@ class ScrapeTest(ClusterCase):
                                   env={**os.environ, "HOME": str(self.folder), "TMPDIR": str(self.folder), "XDG_CACHE_HOME": str(self.folder)})
             said[:] = [done.stdout, done.stderr]
             self.assertNotIn("CONSOLE", done.stderr)
-            return "worker/0 leads" in done.stdout and "<td>ps/0</td>" in done.stdout
+            words = "worker/0 leads", "<td>ps/0</td>", "<td>hidden/kernel</td>", "answers HTTP at port"
+            return all(word in done.stdout for word in words)
         cluster.wait_until(is_shown, "a page")
 
 

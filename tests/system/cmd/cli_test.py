@@ -10,7 +10,7 @@ import time
 import unittest
 
 import program
-from program import commands
+from program import commands, logged
 from program.commands import CommandCase
 
 PROMPT_S = 0.3  # less than what is given to links at the end (TASK_LINGER_MS)
@@ -627,7 +627,7 @@ class CommandLine(CommandCase):
             ended = self.run_dtrain("--log_format=json", "--set=train.log_device_placement=true", *words, "spec.json")
             self.assertEqual(ended.returncode, 0, ended.stderr)
             self.assertEqual(ended.stdout, "")
-            lines = [json.loads(line) for line in ended.stderr.splitlines()]
+            lines = logged.check_all(self, ended.stderr)
             self.assertTrue(any(line["text"].startswith("step 20, ") for line in lines), ended.stderr)
             self.assertTrue(any(line["text"].startswith("ps 0: ") for line in lines), ended.stderr)
             self.assertTrue(any("(variable): /job:ps/task:" in line["text"] for line in lines), ended.stderr)
@@ -635,10 +635,10 @@ class CommandLine(CommandCase):
             self.assertEqual({line["task"] for line in lines},
                              {"", "ps/0", "ps/1", "worker/0"} if words else {""})
         unknown = self.run_dtrain("--nosuch=1", "--log_format=json", "spec.json")
-        self.assertEqual(json.loads(unknown.stderr)["text"],
+        self.assertEqual(logged.check(self, unknown.stderr)["text"],
                          'unknown flag "nosuch": no flag has a similar name')
         wrong = self.run_dtrain("--log_format=json", 'a"b\\c.json')
-        line = json.loads(wrong.stderr)
+        line = logged.check(self, wrong.stderr)
         self.assertEqual((line["level"], line["text"]),
                          ("error", 'a"b\\c.json: cannot be opened: No such file or directory'))
 

@@ -5,6 +5,7 @@ import re
 import signal
 
 import program
+from program import logged
 from program.cluster import ENDLESS, SPEC, Cluster, ClusterCase, Plan, Task, is_listened_on
 
 LINE = re.compile(r"^step (\d+), eval loss (\S+), eval accuracy (\S+) \(100 examples\)$", re.M)
@@ -135,7 +136,7 @@ class Evaluator(ClusterCase):
         task = self.evaluator(cluster, "--log_format=json")
         self.workers(cluster)
         self.assert_codes(cluster, 0)
-        texts = [json.loads(line)["text"] for line in task.text().splitlines()]
+        texts = [line["text"] for line in logged.check_all(self, task.text())]
         self.assertTrue(any(re.search(LINE, f"{text}\n") for text in texts), texts)
 
     def test_it_says_what_it_waits_for(self):

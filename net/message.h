@@ -18,7 +18,7 @@
 #include "core/base/range.h"
 
 enum {
-    PROTOCOL_VERSION = 17,
+    PROTOCOL_VERSION = 18,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -122,8 +122,10 @@ enum trace_code {
 };
 
 enum request_code {
-    REQUEST_SAVE,  /* to the chief: a checkpoint now */
-    REQUEST_LEAVE, /* to a worker: to leave, as by a signal, while the job goes on */
+    REQUEST_SAVE,    /* to the chief: a checkpoint now */
+    REQUEST_LEAVE,   /* to a worker: to leave, as by a signal, while the job goes on */
+    REQUEST_LOG,     /* to a worker: lines of its log, from `number` on; a REPLY comes */
+    REQUEST_PROFILE, /* to the chief: a timeline of `number` steps; a REPLY comes */
 };
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };

@@ -64,7 +64,7 @@ static err add_from(struct job_visit *v, int ps, struct job_status *s)
     }
 }
 
-static err look(struct job_visit *v, struct job_status *ret)
+err job_status_look(struct job_visit *v, struct job_status *ret)
 {
     err e = OK;
     *ret = (struct job_status){0};
@@ -82,7 +82,7 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
 {
     const uint64_t until_ms = clock_ms() + v->timeout_ms;
     for (;;) { /* ends: until_ms */
-        TRY(look(v, ret));
+        TRY(job_status_look(v, ret));
         if (ret->count) return OK;
         job_status_free(ret);
         if (clock_ms() >= until_ms)

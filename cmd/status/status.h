@@ -18,6 +18,9 @@ struct job_status {
 /* Adds the tasks of an answer to status (core/cluster/visit/visit.h), which may be a lie.
  * ERR_PROTOCOL: it is none. */
 err job_status_add(struct job_status *, json_t *answer, uint64_t now_ms);
+struct job_visit;
+/* What all ps that are there say, sorted. */
+err job_status_look(struct job_visit *, struct job_status *ret);
 /* ps first, each by its index. */
 void job_status_sort(struct job_status *);
 void job_status_free(struct job_status *); /* a zeroed one is fine */

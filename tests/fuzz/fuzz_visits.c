@@ -11,7 +11,7 @@
 #include "core/cluster/visit/visit.h"
 
 enum { FLOATS = 64, EVENTS_MAX = 64, WORK_MAX = 1000, LIMIT_MS = 5000 };
-enum { ASKS, PASSES, ROUND, CHANGES, SHOWS, LEAVES, WORKS, RESIZED, EVENTS };
+enum { ASKS, PASSES, ROUND, CHANGES, SHOWS, LEAVES, WORKS, RESIZED, REPLIES, EVENTS };
 
 static const struct slice slices[] = {
     {"w", {2, {5, 2}}, 0, 0, 3, 0, 6},
@@ -96,6 +96,12 @@ static void enter_or_leave(struct ps *ps, int visitor)
     if (entered >= 0) ps->is_there[entered] = true;
 }
 
+static void reply(struct ps *ps, uint64_t asking, struct view *input)
+{
+    const struct view text = fuzz_text(input);
+    visits_replied(ps->visits, asking, text.at, view_bytes(text));
+}
+
 static void work(struct ps *ps)
 {
     visits_tick(ps->visits, ps->now_ms);
@@ -126,6 +132,9 @@ static void happen(struct ps *ps, struct view *input)
         break;
     case LEAVES:
         enter_or_leave(ps, visitor);
+        break;
+    case REPLIES:
+        reply(ps, how, input);
         break;
     case RESIZED:
         if (how % 2)

@@ -400,6 +400,10 @@ static void on_message(void *context, struct link *link, const struct message *m
         runner_ps_tell_counted(p, worker, clock_ms());
         return;
     }
+    if (m->type == MESSAGE_REPLY) {
+        visits_replied(p->visiting.visits, m->reply.asking, m->body, m->body_bytes);
+        return;
+    }
     if (m->type == MESSAGE_ROWS) {
         if (runner_ps_tables_heard(p, worker, m)) break_off(connection);
         return;

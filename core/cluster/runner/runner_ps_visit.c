@@ -73,21 +73,24 @@ static json_t *on_status(void *context, uint64_t from)
                       clock_ms());
 }
 
-static void send_request(struct runner_ps *p, int worker, enum request_code what)
+static void send_request(struct runner_ps *p, int worker, const struct message_request *request)
 {
     const struct message m = {
-        .type = MESSAGE_REQUEST, .job = JOB_PS, .task = 0, .request.what = what};
+        .type = MESSAGE_REQUEST, .job = JOB_PS, .task = 0, .request = *request};
     if (link_send(p->task.peers[worker].link, &m)) log_line(LOG_DEBUG, "%s", error_text());
 }
 
-static const char *ask_worker(struct runner_ps *p, int worker, enum request_code what)
+/* A worker that waits for the job to begin has a log, too. */
+static const char *ask_worker(struct runner_ps *p, int worker,
+                              const struct message_request *request)
 {
     struct task *t = &p->task;
     if (worker >= t->peer_count) return "there is no such worker: dtrain status lists them";
-    if (!ps_role_is_serving(t->role)) return "the job does not take steps yet: try again later";
+    if (!ps_role_is_serving(t->role) && request->what != REQUEST_LOG)
+        return "the job does not take steps yet: try again later";
     if (!t->peers[worker].is_up || !t->peers[worker].link)
         return "that worker is not here: it has left, or is not connected";
-    send_request(p, worker, what);
+    send_request(p, worker, request);
     return NULL;
 }
 
@@ -116,15 +119,25 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     struct runner_ps *p = context;
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone";
+    const int chief = ps_role_chief(p->task.role);
     if (ask->verb == VERB_ABSENT) return note_absent(p, ask);
     if (p->task.index != 0) return "ps/0 is to be asked for that";
     switch (ask->verb) {
     case VERB_STOP:
         return stop(p, who);
     case VERB_SAVE:
-        return ask_worker(p, ps_role_chief(p->task.role), REQUEST_SAVE);
+        return ask_worker(p, chief, &(struct message_request){.what = REQUEST_SAVE});
+    case VERB_LOG:
+        return ask_worker(
+            p, ask->worker,
+            &(struct message_request){REQUEST_LOG, ask->asking, ask->from, ask->last});
+    case VERB_PROFILE:
+        return ask_worker(p, chief,
+                          &(struct message_request){.what = REQUEST_PROFILE,
+                                                    .asking = ask->asking,
+                                                    .number = (uint64_t)ask->steps});
     default:
-        return ask_worker(p, ask->worker, REQUEST_LEAVE);
+        return ask_worker(p, ask->worker, &(struct message_request){.what = REQUEST_LEAVE});
     }
 }
 

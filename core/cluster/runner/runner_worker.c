@@ -50,6 +50,7 @@ static err step(struct runner_worker *w, const struct action_compute *a)
     if (!w->session.replica.exchange) TRY(runner_worker_await_all(w));
     const uint64_t before_ns = trace_begin(trace);
     TRY(runner_worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
+    runner_worker_trace_asked(w, a->step);
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     runner_worker_use_speculation(w);
     w->lending.is_computing = w->session.replica.exchange != NULL;

@@ -120,23 +120,3 @@ void runner_worker_tell_counted(struct task *t, const struct told *told)
     const int count = worker_role_leads(t->role) ? t->peer_count : 1;
     for (int ps = 0; ps < count; ps++) counting_tell(t, ps, true, t->index, told);
 }
-
-/* What a signal to this task would ask for. */
-void runner_worker_heard_request(struct runner_worker *w, int ps, const struct message *m)
-{
-    struct task *t = &w->task;
-    if (ps != 0 || message_fault(m, FROM_PS)) return;
-    if (m->request.what == REQUEST_SAVE) {
-        log_limited(&t->lines.requests, clock_ms(), LOG_INFO, "a visitor asks for a checkpoint");
-        w->folder.is_asked_to_save = true;
-    } else if (!t->options.leaves_alone) {
-        log_limited(
-            &t->lines.requests, clock_ms(), LOG_WARNING,
-            "a visitor asks this worker to leave, which one that a launcher has started, or "
-            "with --on_sigterm=stop, does not");
-    } else {
-        t->role->ops->leave(t->role, EXIT_TERMINATED, "a visitor asks this worker to leave", true,
-                            &t->outbox);
-        task_flush(t);
-    }
-}

@@ -223,6 +223,11 @@ struct runner_worker {
     struct {
         struct run_view view;
         struct arena arena; /* of the view */
+        struct asked_timeline {
+            uint64_t asking, first_step; /* first_step 0: it has not begun, or there is none */
+            int steps;
+            bool is_wanted;
+        } asked; /* by a visitor */
     } hooks;
 };
 
@@ -236,6 +241,8 @@ void runner_worker_count_step(struct runner_worker *, uint64_t begin_ns, double 
 void runner_worker_count_answered(struct runner_worker *); /* something has come of a ps */
 void runner_worker_count_left(struct runner_worker *);     /* after every look at the links */
 void runner_worker_heard_request(struct runner_worker *, int ps, const struct message *);
+/* To ps/0, for the visitor. Takes the reference; NULL: there was no memory for it. */
+void runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
 
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
 

@@ -10,14 +10,15 @@
 #include "core/base/json_foreign.h"
 #include "core/cluster/visit/body.h"
 
-static const char *const verbs[VERB_COUNT] = {"list",   "get",  "set",  "add",   "scale",
-                                              "status", "stop", "save", "leave", "absent"};
+static const char *const verbs[VERB_COUNT] = {"list",  "get",    "set",     "add",
+                                              "scale", "status", "stop",    "save",
+                                              "leave", "absent", "profile", "log"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
     const char *verb, *name, *why;
     json_t *index, *shape;
-    json_int_t rows, since, every_ms, limit_ms, from, ps, workers, worker;
+    json_int_t rows, since, every_ms, limit_ms, from, last, steps, ps, workers, worker;
     int makes;
 };
 
@@ -29,7 +30,7 @@ static err read_verb(const char *name, enum verb *ret)
             return OK;
         }
     return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save, "
-                           "leave or absent");
+                           "leave, absent, profile or log");
 }
 
 /* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
@@ -114,9 +115,20 @@ static err read_counts(const struct members *m, struct ask *ask)
 
 static err read_worker(const struct members *m, struct ask *ask)
 {
-    if (m->worker < 0 || m->worker > INT_MAX)
+    const bool may_be_none = ask->verb == VERB_LOG && m->worker == NO_WORKER;
+    if ((m->worker < 0 && !may_be_none) || m->worker > INT_MAX)
         return fail(ERR_INPUT, "worker: expected the index of one");
+    if (m->last < 0) return fail(ERR_INPUT, "last: expected how many lines");
     ask->worker = (int)m->worker;
+    ask->last = (uint64_t)m->last;
+    return OK;
+}
+
+static err read_steps(const struct members *m, struct ask *ask)
+{
+    if (m->steps < 1 || m->steps > PROFILE_STEPS_MAX)
+        return fail(ERR_INPUT, "steps: expected 1 to %d", PROFILE_STEPS_MAX);
+    ask->steps = (int)m->steps;
     return OK;
 }
 
@@ -140,7 +152,9 @@ static err read_members(const struct members *m, const struct visit_body *body, 
     TRY(read_times(m, ask));
     if (ask->verb == VERB_SCALE) return read_counts(m, ask);
     if (ask->verb == VERB_ABSENT) read_why(m->why, ask->why);
-    if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT) return read_worker(m, ask);
+    if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT || ask->verb == VERB_LOG)
+        return read_worker(m, ask);
+    if (ask->verb == VERB_PROFILE) return read_steps(m, ask);
     if (names_nothing(ask->verb)) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
@@ -155,13 +169,15 @@ static err read_members(const struct members *m, const struct visit_body *body, 
 
 static err read_json(json_t *json, const struct visit_body *body, struct ask *ret)
 {
-    struct members m = {0};
+    struct members m = {.worker = NO_WORKER};
     json_error_t error;
-    int failed = json_unpack_ex(
-        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I s?s}", "do",
-        &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since",
-        &m.since, "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make",
-        &m.makes, "ps", &m.ps, "workers", &m.workers, "worker", &m.worker, "why", &m.why);
+    int failed = json_unpack_ex(json, &error, JSON_STRICT,
+                                "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I s?s s?I s?I}",
+                                "do", &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows,
+                                "shape", &m.shape, "since", &m.since, "every_ms", &m.every_ms,
+                                "limit_ms", &m.limit_ms, "from", &m.from, "make", &m.makes, "ps",
+                                &m.ps, "workers", &m.workers, "worker", &m.worker, "why", &m.why,
+                                "last", &m.last, "steps", &m.steps);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

@@ -11,6 +11,8 @@
  *     {"do": "save"}
  *     {"do": "leave", "worker": 3}
  *     {"do": "absent", "worker": 3, "why": "rows.csv: No such file or directory"}
+ *     {"do": "log", "worker": 3, "from": 17, "last": 100}
+ *     {"do": "profile", "steps": 10}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
  * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
@@ -19,7 +21,9 @@
  * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
  * there are. status: what is counted, of this ps and of ps/0 also of the workers; from: as in list.
  * stop, save, leave: of ps/0; the job is to end well, the chief to make a checkpoint, a worker to
- * leave. absent: a worker that has ended says so, and why it would end again.
+ * leave. absent: a worker that has ended says so, and why it would end again. log: lines of a
+ * worker's log, of ps/0, or without worker of the ps' own (core/base/log_kept.h). profile: of ps/0;
+ * a timeline of the next so many steps of all tasks.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
@@ -35,6 +39,8 @@ enum {
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
 
+enum { NO_WORKER = -1, PROFILE_STEPS_MAX = 100 };
+
 enum verb {
     VERB_LIST,
     VERB_GET,
@@ -46,6 +52,8 @@ enum verb {
     VERB_SAVE,
     VERB_LEAVE,
     VERB_ABSENT,
+    VERB_PROFILE,
+    VERB_LOG,
     VERB_COUNT
 };
 
@@ -56,8 +64,11 @@ struct ask {
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from;           /* LIST, STATUS */
-    int worker;              /* LEAVE, ABSENT */
+    uint64_t from;           /* LIST, STATUS, LOG */
+    uint64_t last;           /* LOG; 0: all that are there */
+    int steps;               /* PROFILE */
+    int worker;              /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself */
+    uint64_t asking;         /* what a worker replies to: of visits.h */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };

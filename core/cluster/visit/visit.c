@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_foreign.h"
+#include "core/base/log_kept.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/visit/body.h"
 #include "core/cluster/visit/visit_inside.h"
@@ -233,15 +235,42 @@ void visits_refuse_scale(struct visits *v, int code, const char *why)
 
 /* ---- the job ---- */
 
+static bool waits_for_reply(const struct visit *visit)
+{
+    return visit->is_waiting && (visit->ask.verb == VERB_LOG || visit->ask.verb == VERB_PROFILE);
+}
+
 static void request(struct visits *v, int visitor)
 {
     const struct visits_options *o = &v->options;
+    struct ask *ask = &v->visitors[visitor].ask;
     const char *why = "ps/0 is to be asked for that";
-    if (o->request) why = o->request(o->context, visitor, &v->visitors[visitor].ask);
+    ask->asking = ++v->asked;
+    if (o->request) why = o->request(o->context, visitor, ask);
     if (why)
         answer_error(v, visitor, fail(ERR_PEER, "%s", why));
+    else if (ask->verb == VERB_LOG || ask->verb == VERB_PROFILE)
+        wait_on(v, visitor);
     else
         visits_answer(v, visitor, json_pack("{sb}", "asked", 1));
+}
+
+void visits_replied(struct visits *v, uint64_t asking, const void *text, size_t bytes)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
+        json_t *reply;
+        if (!waits_for_reply(&v->visitors[i]) || v->visitors[i].ask.asking != asking) continue;
+        const err e = json_read_foreign(text, bytes, 0, &reply);
+        if (!e && json_is_object(reply)) {
+            visits_answer(v, i, reply);
+        } else {
+            json_decref(reply);
+            answer_error(v, i,
+                         e ? fail_prefix(e, "the reply of the worker")
+                           : fail(ERR_PEER, "the reply of the worker is no object"));
+        }
+        return;
+    }
 }
 
 /* ---- all that is asked ---- */
@@ -255,6 +284,8 @@ static void attempt(struct visits *v, int visitor, uint64_t now_ms)
     } else if (ask->verb == VERB_STATUS) {
         const struct visits_options *o = &v->options;
         visits_answer(v, visitor, o->status ? o->status(o->context, ask->from) : NULL);
+    } else if (ask->verb == VERB_LOG && ask->worker == NO_WORKER) {
+        visits_answer(v, visitor, log_kept_json(ask->from, ask->last));
     } else if (ask->verb >= VERB_STOP) {
         request(v, visitor);
     } else if (ask->verb == VERB_LIST) {
@@ -367,6 +398,13 @@ void visits_changed(struct visits *v, uint64_t step)
 static void expire(struct visits *v, int visitor)
 {
     struct visit *visit = &v->visitors[visitor];
+    if (waits_for_reply(visit)) {
+        answer_error(v, visitor,
+                     fail(ERR_TIMEOUT,
+                          "no worker has replied within %llu s (--step_timeout of the ps)",
+                          (unsigned long long)v->options.change_limit_ms / 1000));
+        return;
+    }
     if (visit->ask.verb == VERB_GET) {
         visits_answer(
             v, visitor,

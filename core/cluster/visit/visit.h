@@ -24,6 +24,9 @@
  * 7}}], "next": 200}                     of status; counters that are 0 are left out; next: as
  * above
  *     {"asked": true}                                             of stop, save and leave
+ *     {"lines": [...], "next": 18}                                of log (core/base/log_kept.h)
+ *     {"timeline": "{...", "missing": ["worker/2: ..."]}          of profile: a text, which is a
+ * file in Chrome's trace format
  *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job is resized, at
  * that step
  *
@@ -65,7 +68,8 @@ struct visits_options {
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
     /* Of all ps: an answer to status; NULL: no memory. New reference. */
     json_t *(*status)(void *context, uint64_t from);
-    /* STOP, SAVE, LEAVE and ABSENT: NULL, or why it is not done. */
+    /* STOP, SAVE, LEAVE, ABSENT, PROFILE and LOG of a worker: NULL, or why it is not done. To the
+     * last two the answer is what visits_replied() brings, by ask->asking. */
     const char *(*request)(void *context, int visitor, const struct ask *);
     void *context;
 };
@@ -91,6 +95,8 @@ int visits_enter(struct visits *, uint64_t now_ms);
 /* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
 int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);
+/* What a worker has replied, which is any bytes; nothing where nobody waits for it any more. */
+void visits_replied(struct visits *, uint64_t asking, const void *text, size_t bytes);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
 void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */

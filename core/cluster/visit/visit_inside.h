@@ -22,6 +22,7 @@ struct visits {
     int waiting;                       /* of them */
     int next;                          /* whose turn it is */
     uint64_t version, trained_version; /* counts all changes; of the last one to the block */
+    uint64_t asked;                    /* of workers, so far */
     uint64_t step;
     double step_value; /* what a target of the step points to */
 };

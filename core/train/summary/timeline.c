@@ -292,15 +292,24 @@ static void put_timeline(FILE *f, const struct timeline *t)
     fputs("]}}\n", f);
 }
 
+err timeline_text(const struct timeline *t, char **ret, size_t *ret_bytes)
+{
+    *ret = NULL;
+    FILE *f = open_memstream(ret, ret_bytes);
+    if (!f) return fail(ERR_MEMORY, "no memory for a timeline");
+    put_timeline(f, t);
+    if (fclose(f) == 0) return OK;
+    free(*ret);
+    *ret = NULL;
+    return fail(ERR_MEMORY, "no memory for a timeline");
+}
+
 err timeline_write(const struct timeline *t, const char *path)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    if (!f) return fail(ERR_MEMORY, "no memory to write %s", path);
-    put_timeline(f, t);
-    const err e = fclose(f) == 0 ? file_replace(path, text, bytes)
-                                 : fail(ERR_MEMORY, "no memory to write %s", path);
+    char *text;
+    size_t bytes;
+    err e = timeline_text(t, &text, &bytes);
+    e = e ? fail_prefix(e, "%s", path) : file_replace(path, text, bytes);
     free(text);
     return e;
 }

@@ -46,6 +46,8 @@ struct timeline_shares {
 };
 struct timeline_shares timeline_shares(const struct timeline_part *);
 
+/* In Chrome's format; malloc'ed, NULL after an error. ERR_MEMORY. */
+err timeline_text(const struct timeline *, char **ret, size_t *ret_bytes);
 /* Under a temporary name at first, so that nobody sees half a file. ERR_IO. */
 err timeline_write(const struct timeline *, const char *path);
 

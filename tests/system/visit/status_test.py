@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 import program
-from program import BINARY, LIMIT_S
+from program import BINARY, LIMIT_S, logged
 from program.cluster import ClusterCase, Plan
 
 TIMEOUT = f"--timeout={LIMIT_S}"
@@ -72,6 +72,56 @@ class Status(ClusterCase):
         self.assertIn("saves no checkpoints", self.ask(cluster, "save", TIMEOUT, code=2))
         self.ask(cluster, "stop", TIMEOUT)
         self.assert_codes(cluster, 143)
+
+    def test_the_lines_of_all_tasks_are_shown_by_their_times(self):
+        cluster = self.start_endless(Plan(workers=2))
+        self.wait_told(cluster)
+        whole = self.ask(cluster, "logs", "--lines=500", TIMEOUT)
+        for name, task in cluster.tasks.items():
+            own = [line.split(f"{name}: ", 1)[1] for line in whole.splitlines() if f" {name}: " in line]
+            written = [line.split(f"{name}: ", 1)[1] for line in task.text().splitlines() if f" {name}: " in line]
+            self.assertTrue(own)
+            self.assertEqual(own, written[:len(own)])
+        one = self.ask(cluster, "logs", "--json", "--task=worker/1", "--lines=2", TIMEOUT)
+        self.assertEqual([line["task"] for line in logged.check_all(self, one)], ["worker/1"] * 2)
+        self.assertIn("--task=worker/9: the job knows of no such task",
+                      self.ask(cluster, "logs", "--task=worker/9", TIMEOUT, code=2))
+        words = [BINARY, "logs", "-f", TIMEOUT, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+        follower = subprocess.Popen(words, env=program.environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                    text=True)
+        self.addCleanup(follower.kill)
+        self.assertRegex(follower.stdout.readline(), r"\A\d{4}-\d\d-\d\dT\S+ (ps|worker)/\d: ")
+        self.ask(cluster, "stop", TIMEOUT)
+        text, _ = follower.communicate(timeout=LIMIT_S)
+        self.assertIn("the job has ended", text.splitlines()[-1])
+        self.assertEqual(follower.returncode, 0)
+        self.assert_codes(cluster, 143)
+
+    def test_where_the_time_of_steps_goes(self):
+        for mode in "sync", "async":
+            with self.subTest(mode):
+                cluster = self.start_endless(Plan(workers=2, changes={"train.mode": mode}))
+                self.wait_told(cluster)
+                path = os.path.join(cluster.folder, "timeline.json")
+                text = self.ask(cluster, "profile", "--steps=3", f"--out={path}", TIMEOUT)
+                self.assertRegex(text, r"\A3 steps from step \d+ on\n\nworker +step +compute +data +push +wait +hooks")
+                for words in "\nworker/1 ", "\nps/1 ", "\nnode ", f"\nthe timeline is in {path}\n":
+                    self.assertIn(words, text)
+                with open(path, encoding="utf-8") as file:
+                    events = json.load(file)["traceEvents"]
+                steps = [event for event in events if event.get("cat") == "step"]
+                self.assertEqual(len(steps), 3 * 2)
+                said = json.loads(self.ask(cluster, "profile", "--json", TIMEOUT))
+                self.assertEqual(said["steps"], 5)
+                self.assertEqual([task["task"] for task in said["tasks"]], ["worker/0", "worker/1", "ps/0", "ps/1"])
+                self.assertFalse(said["missing"])
+                for task in said["tasks"][:2]:
+                    self.assertGreater(task["ms_a_step"], 0)
+                    self.assertLessEqual(task["ms"]["compute"], task["ms_a_step"])
+                self.assertGreater(sum(node["backward_ms"] for node in said["nodes"]), 0)
+                self.assertIn("steps", self.ask(cluster, "profile", "--steps=101", code=2))
+                self.ask(cluster, "stop", TIMEOUT)
+                self.assert_codes(cluster, 143)
 
     def test_watching_ends_with_the_job(self):
         cluster = self.start_endless(Plan(ps=1, workers=1))

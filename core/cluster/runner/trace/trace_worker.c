@@ -131,6 +131,7 @@ void runner_worker_trace_abandon(struct runner_worker *w)
     t->phase = RESTING;
     t->step_ns = 0;
     trace_gather_close(w);
+    runner_worker_trace_ask_again(w);
 }
 
 /* ---- the exchange with each ps ---- */

@@ -18,6 +18,12 @@ void runner_worker_trace_back(struct runner_worker *, int ps,
 void runner_worker_trace_pump(struct runner_worker *);                  /* what has left? */
 void runner_worker_trace_tick(struct runner_worker *, uint64_t now_ms); /* patience */
 void runner_worker_trace_abandon(struct runner_worker *);               /* the ps begin again */
+/* trace_asked.c: of the chief: what a visitor has asked for is begun before a step of its own, and
+ * the answer to it leaves when it is there; one that came to nothing is begun anew. */
+void runner_worker_trace_ask(struct runner_worker *, const struct message_request *);
+void runner_worker_trace_asked(struct runner_worker *, uint64_t step);
+void runner_worker_trace_reply(struct runner_worker *, const struct timeline *);
+void runner_worker_trace_ask_again(struct runner_worker *);
 /* Of the chief: `steps` steps from first_step on, of all tasks, told as OCCASION_TRACED. Before a
  * step of its own. false: another one is being made, or there is no memory. */
 bool runner_worker_trace_begin(struct runner_worker *, uint64_t first_step, int steps);

@@ -96,6 +96,7 @@ static void tell(struct runner_worker *w)
         .parts = parts,
         .part_count = count,
     };
+    runner_worker_trace_reply(w, &timeline);
     runner_worker_told(
         w, runner_worker_tell(w, w->hooks.view.global_step,
                               &(struct occasion){OCCASION_TRACED, .traced = &timeline}));

@@ -27,7 +27,7 @@ static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
         {"{\"do\": \"get\", \"nam\": \"w\"}", "what is asked: 1 object item(s) left unpacked: nam"},
         {"{\"do\": \"drop\", \"name\": \"w\"}",
          "what is asked: do: expected list, get, set, add, scale, status, stop, save, "
-         "leave or absent"},
+         "leave, absent, profile or log"},
         {"{\"do\": \"get\"}", "what is asked: name: missing"},
         {"{\"do\": \"get\", \"name\": \"\\u00e4\"}",
          "what is asked: name: a character that no name has"},
@@ -48,6 +48,11 @@ static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
          "what is asked: shape: no numbers, or more than 65536"},
         {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [2]}",
          "what is asked: value: 0 numbers where the shape has 2"},
+        {"{\"do\": \"leave\"}", "what is asked: worker: expected the index of one"},
+        {"{\"do\": \"log\", \"worker\": -2}", "what is asked: worker: expected the index of one"},
+        {"{\"do\": \"log\", \"last\": -1}", "what is asked: last: expected how many lines"},
+        {"{\"do\": \"profile\"}", "what is asked: steps: expected 1 to 100"},
+        {"{\"do\": \"profile\", \"steps\": 101}", "what is asked: steps: expected 1 to 100"},
     };
     struct ps ps;
     serving_ps(&ps);

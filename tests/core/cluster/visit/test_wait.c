@@ -265,6 +265,76 @@ static void a_watcher_sees_no_values_while_a_chief_restores_them(void **state)
     close_ps(&ps);
 }
 
+/* ---- what workers reply to ---- */
+
+static void reply(struct ps *ps, uint64_t asking, const char *text)
+{
+    visits_replied(ps->visits, asking, text, strlen(text));
+}
+
+static void a_reply_goes_to_who_has_asked_for_it(void **state)
+{
+    struct ps ps;
+    serving_ps(&ps);
+    assert_null(ask_at(&ps, 0, 0, "{\"do\": \"log\", \"worker\": 3}"));
+    const uint64_t first = ps.asking;
+    assert_null(ask_at(&ps, 1, 0, "{\"do\": \"profile\", \"steps\": 5}"));
+    assert_true(ps.asking != first);
+    reply(&ps, ps.asking + 1, "{}");
+    assert_int_equal(ps.answers, 0);
+    reply(&ps, first, "{\"lines\": [], \"next\": 1}");
+    assert_non_null(json_object_get(ps.answer[0], "lines"));
+    assert_null(ps.answer[1]);
+    reply(&ps, first, "{}"); /* once */
+    assert_int_equal(ps.answers, 1);
+    reply(&ps, ps.asking, "{\"timeline\": \"{}\"}");
+    assert_non_null(json_object_get(ps.answer[1], "timeline"));
+    close_ps(&ps);
+}
+
+/* Of whoever says it is a worker. */
+static void a_reply_that_is_none_is_told_as_such(void **state)
+{
+    static const char *const wrong[] = {"", "[1]", "{\"lines\"", "\xff", "17"};
+    struct ps ps;
+    serving_ps(&ps);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ask_at(&ps, 0, 0, "{\"do\": \"log\", \"worker\": 3}");
+        reply(&ps, ps.asking, wrong[i]);
+        const char *error = json_string_value(json_object_get(ps.answer[0], "error"));
+        assert_non_null(error);
+        assert_non_null(strstr(error, "the reply of the worker"));
+    }
+    close_ps(&ps);
+}
+
+static void who_waits_for_a_reply_hears_of_its_limit_and_of_a_refusal(void **state)
+{
+    struct ps ps;
+    serving_ps(&ps);
+    ask_at(&ps, 0, 0, "{\"do\": \"log\", \"worker\": 3}");
+    visits_tick(ps.visits, CHANGE_LIMIT_MS - 1);
+    visits_round(ps.visits);
+    work(&ps, CHANGE_LIMIT_MS - 1);
+    assert_null(ps.answer[0]);
+    visits_tick(ps.visits, CHANGE_LIMIT_MS);
+    assert_string_equal(json_string_value(json_object_get(ps.answer[0], "error")),
+                        "no worker has replied within 5 s (--step_timeout of the ps)");
+    ps.refuses = true;
+    assert_error(&ps, "{\"do\": \"log\", \"worker\": 3}", "that worker is not here", 128);
+    close_ps(&ps);
+}
+
+static void a_ps_has_a_log_of_its_own(void **state)
+{
+    struct ps ps;
+    serving_ps(&ps);
+    json_t *answer = ask(&ps, "{\"do\": \"log\", \"last\": 1}");
+    assert_true(json_is_array(json_object_get(answer, "lines")));
+    assert_int_equal(ps.asking, 0); /* nobody else is asked */
+    close_ps(&ps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +352,10 @@ int main(void)
         cmocka_unit_test(a_watcher_whose_time_is_over_hears_that_nothing_changed),
         cmocka_unit_test(nobody_waits_longer_than_the_limit),
         cmocka_unit_test(watchers_of_trained_values_and_of_the_step_hear_of_updates),
+        cmocka_unit_test(a_reply_goes_to_who_has_asked_for_it),
+        cmocka_unit_test(a_reply_that_is_none_is_told_as_such),
+        cmocka_unit_test(who_waits_for_a_reply_hears_of_its_limit_and_of_a_refusal),
+        cmocka_unit_test(a_ps_has_a_log_of_its_own),
         cmocka_unit_test(a_watcher_sees_no_values_while_a_chief_restores_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,13 @@ static void take(void *context, int visitor, const struct message *m)
     ps->answers++;
 }
 
+static const char *request(void *context, int visitor, const struct ask *ask)
+{
+    struct ps *ps = context;
+    ps->asking = ask->asking;
+    return ps->refuses ? "that worker is not here" : NULL;
+}
+
 void show(struct ps *ps, bool has_values, bool is_in_use)
 {
     const struct visit_view view = {slices, SLICES, ps->values, has_values, is_in_use};
@@ -44,7 +51,12 @@ void empty_ps(struct ps *ps)
 {
     *ps = (struct ps){0};
     const struct visits_options options = {
-        .has_step = true, .change_limit_ms = CHANGE_LIMIT_MS, .answer = take, .context = ps};
+        .has_step = true,
+        .change_limit_ms = CHANGE_LIMIT_MS,
+        .answer = take,
+        .request = request,
+        .context = ps,
+    };
     assert_int_equal(visits_open(&options, &ps->visits), OK);
     assert_int_equal(visits_enter(ps->visits, 0), 0);
     assert_int_equal(visits_enter(ps->visits, 0), 1);

@@ -1,0 +1,286 @@
+/* logs.c - `dtrain logs`: the last lines that each task of a living job has logged.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/json_print.h"
+#include "cmd/status/status.h"
+#include "cmd/status/visit_job.h"
+#include "core/base/log.h"
+#include "core/base/standard_output.h"
+
+enum { LOOK_MS = 500, LINES_MAX = 1 << 20, LINES_OF_TASK_MAX = 500 };
+
+struct logs_flags {
+    struct job_flags job; /* first */
+    const char *task;     /* NULL: all */
+    bool follow, json;
+    int64_t lines;
+};
+
+static const struct field fields[] = {
+    {.name = "task",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct logs_flags, task),
+     .fallback = "null",
+     .help = "of this one alone: ps/0 or worker/3, say"},
+    {.name = "follow",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct logs_flags, follow),
+     .fallback = "false",
+     .help = "and go on with what is logged, until the job ends; -f is short for it"},
+    {.name = "lines",
+     .type = FIELD_INT,
+     .offset = offsetof(struct logs_flags, lines),
+     .fallback = "20",
+     .min = 1,
+     .max = LINES_OF_TASK_MAX,
+     .help = "so many of each task"},
+    {.name = "json",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct logs_flags, json),
+     .fallback = "false",
+     .help = "print each line as a JSON object, as --log_format=json of a task does"},
+    JOB_FLAGS,
+    {0},
+};
+
+static const struct object logs_flags_object = {
+    .name = "logs",
+    .summary = "Prints the last lines that the tasks of a running job have logged",
+    .fields = fields,
+    .size = sizeof(struct logs_flags),
+};
+
+struct line {
+    json_int_t unix_ms, number;
+    int source;
+    json_t *json; /* reference */
+};
+
+struct logs {
+    const struct logs_flags *flags;
+    struct job_visit *v;
+    struct source { /* a task that has been asked */
+        char task[TOLD_NAME_MAX];
+        uint64_t next; /* the line that follows; 0: it has said nothing yet */
+        bool is_away;  /* and that has been said */
+    } * sources;
+    int source_count;
+    struct line *lines; /* of one look */
+    int count;
+};
+
+/* ---- what a task says ---- */
+
+static err source_of(struct logs *l, const char *task, struct source **ret)
+{
+    for (int i = 0; i < l->source_count; i++)
+        if (strcmp(l->sources[i].task, task) == 0) {
+            *ret = &l->sources[i];
+            return OK;
+        }
+    struct source *larger = realloc(l->sources, ((size_t)l->source_count + 1) * sizeof *l->sources);
+    if (!larger) return fail(ERR_MEMORY, "no memory for %d tasks", l->source_count + 1);
+    l->sources = larger;
+    *ret = &larger[l->source_count++];
+    **ret = (struct source){.next = 0};
+    snprintf((*ret)->task, sizeof(*ret)->task, "%s", task);
+    return OK;
+}
+
+static bool is_line(json_t *json, struct line *ret)
+{
+    const char *time, *level, *task, *text;
+    return json_unpack(json, "{sI sI ss ss ss ss}", "number", &ret->number, "unix_ms",
+                       &ret->unix_ms, "time", &time, "level", &level, "task", &task, "text",
+                       &text) == 0;
+}
+
+static err add_lines(struct logs *l, int source, json_t *lines)
+{
+    size_t i;
+    json_t *json;
+    const size_t more = json_array_size(lines);
+    if (!json_is_array(lines) || more > LINES_MAX - (size_t)l->count)
+        return fail(ERR_PROTOCOL, "%s: a log that is none", l->sources[source].task);
+    struct line *larger = realloc(l->lines, ((size_t)l->count + more + 1) * sizeof *l->lines);
+    if (!larger) return fail(ERR_MEMORY, "no memory for %zu lines", more);
+    l->lines = larger;
+    json_array_foreach(lines, i, json)
+    {
+        struct line line = {.source = source};
+        if (!is_line(json, &line))
+            return fail(ERR_PROTOCOL, "%s: a line that is none", l->sources[source].task);
+        line.json = json_incref(json);
+        l->lines[l->count++] = line;
+    }
+    return OK;
+}
+
+/* Of a task that has begun anew, so that it has fewer lines than it had, all are new. */
+static err ask_from(struct logs *l, struct source *s, const struct told *told, bool *ret_more)
+{
+    json_t *answer, *ask = json_pack("{ss sI}", "do", "log", "from", (json_int_t)s->next);
+    if (ask && !s->next) json_object_set_new(ask, "last", json_integer(l->flags->lines));
+    if (ask && !told->is_ps) json_object_set_new(ask, "worker", json_integer(told->index));
+    TRY(job_visit_ask(l->v, told->is_ps ? told->index : 0, ask, &answer));
+    json_t *lines = json_object_get(answer, "lines");
+    const json_int_t next = json_integer_value(json_object_get(answer, "next"));
+    TRY(add_lines(l, (int)(s - l->sources), lines));
+    *ret_more = json_array_size(lines) > 0;
+    s->next = next > 0 && (uint64_t)next >= s->next ? (uint64_t)next : 0;
+    return OK;
+}
+
+/* One that is away is told of once; its lines may come later. */
+static err ask_task(struct logs *l, const struct told *told)
+{
+    struct source *s;
+    bool has_more = true;
+    TRY(source_of(l, told->task, &s));
+    while (has_more) { /* ends: of LOG_KEPT_LINES no more than a few pages come */
+        const err e = ask_from(l, s, told, &has_more);
+        if (e == ERR_PEER && !l->flags->task && !job_visit_job_has_ended(l->v)) {
+            if (!s->is_away) log_line(LOG_WARNING, "%s: %s", told->task, error_text());
+            s->is_away = true;
+            return OK;
+        }
+        if (e) return e == ERR_PEER ? fail_prefix(e, "%s", told->task) : e;
+        has_more = has_more && s->next;
+    }
+    s->is_away = false;
+    return OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    if (x->source == y->source) return (x->number > y->number) - (x->number < y->number);
+    if (x->unix_ms != y->unix_ms) return (x->unix_ms > y->unix_ms) - (x->unix_ms < y->unix_ms);
+    return (x->source > y->source) - (x->source < y->source);
+}
+
+/* ---- printed ---- */
+
+/* A text in a reply may have any character: a line stays one. */
+static void print_text(const char *text)
+{
+    for (const char *c = text; *c; c++) putchar((unsigned char)*c < ' ' ? ' ' : *c);
+    putchar('\n');
+}
+
+static err print_line(const struct logs *l, const struct line *line)
+{
+    const char *task = l->sources[line->source].task, *mark = "";
+    const char *time = json_string_value(json_object_get(line->json, "time")),
+               *level = json_string_value(json_object_get(line->json, "level")),
+               *text = json_string_value(json_object_get(line->json, "text"));
+    if (l->flags->json) {
+        json_t *json =
+            json_pack("{ss ss ss ss}", "time", time, "level", level, "task", task, "text", text);
+        char *whole = json ? json_dumps(json, JSON_PRESERVE_ORDER) : NULL;
+        json_decref(json);
+        if (!whole) return fail(ERR_MEMORY, "no memory for a line");
+        puts(whole);
+        free(whole);
+        return OK;
+    }
+    if (strcmp(level, "error") == 0) mark = "ERROR: ";
+    if (strcmp(level, "warning") == 0) mark = "WARNING: ";
+    printf("%s %s: %s", time, task, mark);
+    print_text(text);
+    return OK;
+}
+
+static err print_lines(struct logs *l)
+{
+    err e = OK;
+    if (l->count) qsort(l->lines, (size_t)l->count, sizeof *l->lines, compare);
+    for (int i = 0; i < l->count; i++) {
+        if (!e) e = print_line(l, &l->lines[i]);
+        json_decref(l->lines[i].json);
+    }
+    l->count = 0;
+    return e ? e : standard_output_flush();
+}
+
+/* ---- all of it ---- */
+
+static err look(struct logs *l)
+{
+    struct job_status s;
+    bool is_known = false;
+    TRY(job_status_look(l->v, &s));
+    err e = OK;
+    for (int i = 0; i < s.count && !e; i++) {
+        if (l->flags->task && strcmp(l->flags->task, s.tasks[i].task) != 0) continue;
+        is_known = true;
+        e = ask_task(l, &s.tasks[i]);
+    }
+    job_status_free(&s);
+    if (!e && l->flags->task && !is_known && !l->source_count)
+        e = fail(ERR_INPUT,
+                 "logs: --task=%.64s: the job knows of no such task: dtrain status lists "
+                 "them",
+                 l->flags->task);
+    const err printed = print_lines(l);
+    return e ? e : printed;
+}
+
+static err show(struct logs *l)
+{
+    for (;;) { /* ends: with the job, or by a signal */
+        TRY(look(l));
+        if (!l->flags->follow) return OK;
+        TRY(job_visit_rest(l->v, LOOK_MS));
+    }
+}
+
+/* Its table has long names only. */
+static void spell_out(int argc, char **argv)
+{
+    static char whole[] = "--follow";
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "-f") == 0) argv[i] = whole;
+}
+
+static int cmd_logs(int argc, char **argv)
+{
+    struct logs_flags flags = {0};
+    struct job_visit v = {0};
+    struct logs l = {.flags = &flags, .v = &v};
+    spell_out(argc, argv);
+    err e = job_visit_read(&v, &logs_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
+    if (!e) e = job_visit_open(&v, &flags.job, true);
+    if (!e) e = show(&l);
+    const bool has_ended = e && flags.follow && job_visit_job_has_ended(&v);
+    const int code = e && !has_ended ? report_error(e) : EXIT_DONE;
+    if (has_ended && !flags.json) puts(error_text());
+    job_visit_close(&v);
+    free(l.sources);
+    free(l.lines);
+    return code;
+}
+
+static void print_logs_help(FILE *out)
+{
+    fputs(
+        "Prints the last lines that each task of a running job has logged, by their times. Every\n"
+        "task keeps its last 500 lines for this, wherever its standard error goes.\n\n"
+        "  dtrain logs --ps_hosts=HOST:PORT,...\n"
+        "  dtrain logs -f --task=worker/3 --coordinator=URL --cluster=NAME\n"
+        "  dtrain logs --json --lines=100 --ready_file=FILE\n\n",
+        out);
+    flags_help(out, &logs_flags_object);
+}
+
+const struct command command_logs = {
+    .name = "logs",
+    .arguments = "[FLAGS]",
+    .summary = "print what the tasks of a running job log",
+    .run = cmd_logs,
+    .topic = "print what the tasks of a running job log",
+    .print_help = print_logs_help,
+};

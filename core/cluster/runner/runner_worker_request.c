@@ -1,0 +1,68 @@
+/* runner_worker_request.c - what visitors ask of a worker: ps/0 passes it on, and the reply back.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/log_kept.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+#include "core/cluster/runner/trace/trace_worker.h"
+
+void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
+{
+    const struct task *t = &w->task;
+    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(json);
+    if (!text) text = strdup("{\"error\": \"no memory for an answer\", \"code\": 1}");
+    const size_t bytes = text ? strlen(text) : 0;
+    const struct message m = {
+        .type = MESSAGE_REPLY,
+        .job = JOB_WORKER,
+        .task = (uint32_t)t->index,
+        .reply.asking = asking,
+        .body = text,
+        .body_bytes = bytes <= MESSAGE_BODY_MAX ? (uint32_t)bytes : 0,
+    };
+    if (t->peers[0].is_up && t->peers[0].link && link_send(t->peers[0].link, &m))
+        log_line(LOG_DEBUG, "%s", error_text());
+    free(text);
+}
+
+static void leave(struct runner_worker *w)
+{
+    struct task *t = &w->task;
+    if (!t->options.leaves_alone) {
+        log_limited(
+            &t->lines.requests, clock_ms(), LOG_WARNING,
+            "a visitor asks this worker to leave, which one that a launcher has started, or "
+            "with --on_sigterm=stop, does not");
+        return;
+    }
+    t->role->ops->leave(t->role, EXIT_TERMINATED, "a visitor asks this worker to leave", true,
+                        &t->outbox);
+    task_flush(t);
+}
+
+void runner_worker_heard_request(struct runner_worker *w, int ps, const struct message *m)
+{
+    struct task *t = &w->task;
+    const struct message_request *r = &m->request;
+    if (ps != 0 || message_fault(m, FROM_PS)) return;
+    switch (r->what) {
+    case REQUEST_SAVE:
+        log_limited(&t->lines.requests, clock_ms(), LOG_INFO, "a visitor asks for a checkpoint");
+        w->folder.is_asked_to_save = true;
+        break;
+    case REQUEST_LOG:
+        runner_worker_reply(w, r->asking, log_kept_json(r->number, r->last));
+        break;
+    case REQUEST_PROFILE:
+        log_limited(&t->lines.requests, clock_ms(), LOG_INFO, "a visitor asks for a timeline");
+        runner_worker_trace_ask(w, r);
+        break;
+    default:
+        leave(w);
+    }
+}

@@ -1,0 +1,71 @@
+/* trace_asked.c - a visitor has asked for a timeline: the chief begins one as soon as it may, and
+ * sends what has come of it to ps/0.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+#include "core/cluster/runner/trace/trace_worker.h"
+
+/* A timeline that is a text in an answer; one that is longer is for the hook, which writes files.
+ */
+enum { TIMELINE_BYTES_MAX = 6 << 20 };
+
+void runner_worker_trace_ask(struct runner_worker *w, const struct message_request *request)
+{
+    w->hooks.asked = (struct asked_timeline){
+        .asking = request->asking, .is_wanted = true, .steps = (int)request->number};
+}
+
+/* How many global steps ahead of the chief's own one the others must have heard of a timeline:
+ * asynchronous, each of them takes one in between. */
+static uint64_t lead_of(const struct runner_worker *w)
+{
+    const struct cluster_spec *cluster = w->options.task.cluster;
+    return w->options.spec->train.mode == MODE_SYNC ? 1
+                                                    : (uint64_t)cluster->hosts[JOB_WORKER].count;
+}
+
+void runner_worker_trace_asked(struct runner_worker *w, uint64_t step)
+{
+    struct asked_timeline *a = &w->hooks.asked;
+    if (!a->is_wanted) return;
+    const uint64_t first = step + 1 + lead_of(w);
+    if (!runner_worker_trace_begin(w, first, a->steps))
+        return; /* one is being made: the next step */
+    a->is_wanted = false;
+    a->first_step = first;
+}
+
+static json_t *reply_of(const struct timeline *t)
+{
+    char *text;
+    size_t bytes;
+    err e = timeline_text(t, &text, &bytes);
+    if (!e && bytes > TIMELINE_BYTES_MAX)
+        e = fail(
+            ERR_PEER,
+            "the timeline of %d steps has %zu bytes, more than %d: ask for fewer steps, or have "
+            "the hook \"profiler\" write a file",
+            t->steps, bytes, TIMELINE_BYTES_MAX);
+    json_t *reply = e ? json_pack("{ss si}", "error", error_text(), "code", exit_code_of(e))
+                      : json_pack("{ss#}", "timeline", text, bytes);
+    free(text);
+    return reply;
+}
+
+void runner_worker_trace_reply(struct runner_worker *w, const struct timeline *t)
+{
+    struct asked_timeline *a = &w->hooks.asked;
+    if (a->is_wanted || !a->first_step || t->first_step != a->first_step) return;
+    a->first_step = 0;
+    runner_worker_reply(w, a->asking, reply_of(t));
+}
+
+void runner_worker_trace_ask_again(struct runner_worker *w)
+{
+    struct asked_timeline *a = &w->hooks.asked;
+    if (a->first_step) *a = (struct asked_timeline){a->asking, 0, a->steps, true};
+}

@@ -482,8 +482,10 @@ static void snapshot(struct world *world, struct actor *ps, const struct action_
     };
     const bool forgets = action->since && is_broken(world, DEFECT_DELTA_OF_OLD);
     ps->snapshot.noted_node = forgets ? from : ps->snapshot.node;
-    for (int w = 0; w < world->profile.workers; w++)
+    for (int w = 0; w < world->profile.workers; w++) {
         ps->snapshot.ledger[w] = *ps_role_ledger(ps->role, w);
+        ps->snapshot.goes_without[w] = goes_without(ps, w);
+    }
     ps->snapshot.coverage = *ps_role_coverage(ps->role);
     const int64_t *queue = ps_role_queue(ps->role, &ps->snapshot.queue_count);
     if (ps->snapshot.queue_count > OPEN_MAX)
@@ -521,6 +523,7 @@ void ps_written(struct world *world, struct actor *ps)
     file.shard = (struct shard){
         .is_there = true, .ps = ps->index, .node = snapshot->node, .from = snapshot->from};
     memcpy(file.shard.ledger, snapshot->ledger, sizeof file.shard.ledger);
+    memcpy(file.shard.goes_without, snapshot->goes_without, sizeof file.shard.goes_without);
     file.shard.coverage = snapshot->coverage;
     file.shard.queue_count = snapshot->queue_count;
     memcpy(file.shard.queue, snapshot->queue, sizeof snapshot->queue);

@@ -483,14 +483,13 @@ static void check_last_shards(struct world *world)
     }
 }
 
-static bool is_counted_on(struct world *world, int ps, int worker)
+bool goes_without(const struct actor *ps, int worker)
 {
-    const struct ps_role *role = (const struct ps_role *)ps_at(world, ps)->role;
-    return role && role->members[worker].standing != EVICTED;
+    return ((const struct ps_role *)ps->role)->members[worker].standing == EVICTED;
 }
 
-/* Whoever moves goes on from a checkpoint that has of all who are counted on what ps/0 has taken. A
- * synchronous worker that is back may be about to make something good. */
+/* Whoever moves goes on from a checkpoint that has of all who were counted on then what ps/0 has
+ * taken. A synchronous worker that is back may be about to make something good. */
 void check_resize(struct world *world, const struct actor *chief)
 {
     const struct folder *folder = &world->folder;
@@ -503,8 +502,7 @@ void check_resize(struct world *world, const struct actor *chief)
     for (int i = 0; i < last->count; i++) {
         const struct shard *shard = &last->shards[i];
         for (int w = 0; w < world->profile.workers; w++) {
-            const bool may_differ = !is_counted_on(world, 0, w) ||
-                                    !is_counted_on(world, shard->ps, w) ||
+            const bool may_differ = first->goes_without[w] || shard->goes_without[w] ||
                                     (world->profile.config.is_sync && worker_may_differ(world, w));
             const uint64_t has = node_of(world, shard->node)->sets[w];
             if (!may_differ && has != node_of(world, first->node)->sets[w])

@@ -125,6 +125,7 @@ struct snapshot_write { /* a shard that is being written */
     struct coverage coverage;
     int64_t queue[OPEN_MAX]; /* [queue_count] */
     int queue_count;
+    bool goes_without[WORKERS_MAX]; /* then */
 };
 
 /* What a worker sees of a ps. */
@@ -236,6 +237,7 @@ struct shard {
     struct coverage coverage; /* of ps/0 */
     int64_t queue[OPEN_MAX];  /* [queue_count] likewise */
     int queue_count;
+    bool goes_without[WORKERS_MAX]; /* whom the ps did not count on when it was made */
 };
 
 struct checkpoint {
@@ -498,7 +500,8 @@ void faults_happen(struct world *, int fault);
 
 /* checks.c */
 void check_end(struct world *);
-bool is_linked(struct world *, int ps, int worker); /* as both ends have it */
+bool goes_without(const struct actor *ps, int worker); /* which it has evicted */
+bool is_linked(struct world *, int ps, int worker);    /* as both ends have it */
 void check_resize(struct world *, const struct actor *chief);
 void check_publish(struct world *, const struct checkpoint *);
 void check_save_end(struct world *, const struct actor *chief); /* published, or given up */

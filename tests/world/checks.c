@@ -2,6 +2,7 @@
 #include "tests/world/cluster.h"
 
 #include "tests/world/files.h"
+#include "tests/world/published.h"
 #include "tests/world/store.h"
 
 #include <fnmatch.h>
@@ -36,52 +37,33 @@ static int check_whole(const struct cluster *cluster)
 }
 
 struct range {
-    double count, least, most, mean;
+    double count, least, most, sum;
 };
 
-static struct range range_of(const struct cluster *cluster, const char *variable)
+static void widen(struct range *range, const struct tensor *tensor)
 {
-    const char *folder = job_folder(cluster->plan, cluster->folder);
-    const char *const words[] = {"dtrain", "checkpoint", "show", folder, variable};
-    struct range ret = {0};
-    int code;
-    const char *said = cluster_ask(&code, COUNT(words), words), *from = strstr(said, "\nfrom ");
-    const char *count = strstr(said, " elements, ");
-    while (count && count > said && count[-1] != '\n') count--;
-    if (code || !from || !count || sscanf(count, "%lf elements", &ret.count) != 1 ||
-        sscanf(from, "\nfrom %lf to %lf, mean %lf", &ret.least, &ret.most, &ret.mean) != 3)
-        machine_fail("cannot read %s: %s", variable, said);
-    return ret;
+    for (int64_t i = 0; i < tensor->count; i++) {
+        const double value = tensor_at(tensor, i);
+        if (!range->count || value < range->least) range->least = value;
+        if (!range->count || value > range->most) range->most = value;
+        range->sum += value;
+        range->count++;
+    }
 }
 
-/* At last: each has written a shard. */
-static int ps_of_checkpoint(const struct cluster *cluster)
+static bool is_part_of_table(const char *name)
 {
-    const char *folder = job_folder(cluster->plan, cluster->folder);
-    const char *const words[] = {"dtrain", "checkpoint", "verify", folder};
-    int code, ret = 0;
-    const char *said = cluster_ask(&code, COUNT(words), words), *in = strstr(said, " in ");
-    if (!in || sscanf(in, " in %d shard", &ret) != 1 || ret < 1 ||
-        ret > (cluster->plan->is_alone ? 1 : cluster->plan->ps))
-        machine_fail("no number of shards: %s", said);
-    return ret;
+    int end = 0;
+    sscanf(name, TABLE "/part_%*5d/rows%n", &end);
+    return strcmp(name, TABLE) == 0 || (end && !name[end]);
 }
 
 /* A table that grows has a part on each ps. */
-static struct range range_of_rows(const struct cluster *cluster)
+static struct range range_of_rows(const struct tensors *tensors)
 {
-    struct range all = {.least = 1e30, .most = -1e30};
-    char name[64];
-    if (!cluster->plan->grows) return range_of(cluster, "rows/embedding_weights");
-    for (int i = 0; i < ps_of_checkpoint(cluster); i++) {
-        snprintf(name, sizeof name, "rows/embedding_weights/part_%05d/rows", i);
-        const struct range part = range_of(cluster, name);
-        if (part.least < all.least) all.least = part.least;
-        if (part.most > all.most) all.most = part.most;
-        all.mean += part.mean * part.count;
-        all.count += part.count;
-    }
-    all.mean /= all.count;
+    struct range all = {0};
+    for (int i = 0; i < tensors->count; i++)
+        if (is_part_of_table(tensors->at[i].name)) widen(&all, &tensors->at[i]);
     return all;
 }
 
@@ -90,25 +72,22 @@ struct counted {
     double first, lost, total; /* epochs that are closed; rows */
 };
 
-static struct counted counted_of(const struct cluster *cluster)
+static struct counted counted_of(const struct tensors *tensors)
 {
-    const char *folder = job_folder(cluster->plan, cluster->folder);
-    const char *const words[] = {"dtrain", "checkpoint", "show", folder, "dtrain/ledger/rows"};
-    struct counted ret = {0};
-    int code;
-    const char *said = cluster_ask(&code, COUNT(words), words), *values = strstr(said, "values: ");
-    if (code || !values ||
-        sscanf(values, "values: %*f %*f %*f %*f %lf %*f %lf %*f %lf", &ret.first, &ret.lost,
-               &ret.total) != 3)
-        machine_fail("cannot read what was counted: %s", said);
-    return ret;
+    enum { FIRST = 4, LOST = 6, TOTAL = 8 };
+    const struct tensor *t = tensors_find(tensors, "dtrain/ledger/rows");
+    if (!t || t->count <= TOTAL) machine_fail("what was counted is not there");
+    return machine.failed
+               ? (struct counted){0}
+               : (struct counted){tensor_at(t, FIRST), tensor_at(t, LOST), tensor_at(t, TOTAL)};
 }
 
 /* Rows count themselves: what was counted is what was used. */
-static void check_counted(const struct cluster *cluster, const struct range *rows, double use)
+static void check_counted(const struct cluster *cluster, const struct tensors *tensors,
+                          const struct range *rows, double use)
 {
-    const struct counted counted = counted_of(cluster);
-    const double used = rows->mean * rows->count / use, least = rows->least / use;
+    const struct counted counted = counted_of(tensors);
+    const double used = rows->sum / use, least = rows->least / use;
     if (fabs(used - counted.total) > 0.02 / use)
         machine_fail("rows were used %g times, and %g are counted", used, counted.total);
     if (least < counted.first - counted.lost - 0.01)
@@ -120,26 +99,52 @@ static void check_counted(const struct cluster *cluster, const struct range *row
                      rows->most / use);
 }
 
+/* After so many steps, each of which adds one. */
+static double average_of(const struct job_plan *plan, int step)
+{
+    double ret = 0;
+    for (int n = 1; n <= step; n++) {
+        const double grown = (1.0 + n) / (10.0 + n), most = grown < 0.99 ? grown : 0.99;
+        const double kept = plan->training.average == AVERAGE_FIXED ? 0.9 : most;
+        ret += (n - ret) * (1 - kept);
+    }
+    return ret;
+}
+
+static void check_variable(const struct tensors *tensors, const char *name, double wanted)
+{
+    const struct tensor *tensor = tensors_find(tensors, name);
+    if (!tensor) machine_fail("%s is not there", name);
+    for (int64_t i = 0; tensor && i < tensor->count; i++)
+        if (fabs(tensor_at(tensor, i) - wanted) > 0.01)
+            machine_fail("%s has %g gradients, and not %g", name, tensor_at(tensor, i), wanted);
+}
+
+void counts_check_dense(const struct job_plan *plan, const struct tensors *tensors, int step)
+{
+    static const char *const variables[] = {"a/kernel", "a/bias", "b/kernel", "b/bias"};
+    char name[TENSOR_NAME_BYTES];
+    for (int i = 0; i < COUNT(variables); i++) {
+        check_variable(tensors, variables[i], step);
+        snprintf(name, sizeof name, "%s/ExponentialMovingAverage", variables[i]);
+        if (plan->training.average) check_variable(tensors, name, average_of(plan, step));
+    }
+}
+
 /* Each gradient is in each variable once; of the batches that they were of no row was used two
  * times more than another. */
 static void check_counts(const struct cluster *cluster, int last_step)
 {
     enum { BATCH = 4 };
-    static const char *const variables[] = {"a/kernel", "a/bias", "b/kernel", "b/bias"};
+    static struct tensors tensors;
     const struct job_plan *plan = cluster->plan;
-    for (int i = 0; i < COUNT(variables); i++) {
-        const struct range range = range_of(cluster, variables[i]);
-        const double off = range.mean - last_step;
-        if (off > 0.01 || off < -0.01)
-            machine_fail("%s has %g gradients, and the step is %d", variables[i], range.mean,
-                         last_step);
-    }
-    const struct range rows = range_of_rows(cluster);
-    const double off = rows.mean * rows.count - last_step;
+    tensors_read(job_folder(plan, cluster->folder), &tensors);
+    if (machine.failed) return;
+    counts_check_dense(plan, &tensors, last_step);
+    const struct range rows = range_of_rows(&tensors);
     const double use = 1.0 / (BATCH * job_plan_gradients(plan));
-    if (off > 0.01 || off < -0.01)
-        machine_fail("rows have %g gradients, and the step is %d", rows.mean * rows.count,
-                     last_step);
+    if (fabs(rows.sum - last_step) > 0.01)
+        machine_fail("rows have %g gradients, and the step is %d", rows.sum, last_step);
     /* others count for more then */
     const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
                            (plan->is_sync && !job_plan_is_steady(plan));
@@ -147,10 +152,10 @@ static void check_counts(const struct cluster *cluster, int last_step)
     if (rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
                      rows.least / use);
-    check_counted(cluster, &rows, use);
+    check_counted(cluster, &tensors, &rows, use);
 }
 
-static bool is_known(const char *name)
+static bool is_known(const struct cluster *cluster, const char *name)
 {
     static const char *const known[] = {"checkpoint",
                                         "measured.json",
@@ -161,7 +166,9 @@ static bool is_known(const char *name)
                                         ".token",
                                         "rows-*",
                                         "best",
+                                        "published.json",
                                         "eval"};
+    if (strstr(name, ".delta-")) return published_names(cluster, name);
     for (int i = 0; i < COUNT(known); i++)
         if (fnmatch(known[i], name, 0) == 0) return true;
     return false;
@@ -173,7 +180,7 @@ static void check_left_objects(const struct cluster *cluster)
     const char *name;
     snprintf(prefix, sizeof prefix, "bucket/%s/", cluster->folder);
     for (int i = 0; (name = store_name(prefix, i)); i++)
-        if (!is_known(name) && strncmp(name, "eval/", 5) != 0 &&
+        if (!is_known(cluster, name) && strncmp(name, "eval/", 5) != 0 &&
             !job_plan_has(cluster->plan, MISHAP_STORE))
             machine_fail("%s is left at the server", name);
 }
@@ -191,7 +198,7 @@ static void check_leftovers(const struct cluster *cluster)
     const bool may_leave =
         job_plan_has(cluster->plan, MISHAP_DARK) || job_plan_has_disks(cluster->plan);
     for (int i = 0; folder && i < folder->entries.count; i++)
-        if (!is_known(folder->entries.at[i].name) && !may_leave)
+        if (!is_known(cluster, folder->entries.at[i].name) && !may_leave)
             machine_fail("%s is left in the folder", folder->entries.at[i].name);
 }
 
@@ -226,6 +233,7 @@ void cluster_check(const struct cluster *cluster)
     check_lead(cluster);
     visits_check(cluster);
     check_logs(cluster);
+    published_check(cluster, last_step);
     if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster, last_step);
 }
 

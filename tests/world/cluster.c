@@ -5,6 +5,7 @@
 #include "tests/world/files.h"
 #include "tests/world/network.h"
 #include "tests/world/places.h"
+#include "tests/world/published.h"
 #include "tests/world/service.h"
 #include "tests/world/store.h"
 
@@ -445,6 +446,7 @@ static void look_at_late(const struct cluster *cluster, const struct cluster_tas
 static bool has_ended(struct cluster *cluster)
 {
     bool ret = visits_have_ended(cluster);
+    published_look(cluster);
     if (!cluster->done_ns && is_done(cluster)) cluster->done_ns = machine.now_ns;
     for (int i = 0; i < cluster->count; i++) {
         struct cluster_task *task = &cluster->tasks[i];

@@ -10,9 +10,13 @@
 #include "tests/world/aim.h"
 #include "tests/world/faults.h"
 #include "tests/world/machine.h"
+#include "tests/world/tensors.h"
 #include "tests/world/visits.h"
 
 enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST + 1, MISHAPS_MOST = 8 };
+
+enum { ROWS = 48 }; /* of the table of MODEL_COUNTS, unless it is large */
+#define TABLE "rows/embedding_weights"
 
 enum model_kind {
     MODEL_COUNTS, /* a value says how many gradients it had, a row how often it was used */
@@ -47,6 +51,8 @@ struct mishap {
     int share;                /* of 1024 calls to it so many fail */
 };
 
+enum { AVERAGE_NONE, AVERAGE_FIXED, AVERAGE_GROWING }; /* what it keeps of itself */
+
 /* How it trains, where not as ever. */
 struct training_plan {
     int epochs;           /* the job ends after so many; 0: after last_step */
@@ -57,6 +63,8 @@ struct training_plan {
     int limit_s;          /* of every wait */
     bool stops_job;       /* --on_sigterm=stop */
     bool evaluates_much;  /* of which each batch asks for rows: for seconds */
+    int publish_ms;       /* 0: nothing is published */
+    int average;          /* of variables: AVERAGE_... */
 };
 
 struct job_plan {
@@ -136,6 +144,8 @@ struct cluster {
 void cluster_run(struct cluster *);
 /* Of what is left when it has ended. */
 void cluster_check(const struct cluster *);
+/* Of MODEL_COUNTS: each variable has the gradients of so many steps, and its average followed. */
+void counts_check_dense(const struct job_plan *, const struct tensors *, int step);
 /* Whether two runs are equal, bit for bit. */
 void cluster_compare(const struct cluster *, const struct cluster *);
 

@@ -258,13 +258,26 @@ void files_start(void)
 
 void files_put(const char *path, const char *text)
 {
+    files_put_bytes(path, text, strlen(text));
+}
+
+void files_put_bytes(const char *path, const char *bytes, size_t count)
+{
     struct inode *folder;
     const char *name;
     struct inode *inode = files_find(path, &folder, &name);
     if (!inode) inode = inode_make(folder, name, false);
-    inode_resize(inode, strlen(text));
-    memcpy(inode->bytes, text, strlen(text));
+    inode_resize(inode, count);
+    if (count) memcpy(inode->bytes, bytes, count);
     inode_sync(inode);
+    inode_sync(folder);
+}
+
+void files_make_folder(const char *path)
+{
+    struct inode *folder;
+    const char *name;
+    if (!files_find(path, &folder, &name)) inode_make(folder, name, true);
     inode_sync(folder);
 }
 

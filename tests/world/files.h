@@ -40,6 +40,8 @@ struct inode {
 void files_start(void);
 /* Without a process: what a test puts there, for sure. */
 void files_put(const char *path, const char *text);
+void files_put_bytes(const char *path, const char *bytes, size_t count);
+void files_make_folder(const char *path);
 /* All that is in a folder, and it, for sure. */
 void files_remove(const char *path);
 const char *files_text(const char *path, size_t *ret_count); /* NULL: no such file */

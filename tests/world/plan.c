@@ -145,6 +145,22 @@ static void draw_training(struct job_plan *plan, enum mishap_kind only)
     machine.random = kept;
 }
 
+/* As for disks. A large table is put aside by nobody. Of steps a millisecond each deltas have few.
+ */
+static void draw_keeping(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x66726573);
+    struct training_plan *t = &plan->training;
+    if (draw_below(3) == 0 && !plan->is_large) t->publish_ms = 100 << draw_below(3);
+    if (t->publish_ms && draw_below(2)) { /* between two checkpoints, and for longer */
+        plan->save_steps *= 8;
+        if (!t->epochs) plan->last_step *= 4;
+    }
+    if (draw_below(t->publish_ms ? 2 : 4) == 0) t->average = 1 + (int)draw_below(2);
+    machine.random = kept;
+}
+
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
     *plan = (struct job_plan){
@@ -172,6 +188,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_coordinator(plan, only, is_found);
     draw_places(plan);
     draw_training(plan, only);
+    draw_keeping(plan);
 }
 
 bool job_plan_has_epochs(const struct job_plan *plan)
@@ -264,6 +281,7 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             "s%s%s\n",
             t->epochs, t->replicas, t->accumulate, t->staleness, t->worker_timeout_s, t->limit_s,
             t->stops_job ? ", SIGTERM stops" : "", t->evaluates_much ? ", evaluates much" : "");
+    fprintf(to, "  publishes every %d ms, average %d\n", t->publish_ms, t->average);
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s", (double)m->at_ns / 1e9,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TEXT_BYTES = 4096, ROWS = 48, LARGE_ROWS = 7 << 20, MANY_ROWS = 4096 };
+enum { TEXT_BYTES = 4096, LARGE_ROWS = 7 << 20, MANY_ROWS = 4096 };
 
 /* Every gradient is -1 for each number, and -1 / batch for the row of each example: with a rate of
  * 1 values count them. */
@@ -48,6 +48,17 @@ static void digits_text(const struct job_plan *plan, char *ret, size_t size)
              plan->towers ? 6 : 5);
 }
 
+/* What the seed adds to how it trains, or nothing. */
+static void add_keeping(const struct training_plan *t, char *ret, size_t size)
+{
+    static const char *const averages[] = {
+        "", ", 'average_decay': 0.9, 'average_num_updates': false", ", 'average_decay': 0.99"};
+    snprintf(ret, size, "%s", averages[t->average]);
+    if (t->publish_ms)
+        snprintf(ret + strlen(ret), size - strlen(ret), ", 'publish': {'every_secs': %d.%03d}",
+                 t->publish_ms / 1000, t->publish_ms % 1000);
+}
+
 static void put_rows(const char *path, int count)
 {
     static char text[MANY_ROWS * 16];
@@ -63,7 +74,7 @@ void job_put(const struct job_plan *plan, const char *folder)
         counts_text(plan, what, sizeof what);
     else
         digits_text(plan, what, sizeof what);
-    char towers[64] = "", best[64] = "", ways[256], end[64];
+    char towers[64] = "", best[64] = "", keeping[128], ways[256], end[64];
     const struct training_plan *t = &plan->training;
     if (job_plan_has_epochs(plan))
         snprintf(end, sizeof end, "'epochs': %d", t->epochs);
@@ -74,15 +85,16 @@ void job_put(const struct job_plan *plan, const char *folder)
     if (t->replicas && !visits_resize(plan))
         snprintf(ways + strlen(ways), sizeof ways - strlen(ways), ", 'replicas_to_aggregate': %d",
                  t->replicas);
+    add_keeping(t, keeping, sizeof keeping);
     if (plan->towers) snprintf(towers, sizeof towers, ", 'towers': %d", plan->towers);
     if (plan->keep_best) snprintf(best, sizeof best, ", 'keep_best': %d", plan->keep_best);
     snprintf(text, sizeof text,
              "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', %s, %s, "
              "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
-             "'evaluate_every_steps': %d, 'replication': '%s'%s%s}}",
+             "'evaluate_every_steps': %d, 'replication': '%s'%s%s%s}}",
              what, plan->is_sync ? "sync" : "async", end, ways, job_folder(plan, folder),
              plan->save_steps, plan->evaluates ? 13 : 0,
-             plan->is_in_graph ? "in_graph" : "between_graph", towers, best);
+             plan->is_in_graph ? "in_graph" : "between_graph", towers, best, keeping);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     snprintf(path, sizeof path, "/job/%s.json", folder);

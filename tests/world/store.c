@@ -66,6 +66,13 @@ const char *store_name(const char *prefix, int index)
     return NULL;
 }
 
+const char *store_bytes(const char *name, size_t *ret_count)
+{
+    const struct object *object = find(name);
+    if (object) *ret_count = object->count;
+    return object ? object->bytes : NULL;
+}
+
 void store_forget_uploads(void)
 {
     for (int i = 0; i < UPLOADS_MOST; i++) uploads[i].number = 0;

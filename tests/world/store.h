@@ -11,5 +11,6 @@ void store_start(void);
 void store_forget_uploads(void);
 /* The name of object `index` below a prefix ("bucket/folder/"), without it; NULL: no more. */
 const char *store_name(const char *prefix, int index);
+const char *store_bytes(const char *name, size_t *ret_count); /* NULL: no such object */
 
 #endif

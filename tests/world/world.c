@@ -16,6 +16,7 @@
 #include "tests/world/files.h"
 #include "tests/world/image.h"
 #include "tests/world/network.h"
+#include "tests/world/published.h"
 #include "tests/world/store.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ struct order {
 
 /* What the process of a seed leaves to the one that started it. */
 struct outcome {
-    uint64_t hash, ns, calls, blows, passed;
+    uint64_t hash, ns, calls, blows, passed, deltas;
     bool has_ended;
     char why[WHY_BYTES]; /* "": as it should be */
 };
@@ -90,6 +91,7 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     outcome->ns = machine_ns();
     for (int i = 0; i < plan.blow_count; i++) outcome->blows += disturbed.blows[i].has_fallen;
     outcome->passed = network.passed;
+    outcome->deltas = published_deltas();
     outcome->has_ended = true;
     if (machine.failed) snprintf(outcome->why, sizeof outcome->why, "%s", machine.failed);
 }
@@ -118,14 +120,15 @@ static void run_apart(struct outcome *outcome, const struct order *order, uint64
 }
 
 static bool run_seed(struct outcome *outcomes, const struct order *order, uint64_t seed,
-                     uint64_t *ns, uint64_t *blows)
+                     struct outcome *sum)
 {
     run_apart(&outcomes[0], order, seed);
     if (order->is_twice) run_apart(&outcomes[1], order, seed);
     if (order->is_twice && outcomes[0].hash != outcomes[1].hash)
         snprintf(outcomes[0].why, WHY_BYTES, "two runs of it are not the same");
-    *ns += outcomes[0].ns;
-    *blows += outcomes[0].blows;
+    sum->ns += outcomes[0].ns;
+    sum->blows += outcomes[0].blows;
+    sum->deltas += outcomes[0].deltas;
     if (order->first == order->last)
         printf("seed %" PRIu64 ": %.3f s, %" PRIu64 " calls, %" PRIu64 " passed, hash %016" PRIx64
                "\n",
@@ -141,12 +144,14 @@ static int run_share(const struct order *order, int job)
 {
     struct outcome *outcomes =
         mmap(NULL, 2 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t failed = 0, ns = 0, count = 0, blows = 0;
+    struct outcome sum = {0};
+    uint64_t failed = 0, count = 0;
     for (uint64_t seed = order->first + (uint64_t)job; seed <= order->last;
          seed += (uint64_t)order->jobs, count++)
-        failed += !run_seed(outcomes, order, seed, &ns, &blows);
-    printf("%" PRIu64 " seeds, %.0f s of clusters, %" PRIu64 " blows, %" PRIu64 " wrong\n", count,
-           (double)ns / 1e9, blows, failed);
+        failed += !run_seed(outcomes, order, seed, &sum);
+    printf("%" PRIu64 " seeds, %.0f s of clusters, %" PRIu64 " blows, %" PRIu64
+           " deltas read, %" PRIu64 " wrong\n",
+           count, (double)sum.ns / 1e9, sum.blows, sum.deltas, failed);
     fflush(stdout);
     return failed > 0;
 }

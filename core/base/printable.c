@@ -96,6 +96,22 @@ static int next_character(const char *text, size_t count, char ret[PRINTABLE_BYT
     return bytes;
 }
 
+bool printable_seen(char *to, size_t size, const char *text)
+{
+    size_t used = 0, left = strlen(text);
+    while (left > 0) {
+        const int known = printable_bytes(text, left);
+        const size_t bytes = known > 0 ? (size_t)known : 1;
+        if (used + bytes >= size) break;
+        const bool is_seen = known > 0 && !is_hidden(text, known) && *text != ' ' && *text != '\n';
+        memcpy(to + used, text, bytes);
+        if (is_seen) used += bytes;
+        text += bytes, left -= bytes;
+    }
+    to[used] = '\0';
+    return left == 0;
+}
+
 bool printable_copy(char *to, size_t size, const char *text)
 {
     size_t used = 0, left = strlen(text), taken;

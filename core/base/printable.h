@@ -28,4 +28,8 @@ int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX]);
  * last character that fits into size bytes (at least 1). */
 bool printable_copy(char *to, size_t size, const char *text);
 
+/* Copies what a reader sees of text: without such characters, and without control characters and
+ * blanks. false: it ends with the last character that fits into size bytes (at least 1). */
+bool printable_seen(char *to, size_t size, const char *text);
+
 #endif

@@ -3,13 +3,14 @@
  * Edit distance with exchanges of neighbours (optimal string alignment). Letters differ by case,
  * and '-' from '_', at no cost: such names are as near as can be. Where none is near, one that says
  * more or less of the same: "mse", "AdamOptimizer", "cross_entropy". What other trainers' scripts
- * call by words of their own is listed.
+ * call by words of their own is listed. Nearest of all is a name that reads the same.
  */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/fields/fields.h"
+#include "core/base/printable.h"
 
 enum { WORD_MAX = 64, EDITS_MAX = 3, COMMON_MIN = 4 };
 
@@ -141,6 +142,9 @@ static const struct {
     {"Estimator", "train"},
     {"RunConfig", "train"},
     {"StopAtStepHook", "last_step"},
+    {"early_stopping", "hooks"},
+    {"patience", "hooks"},
+    {"callbacks", "hooks"},
     {"GreedyLoadBalancingStrategy", "placement"},
     {"categorical_column_with_hash_bucket", "hash"},
     {"FileWriter", "summary_dir"},
@@ -174,10 +178,22 @@ static const char *without_module(const char *word)
     return dot ? dot + 1 : word;
 }
 
+/* That reads the same, and differs by what nobody sees: a mark of byte order, a blank of no width.
+ */
+static const char *twin(const char *word, const char *const *names, int count)
+{
+    char seen[WORD_MAX + 1], name[WORD_MAX + 1];
+    if (!printable_seen(seen, sizeof seen, word) || !seen[0]) return NULL;
+    for (int i = 0; i < count; i++)
+        if (printable_seen(name, sizeof name, names[i]) && strcmp(seen, name) == 0) return names[i];
+    return NULL;
+}
+
 const char *nearest_name(const char *given, const char *const *names, int count)
 {
-    const char *word = without_module(given);
+    const char *word = without_module(given), *same_to_see = twin(word, names, count);
     const size_t length = strlen(word);
+    if (same_to_see) return same_to_see;
     if (length == 0 || length > WORD_MAX) return NULL;
 
     /* A third of the word may be wrong; of "lr" nothing is near that is not one letter away. */

@@ -58,6 +58,8 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     assert_string_equal(nearest_name("model-dir", folders, 2), "checkpoint_dir");
     assert_string_equal(nearest_name("model-dir", folders, 1), "mode");
     assert_string_equal(nearest_name("sync", folders, 2), "mode");
+    const char *const train[] = {"epochs", "last_step", "hooks"};
+    assert_string_equal(nearest_name("early_stopping", train, 3), "hooks");
     assert_nearest("AdamOptimizer", "adam");
     assert_nearest("tf.train.AdamOptimizer", "adam");
     assert_nearest("tf.train.", NULL);
@@ -95,6 +97,23 @@ static void one_exchange_is_one_edit_and_nearer_than_two(void **state)
     assert_string_equal(nearest_name("bacd", pair, 2), "abcd");
 }
 
+/* A mark of byte order in mid-file, a blank of no width: such a name reads the same. */
+static void a_name_that_reads_the_same_is_nearest(void **state)
+{
+    static const char *const cells[] = {"bb",
+                                        "\xef\xbb\xbf"
+                                        "b",
+                                        "c\xe2\x80\x8b", "two\xc2\xa0words", "y"};
+    enum { CELLS = sizeof cells / sizeof *cells };
+    assert_string_equal(nearest_name("b", cells, CELLS), cells[1]);
+    assert_string_equal(nearest_name("c", cells, CELLS), cells[2]);
+    assert_string_equal(nearest_name("two words", cells, CELLS), cells[3]);
+    assert_string_equal(nearest_name("y\xe2\x80\x8b", cells, CELLS), "y");
+    assert_string_equal(suggest("c", cells, CELLS).text,
+                        " (did you mean \"c\xe2\x80\x8b\"?)"); /* fail() shows the bytes */
+    assert_null(nearest_name("\xe2\x80\x8b", cells + 4, 1));   /* nothing is seen of it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +123,7 @@ int main(void)
         cmocka_unit_test(initials_and_parts_are_near_where_nothing_else_is),
         cmocka_unit_test(far_words_have_no_nearest),
         cmocka_unit_test(very_long_words_and_names_are_left_alone),
+        cmocka_unit_test(a_name_that_reads_the_same_is_nearest),
         cmocka_unit_test(one_exchange_is_one_edit_and_nearer_than_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,15 +49,28 @@ static bool read_slots(const char *word, int *ret_slots, int *ret_max)
     return false;
 }
 
-/* MPICH's form: "node1:3" has three; an address of IPv6 has more colons. */
+/* "[::1]" as "::1", with which ssh and the lists of hosts begin; what stands behind it, or NULL. */
+static char *cut_brackets(char *login)
+{
+    char *open = strchr(login, '['), *close = strchr(login, ']');
+    if (!open || !close || close < open) return NULL;
+    const size_t length = (size_t)(close - open) - 1;
+    memmove(open, open + 1, length);
+    open[length] = '\0';
+    return close + 1;
+}
+
+/* MPICH's form: "node1:3" has three; so has "[::1]:3": an address of IPv6 has colons of its own. */
 static err cut_slots(char *login, int *ret)
 {
-    char *colon = strchr(login, ':');
-    if (!colon || strchr(colon + 1, ':')) return OK;
-    if (!read_count(colon + 1, ret))
+    char given[LINE_MAX_BYTES];
+    snprintf(given, sizeof given, "%s", login);
+    char *behind = cut_brackets(login), *colon = behind ? behind : strchr(login, ':');
+    if (!colon || !*colon || (!behind && strchr(colon + 1, ':'))) return OK;
+    if (*colon != ':' || !read_count(colon + 1, ret))
         return fail(ERR_INPUT, "expected host:N with N slots, from 1 to %d, got \"%.64s\"",
-                    (int)HOST_SLOTS_MAX, login);
-    *colon = '\0';
+                    (int)HOST_SLOTS_MAX, given);
+    if (!behind) *colon = '\0';
     return OK;
 }
 

@@ -84,6 +84,8 @@ class Files(CommandCase):
         self.check_file("a slots=2 b\n",
                         'hosts:1: expected slots=N or max-slots=N with N from 1 to 4096, got "b"')
         self.check_file("a:x\n", 'hosts:1: expected host:N with N slots, from 1 to 4096, got "a:x"')
+        self.check_file("[::1]:0\n", 'hosts:1: expected host:N with N slots, from 1 to 4096, got "[::1]:0"')
+        self.check_file("[::1]x\n", 'hosts:1: expected host:N with N slots, from 1 to 4096, got "[::1]x"')
         self.check_file("a slots=3 max-slots=2\n", "hosts:1: slots=3 is more than max-slots=2")
         self.check_file("a" * 600, "hosts:1: longer than 510 characters")
         self.check_file("a/b slots=2\n",

@@ -296,10 +296,15 @@ static void slots_of_a_file_are_ranks(void **state)
 {
     char path[] = "/tmp/dtrain-test-hosts-XXXXXX";
     static const char text[] = "\xef\xbb\xbfn1:2\nme@n2 max-slots=4\n"
-                               "fd00::3 max_slots=3 slots=2\n";
+                               "fd00::3 max_slots=3 slots=2\nme@[fd00::4]:2\n[fd00::5]\n";
     static const struct row rows[] = {
         {{MPI(1, 5, 1, 2)}, "ps/1 n1:70,n1:71 n2:70,[fd00::3]:70,[fd00::3]:71", NULL, 70},
         {{PMI(3, 4, 0, 1)}, "worker/1 n1:70,n1:71 n2:70,[fd00::3]:70", NULL, 70},
+        {{PMI(7, 8, 0, 1)},
+         "worker/5 n1:70,n1:71 n2:70,[fd00::3]:70,[fd00::3]:71,[fd00::4]:70,[fd00::4]:71,"
+         "[fd00::5]:70",
+         NULL,
+         70},
     };
     static struct row bad[] = {
         {{MPI(1, 5, 0, 2)},
@@ -312,7 +317,7 @@ static void slots_of_a_file_are_ranks(void **state)
          "the other, it would be 0 of 2 on n1",
          NULL,
          0},
-        {{MPI(0, 6, 0, 2)}, "5 slots for 6 ranks", NULL, 0},
+        {{MPI(0, 9, 0, 2)}, "8 slots for 9 ranks", NULL, 0},
     };
     const int fd = mkstemp(path);
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);

@@ -10,6 +10,9 @@
 
 enum { DATE_TEXT_MAX = 64, SECONDS_OF_DAY = 86400 };
 
+static const double YEAR_9999_END = 253402300800; /* seconds since 1970 */
+static const char in_milliseconds[] = "milliseconds";
+
 enum part { HOUR, WEEKDAY, DAY, MONTH, SECONDS };
 static const char *const parts[] = {[HOUR] = "hour",   [WEEKDAY] = "weekday", [DAY] = "day",
                                     [MONTH] = "month", [SECONDS] = "seconds", NULL};
@@ -38,7 +41,7 @@ static const struct field fields[] = {
      .fallback = "null",
      .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
              "with an optional time behind a space or T and an optional Z or offset such as "
-             "+02:00, or a number of seconds since 1970"},
+             "+02:00, or a number of seconds since 1970; milliseconds: a number of those"},
     {.name = "scale",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, scale),
@@ -152,6 +155,38 @@ static bool read_as(const char *format, const char *text, double *ret)
     return true;
 }
 
+/* 20260331 */
+static bool is_day_in_digits(double number)
+{
+    const int64_t day = (int64_t)number, month = day / 100 % 100;
+    return number == (double)day && day >= 19000101 && day <= 21001231 && month >= 1 &&
+           month <= 12 && day % 100 >= 1 && day % 100 <= 31;
+}
+
+/* What is no time of anybody's rows is something else than seconds since 1970. */
+static err check_seconds(double seconds)
+{
+    if (is_day_in_digits(seconds))
+        return fail(ERR_INPUT,
+                    "%.0f looks like a day: \"format\": \"%%Y%%m%%d\" reads it so, \"%%s\" as "
+                    "seconds since 1970",
+                    seconds);
+    if (fabs(seconds) < YEAR_9999_END) return OK;
+    return fail(ERR_INPUT,
+                "%.0f seconds since 1970 are no time before the year 10000: \"format\": "
+                "\"milliseconds\" reads a thousand of them as a second",
+                seconds);
+}
+
+static err read_milliseconds(const struct item *item, double *ret)
+{
+    double number;
+    if (!item_number(item, &number) || !(fabs(number / 1000) < YEAR_9999_END))
+        return item_refuse(item, "milliseconds since 1970, before the year 10000");
+    *ret = number / 1000;
+    return OK;
+}
+
 static err read_time(const struct attributes *a, const struct item *item, double *ret)
 {
     char text[DATE_TEXT_MAX];
@@ -160,9 +195,10 @@ static err read_time(const struct attributes *a, const struct item *item, double
         memcpy(text, item->text, item->length);
         text[item->length] = '\0';
     }
+    if (a->format && strcmp(a->format, in_milliseconds) == 0) return read_milliseconds(item, ret);
     if (fits && a->format && read_as(a->format, text, ret)) return OK;
     if (fits && !a->format && read_iso(text, ret)) return OK;
-    if (!a->format && item_number(item, ret) && fabs(*ret) < 0x1p53) return OK;
+    if (!a->format && item_number(item, ret) && isfinite(*ret)) return check_seconds(*ret);
     if (a->format) {
         snprintf(text, sizeof text, "a time as \"%.40s\"", a->format);
         return item_refuse(item, text);

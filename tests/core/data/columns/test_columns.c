@@ -877,7 +877,25 @@ static void dates_have_parts(void **state)
         assert_refused(DATES, "rows: line 2: column \"hour\"", "a time such as 2026-03-31",
                        wrong[i], NULL);
     }
+    /* A number that nobody writes for seconds since 1970 */
+    file_write_text("rows", "t,y\n1772323200000,0\n");
+    assert_refused(DATES, "rows: line 2: column \"hour\"", "\"milliseconds\"", NULL);
+    file_write_text("rows", "t,y\n20260331,0\n");
+    assert_refused(DATES, "rows: line 2: column \"hour\"", "\"format\": \"%Y%m%d\"", NULL);
     struct dataset d;
+    file_write_text("rows", "t,y\n20260331,0\n");
+    source_open_ok("{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': "
+                   "'date', 'name': 't', 'part': 'day', 'format': '%Y%m%d'}], 'batch_size': 1",
+                   &d);
+    assert_int_equal(*(const int64_t *)d.columns[1].at, 30);
+    dataset_close(&d);
+    file_write_text("rows", "t,y\n1772350200999,0\n");
+    source_open_ok("{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': "
+                   "'date', 'name': 't', 'part': 'hour', 'format': 'milliseconds'}], 'batch_size': "
+                   "1",
+                   &d);
+    assert_int_equal(*(const int64_t *)d.columns[1].at, 7);
+    dataset_close(&d);
     file_write_text("rows", "t,y\n01.03.2026 07:30,0\n");
     source_open_ok(
         "{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'date', "

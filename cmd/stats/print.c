@@ -50,7 +50,7 @@ static void print_numbers(const struct cell_stats *c, const double found[QUANTIL
             fprintf(out, " %10s", "-");
 }
 
-/* "Private 22696, ?  1836, ..." */
+/* "Private 22696, ?  1836, ..."; quoted as in a file of cells where a comma would end it. */
 static err print_words(const struct cell_stats *c, FILE *out)
 {
     const struct word_count **words;
@@ -62,7 +62,8 @@ static err print_words(const struct cell_stats *c, FILE *out)
     for (int64_t i = 0; i < c->words.count && i < STATS_WORDS_SHOWN; i++) {
         char text[WORD_SHOWN_MAX];
         const bool is_whole = printable_copy(text, sizeof text, words[i]->word.text);
-        fprintf(out, "%s %s%s %lld", i ? "," : "", text, is_whole ? "" : "...",
+        const char *quote = strchr(text, ',') ? "\"" : "";
+        fprintf(out, "%s %s%s%s%s %lld", i ? "," : "", quote, text, is_whole ? "" : "...", quote,
                 (long long)words[i]->count);
     }
     free(words);

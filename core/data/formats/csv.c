@@ -424,7 +424,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct csv_attributes, label),
      .fallback = "null",
      .help = "column of the label: its name, or its index from 0 (-1: the last); null: where "
-             "\"labels\" are listed"},
+             "\"labels\" are listed, of which one alone may have a threshold, a scale or one_hot"},
     LABELS_FIELD(csv_attributes),
     LABEL_FIELDS(csv_attributes),
     {.name = "columns",

@@ -30,7 +30,8 @@ struct named_attributes {
          .type = FIELD_STRING,                                                                     \
          .offset = offsetof(struct named_attributes, label),                                       \
          .fallback = "null",                                                                       \
-         .help = "name of the label; null: where \"labels\" are listed"},                          \
+         .help = "name of the label; null: where \"labels\" are listed, of which one alone may "   \
+                 "have a threshold, a scale or one_hot"},                                          \
         LABELS_FIELD(named_attributes), LABEL_FIELDS(named_attributes),                            \
         {.name = "missing",                                                                        \
          .type = FIELD_STRINGS,                                                                    \

@@ -75,6 +75,9 @@ static err fail_parent(const struct path *path, int step, const json_t *parent)
     if (step > 0) text_add(&text, " at %.*s", (int)(parent_end - path->text), path->text);
     text_add(&text, ", got ");
     text_add_found(&text, parent);
+    if (step > 0 && json_array_size(parent) > 0)
+        text_add(&text, ", of which %.*s[0] is the first", (int)(parent_end - path->text),
+                 path->text);
     return fail(ERR_INPUT, "%s", text.at);
 }
 

@@ -18,6 +18,7 @@ struct reader {
     size_t bytes; /* read so far */
     int error;    /* errno of a failed read */
     bool is_too_long;
+    unsigned char first[2]; /* of its bytes */
 };
 
 /* jansson's reading function: (size_t)-1 stops it. */
@@ -29,6 +30,7 @@ static size_t read_some(void *buffer, size_t size, void *context)
         reader->error = errno;
         return (size_t)-1;
     }
+    if (reader->bytes == 0) memcpy(reader->first, buffer, got < 2 ? got : 2);
     reader->bytes += got;
     reader->is_too_long = reader->bytes > SPEC_BYTES_MAX;
     return reader->is_too_long ? (size_t)-1 : got;
@@ -50,7 +52,11 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
         return fail(ERR_INPUT, "longer than %d bytes: not a spec", SPEC_BYTES_MAX);
     }
     if (reader->bytes == 0) return fail(ERR_INPUT, "empty: expected a JSON object");
-    const bool is_other = error->line == 1 && error->column <= 1; /* a table of data, say */
+    const unsigned mark = (unsigned)reader->first[0] << 8 | reader->first[1];
+    if (mark == 0xfffe || mark == 0xfeff)
+        return fail(ERR_INPUT, "text in UTF-16: save it as UTF-8; a spec is a JSON object");
+    const bool is_other = /* a table of data, say */
+        (error->line == 1 && error->column <= 1) || strncmp(error->text, "'['", 3) == 0;
     return fail(ERR_INPUT, "line %d, column %d: %s%s", error->line, error->column, error->text,
                 is_other ? "; a spec is a JSON object" : "");
 }

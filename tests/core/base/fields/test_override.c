@@ -109,7 +109,10 @@ static void malformed_assignments_are_refused(void **state)
 static void paths_that_lead_nowhere_are_refused(void **state)
 {
     assert_refused("model[2].units=1", "model[2]: the list has 2 members, counted from 0");
-    assert_refused("model.units=1", "model.units: expected an object at model, got a list of 2");
+    assert_refused(
+        "model.units=1",
+        "model.units: expected an object at model, got a list of 2, of which model[0] is the "
+        "first");
     assert_refused("seed[0]=1", "seed[0]: expected a list at seed, got 1");
     assert_refused("seed.low=1", "seed.low: expected an object at seed, got 1");
     assert_refused("model[0].op.x=1",

@@ -44,7 +44,7 @@ build() {
     [ $# -eq 0 ] || shift
     say "building into $dir/"
     again=
-    [ ! -f "$dir/build.ninja" ] || again=--reconfigure
+    if [ -f "$dir/build.ninja" ]; then again=--reconfigure; else rm -rf "$dir/meson-private"; fi # of one that broke off
     log=$(mktemp)
     meson setup $again "$dir" "$@" > "$log" 2>&1 && ninja -C "$dir" ${target:-all} > "$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
     rm -f "$log"

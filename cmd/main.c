@@ -9,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/launch/keeper.h"
+#include "cmd/process_1.h"
 #include "cmd/revision.h"
 #include "core/base/files/url.h"
 #include "core/base/log.h"
@@ -219,6 +220,7 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     settle();
+    process_1_leave();
     if (check_stack()) return report_error(ERR_IO);
     web_systems_register();
     for (int i = 1; i < argc; i++) url_servers_note(argv[i]);

@@ -238,13 +238,14 @@ static void note_end(struct launch *launch, struct child *child, int status)
         log_line(LOG_DEBUG, "%s", text);
         return;
     }
-    log_line(launch->caught ? LOG_INFO : LOG_ERROR, "%s", text);
+    const bool is_wanted =
+        launch->caught || code == EXIT_TERMINATED || code == EXIT_INTERRUPTED; /* dtrain stop */
+    log_line(is_wanted ? LOG_INFO : LOG_ERROR, "%s", text);
     launch->code = code;
     const bool is_sudden = killed_by(child, status) || is_cut(child, status);
     if (!launch->failed_ms && !launch->stop_ms) plan_end(launch, child, is_sudden);
 }
 
-/* As process 1 of a container the launcher also reaps children that are not its own. */
 static void reap(struct launch *launch)
 {
     int status;

@@ -36,6 +36,15 @@ def ignores(pid, signo):
     return bool(lost >> (signo - 1) & 1)
 
 
+def is_left(pid):
+    """It has ended, and nobody has asked for its code."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return False
+
+
 def can_have_a_process_1():
     probe = ["unshare", "--fork", "--pid", "true"]
     try:
@@ -138,6 +147,15 @@ class Launch(CommandCase):
             with self.subTest(signal=signo):
                 self.assertEqual(self.end_by_signal(self.start(ENDLESS), signo), code)
 
+    def test_an_end_that_was_asked_for_is_no_error(self):
+        running = self.start(ENDLESS)
+        hosts = running.matches("started 2 ps and 2 workers on this host, (--ps_hosts=.*)")[0][1]
+        asked = program.run(["stop", f"--timeout={program.LIMIT_S}", hosts], self.folder)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(running.end(), 143)
+        self.assertTrue(running.matches("stopped by a visitor"), running.lines)
+        self.assertEqual([line for line in running.lines if "ERROR" in line], [])
+
     def test_a_cluster_in_the_background_of_a_script_hears_sigint_from_its_first_moment_on(self):
         fifo = self.folder / "fifo.json"
         os.mkfifo(fifo)
@@ -230,6 +248,24 @@ class Launch(CommandCase):
         unshare = ["unshare", "--fork", "--pid", "--kill-child"]
         running = commands.Running(LOCAL + ["spec.json"], self.folder, unshare)
         self.assertEqual(running.end(), 0, running.lines)
+
+    @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
+    def test_every_command_reaps_what_others_leave_to_process_1(self):
+        """Of a task as of a launcher: whoever ends without a parent is gone, and signals and codes are the program's."""
+        orphan = 'sh -c "sleep 0.3 & echo orphan \\$!"; exec "$0" "$@"'  # its parent has ended before it does
+        for words in (["--set=train.last_step=1000000000", "spec.json"], ENDLESS):
+            with self.subTest(words=words):
+                command = ["unshare", "--fork", "--pid", "--kill-child", "--mount-proc", "sh", "-c", orphan]
+                running = commands.Running(words, self.folder, command)
+                self.addCleanup(running.process.kill)
+                running.wait_for("step 1 of 1000000000")
+                inside = commands.children_of(running.process.pid)
+                self.assertEqual(len(inside), 1)
+                first = int(next(iter(inside)))
+                program.wait_until(lambda: not any(is_left(pid) for pid in commands.children_of(first)),
+                                   lambda: "the orphan's end")
+                os.kill(first, signal.SIGTERM)
+                self.assertEqual(running.end(), 143, running.lines)
 
     def test_on_a_terminal_the_status_line_of_the_chief_is_redrawn(self):
         master, terminal = pty.openpty()

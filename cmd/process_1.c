@@ -1,0 +1,62 @@
+/* process_1.c - see process_1.h. */
+#include "cmd/process_1.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SIGNAL_CODE = 128, PID_TEXT_MAX = 16 };
+
+/* systemd's words for whose the descriptors are: they are the new process's */
+static void take_descriptors(void)
+{
+    char mine[PID_TEXT_MAX];
+    const char *owner = getenv("LISTEN_PID");
+    if (!owner || atol(owner) != 1) return;
+    snprintf(mine, sizeof mine, "%ld", (long)getpid());
+    setenv("LISTEN_PID", mine, 1);
+}
+
+/* Everybody who has ended. true: the program has, and its status is there. */
+static bool reap(pid_t program, int *ret_status)
+{
+    int status;
+    bool has_ended = false;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        if (pid == program) has_ended = true, *ret_status = status;
+    return has_ended;
+}
+
+/* What a terminal sends, the program has been sent as well. */
+static void pass_on(pid_t program, const siginfo_t *said)
+{
+    if (said->si_code <= 0) kill(program, said->si_signo);
+}
+
+/* Signals are held back, so that none is lost: process 1 has none that end it. What was there
+ * before, of a shell that became this program, has sent its signal. */
+[[noreturn]] static void stand_in(pid_t program, const sigset_t *all)
+{
+    siginfo_t said;
+    int status;
+    while (!reap(program, &status)) {
+        const int signo = sigwaitinfo(all, &said);
+        if (signo > 0 && signo != SIGCHLD) pass_on(program, &said);
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_CODE + WTERMSIG(status));
+}
+
+void process_1_leave(void)
+{
+    sigset_t all, before;
+    if (getpid() != 1) return;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const pid_t program = fork();
+    if (program > 0) stand_in(program, &all);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (program == 0) take_descriptors();
+}

@@ -74,7 +74,7 @@ Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
-Recommends: libcurl4t64 | libcurl4
+Recommends: libcurl4t64 | libcurl4, libmicrohttpd12t64 | libmicrohttpd12
 Section: science
 Priority: optional
 Description: trains neural networks over parameter servers

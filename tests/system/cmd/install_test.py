@@ -161,6 +161,8 @@ class Install(program.FolderCase):
         for path in ("bin/dtrain", "share/man/man1/dtrain.1.gz", "share/doc/dtrain/copyright"):
             self.assertIn(f"./usr/{path}\n", listed)
         self.assertIn("libjansson4", self.succeed("dpkg-deb", "--field", package, "Depends"))
+        for library in ("libcurl4", "libmicrohttpd12"):  # loaded when they are used
+            self.assertRegex(self.succeed("dpkg-deb", "--field", package, "Recommends"), rf"\b{library}\b")
         self.succeed("dpkg-deb", "--extract", package, self.folder / "unpacked")
         self.succeed(self.folder / "unpacked/usr/bin/dtrain", "--version")
 

@@ -5,8 +5,12 @@
  * variable BENCH_CUDNN names vectors, optimizers,   against a copy within the GPU of as many bytes
  *   rows
  *
- * usage: bench_gpu [--json FILE] [SCALE]   sizes are divided by SCALE; 1 for figures, more to see
- * it run Its exit code says whether all was measured, not whether goals were met.
+ * machine                the way to the GPU and back; no figures, and only where it is asked for
+ *
+ * usage: bench_gpu [--json FILE] [--bare] [--parts PART,...] [SCALE]
+ * --bare: kernels of our own do all, held against the libraries. Sizes are divided by SCALE; 1 for
+ * figures, more to see it run. Its exit code says whether all was measured, not whether goals were
+ * met.
  */
 #include "tests/cuda/bench/bench.h"
 
@@ -78,15 +82,19 @@ static float *random_floats(struct bench *b, uint64_t key, float low)
     return floats;
 }
 
-/* Of a bench that only shows that it runs, memory is the host's too: libraries that stand in for
- * NVIDIA's compute there. */
-static void open_bench(struct bench *b, enum precision precision)
+/* brief: of a bench that only shows that it runs, memory is the host's too: libraries that stand in
+ * for NVIDIA's compute there. */
+static void open_bench(struct bench *b, bool is_brief, enum precision precision)
 {
     void *labels;
-    const struct gpu_options options = {.precision = precision, .is_watched = b->scale > 1};
+    const struct gpu_options options = {
+        .precision = precision, .is_watched = is_brief, .is_bare = b->is_bare};
     if (device_open_gpu(&options, &b->d)) bench_give_up();
     b->precision = precision;
     b->state = b->d.state;
+    if (b->is_bare) (void)cuda_blas_open(&b->d, precision);
+    b->blas = b->state->blas;
+    if (b->is_bare) b->state->blas = (struct cuda_blas){0}; /* nobody but the bench calls it */
     b->capacity = bench_scaled(b, FLOATS);
     b->floats = FLOATS / (b->scale * b->scale * b->scale);
     b->x = random_floats(b, 1, -1);
@@ -108,6 +116,7 @@ static void close_bench(struct bench *b)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         b->d.kernels->release(&b->d, memory[i]);
     b->d.kernels->release(&b->d, b->labels);
+    b->state->blas = b->blas;
     device_close(&b->d);
 }
 
@@ -131,24 +140,68 @@ static void warm_up(struct bench *b)
     }
 }
 
-static void measure_at(struct bench *b, enum precision precision)
+static const struct part {
+    const char *name;
+    void (*measure)(struct bench *);
+    bool knows_precision, is_asked_for; /* the others know float32 alone, and are always measured */
+} parts[] = {
+    {"machine", bench_machine, false, true},
+    {"products", bench_products, true, false},
+    {"convolutions", bench_convolutions, true, false},
+    {"streams", bench_streams, false, false},
+    {"rows", bench_rows, false, false},
+};
+enum { MACHINE, PARTS = sizeof parts / sizeof *parts };
+
+static bool is_measured(const struct part *part, unsigned wanted, enum precision precision)
 {
-    open_bench(b, precision);
+    if (precision != PRECISION_FLOAT32 && !part->knows_precision) return false;
+    return wanted & 1u << (part - parts);
+}
+
+static void measure_at(struct bench *b, unsigned wanted, enum precision precision)
+{
+    bool is_any = false;
+    for (int i = 0; i < PARTS; i++) is_any |= is_measured(&parts[i], wanted, precision);
+    if (!is_any) return;
+    open_bench(b, b->scale > 1 && !(wanted & 1u << MACHINE), precision);
     open_peers(b);
     warm_up(b);
-    bench_products(b);
-    bench_convolutions(b);
-    if (precision == PRECISION_FLOAT32) {
-        bench_streams(b);
-        bench_rows(b);
-    }
+    for (int i = 0; i < PARTS; i++)
+        if (is_measured(&parts[i], wanted, precision)) parts[i].measure(b);
     close_bench(b);
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench_gpu [--json FILE] [SCALE from 1 to %d]\n", SCALE_MAX);
+    fprintf(stderr,
+            "usage: bench_gpu [--json FILE] [--bare] [--parts PART,...] [SCALE from 1 to %d]\n"
+            "the parts:",
+            SCALE_MAX);
+    for (int i = 0; i < PARTS; i++) fprintf(stderr, " %s", parts[i].name);
+    fprintf(stderr, "\n");
     return EXIT_FAILURE;
+}
+
+/* 0: there is one of them that is no part. */
+static unsigned parts_of(char *names)
+{
+    unsigned wanted = 0;
+    char *rest;
+    for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        int i = 0;
+        while (i < PARTS && strcmp(parts[i].name, name) != 0) i++;
+        if (i == PARTS) return 0;
+        wanted |= 1u << i;
+    }
+    return wanted;
+}
+
+static unsigned usual_parts(void)
+{
+    unsigned wanted = 0;
+    for (int i = 0; i < PARTS; i++) wanted |= parts[i].is_asked_for ? 0 : 1u << i;
+    return wanted;
 }
 
 static err write_figures(struct bench *b, const char *path)
@@ -161,13 +214,27 @@ static err write_figures(struct bench *b, const char *path)
 
 int main(int argc, char **argv)
 {
-    const bool has_file = argc > 2 && strcmp(argv[1], "--json") == 0;
-    const int at = has_file ? 3 : 1;
-    struct bench b = {.scale = argc > at ? strtol(argv[at], NULL, 10) : 1, .figures = json_array()};
-    if (!b.figures || argc > at + 1 || b.scale < 1 || b.scale > SCALE_MAX) return usage();
+    struct bench b = {.scale = 1};
+    const char *path = NULL;
+    unsigned wanted = usual_parts();
+    for (int i = 1; i < argc; i++) {
+        const bool has_next = i + 1 < argc;
+        if (strcmp(argv[i], "--json") == 0 && has_next)
+            path = argv[++i];
+        else if (strcmp(argv[i], "--parts") == 0 && has_next)
+            wanted = parts_of(argv[++i]);
+        else if (strcmp(argv[i], "--bare") == 0)
+            b.is_bare = true;
+        else if (!has_next)
+            b.scale = strtol(argv[i], NULL, 10);
+        else
+            return usage();
+    }
+    b.figures = json_array();
+    if (!b.figures || !wanted || b.scale < 1 || b.scale > SCALE_MAX) return usage();
     for (enum precision p = PRECISION_FLOAT32; p <= PRECISION_BF16; p++) {
-        measure_at(&b, p);
-        if (has_file && write_figures(&b, argv[2])) bench_give_up(); /* so far: another may fail */
+        measure_at(&b, wanted, p);
+        if (path && write_figures(&b, path)) bench_give_up(); /* so far: another may fail */
     }
     json_decref(b.figures);
     return EXIT_SUCCESS;

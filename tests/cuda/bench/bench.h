@@ -15,7 +15,10 @@ struct bare_dnn;
 struct bench {
     struct device d;
     struct cuda_state *state; /* of d */
+    struct cuda_blas
+        blas; /* what products are held against: the device's own, or beside a bare one */
     enum precision precision;
+    bool is_bare;     /* kernels of our own do all */
     int64_t scale;    /* by which sizes are divided: 1 for figures */
     int64_t capacity; /* floats in each of the five */
     int64_t floats;   /* of which vectors and rows take so many */
@@ -72,5 +75,6 @@ void bench_products(struct bench *);
 void bench_convolutions(struct bench *);
 void bench_streams(struct bench *);
 void bench_rows(struct bench *);
+void bench_machine(struct bench *);
 
 #endif

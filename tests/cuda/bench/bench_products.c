@@ -33,7 +33,7 @@ static void run_ours(struct bench *b, const void *arguments, int call)
 static void run_bare(struct bench *b, const void *arguments, int call)
 {
     const struct gemm g = operands(b, arguments, call);
-    const struct cuda_blas *blas = &b->state->blas;
+    const struct cuda_blas *blas = &b->blas;
     const float one = 1, none = 0;
     const int m = (int)g.m, n = (int)g.n, k = (int)g.k;
     if (blas->gemm(blas->handle, 0, 0, n, m, k, &one, g.b, BLAS_FLOAT, n, g.a, BLAS_FLOAT, k, &none,
@@ -49,7 +49,7 @@ static void measure(struct bench *b, const struct product_size *whole)
     snprintf(name, sizeof name, "gemm %lldx%lldx%lld %s", (long long)size.m, (long long)size.n,
              (long long)size.k, bench_precision(b));
     const double bare_us =
-        b->state->blas.handle ? bench_us(b, &(struct timed){run_bare, &size, false}) : 0;
+        b->blas.handle ? bench_us(b, &(struct timed){run_bare, &size, false}) : 0;
     bench_report(b,
                  &(struct figure){.group = "product",
                                   .name = name,

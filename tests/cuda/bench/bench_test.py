@@ -19,11 +19,11 @@ OPTIMIZERS = ["gradient_descent", "momentum", "momentum nesterov", "adagrad", "a
               "rmsprop centered"]
 
 
-def run_bench(**variables):
+def run_bench(*words, **variables):
     """All figures, as the file has them, and the lines that were printed."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "figures.json")
-        done = subprocess.run([BENCH, "--json", path, "64"], capture_output=True, text=True,
+        done = subprocess.run([BENCH, "--json", path, *words, "64"], capture_output=True, text=True,
                               timeout=LIMIT_S, check=False, env={**os.environ, **variables})
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
@@ -98,8 +98,22 @@ class Bench(unittest.TestCase):
                       lines)
         self.assertTrue([line for line in lines if line.endswith("no cuBLAS to compare with")])
 
-    def test_a_scale_out_of_range_is_refused(self):
-        for words in (["0"], ["65"], ["1", "2"]):
+    def test_kernels_of_our_own_are_held_against_the_libraries(self):
+        found, lines = run_bench("--bare", "--parts", "products")
+        self.assertIn("own products: no library is wanted", found["device"])
+        self.assertEqual({figure["group"] for figure in found["figures"]}, {"product"})
+        self.assertEqual({figure["peer"] for figure in found["figures"] if figure["ratio"]}, {"cuBLAS"})
+        self.assertEqual(len(found["figures"]), 4 * 3, lines)
+
+    def test_the_machine_is_measured_where_that_is_asked_for(self):
+        found, lines = run_bench("--parts", "machine")
+        self.assertEqual(found["figures"], [])
+        for start, unit in (("a kernel is queued and waited for ", "us"), ("the same, each waited for ", "us"),
+                            ("memory of the host, pinned     down ", "GB/s"), ("a window to be read ", "GB/s")):
+            self.assertTrue([line for line in lines if line.startswith(start) and line.endswith(unit)], lines)
+
+    def test_what_is_no_scale_and_no_part_is_refused(self):
+        for words in (["0"], ["65"], ["1", "2"], ["--parts", "rows,columns"], ["--parts"]):
             done = subprocess.run([BENCH, *words], capture_output=True, text=True, timeout=LIMIT_S,
                                   check=False)
             self.assertNotEqual(done.returncode, 0)

@@ -3,9 +3,18 @@
 # and training curves, the same under compute-sanitizer where it is installed, and then one table of all figures, each
 # beside its goal: the kernels against cuBLAS, cuDNN and a copy, whole steps beside PyTorch where python3 (or
 # $TORCH_PYTHON) has it, less precision against float32, a cluster on one GPU, the same bits twice.
-# Builds into build-gpu/, or takes what was built in BUILD. Figures and all that was said are in BUILD/gpu-logs/.
+# Builds into build-gpu/, or takes what was built in BUILD. Figures and all that was said are in BUILD/gpu-logs/, or
+# where $GPU_LOGS says.
 # PARTS: tests, memcheck, initcheck, racecheck, synccheck, bench, bits, precision, steps, cluster, table; what others
-# have left in BUILD/gpu-logs/ stays, and the table has it too. Ended by a signal it still prints the table so far.
+# have left among the logs stays, and the table has it too. Ended by a signal it still prints the table so far.
+#
+# Where a machine with a GPU can be had for minutes alone, and has a driver and python3 but no compiler:
+#
+#   gpu.sh pack    here: builds into build-gpu/ and packs what the other two need into build-gpu/gpu-pack.tar.xz
+#   gpu.sh quick   there, in a copy of the sources with that file: what matters most first, a line each as it comes,
+#                  a minute each at most, less than eight minutes in all
+#   gpu.sh full    the same as without words, of the packed programs: an hour or more
+#
 # Nothing else should run on the GPU. The exit code says whether all went well, not whether goals were met.
 # Without a GPU: 77, skipped.
 set -eu
@@ -16,9 +25,61 @@ have_gpu() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]
 }
 
+# The programs, without what only a debugger reads, and beside them the libraries that a bare machine lacks: the
+# programs look for those beside themselves, so that nothing else there, python least of all, is led to them.
+pack() {
+    build=build-gpu
+    option=
+    [ ! -f $build/build.ninja ] || option=--reconfigure
+    meson setup $option $build -Dtests=enabled -Dcuda=enabled \
+        -Dc_link_args='-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:$ORIGIN/../lib:$ORIGIN/../../lib' > /dev/null
+    programs=$(ninja -C $build -t targets all |
+        sed -n 's,^\(cmd/dtrain\|tests/cuda/test_gpu_[a-z_]*\|tests/cuda/bench_gpu\|tests/device/test_gpu_[a-z]*\): .*,\1,p' | sort -u)
+    # shellcheck disable=SC2086
+    ninja -C $build $programs > $build/pack.log 2>&1 || { tail -n 20 $build/pack.log; exit 1; }
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir "$work/lib"
+    for program in $programs; do
+        mkdir -p "$work/${program%/*}"
+        strip -o "$work/$program" "$build/$program"
+        ldd "$build/$program"
+    done | awk '$3 ~ /^\// { print $3 }' | sort -u |
+        grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' | while read -r library; do
+        cp -L "$library" "$work/lib/"
+        strip --strip-unneeded "$work/lib/${library##*/}" 2> /dev/null || true
+    done
+    pwd > "$work/built-in"
+    tar -C "$work" -cJf $build/gpu-pack.tar.xz .
+    du -h $build/gpu-pack.tar.xz
+}
+
+# What was packed elsewhere; a test looks for its files where it was built.
+unpack() {
+    [ -f build-gpu/cmd/dtrain ] || [ ! -f build-gpu/gpu-pack.tar.xz ] || tar -C build-gpu -xJf build-gpu/gpu-pack.tar.xz
+    [ -f build-gpu/cmd/dtrain ] || { echo "gpu.sh: build-gpu/gpu-pack.tar.xz is not here: gpu.sh pack makes it"; exit 2; }
+    place=$(cat build-gpu/built-in 2> /dev/null || pwd)
+    [ -e "$place" ] || { mkdir -p "${place%/*}" && ln -s "$PWD" "$place"; }
+}
+
 python=${TORCH_PYTHON:-python3}
+if [ "${1:-}" = pack ]; then
+    cd "$(dirname "$0")/.."
+    PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/cuda/bin:/opt/cuda/bin
+    pack
+    exit
+fi
 have_gpu || { echo "gpu.sh: skipped: no GPU: neither /dev/nvidiactl nor /dev/dxg is there"; exit 77; }
 tests_folder=$(cd "$(dirname "$0")" && pwd)
+is_quick=
+case ${1:-} in
+quick | full)
+    cd "$tests_folder/.."
+    unpack
+    [ "$1" = full ] || is_quick=yes
+    set -- build-gpu
+    ;;
+esac
 if [ $# -eq 0 ]; then
     cd "$tests_folder/.."
     . examples/setup.sh
@@ -40,28 +101,32 @@ export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # the driver counts 
 # cuBLAS and cuDNN are looked for among this Python's packages too
 export VIRTUAL_ENV="${VIRTUAL_ENV:-$("$python" -c 'import sys; print(sys.prefix)' || true)}"
 here=$build/tests/cuda
-logs=$build/gpu-logs
-failures=0
-passes=0
-child=
-[ $# -gt 0 ] || rm -rf "$logs" # figures of another run would stand in the table
+logs=${GPU_LOGS:-$build/gpu-logs}
+child=    # what runs now
+children= # or several
 mkdir -p "$logs"
+results=$logs/results.txt # of this run, a line each
+[ $# -gt 0 ] || rm -f "$logs"/*.json "$logs"/*.log "$logs"/table.txt # figures of another run would stand in the table
+: > "$results"
 
 wanted() { case " $parts " in *" $1 "*) ;; *) return 1 ;; esac; }
 
 table() {
     echo
-    python3 -B "$tests_folder/bench/gpu_table.py" "$logs" > "$logs/table.txt" || failures=$((failures + 1))
+    python3 -B "$tests_folder/bench/gpu_table.py" "$logs" > "$logs/table.txt" || echo 'table failed' >> "$results"
     cat "$logs/table.txt"
 }
+
+# How many lines ended so
+count() { grep -c " $1" "$results" || true; }
 
 # timeout(1) is in a group of its own, which no Ctrl-C and nobody who ends this script reaches.
 stop() {
     trap '' INT TERM HUP
-    if [ -n "$child" ]; then
-        kill -TERM "$child" 2> /dev/null || true
-        wait "$child" || true
-    fi
+    for one in $child $children; do
+        kill -TERM "$one" 2> /dev/null || true
+        wait "$one" || true
+    done
     table
     exit 143
 }
@@ -81,18 +146,20 @@ line() {
     case $status in
     0) result=ok ;;
     77) result=skipped ;;
-    124 | 137) result="more than $limit_s s" ;;
+    124 | 137) result="failed: more than $limit_s s" ;;
     *) result="failed ($status)" ;;
     esac
-    printf '%-28s %-18s %5d s\n' "$name" "$result" "$(($(date +%s) - began))"
-    case $status in
-    0) passes=$((passes + 1)) ;;
-    77) tail -n 1 "$logs/$name.log" ;;
-    *)
-        failures=$((failures + 1))
-        tail -n 20 "$logs/$name.log"
-        ;;
-    esac
+    {
+        printf '%-28s %-28s %5d s\n' "$name" "$result" "$(($(date +%s) - began))"
+        case $status in
+        0) ;;
+        77) tail -n 1 "$logs/$name.log" ;;
+        *) tail -n 20 "$logs/$name.log" ;;
+        esac
+    } > "$logs/$name.said"
+    head -n 1 "$logs/$name.said" >> "$results"
+    cat "$logs/$name.said" # at once: others may write beside it
+    rm -f "$logs/$name.said"
 }
 
 # sanitize_all TOOL: all but the curves. Kernels of NVIDIA's libraries are not ours to mend, and tools give false
@@ -107,18 +174,77 @@ sanitize_all() {
     done
 }
 
-"$build/cmd/dtrain" devices
+# Whether all went well
+end() {
+    failures=$(count failed)
+    [ "$failures" -eq 0 ] || { echo "$failures failed; all they said is in $logs/"; exit 1; }
+    exit 0
+}
+
 tests=$(find "$here" -maxdepth 1 -type f -name 'test_gpu_*' | sed 's,.*/test_gpu_,,' | sort)
 sessions=$build/tests/device/test_gpu_sessions
 bare_tests='gemm image precision' # our own products and convolutions, where libraries would take their place
-if wanted tests; then
-    for test in $tests; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
-    line "$test_limit_s" sessions "$sessions"
-    [ "$passes" -gt 0 ] || { echo "nothing ran on the GPU, though its driver is there"; exit 1; }
-    for test in $bare_tests; do
-        line "$test_limit_s" "$test-bare" env GPU_BARE=1 "$here/test_gpu_$test"
+
+# four COMMAND ARGUMENT...: the command with each argument, four at a time
+four() {
+    command=$1
+    shift
+    while [ $# -gt 0 ]; do
+        children=
+        for argument in "$1" ${2:+"$2"} ${3:+"$3"} ${4:+"$4"}; do
+            (trap 'kill -TERM "$child" 2> /dev/null; exit 143' TERM && "$command" "$argument") &
+            children="$children $!"
+        done
+        # shellcheck disable=SC2086
+        wait $children || true
+        children=
+        shift "$(($# < 4 ? $# : 4))"
     done
-fi
+}
+
+# What a machine can tell in minutes, the most telling first. Each line has a minute.
+quick() {
+    minute=60
+    line $minute machine sh -c 'nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current,mig.mode.current,compute_mode,power.limit --format=csv 2>&1
+        lscpu 2> /dev/null | grep -E "^(Model name|CPU\(s\))"; time -p "$1/cmd/dtrain" devices; time -p "$1/cmd/dtrain" devices' sh "$build"
+    cat "$logs/machine.log"
+    line $minute ways "$here/bench_gpu" --parts machine
+    cat "$logs/ways.log"
+    # shellcheck disable=SC2086
+    four quick_test $(echo "$tests" | grep -vx curves)
+    line $minute sessions "$sessions"
+    line $minute products "$here/bench_gpu" --json "$logs/bench.json" --parts products
+    cat "$logs/products.log"
+    line $minute products-bare "$here/bench_gpu" --bare --parts products
+    cat "$logs/products-bare.log"
+    line $minute convolutions "$here/bench_gpu" --json "$logs/bench-convolutions.json" --parts convolutions
+    line $minute convolutions-bare "$here/bench_gpu" --bare --parts convolutions
+    cat "$logs/convolutions.log" "$logs/convolutions-bare.log"
+    for workload in mlp_adam cnn cnn12; do
+        python_line "gpu-steps-$workload" --parts steps --only "$workload" --precisions float32,tf32 --torch-ways graph
+    done
+    python_line gpu-cluster --parts cluster --only mlp_adam
+    python_line gpu-bits --parts bits --only mlp_adam
+    if can_sanitize; then
+        for tool in memcheck racecheck; do
+            for test in gemm image reduce; do
+                line $minute "$test-$tool" env GPU_BARE=1 compute-sanitizer --tool "$tool" --report-api-errors no \
+                    --error-exitcode 9 "$here/test_gpu_$test"
+            done
+        done
+    fi
+}
+
+quick_test() { line $minute "$1" "$here/test_gpu_$1"; }
+
+# Runs of whole programs, in short windows
+python_line() {
+    name=$1
+    shift
+    line $minute "$name" python3 -B "$tests_folder/bench/gpu.py" --dtrain "$build/cmd/dtrain" --torch-python "$python" \
+        --windows 3 --seconds 0.5 --json "$logs/$name.json" "$@"
+    cat "$logs/$name.log"
+}
 
 # On some virtual machines it refuses GPUs.
 can_sanitize() {
@@ -131,6 +257,21 @@ can_sanitize() {
         return 1
     fi
 }
+
+if [ -n "$is_quick" ]; then
+    quick
+    table
+    end
+fi
+"$build/cmd/dtrain" devices
+if wanted tests; then
+    for test in $tests; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
+    line "$test_limit_s" sessions "$sessions"
+    [ "$(count ok)" -gt 0 ] || { echo "nothing ran on the GPU, though its driver is there"; exit 1; }
+    for test in $bare_tests; do
+        line "$test_limit_s" "$test-bare" env GPU_BARE=1 "$here/test_gpu_$test"
+    done
+fi
 
 case " $parts " in
 *check\ *)
@@ -149,4 +290,4 @@ for part in bits precision steps cluster; do
 done
 
 ! wanted table || table
-[ "$failures" -eq 0 ] || { echo "$failures failed; all they said is in $logs/"; exit 1; }
+end

@@ -12,8 +12,8 @@ precision  losses of the examples in tf32 and bf16 against float32: the mean of 
            way and the one on the evaluation data at the end, each the mean of several seeds. Beside
            them is how far float32 on the CPU is from float32 on the GPU, which is what rounding in
            another order does: where that alone misses the goal nothing is said of the goal.
-cluster    examples/s of 2 ps + 2 workers on one GPU against one process on it, and what the chief's
-           steps were made of.
+cluster    examples/s of 2 ps + 2 workers on one GPU, over shared memory and TCP, against one process
+           on it, and what the chief's steps were made of.
 bits       whether the same spec and seed end with the same bits twice.
 
 Data are random and in memory. Nothing else should run on the GPU or on this machine. The exit code
@@ -39,7 +39,7 @@ import measure
 from gpu_workloads import (BITS_WORKLOADS, BUSY_GOAL, CLUSTER_WORKLOADS, EXAMPLES, EXAMPLE_RUNS,
                            LOSS_GOAL, PRECISIONS, WORKLOADS)
 from run import machine, positive, version, words
-from workloads import MODES, WORKERS
+from workloads import MODES, TRANSPORTS, WORKERS
 
 PARTS = ("steps", "precision", "cluster", "bits")
 BITS_STEPS = 100
@@ -134,7 +134,7 @@ class Bench(measure.Attempts):
         device = "cpu" if self.options.device == "cpu" else "cuda"
         self.torch = gpu_measure.Torch(self.options.torch_python, device, self.options.torch_ways)
         for workload in self.chosen(self.options.only):
-            for precision in PRECISIONS:
+            for precision in self.options.precisions:
                 self.attempt(self.step, workload, precision)
 
     # ---- precision ----
@@ -188,14 +188,16 @@ class Bench(measure.Attempts):
                       against=gpu_measure.time_shares(self.options.dtrain, command, folder),
                       examples_per_second=alone)
             for mode in MODES:
-                self.cluster_of(workload, mode, command, alone, folder)
+                for transport in TRANSPORTS:
+                    self.cluster_of(workload, (mode, transport), command, alone, folder)
 
-    def cluster_of(self, workload, mode, command, alone, folder):
-        whole = gpu_measure.cluster_words(mode) + command
+    def cluster_of(self, workload, kind, command, alone, folder):
+        mode, transport = kind
+        whole = [*gpu_measure.cluster_words(mode), f"--transport={transport}", *command]
         rates = gpu_measure.step_rates(self.options.dtrain, whole, self.timing, self.watch)
         per_step = workload.batch() * (WORKERS if mode == "sync" else 1)
         rate = statistics.median(rates) * per_step
-        self.keep("cluster", f"{workload.name}, 2 ps + 2 workers, {mode}",
+        self.keep("cluster", f"{workload.name}, 2 ps + 2 workers, {mode}, {transport}",
                   f"{rate:,.0f} examples/s, {rate / alone:.2f} of one",
                   against=gpu_measure.time_shares(self.options.dtrain, whole, folder),
                   examples_per_second=rate, ratio=rate / alone)
@@ -236,6 +238,8 @@ def read_options(arguments):
         help="CUDA_VISIBLE_DEVICES says which GPU is the first; cpu only shows that all runs")
     add("--parts", type=words(PARTS), default=PARTS, metavar=",".join(PARTS))
     add("--only", type=words(names), default=names, metavar=",".join(names))
+    add("--precisions", type=words(PRECISIONS), default=PRECISIONS, metavar=",".join(PRECISIONS),
+        help="of steps")
     add("--examples", type=words(examples), default=examples, metavar=",".join(examples))
     add("--data", default=os.environ.get("DTRAIN_DATA", os.path.join(ROOT, "data")),
         help="folder of the folders mnist and fashion-mnist")

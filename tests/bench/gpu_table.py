@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpu_table.py - one table of all figures of a GPU, each beside its goal.
 
-    gpu_table.py LOGS                 reads bench.json and gpu-*.json there, writes figures.json
+    gpu_table.py LOGS                 reads bench*.json and gpu-*.json there, writes figures.json
 
 A file that is not there is a part that was not measured; its own log says why.
 """
@@ -36,8 +36,8 @@ def line(figure):
 
 def read(folder):
     figures, failures, device = [], [], ""
-    for path in [os.path.join(folder, "bench.json"),
-                 *sorted(glob.glob(os.path.join(glob.escape(folder), "gpu-*.json")))]:
+    for path in (sorted(glob.glob(os.path.join(glob.escape(folder), "bench*.json"))) +
+                 sorted(glob.glob(os.path.join(glob.escape(folder), "gpu-*.json")))):
         try:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
@@ -46,7 +46,7 @@ def read(folder):
         except ValueError as trouble:  # its program was ended while it wrote
             failures.append(f"{path}: {trouble}")
             continue
-        is_kernels = os.path.basename(path) == "bench.json"
+        is_kernels = os.path.basename(path).startswith("bench")
         figures += map(of_kernel, found["figures"]) if is_kernels else found["figures"]
         failures += found.get("failures", [])
         device = found.get("device", device)

@@ -310,7 +310,7 @@ class Figures(Folder):
         code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam")
         self.assertEqual(code, 0, printed)
         alone, *clusters = found["figures"]
-        self.assertEqual(len(clusters), 2)
+        self.assertEqual(len(clusters), 4)
         for figure in clusters:
             self.assertAlmostEqual(figure["ratio"], figure["examples_per_second"] /
                                    alone["examples_per_second"])
@@ -541,12 +541,50 @@ class Script(Folder):
         self.program("build/gpu-logs/gpu-steps.json", "{\"figures\": [{\"name\": \"old\"}]}")
         self.assertRegex(self.run_script().stdout, r"\n0 of 0 goals met")
 
+    def run_quick(self):
+        """What was packed elsewhere, on a machine that has nothing else; its logs go where it is told."""
+        variables = {**os.environ, "TORCH_PYTHON": "/a/python", "GPU_LOGS": self.path("logs"),
+                     "PATH": self.path("bin") + os.pathsep + os.environ["PATH"]}
+        return subprocess.run(["sh", self.path("tests/gpu.sh"), "quick"], check=False,
+                              capture_output=True, text=True, timeout=LIMIT_S, env=variables)
+
+    def pack(self):
+        self.program("build/tests/cuda/bench_gpu", "#!/bin/sh\necho \"measured $*\"\n")
+        os.mkdir(self.path("build-gpu"))
+        subprocess.run(["tar", "-C", self.path("build"), "-cJf", self.path("build-gpu/gpu-pack.tar.xz"),
+                        "."], check=True, timeout=LIMIT_S)
+        self.program("bin/compute-sanitizer", "#!/bin/sh\nexit 0\n")
+
+    def test_the_quick_run_unpacks_and_has_a_line_of_each_thing_as_it_comes(self):
+        self.pack()
+        done = self.run_quick()
+        self.assertEqual(done.returncode, 1, done.stderr)  # steps have no luck
+        with open(self.path("logs/results.txt"), encoding="utf-8") as file:
+            results = [line.split()[:2] for line in file]
+        names = [name for name, _ in results]
+        self.assertEqual(names[:2], ["machine", "ways"])
+        self.assertEqual(sorted(names[2:2 + len(KERNEL_TESTS) + 1]), sorted((*KERNEL_TESTS, "gradients")))
+        self.assertEqual(names[3 + len(KERNEL_TESTS):], [
+            "sessions", "products", "products-bare", "convolutions", "convolutions-bare",
+            "gpu-steps-mlp_adam", "gpu-steps-cnn", "gpu-steps-cnn12", "gpu-cluster", "gpu-bits",
+            *(f"{test}-{tool}" for tool in ("memcheck", "racecheck") for test in ("gemm", "image", "reduce"))])
+        self.assertEqual({name for name, result in results if result == "failed"},
+                         {name for name in names if name.startswith("gpu-steps")})
+        self.assertIn("measured --bare --parts products\n", done.stdout)
+        self.assertRegex(done.stdout, r"\n3 failed; all they said is in .*/logs/\n")
+
+    def test_without_a_pack_the_quick_run_says_what_makes_one(self):
+        done = self.run_quick()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("gpu.sh pack makes it", done.stdout)
+
     @unittest.skipIf(any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))), "a GPU is here")
     def test_without_a_gpu_it_is_skipped(self):
-        done = subprocess.run(["sh", SCRIPT, self.path("build")], capture_output=True, text=True,
-                              timeout=LIMIT_S, check=False)
-        self.assertEqual(done.returncode, 77)
-        self.assertRegex(done.stdout, r"\Agpu\.sh: skipped: no GPU: ")
+        for words in ([self.path("build")], ["quick"], ["full"], []):
+            done = subprocess.run(["sh", SCRIPT, *words], capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 77)
+            self.assertRegex(done.stdout, r"\Agpu\.sh: skipped: no GPU: ")
 
 
 if __name__ == "__main__":

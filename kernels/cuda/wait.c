@@ -13,7 +13,7 @@
 #include "kernels/cuda/cuda.h"
 
 enum {
-    LOOK_NS = 50000, /* so long without a pause */
+    LOOK_NS = 200000, /* so long without a pause: about a step of a small model */
     PAUSE_SHARE = 64,
     PAUSE_MIN_NS = 10000,
     PAUSE_MAX_NS = 1000000,

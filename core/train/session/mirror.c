@@ -5,6 +5,8 @@
  */
 #include "core/train/session/mirror.h"
 
+#include "core/base/log.h"
+
 static size_t block_bytes(const struct mirror *mirror, int ps)
 {
     return (size_t)mirror->block_floats[ps] * sizeof(float);
@@ -83,12 +85,16 @@ void mirror_arrive_at(struct mirror *mirror, void **blocks, enum number number)
     mirror->arrives_as = number;
 }
 
-/* Memory of a device that has no use for it stays as it is. */
-static bool pin(const struct mirror *mirror, void *host, size_t bytes, bool is_written)
+/* Memory of a device that has no use for it stays as it is. What cannot be pinned crosses all the
+ * same, and more slowly, which nobody would see. */
+static bool pin(const struct mirror *mirror, int ps, void *host, size_t bytes, bool is_written)
 {
     struct device *d = mirror->device;
-    return d->kernels->overlap && bytes && host &&
-           d->kernels->overlap->pin(d, host, bytes, is_written);
+    if (!d->kernels->overlap || !bytes || !host) return false;
+    if (d->kernels->overlap->pin(d, host, bytes, is_written)) return true;
+    log_line(LOG_INFO, "%s ps/%d: %.3f MB that cannot be pinned are copied once more in every step",
+             is_written ? "gradients for" : "values of", ps, (double)bytes / 1e6);
+    return false;
 }
 
 void mirror_bind(struct mirror *mirror, int ps, void *values, float *gradients)
@@ -96,8 +102,8 @@ void mirror_bind(struct mirror *mirror, int ps, void *values, float *gradients)
     mirror_unbind(mirror, ps);
     mirror->host_values[ps] = values;
     mirror->host_gradients[ps] = gradients;
-    mirror->pins_values[ps] = pin(mirror, values, arriving_bytes(mirror, ps), false);
-    mirror->pins_gradients[ps] = pin(mirror, gradients, block_bytes(mirror, ps), true);
+    mirror->pins_values[ps] = pin(mirror, ps, values, arriving_bytes(mirror, ps), false);
+    mirror->pins_gradients[ps] = pin(mirror, ps, gradients, block_bytes(mirror, ps), true);
 }
 
 void mirror_unbind(struct mirror *mirror, int ps)

@@ -1,5 +1,5 @@
 /* no_gpu.c - stands in for cuda/ where the build found no nvcc. */
-#include "kernels/device.h"
+#include "kernels/note.h"
 
 const bool gpus_are_built_in = false;
 
@@ -21,4 +21,9 @@ err gpu_count(int *ret)
 err device_open_gpu(const struct gpu_options *options, struct device *ret)
 {
     return fail_absent();
+}
+
+const char *device_note(struct device *d)
+{
+    return "";
 }

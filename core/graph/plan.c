@@ -9,7 +9,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/log.h"
 #include "core/graph/liveness.h"
+#include "kernels/note.h"
 
 /* What prepare() will take, and the draw. */
 static size_t workspace(const struct graph *graph, struct device *d)
@@ -146,6 +148,13 @@ static err prepare_heads(struct plan *plan)
     return OK;
 }
 
+/* What there is to hear of who computes a node, as it is prepared */
+static void tell(const struct plan *plan, const struct node *node)
+{
+    const char *note = device_note(plan->device);
+    if (*note) log_line(LOG_INFO, "%s \"%s\": %s", node->op->object.name, node->name, note);
+}
+
 /* Views take no part: they have nothing to compute. prepared_count says where release() stops when
  * one of them fails. */
 static err prepare_nodes(struct plan *plan)
@@ -156,6 +165,7 @@ static err prepare_nodes(struct plan *plan)
         if (!node->op->prepare || node->is_view) continue;
         const err e = node->op->prepare(node, plan->device);
         if (e) return fail_prefix(e, "%s \"%s\"", node->op->object.name, node->name);
+        tell(plan, node);
     }
     return OK;
 }

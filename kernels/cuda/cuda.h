@@ -64,7 +64,7 @@ struct cuda_state {
     double *host_results; /* [RESULTS_MAX], pinned */
     float *product_sums;  /* of the device: what the slices of a product leave; NULL with cuBLAS */
     struct cuda_blas blas;
-    struct cuda_dnn *dnn; /* in dnn.h; NULL: convolutions are our own */
+    struct cuda_dnn *dnn; /* in dnn.h, opened by need; NULL: convolutions are our own */
     struct {
         const char *kernel; /* the last that was launched; NULL: none yet */
         const char *mark;   /* what is queued now, NULL: nothing in particular; both borrowed */
@@ -147,11 +147,14 @@ err cuda_blas_find(struct cuda_library *ret);
 err cuda_blas_open(struct device *, enum precision);
 void cuda_blas_close(struct cuda_state *);
 
-/* The same of cuDNN, for convolutions. ERR_DEVICE also where it does not do what the precision asks
- * for. */
+/* The same of cuDNN, for convolutions. It is large, and models without any never need it: opening
+ * only says whether it does what the precision asks for (ERR_DEVICE: no), and the first convolution
+ * opens the library. */
 err cuda_dnn_find(struct cuda_library *ret);
 err cuda_dnn_open(struct device *, enum precision);
 void cuda_dnn_close(struct cuda_state *);
+/* NULL: it is not there. Who asks first hears of it, or why, by device_note(). */
+struct cuda_dnn *cuda_dnn_use(struct device *);
 
 /* to [columns, rows] = from [rows, columns] with rows and columns exchanged, (+)= where add. Both
  * extents are at least 1, and there are less than 2^31 elements. */

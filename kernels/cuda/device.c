@@ -1,9 +1,11 @@
 /* device.c - which GPUs there are, and opening one. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cuda/library/dnn.h"
+#include "kernels/note.h"
 
 /* Multiprocessors of this and newer generations run what was compiled: machine code, or code that
  * the driver compiles. */
@@ -134,6 +136,30 @@ static void spread(struct device *d, int64_t n, int64_t grain, spread_body *body
     body(arguments, 0, n);
 }
 
+void dnn_note(struct cuda_dnn *dnn, const char *format, ...)
+{
+    const size_t at = strlen(dnn->notes);
+    va_list arguments;
+    va_start(arguments, format);
+    const int separator = snprintf(dnn->notes + at, sizeof dnn->notes - at, "%s", at ? "; " : "");
+    if (at + (size_t)separator < sizeof dnn->notes)
+        (void)vsnprintf(dnn->notes + at + separator, sizeof dnn->notes - at - (size_t)separator,
+                        format, arguments);
+    va_end(arguments);
+}
+
+/* Of another device there is nothing to hear. */
+const char *device_note(struct device *d)
+{
+    if (d->kernels->close != close_gpu) return "";
+    const struct cuda_state *state = d->state;
+    struct cuda_dnn *dnn = state->dnn;
+    if (!dnn) return "";
+    memcpy(dnn->told, dnn->notes, sizeof dnn->told);
+    dnn->notes[0] = '\0';
+    return dnn->told;
+}
+
 static void fill_table(struct cuda_state *state)
 {
     struct kernels *const table = &state->table;
@@ -145,7 +171,8 @@ static void fill_table(struct cuda_state *state)
 #include "kernels/kernels.def"
 }
 
-/* The name says which libraries are used, or why kernels of our own do their work. */
+/* The name says which libraries are used, or why kernels of our own do their work; what is opened
+ * by need has no place in it before. */
 static void name_library(struct cuda_state *state, const struct library_use *use, err missing,
                          const struct cuda_library *library)
 {
@@ -153,10 +180,10 @@ static void name_library(struct cuda_state *state, const struct library_use *use
     char version[LIBRARY_VERSION_MAX];
     if (missing) {
         snprintf(state->name + at, left, ", own %s: %s", use->work, error_text());
-        return;
+    } else if (library) {
+        cuda_library_version(library, use->name, version);
+        snprintf(state->name + at, left, ", %s", version);
     }
-    cuda_library_version(library, use->name, version);
-    snprintf(state->name + at, left, ", %s", version);
 }
 
 /* What is missing is told, and does no harm. */
@@ -167,7 +194,7 @@ static void open_libraries(struct device *d, const struct gpu_options *options)
     const err no_blas = unwanted ? unwanted : cuda_blas_open(d, options->precision);
     name_library(state, &blas_use, no_blas, &state->blas.library);
     const err no_dnn = unwanted ? unwanted : cuda_dnn_open(d, options->precision);
-    name_library(state, &dnn_use, no_dnn, no_dnn ? NULL : &state->dnn->library);
+    name_library(state, &dnn_use, no_dnn, NULL);
 }
 
 /* What was queued went well. An error does not name the GPU, which whoever opens it does. */

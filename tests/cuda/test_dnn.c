@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/note.h"
 #include "kernels/overlap.h"
 #include "tests/cuda/emulator/emulated.h"
+#include "tests/cuda/emulator/emulation.h"
 #include "tests/cuda/named.h"
 #include "tests/kernels/support.h"
 
@@ -50,15 +52,35 @@ static void close_trial(struct trial *t)
     assert_int_equal(emulated_memory_taken(), 0);
 }
 
-/* How many convolutions the library has done */
-static int runs(void)
+static int asked(const char *function)
 {
     int (*count)(void);
-    void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
+    void *library = dlopen("libcudnn.so.9", RTLD_NOW);
     assert_non_null(library);
-    void *found = dlsym(library, "fake_cudnn_runs");
+    void *found = dlsym(library, function);
     memcpy(&count, &found, sizeof count);
     return count();
+}
+
+/* How many convolutions the library has done, and how often it has been opened */
+static int runs(void)
+{
+    return asked("fake_cudnn_runs");
+}
+
+static int opened(void)
+{
+    return asked("fake_cudnn_handles");
+}
+
+/* Where the GPU's memory is not the host's the library reaches it as kernels do. */
+static void let_library_reach_memory(void)
+{
+    void (*reach)(void (*)(int), void (*)(void));
+    void *library = dlopen("libcudnn.so.9", RTLD_NOW);
+    void *found = library ? dlsym(library, "fake_cudnn_reach") : NULL;
+    memcpy(&reach, &found, sizeof reach);
+    if (found) reach(emulated_memory_open, emulated_memory_close);
 }
 
 static void run_forward(struct trial *t)
@@ -98,26 +120,44 @@ static void a_library_of_another_version_than_its_name_says_is_not_used(void **s
     unsetenv("FAKE_CUDNN_MAJOR");
 }
 
-static void where_cudnn_cannot_be_set_up_convolutions_are_our_own(void **state)
+/* A plan of this shape, opened and closed again: what there is to tell of it */
+static void assert_note(const char *wanted)
+{
+    struct trial t = open_trial(&even, PRECISION_FLOAT32);
+    const char *note = device_note(&t.d);
+    if (!strstr(note, wanted)) fail_msg("\"%s\" is not in \"%s\"", wanted, note);
+    assert_string_equal(device_note(&t.d), ""); /* told once */
+    close_trial(&t);
+}
+
+/* A model without convolutions does not wait for it. */
+static void cudnn_is_opened_by_the_first_convolution(void **state)
 {
     struct device d;
-    setenv("FAKE_CUDNN_BROKEN", "create", 1);
+    const int before = opened();
     assert_int_equal(device_open_emulated(&d), OK);
-    assert_non_null(
-        strstr(d.kernels->name, ", own convolutions: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"));
+    assert_int_equal(opened(), before);
+    assert_string_equal(device_note(&d), "");
+    assert_true(d.kernels->conv2d_bytes(&d, &even) > 0);
+    assert_int_equal(opened(), before + 1);
+    assert_non_null(strstr(device_note(&d), "convolutions by cuDNN 9.7.3 (/"));
+    assert_true(d.kernels->conv2d_bytes(&d, &even) > 0);
+    assert_int_equal(opened(), before + 1);
     device_close(&d);
+}
+
+static void where_cudnn_cannot_be_set_up_convolutions_are_our_own(void **state)
+{
+    setenv("FAKE_CUDNN_BROKEN", "create", 1);
+    assert_note("own convolutions: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED");
     assert_int_equal(runs_of(&even, PRECISION_FLOAT32), 0);
     unsetenv("FAKE_CUDNN_BROKEN");
 }
 
 static void a_library_that_lacks_functions_is_not_used(void **state)
 {
-    struct device d;
-    assert_int_equal(device_open_emulated(&d), OK);
-    assert_non_null(strstr(d.kernels->name, ", own convolutions: /"));
-    assert_non_null(strstr(d.kernels->name, " lacks cudnnGetErrorString"));
-    device_close(&d);
-    assert_int_equal(emulated_memory_taken(), 0);
+    assert_note("own convolutions: /");
+    assert_note(" lacks cudnnGetErrorString");
 }
 
 static void all_directions_of_a_shape_padded_alike_go_to_cudnn(void **state)
@@ -188,6 +228,46 @@ static void what_cudnn_refuses_when_opened_is_our_own(void **state)
         assert_int_equal(runs_of(&even, PRECISION_FLOAT32), refusals[i].runs);
     }
     unsetenv("FAKE_CUDNN_BROKEN");
+}
+
+/* What tables offer and a GPU then refuses: the others stay the library's. */
+static void a_direction_that_fails_when_it_is_tried_is_our_own_and_told(void **state)
+{
+    static const char *const directions[] = {"forward", "back data", "back kernel"};
+    static const char *const notes[] = {
+        "own kernels in the place of cudnnConvolutionForward, algorithm 1: CUDNN_STATUS_EXECUTION",
+        "own kernels in the place of cudnnConvolutionBackwardData, algorithm 1: CUDNN_STATUS_EXEC",
+        "own kernels in the place of cudnnConvolutionBackwardFilter, algorithm 1: CUDNN_STATUS_EX"};
+    for (int i = 0; i < 3; i++) {
+        setenv("FAKE_CUDNN_BROKEN", directions[i], 1);
+        assert_note(notes[i]);
+        assert_int_equal(runs_of(&even, PRECISION_FLOAT32), 2);
+    }
+    setenv("FAKE_CUDNN_BROKEN", "run", 1);
+    assert_note("cudnnConvolutionForward, algorithm 1: CUDNN_STATUS_EXECUTION_FAILED; own kernels");
+    assert_int_equal(runs_of(&even, PRECISION_FLOAT32), 0);
+    unsetenv("FAKE_CUDNN_BROKEN");
+}
+
+/* Of memory of its own, with none left for images, which trying takes beside the plan */
+static void what_there_is_no_memory_to_try_is_taken_as_it_is(void **state)
+{
+    struct device d;
+    struct conv2d_plan *plan;
+    assert_int_equal(device_open_emulated(&d), OK);
+    const size_t bytes = d.kernels->conv2d_bytes(&d, &even);
+    const int before = runs();
+    emulated_set_memory(emulated_memory_taken() + bytes + 100);
+    assert_int_equal(d.kernels->conv2d_open(&d, &even, &plan), OK);
+    emulated_set_memory(1 << 30);
+    assert_int_equal(runs(), before);
+    assert_null(strstr(device_note(&d), "own"));
+    d.kernels->conv2d_close(&d, plan);
+    assert_int_equal(d.kernels->conv2d_open(&d, &even, &plan), OK);
+    assert_int_equal(runs(), before + 3);
+    d.kernels->conv2d_close(&d, plan);
+    device_close(&d);
+    assert_int_equal(emulated_memory_taken(), 0);
 }
 
 static void what_takes_too_much_memory_is_our_own(void **state)
@@ -309,6 +389,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cudnn_is_found_and_told_of),
         cmocka_unit_test(a_library_of_another_version_than_its_name_says_is_not_used),
+        cmocka_unit_test(cudnn_is_opened_by_the_first_convolution),
         cmocka_unit_test(where_cudnn_cannot_be_set_up_convolutions_are_our_own),
         cmocka_unit_test(all_directions_of_a_shape_padded_alike_go_to_cudnn),
         cmocka_unit_test(what_is_padded_otherwise_is_our_own),
@@ -316,6 +397,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(float32_is_multiplied_as_it_is_unless_tf32_was_asked_for),
         cmocka_unit_test(a_bare_device_uses_no_library),
         cmocka_unit_test(what_cudnn_refuses_when_opened_is_our_own),
+        cmocka_unit_test(a_direction_that_fails_when_it_is_tried_is_our_own_and_told),
+        cmocka_unit_test(what_there_is_no_memory_to_try_is_taken_as_it_is),
         cmocka_unit_test(what_takes_too_much_memory_is_our_own),
         cmocka_unit_test(what_is_counted_is_what_is_taken),
         cmocka_unit_test(without_memory_nothing_is_left_behind),
@@ -326,6 +409,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest of_the_lacking[] = {
         cmocka_unit_test(a_library_that_lacks_functions_is_not_used),
     };
+    let_library_reach_memory();
     if (argc > 1) return cmocka_run_group_tests(of_the_lacking, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

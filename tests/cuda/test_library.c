@@ -4,6 +4,7 @@
  *
  * test_library FOLDER: where the stand-ins are
  */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,8 @@ static void a_library_that_is_nowhere_is_named(void **state)
 {
     struct cuda_library library;
     assert_int_equal(cuda_library_find(&nowhere, &library), ERR_DEVICE);
-    assert_string_equal(error_text(), "libdtrain_nowhere.so.13 not found");
+    assert_string_equal(error_text(),
+                        "libdtrain_nowhere.so.13 not found (CUDA_HOME or VIRTUAL_ENV says where)");
 }
 
 static void a_library_without_its_parts_will_not_do(void **state)
@@ -97,6 +99,15 @@ static void a_library_is_found_among_pythons_packages(void **state)
     assert_string_equal(
         library.path,
         below("lib/python3.11/site-packages/nvidia/cudnn/lib/libdtrain_packed.so.13", path));
+    make_folders("lib/python3.11/site-packages/nvidia/cu_other/lib");
+    put("lib/python3.11/site-packages/nvidia/cu_other/lib/libdtrain_beside.so.13",
+        "libcudnn_graph.so.9");
+    below("lib/python3.11/site-packages/nvidia/cu_other/lib/libdtrain_beside.so.13", path);
+    assert_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+    cuda_library_open_beside(&library, "dtrain_nothing");
+    cuda_library_open_beside(&library, "dtrain_beside");
+    assert_non_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+    take_away("lib/python3.11/site-packages/nvidia/cu_other/lib/libdtrain_beside.so.13");
     int (*get)(int property, int *value);
     assert_true(cuda_library_function(&library, "cublasGetProperty", &get));
     assert_false(cuda_library_function(&library, "cublasGetNothing", &get));
@@ -128,7 +139,10 @@ static void a_library_that_needs_a_newer_driver_will_not_do(void **state)
     put("lib64/libdtrain_part.so.13", "libcudnn_ops.so.9");
     emulated_set_driver(12);
     assert_int_equal(cuda_library_find(&newer, &library), ERR_DEVICE);
-    assert_string_equal(error_text(), "libdtrain_newer.so.12 not found"); /* the one to install */
+    assert_string_equal(
+        error_text(),
+        "libdtrain_newer.so.12 not found (CUDA_HOME or VIRTUAL_ENV says where)"); /* the one to
+                                                                                     install */
     emulated_set_driver(13);
     assert_int_equal(cuda_library_find(&newer, &library), OK);
     take_away("lib64/libdtrain_newer.so.13");
@@ -149,6 +163,8 @@ static int clear(void **state)
     static const char *const paths[] = {"lib64/libdtrain_older.so.12",
                                         "lib64/libdtrain_part.so.12",
                                         "lib64",
+                                        "lib/python3.11/site-packages/nvidia/cu_other/lib",
+                                        "lib/python3.11/site-packages/nvidia/cu_other",
                                         "lib/python3.11/site-packages/nvidia/cudnn/lib",
                                         "lib/python3.11/site-packages/nvidia/cudnn",
                                         "lib/python3.11/site-packages/nvidia",

@@ -41,8 +41,8 @@ void cuda_conv2d_close(struct device *d, struct conv2d_plan *p)
 
 static err open_parts(struct device *d, const struct conv2d *shape, struct conv2d_plan *p)
 {
-    if (needs_own(&p->dnn)) TRY(cuda_own_convolution.open(d, shape, &p->own));
-    return dnn_convolution_open(d, &p->dnn);
+    TRY(dnn_convolution_open(d, &p->dnn));
+    return needs_own(&p->dnn) ? cuda_own_convolution.open(d, shape, &p->own) : OK;
 }
 
 err cuda_conv2d_open(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)

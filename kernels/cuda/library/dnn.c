@@ -17,6 +17,9 @@ static const char *const parts[] = {"cudnn_graph",
                                     "cudnn_engines_runtime_compiled",
                                     NULL};
 
+/* What it compiles some kernels with, from CUDA's toolkit: the second needs the first. */
+static const char *const compilers[] = {"nvrtc-builtins", "nvrtc", NULL};
+
 /* Older ones are split otherwise, and know no GPU after Hopper. */
 static const int majors[] = {9, 0};
 
@@ -81,6 +84,7 @@ static err set_up(struct cuda_dnn *dnn, cudaStream_t stream)
 {
     TRY(cuda_dnn_find(&dnn->library));
     TRY(find_functions(dnn));
+    for (int i = 0; compilers[i]; i++) cuda_library_open_beside(&dnn->library, compilers[i]);
     TRY(demand(dnn, dnn->create(&dnn->handle), "cudnnCreate"));
     return demand(dnn, dnn->set_stream(dnn->handle, stream), "cudnnSetStream");
 }
@@ -96,9 +100,32 @@ err cuda_dnn_open(struct device *d, enum precision precision)
     if (!dnn) return fail(ERR_MEMORY, "no memory for cuDNN");
     state->dnn = dnn;
     dnn->is_exact = precision == PRECISION_FLOAT32;
-    err e = set_up(dnn, state->stream);
-    if (e) cuda_dnn_close(state);
-    return e;
+    return OK;
+}
+
+static void ask(struct device *d, struct cuda_dnn *dnn)
+{
+    const struct cuda_state *state = d->state;
+    char version[LIBRARY_VERSION_MAX];
+    cuda_select(d);
+    if (set_up(dnn, state->stream)) {
+        dnn_note(dnn, "own convolutions: %s", error_text());
+        if (dnn->handle) (void)dnn->destroy(dnn->handle);
+        dnn->handle = NULL;
+        return;
+    }
+    cuda_library_version(&dnn->library, "cuDNN", version);
+    dnn_note(dnn, "convolutions by %s (%s)", version, dnn->library.path);
+}
+
+struct cuda_dnn *cuda_dnn_use(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    struct cuda_dnn *dnn = state->dnn;
+    if (!dnn) return NULL;
+    if (!dnn->is_asked) ask(d, dnn);
+    dnn->is_asked = true;
+    return dnn->handle ? dnn : NULL;
 }
 
 void cuda_dnn_close(struct cuda_state *state)

@@ -55,10 +55,14 @@ struct dnn_calls {
                float *result_data);
 };
 
+enum { DNN_NOTES_MAX = 1024 };
+
 /* cuDNN with a handle on the device's stream */
 struct cuda_dnn {
     struct cuda_library library;
-    void *handle;
+    void *handle;  /* NULL: not opened */
+    bool is_asked; /* somebody wanted it: it was opened, or could not be */
+    char notes[DNN_NOTES_MAX], told[DNN_NOTES_MAX]; /* for the user: to be told, and told last */
     bool is_exact; /* products of float32 numbers alone, else of TF32 */
     const char *(*status_text)(int status);
     int (*create)(void **ret), (*destroy)(void *handle);
@@ -76,6 +80,9 @@ struct cuda_dnn {
     struct dnn_calls calls[DNN_DIRECTIONS];
 };
 
+/* Adds a line to what device_note() tells. */
+void dnn_note(struct cuda_dnn *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* What cuDNN does of one convolution, and how. All zero: nothing. */
 struct dnn_convolution {
     void *x, *kernel, *y; /* descriptors */
@@ -85,7 +92,8 @@ struct dnn_convolution {
         size_t workspace_bytes;
     } choices[DNN_DIRECTIONS];
     int64_t kernel_rows, out_channels; /* of our kernel as a matrix */
-    float *kernel_data;                /* transposed; of the device, with the workspace behind it */
+    int64_t x_floats, y_floats;
+    float *kernel_data; /* transposed; of the device, with the workspace behind it */
 };
 
 /* Asks cuDNN how it would compute this shape; what it cannot do, or not as it must be done, it is
@@ -94,6 +102,8 @@ void dnn_convolution_choose(struct device *, const struct conv2d *, struct dnn_c
 
 /* What dnn_convolution_open() takes; 0: cuDNN does nothing. */
 size_t dnn_convolution_bytes(const struct dnn_convolution *);
+/* Runs what was chosen once, as far as there is memory for it: a direction that fails then is not
+ * cuDNN's any more, which is noted. */
 err dnn_convolution_open(struct device *, struct dnn_convolution *);
 void dnn_convolution_close(struct device *, struct dnn_convolution *);
 

@@ -162,16 +162,17 @@ static void choose_direction(const struct cuda_dnn *dnn, const struct window2d *
 void dnn_convolution_choose(struct device *d, const struct conv2d *shape,
                             struct dnn_convolution *ret)
 {
-    const struct cuda_state *state = d->state;
     const struct window2d *w = &shape->window;
     *ret = (struct dnn_convolution){0};
-    if (!state->dnn || !is_countable(shape)) return;
+    const struct cuda_dnn *dnn = cuda_dnn_use(d);
+    if (!dnn || !is_countable(shape)) return;
     cuda_select(d);
     ret->kernel_rows = w->kernel_y * w->kernel_x * shape->in_channels;
     ret->out_channels = shape->out_channels;
-    if (!describe(state->dnn, shape, ret)) return;
-    for (int i = 0; i < DNN_DIRECTIONS; i++)
-        choose_direction(state->dnn, w, ret, (enum dnn_direction)i);
+    ret->x_floats = w->batch * w->in_y * w->in_x * shape->in_channels;
+    ret->y_floats = w->batch * w->out_y * w->out_x * shape->out_channels;
+    if (!describe(dnn, shape, ret)) return;
+    for (int i = 0; i < DNN_DIRECTIONS; i++) choose_direction(dnn, w, ret, (enum dnn_direction)i);
 }
 
 /* --- memory --- */
@@ -196,16 +197,6 @@ size_t dnn_convolution_bytes(const struct dnn_convolution *p)
     return is_used ? kernel_bytes(p) + workspace : 0;
 }
 
-err dnn_convolution_open(struct device *d, struct dnn_convolution *p)
-{
-    void *memory;
-    const size_t bytes = dnn_convolution_bytes(p);
-    if (bytes == 0) return OK;
-    TRY(d->kernels->allocate(d, bytes, &memory));
-    p->kernel_data = memory;
-    return OK;
-}
-
 void dnn_convolution_close(struct device *d, struct dnn_convolution *p)
 {
     const struct cuda_state *state = d->state;
@@ -228,8 +219,8 @@ struct data {
     bool add;
 };
 
-/* The numbers that are multiplied with are read from the host before it returns. */
-static void run(struct device *d, const struct dnn_convolution *p, enum dnn_direction direction,
+/* cuDNN's status. The numbers that are multiplied with are read from the host before it returns. */
+static int call(struct device *d, const struct dnn_convolution *p, enum dnn_direction direction,
                 const struct data *data)
 {
     const struct cuda_state *state = d->state;
@@ -238,16 +229,83 @@ static void run(struct device *d, const struct dnn_convolution *p, enum dnn_dire
     const struct operands o = operands_of(p, direction);
     const float one = 1.0f, kept = data->add ? 1.0f : 0.0f;
     void *workspace = choice->workspace_bytes ? (char *)p->kernel_data + kernel_bytes(p) : NULL;
-    if (!cuda_may_queue(d)) return;
     const int status = dnn->calls[direction].run(
         dnn->handle, &one, o.left, data->left, o.right, data->right, choice->convolution,
         choice->algorithm, workspace, choice->workspace_bytes, &kept, o.result, data->result);
     /* The library has a runtime of its own: CUDA's last error would be another's. */
     cuda_launched(d, call_names[direction], cudaSuccess);
+    return status;
+}
+
+static void run(struct device *d, const struct dnn_convolution *p, enum dnn_direction direction,
+                const struct data *data)
+{
+    const struct cuda_state *state = d->state;
+    if (!cuda_may_queue(d)) return;
+    const int status = call(d, p, direction, data);
     if (status == DNN_SUCCESS) return;
     cuda_await_cause(d);
-    cuda_remember(d, ERR_DEVICE, call_names[direction], dnn->status_text(status));
+    cuda_remember(d, ERR_DEVICE, call_names[direction], state->dnn->status_text(status));
 }
+
+/* --- opening --- */
+
+static void give_up(struct dnn_convolution *p, struct cuda_dnn *dnn, enum dnn_direction direction,
+                    int status)
+{
+    struct dnn_choice *choice = &p->choices[direction];
+    dnn_note(dnn, "own kernels in the place of %s, algorithm %d: %s", call_names[direction],
+             choice->algorithm, dnn->status_text(status));
+    (void)dnn->destroy_convolution(choice->convolution);
+    *choice = (struct dnn_choice){0};
+}
+
+/* Zeros, or whatever is there: it is the status that is wanted. Tables offer what may fail when it
+ * is run, on a GPU that they do not know, or where cuDNN misses a part of its own. */
+static void try_directions(struct device *d, struct dnn_convolution *p, float *x, float *y)
+{
+    const struct cuda_state *state = d->state;
+    const struct data data[DNN_DIRECTIONS] = {
+        [DNN_FORWARD] = {x, p->kernel_data, y, false},
+        [DNN_BACK_DATA] = {p->kernel_data, y, x, false},
+        [DNN_BACK_KERNEL] = {x, y, p->kernel_data, false},
+    };
+    for (int i = 0; i < DNN_DIRECTIONS; i++) {
+        if (!p->choices[i].convolution || !cuda_may_queue(d)) continue;
+        const int status = call(d, p, (enum dnn_direction)i, &data[i]);
+        if (status != DNN_SUCCESS) give_up(p, state->dnn, (enum dnn_direction)i, status);
+    }
+}
+
+/* Where there is no memory for images beside the plan's, what was chosen is taken as it is: what
+ * computes must not depend on what was free. */
+static err try_all(struct device *d, struct dnn_convolution *p)
+{
+    void *x = NULL, *y = NULL;
+    if (!d->kernels->allocate(d, (size_t)p->x_floats * sizeof(float), &x) &&
+        !d->kernels->allocate(d, (size_t)p->y_floats * sizeof(float), &y))
+        try_directions(d, p, x, y);
+    const err e = d->kernels->synchronize(d);
+    d->kernels->release(d, x);
+    d->kernels->release(d, y);
+    return e;
+}
+
+err dnn_convolution_open(struct device *d, struct dnn_convolution *p)
+{
+    void *memory;
+    const size_t bytes = dnn_convolution_bytes(p);
+    if (bytes == 0) return OK;
+    TRY(d->kernels->allocate(d, bytes, &memory));
+    p->kernel_data = memory;
+    TRY(try_all(d, p));
+    if (dnn_convolution_bytes(p) > 0) return OK;
+    d->kernels->release(d, p->kernel_data); /* nothing is cuDNN's any more */
+    p->kernel_data = NULL;
+    return OK;
+}
+
+/* --- what is asked of it --- */
 
 /* Our kernel, [ky, kx, in, out], as cuDNN has it; anew each time, since training changes it */
 static void take_kernel(struct device *d, const struct dnn_convolution *p, const float *kernel)

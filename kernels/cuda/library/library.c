@@ -136,5 +136,28 @@ err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
         for (int i = 0; i < PLACES; i++)
             if (open_in_place(kind, &places[i], *major, ret)) return OK;
     }
-    return fail(ERR_DEVICE, "lib%s.so.%d not found", kind->name, *wanted);
+    return fail(ERR_DEVICE, "lib%s.so.%d not found (CUDA_HOME or VIRTUAL_ENV says where)",
+                kind->name, *wanted);
+}
+
+static void open_all(const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, 0, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc && i < FOLDERS_MAX; i++)
+        (void)dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+}
+
+void cuda_library_open_beside(const struct cuda_library *library, const char *name)
+{
+    static const char *const folders[] = {"", "../../cu*/lib/"}; /* as Python's packages lie */
+    const char *end = strrchr(library->path, '/');
+    const int front = end ? (int)(end + 1 - library->path) : 0;
+    for (size_t i = 0; front && i < sizeof folders / sizeof *folders; i++) {
+        char pattern[PATTERN_MAX];
+        snprintf(pattern, sizeof pattern, "%.*s%slib%s.so.1[0-9]*", front, library->path,
+                 folders[i], name);
+        open_all(pattern);
+    }
 }

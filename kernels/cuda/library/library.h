@@ -28,6 +28,10 @@ struct cuda_library {
  * nowhere, or of other versions only. */
 err cuda_library_find(const struct library_kind *, struct cuda_library *ret);
 
+/* Other libraries of the name, "nvrtc", that lie in its folder or in one of the same tree: where it
+ * opens them itself one day, by name alone, the loader has them. None is no failure. */
+void cuda_library_open_beside(const struct cuda_library *, const char *name);
+
 /* A function of it; false where it has none of that name. */
 bool cuda_library_function(const struct cuda_library *, const char *name, void *ret_pointer);
 

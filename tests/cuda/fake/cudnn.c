@@ -45,9 +45,12 @@ struct offer {
     int reserved[3];
 };
 
-static int runs;
+static int runs, handles;
+static void (*open_memory)(int gpu), (*close_memory)(void); /* NULL: it is the host's, too */
 
 int fake_cudnn_runs(void);
+int fake_cudnn_handles(void);
+void fake_cudnn_reach(void (*open)(int gpu), void (*close)(void));
 const char *cudnnGetErrorString(int status);
 int cudnnCreate(struct handle **ret);
 int cudnnDestroy(struct handle *);
@@ -105,6 +108,19 @@ int fake_cudnn_runs(void)
     return runs;
 }
 
+/* How often it was opened */
+int fake_cudnn_handles(void)
+{
+    return handles;
+}
+
+/* How memory of the GPU's own is opened, and closed again */
+void fake_cudnn_reach(void (*open)(int gpu), void (*close)(void))
+{
+    open_memory = open;
+    close_memory = close;
+}
+
 const char *cudnnGetErrorString(int status)
 {
     switch (status) {
@@ -134,6 +150,7 @@ static int unmake(void *memory)
 
 int cudnnCreate(struct handle **ret)
 {
+    handles++;
     return is_broken("create") ? NOT_INITIALIZED : make(sizeof **ret, ret);
 }
 
@@ -406,23 +423,25 @@ struct call {
 };
 
 /* What is multiplied by beta 0 is not read, and the workspace is written all over. */
-static int run(struct job *job, const struct call *call)
+static int run(struct job *job, const char *name, const struct call *call)
 {
     const size_t wanted = workspace_bytes() + WORKSPACE_MORE;
-    if (is_broken("run")) return EXECUTION_FAILED;
+    if (is_broken("run") || is_broken(name)) return EXECUTION_FAILED;
     if (!call->handle->stream) return NOT_INITIALIZED;
     if (!is_consistent(job) || call->algorithm != GOOD_ALGORITHM || *call->alpha != 1)
         return BAD_PARAM;
     if (call->workspace_bytes < wanted || !call->workspace) return BAD_PARAM;
     if (!is_aligned(job)) return MISALIGNED;
-    memset(call->workspace, 0xff, call->workspace_bytes);
     job->sums = calloc(call->results, sizeof *job->sums);
     if (!job->sums) return EXECUTION_FAILED;
+    if (open_memory) open_memory(0);
+    memset(call->workspace, 0xff, call->workspace_bytes);
     sum_up(job);
     for (size_t i = 0; i < call->results; i++) {
         const double kept = *call->beta == 0 ? 0 : (double)*call->beta * job->result[i];
         job->result[i] = (float)(job->sums[i] + kept);
     }
+    if (close_memory) close_memory();
     free(job->sums);
     runs++;
     return SUCCESS;
@@ -435,7 +454,8 @@ int cudnnConvolutionForward(struct handle *handle, const float *alpha, const str
                             float *y_data)
 {
     struct job job = {c, x, kernel, y, x_data, kernel_data, y_data, NULL, add_to_y};
-    return run(&job, &(struct call){handle, alpha, beta, algorithm, workspace, bytes, count_of(y)});
+    return run(&job, "forward",
+               &(struct call){handle, alpha, beta, algorithm, workspace, bytes, count_of(y)});
 }
 
 int cudnnConvolutionBackwardData(struct handle *handle, const float *alpha,
@@ -446,7 +466,7 @@ int cudnnConvolutionBackwardData(struct handle *handle, const float *alpha,
                                  float *dx_data)
 {
     struct job job = {c, dx, kernel, dy, kernel_data, dy_data, dx_data, NULL, add_to_x};
-    return run(&job,
+    return run(&job, "back data",
                &(struct call){handle, alpha, beta, algorithm, workspace, bytes, count_of(dx)});
 }
 
@@ -457,6 +477,6 @@ int cudnnConvolutionBackwardFilter(struct handle *handle, const float *alpha, co
                                    const struct array *dkernel, float *dkernel_data)
 {
     struct job job = {c, x, dkernel, dy, x_data, dy_data, dkernel_data, NULL, add_to_kernel};
-    return run(&job,
+    return run(&job, "back kernel",
                &(struct call){handle, alpha, beta, algorithm, workspace, bytes, count_of(dkernel)});
 }

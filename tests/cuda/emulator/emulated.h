@@ -37,6 +37,17 @@ enum { INVALID_VALUE = 1 }; /* cudaErrorInvalidValue: of one call, while the GPU
  * broken. */
 int emulated_calls(const char *call);
 
+/* What all have been given to do so far. A recording that is started counts once, and what it holds
+ * by itself: kernels and copies of both together are what the GPU does. */
+struct emulated_work {
+    int64_t kernels, recordings; /* queued one by one */
+    int64_t recorded;            /* kernels, of recordings that were started */
+    int64_t up, down, within;    /* copies, those of recordings too */
+    int64_t bytes_up, bytes_down;
+    int64_t waits; /* how often somebody looked for the end of what was not done, and stayed */
+};
+struct emulated_work emulated_work(void);
+
 /* Whether copies in streams of their own are done as early as events allow (so at first), or only
  * when somebody waits for them. */
 void emulated_set_hasty_copies(bool);

@@ -124,8 +124,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes, false);
     if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes, true);
     if (status) return status;
-    return streams_put(stream,
-                       (struct work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});
+    return streams_put(
+        stream, (struct work){
+                    .kind = WORK_COPY, .to = to, .from = from, .bytes = bytes, .direction = kind});
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)

@@ -147,8 +147,46 @@ void streams_finish_event(cudaEvent_t event)
     hurry();
 }
 
+/* ---- counting ---- */
+
+static struct emulated_work given;
+
+struct emulated_work emulated_work(void)
+{
+    EMULATED_TURN;
+    return given;
+}
+
+static void count_copy(const struct work *w)
+{
+    const bool is_up = w->direction == cudaMemcpyHostToDevice;
+    const bool is_down = w->direction == cudaMemcpyDeviceToHost;
+    given.up += is_up;
+    given.down += is_down;
+    given.within += !is_up && !is_down;
+    if (is_up) given.bytes_up += (int64_t)w->bytes;
+    if (is_down) given.bytes_down += (int64_t)w->bytes;
+}
+
+static void count_recording(const struct emulated_graph *g)
+{
+    given.recordings++;
+    for (int i = 0; i < g->count; i++) {
+        given.recorded += g->at[i].kind == WORK_GRID;
+        if (g->at[i].kind == WORK_COPY) count_copy(&g->at[i]);
+    }
+}
+
+static void count(const struct work *w)
+{
+    given.kernels += w->kind == WORK_GRID;
+    if (w->kind == WORK_COPY) count_copy(w);
+    if (w->kind == WORK_GRAPH) count_recording(w->graph);
+}
+
 static cudaError_t queue(struct emulated_stream *s, const struct work *w)
 {
+    count(w);
     if (s->queued - s->done == QUEUE_MAX) do_until(s, s->done + 1);
     s->queue[s->queued++ % QUEUE_MAX] = *w;
     if (w->event) w->event->uses++;
@@ -371,6 +409,7 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
     EMULATED_TURN;
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
     if (s->done == s->queued) return emulated_status("cudaStreamQuery");
+    given.waits++;
     if (!is_hung) streams_finish(s);
     return emulated_not_ready();
 }
@@ -432,6 +471,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     EMULATED_TURN;
     if (event->captured_in && streams_forbid_in_capture()) return cudaErrorCapturedEvent;
     if (event->reached == event->recorded) return emulated_status("cudaEventQuery");
+    given.waits++;
     if (!is_hung) streams_finish_event(event);
     return emulated_not_ready();
 }

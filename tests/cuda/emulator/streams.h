@@ -17,6 +17,7 @@ struct work {
     void *to;
     const void *from;
     size_t bytes;
+    enum cudaMemcpyKind direction; /* COPY */
     int value;
     struct grid grid;
     grid_body *body;

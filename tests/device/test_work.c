@@ -1,0 +1,204 @@
+/* test_work.c - what a step asks of a GPU: kernels, recordings, copies, bytes, and how often the
+ * host waits. On the emulated one, which counts; copies are as late as they may be, so that every
+ * wait for one is seen.
+ *
+ * A number that grows is a step that has become slower on every machine; one that falls is to be
+ * written here.
+ */
+#include "tests/cuda/emulator/emulated.h"
+#include "tests/device/scenes.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WARM_UP = 3, STEPS = 4 }; /* the second of the first is recorded */
+
+enum { LOOKS_MAX = 1 << 30 }; /* minutes */
+
+/* A batch that does not lie ready goes up another way: what is counted must not depend on how fast
+ * the reader's thread is. Two: this step's, unless it was sent ahead, and the next one's. */
+static void await_batches(struct session *s)
+{
+    struct batch_source *data = s->data.train;
+    int looks = 0;
+    while (data->calls->ready(data) >= 0 && data->calls->ready(data) < 2 && looks++ < LOOKS_MAX)
+        (void)sched_yield();
+    assert_true(looks < LOOKS_MAX);
+}
+
+static struct emulated_work difference(const struct emulated_work *end,
+                                       const struct emulated_work *begin)
+{
+    return (struct emulated_work){
+        end->kernels - begin->kernels,   end->recordings - begin->recordings,
+        end->recorded - begin->recorded, end->up - begin->up,
+        end->down - begin->down,         end->within - begin->within,
+        end->bytes_up - begin->bytes_up, end->bytes_down - begin->bytes_down,
+        end->waits - begin->waits,
+    };
+}
+
+static const struct counted {
+    const char *name;
+    size_t place;
+} counted[] = {
+#define COUNTED(name)                                                                              \
+    {                                                                                              \
+#name, offsetof(struct emulated_work, name)                                                \
+    }
+    COUNTED(kernels), COUNTED(recordings), COUNTED(recorded),   COUNTED(up),    COUNTED(down),
+    COUNTED(within),  COUNTED(bytes_up),   COUNTED(bytes_down), COUNTED(waits),
+#undef COUNTED
+};
+
+static int64_t of(const struct emulated_work *work, const struct counted *what)
+{
+    return *(const int64_t *)((const char *)work + what->place);
+}
+
+/* Of one step; steps are alike once they are recorded. */
+static void assert_step(const char *name, const struct emulated_work *all,
+                        const struct emulated_work *wanted)
+{
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        const int64_t got = of(all, &counted[i]), expected = of(wanted, &counted[i]) * STEPS;
+        if (got == expected) continue;
+        wrong++;
+        fprintf(stderr, "%s: %s: %" PRId64 " in %d steps, wanted %" PRId64 "\n", name,
+                counted[i].name, got, STEPS, expected);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void step_in_cluster(struct rig *r, int64_t step, struct tape *tape)
+{
+    for (int w = 0; w < r->workers; w++) await_batches(&r->session[w]);
+    rig_step(r, step, tape);
+}
+
+/* A worker of a cluster, whose values go up and gradients come down */
+static void check(const char *name, const struct scene *scene, const struct emulated_work *wanted)
+{
+    static struct rig r;
+    struct tape tape = {0};
+    emulated_set_hasty_copies(false);
+    rig_open(&r, scene, ON_GPU);
+    for (int step = 0; step < WARM_UP; step++) step_in_cluster(&r, step, &tape);
+    const struct emulated_work begin = emulated_work();
+    for (int step = WARM_UP; step < WARM_UP + STEPS; step++) step_in_cluster(&r, step, &tape);
+    const struct emulated_work end = emulated_work();
+    rig_close(&r);
+    tape_free(&tape);
+    const struct emulated_work all = difference(&end, &begin);
+    assert_step(name, &all, wanted);
+}
+
+/* A process that trains alone: values and slots are the device's, where they are updated. */
+struct alone {
+    struct spec spec;
+    struct device device;
+    struct session session;
+    struct store store;
+    float *values, *gradients;
+};
+
+static float *floats_of(struct device *d, int64_t floats)
+{
+    void *memory;
+    if (d->kernels->allocate(d, (size_t)floats * sizeof(float), &memory))
+        fail_msg("%s", error_text());
+    return memory;
+}
+
+static void open_alone(struct alone *a, const char *spec)
+{
+    rig_load_spec(spec, &a->spec);
+    if (device_open_emulated(&a->device)) fail_msg("%s", error_text());
+    const struct session_options options = {.spec = &a->spec,
+                                            .device = &a->device,
+                                            .workers = 1,
+                                            .ps_count = 1,
+                                            .batches_per_push = 1,
+                                            .binds_device_memory = true};
+    if (session_open(&options, &a->session)) fail_msg("%s", error_text());
+    const int64_t floats = a->session.layout->block_floats[0];
+    a->values = floats_of(&a->device, floats);
+    a->gradients = floats_of(&a->device, floats);
+    if (store_open(&a->spec.optimizers, NULL, 0, &a->device, floats, a->values, &a->store))
+        fail_msg("%s", error_text());
+    session_bind(&a->session, 0, a->values, a->gradients);
+}
+
+static void step_alone(struct alone *a, int64_t step)
+{
+    double loss;
+    const void *gradients = a->gradients;
+    await_batches(&a->session);
+    if (session_step(&a->session, &loss) || session_hand_over(&a->session) ||
+        store_apply(&a->store, &gradients, 1, 1, step, NULL))
+        fail_msg("%s", error_text());
+}
+
+static void close_alone(struct alone *a)
+{
+    session_close(&a->session);
+    store_close(&a->store);
+    a->device.kernels->release(&a->device, a->values);
+    a->device.kernels->release(&a->device, a->gradients);
+    device_close(&a->device);
+    spec_free(&a->spec);
+}
+
+static void check_alone(const char *name, const char *spec, const struct emulated_work *wanted)
+{
+    static struct alone a;
+    emulated_set_hasty_copies(false);
+    open_alone(&a, spec);
+    for (int step = 0; step < WARM_UP; step++) step_alone(&a, step);
+    const struct emulated_work begin = emulated_work();
+    for (int step = WARM_UP; step < WARM_UP + STEPS; step++) step_alone(&a, step);
+    const struct emulated_work end = emulated_work(), all = difference(&end, &begin);
+    close_alone(&a);
+    assert_step(name, &all, wanted);
+}
+
+static void a_step_alone_does_no_more_than_it_must(void **state)
+{
+    check_alone("mlp alone", scene_mlp_momentum.spec,
+                &(struct emulated_work){.kernels = 4,
+                                        .recordings = 1,
+                                        .recorded = 18,
+                                        .up = 1,
+                                        .down = 2,
+                                        .within = 3,
+                                        .bytes_up = 62856,
+                                        .bytes_down = 16,
+                                        .waits = 3});
+}
+
+static void a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must(void **state)
+{
+    const struct scene mlp = {scene_mlp_momentum.spec, 1, 2, 1};
+    check("mlp", &mlp,
+          &(struct emulated_work){.kernels = 4,
+                                  .recordings = 1,
+                                  .recorded = 18,
+                                  .up = 3,
+                                  .down = 5,
+                                  .within = 3,
+                                  .bytes_up = 399304,
+                                  .bytes_down = 336472,
+                                  .waits = 4});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_alone_does_no_more_than_it_must),
+        cmocka_unit_test(a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

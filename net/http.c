@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/url.h"
 #include "core/base/random.h"
 #include "core/base/threads/thread.h"
 #include "net/http_said.h"
@@ -653,9 +654,10 @@ err http_wait(struct http_call *c)
 err http_refused(const struct http_call *c)
 {
     char said[HTTP_SAID_SHOWN_BYTES];
-    const bool is_users = c->answer.status == 401 || c->answer.status == 403 ||
-                          c->answer.status == 404 || c->answer.status == 410 ||
-                          c->answer.status == 412 || c->answer.status / 100 == 3;
+    const int status = c->answer.status;
+    const bool is_denied = status == 401 || status == 403;
+    const bool is_users = (is_denied && !url_is_let_in(c->shown)) || status == 404 ||
+                          status == 410 || status == 412 || status / 100 == 3;
     const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method,
                        c->answer.reason, http_said_in_short(c->answer.said, said, sizeof said));
     errno = c->answer.status == 404 || c->answer.status == 410 ? ENOENT : EIO;

@@ -102,7 +102,8 @@ bool http_is_done(const struct http_call *); /* of one that was started: http_wa
 void http_drop(struct http_call *);          /* whether started or not */
 
 /* Of an answer that is none of success: the text as above. 401, 403, 404, 410 and 412 are
- * ERR_INPUT, what a person can change; others ERR_IO. errno is ENOENT of 404 and 410, else EIO. */
+ * ERR_INPUT, what a person can change; others ERR_IO, and so are 401 and 403 of url_is_let_in().
+ * errno is ENOENT of 404 and 410, else EIO. */
 err http_refused(const struct http_call *);
 
 /* Sleeps as between one try and the next; tries: 1 and more */

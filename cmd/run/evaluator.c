@@ -320,6 +320,7 @@ static err open_files(struct evaluator *v)
     err e = open_kept(v);
     while (storage_is_asked_again(e, v->events_folder, &v->run->flags.limits, since_ms))
         e = open_kept(v); /* ends: it has a limit */
+    if (!e) url_folder_note(train->checkpoint.dir);
     return e;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/files/url.h"
 #include "net/web/web.h"
 
 void web_call_begin(struct web_call *c, const char *method, const char *path)
@@ -67,9 +68,16 @@ void web_call_body(struct web_call *c, const void *at, size_t bytes)
     c->http.body_bytes = bytes;
 }
 
+/* What proves who asks may be on its way, as http_refused() says of what it does not prove. */
+static err sign(struct web_call *c, const struct web_service *service)
+{
+    const err e = service->sign ? service->sign(c) : OK;
+    return e == ERR_INPUT && url_is_let_in(c->http.shown) ? ERR_IO : e;
+}
+
 err web_call_start(struct web_call *c, const struct web_service *service)
 {
-    if (service->sign) TRY(service->sign(c));
+    TRY(sign(c, service));
     return http_start(&c->http);
 }
 

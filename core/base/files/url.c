@@ -2,6 +2,7 @@
 #include "core/base/files/url.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -144,4 +145,49 @@ void url_servers_note(const char *text)
 const char *url_server(int i)
 {
     return i < servers.count ? servers.at[i] : NULL;
+}
+
+/* ---- folders that a job was let into ---- */
+
+enum { FOLDERS_MAX = 16 }; /* of a job; each chief may name its own */
+
+static struct {
+    pthread_mutex_t lock;
+    char at[FOLDERS_MAX][PATH_BYTES_MAX];
+    int count;
+} folders = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_inside(const char *shown, const char *folder)
+{
+    const size_t bytes = strlen(folder);
+    return strncmp(shown, folder, bytes) == 0 && (!shown[bytes] || shown[bytes] == '/');
+}
+
+static bool is_in_any(const char *shown)
+{
+    for (int i = 0; i < folders.count; i++)
+        if (is_inside(shown, folders.at[i])) return true;
+    return false;
+}
+
+void url_folder_note(const char *url)
+{
+    if (!path_is_url(url) || strlen(url) >= PATH_BYTES_MAX) return;
+    pthread_mutex_lock(&folders.lock);
+    if (folders.count < FOLDERS_MAX) {
+        char *to = folders.at[folders.count];
+        path_shown(url, to);
+        size_t bytes = strlen(to);
+        while (bytes && to[bytes - 1] == '/') to[--bytes] = '\0';
+        folders.count += bytes && !is_in_any(to);
+    }
+    pthread_mutex_unlock(&folders.lock);
+}
+
+bool url_is_let_in(const char *shown)
+{
+    pthread_mutex_lock(&folders.lock);
+    const bool is_in = is_in_any(shown);
+    pthread_mutex_unlock(&folders.lock);
+    return is_in;
 }

@@ -28,4 +28,9 @@ char *urls_hide(char *text);
 void url_servers_note(const char *text);
 const char *url_server(int i); /* "hdfs://host:port"; NULL behind the last */
 
+/* Folders that this job has been let into: a refusal there may pass, as where what proves who asks
+ * has ended and comes anew. In any thread. */
+void url_folder_note(const char *url); /* what is none of a URL, or too long, is left out */
+bool url_is_let_in(const char *shown); /* of path_shown(): it is such a folder, or inside */
+
 #endif

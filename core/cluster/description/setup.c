@@ -439,8 +439,8 @@ static err read_warm(const struct setup_fields *f, struct arena *arena, struct s
     if (f->warm_maps.count % 2) return fail(ERR_PROTOCOL, "half a map of names");
     for (int i = 0; i < count; i++)
         maps[i] = (struct name_map){f->warm_maps.at[2 * i], f->warm_maps.at[2 * i + 1]};
-    ret->warm_from = f->warm_from;
-    ret->warm = (struct warm_start){
+    ret->warm.from = f->warm_from;
+    ret->warm.how = (struct warm_start){
         .maps = maps,
         .map_count = count,
         .skips = f->warm_skips.at,
@@ -537,6 +537,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .publishes = f.publishes,
         .token = strtoull(f.token, NULL, 16),
         .restore = f.restore,
+        .resumes = f.resumes,
     };
     ret->optimizers.frozen = f.freeze;
     ret->optimizers.decay = f.weight_decay;

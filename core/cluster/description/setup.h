@@ -41,8 +41,11 @@ struct setup {
     bool publishes;        /* what changes since each snapshot is noted */
     uint64_t token;        /* of a file there: does this ps see it? */
     const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
-    const char *warm_from; /* prefix of another run's, for tables; NULL: none */
-    struct warm_start warm;
+    bool resumes;          /* the job was let into that folder before */
+    struct {
+        const char *from; /* prefix of another run's, for tables; NULL: none */
+        struct warm_start how;
+    } warm;
     struct data_identity data;
 };
 
@@ -66,6 +69,7 @@ struct setup_plan {
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */
     const char *directory, *restore, *warm_from;
+    bool resumes; /* values of this job are lost: it was let into its folder before */
     uint64_t token;
     const float *powers; /* NULL: as they begin */
     int power_count;

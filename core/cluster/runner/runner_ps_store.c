@@ -189,6 +189,7 @@ static err read_checkpoint(struct runner_ps *p)
 static err restore(struct runner_ps *p)
 {
     const uint64_t since_ms = clock_ms();
+    if (p->share->setup.resumes) url_folder_note(p->share->setup.directory);
     err e = read_checkpoint(p);
     while (is_asked_again(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
         TRY(runner_ps_tables_open(p));                                /* empty again */
@@ -203,8 +204,8 @@ static err read_warm_tables(struct runner_ps *p)
     struct shard shard;
     struct bundle *bundle;
     runner_ps_describe_shard(p, &shard);
-    TRY(bundle_open(setup->warm_from, &bundle));
-    const err e = shard_read_tables(bundle, &setup->warm, &shard);
+    TRY(bundle_open(setup->warm.from, &bundle));
+    const err e = shard_read_tables(bundle, &setup->warm.how, &shard);
     bundle_close(bundle);
     return e;
 }
@@ -215,9 +216,9 @@ static err warm_tables(struct runner_ps *p)
 {
     const struct setup *setup = &p->share->setup;
     const uint64_t since_ms = clock_ms();
-    if (!setup->warm_from || !setup->table_count) return OK;
+    if (!setup->warm.from || !setup->table_count) return OK;
     err e = read_warm_tables(p);
-    while (is_asked_again(p, e, setup->warm_from, since_ms)) { /* ends: it has a limit */
+    while (is_asked_again(p, e, setup->warm.from, since_ms)) { /* ends: it has a limit */
         TRY(runner_ps_tables_open(p));
         e = read_warm_tables(p);
     }

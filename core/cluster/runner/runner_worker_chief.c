@@ -717,6 +717,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->steps_per_epoch =
         spec_steps_per_epoch(w->options.spec, w->session.data.train->rows, workers_of(w));
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
+    plan->resumes = a->generation != 0;
     plan->token = w->folder.token;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);
 }

@@ -115,6 +115,7 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
         pause_for_storage(&w->folder.jobs);
         e = checkpoints_prove(directory);
     }
+    if (!e) url_folder_note(directory);
     return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
 }
 
@@ -161,6 +162,7 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
     struct folder_jobs *j = &w->folder.jobs;
     const char *directory = w->options.spec->train.checkpoint.dir;
     if (!directory) return OK;
+    url_folder_note(directory); /* whoever led first has proved it */
     const err e = checkpoints_place(directory, w->folder.directory);
     if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */
         snprintf(w->folder.directory, sizeof w->folder.directory, "%s",

@@ -134,18 +134,18 @@ static err search(struct checkpoints *c)
     return OK;
 }
 
-/* ret_why: why the folder was searched; "": it was not, or it is a new one */
-static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX])
+/* ret_why: why the folder was searched; "": it was not, or there is no state file */
+static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX],
+                bool *ret_is_searched)
 {
     err e = state_read(c->directory, &c->state);
     ret_why[0] = '\0';
+    *ret_is_searched = false;
     if (e && e != ERR_INPUT) return e;
     if (e) snprintf(ret_why, ERROR_TEXT_MAX, "%s", error_text());
     if (c->state.count == 0) {
+        *ret_is_searched = true;
         TRY(search(c));
-        if (!e && c->state.count > 0)
-            snprintf(ret_why, ERROR_TEXT_MAX, "%.400s: no state file (" CHECKPOINT_STATE ")",
-                     c->directory);
     } else {
         TRY(finish_removals(c));
         TRY(add_unnamed(c));
@@ -158,7 +158,10 @@ static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX
 static void warn_of_search(const struct checkpoints *c, const char *why)
 {
     const struct checkpoint_state *state = &c->state;
-    if (!why[0]) return;
+    char absent[ERROR_TEXT_MAX];
+    snprintf(absent, sizeof absent, "%.400s: no state file (" CHECKPOINT_STATE ")", c->directory);
+    if (!why[0] && state->count == 0) return; /* a new folder */
+    if (!why[0]) why = absent;
     if (state->count == 0)
         log_line(LOG_WARNING, "%s; no checkpoint is in the folder: starts over", why);
     else
@@ -193,14 +196,16 @@ err checkpoints_open(const char *directory, const struct retention *retention, d
     if (!c) return fail(ERR_MEMORY, "no memory for a list of checkpoints");
     c->retention = *retention;
     char why[ERROR_TEXT_MAX];
+    bool is_searched;
     err e = open_folder(directory, c->directory);
-    if (!e) e = load(c, now_s, why);
+    if (!e) e = load(c, now_s, why, &is_searched);
+    if (!e) checkpoints_sweep(c, now_s);
+    if (!e && is_searched) e = checkpoints_add_lost(c);
     if (e) {
         checkpoints_close(c);
         return e;
     }
-    checkpoints_sweep(c, now_s);
-    warn_of_search(c, why);
+    if (is_searched) warn_of_search(c, why);
     *ret = c;
     return OK;
 }
@@ -329,14 +334,31 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 
 /* ---- who publishes ---- */
 
+/* One whose index was missing when the folder was opened: what an attempt of this life left is
+ * none.
+ */
+static err keep_lost(struct checkpoints *c, const struct checkpoint_state *before)
+{
+    if (before->count == 0) return OK;
+    const struct checkpoint_record *lost = &before->records[before->count - 1];
+    if (!lost->is_found || has_index(lost->prefix)) return OK;
+    TRY(state_add(&c->state, lost->prefix, lost->time_s));
+    c->state.records[c->state.count - 1].is_found = true;
+    return OK;
+}
+
 err checkpoints_own(struct checkpoints *c, uint64_t token, double now_s)
 {
     char why[ERROR_TEXT_MAX];
+    bool is_searched;
     TRY(write_token(c, token));
     c->token = token;
-    state_fini(&c->state);
+    struct checkpoint_state before = c->state;
     c->state = (struct checkpoint_state){0};
-    return load(c, now_s, why);
+    err e = load(c, now_s, why, &is_searched);
+    if (!e && is_searched) e = keep_lost(c, &before);
+    state_fini(&before);
+    return e;
 }
 
 /* A token that somebody removed, with all else perhaps, is nobody else's. */

@@ -8,6 +8,7 @@
 #define CHECKPOINT_NAME "model.ckpt-"
 #define CHECKPOINT_STATE "checkpoint"
 #define CHECKPOINT_INDEX ".index"
+#define CHECKPOINT_DATA ".data-"
 #define LEASE_NAME ".lease-"
 #define TOKEN_NAME ".token"
 
@@ -31,6 +32,8 @@ err folder_visit(const char *path, folder_visitor *visit, void *context);
 void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
 void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
 bool has_index(const char *prefix);         /* there is a prefix.index */
+bool is_data_ending(const char *text);      /* ".data-00000-of-00002" */
+bool has_files(const char *prefix);         /* that, or data without it */
 /* Last change, unix time; -1: there is no such file. A failure: nobody can say, as a server or
  * a disk does not answer */
 err file_time(const char *path, double *ret_s);
@@ -94,6 +97,11 @@ bool checkpoints_lets_go(const struct checkpoints *, int index);
 
 /* Adds the folder's checkpoints of smaller steps than `below`, by step. */
 err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *);
+/* After a search, and the sweep: where data of a step that is newer are there, and their index is
+ * not, as of a folder that was copied in part, that checkpoint becomes the newest of the list, for
+ * who opens it to refuse. Data of one step alone, beside nothing, may be all that a power cut left
+ * of a run's first checkpoint. */
+err checkpoints_add_lost(struct checkpoints *);
 /* model.ckpt-STEP, with so many zeros before the step. */
 err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX]);
 /* STEP of model.ckpt-STEP and what follows it, which is ret_rest; -1 where name is none. */

@@ -205,3 +205,29 @@ bool has_index(const char *prefix)
     if (path_is_url(path)) return file_find(path, &is_there, &state) || is_there;
     return stat(path, &status) ? !is_absent() : S_ISREG(status.st_mode);
 }
+
+bool is_data_ending(const char *text)
+{
+    int shard, shards, bytes = 0;
+    return sscanf(text, CHECKPOINT_DATA "%5d-of-%5d%n", &shard, &shards, &bytes) == 2 &&
+           bytes > 0 && !text[bytes];
+}
+
+struct data_search {
+    const char *name; /* of the prefix */
+    bool is_found;
+};
+
+static void look_at_data(void *context, const char *name)
+{
+    struct data_search *search = context;
+    const size_t length = strlen(search->name);
+    search->is_found |= strncmp(name, search->name, length) == 0 && is_data_ending(name + length);
+}
+
+bool has_files(const char *prefix)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    struct data_search search = {.name = folder_split(prefix, folder)};
+    return has_index(prefix) || folder_visit(folder, look_at_data, &search) || search.is_found;
+}

@@ -138,12 +138,13 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     return e;
 }
 
-/* The usual name, or where that is taken one with zeros before the step. */
+/* The usual name, or where that is taken one with zeros before the step. Data files alone take it,
+ * too: they are not ours, and perhaps their index comes back. */
 static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKPOINT_PATH_MAX])
 {
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         TRY(checkpoint_name(c->directory, step, zeros, ret));
-        if (!has_index(ret)) return OK;
+        if (!has_files(ret)) return OK;
     }
     return fail(ERR_IO,
                 "%s: all names for this step are taken by checkpoints that cannot be removed", ret);
@@ -202,9 +203,8 @@ static err link_all(const char *from, const char *to, int shards)
 static void take_usual_name(struct checkpoints *c, const char *usual, int shards, double now_s)
 {
     const char *spare = c->state.records[c->state.count - 1].prefix;
-    if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_index(usual)) return;
-    err e = bundle_remove(usual); /* data files without an index, if any */
-    if (!e) e = link_all(spare, usual, shards);
+    if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_files(usual)) return;
+    err e = link_all(spare, usual, shards);
     if (!e) e = announce(c, usual, now_s);
     if (e && bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
     if (!e) let_go(c, now_s);

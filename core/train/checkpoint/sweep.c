@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
-enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX };
+enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX, FILE_ENDING_MAX = 64 };
 
 err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX])
 {
@@ -111,15 +111,38 @@ static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_
     }
 }
 
-/* Is the index of one a link to the other's? */
-static bool is_linked(const char *a, const char *b)
+/* Is this file of one, ".index", a link to the other's? */
+static bool is_linked(const char *a, const char *b, const char *ending)
 {
-    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    char path[CHECKPOINT_PATH_MAX + FILE_ENDING_MAX];
     struct stat first, second;
-    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, a);
+    snprintf(path, sizeof path, "%s%s", a, ending);
     if (stat(path, &first)) return false;
-    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, b);
+    snprintf(path, sizeof path, "%s%s", b, ending);
     return !stat(path, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Data files of a name that was about to be given to a checkpoint */
+struct usual_data {
+    const char *spare, *usual, *name;
+    bool is_ours;
+};
+
+static void look_at_link(void *context, const char *name)
+{
+    struct usual_data *data = context;
+    const size_t length = strlen(data->name);
+    if (strncmp(name, data->name, length) == 0 && is_data_ending(name + length))
+        data->is_ours &= is_linked(data->spare, data->usual, name + length);
+}
+
+/* Whoever gave it that name was killed; others' data without an index stay. */
+static void remove_links(const char *spare, const char *usual)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    struct usual_data data = {spare, usual, folder_split(usual, folder), true};
+    if (folder_visit(folder, look_at_link, &data) || !data.is_ours) return;
+    if (bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
 }
 
 /* Puts one that was linked but not named yet at the beginning of the list. */
@@ -144,10 +167,10 @@ static void sweep_spare(const struct sweep *sweep)
         if (checkpoint_name(c->directory, (uint64_t)step, 0, usual) || !strcmp(prefix, usual))
             continue;
         if (has_index(usual)) {
-            i += is_linked(prefix, usual) &&
+            i += is_linked(prefix, usual, CHECKPOINT_INDEX) &&
                  know(&c->state, usual, sweep->now_s); /* the others moved up */
-        } else if (!is_named(&c->state, usual) && bundle_remove(usual)) {
-            log_line(LOG_WARNING, "%s", error_text());
+        } else if (!is_named(&c->state, usual)) {
+            remove_links(prefix, usual);
         }
     }
 }
@@ -262,5 +285,42 @@ err checkpoints_search(const char *directory, int64_t below, struct checkpoint_s
     if (search.failed) return search.failed;
     if (state->count > 0)
         qsort(state->records, (size_t)state->count, sizeof *state->records, compare);
+    return OK;
+}
+
+/* The newest checkpoint whose data are there, and no index. */
+struct lost {
+    const struct checkpoints *run;
+    int64_t step; /* -1: none */
+    char prefix[CHECKPOINT_PATH_MAX];
+    bool is_only_one; /* step that has data so */
+};
+
+static void look_at_lost(void *context, const char *name)
+{
+    struct lost *lost = context;
+    const char *rest = NULL;
+    char path[CHECKPOINT_PATH_MAX];
+    const int64_t step = checkpoint_name_step(name, &rest);
+    if (step < 0 || step == lost->step || !is_data_ending(rest)) return;
+    if (folder_join(lost->run->directory, name, path)) return;
+    path[strlen(path) - strlen(rest)] = '\0';
+    if (has_index(path)) return;
+    lost->is_only_one = lost->step < 0;
+    if (step < lost->step || folder_copy(path, lost->prefix)) return;
+    lost->step = step;
+}
+
+err checkpoints_add_lost(struct checkpoints *c)
+{
+    struct checkpoint_state *state = &c->state;
+    const int newest = state->count - 1;
+    struct lost lost = {.run = c, .step = -1};
+    TRY(folder_visit(c->directory, look_at_lost, &lost));
+    if (newest < 0 ? lost.is_only_one : lost.step <= checkpoint_step(state->records[newest].prefix))
+        return OK;
+    if (lost.step < 0) return OK;
+    TRY(state_add(state, lost.prefix, -1));
+    state->records[state->count - 1].is_found = true;
     return OK;
 }

@@ -234,6 +234,56 @@ static void a_step_reached_again_after_going_back_comes_last(void **state)
     checkpoints_close(c);
 }
 
+/* Its index may come back. */
+static void data_without_an_index_are_never_replaced(void **state)
+{
+    struct checkpoints *c = run_open(*state, 3, NOW);
+    run_publish(c, 7, NOW);
+    run_publish(c, 8, NOW);
+    checkpoints_close(c);
+    const char *index = folder_path(*state, "model.ckpt-8.index"),
+               *kept = folder_path(*state, "kept");
+    assert_int_equal(rename(index, kept), 0);
+    c = run_open(*state, 3, NOW);
+    assert_newest(c, 0, "model.ckpt-8");
+    assert_newest(c, 1, "model.ckpt-7");
+    assert_int_equal(run_try(c, 8, 80, NOW), OK);
+    run_check(checkpoints_newest(c, 0), 80);
+    assert_string_equal(run_list(*state), "model.ckpt-7 model.ckpt-08");
+    for (int life = 0; life < 3; life++) {
+        checkpoints_close(c);
+        c = run_open(*state, 3, NOW);
+        for (int step = 9; step < 14; step++) run_publish(c, (uint64_t)step, NOW);
+    }
+    checkpoints_close(c);
+    assert_int_equal(rename(folder_path(*state, "kept"), folder_path(*state, "model.ckpt-8.index")),
+                     0);
+    run_check(folder_path(*state, "model.ckpt-8"), 8);
+}
+
+/* What was copied in part is no new folder, whose steps begin at 0. */
+static void data_without_an_index_are_the_newest_where_there_is_no_list(void **state)
+{
+    struct checkpoints *c = run_open(*state, 3, NOW);
+    run_publish(c, 7, NOW);
+    run_publish(c, 8, NOW);
+    checkpoints_close(c);
+    unlink(folder_path(*state, "checkpoint"));
+    unlink(folder_path(*state, "model.ckpt-8.index"));
+    c = run_open(*state, 3, NOW);
+    assert_newest(c, 0, "model.ckpt-8");
+    assert_newest(c, 1, "model.ckpt-7");
+    checkpoints_close(c);
+    unlink(folder_path(*state, "model.ckpt-7.index"));
+    c = run_open(*state, 3, NOW);
+    assert_newest(c, 0, "model.ckpt-8");
+    assert_null(checkpoints_newest(c, 1));
+    assert_int_equal(run_try(c, 8, 80, NOW), OK);
+    assert_string_equal(run_list(*state), "model.ckpt-08");
+    checkpoints_close(c);
+    assert_int_equal(folder_count(*state, "model.ckpt-?.data-*"), 2 * 2);
+}
+
 static void one_that_the_list_does_not_know_is_never_replaced(void **state)
 {
     struct checkpoints *c = run_open(*state, 3, NOW);
@@ -409,7 +459,7 @@ static void a_state_file_that_cannot_be_understood_is_no_loss(void **state)
     for (int i = 0; i < 3; i++) run_publish(c, (uint64_t)steps[i], NOW);
     checkpoints_close(c);
     file_write(*state, "model.ckpt-x.index", "");
-    file_write(*state, "model.ckpt-99.data-00000-of-00001", "");
+    file_write(*state, "model.ckpt-99.data-00000", "");
     for (int i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
         file_write(*state, "checkpoint", texts[i]);
         c = run_open(*state, 5, NOW);
@@ -557,6 +607,8 @@ int main(void)
         IN_FOLDER(with_keep_max_0_all_stay_and_the_state_file_names_the_last),
         IN_FOLDER(the_same_step_again_replaces_what_was_there),
         IN_FOLDER(a_step_reached_again_after_going_back_comes_last),
+        IN_FOLDER(data_without_an_index_are_never_replaced),
+        IN_FOLDER(data_without_an_index_are_the_newest_where_there_is_no_list),
         IN_FOLDER(one_that_the_list_does_not_know_is_never_replaced),
         IN_FOLDER(one_that_is_read_is_replaced_when_the_reader_is_done),
         IN_FOLDER(what_is_leased_stays_until_it_is_dropped),

@@ -7,7 +7,7 @@
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/mod.h"
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, FEW = 32 };
 
 void lookup_open(int64_t cells, struct lookup_order order, struct arena *arena, struct lookup *ret)
 {
@@ -57,8 +57,23 @@ static void sort_digit(const struct named *from, struct named *to, int64_t count
         to[starts[(from[i].id >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
+/* The same of a few, for which a pass over all values of a digit is much. */
+static void sort_few(struct named *at, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++) {
+        const struct named one = at[i];
+        int64_t k = i;
+        for (; k > 0 && at[k - 1].id > one.id; k--) at[k] = at[k - 1];
+        at[k] = one;
+    }
+}
+
 static void sort_named(struct lookup *l)
 {
+    if (l->named_count <= FEW) {
+        sort_few(l->named, l->named_count);
+        return;
+    }
     for (int shift = 0; shift < 63 && l->bits >> shift; shift += DIGIT_BITS) {
         sort_digit(l->named, l->sorted, l->named_count, shift);
         struct named *swapped = l->named;

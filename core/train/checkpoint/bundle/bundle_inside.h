@@ -29,6 +29,10 @@ struct stored {
     const struct record *record;
 };
 
+/* Files of this host that rows are picked from stay open: each batch picks a few. */
+enum { PICKED_FILES_MAX = 64 };
+struct picked_file;
+
 struct bundle {
     char *prefix;
     struct index index;
@@ -36,8 +40,10 @@ struct bundle {
     int *first;                   /* stored slices of entry i: first[i] .. first[i + 1] - 1 */
     struct stored *stored;        /* of one entry sorted by where they begin; none overlap */
     int count;
-    int overlap_checks; /* so far, while it is opened */
+    int overlap_checks;                                     /* so far, while it is opened */
+    _Atomic(struct picked_file *) picked[PICKED_FILES_MAX]; /* by shard; NULL: not yet */
 };
+void bundle_close_picked(struct bundle *); /* pick.c */
 
 struct stored_list {
     const struct stored *at;

@@ -260,6 +260,7 @@ err bundle_open(const char *prefix, struct bundle **ret)
 void bundle_close(struct bundle *b)
 {
     if (!b) return;
+    bundle_close_picked(b);
     index_drop(&b->index);
     free(b->entries);
     free(b->first);

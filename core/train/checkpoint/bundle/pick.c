@@ -1,7 +1,9 @@
 /* pick.c - single rows of a matrix, from wherever in its slices they stand. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/base/ascending.h"
+#include "core/base/files/url.h"
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
 struct picking {
@@ -36,19 +38,67 @@ static err pick_stored(const struct picking *p, const struct stored *stored, int
     return OK;
 }
 
-static err pick_part(const struct bundle *b, const struct picking *p, int64_t count,
+/* ---- files ---- */
+
+struct picked_file {
+    struct file_reader reader;
+    char *path; /* the reader's */
+};
+
+static void close_picked(struct picked_file *file)
+{
+    if (!file) return;
+    file_reader_close(&file->reader);
+    free(file->path);
+    free(file);
+}
+
+void bundle_close_picked(struct bundle *b)
+{
+    for (int i = 0; i < PICKED_FILES_MAX; i++) close_picked(atomic_load(&b->picked[i]));
+}
+
+static err open_picked(const struct bundle *b, const struct record *r, struct picked_file **ret)
+{
+    struct picked_file *file = calloc(1, sizeof *file);
+    const err e = file ? bundle_open_data(b, r, &file->reader, &file->path)
+                       : fail(ERR_MEMORY, "%s: no memory for a file", b->prefix);
+    if (e)
+        free(file);
+    else
+        *ret = file;
+    return e;
+}
+
+/* Of two threads that open one, the first keeps it. Behind a URL no two may read by one opening. */
+static err find_picked(struct bundle *b, const struct record *r, struct picked_file **ret,
+                       bool *ret_is_kept)
+{
+    struct picked_file *before = NULL;
+    *ret_is_kept = r->shard < PICKED_FILES_MAX && !path_is_url(b->prefix);
+    if (*ret_is_kept && (*ret = atomic_load(&b->picked[r->shard]))) return OK;
+    TRY(open_picked(b, r, ret));
+    if (!*ret_is_kept || atomic_compare_exchange_strong(&b->picked[r->shard], &before, *ret))
+        return OK;
+    close_picked(*ret);
+    *ret = before;
+    return OK;
+}
+
+static err pick_part(struct bundle *b, const struct picking *p, int64_t count,
                      const struct stored *stored)
 {
     const int64_t start = stored->box.start[0];
     const int64_t first = ascending_place(p->rows, count, start);
     const int64_t end = ascending_place(p->rows, count, start + stored->box.length[0]);
-    struct file_reader source;
-    char *path = NULL;
+    struct picked_file *file;
+    bool is_kept;
     if (first == end) return OK;
-    TRY(bundle_open_data(b, stored->record, &source, &path));
+    TRY(find_picked(b, stored->record, &file, &is_kept));
+    struct file_reader source = file->reader;
+    source.until = stored->record->offset + stored->record->bytes;
     const err e = pick_stored(p, stored, first, end, &source);
-    file_reader_close(&source);
-    free(path);
+    if (!is_kept) close_picked(file);
     return e;
 }
 

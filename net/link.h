@@ -134,8 +134,8 @@ void link_free(struct link *); /* for the loop: hangs up if it must, no callback
 void link_set_peer_name(struct link *, const char *name);
 void link_open(struct link *);         /* becomes OPEN; calls accepted() or opened() */
 void link_end(struct link *, err why); /* becomes ENDED with the thread's error text */
-/* The same, of a header that another version has written: the peer hears of it, as far as it can
- * tell, from the header of REFUSED. */
+/* The same, of a header that another version has written. The peer cannot read what REFUSED says,
+ * but sees our version in its header. */
 void link_end_of_other_version(struct link *, err why);
 void link_deliver(struct link *, const struct message *);    /* or keeps it (net/loop/mover.h) */
 void link_tell(struct link *, const struct message *);       /* its owner */

@@ -106,8 +106,8 @@ static err open_model(struct version *v)
 
 /* ---- computing ---- */
 
-/* Between two requests, where those at the front are whole: one that was begun with the values
- * before ends with them, and nobody goes on its batch that would be begun. */
+/* A request of which some rows were computed ends with the values that it began with: new ones wait
+ * for it, and no other request joins its batch meanwhile. */
 static bool is_amid_request(const struct version *v)
 {
     return v->first && v->first->taken > 0;

@@ -1,4 +1,4 @@
-/* log.h - lines for a person, on standard error.
+/* log.h - lines for a person, on standard error; when a wait, or progress, is worth one.
  *
  * Texts are made safe to show (printable.h), and an end of line in one becomes a blank.
  * One line is one write(2), so that lines of several tasks never mix. The task prefix ("ps/0") is
@@ -50,9 +50,9 @@ static inline enum log_level log_wait_level(uint64_t waited_ms)
 {
     return waited_ms < LOG_WAIT_LONG_MS ? LOG_INFO : LOG_WARNING;
 }
-/* Whether a wait is told now: after 10 s, and whenever half as long again has passed as it had
- * taken when it was last told, but 10 minutes at most: an hour is some 15 lines. said_ms: since_ms
- * or earlier where it was not told yet. All of one clock. */
+/* Whether a line about a wait is due: after 10, 20, 30, 45, 67 s and so on. Each pause is half of
+ * the wait so far, 10 s at least and 10 minutes at most: an hour is some 15 lines. said_ms: when
+ * the last one was; since_ms or earlier: there was none yet. All of one clock. */
 static inline bool log_wait_is_due(uint64_t since_ms, uint64_t said_ms, uint64_t now_ms)
 {
     if (said_ms < since_ms) said_ms = since_ms;

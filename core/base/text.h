@@ -1,4 +1,4 @@
-/* text.h - what is asked of texts here and there. */
+/* text.h - endings of texts, and where characters of UTF-8 begin. */
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 

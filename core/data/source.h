@@ -6,12 +6,12 @@
  *
  * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
  * has a permutation of its own, drawn from the seed. The stream is cut into batches of B rows, and
- * R of them are a round, R being W, the workers, or more: worker w reads batch w of each, and w + W
- * and so on where there are such. So the shares of the workers are disjoint, together they are
- * every example exactly once per epoch, W workers of batch B/W see together what one worker of
- * batch B sees, and any position is reached without reading what is before. It has no end, unless
- * is_once is said: then it ends with the first epoch. Where batches are handed out (plan) there are
- * no shares: whoever reads sees the stream of one worker alone.
+ * R consecutive ones are a round, where R is at least W, the number of workers: worker w reads the
+ * batches w, w + W, w + 2 W ... of each round. So the shares of the workers are disjoint, together
+ * they are every example exactly once per epoch, W workers of batch B/W see together what one
+ * worker of batch B sees, and any position is reached without reading what is before. It has no
+ * end, unless is_once is said: then it ends with the first epoch. Where batches are handed out
+ * (plan) there are no shares: whoever reads sees the stream of one worker alone.
  */
 #ifndef CORE_DATA_SOURCE_H
 #define CORE_DATA_SOURCE_H

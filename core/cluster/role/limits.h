@@ -1,4 +1,5 @@
-/* limits.h - how long tasks wait for each other, and for what. */
+/* limits.h - how long tasks wait for each other, and for what: a flag each. A role's waits
+ * end, and are logged, by patience_is_over() of role.h. */
 #ifndef CORE_CLUSTER_ROLE_LIMITS_H
 #define CORE_CLUSTER_ROLE_LIMITS_H
 

@@ -6,8 +6,8 @@
  * membership from just that checkpoint, where it has a place there. Whoever was away, or is started
  * again, hears of the latest membership with the first words of any link (greeting.h).
  */
-#ifndef CORE_CLUSTER_ROLE_MOVES_MEMBERSHIP_H
-#define CORE_CLUSTER_ROLE_MOVES_MEMBERSHIP_H
+#ifndef CORE_CLUSTER_ROLE_MEMBERSHIP_H
+#define CORE_CLUSTER_ROLE_MEMBERSHIP_H
 
 #include <stdbool.h>
 #include <stdint.h>

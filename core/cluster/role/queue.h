@@ -5,7 +5,8 @@
  * next pushes, so that it can read them ahead; where batches that lie together are read at once,
  * whole stretches of them. The first one of it is committed while a ticket is out for it; the
  * others can be planned anew at any time, as the worker begins none before ps/0 has answered. A
- * push takes the first one. What a worker that is gone had in its plan goes back.
+ * push takes the first one. The others of a worker that is evicted go back to the queue; the
+ * committed one stays with its ticket (ps_role.h, "Who decides").
  */
 #ifndef CORE_CLUSTER_ROLE_QUEUE_H
 #define CORE_CLUSTER_ROLE_QUEUE_H
@@ -69,6 +70,8 @@ void batch_queue_put_back(struct batch_queue *, uint64_t batch); /* which was ta
 bool batch_queue_has_next(const struct batch_queue *, int worker);
 /* What is in its plan; but what is committed stays there. */
 void batch_queue_give_back(struct batch_queue *, int worker);
+/* All of it, of a worker whose ticket is another one's. */
+void batch_queue_lose(struct batch_queue *, int worker);
 
 /* No more will come than these; said again it says nothing new. Who has others in its plan leaves
  * them. */
@@ -76,8 +79,6 @@ void batch_queue_set_end(struct batch_queue *, uint64_t end);
 /* Is there, before that, anything that is not used? */
 bool batch_queue_has_rest(const struct batch_queue *);
 
-/* The same, of a worker whose ticket is another one's. */
-void batch_queue_lose(struct batch_queue *, int worker);
 /* Other ps have a push of what it lost: it brings that, though others may have used it meanwhile.
  */
 void batch_queue_reclaim(struct batch_queue *, int worker);

@@ -20,9 +20,9 @@
  *
  * A ps without variables is asked for nothing but the global step, if it is ps/0.
  *
- * Leading: a worker leads when the highest term that it has heard of is its own, and ps/0 is there;
- * worker/0 in term 0 when all ps are, of which one may know of a later one. It renews its lease
- * with each tick that is due. It yields when it hears of a later term.
+ * Leading: a worker leads when the highest term that it has heard of is its own, and ps/0 is there.
+ * In term 0 worker/0 waits for all ps, since one of them may know of a later term. It renews its
+ * lease with each tick that is due. It yields when it hears of a later term.
  *
  * Leaving (a signal): between two steps, when its push is whole at every ps, LEAVE to ps/0, which
  * grants it where enough others are here, and somebody to lead; then to the other ps and, at last,

@@ -49,9 +49,9 @@ struct greeter greeter_of(const struct task *); /* borrows from it */
 /* Sends HELLO or WELCOME with who this is. No offers: NULL. */
 err greeting_send(const struct greeter *, struct link *, enum message_type, const struct offers *);
 
-/* Reads a greeting and holds it against this one; where its membership is another one, of another
- * number of resizes, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not
- * belong here, the text says what differs. */
+/* Reads a greeting and holds it against this one; of a greeting from another membership (another
+ * number of resizes) only the lists of hosts are compared. ERR_PROTOCOL: not a greeting; ERR_INPUT:
+ * it does not belong here, the text says what differs. */
 err greeting_read(const struct greeter *, const struct message *, struct greeting *ret);
 
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */

@@ -2,7 +2,8 @@
  *
  * The order is a list beside the checkpoints, a line for each file with its rows. Whoever needs one
  * more row locks the list, and adds the first file, by its name, of those that are whole and not in
- * it yet. So all workers see one order, which outlives them. A line is never changed.
+ * it yet: whole is what has bytes and has not changed for settle_secs. So all workers see one
+ * order, which outlives them. A line is never changed.
  */
 #ifndef CORE_DATA_FOLLOW_ARRIVALS_H
 #define CORE_DATA_FOLLOW_ARRIVALS_H

@@ -2,11 +2,11 @@
  *
  * Row p of the stream that workers share (core/data/source.h) is a row of the file that has place p
  * in the list of arrivals; shuffled, it is one of the rows of that file in an order of its own.
- * There is one epoch, which has no end; what is left of the files at their end for less than a push
- * of every worker, or a batch where these are handed out, is not used. Two files are open at most,
- * one that is used and the next one; one that is larger than the source's memory_mb is read as a
- * stream (stream/stream.h), of which each worker has a stretch; where batches are handed out it
- * reads all of it.
+ * There is one epoch, which has no end. Rows at the end of all files that do not fill a push of
+ * every worker, or one batch where batches are handed out, are not used. Two files are open at
+ * most, one that is used and the next one; one that is larger than the source's memory_mb is read
+ * as a stream (stream/stream.h), of which each worker has a stretch; where batches are handed out
+ * it reads all of it.
  */
 #ifndef CORE_DATA_FOLLOW_FOLLOWED_H
 #define CORE_DATA_FOLLOW_FOLLOWED_H
@@ -31,11 +31,11 @@ err followed_look(struct followed *, uint64_t position, bool *ret_is_there);
 /* As stream_rows, of rows that are there. ERR_INPUT: the file is gone, or has changed. */
 err followed_rows(struct followed *, uint64_t position, int64_t max, int64_t *rows,
                   int64_t *ret_count, const struct dataset **ret_from);
-/* No more will come than the last look has seen: as has_ended of source_calls. */
 /* Of batches that are handed out: what comes next. From any thread. */
 void followed_plan(struct followed *, const struct reading_plan *);
 /* As batch_source_stretch; 0: the file that it was described by is held in memory. */
 int64_t followed_stretch(const struct followed *, int workers);
+/* No more will come than the last look has seen: as has_ended of source_calls. */
 bool followed_has_ended(const struct followed *, int64_t *ret_rows, int64_t *ret_used);
 
 #endif

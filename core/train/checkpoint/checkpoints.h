@@ -28,10 +28,11 @@ struct retention {
 struct checkpoints;
 /* Makes the folder where it is absent (with its parents), reads the state file. Where that is
  * absent or cannot be understood the folder is searched for model.ckpt-*.index, which is a warning
- * in the log; what is found is resumed from, and never removed or replaced. An absolute path in the
- * state file that leads nowhere is looked for by its last part beside the state file: the folder
- * may have moved. What the state file names is removed when retention lets it go, and by nothing
- * else. now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
+ * in the log. Retention removes what the state file names, and nothing else does; what was found by
+ * the search is resumed from, and never removed or replaced. An absolute path in the state file
+ * that leads nowhere is looked for by its last part beside the state file: the folder may have
+ * moved. now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing).
+ */
 err checkpoints_open(const char *directory, const struct retention *, double now_s,
                      struct checkpoints **ret);
 /* Its path, absolute and without links; makes the folder where it is one of this host, and asks no

@@ -2,12 +2,11 @@
  * often enough and given up when it has not been used for long.
  *
  * A key is seen when an update names it: once in an update, or as often as it occurred there, as
- * struct growth says. The update that sees it for the
- * admit_after-th time makes its row, and changes it where who computed the gradient could know so
- * and found the initial value; gradients before that are dropped. A step that
- * reads a key without a row gets what its update will find: the initial value where that makes the
- * row, else zeros. Who does not train gets zeros: what is in no checkpoint is nowhere. So reading
- * changes nothing, and what a table becomes depends on its updates alone.
+ * struct growth says. The update that sees it for the admit_after-th time makes its row, and
+ * applies the gradient if the worker had been given the initial value; gradients before that are
+ * dropped. A step that reads a key without a row gets what its update will find: the initial value
+ * where that makes the row, else zeros. Who does not train gets zeros: what is in no checkpoint is
+ * nowhere. So reading changes nothing, and what a table becomes depends on its updates alone.
  *
  * The steps that a key may be unused are counted in periods, a hundredth of them each: a row goes
  * with the first update of a period, at most two periods late, and its key is as if never seen.

@@ -1,5 +1,6 @@
 /* penalties.h - what the optimizers that make weights exactly zero share: l1 and l2, which are of
- * the value after a step and no part of the gradient. */
+ * the value after a step and no part of the gradient. (The "regularizer" of a layer or a table is
+ * part of the gradient: core/graph/plan.c.) */
 #ifndef CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
 #define CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/files/url.h"
+#include "core/data/parts.h"
 #include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/hooks/hook.h"
@@ -634,6 +635,8 @@ static err check_daily(const struct spec *spec)
     if (!train->daily) return OK;
     if (spec->data.train.follow)
         return fail(ERR_INPUT, "train.daily: data.train is followed, and goes on by itself");
+    if (spec->data.train.format.kind && !parts_are_files(spec->data.train.format.kind->descriptor))
+        return fail(ERR_INPUT, "train.daily: data.train: its rows come from no file");
     if (!(train->epochs > 0))
         return fail(ERR_INPUT, "train.daily: needs train.epochs, most often 1");
     if (train->checkpoint.dir || spec->trains_nothing) return OK;

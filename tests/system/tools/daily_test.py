@@ -105,9 +105,9 @@ class Daily(tool.ToolCase):
         self.write("day-1.csv", checkpoint_dir=None)
         self.assertIn("train.daily: needs train.checkpoint_dir", self.run_bad("spec.json"))
         self.write("day-1.csv")
-        ended = self.dtrain("--set=data.train={\"format\": \"random\", \"rows\": 10, \"shape\": [2], \"classes\": 2}",
-                            "spec.json")
-        self.assertIn("train.daily: data.train: its rows come from no file", ended.stderr)
+        made = "--set=data.train={\"format\": \"random\", \"rows\": 10, \"shape\": [2], \"classes\": 2}"
+        for words in [[made, "spec.json"], ["check", made, "spec.json"]]:
+            self.assertIn("train.daily: data.train: its rows come from no file", self.run_bad(*words))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ Levels of what the program lists (ops, losses, optimizers, ...) are held against
 the program is missing here until it has a level. `may_stand` knows what cannot be said at all; what can be said and is
 refused stands in REFUSALS with the words of its message.
 """
+import itertools
+
 ACTIVATIONS = ["linear", "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "gelu_tanh"]
 INITIALIZERS = ["zeros", "ones", "constant", "random_normal", "truncated_normal", "random_uniform", "variance_scaling",
                 "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "orthogonal"]
@@ -22,9 +24,11 @@ FACTORS = {
     "model": ["dense", "chain", "algebra", "image", "linear", "embedding", "interaction", "shared", "sequence", "sampled",
               "two_towers", "cross"],
     "column": ["hash", "identity", "vocabulary", "bucketized", "crossed", "date", "ids", "weighted_ids"],
-    "table": ["static", "dynamic", "admitted", "evicted"],
+    "table": ["static", "dynamic", "admitted", "counted", "evicted"],
+    "normal": ["none", "batch"],  # batch_normalization behind the hidden layer
     "activation": ACTIVATIONS,
     "loss": [*CLASS, *BINARY, *NUMBER],
+    "heads": ["one", "two"],
     "reduction": ["mean", "sum"],
     "metric": ["accuracy", "auc", "pr", "ranking", "calibration", "calibration_error", "in_top_k", "log_loss", "loss", "mean_absolute_error",
                "perplexity", "precision", "recall", "root_mean_squared_error"],
@@ -42,6 +46,7 @@ FACTORS = {
     "frozen": ["none", "dense", "table"],  # what train.freeze names
     "decay": ["none", "all", "spares"],
     "average": ["none", "fixed", "growing"],  # how much of itself an average keeps
+    "precision": ["float32", "bf16"],
     "mode": ["sync", "async"],
     "replicas": ["each", "twice"],
     "staleness": ["any", "bounded"],
@@ -58,7 +63,10 @@ FACTORS = {
     "weight": ["none", "column"],
     "prefetch": [1, 4],
     "end": ["epochs", "last_step", "num_steps"],
+    "daily": [False, True],
     "saving": ["end", "steps"],
+    "publish": [False, True],
+    "best": ["none", "kept", "restored"],
     "evaluation": ["none", "end", "during"],
     "hook": ["none", "step_counter", "summary_saver", "checkpoint_saver", "evaluation", "nan", "logging", "early_stopping",
              "final_evaluation", "global_step_waiter", "time_limit", "command", "profiler"],
@@ -102,7 +110,9 @@ APART = [
     never(("format", NAMED), ("model", ["image"])),
     never(others("model", *TABLES), others("column", "hash")),
     never(others("model", *TABLES), others("table", "static")),
-    never(("table", ["dynamic", "admitted", "evicted"]), others("column", "hash", "ids")),
+    never(others("table", "static"), others("column", "hash", "ids")),
+    never(others("model", "dense", "embedding"), ("normal", "batch")),
+    never(("model", ["sampled", "two_towers"]), ("heads", "two")),
     never(("model", "linear"), others("activation", "linear")),
     never(("model", "linear"), others("initializer", "glorot_uniform")),
     never(("model", "linear"), others("regularizer", "none")),
@@ -140,6 +150,11 @@ APART = [
 # What can be said and is refused, with the words of the refusal
 REFUSED = [
     (never(others("evaluation", "during"), ("hook", "early_stopping")), "needs evaluations while training"),
+    (never(others("evaluation", "during"), ("best", ["kept", "restored"])), "needs evaluations"),
+    (never(("format", MADE), ("daily", True)), "train.daily: data.train: its rows come from no file"),
+    (never(("follow", True), ("daily", True)), "data.train is followed, and goes on by itself"),
+    (never(others("end", "epochs"), ("daily", True)), "train.daily: needs train.epochs"),
+    (never(("lengths", "epochs"), ("daily", True)), "with train.daily an epoch has another length each day"),
     (never(("mode", "sync"), ("hook", "global_step_waiter")), "has a meaning with mode async only"),
     (never(("model", "embedding"), ("initializer", "orthogonal")), "a table is made row by row"),
     (never(("towers", 2), ("accumulate", 2)), "train.accumulate: not beside train.towers"),
@@ -152,9 +167,13 @@ REFUSED = [
 ]
 
 
-def may_stand(case):
-    """Of a case that is whole or has some of its factors: no more can make good what is apart."""
-    return can_be_said(case) and not refusals(case)
+RULES = {name: [told for told in APART + [told for told, _ in REFUSED] if any(name == one for one, _ in told)] for name in FACTORS}
+
+
+def may_stand(case, name=None):
+    """Of a case that is whole or has some of its factors: no more can make good what is apart. name: all but that is known
+    to stand."""
+    return not any(holds(told, case) for told in RULES[name]) if name else can_be_said(case) and not refusals(case)
 
 
 def can_be_said(case):
@@ -162,12 +181,22 @@ def can_be_said(case):
 
 
 def holds(told, case):
-    return all(name in case and case[name] in levels for name, levels in told)
+    return all(case.get(name) in levels for name, levels in told)
 
 
 def refusals(case):
     """The words by which the program refuses it, of each reason."""
     return [words for told, words in REFUSED if holds(told, case)]
+
+
+def refused():
+    """(levels, the words of their refusal): of each reason all the levels that it has, where they can be said."""
+    for told, words in REFUSED:
+        names = [name for name, _ in told]
+        for levels in itertools.product(*(sorted(levels, key=str) for _, levels in told)):
+            begin = dict(zip(names, levels))
+            if can_be_said(begin):
+                yield begin, words
 
 
 def missing_in(schema):

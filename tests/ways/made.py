@@ -270,9 +270,14 @@ def tables(case):
     told = {}
     if case["table"] != "static":
         told = {"capacity": "dynamic"}
-        told |= {"admit_after": 2} if case["table"] == "admitted" else {}
+        told |= {"admit_after": 2} if case["table"] in ("admitted", "counted") else {}
+        told |= {"admit_by": "occurrences"} if case["table"] == "counted" else {}
         told |= {"evict_after_steps": 4} if case["table"] == "evicted" else {}
     return told
+
+
+def normal(case):
+    return [{"op": "batch_normalization", "name": "normal", "momentum": 0.9}] if case["normal"] == "batch" else []
 
 
 def penalty(case, more):
@@ -313,7 +318,7 @@ def model(case):
     joined = {"op": "concat", "name": "joined", "inputs": inputs} if len(inputs) > 1 else None
     body = []
     if kind == "dense":
-        body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
+        body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 8, act), *normal(case), dense(case, "out", units, "linear")]
     elif kind == "chain":
         op = {"linear": "dropout", "gelu_tanh": "gelu"}.get(act, act)
         body = [joined or {"op": "flatten", "inputs": inputs}, dense(case, "hidden", 6, "linear"), {"op": op, "name": "after"},
@@ -341,7 +346,7 @@ def model(case):
         body = [{"op": "linear", "name": "wide", "inputs": ["id0", "id1"], "units": units, **tables(case)}]
     elif kind == "embedding":
         body = [embedding(case, "e0", ["id0"], initializer=initializer(case)), {"op": "concat", "name": "joined", "inputs": [*inputs, "e0"]},
-                dense(case, "hidden", 8, act), dense(case, "out", units, "linear")]
+                dense(case, "hidden", 8, act), *normal(case), dense(case, "out", units, "linear")]
     elif kind == "sampled":
         body = [embedding(case, "e0", ["id0"]), {"op": "concat", "name": "joined", "inputs": [*inputs, "e0"]}, dense(case, "hidden", 6, act),
                 {"op": "negative_sampling", "rate": 0.5}, {"op": "sampled_logits", "name": "out", "classes": CLASSES, "sampled": 3, "sampler": "unigram", "unigrams": [4, 1, 2, 3],
@@ -457,6 +462,9 @@ def train(case):
     told |= {"weight_decay": DECAY[case["decay"]]} if case["decay"] != "none" else {}
     told |= AVERAGE[case["average"]]
     told |= {"max_staleness": 2} if case["staleness"] == "bounded" else {}
+    told |= {"publish": {"every_secs": 0.1}} if case["publish"] else {}
+    told |= {"daily": True} if case["daily"] else {}
+    told |= {"kept": {"keep_best": 2}, "restored": {"restore_best": True}}.get(case["best"], {})
     told |= {"accumulate": 2} if case["accumulate"] == 2 else {}
     told |= {"towers": 2} if case["towers"] == 2 else {}
     told |= {"evaluate_every_steps": 4} if case["evaluation"] == "during" else {}
@@ -489,8 +497,15 @@ def spec(case, folder):
         data |= {"columns": columns(case), "weight": "weight" if case["weight"] == "column" else None}
     elif case["format"] in ("idx", "raw", "records", "digits"):
         data |= {"scale": 1 / 255}
-    return {"data": data, "model": model(case), "loss": loss, "metrics": [metric], "optimizer": optimizer(case),
-            "placement": placement(case), "train": train(case)}
+    return {"data": data, "model": model(case), **objectives(case, loss, metric), "optimizer": optimizer(case),
+            "placement": placement(case), "train": train(case), "precision": case["precision"]}
+
+
+def objectives(case, loss, metric):
+    """Of two heads the second one counts half, and measures what the first one does not."""
+    if case["heads"] == "one":
+        return {"loss": loss, "metrics": [metric]}
+    return {"heads": [{"name": "first", "loss": loss, "metrics": [metric]}, {"name": "second", "loss": loss, "weight": 0.5}]}
 
 
 def flags(case):

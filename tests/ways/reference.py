@@ -20,7 +20,8 @@ LEVELS = {
     "mode": ["sync"], "replicas": ["each"], "wire": ["float32"], "wire_values": ["float32"], "shuffle": [False],
     "cluster": ["single"], "replication": ["between_graph"], "follow": [False], "evaluation": ["end"], "end": ["epochs"],
     "hook": ["none"], "staleness": ["any"], "transport": ["auto"], "parts": ["auto"], "partitioner": ["default"],
-    "placement": ["round_robin"], "packing": ["plain"], "saving": ["end"], "towers": [1], "prefetch": [4]}
+    "placement": ["round_robin"], "packing": ["plain"], "saving": ["end"], "towers": [1], "prefetch": [4],
+    "normal": ["none"], "heads": ["one"], "precision": ["float32"], "daily": [False], "publish": [False], "best": ["none"]}
 FACTORS = {name: LEVELS.get(name, levels) for name, levels in features.FACTORS.items()}
 
 

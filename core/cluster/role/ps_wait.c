@@ -518,7 +518,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
         patience_renew(&p->patience);
         return;
     }
-    char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
+    char missing[TASKS_TEXT_MAX], what[ACTION_TEXT_MAX];
     int here;
     if (!name_missing(p, missing, sizeof missing, &here)) {
         snprintf(what, sizeof what, "worker/%d to save and to evaluate (--end_timeout)",

@@ -47,7 +47,10 @@ const char *job_name(enum job);
 enum { TASK_NAME_MAX = 24 };
 const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
 
-enum { ACTION_TEXT_MAX = 256 }; /* of any text that a role says, with its end */
+/* Of any text that a role says, with its end: what a task fails with fits, with the task's name in
+ * front, since what to do stands at the end of it. */
+enum { ACTION_TEXT_MAX = ERROR_TEXT_MAX + 64 };
+enum { TASKS_TEXT_MAX = 128 }; /* of the names of tasks in it, as many as fit: "ps/0, ps/1" */
 
 /* actions.def lists them, with what each carries. */
 enum action_type {

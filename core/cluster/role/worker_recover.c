@@ -222,7 +222,7 @@ static bool some_ps_has_values(const struct worker_role *w)
 static void note_choice(const struct worker_role *w, const struct choice *choice,
                         struct outbox *out)
 {
-    char empty[ACTION_TEXT_MAX / 2];
+    char empty[TASKS_TEXT_MAX];
     const unsigned long long step = choice->step;
     const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
     name_empty(w, empty, sizeof empty);

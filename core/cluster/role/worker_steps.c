@@ -475,7 +475,7 @@ static void note_adopted(struct worker_role *w, struct outbox *out)
 /* Some ps have the push of a life that was lost, or cut off, before it had brought it to all. */
 static void note_making_good(const struct worker_role *w, struct outbox *out)
 {
-    char text[ACTION_TEXT_MAX / 2] = "";
+    char text[TASKS_TEXT_MAX] = "";
     size_t used = 0;
     bool is_any_there = false;
     for (int ps = 0; ps < w->options.ps_count; ps++) {

@@ -88,7 +88,7 @@ void worker_watch(struct worker_role *w, struct outbox *out)
         patience_renew(&w->patience);
         return;
     }
-    char awaited[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX], chief[16] = "";
+    char awaited[TASKS_TEXT_MAX], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX], chief[16] = "";
     name_awaited(w, awaited, sizeof awaited);
     if (wait.is_chiefs) snprintf(chief, sizeof chief, "%d", worker_chief(w));
     snprintf(what, sizeof what, "%s %s%s (%s)", awaited, wait.what, chief, wait.flag);
@@ -100,7 +100,7 @@ void worker_watch(struct worker_role *w, struct outbox *out)
  * waiting for another ps. */
 void worker_tell_wait(const struct worker_role *w, struct outbox *out)
 {
-    char awaited[ACTION_TEXT_MAX / 2];
+    char awaited[TASKS_TEXT_MAX];
     if (!current_wait(w).limit_ms) return;
     name_awaited(w, awaited, sizeof awaited);
     outbox_log(out, "waited for %s when the job ended", awaited);
@@ -123,7 +123,7 @@ void worker_state(const struct role *role, char ret[ACTION_TEXT_MAX])
         [ENDED] = "has ended",
     };
     const struct worker_role *w = (const struct worker_role *)role;
-    char awaited[ACTION_TEXT_MAX / 2] = "";
+    char awaited[TASKS_TEXT_MAX] = "";
     bool is_waiting = w->phase != COMPUTING && w->phase < SAVING_LAST;
     if (is_waiting) name_awaited(w, awaited, sizeof awaited);
     snprintf(ret, ACTION_TEXT_MAX, "%s%s%s%s", phases[w->phase], is_waiting ? ": " : "", awaited,

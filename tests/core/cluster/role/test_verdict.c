@@ -81,6 +81,22 @@ static void any_other_code_becomes_that_of_a_lost_peer(void **state)
     assert_non_null(strstr(text, "xxx (sent with exit code 8, which no task has)"));
 }
 
+/* What to do stands at its end, behind paths of any length. */
+static void what_a_task_fails_with_is_told_to_its_end(void **state)
+{
+    char path[4096], text[ACTION_TEXT_MAX];
+    struct outbox out = {0};
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    const err e = (fail)(ERR_INPUT, "%s: no cell \"b\" (did you mean \"c\"?)", path);
+    struct message m = {.type = MESSAGE_VERDICT};
+    message_say_verdict(&m, exit_code_of(e), "worker/4095", error_text(), &out);
+    assert_int_equal(message_verdict(&m, m.verdict.exit_code, text), EXIT_INPUT);
+    assert_int_equal(strncmp(text, "worker/4095: xxx", 16), 0);
+    assert_non_null(strstr(text, "xxx: no cell \"b\" (did you mean \"c\"?)"));
+    outbox_free(&out);
+}
+
 /* What the role does with the message: the code of the first action of the type, -1: none. */
 static int hear(struct role *role, enum job from, uint32_t type, uint32_t code,
                 enum action_type wanted)
@@ -268,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_told_and_becomes_a_warning),
         cmocka_unit_test(codes_of_the_table_are_taken_as_they_are),
+        cmocka_unit_test(what_a_task_fails_with_is_told_to_its_end),
         cmocka_unit_test(any_other_code_becomes_that_of_a_lost_peer),
         cmocka_unit_test(roles_end_with_codes_of_the_table_and_pass_on_no_others),
         cmocka_unit_test(a_worker_answers_the_verdict_on_the_link_that_it_came_on),

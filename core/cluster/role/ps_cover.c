@@ -223,9 +223,8 @@ static uint64_t room(const struct ps_role *p)
     return left > open ? left - open : 0;
 }
 
-/* A worker has its share, however far the others are; what another ps has of it comes in any case.
- */
-static bool is_in_share(const struct ps_role *p, int worker)
+/* However far the others are; what another ps has of it comes in any case. */
+bool ps_is_in_share(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     const uint64_t workers = (uint64_t)p->options.workers;
@@ -236,7 +235,7 @@ static bool is_in_share(const struct ps_role *p, int worker)
 
 bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 {
-    if (!is_queue(p)) return is_in_share(p, worker);
+    if (!is_queue(p)) return ps_is_in_share(p, worker);
     if (!batch_queue_plan(&p->data.queue, worker, room(p))) return false;
     if (!p->data.queue.plans[worker].is_told) ps_say_plan(p, worker, out);
     return true;

@@ -426,7 +426,9 @@ void ps_role_note_absent(struct role *role, int worker, const char *why, struct 
 {
     struct member *m = &((struct ps_role *)role)->members[worker];
     if (member_is_here(m)) return; /* another process that would be it */
-    const bool is_news = strncmp(m->life.why_absent, why, ABSENCE_TEXT_MAX - 1) != 0;
+    const bool is_news = !m->life.why_absent[0];
+    /* The worker says what this ps has told it, too, with more around it. */
+    if (!is_news && (!*why || strstr(why, m->life.why_absent))) return;
     snprintf(m->life.why_absent, sizeof m->life.why_absent, "%s",
              *why ? why : "it does not say why");
     if (is_news) outbox_log(out, "worker/%d cannot take part: %s", worker, m->life.why_absent);

@@ -328,6 +328,8 @@ void ps_reclaim_batch(struct ps_role *, int worker);
 /* Before it gets one: the batch that it is for, and some of the next ones, are planned, and it is
  * told. false: there is none. */
 bool ps_plan(struct ps_role *, int worker, struct outbox *);
+/* Asynchronous: its share of the steps has one more, or there are no shares. */
+bool ps_is_in_share(const struct ps_role *, int worker);
 void ps_say_plan(struct ps_role *, int worker, struct outbox *);
 void ps_note_queue(struct ps_role *);                                 /* for a snapshot */
 void ps_tell_coverage(struct ps_role *, struct outbox *);             /* so far: the job ends */

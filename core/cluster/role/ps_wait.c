@@ -206,11 +206,26 @@ static bool has_share(const struct ps_role *p)
     return p->config.needs_everybody || p->config.takes_all;
 }
 
+/* Synchronous: its gradient of the last round. */
+static bool has_brought_share(const struct ps_role *p, int worker)
+{
+    const struct ledger *l = &p->members[worker].ledger;
+    if (!p->config.is_sync) return !ps_is_in_share(p, worker);
+    return l->taken && l->taken_step + 1 >= p->config.last_step;
+}
+
+/* All its rows are wanted, however soon the others are done with theirs. */
+static bool is_missed(const struct ps_role *p, int worker)
+{
+    return p->config.needs_everybody && !p->stopping.is_on && !has_brought_share(p, worker);
+}
+
 /* It cannot come, and there is nothing left that it could bring. One that is only slow to start is
  * waited for: it would find nobody, and wait for long. */
-static bool is_too_late(const struct ps_role *p, const struct member *absent)
+static bool is_too_late(const struct ps_role *p, int worker)
 {
-    if (!cannot_come(absent) || p->members[ps_chief(p)].standing != FINISHED) return false;
+    if (!cannot_come(&p->members[worker]) || is_missed(p, worker)) return false;
+    if (p->members[ps_chief(p)].standing != FINISHED) return false;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         if (m->standing == COUNTED_ON && was_there(p, m) && !cannot_come(m)) return false;
@@ -226,9 +241,10 @@ static bool is_dispensable(const struct ps_role *p, const struct member *m)
 }
 
 /* Half of the rows are not all of them. */
-static bool is_job_in_vain(const struct ps_role *p, const struct member *m)
+static bool is_job_in_vain(const struct ps_role *p, int worker)
 {
-    if (m->life.has_left || p->stopping.is_on) return false;
+    const struct member *m = &p->members[worker];
+    if (m->life.has_left || p->stopping.is_on || has_brought_share(p, worker)) return false;
     return cannot_come(m) ? has_share(p) : p->config.needs_everybody && !was_there(p, m);
 }
 
@@ -264,7 +280,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
                        : cannot_come(m)    ? "it cannot take part"
                        : was_there(p, m)   ? "train.worker_timeout_secs"
                                            : "--start_timeout";
-    if (is_job_in_vain(p, m)) {
+    if (is_job_in_vain(p, worker)) {
         end_in_vain(p, worker, waited_s, out);
         return;
     }
@@ -370,7 +386,7 @@ static void evict_absent(struct ps_role *p, struct outbox *out)
         if (keeps_snapshot(p, w)) snapshot_without(p, w, out);
         if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         const uint64_t gone_ms = p->patience.now_ms - m->lost_ms;
-        if (is_too_late(p, m))
+        if (is_too_late(p, w))
             end_without(p, w, out);
         else if (gone_ms >= absence_limit_ms(p, m) || is_dispensable(p, m))
             evict(p, w, out);

@@ -226,6 +226,83 @@ static void a_share_of_one_who_cannot_come_ends_the_job(void **state)
     }
 }
 
+/* Whose workers have fixed shares of rows that are all wanted, and need not wait for each other. */
+static struct stage_options shared_options(bool is_sync, uint64_t seed)
+{
+    static const struct data_share share = {.rows = 80, .batch = 4, .workers = 3, .replicas = 1};
+    struct stage_options o =
+        is_sync ? sync_options(2, 3, LAST_STEP, seed) : async_options(2, 3, LAST_STEP, seed);
+    o.profile.config.needs_everybody = true;
+    if (is_sync) {
+        o.profile.config.replicas_to_aggregate = 2;
+        o.profile.config.takes_all = false;
+        o.profile.drops_gradients = true;
+    } else {
+        coverage_begin(&o.profile.config.coverage, &share, NULL);
+    }
+    return o;
+}
+
+/* However soon the others are done with theirs. */
+static void a_share_that_is_wanted_ends_the_job_though_others_can_finish(void **state)
+{
+    for (uint64_t seed = 0; seed < 2 * SEEDS; seed++) {
+        const struct stage_options o = shared_options(seed % 2, seed);
+        struct stage s;
+        begin_without_the_last(&s, &o);
+        say_absent(&s, 2);
+        nobody_ended(&s);
+        stage_pass_time(&s, STAGE_LIMIT_MS);
+        end_with(&s, EXIT_INPUT);
+        assert_non_null(strstr(s.ps[0].text, "worker/2 cannot take part, and nobody else reads its "
+                                             "share of the rows: no such file"));
+        stage_close(&s);
+    }
+}
+
+/* However late the others are done with theirs. */
+static void who_cannot_come_back_and_has_brought_its_share_ends_nothing(void **state)
+{
+    enum { SHARE = LAST_STEP / 3 };
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = shared_options(false, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_computing(&s, 1);
+        stage_hang(&s, &s.workers[1]);
+        for (int ps = 0; ps < 2; ps++)
+            while (ps_role_ledger(s.ps[ps].role, 2)->received < SHARE) assert_true(stage_step(&s));
+        stage_kill(&s, &s.workers[2]);
+        settle(&s);
+        say_absent(&s, 2);
+        stage_pass_time(&s, WORKER_TIMEOUT_MS);
+        nobody_ended(&s);
+        stage_go_on(&s, &s.workers[1]);
+        end_with(&s, EXIT_DONE);
+        assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+        stage_close(&s);
+    }
+}
+
+static void a_reason_is_told_once(void **state)
+{
+    static const char *const reasons[] = {
+        "", "", "no such file", "ps/0 said: no such file", "the spec differs", "no such file", ""};
+    const struct stage_options o = sync_options(1, 3, LAST_STEP, 1);
+    struct stage s;
+    begin_without_the_last(&s, &o);
+    const struct outbox *out = &s.ps[0].outbox;
+    const int before = out->count;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        ps_role_note_absent(s.ps[0].role, 2, reasons[i], &s.ps[0].outbox);
+        assert_int_equal(out->count, before + 1); /* its line */
+    }
+    stage_pass_time(&s, STAGE_LIMIT_MS);
+    end_with(&s, EXIT_INPUT);
+    assert_non_null(strstr(s.ps[0].text, "share of the rows: no such file"));
+    stage_close(&s);
+}
+
 /* Nobody else reads its rows, and all are wanted: half of them would not be what was asked for. */
 static void a_share_that_nobody_reads_ends_the_job(void **state)
 {
@@ -590,6 +667,9 @@ int main(void)
         cmocka_unit_test(who_cannot_come_is_not_waited_for),
         cmocka_unit_test(who_cannot_come_back_is_not_waited_for),
         cmocka_unit_test(a_share_of_one_who_cannot_come_ends_the_job),
+        cmocka_unit_test(a_share_that_is_wanted_ends_the_job_though_others_can_finish),
+        cmocka_unit_test(who_cannot_come_back_and_has_brought_its_share_ends_nothing),
+        cmocka_unit_test(a_reason_is_told_once),
         cmocka_unit_test(a_share_that_nobody_reads_ends_the_job),
         cmocka_unit_test(the_push_of_an_evicted_worker_does_not_answer_its_next_life),
         cmocka_unit_test(a_worker_that_never_comes_is_evicted_after_the_time_of_the_start),

@@ -1,6 +1,6 @@
 /* date: a part of a point in time: its hour, weekday and so on as an id, or its seconds as a
- * number. A time is written as ISO 8601 has it, as "format" says, or as seconds since 1970.
- */
+ * number. A time is written as ISO 8601 has it, as "format" says, or as seconds or
+ * milliseconds since 1970. */
 #include "core/data/columns/column.h"
 
 #include <math.h>
@@ -75,6 +75,9 @@ static err open(struct column_maker *m, const struct column_context *context)
     if (a->source.max != 1) return fail(ERR_INPUT, "max: expected 1, a row has one time");
     if (a->fallback && !json_is_null(a->fallback) && !json_is_number(a->fallback))
         return fail(ERR_INPUT, "default: expected a number or null");
+    if (a->part != SECONDS && json_is_number(a->fallback) &&
+        !(fabs(json_number_value(a->fallback)) < YEAR_9999_END))
+        return fail(ERR_INPUT, "default: expected seconds since 1970, before the year 10000");
     if (a->part != SECONDS && (a->scale != 1 || a->offset != 0))
         return fail(ERR_INPUT, "scale and offset: for seconds only");
     if (a->part != SECONDS) {
@@ -155,7 +158,7 @@ static bool read_as(const char *format, const char *text, double *ret)
     return true;
 }
 
-/* 20260331 */
+/* 20260331; of a number that an int64_t holds */
 static bool is_day_in_digits(double number)
 {
     const int64_t day = (int64_t)number, month = day / 100 % 100;
@@ -166,16 +169,17 @@ static bool is_day_in_digits(double number)
 /* What is no time of anybody's rows is something else than seconds since 1970. */
 static err check_seconds(double seconds)
 {
+    if (!(fabs(seconds) < YEAR_9999_END))
+        return fail(ERR_INPUT,
+                    "%.*g seconds since 1970 are no time before the year 10000: \"format\": "
+                    "\"milliseconds\" reads a thousand of them as a second",
+                    fabs(seconds) < 1e15 ? 15 : 9, seconds);
     if (is_day_in_digits(seconds))
         return fail(ERR_INPUT,
                     "%.0f looks like a day: \"format\": \"%%Y%%m%%d\" reads it so, \"%%s\" as "
                     "seconds since 1970",
                     seconds);
-    if (fabs(seconds) < YEAR_9999_END) return OK;
-    return fail(ERR_INPUT,
-                "%.0f seconds since 1970 are no time before the year 10000: \"format\": "
-                "\"milliseconds\" reads a thousand of them as a second",
-                seconds);
+    return OK;
 }
 
 static err read_milliseconds(const struct item *item, double *ret)

@@ -877,11 +877,6 @@ static void dates_have_parts(void **state)
         assert_refused(DATES, "rows: line 2: column \"hour\"", "a time such as 2026-03-31",
                        wrong[i], NULL);
     }
-    /* A number that nobody writes for seconds since 1970 */
-    file_write_text("rows", "t,y\n1772323200000,0\n");
-    assert_refused(DATES, "rows: line 2: column \"hour\"", "\"milliseconds\"", NULL);
-    file_write_text("rows", "t,y\n20260331,0\n");
-    assert_refused(DATES, "rows: line 2: column \"hour\"", "\"format\": \"%Y%m%d\"", NULL);
     struct dataset d;
     file_write_text("rows", "t,y\n20260331,0\n");
     source_open_ok("{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': "
@@ -903,6 +898,27 @@ static void dates_have_parts(void **state)
         &d);
     assert_int_equal(*(const int64_t *)d.columns[1].at, 7);
     dataset_close(&d);
+}
+
+static void numbers_that_nobody_writes_for_seconds_since_1970_are_no_dates(void **state)
+{
+    file_write_text("rows", "t,y\n1772323200000,0\n");
+    assert_refused(DATES, "rows: line 2: column \"hour\"", "1772323200000 seconds",
+                   "\"milliseconds\"", NULL);
+    static const char *const huge[] = {"1e300", "-1e300", "9.3e18", "1e15"};
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
+        char text[64], seconds[64];
+        snprintf(text, sizeof text, "t,y\n%s,0\n", huge[i]);
+        snprintf(seconds, sizeof seconds, " %.9g seconds since 1970", strtod(huge[i], NULL));
+        file_write_text("rows", text);
+        assert_refused(DATES, "rows: line 2: column \"hour\"", seconds, NULL);
+    }
+    assert_refused(
+        "{'format': 'csv', 'file': 'rows', 'label': 'y'}, 'columns': [{'column': 'date', "
+        "'name': 't', 'part': 'day', 'default': 1e300}], 'batch_size': 1",
+        "default: expected seconds since 1970", NULL);
+    file_write_text("rows", "t,y\n20260331,0\n");
+    assert_refused(DATES, "rows: line 2: column \"hour\"", "\"format\": \"%Y%m%d\"", NULL);
 }
 
 /* As many as a spec may list, with weights, and labels beside them; a separator of several
@@ -942,6 +958,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dates_have_parts),
+        cmocka_unit_test(numbers_that_nobody_writes_for_seconds_since_1970_are_no_dates),
         cmocka_unit_test(words_are_trimmed_and_some_are_missing),
         cmocka_unit_test(longer_lists_are_cut_where_that_is_said),
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),

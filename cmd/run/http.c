@@ -74,13 +74,14 @@ static void answer_ready(const struct task_http *h, struct http_reply *r)
     say(r, is_ready ? 200 : 503, is_ready ? "ready\n" : text);
 }
 
-/* By the rules of `dtrain status`, of what this task knows. NULL: no memory. */
+/* By the rules of `dtrain status`, of what this task knows: ps/0 hears of no other ps. NULL: no
+ * memory. */
 static json_t *find(const struct task_http *h)
 {
     int count;
     struct told *tasks = board_copy(h->board, false, &count);
     struct finding *findings = calloc(FINDINGS_MAX, sizeof *findings);
-    const struct job_facts facts = {tasks, count, clock_ms(), clock_unix_s()};
+    const struct job_facts facts = {tasks, count, clock_ms(), clock_unix_s(), false};
     json_t *found =
         tasks && findings ? findings_json(findings, rules_apply(&facts, findings)) : NULL;
     free(findings);

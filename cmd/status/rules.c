@@ -231,6 +231,7 @@ static void dropped(const struct job_facts *j, struct findings *f)
 static void not_shown(const struct job_facts *j, struct findings *f)
 {
     double all = 0, shown = 0;
+    if (!j->all_asked) return;
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
         shown += t->is_ps;

@@ -12,7 +12,8 @@ struct job_facts {
     const struct told *tasks; /* [count] ps first; heard_ms: by now_ms */
     int count;
     uint64_t now_ms;
-    double unix_s; /* for what is told by the date */
+    double unix_s;  /* for what is told by the date */
+    bool all_asked; /* all ps that are known; else tasks may lack some that are there */
 };
 
 /* Of those that say they lead, the last one to have come to it: another may be gone, and what it

@@ -110,7 +110,7 @@ static err print_json(const struct job_status *s, const struct finding *findings
 static err print(const struct status_flags *flags, const struct job_status *s)
 {
     struct finding findings[FINDINGS_MAX];
-    const struct job_facts facts = {s->tasks, s->count, clock_ms(), clock_unix_s()};
+    const struct job_facts facts = {s->tasks, s->count, clock_ms(), clock_unix_s(), true};
     const int count = rules_apply(&facts, findings);
     if (flags->json) {
         TRY(print_json(s, findings, count));

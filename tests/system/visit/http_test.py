@@ -114,6 +114,8 @@ class Http(ClusterCase):
         self.wait_status(cluster, ports["worker/0"], lambda tasks: set(tasks) == all_tasks and all(
             tasks[name]["counters"].get("steps_total", 0) > 1 for name in ("worker/0", "worker/1")))
         self.wait_status(cluster, ports["ps/0"], lambda tasks: set(tasks) == all_tasks - {"ps/1"})
+        for name in "worker/0", "ps/0":  # which does not hear of ps/1, and misses nobody
+            self.assertNotIn("nothing is known of", self.get(ports[name], "/status.json")[1])
         self.wait_status(cluster, ports["worker/1"], lambda tasks: set(tasks) == {"worker/1"})
         self.end(cluster)
 

@@ -50,7 +50,20 @@ static void print_numbers(const struct cell_stats *c, const double found[QUANTIL
             fprintf(out, " %10s", "-");
 }
 
-/* "Private 22696, ?  1836, ..."; quoted as in a file of cells where a comma would end it. */
+/* Quoted as in a file of cells where a comma would end it. */
+static void print_word(const char *word, FILE *out)
+{
+    char text[WORD_SHOWN_MAX];
+    const bool is_whole = printable_copy(text, sizeof text, word), is_quoted = strchr(text, ',');
+    if (is_quoted) putc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (is_quoted && *c == '"') putc('"', out);
+        putc(*c, out);
+    }
+    fprintf(out, "%s%s", is_whole ? "" : "...", is_quoted ? "\"" : "");
+}
+
+/* "Private 22696, ?  1836, ..." */
 static err print_words(const struct cell_stats *c, FILE *out)
 {
     const struct word_count **words;
@@ -60,11 +73,9 @@ static err print_words(const struct cell_stats *c, FILE *out)
              (long long)c->words.count);
     fprintf(out, " %12s ", distinct);
     for (int64_t i = 0; i < c->words.count && i < STATS_WORDS_SHOWN; i++) {
-        char text[WORD_SHOWN_MAX];
-        const bool is_whole = printable_copy(text, sizeof text, words[i]->word.text);
-        const char *quote = strchr(text, ',') ? "\"" : "";
-        fprintf(out, "%s %s%s%s%s %lld", i ? "," : "", quote, text, is_whole ? "" : "...", quote,
-                (long long)words[i]->count);
+        fputs(i ? ", " : " ", out);
+        print_word(words[i]->word.text, out);
+        fprintf(out, " %lld", (long long)words[i]->count);
     }
     free(words);
     return OK;

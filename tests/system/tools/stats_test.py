@@ -38,6 +38,8 @@ class Stats(tool.ToolCase):
         self.assertEqual((self.folder / "counted/colour.counts.txt").read_text(), "2\tred\n1\tblue, dark\n")
         self.assertEqual((self.folder / "counted/colour.words.txt").read_text(), "red\nblue, dark\n")
         self.assertIn('red 2, "blue, dark" 1\n', self.run_ok("stats", "p-1.csv"))
+        (self.folder / "q.csv").write_text('x\n"a ""b"", c"\n"an ""e"""\n')
+        self.assertIn('"a ""b"", c" 1, an "e" 1\n', self.run_ok("stats", "q.csv"))
         (self.folder / "p.jsonl").write_text('{"a": 1, "b": "u"}\n{"a": 2}\n')
         told = json.loads(self.run_ok("stats", "--json", "p.jsonl"))
         self.assertEqual([(cell["name"], cell["missing"]) for cell in told["cells"]], [("a", 0), ("b", 1)])

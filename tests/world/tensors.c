@@ -75,10 +75,3 @@ double tensor_at(const struct tensor *tensor, int64_t index)
     memcpy(&number, tensor->elements + index * (int64_t)sizeof number, sizeof number);
     return number;
 }
-
-double tensor_sum(const struct tensor *tensor)
-{
-    double ret = 0;
-    for (int64_t i = 0; i < tensor->count; i++) ret += tensor_at(tensor, i);
-    return ret;
-}

@@ -23,6 +23,5 @@ struct tensors {
 void tensors_read(const char *prefix, struct tensors *ret);
 const struct tensor *tensors_find(const struct tensors *, const char *name); /* NULL: none */
 double tensor_at(const struct tensor *, int64_t index);
-double tensor_sum(const struct tensor *);
 
 #endif

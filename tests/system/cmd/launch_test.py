@@ -22,6 +22,7 @@ SAVED = r"^worker/0: .* saved .*/model\.ckpt-(\d+) in "
 KILLED_S = 100  # from the death of one task to the end of all
 
 
+AS_PROCESS_1 = ["unshare", "--fork", "--pid", "--kill-child", "--mount-proc"]
 UNHEARD = ["env", "--ignore-signal=INT"]  # as a shell without job control starts what is in its background
 
 
@@ -36,17 +37,8 @@ def ignores(pid, signo):
     return bool(lost >> (signo - 1) & 1)
 
 
-def is_left(pid):
-    """It has ended, and nobody has asked for its code."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return False
-
-
 def can_have_a_process_1():
-    probe = ["unshare", "--fork", "--pid", "true"]
+    probe = [*AS_PROCESS_1, "true"]
     try:
         return subprocess.run(probe, capture_output=True, check=False).returncode == 0
     except OSError:
@@ -245,25 +237,27 @@ class Launch(CommandCase):
 
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_it_works_as_process_1(self):
-        unshare = ["unshare", "--fork", "--pid", "--kill-child"]
-        running = commands.Running(LOCAL + ["spec.json"], self.folder, unshare)
+        running = commands.Running(LOCAL + ["spec.json"], self.folder, AS_PROCESS_1)
         self.assertEqual(running.end(), 0, running.lines)
 
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_every_command_reaps_what_others_leave_to_process_1(self):
         """Of a task as of a launcher: whoever ends without a parent is gone, and signals and codes are the program's."""
-        orphan = 'sh -c "sleep 0.3 & echo orphan \\$!"; exec "$0" "$@"'  # its parent has ended before it does
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        orphan = 'sh -c "cat fifo &"; exec "$0" "$@"'  # its parent has ended before it does
         for words in (["--set=train.last_step=1000000000", "spec.json"], ENDLESS):
             with self.subTest(words=words):
-                command = ["unshare", "--fork", "--pid", "--kill-child", "--mount-proc", "sh", "-c", orphan]
-                running = commands.Running(words, self.folder, command)
+                running = commands.Running(words, self.folder, [*AS_PROCESS_1, "sh", "-c", orphan])
                 self.addCleanup(running.process.kill)
                 running.wait_for("step 1 of 1000000000")
                 inside = commands.children_of(running.process.pid)
                 self.assertEqual(len(inside), 1)
                 first = int(next(iter(inside)))
-                program.wait_until(lambda: not any(is_left(pid) for pid in commands.children_of(first)),
-                                   lambda: "the orphan's end")
+                self.assertEqual(len(commands.children_of(first)), 2)  # the program and the orphan
+                with open(fifo, "w", encoding="ascii"):  # which ends it
+                    pass
+                program.wait_until(lambda: len(commands.children_of(first)) == 1, lambda: "the orphan's end")
                 os.kill(first, signal.SIGTERM)
                 self.assertEqual(running.end(), 143, running.lines)
 

@@ -278,8 +278,10 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, listening.http),
      .fallback = "null",
      .takers = RUN_TASKS | RUN_ALONE | RUN_LAUNCHER,
-     .help = "[HOST:]PORT where the task answers HTTP: /metrics, /healthz, /readyz, /status.json; "
-             "port 0: a free one, which --ready_file tells; of a launcher: where the chief does"},
+     .help = "[HOST:]PORT where the task answers HTTP: /metrics, /healthz, /readyz, /status.json, "
+             "/logs.json, /placement.json, and at / a page of them; whoever reaches it reads the "
+             "last log lines and the names of variables; port 0: a free one, which --ready_file "
+             "tells; of a launcher: where the chief does"},
     WAIT_LIMITS(TIMEOUT),
     {.name = "keep_best",
      .type = FIELD_INT,

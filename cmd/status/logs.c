@@ -7,10 +7,11 @@
 #include "cmd/json_print.h"
 #include "cmd/status/status.h"
 #include "cmd/status/visit_job.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 
-enum { LOOK_MS = 500, LINES_MAX = 1 << 20, LINES_OF_TASK_MAX = 500 };
+enum { LOOK_MS = 500, GONE_MS = 60000, LINES_MAX = 1 << 20, LINES_OF_TASK_MAX = 500 };
 
 struct logs_flags {
     struct job_flags job; /* first */
@@ -24,19 +25,19 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct logs_flags, task),
      .fallback = "null",
-     .help = "of this one alone: ps/0 or worker/3, say"},
+     .help = "only this task, as ps/0 or worker/3"},
     {.name = "follow",
      .type = FIELD_BOOL,
      .offset = offsetof(struct logs_flags, follow),
      .fallback = "false",
-     .help = "and go on with what is logged, until the job ends; -f is short for it"},
+     .help = "keep printing until the job ends; -f is short for it"},
     {.name = "lines",
      .type = FIELD_INT,
      .offset = offsetof(struct logs_flags, lines),
      .fallback = "20",
      .min = 1,
      .max = LINES_OF_TASK_MAX,
-     .help = "so many of each task"},
+     .help = "lines per task"},
     {.name = "json",
      .type = FIELD_BOOL,
      .offset = offsetof(struct logs_flags, json),
@@ -64,12 +65,14 @@ struct logs {
     struct job_visit *v;
     struct source { /* a task that has been asked */
         char task[TOLD_NAME_MAX];
-        uint64_t next; /* the line that follows; 0: it has said nothing yet */
-        bool is_away;  /* and that has been said */
+        json_int_t last, last_ms; /* its last line that has been seen, and when; 0: none */
+        bool has_begun;           /* it has answered */
+        bool is_away;             /* and that has been said */
     } * sources;
     int source_count;
     struct line *lines; /* of one look */
     int count;
+    uint64_t heard_ms; /* when a ps has answered */
 };
 
 /* ---- what a task says ---- */
@@ -85,7 +88,7 @@ static err source_of(struct logs *l, const char *task, struct source **ret)
     if (!larger) return fail(ERR_MEMORY, "no memory for %d tasks", l->source_count + 1);
     l->sources = larger;
     *ret = &larger[l->source_count++];
-    **ret = (struct source){.next = 0};
+    **ret = (struct source){0};
     snprintf((*ret)->task, sizeof(*ret)->task, "%s", task);
     return OK;
 }
@@ -111,27 +114,57 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     json_array_foreach(lines, i, json)
     {
         struct line line = {.source = source};
-        if (!is_line(json, &line))
-            return fail(ERR_PROTOCOL, "%s: a line that is none", l->sources[source].task);
+        struct source *s = &l->sources[source];
+        if (!is_line(json, &line)) return fail(ERR_PROTOCOL, "%s: a line that is none", s->task);
+        if (line.number == s->last && line.unix_ms == s->last_ms) continue;
+        if (line.number <= s->last)
+            return fail(ERR_PROTOCOL, "%s: lines that are out of order", s->task);
+        s->last = line.number;
+        s->last_ms = line.unix_ms;
         line.json = json_incref(json);
         l->lines[l->count++] = line;
     }
     return OK;
 }
 
-/* Of a task that has begun anew, so that it has fewer lines than it had, all are new. */
+/* Of the last line that was seen and those that follow. */
+static bool has_begun_anew(const struct source *s, json_t *lines)
+{
+    struct line first;
+    if (!s->last || !json_is_array(lines)) return false;
+    if (!json_array_size(lines)) return true;
+    return is_line(json_array_get(lines, 0), &first) && first.number == s->last &&
+           first.unix_ms != s->last_ms;
+}
+
+/* With the last line that was seen: of a task that has begun anew it is another one, or there are
+ * fewer, and then all that it has are new. */
 static err ask_from(struct logs *l, struct source *s, const struct told *told, bool *ret_more)
 {
-    json_t *answer, *ask = json_pack("{ss sI}", "do", "log", "from", (json_int_t)s->next);
-    if (ask && !s->next) json_object_set_new(ask, "last", json_integer(l->flags->lines));
+    const int count = job_visit_ps_count(l->v);
+    if (told->is_ps && told->index >= count) /* a lie, or it has left since */
+        return fail(ERR_PEER, "there are %d ps", count);
+    json_t *answer, *ask = json_pack("{ss sI}", "do", "log", "from", s->last);
+    if (ask && !s->has_begun) json_object_set_new(ask, "last", json_integer(l->flags->lines));
     if (ask && !told->is_ps) json_object_set_new(ask, "worker", json_integer(told->index));
     TRY(job_visit_ask(l->v, told->is_ps ? told->index : 0, ask, &answer));
     json_t *lines = json_object_get(answer, "lines");
-    const json_int_t next = json_integer_value(json_object_get(answer, "next"));
+    const int before = l->count;
+    s->has_begun = true;
+    *ret_more = false;
+    if (has_begun_anew(s, lines)) {
+        s->last = 0;
+        return OK; /* the next look has them */
+    }
     TRY(add_lines(l, (int)(s - l->sources), lines));
-    *ret_more = json_array_size(lines) > 0;
-    s->next = next > 0 && (uint64_t)next >= s->next ? (uint64_t)next : 0;
+    *ret_more = l->count > before;
     return OK;
+}
+
+static void say_it_is_away(struct source *s, const char *why)
+{
+    if (!s->is_away) log_line(LOG_WARNING, "%s: %s", s->task, why);
+    s->is_away = true;
 }
 
 /* One that is away is told of once; its lines may come later. */
@@ -140,15 +173,14 @@ static err ask_task(struct logs *l, const struct told *told)
     struct source *s;
     bool has_more = true;
     TRY(source_of(l, told->task, &s));
-    while (has_more) { /* ends: of LOG_KEPT_LINES no more than a few pages come */
+    while (has_more) { /* ends: LINES_MAX */
+        const bool may_be_away = !l->flags->task || (l->flags->follow && s->has_begun);
         const err e = ask_from(l, s, told, &has_more);
-        if (e == ERR_PEER && !l->flags->task && !job_visit_job_has_ended(l->v)) {
-            if (!s->is_away) log_line(LOG_WARNING, "%s: %s", told->task, error_text());
-            s->is_away = true;
+        if (may_be_away && job_visit_goes_on(l->v, e)) {
+            say_it_is_away(s, error_text());
             return OK;
         }
-        if (e) return e == ERR_PEER ? fail_prefix(e, "%s", told->task) : e;
-        has_more = has_more && s->next;
+        if (e) return job_visit_goes_on(l->v, e) ? fail_prefix(e, "%s", told->task) : e;
     }
     s->is_away = false;
     return OK;
@@ -164,19 +196,13 @@ static int compare(const void *a, const void *b)
 
 /* ---- printed ---- */
 
-/* A text in a reply may have any character: a line stays one. */
-static void print_text(const char *text)
-{
-    for (const char *c = text; *c; c++) putchar((unsigned char)*c < ' ' ? ' ' : *c);
-    putchar('\n');
-}
-
 static err print_line(const struct logs *l, const struct line *line)
 {
+    char time[SAFE_TEXT_MAX], level[SAFE_TEXT_MAX], text[SAFE_TEXT_MAX];
     const char *task = l->sources[line->source].task, *mark = "";
-    const char *time = json_string_value(json_object_get(line->json, "time")),
-               *level = json_string_value(json_object_get(line->json, "level")),
-               *text = json_string_value(json_object_get(line->json, "text"));
+    safe_text(json_string_value(json_object_get(line->json, "time")), time);
+    safe_text(json_string_value(json_object_get(line->json, "level")), level);
+    safe_text(json_string_value(json_object_get(line->json, "text")), text);
     if (l->flags->json) {
         json_t *json =
             json_pack("{ss ss ss ss}", "time", time, "level", level, "task", task, "text", text);
@@ -189,8 +215,7 @@ static err print_line(const struct logs *l, const struct line *line)
     }
     if (strcmp(level, "error") == 0) mark = "ERROR: ";
     if (strcmp(level, "warning") == 0) mark = "WARNING: ";
-    printf("%s %s: %s", time, task, mark);
-    print_text(text);
+    printf("%s %s: %s%s\n", time, task, mark, text);
     return OK;
 }
 
@@ -208,12 +233,39 @@ static err print_lines(struct logs *l)
 
 /* ---- all of it ---- */
 
+static bool is_in(const struct job_status *s, const char *task)
+{
+    for (int i = 0; i < s->count; i++)
+        if (strcmp(s->tasks[i].task, task) == 0) return true;
+    return false;
+}
+
+/* Of ps alone: where ps/0 is away nothing is known of any worker. s: NULL: all are. */
+static void say_who_is_away(struct logs *l, const struct job_status *s)
+{
+    for (int i = 0; i < l->source_count; i++)
+        if (strncmp(l->sources[i].task, "ps/", 3) == 0 && !(s && is_in(s, l->sources[i].task)))
+            say_it_is_away(&l->sources[i], "it does not answer");
+}
+
+static bool may_come_again(const struct logs *l, err e)
+{
+    const uint64_t limit_ms = l->v->timeout_ms + GONE_MS;
+    return l->flags->follow && job_visit_goes_on(l->v, e) && clock_ms() < l->heard_ms + limit_ms;
+}
+
 static err look(struct logs *l)
 {
     struct job_status s;
     bool is_known = false;
-    TRY(job_status_look(l->v, &s));
-    err e = OK;
+    err e = job_status_look(l->v, true, &s);
+    if (may_come_again(l, e)) {
+        say_who_is_away(l, NULL);
+        return OK;
+    }
+    if (e) return e;
+    l->heard_ms = clock_ms();
+    say_who_is_away(l, &s);
     for (int i = 0; i < s.count && !e; i++) {
         if (l->flags->task && strcmp(l->flags->task, s.tasks[i].task) != 0) continue;
         is_known = true;
@@ -231,7 +283,8 @@ static err look(struct logs *l)
 
 static err show(struct logs *l)
 {
-    for (;;) { /* ends: with the job, or by a signal */
+    l->heard_ms = clock_ms();
+    for (;;) { /* ends: with the job, after GONE_MS without a ps, or by a signal */
         TRY(look(l));
         if (!l->flags->follow) return OK;
         TRY(job_visit_rest(l->v, LOOK_MS));
@@ -255,7 +308,7 @@ static int cmd_logs(int argc, char **argv)
     err e = job_visit_read(&v, &logs_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
     if (!e) e = job_visit_open(&v, &flags.job, true);
     if (!e) e = show(&l);
-    const bool has_ended = e && flags.follow && job_visit_job_has_ended(&v);
+    const bool has_ended = e == ERR_PEER && flags.follow && job_visit_job_has_ended(&v);
     const int code = e && !has_ended ? report_error(e) : EXIT_DONE;
     if (has_ended && !flags.json) puts(error_text());
     job_visit_close(&v);
@@ -268,7 +321,9 @@ static void print_logs_help(FILE *out)
 {
     fputs(
         "Prints the last lines that each task of a running job has logged, by their times. Every\n"
-        "task keeps its last 500 lines for this, wherever its standard error goes.\n\n"
+        "task keeps its last 500 lines for this, wherever its standard error goes; lines longer "
+        "than\n"
+        "511 bytes are cut. With -f it waits for parameter servers that are away for a minute.\n\n"
         "  dtrain logs --ps_hosts=HOST:PORT,...\n"
         "  dtrain logs -f --task=worker/3 --coordinator=URL --cluster=NAME\n"
         "  dtrain logs --json --lines=100 --ready_file=FILE\n\n",

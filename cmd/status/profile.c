@@ -26,7 +26,7 @@ static const struct field fields[] = {
      .fallback = "5",
      .min = 1,
      .max = PROFILE_STEPS_MAX,
-     .help = "of so many steps of each worker"},
+     .help = "steps to record per worker"},
     {.name = "nodes",
      .type = FIELD_INT,
      .offset = offsetof(struct profile_flags, nodes),
@@ -105,7 +105,9 @@ static void print_profile_help(FILE *out)
         "the\n"
         "model. What goes on at the same time counts once, so that parts need not add up to the "
         "step.\n"
-        "Steps that take long need a --timeout that is longer.\n\n"
+        "Steps that take long need a --timeout that is longer; it ends as well when they take "
+        "longer\n"
+        "than --step_timeout of the job.\n\n"
         "  dtrain profile --ps_hosts=HOST:PORT,...\n"
         "  dtrain profile --steps=20 --out=timeline.json --ready_file=FILE\n\n",
         out);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/status/status.h"
+
 /* What is told apart, by the categories of the timeline. */
 enum part { STEP, COMPUTE, DATA, PUSH, WAIT, HOOKS, RECEIVE, APPLY, REFRESH, CHECKPOINT, PARTS };
 static const struct {
@@ -221,6 +223,7 @@ err profile_sum(json_t *timeline, json_t **ret)
 
 static void print_tasks(json_t *tasks, bool is_ps)
 {
+    char text[SAFE_TEXT_MAX];
     size_t i;
     json_t *task;
     printf("\n%-10s", is_ps ? "ps" : "worker");
@@ -232,7 +235,7 @@ static void print_tasks(json_t *tasks, bool is_ps)
     {
         const char *name = json_string_value(json_object_get(task, "task"));
         if ((strncmp(name, "ps/", 3) == 0) != is_ps) continue;
-        printf("%-10s", name);
+        printf("%-10s", safe_text(name, text));
         if (!is_ps) printf(" %8.3f", json_number_value(json_object_get(task, "ms_a_step")));
         for (int k = STEP + 1; k < PARTS; k++)
             if ((parts[k].owner == OF_PS) == is_ps)
@@ -244,6 +247,7 @@ static void print_tasks(json_t *tasks, bool is_ps)
 
 static void print_nodes(json_t *nodes, int most)
 {
+    char name[SAFE_TEXT_MAX], op[SAFE_TEXT_MAX];
     size_t i;
     json_t *node;
     double all = 1e-12;
@@ -256,8 +260,9 @@ static void print_nodes(json_t *nodes, int most)
         const double forward = json_number_value(json_object_get(node, "forward_ms")),
                      backward = json_number_value(json_object_get(node, "backward_ms"));
         if (i >= (size_t)most) break;
-        printf("%-28s %-20s %9.3f %9.3f %6.1f\n", json_string_value(json_object_get(node, "node")),
-               json_string_value(json_object_get(node, "op")), forward, backward,
+        printf("%-28s %-20s %9.3f %9.3f %6.1f\n",
+               safe_text(json_string_value(json_object_get(node, "node")), name),
+               safe_text(json_string_value(json_object_get(node, "op")), op), forward, backward,
                100 * (forward + backward) / all);
     }
     if (json_array_size(nodes) > (size_t)most)
@@ -266,6 +271,7 @@ static void print_nodes(json_t *nodes, int most)
 
 void profile_print(json_t *profile, int nodes_max)
 {
+    char name[SAFE_TEXT_MAX], text[SAFE_TEXT_MAX];
     size_t i;
     json_t *missing, *tasks = json_object_get(profile, "tasks");
     printf("%lld steps from step %lld on\n",
@@ -278,6 +284,7 @@ void profile_print(json_t *profile, int nodes_max)
     {
         const char *task = json_string_value(json_object_get(missing, "task")),
                    *why = json_string_value(json_object_get(missing, "why"));
-        if (task && why) printf("! %s is missing: %s\n", task, why);
+        if (task && why)
+            printf("! %s is missing: %s\n", safe_text(task, name), safe_text(why, text));
     }
 }

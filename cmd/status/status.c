@@ -64,12 +64,32 @@ static err add_from(struct job_visit *v, int ps, struct job_status *s)
     }
 }
 
-err job_status_look(struct job_visit *v, struct job_status *ret)
+/* Fails as the last of those that are away. */
+static err look_at_some(struct job_visit *v, struct job_status *ret)
+{
+    err e = fail(ERR_PEER, "no ps is there");
+    bool has_answer = false;
+    for (int ps = 0; ps < job_visit_ps_count(v); ps++) {
+        if (!job_visit_is_up(v, ps)) continue;
+        e = add_from(v, ps, ret);
+        if (e && !job_visit_goes_on(v, e)) return e;
+        has_answer |= !e;
+    }
+    return has_answer ? OK : e;
+}
+
+static err look_at_all(struct job_visit *v, struct job_status *ret)
 {
     err e = OK;
-    *ret = (struct job_status){0};
     for (int ps = 0; ps < job_visit_ps_count(v) && !e; ps++)
         if (job_visit_is_up(v, ps)) e = add_from(v, ps, ret);
+    return e;
+}
+
+err job_status_look(struct job_visit *v, bool may_lack, struct job_status *ret)
+{
+    *ret = (struct job_status){0};
+    const err e = may_lack ? look_at_some(v, ret) : look_at_all(v, ret);
     if (e)
         job_status_free(ret);
     else
@@ -82,7 +102,7 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
 {
     const uint64_t until_ms = clock_ms() + v->timeout_ms;
     for (;;) { /* ends: until_ms */
-        TRY(job_status_look(v, ret));
+        TRY(job_status_look(v, false, ret));
         if (ret->count) return OK;
         job_status_free(ret);
         if (clock_ms() >= until_ms)

@@ -19,8 +19,13 @@ struct job_status {
  * ERR_PROTOCOL: it is none. */
 err job_status_add(struct job_status *, json_t *answer, uint64_t now_ms);
 struct job_visit;
-/* What all ps that are there say, sorted. */
-err job_status_look(struct job_visit *, struct job_status *ret);
+/* What all ps that are there say, sorted. may_lack: also without those that are away or busy, where
+ * one answers. */
+err job_status_look(struct job_visit *, bool may_lack, struct job_status *ret);
+/* What others say, for a terminal: one line, made safe (core/base/printable.h), cut where it is too
+ * long. text: NULL: "". */
+enum { SAFE_TEXT_MAX = 1024 };
+const char *safe_text(const char *text, char ret[SAFE_TEXT_MAX]);
 /* ps first, each by its index. */
 void job_status_sort(struct job_status *);
 void job_status_free(struct job_status *); /* a zeroed one is fine */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/status/status.h"
+#include "core/base/printable.h"
 #include "core/cluster/description/cluster_spec.h"
 
 static bool read_name(const char *name, struct told *ret)
@@ -18,6 +19,14 @@ static bool read_name(const char *name, struct told *ret)
     ret->index = index;
     task_name(is_ps ? JOB_PS : JOB_WORKER, index, ret->task);
     return strcmp(ret->task, name) == 0;
+}
+
+const char *safe_text(const char *text, char ret[SAFE_TEXT_MAX])
+{
+    printable_copy(ret, SAFE_TEXT_MAX, text ? text : "");
+    for (char *c = ret; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return ret;
 }
 
 /* As board_json() writes it; words that it does not write are no number. */

@@ -95,7 +95,10 @@ err job_visit_ask(struct job_visit *v, int ps, json_t *ask, json_t **ret)
     err e = visitor_ask(v->visitor, ps, ask);
     json_decref(ask);
     if (!e) e = visitor_wait_all(v->visitor, v->timeout_ms);
-    if (e) return e;
+    if (e) {
+        visitor_forget(v->visitor, ps); /* or who asks another one waits for it, too */
+        return e;
+    }
     *ret = visitor_answer(v->visitor, ps);
     const char *error = json_string_value(json_object_get(*ret, "error"));
     return error ? fail(ERR_PEER, "ps/%d: %s", ps, error) : OK;
@@ -104,6 +107,11 @@ err job_visit_ask(struct job_visit *v, int ps, json_t *ask, json_t **ret)
 bool job_visit_job_has_ended(const struct job_visit *v)
 {
     return v->visitor && visitor_verdict(v->visitor)->has_come;
+}
+
+bool job_visit_goes_on(const struct job_visit *v, err e)
+{
+    return (e == ERR_PEER || e == ERR_TIMEOUT) && !job_visit_job_has_ended(v);
 }
 
 err job_visit_rest(struct job_visit *v, uint64_t ms)

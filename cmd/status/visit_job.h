@@ -51,5 +51,7 @@ err job_visit_ask(struct job_visit *, int ps, json_t *ask, json_t **ret);
 /* Meanwhile links live. ERR_PEER: the job has ended. */
 err job_visit_rest(struct job_visit *, uint64_t ms);
 bool job_visit_job_has_ended(const struct job_visit *);
+/* What was asked failed so because one task is away or busy: others may answer. */
+bool job_visit_goes_on(const struct job_visit *, err);
 
 #endif

@@ -339,6 +339,11 @@ json_t *visitor_answer(const struct visitor *v, int ps)
     return v->hosts[ps].answer;
 }
 
+void visitor_forget(struct visitor *v, int ps)
+{
+    take_back(&v->hosts[ps]);
+}
+
 static int unanswered(const struct visitor *v)
 {
     int count = 0;

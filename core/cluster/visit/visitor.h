@@ -57,6 +57,8 @@ err visitor_wait_up(struct visitor *, uint64_t limit_ms, const char *flag);
 err visitor_ask(struct visitor *, int ps, json_t *ask);
 /* The answer to the last ask, borrowed until the next one; NULL: it has not come. */
 json_t *visitor_answer(const struct visitor *, int ps);
+/* Nobody waits for that answer any more, which may never come. */
+void visitor_forget(struct visitor *, int ps);
 /* Until all that were asked have answered; any: until one has that had not when this was called.
  * ERR_PEER: a ps that was asked is lost, or the job has ended; ERR_TIMEOUT. */
 err visitor_wait_all(struct visitor *, uint64_t limit_ms);

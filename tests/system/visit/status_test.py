@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import program
@@ -96,6 +97,45 @@ class Status(ClusterCase):
         self.assertIn("the job has ended", text.splitlines()[-1])
         self.assertEqual(follower.returncode, 0)
         self.assert_codes(cluster, 143)
+
+    def test_a_worker_that_stands_still_keeps_nobody_from_the_lines_of_others(self):
+        cluster = self.start_endless(Plan(workers=2, changes={"train.mode": "async"}))
+        self.wait_told(cluster)
+        stuck = cluster.tasks["worker/1"].process
+        stuck.send_signal(signal.SIGSTOP)
+        self.addCleanup(lambda: stuck.send_signal(signal.SIGCONT))
+        seconds, done = 0.5, None
+
+        def others_are_shown():  # with a limit that is long enough for them, however slow the machine
+            nonlocal seconds, done
+            seconds *= 2
+            words = [BINARY, "logs", f"--timeout={seconds}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+            done = subprocess.run(words, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=LIMIT_S, check=False)
+            return done.returncode == 0 and " worker/0: " in done.stdout
+        cluster.wait_until(others_are_shown, "lines of worker/0")
+        self.assertIn("WARNING: worker/1: no answer within", done.stderr)
+        self.assertIn(" ps/1: ", done.stdout)
+
+    def test_all_lines_of_a_worker_that_begins_anew_are_followed(self):
+        cluster = self.start_endless(Plan(workers=2, changes={"train.mode": "async"}))
+        self.wait_told(cluster)
+        words = [BINARY, "logs", "-f", "--lines=1", TIMEOUT, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+        path = pathlib.Path(cluster.folder, "followed")
+        with open(path, "w", encoding="utf-8") as file:
+            follower = subprocess.Popen(words, env=program.environment(), stdout=file, stdin=subprocess.DEVNULL)
+        self.addCleanup(follower.wait)
+        self.addCleanup(follower.kill)
+        cluster.wait_until(lambda: " worker/1: " in path.read_text(), "its last line")
+        cluster.tasks["worker/1"].kill()
+        cluster.start("worker/1", label="again")
+        cluster.wait_for("again", " of 1000000")
+        written = [line.split("worker/1: ", 1)[1] for line in cluster.tasks["again"].text().splitlines()
+                   if " worker/1: " in line]
+        cluster.wait_until(lambda: f"worker/1: {written[-1]}" in path.read_text(), "its new lines")
+        followed = path.read_text()
+        for line in written:
+            self.assertIn(f"worker/1: {line}", followed)
 
     def test_where_the_time_of_steps_goes(self):
         for mode in "sync", "async":

@@ -29,10 +29,12 @@ have_gpu() {
 # programs look for those beside themselves, so that nothing else there, python least of all, is led to them.
 pack() {
     build=build-gpu
-    option=
-    [ ! -f $build/build.ninja ] || option=--reconfigure
-    meson setup $option $build -Dtests=enabled -Dcuda=enabled \
-        -Dc_link_args='-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:$ORIGIN/../lib:$ORIGIN/../../lib' > /dev/null
+    [ -f $build/build.ninja ] || meson setup $build > /dev/null
+    meson configure $build -Dtests=enabled -Dcuda=enabled \
+        -Dc_link_args='-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib:$ORIGIN/../lib:$ORIGIN/../../lib'
+    ninja -C $build build.ninja > /dev/null
+    grep -q 'new-dtags,-rpath,.*ORIGIN' $build/build.ninja ||
+        { echo "gpu.sh: programs of $build/ would not find the libraries beside them: pack without that folder"; exit 1; }
     programs=$(ninja -C $build -t targets all |
         sed -n 's,^\(cmd/dtrain\|tests/cuda/test_gpu_[a-z_]*\|tests/cuda/bench_gpu\|tests/device/test_gpu_[a-z]*\): .*,\1,p' | sort -u)
     # shellcheck disable=SC2086

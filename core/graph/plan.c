@@ -148,11 +148,16 @@ static err prepare_heads(struct plan *plan)
     return OK;
 }
 
-/* What there is to hear of who computes a node, as it is prepared */
+/* What there is to hear of who computes: of the device so far, whoever asked it first, or of a node
+ * as it is prepared */
 static void tell(const struct plan *plan, const struct node *node)
 {
     const char *note = device_note(plan->device);
-    if (*note) log_line(LOG_INFO, "%s \"%s\": %s", node->op->object.name, node->name, note);
+    if (!*note) return;
+    if (node)
+        log_line(LOG_INFO, "%s \"%s\": %s", node->op->object.name, node->name, note);
+    else
+        log_line(LOG_INFO, "%s", note);
 }
 
 /* Views take no part: they have nothing to compute. prepared_count says where release() stops when
@@ -160,6 +165,7 @@ static void tell(const struct plan *plan, const struct node *node)
 static err prepare_nodes(struct plan *plan)
 {
     const struct graph *graph = plan->graph;
+    tell(plan, NULL);
     for (; plan->prepared_count < graph->node_count; plan->prepared_count++) {
         struct node *node = &graph->nodes[plan->prepared_count];
         if (!node->op->prepare || node->is_view) continue;

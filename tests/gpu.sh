@@ -10,16 +10,18 @@
 #
 # Where a machine with a GPU can be had for minutes alone, and has a driver and python3 but no compiler:
 #
-#   gpu.sh pack    here: builds into build-gpu/ and packs what the other two need into build-gpu/gpu-pack.tar.xz
+#   gpu.sh pack    here: builds into build-gpu/ and packs what the other two need into build-gpu/gpu-pack.tar.gz
 #   gpu.sh quick   there, in a copy of the sources with that file: what matters most first, a line each as it comes,
-#                  a minute each at most, less than eight minutes in all
+#                  a minute each at most, less than eight minutes in all: what does not fit is named
 #   gpu.sh full    the same as without words, of the packed programs: an hour or more
 #
-# Nothing else should run on the GPU. The exit code says whether all went well, not whether goals were met.
-# Without a GPU: 77, skipped.
+# Nothing else should run on the GPU. The exit code says whether all went well, not whether goals were met: 1 where
+# something failed, 124 where nothing did, but not all was done in the time there is. Without a GPU: 77, skipped.
 set -eu
 test_limit_s=1200    # of each test
 figures_limit_s=5400 # of each line of figures
+quick_limit_s=450    # of all lines of the quick run; the rest of its eight minutes is for ending the last, and the table
+grace_s=60           # for a program that is to end, before it is killed
 
 have_gpu() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]
@@ -52,18 +54,46 @@ pack() {
         strip --strip-unneeded "$work/lib/${library##*/}" 2> /dev/null || true
     done
     pwd > "$work/built-in"
-    tar -C "$work" -cJf $build/gpu-pack.tar.xz .
-    du -h $build/gpu-pack.tar.xz
+    tar -C "$work" -czf $archive .
+    cksum < $archive > $build/unpacked # what is in it is here
+    du -h $archive
 }
 
-# What was packed elsewhere; a test looks for its files where it was built.
+# What was packed elsewhere, unless it was already.
 unpack() {
-    [ -f build-gpu/cmd/dtrain ] || [ ! -f build-gpu/gpu-pack.tar.xz ] || tar -C build-gpu -xJf build-gpu/gpu-pack.tar.xz
-    [ -f build-gpu/cmd/dtrain ] || { echo "gpu.sh: build-gpu/gpu-pack.tar.xz is not here: gpu.sh pack makes it"; exit 2; }
-    place=$(cat build-gpu/built-in 2> /dev/null || pwd)
-    [ -e "$place" ] || { mkdir -p "${place%/*}" && ln -s "$PWD" "$place"; }
+    if [ -f $archive ] && [ "$(cksum < $archive)" != "$(cat build-gpu/unpacked 2> /dev/null)" ]; then
+        tar -C build-gpu -xzf $archive
+        cksum < $archive > build-gpu/unpacked
+    fi
+    [ -f build-gpu/cmd/dtrain ] || { echo "gpu.sh: $archive is not here: gpu.sh pack makes it"; exit 2; }
 }
 
+# A test looks for its files where it was built: while this runs a link leads from there to here. Of the folders above it
+# those go again that were not there before.
+link_place() {
+    place=$(cat build-gpu/built-in 2> /dev/null || pwd)
+    [ "$(cd "$place" 2> /dev/null && pwd -P)" != "$(pwd -P)" ] || return 0
+    if [ -e "$place" ] || [ -L "$place" ]; then
+        echo "gpu.sh: tests look for their files in $place, where they were built, and that is something else here"
+        exit 2
+    fi
+    outermost=$place
+    while up=${outermost%/*} && [ -n "$up" ] && [ ! -e "$up" ]; do outermost=$up; done
+    trap unlink_place EXIT
+    trap 'exit 143' INT TERM HUP
+    (mkdir -p "${place%/*}" && ln -s "$PWD" "$place") || exit 2
+    echo "gpu.sh: $place is a link to here until this ends: tests look for their files there"
+}
+
+unlink_place() {
+    rm -f "$place"
+    while [ "$place" != "$outermost" ]; do
+        place=${place%/*}
+        rmdir "$place" 2> /dev/null || break
+    done
+}
+
+archive=build-gpu/gpu-pack.tar.gz
 python=${TORCH_PYTHON:-python3}
 if [ "${1:-}" = pack ]; then
     cd "$(dirname "$0")/.."
@@ -74,10 +104,12 @@ fi
 have_gpu || { echo "gpu.sh: skipped: no GPU: neither /dev/nvidiactl nor /dev/dxg is there"; exit 77; }
 tests_folder=$(cd "$(dirname "$0")" && pwd)
 is_quick=
+began_s=$(date +%s)
 case ${1:-} in
 quick | full)
     cd "$tests_folder/.."
     unpack
+    link_place
     [ "$1" = full ] || is_quick=yes
     set -- build-gpu
     ;;
@@ -104,6 +136,7 @@ export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # the driver counts 
 export VIRTUAL_ENV="${VIRTUAL_ENV:-$("$python" -c 'import sys; print(sys.prefix)' || true)}"
 here=$build/tests/cuda
 logs=${GPU_LOGS:-$build/gpu-logs}
+deadline_s= # of the whole, since 1970; empty: it has none
 child=    # what runs now
 children= # or several
 mkdir -p "$logs"
@@ -134,27 +167,44 @@ stop() {
 }
 trap stop INT TERM HUP
 
-# line LIMIT_S NAME COMMAND...: runs it, and prints what has come of it and after how long
-line() {
+# attempt LIMIT_S NAME COMMAND...: runs it for so long, or for what is left of the whole; status is its exit code, long,
+# or late where nothing is left
+attempt() {
     limit_s=$1
     name=$2
     shift 2
     began=$(date +%s)
+    took_s=0
     status=0
-    timeout -k 60 "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null &
+    : > "$logs/$name.log"
+    if [ -n "$deadline_s" ] && [ "$limit_s" -gt $((deadline_s - began)) ]; then
+        limit_s=$((deadline_s - began))
+        [ "$limit_s" -gt 0 ] || { status=late; return; }
+    fi
+    timeout -k "$grace_s" "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null &
     child=$!
     wait "$child" || status=$?
     child=
+    took_s=$(($(date +%s) - began))
+    case $status in
+    124 | 137) [ "$took_s" -lt "$limit_s" ] || status=long ;; # else somebody else has killed it
+    esac
+}
+
+# line LIMIT_S NAME COMMAND...: runs it, and prints what has come of it and after how long
+line() {
+    attempt "$@"
     case $status in
     0) result=ok ;;
     77) result=skipped ;;
-    124 | 137) result="failed: more than $limit_s s" ;;
+    long) result="too long: more than $limit_s s" ;;
+    late) result='too late: not begun' ;;
     *) result="failed ($status)" ;;
     esac
     {
-        printf '%-28s %-28s %5d s\n' "$name" "$result" "$(($(date +%s) - began))"
+        printf '%-28s %-28s %5d s\n' "$name" "$result" "$took_s"
         case $status in
-        0) ;;
+        0 | late) ;;
         77) tail -n 1 "$logs/$name.log" ;;
         *) tail -n 20 "$logs/$name.log" ;;
         esac
@@ -179,7 +229,10 @@ sanitize_all() {
 # Whether all went well
 end() {
     failures=$(count failed)
+    unfinished=$(count too)
+    [ "$unfinished" -eq 0 ] || echo "$unfinished not done in the time there is"
     [ "$failures" -eq 0 ] || { echo "$failures failed; all they said is in $logs/"; exit 1; }
+    [ "$unfinished" -eq 0 ] || exit 124
     exit 0
 }
 
@@ -204,11 +257,18 @@ four() {
     done
 }
 
-# What a machine can tell in minutes, the most telling first. Each line has a minute.
+# What a machine can tell in minutes, the most telling first. Each line has a minute, while there is one.
+minute=60
 quick() {
-    minute=60
+    deadline_s=$((began_s + quick_limit_s))
+    grace_s=5
     line $minute machine sh -c 'nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.current,pcie.link.width.current,mig.mode.current,compute_mode,power.limit --format=csv 2>&1
-        lscpu 2> /dev/null | grep -E "^(Model name|CPU\(s\))"; time -p "$1/cmd/dtrain" devices; time -p "$1/cmd/dtrain" devices' sh "$build"
+        lscpu 2> /dev/null | grep -E "^(Model name|CPU\(s\))"
+        for turn in first second; do
+            began=$(date +%s%N)
+            "$1/cmd/dtrain" devices || exit
+            echo "the $turn time after $((($(date +%s%N) - began) / 1000000)) ms"
+        done' sh "$build"
     cat "$logs/machine.log"
     line $minute ways "$here/bench_gpu" --parts machine
     cat "$logs/ways.log"
@@ -227,7 +287,7 @@ quick() {
     done
     python_line gpu-cluster --parts cluster --only mlp_adam
     python_line gpu-bits --parts bits --only mlp_adam
-    if can_sanitize; then
+    if can_sanitize "$minute"; then
         for tool in memcheck racecheck; do
             for test in gemm image reduce; do
                 line $minute "$test-$tool" env GPU_BARE=1 compute-sanitizer --tool "$tool" --report-api-errors no \
@@ -237,7 +297,7 @@ quick() {
     fi
 }
 
-quick_test() { line $minute "$1" "$here/test_gpu_$1"; }
+quick_test() { line "$minute" "$1" "$here/test_gpu_$1"; }
 
 # Runs of whole programs, in short windows
 python_line() {
@@ -248,13 +308,17 @@ python_line() {
     cat "$logs/$name.log"
 }
 
-# On some virtual machines it refuses GPUs.
+# can_sanitize LIMIT_S: on some virtual machines it refuses GPUs. Where no time is left its lines say so.
 can_sanitize() {
-    if ! command -v compute-sanitizer > /dev/null; then
-        echo "compute-sanitizer was not found: memory and races were not looked at"
+    command -v compute-sanitizer > /dev/null ||
+        { echo "compute-sanitizer was not found: memory and races were not looked at"; return 1; }
+    attempt "$1" sanitizer compute-sanitizer "$build/cmd/dtrain" devices
+    if [ "$status" = long ]; then
+        printf '%-28s %-28s %5d s\n' sanitizer "too long: more than $limit_s s" "$took_s" | tee -a "$results"
+        echo "memory and races were not looked at"
         return 1
     fi
-    if compute-sanitizer "$build/cmd/dtrain" devices < /dev/null 2>&1 | grep 'Device not supported'; then
+    if grep 'Device not supported' "$logs/sanitizer.log"; then
         echo "compute-sanitizer does not work here: memory and races were not looked at"
         return 1
     fi
@@ -277,7 +341,7 @@ fi
 
 case " $parts " in
 *check\ *)
-    if can_sanitize; then
+    if can_sanitize "$test_limit_s"; then
         for tool in memcheck initcheck racecheck synccheck; do
             ! wanted "$tool" || sanitize_all "$tool"
         done

@@ -8,6 +8,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -457,6 +459,9 @@ class Torch(Folder):
             self.assertGreater(min(ways["calls"]), 0)
 
 
+# Of a Debian with nothing installed: coreutils, findutils, grep, gzip, sed and tar
+BARE_TOOLS = ("cat", "cksum", "date", "dirname", "env", "find", "grep", "gzip", "head", "ln", "mkdir", "rm", "rmdir",
+              "sed", "sh", "sort", "tail", "tar", "tee", "timeout")
 KERNEL_TESTS = ("activate", "gemm", "image", "one_to_come", "precision")
 BARE_TESTS = ("gemm-bare", "image-bare", "precision-bare")
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
@@ -487,6 +492,9 @@ class Script(Folder):
             text = file.read()
         self.program("tests/gpu.sh", text.replace("/dev/nvidiactl", self.folder.name))
         os.symlink(measure.FOLDER, self.path("tests/bench"))
+        os.mkdir(self.path("bare"))
+        for tool in BARE_TOOLS:
+            os.symlink(shutil.which(tool), self.path("bare/" + tool))
 
     def run_script(self, python="/a/python"):
         variables = {**os.environ, "TORCH_PYTHON": python,
@@ -544,16 +552,27 @@ class Script(Folder):
     def run_quick(self):
         """What was packed elsewhere, on a machine that has nothing else; its logs go where it is told."""
         variables = {**os.environ, "TORCH_PYTHON": "/a/python", "GPU_LOGS": self.path("logs"),
-                     "PATH": self.path("bin") + os.pathsep + os.environ["PATH"]}
-        return subprocess.run(["sh", self.path("tests/gpu.sh"), "quick"], check=False,
+                     "PATH": self.path("bin") + os.pathsep + self.path("bare")}
+        return subprocess.run([shutil.which("sh"), self.path("tests/gpu.sh"), "quick"], check=False,
                               capture_output=True, text=True, timeout=LIMIT_S, env=variables)
+
+    def results(self):
+        with open(self.path("logs/results.txt"), encoding="utf-8") as file:
+            return {line[:28].rstrip(): line[29:57].rstrip() for line in file}
 
     def pack(self):
         self.program("build/tests/cuda/bench_gpu", "#!/bin/sh\necho \"measured $*\"\n")
-        os.mkdir(self.path("build-gpu"))
-        subprocess.run(["tar", "-C", self.path("build"), "-cJf", self.path("build-gpu/gpu-pack.tar.xz"),
+        os.makedirs(self.path("build-gpu"), exist_ok=True)
+        subprocess.run(["tar", "-C", self.path("build"), "-czf", self.path("build-gpu/gpu-pack.tar.gz"),
                         "."], check=True, timeout=LIMIT_S)
         self.program("bin/compute-sanitizer", "#!/bin/sh\nexit 0\n")
+
+    def set_in_script(self, name, value):
+        """Another value of what the script sets at its beginning"""
+        with open(self.path("tests/gpu.sh"), encoding="utf-8") as file:
+            text, count = re.subn(rf"(?m)^{name}=\d+", f"{name}={value}", file.read())
+        self.assertEqual(count, 1)
+        self.program("tests/gpu.sh", text)
 
     def test_the_quick_run_unpacks_and_has_a_line_of_each_thing_as_it_comes(self):
         self.pack()
@@ -572,6 +591,70 @@ class Script(Folder):
                          {name for name in names if name.startswith("gpu-steps")})
         self.assertIn("measured --bare --parts products\n", done.stdout)
         self.assertRegex(done.stdout, r"\n3 failed; all they said is in .*/logs/\n")
+
+    def test_a_pack_that_came_later_is_unpacked_over_the_one_before(self):
+        self.pack()
+        self.run_quick()
+        self.assertEqual(self.results()["gemm"], "ok")
+        self.program("build/tests/cuda/test_gpu_gemm", "#!/bin/sh\nexit 2\n")
+        self.pack()
+        for _ in range(2):
+            self.run_quick()
+            self.assertEqual(self.results()["gemm"], "failed (2)")
+        self.program("build-gpu/tests/cuda/test_gpu_gemm", "#!/bin/sh\nexit 3\n")
+        self.run_quick()  # what was built here since is not undone
+        self.assertEqual(self.results()["gemm"], "failed (3)")
+
+    def test_a_link_leads_to_here_from_where_it_was_built_while_it_runs(self):
+        place = self.path("elsewhere/of/another")
+        self.program("build/built-in", place + "\n")
+        self.program("build/tests/cuda/test_gpu_gemm", f"#!/bin/sh\n[ -f {place}/tests/gpu.sh ]\n")
+        self.pack()
+        done = self.run_quick()
+        self.assertIn(f"gpu.sh: {place} is a link to here until this ends: ", done.stdout)
+        self.assertEqual(self.results()["gemm"], "ok")
+        self.assertEqual(done.returncode, 1)  # steps have no luck
+        self.assertFalse(os.path.lexists(self.path("elsewhere")))
+
+    def test_a_place_that_is_something_else_is_left_as_it_is(self):
+        place = self.path("elsewhere")
+        self.program("build/built-in", place + "\n")
+        self.pack()
+        makers = (os.mkdir, lambda path: os.symlink("/nowhere", path), lambda path: self.program("elsewhere", ""))
+        for make, undo in zip(makers, (os.rmdir, os.unlink, os.unlink)):
+            make(place)
+            done = self.run_quick()
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(f"in {place}, where they were built, and that is something else here", done.stdout)
+            undo(place)
+        os.symlink(self.folder.name, place)  # somebody's own, to here
+        self.assertEqual(self.run_quick().returncode, 1)
+        self.assertTrue(os.path.islink(place))
+
+    def test_what_takes_too_long_is_no_failure(self):
+        self.program("bin/python3", "#!/bin/sh\nexit 0\n")
+        self.program("build/tests/cuda/test_gpu_gemm", "#!/bin/sh\nexec sleep 1000\n")
+        self.pack()
+        os.symlink(shutil.which("sleep"), self.path("bare/sleep"))
+        self.program("bin/compute-sanitizer", "#!/bin/sh\nexec sleep 1000\n")
+        self.set_in_script("minute", 1)
+        done = self.run_quick()
+        self.assertEqual(self.results()["gemm"], "too long: more than 1 s")
+        self.assertEqual(self.results()["sanitizer"], "too long: more than 1 s")
+        self.assertNotIn("gemm-memcheck", self.results())
+        self.assertRegex(done.stdout, r"\n\d+ not done in the time there is\n")
+        self.assertEqual(done.returncode, 124)
+
+    def test_what_the_whole_has_no_time_left_for_is_named(self):
+        self.program("bin/python3", "#!/bin/sh\nexit 0\n")
+        self.pack()
+        self.set_in_script("quick_limit_s", 0)
+        done = self.run_quick()
+        self.assertEqual(set(self.results().values()), {"too late: not begun"})
+        for name in ("machine", *KERNEL_TESTS, "gpu-bits", "reduce-racecheck"):
+            self.assertIn(name, self.results())
+        self.assertRegex(done.stdout, rf"\n{len(self.results())} not done in the time there is\n")
+        self.assertEqual(done.returncode, 124)
 
     def test_without_a_pack_the_quick_run_says_what_makes_one(self):
         done = self.run_quick()

@@ -373,6 +373,15 @@ size_t link_queued_bytes(const struct link *link)
     return queue ? queue_bytes(queue, !link->ops->shares_memory) : 0;
 }
 
+bool link_has_room(const struct link *link, size_t body_bytes)
+{
+    const size_t messages_max = LINK_QUEUE_MAX / 4 * 3, bytes_max = MESSAGE_BODY_MAX / 4 * 3;
+    const struct queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
+    if (!queue) return body_bytes <= bytes_max;
+    return queue->count < messages_max && queue->body_bytes <= bytes_max &&
+           body_bytes <= bytes_max - queue->body_bytes;
+}
+
 void link_keep_short(struct link *link)
 {
     if (link->state == LINK_OPEN && link->ops->keep_short) link->ops->keep_short(link);

@@ -125,6 +125,9 @@ err link_send(struct link *, const struct message *);
 err link_send_from(struct link *, const struct message *, const void *base);
 bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
 size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
+/* Is a quarter of the queue left after a message with such a body? For what can be said later, or
+ * not at all: a peer that does not read costs no link by it. */
+bool link_has_room(const struct link *, size_t body_bytes);
 /* From now on the system holds no more of what is sent than keeps the connection busy, so that it
  * is idle later and what is said next comes sooner. */
 void link_keep_short(struct link *);

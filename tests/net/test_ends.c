@@ -216,6 +216,30 @@ static void check_refusal(struct pair *pair, err e)
     assert_int_equal(pair->server.why, ERR_PEER);
 }
 
+/* What asks before never ends the link, and leaves room for what does not ask. */
+static void what_can_be_left_out_costs_no_link(void **state)
+{
+    enum { SENDS_MAX = 10 << 20, LARGE = MESSAGE_BODY_MAX / 4 };
+    const size_t bodies[] = {0, LARGE};
+    struct pair *pair = *state;
+    unsigned char *body = calloc(1, LARGE);
+    assert_non_null(body);
+    for (int i = 0; i < 2; i++) {
+        const struct message message = {
+            .type = MESSAGE_HELLO, .body_bytes = (uint32_t)bodies[i], .body = body};
+        int sent = 0;
+        pair_connect(pair);
+        assert_false(link_has_room(pair->client.link, MESSAGE_BODY_MAX));
+        for (; link_has_room(pair->client.link, bodies[i]) && sent < SENDS_MAX; sent++)
+            assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
+        assert_true(sent > 0 && sent < SENDS_MAX);
+        assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
+        link_close(pair->client.link);
+        pair_until(pair, &pair->server.closed, i + 1);
+    }
+    free(body);
+}
+
 static void too_many_messages_for_a_peer_that_does_not_read_end_the_link(void **state)
 {
     pair_connect(*state);
@@ -262,6 +286,7 @@ int main(void)
         cmocka_unit_test(what_waited_is_sent_when_closing_if_there_is_room),
         cmocka_unit_test(what_had_left_arrives_although_the_closing_side_did_not_read),
         cmocka_unit_test(what_waits_for_a_slow_reader_arrives_in_the_end),
+        cmocka_unit_test(what_can_be_left_out_costs_no_link),
         cmocka_unit_test(too_many_messages_for_a_peer_that_does_not_read_end_the_link),
         cmocka_unit_test(too_many_bytes_for_a_peer_that_does_not_read_end_the_link),
         cmocka_unit_test(a_peer_that_goes_while_messages_wait_is_told_once),

@@ -1,5 +1,6 @@
 /* runner_worker_request.c - what visitors ask of a worker: ps/0 passes it on, and the reply back.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,23 +11,34 @@
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
-void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
+/* Training goes on over the same link: a reply for which it has no room is not sent. */
+static void send_reply(struct task *t, uint64_t asking, const char *text, size_t bytes)
 {
-    const struct task *t = &w->task;
-    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(json);
-    if (!text) text = strdup("{\"error\": \"no memory for an answer\", \"code\": 1}");
-    const size_t bytes = text ? strlen(text) : 0;
+    struct link *link = t->peers[0].is_up ? t->peers[0].link : NULL;
     const struct message m = {
         .type = MESSAGE_REPLY,
         .job = JOB_WORKER,
         .task = (uint32_t)t->index,
         .reply.asking = asking,
         .body = text,
-        .body_bytes = bytes <= MESSAGE_BODY_MAX ? (uint32_t)bytes : 0,
+        .body_bytes = (uint32_t)bytes,
     };
-    if (t->peers[0].is_up && t->peers[0].link && link_send(t->peers[0].link, &m))
+    if (link && link_has_room(link, bytes) && link_send(link, &m))
         log_line(LOG_DEBUG, "%s", error_text());
+}
+
+void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
+{
+    struct task *t = &w->task;
+    const struct link *link = t->peers[0].link;
+    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(json);
+    const char *said = text ? text : "{\"error\": \"no memory for an answer\", \"code\": 1}";
+    char busy[64];
+    snprintf(busy, sizeof busy, "{\"error\": \"that worker is busy: try again\", \"code\": %d}",
+             exit_code_of(ERR_PEER));
+    if (link && !link_has_room(link, strlen(said))) said = busy;
+    send_reply(t, asking, said, strlen(said));
     free(text);
 }
 

@@ -73,11 +73,15 @@ static json_t *on_status(void *context, uint64_t from)
                       clock_ms());
 }
 
-static void send_request(struct runner_ps *p, int worker, const struct message_request *request)
+static const char *send_request(struct runner_ps *p, int worker,
+                                const struct message_request *request)
 {
+    struct link *link = p->task.peers[worker].link;
     const struct message m = {
         .type = MESSAGE_REQUEST, .job = JOB_PS, .task = 0, .request = *request};
-    if (link_send(p->task.peers[worker].link, &m)) log_line(LOG_DEBUG, "%s", error_text());
+    if (!link_has_room(link, 0)) return "that worker is busy: try again";
+    if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text());
+    return NULL;
 }
 
 /* A worker that waits for the job to begin has a log, too. */
@@ -90,8 +94,7 @@ static const char *ask_worker(struct runner_ps *p, int worker,
         return "the job does not take steps yet: try again later";
     if (!t->peers[worker].is_up || !t->peers[worker].link)
         return "that worker is not here: it has left, or is not connected";
-    send_request(p, worker, request);
-    return NULL;
+    return send_request(p, worker, request);
 }
 
 /* As a signal to this ps would. */
@@ -114,25 +117,30 @@ static const char *note_absent(struct runner_ps *p, const struct ask *ask)
     return NULL;
 }
 
+static int on_chief(void *context)
+{
+    const struct runner_ps *p = context;
+    return ps_role_chief(p->task.role);
+}
+
 static const char *on_request(void *context, int visitor, const struct ask *ask)
 {
     struct runner_ps *p = context;
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone";
-    const int chief = ps_role_chief(p->task.role);
     if (ask->verb == VERB_ABSENT) return note_absent(p, ask);
     if (p->task.index != 0) return "ps/0 is to be asked for that";
     switch (ask->verb) {
     case VERB_STOP:
         return stop(p, who);
     case VERB_SAVE:
-        return ask_worker(p, chief, &(struct message_request){.what = REQUEST_SAVE});
+        return ask_worker(p, ask->worker, &(struct message_request){.what = REQUEST_SAVE});
     case VERB_LOG:
         return ask_worker(
             p, ask->worker,
             &(struct message_request){REQUEST_LOG, ask->asking, ask->from, ask->last});
     case VERB_PROFILE:
-        return ask_worker(p, chief,
+        return ask_worker(p, ask->worker,
                           &(struct message_request){.what = REQUEST_PROFILE,
                                                     .asking = ask->asking,
                                                     .number = (uint64_t)ask->steps});
@@ -151,6 +159,7 @@ err runner_ps_visit_open(struct runner_ps *p)
         .answer = on_answer,
         .changed = on_changed,
         .status = on_status,
+        .chief = on_chief,
         .request = on_request,
         .context = p,
     };

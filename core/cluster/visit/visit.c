@@ -235,28 +235,75 @@ void visits_refuse_scale(struct visits *v, int code, const char *why)
 
 /* ---- the job ---- */
 
+static bool has_reply(const struct ask *ask)
+{
+    return ask->verb == VERB_LOG || ask->verb == VERB_PROFILE;
+}
+
 static bool waits_for_reply(const struct visit *visit)
 {
-    return visit->is_waiting && (visit->ask.verb == VERB_LOG || visit->ask.verb == VERB_PROFILE);
+    return visit->is_waiting && has_reply(&visit->ask);
+}
+
+/* NULL: one more cannot be waited for. A worker that says nothing for the limit is not waited for
+ * any more. */
+static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
+{
+    int of_worker = 0;
+    struct due *free_one = NULL;
+    for (int i = 0; i < DUE_MAX; i++) {
+        struct due *due = &v->dues[i];
+        if (due->asking && now_ms - due->asked_ms >= v->options.change_limit_ms) due->asking = 0;
+        if (!due->asking)
+            free_one = due;
+        else if (due->worker == worker)
+            of_worker++;
+    }
+    return of_worker < DUE_OF_WORKER_MAX ? free_one : NULL;
+}
+
+/* What is asked of the chief has no worker in it yet. */
+static const char *request_of(struct visits *v, int visitor)
+{
+    const struct visits_options *o = &v->options;
+    struct visit *visit = &v->visitors[visitor];
+    struct ask *ask = &visit->ask;
+    if (!o->request) return "ps/0 is to be asked for that";
+    if (o->chief && (ask->verb == VERB_SAVE || ask->verb == VERB_PROFILE))
+        ask->worker = o->chief(o->context);
+    struct due *due = has_reply(ask) ? find_due(v, ask->worker, visit->asked_ms) : NULL;
+    if (has_reply(ask) && !due) return "that worker is busy: try again";
+    ask->asking = ++v->asked;
+    const char *why = o->request(o->context, visitor, ask);
+    if (!why && due) *due = (struct due){ask->asking, visit->asked_ms, ask->worker};
+    return why;
 }
 
 static void request(struct visits *v, int visitor)
 {
-    const struct visits_options *o = &v->options;
-    struct ask *ask = &v->visitors[visitor].ask;
-    const char *why = "ps/0 is to be asked for that";
-    ask->asking = ++v->asked;
-    if (o->request) why = o->request(o->context, visitor, ask);
+    const struct ask *ask = &v->visitors[visitor].ask;
+    const char *why = request_of(v, visitor);
     if (why)
         answer_error(v, visitor, fail(ERR_PEER, "%s", why));
-    else if (ask->verb == VERB_LOG || ask->verb == VERB_PROFILE)
+    else if (has_reply(ask))
         wait_on(v, visitor);
     else
         visits_answer(v, visitor, json_pack("{sb}", "asked", 1));
 }
 
-void visits_replied(struct visits *v, uint64_t asking, const void *text, size_t bytes)
+static bool take_due(struct visits *v, int worker, uint64_t asking)
 {
+    for (int i = 0; i < DUE_MAX && asking; i++)
+        if (v->dues[i].asking == asking && v->dues[i].worker == worker) {
+            v->dues[i].asking = 0;
+            return true;
+        }
+    return false;
+}
+
+void visits_replied(struct visits *v, int worker, uint64_t asking, const void *text, size_t bytes)
+{
+    if (!take_due(v, worker, asking)) return;
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
         json_t *reply;
         if (!waits_for_reply(&v->visitors[i]) || v->visitors[i].ask.asking != asking) continue;

@@ -57,7 +57,8 @@ enum {
 
 struct visits_options {
     bool has_step;            /* of ps/0: it answers for global_step */
-    uint64_t change_limit_ms; /* how long a change may wait for its round (--step_timeout) */
+    uint64_t change_limit_ms; /* how long a change may wait for its round, and an ask for the reply
+                                 of a worker (--step_timeout) */
     /* Receives every answer; may not call back. */
     void (*answer)(void *context, int visitor, const struct message *);
     /* Hears of every change that was made, which took the value: its shape, and the first of its
@@ -68,6 +69,8 @@ struct visits_options {
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
     /* Of all ps: an answer to status; NULL: no memory. New reference. */
     json_t *(*status)(void *context, uint64_t from);
+    /* Of ps/0: the worker that SAVE and PROFILE are asked of. */
+    int (*chief)(void *context);
     /* STOP, SAVE, LEAVE, ABSENT, PROFILE and LOG of a worker: NULL, or why it is not done. To the
      * last two the answer is what visits_replied() brings, by ask->asking. */
     const char *(*request)(void *context, int visitor, const struct ask *);
@@ -95,8 +98,9 @@ int visits_enter(struct visits *, uint64_t now_ms);
 /* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
 int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);
-/* What a worker has replied, which is any bytes; nothing where nobody waits for it any more. */
-void visits_replied(struct visits *, uint64_t asking, const void *text, size_t bytes);
+/* What a worker has replied, which is any bytes; nothing where it was not asked, or nobody waits
+ * for it any more. */
+void visits_replied(struct visits *, int worker, uint64_t asking, const void *text, size_t bytes);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
 void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */

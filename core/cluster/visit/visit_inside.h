@@ -6,6 +6,14 @@
 #include "core/cluster/visit/visit.h"
 #include "core/cluster/visit/shared.h"
 
+/* Of one worker; what it replies to all of them fits well into the queue of its link. */
+enum { DUE_OF_WORKER_MAX = 8, DUE_MAX = 256 };
+
+struct due {                   /* a reply: it comes, too, where the visitor takes the ask back */
+    uint64_t asking, asked_ms; /* asking 0: none */
+    int worker;
+};
+
 struct visit {
     bool is_here, is_waiting; /* waiting: `ask` is still to be answered */
     bool is_scanning;         /* ... with the summary that `scan` is to become */
@@ -23,6 +31,7 @@ struct visits {
     int next;                          /* whose turn it is */
     uint64_t version, trained_version; /* counts all changes; of the last one to the block */
     uint64_t asked;                    /* of workers, so far */
+    struct due dues[DUE_MAX];
     uint64_t step;
     double step_value; /* what a target of the step points to */
 };

@@ -267,9 +267,14 @@ static void a_watcher_sees_no_values_while_a_chief_restores_them(void **state)
 
 /* ---- what workers reply to ---- */
 
+static void reply_of(struct ps *ps, int worker, uint64_t asking, const char *text)
+{
+    visits_replied(ps->visits, worker, asking, text, strlen(text));
+}
+
 static void reply(struct ps *ps, uint64_t asking, const char *text)
 {
-    visits_replied(ps->visits, asking, text, strlen(text));
+    reply_of(ps, 3, asking, text);
 }
 
 static void a_reply_goes_to_who_has_asked_for_it(void **state)
@@ -287,8 +292,48 @@ static void a_reply_goes_to_who_has_asked_for_it(void **state)
     assert_null(ps.answer[1]);
     reply(&ps, first, "{}"); /* once */
     assert_int_equal(ps.answers, 1);
-    reply(&ps, ps.asking, "{\"timeline\": \"{}\"}");
+    reply(&ps, ps.asking, "{\"timeline\": \"of a worker that does not lead\"}");
+    assert_null(ps.answer[1]);
+    reply_of(&ps, 0, ps.asking, "{\"timeline\": \"{}\"}");
     assert_non_null(json_object_get(ps.answer[1], "timeline"));
+    close_ps(&ps);
+}
+
+static const char ask_3[] = "{\"do\": \"log\", \"worker\": 3}";
+
+/* An ask that is taken back is still replied to: it counts until then, or until the limit. */
+static void one_worker_is_asked_so_much_at_a_time(void **state)
+{
+    struct ps ps;
+    int count = 0;
+    serving_ps(&ps);
+    while (count < VISITORS_MAX && !ask_at(&ps, 0, 0, ask_3)) count++;
+    assert_true(count > 1 && count < VISITORS_MAX);
+    const uint64_t last = ps.asking;
+    assert_error(&ps, ask_3, "that worker is busy: try again", 128);
+    assert_int_equal(ps.asking, last); /* it hears nothing of it */
+    assert_null(ask_at(&ps, 1, 0, "{\"do\": \"log\", \"worker\": 4}"));
+    reply_of(&ps, 4, last, "{}"); /* nor may another one say so */
+    assert_error(&ps, ask_3, "that worker is busy: try again", 128);
+    reply(&ps, last, "{}");
+    assert_null(ask_at(&ps, 0, 0, ask_3));
+    assert_non_null(ask_at(&ps, 0, CHANGE_LIMIT_MS - 1, ask_3));
+    assert_null(ask_at(&ps, 0, CHANGE_LIMIT_MS, ask_3));
+    close_ps(&ps);
+}
+
+static void all_workers_together_are_asked_so_much_at_a_time(void **state)
+{
+    struct ps ps;
+    char text[TEXT_MAX];
+    int count = 0;
+    serving_ps(&ps);
+    for (bool is_taken = true; is_taken && count < WORK_MAX; count += is_taken) {
+        snprintf(text, sizeof text, "{\"do\": \"log\", \"worker\": %d}", count);
+        is_taken = !ask_at(&ps, 0, 0, text);
+    }
+    assert_true(count > VISITORS_MAX && count < WORK_MAX);
+    assert_error(&ps, text, "that worker is busy: try again", 128);
     close_ps(&ps);
 }
 
@@ -354,6 +399,8 @@ int main(void)
         cmocka_unit_test(watchers_of_trained_values_and_of_the_step_hear_of_updates),
         cmocka_unit_test(a_reply_goes_to_who_has_asked_for_it),
         cmocka_unit_test(a_reply_that_is_none_is_told_as_such),
+        cmocka_unit_test(one_worker_is_asked_so_much_at_a_time),
+        cmocka_unit_test(all_workers_together_are_asked_so_much_at_a_time),
         cmocka_unit_test(who_waits_for_a_reply_hears_of_its_limit_and_of_a_refusal),
         cmocka_unit_test(a_ps_has_a_log_of_its_own),
         cmocka_unit_test(a_watcher_sees_no_values_while_a_chief_restores_them),

@@ -34,6 +34,11 @@ static void take(void *context, int visitor, const struct message *m)
     ps->answers++;
 }
 
+static int chief(void *context)
+{
+    return ((struct ps *)context)->chief;
+}
+
 static const char *request(void *context, int visitor, const struct ask *ask)
 {
     struct ps *ps = context;
@@ -54,6 +59,7 @@ void empty_ps(struct ps *ps)
         .has_step = true,
         .change_limit_ms = CHANGE_LIMIT_MS,
         .answer = take,
+        .chief = chief,
         .request = request,
         .context = ps,
     };

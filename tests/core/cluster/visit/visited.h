@@ -24,6 +24,7 @@ struct ps {
     int answers;
     uint64_t asking; /* of the last request that a worker is to reply to; 0: none yet */
     bool refuses;
+    int chief;
 };
 
 void show(struct ps *, bool has_values, bool is_in_use);

@@ -10,7 +10,7 @@
 #include "core/base/files/replace.h"
 #include "core/base/json_foreign.h"
 #include "core/base/standard_output.h"
-#include "core/cluster/visit/ask.h"
+#include "core/train/summary/timeline.h"
 
 struct profile_flags {
     struct job_flags job; /* first */
@@ -25,7 +25,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct profile_flags, steps),
      .fallback = "5",
      .min = 1,
-     .max = PROFILE_STEPS_MAX,
+     .max = TIMELINE_STEPS_MAX,
      .help = "steps to record per worker"},
     {.name = "nodes",
      .type = FIELD_INT,

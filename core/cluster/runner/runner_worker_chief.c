@@ -40,6 +40,7 @@ void runner_worker_yield(struct runner_worker *w)
     w->evaluation.again = 0;
     w->folder.is_asked_to_save = false;
     if (w->trace) runner_worker_trace_abandon(w);
+    runner_worker_trace_refuse_asked(w, "that worker is not the chief any more: try again");
     runner_worker_close_checkpoints(w);
     runner_worker_told(w, runner_worker_open_hooks(w));
 }

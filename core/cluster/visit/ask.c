@@ -9,6 +9,7 @@
 
 #include "core/base/json_foreign.h"
 #include "core/cluster/visit/body.h"
+#include "core/train/summary/timeline.h"
 
 static const char *const verbs[VERB_COUNT] = {"list",  "get",    "set",     "add",
                                               "scale", "status", "stop",    "save",
@@ -126,8 +127,8 @@ static err read_worker(const struct members *m, struct ask *ask)
 
 static err read_steps(const struct members *m, struct ask *ask)
 {
-    if (m->steps < 1 || m->steps > PROFILE_STEPS_MAX)
-        return fail(ERR_INPUT, "steps: expected 1 to %d", PROFILE_STEPS_MAX);
+    if (m->steps < 1 || m->steps > TIMELINE_STEPS_MAX)
+        return fail(ERR_INPUT, "steps: expected 1 to %d", TIMELINE_STEPS_MAX);
     ask->steps = (int)m->steps;
     return OK;
 }

@@ -39,7 +39,7 @@ enum {
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
 
-enum { NO_WORKER = -1, PROFILE_STEPS_MAX = 100 };
+enum { NO_WORKER = -1 };
 
 enum verb {
     VERB_LIST,
@@ -64,11 +64,11 @@ struct ask {
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from;           /* LIST, STATUS, LOG */
-    uint64_t last;           /* LOG; 0: all that are there */
-    int steps;               /* PROFILE */
-    int worker;              /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself */
-    uint64_t asking;         /* what a worker replies to: of visits.h */
+    uint64_t from;   /* LIST, STATUS, LOG */
+    uint64_t last;   /* LOG; 0: all that are there */
+    int steps;       /* PROFILE */
+    int worker;      /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself. SAVE, PROFILE: chief */
+    uint64_t asking; /* what a worker replies to: of visit.h */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };

@@ -80,13 +80,6 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 
 /* ---- when ---- */
 
-/* How many global steps ahead of the chief's own one the others must have heard of a timeline:
- * asynchronous, each of them takes one in between. */
-static uint64_t lead_of(const struct run_view *view)
-{
-    return view->spec->train.mode == MODE_SYNC ? 1 : (uint64_t)view->workers;
-}
-
 /* The next multiple that the first of the coming own steps does not reach. */
 static void plan_next(struct state *s, const struct run_view *view, uint64_t step)
 {
@@ -106,7 +99,8 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
 static err before(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
-    const uint64_t number = view->global_step + 1, lead = lead_of(view);
+    const uint64_t number = view->global_step + 1;
+    const uint64_t lead = timeline_lead(view->spec->train.mode == MODE_SYNC, view->workers);
     const bool by_steps = s->attributes->save_steps > 0;
     if (s->asked_step) return OK;
     if (by_steps ? number + lead < s->next_step

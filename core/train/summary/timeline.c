@@ -363,6 +363,11 @@ static void add_exchange(const struct timeline_part *part, const struct span *st
     shares->hidden += waiting;
 }
 
+uint64_t timeline_lead(bool is_sync, int workers)
+{
+    return is_sync ? 1 : (uint64_t)workers;
+}
+
 struct timeline_shares timeline_shares(const struct timeline_part *part)
 {
     struct timeline_shares shares = {0};

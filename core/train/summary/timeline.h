@@ -16,6 +16,10 @@
 
 enum { TIMELINE_STEPS_MAX = 100 }; /* of one trace */
 
+/* How many global steps ahead of the chief's own one the others must have heard of a timeline:
+ * asynchronous, each of them takes one in between. */
+uint64_t timeline_lead(bool is_sync, int workers);
+
 struct timeline_part { /* of one task */
     bool is_ps;
     int task;

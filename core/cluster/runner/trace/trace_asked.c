@@ -13,26 +13,48 @@
  */
 enum { TIMELINE_BYTES_MAX = 6 << 20 };
 
-void runner_worker_trace_ask(struct runner_worker *w, const struct message_request *request)
+static void refuse(struct runner_worker *w, uint64_t asking, const char *why)
 {
-    w->hooks.asked = (struct asked_timeline){
-        .asking = request->asking, .is_wanted = true, .steps = (int)request->number};
+    const int code = exit_code_of(ERR_PEER);
+    runner_worker_reply(w, asking, json_pack("{ss si}", "error", why, "code", code));
 }
 
-/* How many global steps ahead of the chief's own one the others must have heard of a timeline:
- * asynchronous, each of them takes one in between. */
-static uint64_t lead_of(const struct runner_worker *w)
+void runner_worker_trace_refuse_asked(struct runner_worker *w, const char *why)
 {
-    const struct cluster_spec *cluster = w->options.task.cluster;
-    return w->options.spec->train.mode == MODE_SYNC ? 1
-                                                    : (uint64_t)cluster->hosts[JOB_WORKER].count;
+    const struct asked_timeline a = w->hooks.asked;
+    w->hooks.asked = (struct asked_timeline){0};
+    if (a.is_wanted || a.first_step) refuse(w, a.asking, why);
+}
+
+void runner_worker_trace_ask(struct runner_worker *w, const struct message_request *request)
+{
+    const struct asked_timeline *a = &w->hooks.asked;
+    const char *why = NULL;
+    if (!runner_worker_leads(w))
+        why = "that worker is not the chief any more: try again";
+    else if (request->number < 1 || request->number > TIMELINE_STEPS_MAX)
+        why = "no timeline has so many steps";
+    else if (a->is_wanted || a->first_step)
+        why = "another timeline is being made: try again when it is done";
+    if (why)
+        refuse(w, request->asking, why);
+    else
+        w->hooks.asked = (struct asked_timeline){
+            .asking = request->asking, .is_wanted = true, .steps = (int)request->number};
 }
 
 void runner_worker_trace_asked(struct runner_worker *w, uint64_t step)
 {
     struct asked_timeline *a = &w->hooks.asked;
-    if (!a->is_wanted) return;
-    const uint64_t first = step + 1 + lead_of(w);
+    if (!a->is_wanted || !runner_worker_leads(w)) return;
+    const bool is_sync = w->options.spec->train.mode == MODE_SYNC;
+    const int workers = w->options.task.cluster->hosts[JOB_WORKER].count;
+    const uint64_t first = step + 1 + timeline_lead(is_sync, workers);
+    const uint64_t last = runner_worker_last_step(w);
+    if (last && first > last) {
+        runner_worker_trace_refuse_asked(w, "too few steps are left for a timeline");
+        return;
+    }
     if (!runner_worker_trace_begin(w, first, a->steps))
         return; /* one is being made: the next step */
     a->is_wanted = false;
@@ -51,7 +73,7 @@ static json_t *reply_of(const struct timeline *t)
             "the hook \"profiler\" write a file",
             t->steps, bytes, TIMELINE_BYTES_MAX);
     json_t *reply = e ? json_pack("{ss si}", "error", error_text(), "code", exit_code_of(e))
-                      : json_pack("{ss#}", "timeline", text, bytes);
+                      : json_pack("{ss%}", "timeline", text, bytes);
     free(text);
     return reply;
 }

@@ -24,6 +24,7 @@ void runner_worker_trace_ask(struct runner_worker *, const struct message_reques
 void runner_worker_trace_asked(struct runner_worker *, uint64_t step);
 void runner_worker_trace_reply(struct runner_worker *, const struct timeline *);
 void runner_worker_trace_ask_again(struct runner_worker *);
+void runner_worker_trace_refuse_asked(struct runner_worker *, const char *why); /* if any is */
 /* Of the chief: `steps` steps from first_step on, of all tasks, told as OCCASION_TRACED. Before a
  * step of its own. false: another one is being made, or there is no memory. */
 bool runner_worker_trace_begin(struct runner_worker *, uint64_t first_step, int steps);

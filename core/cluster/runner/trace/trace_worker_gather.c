@@ -22,6 +22,7 @@ bool runner_worker_trace_begin(struct runner_worker *w, uint64_t first_step, int
 {
     if (!runner_worker_trace_plan(w, first_step, steps)) return false;
     struct runner_worker_trace *t = w->trace;
+    trace_gather_close(w);
     t->parts = calloc((size_t)parts_of(w), sizeof *t->parts);
     if (!t->parts) {
         t->phase = RESTING;

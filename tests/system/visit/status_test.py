@@ -163,6 +163,28 @@ class Status(ClusterCase):
                 self.ask(cluster, "stop", TIMEOUT)
                 self.assert_codes(cluster, 143)
 
+    def test_one_timeline_is_asked_for_at_a_time(self):
+        cluster = self.start_endless(Plan(workers=2))
+        self.wait_told(cluster)
+        stopped = cluster.tasks["worker/1"].process
+        stopped.send_signal(signal.SIGSTOP)  # no step ends meanwhile
+        self.addCleanup(stopped.send_signal, signal.SIGCONT)
+        words = [BINARY, "profile", TIMEOUT, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+        both = [subprocess.Popen(words, env=program.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 stdin=subprocess.DEVNULL, text=True) for _ in range(2)]
+        for asking in both:
+            self.addCleanup(asking.kill)
+        cluster.wait_until(lambda: any(asking.poll() is not None for asking in both), "the refusal of one")
+        first, second = sorted(both, key=lambda asking: asking.poll() is None)
+        self.assertIn("another timeline is being made", first.communicate(timeout=LIMIT_S)[1])
+        self.assertIsNone(second.poll())
+        stopped.send_signal(signal.SIGCONT)
+        text, errors = second.communicate(timeout=LIMIT_S)
+        self.assertEqual((first.returncode, second.returncode), (128, 0), errors)
+        self.assertRegex(text, r"\A5 steps from step ")
+        self.ask(cluster, "stop", TIMEOUT)
+        self.assert_codes(cluster, 143)
+
     def test_watching_ends_with_the_job(self):
         cluster = self.start_endless(Plan(ps=1, workers=1))
         words = [BINARY, "status", "--watch", "--every=0.1", TIMEOUT, "--ps_hosts=" + cluster.hosts["ps"][0]]

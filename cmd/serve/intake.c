@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/export/cells.h"
+#include "cmd/serve/bytes_values.h"
 #include "core/data/columns/decimal.h"
 #include "core/data/formats/json_cells.h"
 #include "core/data/labels.h"
@@ -394,6 +395,7 @@ static err parse(const char *text, size_t bytes, json_t **ret)
     if (!*ret)
         return fail(ERR_INPUT, "the body is no JSON: line %d, column %d: %s", error.line,
                     error.column, error.text);
+    if (strstr(text, "\"b64\"")) bytes_values_decode(*ret);
     return json_is_object(*ret)
                ? OK
                : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(*ret));
@@ -485,10 +487,21 @@ static bool is_among(const struct strings *list, const char *name)
     return false;
 }
 
+/* Only {"b64": "..."} can bring one. */
+static bool has_zero(const json_t *value)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(value, i, one) if (has_zero(one)) return true;
+    return json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value);
+}
+
 static err put(const struct intake *in, struct json_cells *cells, const char *name,
                const struct json_value *value)
 {
     bool is_wanted;
+    if (has_zero(value->json))
+        return fail(ERR_INPUT, "\"%.64s\": a zero byte, which no word has", name);
     TRY(json_cells_put(cells, name, value, &is_wanted));
     if (is_wanted || is_among(&in->others, name)) return OK;
     return fail(ERR_INPUT, "\"%.64s\": no column reads a cell of this name%s", name,
@@ -590,10 +603,29 @@ static err store_whole(struct filling *f, const char *text, size_t length)
     return OK;
 }
 
+/* As the data have them, one behind the other */
+static err store_bytes(struct filling *f, const json_t *bytes)
+{
+    const int64_t count = (int64_t)json_string_length(bytes);
+    const int64_t room = f->at < f->width ? f->width - f->at : 0;
+    const int64_t taken = count < room ? count : room;
+    memcpy(f->to + f->at, json_string_value(bytes), (size_t)taken);
+    f->filled += count;
+    f->at += taken;
+    return OK;
+}
+
+/* {"b64": "..."} is a string by now. */
+static bool is_bytes(const struct json_value *value)
+{
+    return json_is_string(value->json) && *json_skip_blanks(value->text) == '{';
+}
+
 static err store(struct filling *f, const struct json_value *value)
 {
     const struct feature_scaling *scaling = &f->in->scaling;
     const size_t length = strcspn(value->text, ",]} \t\r\n");
+    if (f->column->dtype == UINT8 && is_bytes(value)) return store_bytes(f, value->json);
     f->filled++;
     if (f->at >= f->width) return OK; /* told when all are counted */
     if (!json_is_number(value->json))

@@ -241,7 +241,9 @@ static void answer_verb(const struct rest *rest, enum verb verb, const struct ta
         status = compute(rest, verb, version, request, r, &rows);
         served_give(of, version);
     }
-    tally_note_request(rest->tally, status, rows, clock_ns() - began_ns);
+    if (of || !rest->is_named)
+        tally_note_request(served_tally(of ? of : rest->models[0]), status, rows,
+                           clock_ns() - began_ns);
 }
 
 static void malformed(const struct http_request *request, struct http_reply *r)
@@ -278,9 +280,16 @@ static void answer_model(const struct rest *rest, const struct http_request *req
 
 static void answer_metrics(const struct rest *rest, struct http_reply *r)
 {
-    FILE *out = begin(r);
-    if (out) tally_write(rest->tally, out);
+    struct served_counters *each = calloc((size_t)rest->count, sizeof *each);
+    FILE *out = each ? begin(r) : NULL;
+    for (int i = 0; out && i < rest->count; i++) {
+        const char *name = rest->is_named ? served_name(rest->models[i]) : NULL;
+        each[i].model = name ? name : "";
+        tally_read(served_tally(rest->models[i]), each[i].at);
+    }
+    if (out) counters_write_served(out, each, rest->count);
     end(r, out);
+    free(each);
     r->type = "text/plain; version=0.0.4; charset=utf-8";
 }
 

@@ -12,18 +12,16 @@
 
 #include <stdatomic.h>
 
+#include "cmd/serve/models_file.h"
 #include "cmd/serve/served.h"
 #include "net/http_server.h"
 
-enum {
-    MODELS_MAX = 64,
-    ANSWER_NUMBERS_MAX = 1 << 24, /* of one request: rows times what heads say of each */
-};
+enum { ANSWER_NUMBERS_MAX = 1 << 24 }; /* of one request: rows times what heads say of each */
 
 struct rest {
     struct served *models[MODELS_MAX];
     int count;
-    struct tally *tally;
+    bool is_named; /* there may be several: what is counted has the name of its model */
     int64_t rows_max;
     atomic_bool is_ending;
 };

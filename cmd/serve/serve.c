@@ -27,7 +27,7 @@ enum {
 
 struct serve_flags {
     struct restored_flags shared;
-    const char *model_name, *host, *ready_file;
+    const char *models, *model_name, *host, *ready_file;
     int64_t port, max_batch, batch_wait_ms, max_rows, max_body_mb, max_clients;
     uint64_t poll_ms, silence_ms, drain_ms;
     bool follow;
@@ -45,6 +45,14 @@ struct serve_flags {
     }
 
 static const struct field own_flags[] = {
+    {.name = "models",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct serve_flags, models),
+     .fallback = "null",
+     .help = "file that names several models, in the place of --checkpoint and SPEC.json: "
+             "{\"models\": [{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": "
+             "\"run\"}, ...]}, each also with \"set\" and \"follow\"; relative paths begin at its "
+             "folder"},
     {.name = "model_name",
      .type = FIELD_STRING,
      .offset = offsetof(struct serve_flags, model_name),
@@ -90,21 +98,37 @@ static const struct field own_flags[] = {
     {0},
 };
 
+/* A model, and how it is opened */
+struct opened {
+    struct restored_flags flags;
+    struct version_options options;
+};
+
 struct serve {
     struct serve_flags flags;
     const char *spec;
-    struct version_options options;
+    struct opened opened[MODELS_MAX];
     struct rest rest;
     struct http_server *server;
     bool is_ready;
 };
 
+/* Without --models there has to be a checkpoint. */
+static struct object serve_flags(struct arena *arena)
+{
+    struct object flags = restored_model_flags_with(own_flags, sizeof(struct serve_flags), arena);
+    struct field *f = (struct field *)flags.fields;
+    while (strcmp(f->name, "checkpoint")) f++;
+    f->fallback = "null";
+    return flags;
+}
+
 static void print_serve_help(FILE *out)
 {
     struct arena arena = {0};
-    const struct object flags =
-        restored_model_flags_with(own_flags, sizeof(struct serve_flags), &arena);
-    fputs("  dtrain serve --checkpoint=FOLDER [FLAGS] SPEC.json\n\n"
+    const struct object flags = serve_flags(&arena);
+    fputs("  dtrain serve --checkpoint=FOLDER [FLAGS] SPEC.json\n"
+          "  dtrain serve --models=FILE.json [FLAGS]\n\n"
           "Answers the requests of TensorFlow Serving's REST clients:\n\n"
           "  GET  /v1/models/NAME[/versions/N]            the version that is served\n"
           "  GET  /v1/models/NAME[/versions/N]/metadata   inputs and outputs\n"
@@ -184,19 +208,38 @@ static err open_server(struct serve *s)
     return http_server_open(&options, &s->server);
 }
 
-static err open_models(struct serve *s)
+static err open_model(struct serve *s, const struct listed_model *m)
 {
     const struct serve_flags *f = &s->flags;
-    TRY(tally_open(&s->rest.tally));
-    s->options = (struct version_options){.flags = &f->shared,
-                                          .spec = s->spec,
+    struct opened *o = &s->opened[s->rest.count];
+    o->flags = f->shared;
+    o->flags.checkpoint = m->checkpoint;
+    o->flags.set = m->set;
+    o->options = (struct version_options){.flags = &o->flags,
+                                          .spec = m->spec,
                                           .max_batch = f->max_batch,
                                           .batch_wait_ms = (uint64_t)f->batch_wait_ms,
-                                          .follows = f->follow,
-                                          .tally = s->rest.tally};
+                                          .follows = f->follow || m->follow};
+    TRY(tally_open(&o->options.tally));
+    const err e = served_open(m->name, &o->options, &s->rest.models[s->rest.count]);
+    if (e)
+        tally_close(o->options.tally);
+    else
+        s->rest.count++;
+    return e;
+}
+
+static err open_models(struct serve *s, struct arena *arena)
+{
+    const struct serve_flags *f = &s->flags;
+    struct listed_model only = {f->model_name, s->spec, f->shared.checkpoint, f->shared.set,
+                                f->follow};
+    struct objects models = {&only, 1};
+    if (f->models) TRY(models_file_read(f->models, arena, &models));
     s->rest.rows_max = f->max_rows;
-    TRY(served_open(f->model_name, &s->options, &s->rest.models[0]));
-    s->rest.count = 1;
+    s->rest.is_named = f->models;
+    for (int i = 0; i < models.count; i++)
+        TRY(open_model(s, (const struct listed_model *)models.at + i));
     return OK;
 }
 
@@ -204,7 +247,10 @@ static err turn(struct serve *s, bool looks)
 {
     bool is_ready = true;
     for (int i = 0; i < s->rest.count; i++) {
-        TRY(served_turn(s->rest.models[i], looks));
+        const err e = served_turn(s->rest.models[i], looks);
+        if (e && s->rest.is_named)
+            return fail_prefix(e, "model \"%s\"", served_name(s->rest.models[i]));
+        if (e) return e;
         is_ready &= served_is_ready(s->rest.models[i]);
     }
     return is_ready && !s->is_ready ? tell_ready(s) : OK;
@@ -242,16 +288,37 @@ static void close_all(struct serve *s)
 {
     if (s->is_ready && remove_ready_file(s)) log_line(LOG_WARNING, "%s", error_text());
     http_server_close(s->server);
-    for (int i = 0; i < s->rest.count; i++) served_close(s->rest.models[i]);
-    tally_close(s->rest.tally);
+    for (int i = 0; i < s->rest.count; i++) {
+        served_close(s->rest.models[i]);
+        tally_close(s->opened[i].options.tally);
+    }
+}
+
+/* Either one model, or a file that names some */
+static err parse(struct serve *s, int argc, char **argv, struct arena *arena)
+{
+    const struct object object = serve_flags(arena);
+    int specs = 0;
+    err e = flags_parse(&object, argc, argv, arena, &s->flags, &s->spec, 1, &specs);
+    const bool is_one =
+        specs || s->flags.shared.checkpoint || s->flags.shared.set.count || s->flags.model_name;
+    if (!specs) s->spec = NULL;
+    if (!e && s->flags.models && is_one)
+        e = fail(ERR_INPUT, "--models names models with all that belongs to them: no SPEC.json, "
+                            "--checkpoint, --set and --model_name beside it");
+    if (!e && !s->flags.models && !specs)
+        e = fail(ERR_INPUT, "no SPEC.json was named, and no file of --models");
+    if (!e && !s->flags.models && !s->flags.shared.checkpoint)
+        e = fail(ERR_INPUT, "--checkpoint is missing: a folder (its newest checkpoint), a prefix "
+                            "or an .index file");
+    return e ? fail_prefix(e, "%s", argv[0]) : OK;
 }
 
 static err serve(struct serve *s, int argc, char **argv, struct arena *arena)
 {
-    const struct restored_call call = {argc, argv, own_flags, sizeof s->flags};
     const sigset_t signals = ending_signals();
-    TRY(restored_model_parse(&call, arena, &s->flags, &s->spec));
-    if (strcmp(s->spec, "-") == 0)
+    TRY(parse(s, argc, argv, arena));
+    if (s->spec && strcmp(s->spec, "-") == 0)
         return fail(ERR_INPUT,
                     "serve: the spec is read again with each checkpoint, and has to be a "
                     "file");
@@ -259,7 +326,7 @@ static err serve(struct serve *s, int argc, char **argv, struct arena *arena)
         return fail(ERR_INPUT, "serve: --port=0 needs --ready_file, where it says which it is");
     TRY(remove_ready_file(s));
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    TRY(open_models(s));
+    TRY(open_models(s, arena));
     TRY(open_server(s));
     return serve_until_signal(s, &signals);
 }

@@ -170,6 +170,11 @@ const char *served_name(struct served *s)
     return name;
 }
 
+struct tally *served_tally(const struct served *s)
+{
+    return s->options.tally;
+}
+
 bool served_is_ready(struct served *s)
 {
     pthread_mutex_lock(&s->lock);

@@ -18,6 +18,7 @@ err served_turn(struct served *, bool looks);
 
 /* What follows any thread may call. */
 const char *served_name(struct served *); /* NULL: not known yet */
+struct tally *served_tally(const struct served *);
 /* The version that serves now, until it is given back; number -1: whichever. NULL: there is none.
  */
 struct version *served_take(struct served *, int64_t number);

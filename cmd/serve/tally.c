@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/counters.h"
 #include "core/base/memory.h"
 
 struct tally {
@@ -104,15 +103,13 @@ void tally_note_lost(struct tally *t)
 
 /* ---- telling ---- */
 
-void tally_write(struct tally *t, FILE *out)
+void tally_read(struct tally *t, double at[SERVED_COUNTERS])
 {
-    double at[SERVED_COUNTERS];
     pthread_mutex_lock(&t->lock);
-    memcpy(at, t->at, sizeof at);
+    memcpy(at, t->at, sizeof t->at);
     const double fresh_s = t->fresh_s, age_s = clock_unix_s() - fresh_s;
     at[SERVED_AGE] = fresh_s > 0 && age_s > 0 ? age_s : 0; /* clocks of hosts differ */
     at[SERVED_UPTIME] = (double)(clock_ns() - t->began_ns) * 1e-9;
     pthread_mutex_unlock(&t->lock);
     at[SERVED_MEMORY] = memory_resident();
-    counters_write_served(out, at);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/base/counters.h"
 #include "core/base/error.h"
 
 struct tally;
@@ -23,7 +24,7 @@ void tally_note_version(struct tally *, int64_t number, err failure);
 void tally_note_fresh(struct tally *, int64_t step, double time_s);
 void tally_note_lost(struct tally *); /* a delta */
 
-/* The text format of Prometheus, 0.0.4 */
-void tally_write(struct tally *, FILE *);
+/* As they are now */
+void tally_read(struct tally *, double ret[SERVED_COUNTERS]);
 
 #endif

@@ -188,12 +188,16 @@ void counters_write_text(FILE *out, const struct told *told, int count)
     }
 }
 
-void counters_write_served(FILE *out, const double at[SERVED_COUNTERS])
+void counters_write_served(FILE *out, const struct served_counters *of, int count)
 {
+    char label[SERVED_MODEL_MAX + 16];
     for (int first = 0, end; first < SERVED_COUNTERS; first = end) {
         end = family_end(served_rows, first, SERVED_COUNTERS);
         write_family(out, &served_rows[first]);
-        write_samples(out, &served_rows[first], end - first, &at[first], "");
+        for (int i = 0; i < count; i++) {
+            snprintf(label, sizeof label, *of[i].model ? "model=\"%s\"" : "%s", of[i].model);
+            write_samples(out, &served_rows[first], end - first, &of[i].at[first], label);
+        }
     }
 }
 

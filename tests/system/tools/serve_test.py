@@ -1,4 +1,5 @@
 """dtrain serve: TensorFlow Serving's REST interface; the same numbers as `dtrain predict`, whatever clients send."""
+import base64
 import contextlib
 import http.client
 import json
@@ -171,6 +172,51 @@ class Interface(Serving):
                 self.assertEqual(got, status, said)
                 self.assertIn(text, said["error"])
 
+    def test_several_models(self):
+        self.write_spec(model.spec(loss={"op": "mean_squared_error"}, model=[{"op": "dense", "name": "out", "units": 1}],
+                                   metrics=[]), "sum.json")
+        (self.folder / "other").mkdir()
+        made.write_bundle(self.folder / "other/model.ckpt-3", {
+            "out/kernel": (FLOAT, [2, 1], [0.5, 2.0]), "out/bias": (FLOAT, [1], [0.25]), "global_step": (INT64, [], [3])})
+        made.write_state(self.folder / "other", "model.ckpt-3")
+        models = [{"name": "small", "spec": "spec.json", "checkpoint": "run"},
+                  {"name": "sum", "spec": "sum.json", "checkpoint": "other", "set": ["name=unread"]}]
+        (self.folder / "models").mkdir()
+        (self.folder / "models/all.json").write_text(json.dumps(
+            {"models": [{**one, **{key: f"../{one[key]}" for key in ("spec", "checkpoint")}} for one in models]}))
+        server = self.serve("--models=models/all.json", "--poll_secs=0.05")
+        self.assertEqual(server.post("predict", {"instances": [[1, 2]]}, "sum"), (200, {"predictions": [[4.75]]}))
+        self.assertEqual(server.post("predict", {"instances": model.ROWS})[0], 200)
+        self.assertEqual(server.ask("GET", "/v1/models/sum/versions/3")[0], 200)
+        self.assertEqual(server.post("predict", {"instances": [[1, 2]]}, "unread")[0], 404)
+        said = server.ask("GET", "/metrics")[1]
+        for line in ('requests_total{model="sum",answer="ok"} 1', 'requests_total{model="small",answer="ok"} 1',
+                     f'rows_total{{model="small"}} {len(model.ROWS)}', 'version{model="sum"} 3'):
+            self.assertIn(f"dtrain_serve_{line}\n", said)
+        self.assertEqual(said.count("# TYPE dtrain_serve_version gauge\n"), 1)
+        made.write_bundle(self.folder / "other/model.ckpt-4", {"out/kernel": (FLOAT, [3], [1.0] * 3), "global_step": (INT64, [], [4])})
+        made.write_state(self.folder / "other", "model.ckpt-4")
+        program.wait_until(lambda: 'dtrain_serve_versions_failed_total{model="sum"} 1\n' in server.ask("GET", "/metrics")[1],
+                           server.story)
+        self.write_version(9, [0.0, 0.0, 0.0])
+        self.wait_for_version(server, 9)
+        self.assertEqual(server.post("predict", {"instances": [[1, 2]]}, "sum"), (200, {"predictions": [[4.75]]}))
+        self.assertIn('dtrain_serve_versions_failed_total{model="small"} 0\n', server.ask("GET", "/metrics")[1])
+        self.assertEqual(server.end(), 0)
+        for text, told in [('{"models": []}', "expected one model or more"), ("{", "line 1"),
+                           (json.dumps({"models": [models[0], models[0]]}), 'models[1].name: models[0] is "small", too'),
+                           (json.dumps({"models": [{**models[0], "name": "a/b"}]}), 'models[0].name: "a/b" cannot stand in'),
+                           (json.dumps({"models": [{**models[0], "name": "a\nb"}]}), "cannot stand in"),
+                           (json.dumps({"models": [{**models[0], "name": "a" * 128}]}), "is too long"),
+                           (json.dumps({"models": [{**models[0], "spec": "-"}]}), "models[0].spec: it is read again"),
+                           (json.dumps({"models": [{**models[0], "name": f"m{k}"} for k in range(65)]}), "64"),
+                           (json.dumps({"models": [models[0], {**models[1], "checkpoint": "absent"}]}), 'model "sum"')]:
+            with self.subTest(text=text):
+                (self.folder / "all.json").write_text(text)
+                ended = self.dtrain("serve", "--models=all.json", "--port=0", f"--ready_file={self.folder}/r")
+                self.assertEqual(ended.returncode, 2, ended.stderr)
+                self.assertIn(told, ended.stderr)
+
     def test_numbers_and_yes(self):
         spec = model.spec(model=[{"op": "dense", "name": "out", "units": 1}], metrics=[],
                           loss={"op": "mean_squared_error"})
@@ -193,7 +239,8 @@ class Interface(Serving):
     def test_a_call_that_is_wrong(self):
         for words, text in [(["--checkpoint=absent"], "no checkpoint there"), (["--port=0", "--checkpoint=run"], "--ready_file"),
                             (["--checkpoint=run", "--host=nobody.invalid", "--port=1"], "nobody.invalid"),
-                            (["--checkpoint=run", "--max_batch=0"], "max_batch")]:
+                            (["--checkpoint=run", "--max_batch=0"], "max_batch"), ([], "--checkpoint is missing"),
+                            (["--models=all.json"], "no SPEC.json, --checkpoint")]:
             with self.subTest(words=words):
                 ended = self.dtrain("serve", "spec.json", *words)
                 self.assertNotEqual(ended.returncode, 0)
@@ -460,6 +507,11 @@ class Cells(Serving):
         for row, one in zip(rows, wanted):  # one by one: other sums, nearly the same numbers
             status, said = server.post("predict", {"instances": [row]}, "clicks")
             self.assertAlmostEqual(said["predictions"][0]["probability"], one["probability"], delta=1e-6)
+        as_bytes = lambda value: {"b64": base64.b64encode(value.encode()).decode()}  # noqa: E731
+        coded = [{name: as_bytes(value) if isinstance(value, str) else
+                  [as_bytes(word) for word in value] if name == "tags" and value and isinstance(value[0], str) else value
+                  for name, value in row.items()} for row in rows]
+        self.assertEqual(server.post("predict", {"instances": coded}, "clicks"), (200, {"predictions": wanted}))
         many = server.post("predict", {"instances": rows * 5}, "clicks")[1]["predictions"]  # in several batches
         for one, other in zip(many, wanted * 5, strict=True):
             self.assertAlmostEqual(one["probability"], other["probability"], delta=1e-6)
@@ -471,7 +523,11 @@ class Cells(Serving):
     def assert_refusals(self, server):
         right = {"age": 20, "income": 5.0, "city": "Oslo"}
         for cells, text in [({"age": "old"}, 'instances: row 2: column "age": expected a number, got "old"'),
-                            ({"age": {"b64": "QQ=="}}, 'instances: row 2: "age": expected numbers, words, booleans'),
+                            ({"age": {"b64": "QQ=="}}, 'instances: row 2: column "age": expected a number, got "A"'),
+                            ({"city": {"b64": "QQ="}}, 'instances: row 2: "city": expected numbers, words, booleans'),
+                            ({"city": {"b64": "Q=Q="}}, 'instances: row 2: "city": expected numbers, words, booleans'),
+                            ({"city": {"b64": "QQA="}}, 'instances: row 2: "city": a zero byte'),
+                            ({"tags": [{"b64": "eA=="}, {"b64": 5}]}, 'instances: row 2: "tags"'),
                             ({"age": [[1]]}, 'instances: row 2: "age": expected numbers, words, booleans'),
                             ({"income": None}, 'instances: row 2: column "income"'),
                             ({"device": 8}, 'instances: row 2: column "device"'),
@@ -512,6 +568,11 @@ class Stored(Serving):
         for rows in (flat, shaped):
             self.assertEqual(server.post("predict", {"instances": rows}, "images"), (200, {"predictions": wanted}))
         self.assertEqual(server.post("predict", {"inputs": shaped}, "images")[0], 200)
+        coded = [{"b64": base64.b64encode(bytes(row)).decode()} for row in flat]
+        for body in (coded, [{"features": row} for row in coded], [[row] for row in coded]):
+            self.assertEqual(server.post("predict", {"instances": body}, "images"), (200, {"predictions": wanted}))
+        short = {"b64": base64.b64encode(bytes(35)).decode()}
+        self.assertIn("expected 36 numbers, got 35", server.post("predict", {"instances": [short]}, "images")[1]["error"])
         for value in (0.5, 256, -1):
             status, said = server.post("predict", {"instances": [[value] * 36]}, "images")
             self.assertEqual(status, 400)

@@ -1,0 +1,76 @@
+/* bytes_values.c - see bytes_values.h. */
+#include "cmd/serve/bytes_values.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -1: none of the 64 */
+static int digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four digits, three bytes; '=' only in the place of the last two. */
+static int decode_four(const char *from, bool is_last, char *to)
+{
+    const int pads = is_last && from[3] == '=' ? 1 + (from[2] == '=') : 0;
+    uint32_t bits = 0;
+    for (int i = 0; i < 4; i++) {
+        const int digit = i >= 4 - pads ? 0 : digit_of(from[i]);
+        if (digit < 0) return -1;
+        bits = bits << 6 | (uint32_t)digit;
+    }
+    for (int i = 0; i < 3 - pads; i++) to[i] = (char)(bits >> (16 - 8 * i));
+    return 3 - pads;
+}
+
+/* NULL: the text is no base64, or there is no memory. */
+static json_t *decoded(const char *text, size_t length)
+{
+    char *bytes = length % 4 ? NULL : malloc(length / 4 * 3 + 1);
+    size_t count = 0;
+    int more = 0;
+    for (size_t i = 0; bytes && more >= 0 && i < length; i += 4) {
+        more = decode_four(text + i, i + 4 == length, bytes + count);
+        if (more > 0) count += (size_t)more;
+    }
+    json_t *value = bytes && more >= 0 ? json_stringn_nocheck(bytes, count) : NULL;
+    free(bytes);
+    return value;
+}
+
+/* NULL: the value stays as it is. */
+static json_t *bytes_of(const json_t *value)
+{
+    const json_t *text = json_object_size(value) == 1 ? json_object_get(value, "b64") : NULL;
+    return json_is_string(text) ? decoded(json_string_value(text), json_string_length(text)) : NULL;
+}
+
+void bytes_values_decode(json_t *in)
+{
+    const char *name;
+    json_t *value, *bytes;
+    void *next;
+    size_t i;
+    json_array_foreach(in, i, value)
+    {
+        bytes = bytes_of(value);
+        if (bytes)
+            json_array_set_new(in, i, bytes);
+        else
+            bytes_values_decode(value);
+    }
+    json_object_foreach_safe(in, next, name, value)
+    {
+        bytes = bytes_of(value);
+        if (bytes)
+            json_object_set_new_nocheck(in, name, bytes);
+        else
+            bytes_values_decode(value);
+    }
+}

@@ -276,6 +276,10 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
     if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
         findings_say(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
                      of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
+    if (of(t, COUNTER_DELTA_FAILURES) > 0)
+        findings_say(f, FINDING_WARNING,
+                     "%.0f deltas for servers (train.publish) have failed since %s came",
+                     of(t, COUNTER_DELTA_FAILURES), t->task);
     if (of(t, COUNTER_CHECKPOINT_SECONDS) > LONG_CHECKPOINT_S)
         findings_say(
             f, FINDING_WARNING,

@@ -180,6 +180,9 @@ static void checkpoints_that_are_old_or_fail_are_named(void **state)
     finds(&job, "checkpoints", "nothing is saved");
     at[COUNTER_CHECKPOINT_FAILURES] = 3;
     finds(&job, "checkpoints", "3 checkpoints have failed");
+    at[COUNTER_CHECKPOINT_FAILURES] = 0;
+    at[COUNTER_DELTA_FAILURES] = 2;
+    finds(&job, "checkpoints", "2 deltas for servers (train.publish) have failed since worker/0");
 }
 
 /* Whatever tasks say, which may be lies. */

@@ -109,6 +109,7 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_GRADIENT_NORM] = w->hooks.view.gradient_norm;
     c->at[COUNTER_BATCHES_READY] = ready > 0 ? ready : 0;
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
+    c->at[COUNTER_DELTA_FAILURES] = (double)w->saving.delta_failures;
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint.dir != NULL;
     rate(w, c);
     return w->has_adopted;

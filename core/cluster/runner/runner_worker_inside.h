@@ -66,7 +66,7 @@ struct saving_files {
     uint64_t (*came)[SHARD_INDEX + 1]; /* [ps] bytes of that of each file */
     err result;                        /* of writing it */
     char why[ACTION_TEXT_MAX];
-    uint64_t failures;  /* since the start */
+    uint64_t failures, delta_failures; /* since the start */
     bool has_litter;    /* a ps may have written for a checkpoint that was given up */
     bool is_away;       /* the last one failed: the storage may not answer */
     bool is_looked_for; /* its token: by ps that were described and may not have come to that yet */

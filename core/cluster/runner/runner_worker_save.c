@@ -449,12 +449,12 @@ static void remove_beside(struct runner_worker *w)
 void runner_worker_abandon_files(struct runner_worker *w, const struct action_abandon *a)
 {
     struct saving_files *s = &w->saving;
-    s->failures++;
+    const uint64_t failures = a->since ? ++s->delta_failures : ++s->failures;
     s->is_away = true;
-    if (log_again(s->failures))
+    if (log_again(failures))
         log_line(LOG_WARNING, "the %s of step %llu failed: %s (%llu failed since the start)",
                  a->since ? "delta" : "checkpoint", (unsigned long long)a->step, a->why,
-                 (unsigned long long)s->failures);
+                 (unsigned long long)failures);
     if (w->folder.jobs.publishing.is_running)
         w->folder.jobs.is_void = true;
     else if (a->is_begun)

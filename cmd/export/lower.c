@@ -4,7 +4,6 @@
 #include "cmd/export/lower.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/ops/sparse/combine.h"
@@ -101,9 +100,7 @@ err lower_weights(struct lowering *l, int input, int *ret)
 
 struct reading {
     float *rows;
-    struct keyed {
-        int64_t key, at;
-    } * keys; /* NULL: ids are numbers of rows */
+    struct row_key *keys; /* NULL: ids are numbers of rows */
     int64_t width, taken;
 };
 
@@ -112,7 +109,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     struct reading *r = context;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = r->keys ? r->taken + i : ids[i];
-        if (r->keys) r->keys[at] = (struct keyed){ids[i], at};
+        if (r->keys) r->keys[at] = (struct row_key){ids[i], at};
         memcpy(r->rows + at * r->width, rows + i * r->width, (size_t)r->width * sizeof *rows);
     }
     r->taken += count;
@@ -134,12 +131,6 @@ static err leave_table(struct lowering *l, const struct param *param,
     return OK;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const int64_t x = ((const struct keyed *)a)->key, y = ((const struct keyed *)b)->key;
-    return (x > y) - (x < y);
-}
-
 /* Rows in the order of their keys */
 static int add_keyed(struct program *p, const char *name, const struct shape *shape,
                      const struct reading *r)
@@ -149,10 +140,10 @@ static int add_keyed(struct program *p, const char *name, const struct shape *sh
         .primitive = PRIMITIVE_CONSTANT, .shape = *shape, .name = name, .grows = true};
     int64_t *keys = arena_array(p->arena, (size_t)r->taken, sizeof *keys);
     float *rows = arena_array(p->arena, (size_t)r->taken * width, sizeof *rows);
-    qsort(r->keys, (size_t)r->taken, sizeof *r->keys, by_key);
+    program_sort_keys(r->keys, r->taken);
     for (int64_t i = 0; i < r->taken; i++) {
-        keys[i] = r->keys[i].key;
-        memcpy(rows + i * r->width, r->rows + r->keys[i].at * r->width, width * sizeof *rows);
+        keys[i] = r->keys[i].id;
+        memcpy(rows + i * r->width, r->rows + r->keys[i].place * r->width, width * sizeof *rows);
     }
     table.keys = keys;
     table.data = rows;

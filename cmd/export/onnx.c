@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/checkpoint/out_file.h"
@@ -19,9 +18,7 @@ struct writing_onnx {
     struct out_file model, data; /* data.file NULL: tables are inside */
     uint64_t offset;
     int64_t width;
-    struct key {
-        int64_t id, place;
-    } * keys; /* of the table at hand, if it grows; `taken` of them have come */
+    struct row_key *keys; /* of the table at hand, if it grows; `taken` of them have come */
     int64_t taken;
     struct onnx_keys *keys_of; /* [values] of the program */
 };
@@ -33,7 +30,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     struct writing_onnx *w = context;
     const size_t bytes = (size_t)(count * w->width) * sizeof *rows;
     for (int64_t i = 0; w->keys && i < count; i++, w->taken++)
-        w->keys[w->taken] = (struct key){ids[i], w->taken};
+        w->keys[w->taken] = (struct row_key){ids[i], w->taken};
     w->offset += bytes;
     if (!w->data.file)
         buffer_put(&w->graph.constants, rows, bytes);
@@ -42,17 +39,11 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const int64_t x = ((const struct key *)a)->id, y = ((const struct key *)b)->id;
-    return (x > y) - (x < y);
-}
-
 /* Keys in ascending order, and where their rows are */
 static void write_keys(struct writing_onnx *w, struct onnx_keys *ret)
 {
     int64_t *each = arena_array(w->program->arena, (size_t)w->taken, sizeof *each);
-    qsort(w->keys, (size_t)w->taken, sizeof *w->keys, by_id);
+    program_sort_keys(w->keys, w->taken);
     for (int64_t i = 0; i < w->taken; i++) each[i] = w->keys[i].id;
     const struct shape shape = {1, {w->taken}};
     ret->ids = onnx_constant(&w->graph, ONNX_INT64, &shape, each);

@@ -1,6 +1,7 @@
 /* program.c - see program.h. */
 #include "cmd/export/program.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *const primitive_names[] = {
@@ -147,6 +148,17 @@ int program_concat(struct program *p, const int *inputs, int count, int axis)
 int64_t program_part_rows(const struct program_value *table, int part)
 {
     return (table->shape.dim[0] - part + table->parts - 1) / table->parts;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const int64_t x = ((const struct row_key *)a)->id, y = ((const struct row_key *)b)->id;
+    return (x > y) - (x < y);
+}
+
+void program_sort_keys(struct row_key *keys, int64_t count)
+{
+    qsort(keys, (size_t)count, sizeof *keys, by_id);
 }
 
 void program_count_uses(struct program *p)

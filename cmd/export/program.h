@@ -108,6 +108,12 @@ int program_concat(struct program *, const int *inputs, int count, int axis);
 /* Of a table whose ids went to parts by turns */
 int64_t program_part_rows(const struct program_value *, int part);
 
+/* Of a table that grows: the key of a row, and where that row lies */
+struct row_key {
+    int64_t id, place;
+};
+void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
+
 /* All heads of the graph, at the values of the checkpoint. ERR_INPUT names the node that cannot be
  * exported, and why. */
 err program_lower(struct program *, const struct graph *);

@@ -346,9 +346,7 @@ static struct bundle_piece piece_of(const struct saving *s, const struct saved_v
 struct copying {
     struct bundle_writer *writer;
     int64_t width, taken;
-    struct key {
-        int64_t id, place;
-    } * keys;
+    struct row_key *keys;
 };
 
 static err copy_rows(void *context, const int64_t *ids, int64_t count, const float *rows)
@@ -363,14 +361,8 @@ static err take_keys(void *context, const int64_t *ids, int64_t count, const flo
     struct copying *c = context;
     (void)rows;
     for (int64_t i = 0; i < count; i++, c->taken++)
-        c->keys[c->taken] = (struct key){ids[i], c->taken};
+        c->keys[c->taken] = (struct row_key){ids[i], c->taken};
     return OK;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const int64_t x = ((const struct key *)a)->id, y = ((const struct key *)b)->id;
-    return (x > y) - (x < y);
 }
 
 /* Of several parts one lies behind the other, as they are looked up. */
@@ -389,10 +381,10 @@ static err write_keys(const struct bundle_piece *piece, enum content content,
     struct copying c = {.keys = malloc((size_t)table->rows * sizeof *c.keys)};
     if (!c.keys) return fail(ERR_MEMORY, "no memory for the keys of %s", table->name);
     err e = stored_table_read(table, &(struct stored_rows_taker){&c, take_keys});
-    qsort(c.keys, (size_t)table->rows, sizeof *c.keys, by_id);
+    if (!e) program_sort_keys(c.keys, c.taken);
     if (!e) e = bundle_begin(writer, piece, 1);
     for (int64_t i = 0; i < table->rows && !e; i++) {
-        const struct key *key = &c.keys[i];
+        const struct row_key *key = &c.keys[i];
         e = bundle_append(writer, 0, content == CONTENT_KEYS ? &key->id : &key->place,
                           sizeof key->id);
     }

@@ -417,11 +417,13 @@ class Versions(Serving):
         """SIGTERM comes while a body is on its way."""
         server = self.serve_small()
         body = json.dumps({"instances": model.ROWS}).encode()
-        with socket.create_connection(("127.0.0.1", server.port), timeout=program.LIMIT_S) as client:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=program.LIMIT_S) as client, \
+                contextlib.closing(server.connect()) as other:
             client.sendall(b"POST /v1/models/small:predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
-            server.ask("GET", "/healthz")  # the other has surely been read, or is next
+            server.ask("GET", "/healthz", connection=other)  # the first has surely been read, or is next
             self.wait_for_begun(client, server)
             server.process.send_signal(signal.SIGTERM)
+            self.wait_for_end(other, server)
             client.sendall(body[9:])
             answer = http.client.HTTPResponse(client)
             answer.begin()
@@ -429,6 +431,17 @@ class Versions(Serving):
             self.assertEqual(len(json.loads(answer.read())["predictions"]), len(model.ROWS))
             self.assertEqual(answer.headers["Connection"], "close")
         self.assertEqual(server.process.wait(program.LIMIT_S), 0)
+
+    def wait_for_end(self, connection, server):
+        """The signal has come to the server: whoever asks is told that this was the last answer."""
+
+        def is_told():
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            answer.read()
+            return answer.headers["Connection"] == "close"
+
+        program.wait_until(is_told, server.story)
 
     def wait_for_begun(self, client, server):
         """The kernel has given all bytes of it to the server."""

@@ -20,11 +20,11 @@ class Credentials(read_test.UrlCase, cluster.ClusterCase):
         key = {"AWS_ACCESS_KEY_ID": PS_KEY} if task == "ps/1" else {}
         return words, {**self.env(self.served), **key, **env}
 
-    def plan(self, **changes):
+    def plan(self, *flags, **changes):
         changes = {"train.checkpoint_dir": "s3://bucket/run/", "train.save_checkpoint_steps": 20,
                    "train.save_checkpoint_secs": None, "train.last_step": LAST_STEP, "train.log_every_steps": LAST_STEP,
                    **changes}
-        return cluster.Plan(told=self.told, changes=changes, flags=["--restart_timeout=400", "--chief_timeout=1"])
+        return cluster.Plan(told=self.told, changes=changes, flags=["--restart_timeout=400", *(flags or ["--chief_timeout=0"])])
 
     def begin(self, plan):
         return self.start(plan, lambda c: "/bucket/run/checkpoint" in self.served.files or
@@ -64,7 +64,7 @@ class Credentials(read_test.UrlCase, cluster.ClusterCase):
         self.end(running, ["ps/1"])
 
     def test_an_heir_waits_to_be_let_in(self):
-        running = self.begin(self.plan(**{"train.worker_timeout_secs": 1}))
+        running = self.begin(self.plan("--chief_timeout=1", **{"train.worker_timeout_secs": 1}))
         self.deny(403)
         running.tasks["worker/0"].kill()
         running.wait_for("worker/1", "; tries again")

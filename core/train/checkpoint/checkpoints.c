@@ -154,6 +154,23 @@ static err load(struct checkpoints *c, double now_s, char ret_why[ERROR_TEXT_MAX
     return OK;
 }
 
+static const char *name_of(const struct checkpoint_state *state, int before_newest)
+{
+    return strrchr(state->records[state->count - 1 - before_newest].prefix, '/') + 1;
+}
+
+/* The newest is refused (checkpoints_add_lost). */
+static void warn_of_lost(const struct checkpoint_state *state, const char *why)
+{
+    if (state->count == 1)
+        log_line(LOG_WARNING, "%s; %s has data and no index: bring it; another folder starts over",
+                 why, name_of(state, 0));
+    else
+        log_line(LOG_WARNING,
+                 "%s; %s has data and no index: bring it, or remove the data to resume from %s",
+                 why, name_of(state, 0), name_of(state, 1));
+}
+
 /* Whoever meant to resume, or to start over, should not learn from the losses what was chosen. */
 static void warn_of_search(const struct checkpoints *c, const char *why)
 {
@@ -164,12 +181,14 @@ static void warn_of_search(const struct checkpoints *c, const char *why)
     if (!why[0]) why = absent;
     if (state->count == 0)
         log_line(LOG_WARNING, "%s; no checkpoint is in the folder: starts over", why);
+    else if (!has_index(state->records[state->count - 1].prefix))
+        warn_of_lost(state, why);
     else
         log_line(LOG_WARNING,
                  "%s; resumes from the newest of %d %s that are in the folder, %s; none of them is "
                  "ever removed or replaced; another folder starts over",
                  why, state->count, state->count == 1 ? "checkpoint" : "checkpoints",
-                 strrchr(state->records[state->count - 1].prefix, '/') + 1);
+                 name_of(state, 0));
 }
 
 bool checkpoints_has_begun(const char *directory)

@@ -31,9 +31,10 @@ typedef void folder_visitor(void *context, const char *name);
 err folder_visit(const char *path, folder_visitor *visit, void *context);
 void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
 void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
-bool has_index(const char *prefix);         /* there is a prefix.index */
-bool is_data_ending(const char *text);      /* ".data-00000-of-00002" */
-bool has_files(const char *prefix);         /* that, or data without it */
+/* A failure: nobody can say. */
+err folder_find_index(const char *prefix, bool *ret_is_there);
+bool has_index(const char *prefix);    /* there is a prefix.index, or nobody can say */
+bool is_data_ending(const char *text); /* ".data-00000-of-00002" */
 /* Last change, unix time; -1: there is no such file. A failure: nobody can say, as a server or
  * a disk does not answer */
 err file_time(const char *path, double *ret_s);

@@ -192,18 +192,25 @@ double file_time_s(const char *path)
     return file_time(path, &time_s) ? -1 : time_s;
 }
 
-/* A checkpoint exists where its index does; the data files come before it and go after it. What a
- * server or a disk does not answer must not be taken for one that is gone, whose data are removed.
- */
-bool has_index(const char *prefix)
+/* A checkpoint exists where its index does; the data files come before it and go after it. */
+err folder_find_index(const char *prefix, bool *ret_is_there)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     struct stat status;
     struct file_state state;
-    bool is_there;
     snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
-    if (path_is_url(path)) return file_find(path, &is_there, &state) || is_there;
-    return stat(path, &status) ? !is_absent() : S_ISREG(status.st_mode);
+    if (path_is_url(path)) return file_find(path, ret_is_there, &state);
+    const bool is_answered = stat(path, &status) == 0;
+    *ret_is_there = is_answered && S_ISREG(status.st_mode);
+    return is_answered || is_absent() ? OK : refused("cannot look at", path);
+}
+
+/* What a server or a disk does not answer must not be taken for one that is gone, whose data are
+ * removed. */
+bool has_index(const char *prefix)
+{
+    bool is_there;
+    return folder_find_index(prefix, &is_there) || is_there;
 }
 
 bool is_data_ending(const char *text)
@@ -211,23 +218,4 @@ bool is_data_ending(const char *text)
     int shard, shards, bytes = 0;
     return sscanf(text, CHECKPOINT_DATA "%5d-of-%5d%n", &shard, &shards, &bytes) == 2 &&
            bytes > 0 && !text[bytes];
-}
-
-struct data_search {
-    const char *name; /* of the prefix */
-    bool is_found;
-};
-
-static void look_at_data(void *context, const char *name)
-{
-    struct data_search *search = context;
-    const size_t length = strlen(search->name);
-    search->is_found |= strncmp(name, search->name, length) == 0 && is_data_ending(name + length);
-}
-
-bool has_files(const char *prefix)
-{
-    char folder[CHECKPOINT_PATH_MAX];
-    struct data_search search = {.name = folder_split(prefix, folder)};
-    return has_index(prefix) || folder_visit(folder, look_at_data, &search) || search.is_found;
 }

@@ -10,6 +10,7 @@
  * free. One that the list does not name is another run's, or stays for good: it is left alone.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,13 +139,37 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     return e;
 }
 
+/* Which names of a step have data files, by the zeros before it. */
+struct taken_names {
+    uint64_t step;
+    bool is_taken[SPARE_ZEROS_MAX + 1];
+};
+
+static void note_taken(void *context, const char *name)
+{
+    struct taken_names *taken = context;
+    const char *rest;
+    const int64_t step = checkpoint_name_step(name, &rest);
+    if (step < 0 || (uint64_t)step != taken->step || !is_data_ending(rest)) return;
+    const size_t usual = (size_t)snprintf(NULL, 0, CHECKPOINT_NAME "%" PRId64, step);
+    const size_t zeros = (size_t)(rest - name) - usual;
+    if (zeros <= SPARE_ZEROS_MAX) taken->is_taken[zeros] = true;
+}
+
 /* The usual name, or where that is taken one with zeros before the step. Data files alone take it,
- * too: they are not ours, and perhaps their index comes back. */
+ * too: they are not ours, and perhaps their index comes back. Who may not list the folder, but
+ * write there, goes by indices. */
 static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKPOINT_PATH_MAX])
 {
+    struct taken_names taken = {.step = step};
+    if (folder_visit(c->directory, note_taken, &taken))
+        log_line(LOG_DEBUG, "which names are taken their indices say: %s", error_text());
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
+        bool has_one;
         TRY(checkpoint_name(c->directory, step, zeros, ret));
-        if (!has_files(ret)) return OK;
+        if (taken.is_taken[zeros]) continue;
+        TRY(folder_find_index(ret, &has_one));
+        if (!has_one) return OK;
     }
     return fail(ERR_IO,
                 "%s: all names for this step are taken by checkpoints that cannot be removed", ret);
@@ -200,10 +225,13 @@ static err link_all(const char *from, const char *to, int shards)
 
 /* Gives the newest the usual name where that has become free. Without links in the file system, as
  * behind URLs, or when something fails, it keeps the name that it has, which is as good. */
-static void take_usual_name(struct checkpoints *c, const char *usual, int shards, double now_s)
+static void take_usual_name(struct checkpoints *c, uint64_t step, const char *usual, int shards,
+                            double now_s)
 {
     const char *spare = c->state.records[c->state.count - 1].prefix;
-    if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_files(usual)) return;
+    struct taken_names taken = {.step = step};
+    if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_index(usual)) return;
+    if (folder_visit(c->directory, note_taken, &taken) || taken.is_taken[0]) return;
     err e = link_all(spare, usual, shards);
     if (!e) e = announce(c, usual, now_s);
     if (e && bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
@@ -247,6 +275,6 @@ err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, u
     if (e) return e;
 
     let_go(c, now_s);
-    take_usual_name(c, usual, shards, now_s);
+    take_usual_name(c, step, usual, shards, now_s);
     return folder_copy(c->state.records[c->state.count - 1].prefix, ret_prefix);
 }

@@ -261,6 +261,24 @@ static void data_without_an_index_are_never_replaced(void **state)
     run_check(folder_path(*state, "model.ckpt-8"), 8);
 }
 
+/* However many names of the step are taken. */
+static void a_name_is_free_where_neither_data_nor_an_index_has_it(void **state)
+{
+    static const char *const taken[] = {
+        "model.ckpt-8.data-00000-of-00001", "model.ckpt-008.data-00001-of-00002",
+        "model.ckpt-0000000008.data-00000-of-00001", "model.ckpt-80.data-00000-of-00001",
+        "model.ckpt-0008.data"};
+    struct checkpoints *c = run_open(*state, 3, NOW);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) file_write(*state, taken[i], "x");
+    run_publish(c, 8, NOW);
+    assert_string_equal(run_list(*state), "model.ckpt-08");
+    file_write(*state, "model.ckpt-9.data-00000-of-00001", "x");
+    file_write(*state, "model.ckpt-09.index", "x");
+    run_publish(c, 9, NOW);
+    assert_string_equal(run_list(*state), "model.ckpt-08 model.ckpt-009");
+    checkpoints_close(c);
+}
+
 /* What was copied in part is no new folder, whose steps begin at 0. */
 static void data_without_an_index_are_the_newest_where_there_is_no_list(void **state)
 {
@@ -608,6 +626,7 @@ int main(void)
         IN_FOLDER(the_same_step_again_replaces_what_was_there),
         IN_FOLDER(a_step_reached_again_after_going_back_comes_last),
         IN_FOLDER(data_without_an_index_are_never_replaced),
+        IN_FOLDER(a_name_is_free_where_neither_data_nor_an_index_has_it),
         IN_FOLDER(data_without_an_index_are_the_newest_where_there_is_no_list),
         IN_FOLDER(one_that_the_list_does_not_know_is_never_replaced),
         IN_FOLDER(one_that_is_read_is_replaced_when_the_reader_is_done),

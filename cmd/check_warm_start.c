@@ -6,7 +6,7 @@
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session/session.h"
 
-/* A run that has a checkpoint of its own goes on from that. */
+/* A run that has a checkpoint of its own continues from that. */
 static bool is_wanted(const struct train_spec *train)
 {
     char own[CHECKPOINT_PATH_MAX];

@@ -41,7 +41,7 @@ struct http_reply {
 
 /* Of a server */
 struct http_work {
-    int clients, clients_of_host, silence_s, answer_s; /* in the place of the above */
+    int clients, clients_of_host, silence_s, answer_s; /* instead of the above */
     size_t body_max, bodies_max; /* bytes of one, and of all that are there at a time */
 };
 

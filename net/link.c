@@ -134,7 +134,7 @@ void link_set_deadline(struct link *link, bool is_new)
     link->deadline_ms = clock_ms() + limit_ms;
 }
 
-/* A message may bring about much (all values are copied, rows are looked up), and who goes on
+/* A message may bring about much (all values are copied, rows are looked up), and who continues
  * sending such ones gets no more of the loop's time for them than one. Nothing more is heard from a
  * guest that does not read what it was answered. */
 bool link_may_deliver(struct link *link, int delivered)

@@ -123,7 +123,7 @@ enum trace_code {
 
 enum request_code {
     REQUEST_SAVE,    /* to the chief: a checkpoint now */
-    REQUEST_LEAVE,   /* to a worker: to leave, as by a signal, while the job goes on */
+    REQUEST_LEAVE,   /* to a worker: to leave, as by a signal, while the job continues */
     REQUEST_LOG,     /* to a worker: lines of its log, from `number` on; a REPLY comes */
     REQUEST_PROFILE, /* to the chief: a timeline of `number` steps; a REPLY comes */
 };

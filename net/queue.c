@@ -39,7 +39,7 @@ static err check_limits(const struct queue *queue, const struct parcel *parcel)
     return OK;
 }
 
-/* What has begun to leave goes on. */
+/* What has begun to leave continues. */
 static bool overtakes(const struct parcel *parcel, const struct parcel *before)
 {
     return before->yields && !before->sent && parcel->urgency > before->urgency;

@@ -118,7 +118,7 @@ if [ $# -eq 0 ]; then
     cd "$tests_folder/.."
     . examples/setup.sh
     # A machine without a network may have all of it from elsewhere; else meson says what is missing.
-    (need_build && need g++ libcmocka-dev) || say 'goes on with what is here'
+    (need_build && need g++ libcmocka-dev) || say 'continues with what is here'
     set -- build-gpu
     build "$1" -Dtests=enabled -Dcuda=enabled
 fi

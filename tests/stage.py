@@ -3,7 +3,7 @@
 
     stage.py REPORT BUILD [WORDS OF MESON TEST...]
 
-A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage goes on
+A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage continues
 and the test is named in REPORT, where whoever reads the end of the run finds it and mends it. What a sanitizer, the
 simulator or a check of the sources finds does not depend on the machine and is never tried again. Sanitizers write what
 they find into a folder of the stage, so that it counts whichever process it was in and whatever became of that.

@@ -1,7 +1,7 @@
 /* keeper.h - what stays with a task that ssh has started, on the task's host: `dtrain keep-task
  * FLAGS [SPEC.json]`.
  *
- * ssh passes on no signal, and what it has started goes on when it ends. So the keeper reads
+ * ssh passes on no signal, and what it has started continues when it ends. So the keeper reads
  * standard input, which reaches from the launcher through ssh to here: a letter is a signal for the
  * task, and the end of it is the launcher's, or the connection's, on which the task is killed.
  */

@@ -202,7 +202,7 @@ static void follow_membership(struct launch *launch)
         child->leaves |= is_alive(child) && !has_place(launch, child);
         if (!is_alive(child) && has_place(launch, child)) start_later(launch, child);
     }
-    if (other_ps) tell_tasks(launch, "goes on with");
+    if (other_ps) tell_tasks(launch, "continues with");
 }
 
 /* ---- ends ---- */

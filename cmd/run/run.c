@@ -108,7 +108,7 @@ static err check_output(const char *flag, const char *path)
     return OK;
 }
 
-/* Of a ps too, which goes on to take no notice of it. */
+/* Of a ps too, which continues to take no notice of it. */
 static err check_device(const struct run *run)
 {
     struct device_choice choice;

@@ -2,7 +2,7 @@
  *
  * Each stream of a task is a pipe. Whole lines are passed on with the task's name in front, in one
  * write for all that was there, so that lines of several tasks never mix; a line longer than
- * LINE_BYTES_MAX goes on as several. On a terminal a line that a task redraws (log_status) is
+ * LINE_BYTES_MAX continues as several. On a terminal a line that a task redraws (log_status) is
  * redrawn here too.
  */
 #ifndef CMD_RUN_TASK_OUTPUT_H

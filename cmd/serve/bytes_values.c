@@ -15,7 +15,7 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four digits, three bytes; '=' only in the place of the last two. */
+/* Four digits, three bytes; '=' only instead of the last two. */
 static int decode_four(const char *from, bool is_last, char *to)
 {
     const int pads = is_last && from[3] == '=' ? 1 + (from[2] == '=') : 0;

@@ -49,7 +49,7 @@ static const struct field own_flags[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct serve_flags, models),
      .fallback = "null",
-     .help = "file that names several models, in the place of --checkpoint and SPEC.json: "
+     .help = "file that names several models, instead of --checkpoint and SPEC.json: "
              "{\"models\": [{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": "
              "\"run\"}, ...]}, each also with \"set\" and \"follow\"; relative paths begin at its "
              "folder"},

@@ -28,7 +28,7 @@ struct waiting {
 
 struct version {
     struct version_options options;
-    struct restored_flags flags; /* with its prefix in the place of the folder */
+    struct restored_flags flags; /* with its prefix instead of the folder */
     char prefix[CHECKPOINT_PATH_MAX];
     struct restored_model model;
     struct intake *intake;

@@ -137,7 +137,7 @@ static bool has_begun_anew(const struct source *s, json_t *lines)
            first.unix_ms != s->last_ms;
 }
 
-/* With the last line that was seen: of a task that has begun anew it is another one, or there are
+/* With the last line that was seen: of a task that has started over it is another one, or there are
  * fewer, and then all that it has are new. */
 static err ask_from(struct logs *l, struct source *s, const struct told *told, bool *ret_more)
 {

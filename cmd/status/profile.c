@@ -103,7 +103,7 @@ static void print_profile_help(FILE *out)
         "workers computing, waiting for batches, until gradients had left, waiting for parameter\n"
         "servers, hooks; of parameter servers receiving, applying, copying; and of each node of "
         "the\n"
-        "model. What goes on at the same time counts once, so that parts need not add up to the "
+        "model. What continues at the same time counts once, so that parts need not add up to the "
         "step.\n"
         "Steps that take long need a --timeout that is longer; it ends as well when they take "
         "longer\n"

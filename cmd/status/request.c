@@ -143,7 +143,7 @@ static int cmd_drain(int argc, char **argv)
     const char *name;
     err e = open_request(&v, &drain_flags, argc - 1, argv + 1, &name);
     if (!e) e = drain(&v, name);
-    return end_request(&v, e, "it has left; the job goes on");
+    return end_request(&v, e, "it has left; the job continues");
 }
 
 static void print_drain_help(FILE *out)

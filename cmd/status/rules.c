@@ -302,7 +302,7 @@ static void events(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         if (!t->is_ps || t->index) continue;
         if (of(t, COUNTER_GENERATION) > 1)
-            findings_say(f, FINDING_NOTE, "the values were restored or begun anew %.0f times",
+            findings_say(f, FINDING_NOTE, "the values were restored or started over %.0f times",
                          of(t, COUNTER_GENERATION) - 1);
         if (of(t, COUNTER_TERM) > 0)
             findings_say(f, FINDING_NOTE, "another worker has come to lead %.0f times",

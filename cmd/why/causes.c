@@ -65,7 +65,7 @@ static void kept(const struct evidence *e, struct findings *f)
         findings_say(f, FINDING_WARNING, "a checkpoint is damaged: %s (%s)", k->trouble.text,
                      k->trouble.where);
     if (k->step < 0)
-        findings_say(f, FINDING_WARNING, "no checkpoint can be opened: the run would begin anew");
+        findings_say(f, FINDING_WARNING, "no checkpoint can be opened: the run would start over");
     else if (last > k->step)
         findings_say(f, FINDING_WARNING,
                      "the newest checkpoint is of step %.0f: %.0f steps are lost (see "
@@ -73,7 +73,7 @@ static void kept(const struct evidence *e, struct findings *f)
                      k->step, last - k->step);
     else
         findings_say(f, FINDING_NOTE,
-                     "the newest checkpoint is of step %.0f: it goes on from there", k->step);
+                     "the newest checkpoint is of step %.0f: it continues from there", k->step);
 }
 
 /* ---- lost time ---- */

@@ -70,7 +70,7 @@ struct told {
     char state[TOLD_STATE_MAX]; /* what it does, or waits for */
     bool is_ps;
     int index;
-    bool is_stepping;  /* of who tells itself: it has joined, and the job goes on */
+    bool is_stepping;  /* of who tells itself: it has joined, and the job continues */
     uint64_t heard_ms; /* by the clock of who tells */
     struct counters counters;
 };

@@ -253,7 +253,7 @@ static struct spoken *spoken_of(const struct log_place *place)
     return &places.at[0];
 }
 
-/* With the lock: what it says now, and begins anew. */
+/* With the lock: what it says now, and starts over. */
 static struct spoken take_left_out(struct spoken *at, uint64_t time_ms)
 {
     const struct spoken before = *at;

@@ -1,4 +1,4 @@
-/* overlap.h - which of a step's traffic goes on while something is computed.
+/* overlap.h - which of a step's traffic continues while something is computed.
  *
  * Decided here and nowhere else, from what does not change within a step: a plan of the step for
  * each worker, of the rounds for each ps, and of the link for both of its ends. Plans are sets of
@@ -13,7 +13,7 @@
 
 enum {
     /* Of a step. FORWARD: each node waits for its own values, which may still come; without it all
-     * are there before. BACKWARD: gradients leave the replica while the backward pass goes on;
+     * are there before. BACKWARD: gradients leave the replica while the backward pass continues;
      * WITHIN_NODE: those of one node, too. SPECULATE: the forward pass of the next step begins with
      * values that are not sure yet. */
     OVERLAP_FORWARD = 1 << 0,

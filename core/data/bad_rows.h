@@ -19,7 +19,7 @@ struct left_out {
 
 struct bad_rows {
     int64_t limit, count;
-    double share; /* above 0: of all rows, in the place of limit; known when the last was read */
+    double share; /* above 0: of all rows, instead of limit; known when the last was read */
     struct left_out left_out;
     bool is_quiet; /* who counts them a second time says nothing */
 };

@@ -29,7 +29,7 @@ struct dataset {
     const char *use;          /* which parts of the file are what; "" or NULL: it says so itself */
     struct strings feature_names; /* of the numbers of "features", in their order; none: no file
                                      names them. They live as long as the dataset */
-    int64_t lanes;     /* row r goes on where row r - lanes ends; 0: rows are each for itself */
+    int64_t lanes;     /* row r continues where row r - lanes ends; 0: rows are each for itself */
     uint64_t meanings; /* a digest of what its ids stand for; 0: nobody says */
     void *owned;       /* the format's own */
     void (*close)(struct dataset *);

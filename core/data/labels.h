@@ -1,4 +1,4 @@
-/* labels.h - several labels of a source, each made of a cell: "labels" in the place of "label".
+/* labels.h - several labels of a source, each made of a cell: "labels" instead of "label".
  *
  * They are columns of numbers behind those of data.columns, so that whoever reads, streams or sends
  * columns need not know them; nodes do not read them, and losses find them by name.

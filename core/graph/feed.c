@@ -71,7 +71,7 @@ static void load_input(struct plan *plan, int i, const struct batch *batch)
     input->tensor->value = plan->inputs[i];
 }
 
-/* What nodes carry over goes on from batch to batch of an epoch. */
+/* What nodes carry over continues from batch to batch of an epoch. */
 static void advance(struct plan *plan, const struct batch *to)
 {
     const struct batch at = plan->carried_to;

@@ -32,9 +32,10 @@ static err check_name(const char *name, const struct readable *r)
     if (strlen(name) > NAME_LENGTH_MAX)
         return fail(ERR_INPUT, "a name has at most %d characters", NAME_LENGTH_MAX);
     if (!is_scope_name(name))
-        return fail(ERR_INPUT,
-                    "a name begins with a letter, a digit or '.' and goes on with these or any of "
-                    "\"_.\\-/\"");
+        return fail(
+            ERR_INPUT,
+            "a name begins with a letter, a digit or '.' and continues with these or any of "
+            "\"_.\\-/\"");
     if (find_column(name, r) >= 0)
         return fail(ERR_INPUT, "\"%s\" is what the data is called", name);
     return OK;
@@ -77,7 +78,7 @@ struct series {
     struct arena *arena;
 };
 
-/* Nodes of one op get rising suffixes, so the search goes on where the last one ended; names that
+/* Nodes of one op get rising suffixes, so the search continues where the last one ended; names that
  * the spec gives are passed over wherever in the model they stand. */
 static const char *make_name(struct series *s, int node)
 {

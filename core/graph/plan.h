@@ -68,7 +68,7 @@ void plan_take(struct plan *, int64_t rows); /* as many as were sent */
 typedef bool plan_needed(void *context, const struct node *);
 
 /* The nodes from `first` on forward, over the rows that were loaded, as far as needed() lets them
- * (may be NULL). Returns the first that was not run: where this goes on. */
+ * (may be NULL). Returns the first that was not run: where this continues. */
 int plan_compute(struct plan *, int first, plan_needed *needed, void *context);
 /* After all nodes: fills losses[rows] of each head (and, when training, the gradient). Logits
  * and losses stay until the next pass. */

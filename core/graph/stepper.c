@@ -13,7 +13,8 @@ void stepper_open(struct plan *plan, struct stepper *ret)
 
 /* ---- ahead ---- */
 
-/* Where the pass goes on. What was run for nothing may have used the memory of the batch again. */
+/* Where the pass continues. What was run for nothing may have used the memory of the batch again.
+ */
 static int resume(struct stepper *s)
 {
     if (s->was_ahead) plan_load_again(s->plan);

@@ -5,7 +5,7 @@
  * memory: the batch, the draw, the values.
  *
  * Where it cannot, nodes of the next pass may be run ahead of it, before it is known whether their
- * values stand; the pass goes on from there, or begins anew.
+ * values stand; the pass continues from there, or starts over.
  */
 #ifndef CORE_GRAPH_STEPPER_H
 #define CORE_GRAPH_STEPPER_H
@@ -41,10 +41,10 @@ struct stepper {
 void stepper_open(struct plan *, struct stepper *ret);
 /* The batch is loaded or taken; queues all of the pass. */
 void stepper_run(struct stepper *, const struct pass *);
-/* Nodes of the next pass, as far as needed() lets them; again, it goes on from there. Returns how
+/* Nodes of the next pass, as far as needed() lets them; again, it continues from there. Returns how
  * many have been run by now. The batch is loaded, and stays. */
 int stepper_run_ahead(struct stepper *, plan_needed *needed, void *context);
-void stepper_forget_ahead(struct stepper *); /* the next pass begins anew */
+void stepper_forget_ahead(struct stepper *); /* the next pass starts over */
 /* Params have other addresses now, or what `finished` does has changed: nothing is replayed that
  * was recorded before. */
 void stepper_forget(struct stepper *); /* a zeroed one is fine */

@@ -1,7 +1,7 @@
 /* session.h - a session with the servers of one ZooKeeper: requests, and their answers.
  *
- * A session outlives its connections. It goes on with the next server where one does not answer or
- * breaks the protocol, for as long as the servers still know it, and they forget it when nothing
+ * A session outlives its connections. It continues with the next server where one does not answer
+ * or breaks the protocol, for as long as the servers still know it, and they forget it when nothing
  * was heard of it for its time. No thread keeps it alive: whoever has it asks often enough.
  *
  * Servers answer in the order of requests, so several can be on their way. No watch is ever set:

@@ -5,7 +5,7 @@
  * sleeps over what is meant for it.
  *
  * shm.c makes the connection, link.c carries the messages. Order is that of the ring: a header
- * that announces a body is put first, and the taker goes on to the next slot when the body is
+ * that announces a body is put first, and the taker continues to the next slot when the body is
  * there.
  */
 #ifndef NET_SHM_SHM_H

@@ -61,7 +61,7 @@ class Attempts:
             file.write("\n")
 
     def attempt(self, body, *arguments):
-        """What body gives; a failure is printed and kept, and the run goes on without it."""
+        """What body gives; a failure is printed and kept, and the run continues without it."""
         try:
             return body(*arguments)
         except self.TROUBLES as trouble:

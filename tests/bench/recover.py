@@ -168,7 +168,7 @@ class Bench:
         print(line(record), flush=True)
 
     def attempt(self, body, *arguments):
-        """A failure is printed and kept, and the rest goes on without it."""
+        """A failure is printed and kept, and the rest continues without it."""
         try:
             body(*arguments)
         except (AssertionError, measure.Failed, OSError, ValueError, KeyError) as trouble:

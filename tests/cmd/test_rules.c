@@ -145,7 +145,7 @@ static void faults_of_the_job_are_named(void **state)
     finds(&job, "stale", "10.0 updates old in the mean, with 4 workers");
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
-    finds(&job, "events", "begun anew 2 times");
+    finds(&job, "events", "started over 2 times");
 }
 
 /* As ps/0 alone knows it, on its page. */

@@ -7,7 +7,7 @@ Run by hand, in a virtual environment with TensorFlow (pip install tensorflow-cp
 files of MNIST. dtrain trains on two and on three ps, in parts, with Adam; TensorFlow lists and loads
 what it saved, restores it with a sharded Saver into a graph of the same variables, and both go on
 with the same batches. curves: runs of TensorFlow (NAME/curve.json, its model.ckpt-0 and -120), which
-dtrain goes on from and ends where TensorFlow did. Prints a table; exits 1 where something differs.
+dtrain continues from and ends where TensorFlow did. Prints a table; exits 1 where something differs.
 """
 import argparse
 import gzip
@@ -115,7 +115,7 @@ class Run:
         return json.loads((self.folder / "result.json").read_text())
 
 
-# ---- TensorFlow goes on from dtrain ----
+# ---- TensorFlow continues from dtrain ----
 
 
 def read_batches(data):
@@ -209,7 +209,7 @@ def check_from_dtrain(options, folder, ps, table):
                 relative_error(own, losses), LOSS_ERROR_MAX)
 
 
-# ---- dtrain goes on from TensorFlow ----
+# ---- dtrain continues from TensorFlow ----
 
 
 def branches(name, curve):

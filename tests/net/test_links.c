@@ -184,7 +184,7 @@ static void bodies_of_every_size_arrive_whole(void **state)
     free(body);
 }
 
-/* And the link ends: nobody goes on as if it had been sent. */
+/* And the link ends: nobody continues as if it had been sent. */
 static void refuse_to_send(struct pair *pair, const struct message *message, err wanted)
 {
     const int closed = pair->client.closed, server_closed = pair->server.closed;

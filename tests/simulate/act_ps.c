@@ -537,8 +537,8 @@ void ps_written(struct world *world, struct actor *ps)
 
 static void hold(struct world *world, struct actor *ps, bool begins)
 {
-    TRACE(world, "%s %s", actor_name(ps), begins ? "holds" : "goes on");
-    if (ps->is_held == begins) blame(world, "%s holds or goes on twice", actor_name(ps));
+    TRACE(world, "%s %s", actor_name(ps), begins ? "holds" : "continues");
+    if (ps->is_held == begins) blame(world, "%s holds or continues twice", actor_name(ps));
     ps->is_held = begins;
 }
 

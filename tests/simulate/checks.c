@@ -240,7 +240,7 @@ void check_first_end(struct world *world, const struct actor *actor)
         world->actors[i].is_severed |= !hears[i] || is_concluding(&world->actors[i]);
 }
 
-/* A worker leaves a job that goes on. One that could not ask in time is like one that died. */
+/* A worker leaves a job that continues. One that could not ask in time is like one that died. */
 void check_departure(struct world *world, struct actor *worker)
 {
     if (!worker->is_departing) blame(world, "%s leaves unasked", actor_name(worker));
@@ -257,7 +257,7 @@ void check_patience(struct world *world, const struct actor *actor, const char *
 {
     int worker;
     if (world->profile.story != STORY_CALM || strstr(text, "it has left")) return;
-    if (sscanf(text, "goes on without worker/%d", &worker) == 1 &&
+    if (sscanf(text, "continues without worker/%d", &worker) == 1 &&
         worker_at(world, worker)->is_granted)
         blame(world, "%s waits for worker/%d, which has left", actor_name(actor), worker);
 }
@@ -488,7 +488,7 @@ bool goes_without(const struct actor *ps, int worker)
     return ((const struct ps_role *)ps->role)->members[worker].standing == EVICTED;
 }
 
-/* Whoever moves goes on from a checkpoint that has of all who were counted on then what ps/0 has
+/* Whoever moves continues from a checkpoint that has of all who were counted on then what ps/0 has
  * taken. A synchronous worker that is back may be about to make something good. */
 void check_resize(struct world *world, const struct actor *chief)
 {

@@ -427,7 +427,7 @@ static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int ac
 }
 
 /* The SAVE to a ps is late. ps/0, which has made its snapshot and written it, thinks that the chief
- * is gone and goes on, so that a push of the next round comes to the late ps before the SAVE. The
+ * is gone and continues, so that a push of the next round comes to the late ps before the SAVE. The
  * chief hears of its loss when the checkpoint is published, and all begin again from that. */
 static void draw_late_snapshot(struct dice *dice)
 {

@@ -102,7 +102,7 @@ void profile_add_returns(uint64_t seed, struct profile *);
 void profile_add_standstill(uint64_t seed, struct profile *);
 /* And in some the job is to move to another membership, and ends there. */
 void profile_add_resizes(uint64_t seed, struct profile *);
-/* And in half of them workers that leave a job which goes on. */
+/* And in half of them workers that leave a job which continues. */
 void profile_add_leaving(uint64_t seed, struct profile *);
 /* And in half of those over tcp a ps has fewer windows for gradients than there are workers. */
 void profile_add_windows(uint64_t seed, struct profile *);

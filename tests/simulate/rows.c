@@ -192,7 +192,7 @@ void rows_name_next(struct world *world, struct actor *worker)
     }
 }
 
-/* Another batch may come in the place of the one that was named. */
+/* Another batch may come instead of the one that was named. */
 void rows_planned(struct world *world, struct actor *worker)
 {
     const bool is_void =
@@ -230,7 +230,8 @@ static bool ask(struct world *world, struct actor *worker, int ps)
     return true;
 }
 
-/* All are asked at once; the work goes on when they have answered, and fails where they do not. */
+/* All are asked at once; the work continues when they have answered, and fails where they do not.
+ */
 void rows_ask_all(struct world *world, struct actor *worker, const struct action *work,
                   uint64_t wanted)
 {

@@ -9,7 +9,7 @@
  * --no-feeding: and before a chief fed the others. --no-terms: and before another worker could
  * lead. --no-returns: and before a worker came back late, or to some ps only. --no-standstill: and
  * before all stood still. --no-moves: and before the job moved. --no-leaving: and before workers
- * left a job that goes on. --no-windows: and before a ps had fewer windows than workers.
+ * left a job that continues. --no-windows: and before a ps had fewer windows than workers.
  * --no-deltas: and before what changed was saved between checkpoints.
  */
 #include <errno.h>

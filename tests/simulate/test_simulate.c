@@ -107,7 +107,7 @@ static const uint64_t regressions_of_windows[] = {17548, 62067, 68319, 76032, 10
 /* With everything. */
 static const uint64_t regressions_of_all[] = {
     203004, /* ps/0 held a worker for a snapshot behind a round that it was to pass at another ps */
-    208817, /* all windows had who waited for the sum, which began anew with one that had none */
+    208817, /* all windows had who waited for the sum, which started over with one that had none */
 };
 
 static void run_with(struct world *world, const struct run_options *options)

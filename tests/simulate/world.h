@@ -157,8 +157,8 @@ struct actor {
     enum job job;
     int index, number;                 /* number: actor_of(job, index) */
     int life;                          /* 0: never started */
-    int departures;                    /* lives that have left the job, which goes on */
-    bool departs;                      /* has_ended: it has left a job that goes on */
+    int departures;                    /* lives that have left the job, which continues */
+    bool departs;                      /* has_ended: it has left a job that continues */
     bool is_departing, is_granted;     /* asked to, in this life, and may */
     bool is_alive, has_ended, is_gone; /* gone: nobody starts it again */
     bool has_left;                     /* it has ended, and does not linger any more */
@@ -271,7 +271,7 @@ struct run_options {
     bool has_no_resizes;    /* and before it moved */
     bool has_no_standstill; /* and before all stood still */
     bool has_no_returns;    /* and before one came back late, or to some ps only */
-    bool has_no_leaving;    /* and before workers left a job that goes on */
+    bool has_no_leaving;    /* and before workers left a job that continues */
     bool has_no_windows;    /* and before workers shared windows */
     bool has_no_deltas;     /* and before what changed was saved between checkpoints */
     enum defect defect;

@@ -152,7 +152,7 @@ REFUSED = [
     (never(others("evaluation", "during"), ("hook", "early_stopping")), "needs evaluations while training"),
     (never(others("evaluation", "during"), ("best", ["kept", "restored"])), "needs evaluations"),
     (never(("format", MADE), ("daily", True)), "train.daily: data.train: its rows come from no file"),
-    (never(("follow", True), ("daily", True)), "data.train is followed, and goes on by itself"),
+    (never(("follow", True), ("daily", True)), "data.train is followed, and continues by itself"),
     (never(others("end", "epochs"), ("daily", True)), "train.daily: needs train.epochs"),
     (never(("lengths", "epochs"), ("daily", True)), "with train.daily an epoch has another length each day"),
     (never(("mode", "sync"), ("hook", "global_step_waiter")), "has a meaning with mode async only"),

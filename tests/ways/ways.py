@@ -8,7 +8,7 @@
 DTRAIN_BINARY names the program. A case (made.py) is a small spec and a cluster. Its run must end with 0, have used each
 row of its epoch once, and come to
   - the values that another layout comes to with as many workers: other numbers of ps, another transport, parts of a push
-    that travel early or do not, one process in the place of one worker (in sync, and of one worker);
+    that travel early or do not, one process instead of one worker (in sync, and of one worker);
   - the values of a run that was stopped half way and resumed (the same);
   - the numbers that `dtrain eval` finds in its last checkpoint.
 What reference.py knows is trained there, too, in float64. What is refused must be refused by the words that features.py has for it.

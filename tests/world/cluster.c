@@ -338,7 +338,7 @@ static void plan_mishaps(struct cluster *cluster)
 /* It has no place in the job any more, or not yet; it waits for one again. */
 static bool is_left_out(const struct process *life)
 {
-    return life->said && strstr(life->said, "ends: the job goes on with ");
+    return life->said && strstr(life->said, "ends: the job continues with ");
 }
 
 /* One has ended well, so all is done. */
@@ -440,7 +440,7 @@ static void look_at_late(const struct cluster *cluster, const struct cluster_tas
     const bool may_be_new = task->job == TASK_EVALUATOR && job_plan_has_disks(cluster->plan);
     const uint64_t late_s = LATE_S + (may_be_new ? (uint64_t)cluster->plan->training.limit_s : 0);
     if (machine.now_ns > from_ns + late_s * SECOND_NS)
-        machine_fail("%s goes on, and the job has been done for %d s", task->name, (int)late_s);
+        machine_fail("%s continues, and the job has been done for %d s", task->name, (int)late_s);
 }
 
 static bool has_ended(struct cluster *cluster)

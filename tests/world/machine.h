@@ -4,8 +4,9 @@
  * each of its threads a stack of its own. What it asks of the system (clock, threads, descriptors,
  * sockets, files, signals) is answered by functions of the same names, which stand in front of the
  * C library's (calls_*.c). One thread runs at a time, until a call of it waits or the seed gives
- * the processor to another one; the clock goes on by microseconds for what is done, and to the next
- * event when nobody can run. So a seed says all: the same one gives the same run, call by call.
+ * the processor to another one; the clock continues by microseconds for what is done, and to the
+ * next event when nobody can run. So a seed says all: the same one gives the same run, call by
+ * call.
  *
  * Nothing is freed but what grows: a machine lives as long as the process of the system that it is
  * in, which is for one seed.
@@ -49,7 +50,7 @@ struct fiber {
     void *(*run)(void *);
     void *argument, *result;
     bool has_begun;
-    bool is_in_system; /* which goes on though the process stands */
+    bool is_in_system; /* which continues though the process stands */
     uint64_t blocked;  /* signals: bit (number - 1) */
     int kept_errno;
     void *tls;

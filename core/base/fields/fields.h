@@ -134,7 +134,7 @@ struct kinds {
     const char *number_kind,
         *number_field; /* a bare number n means {key: number_kind, number_field: n} */
     const struct elsewhere *elsewhere; /* may be NULL */
-    /* For the schema: what may stand in the place of a kind and is another object (NULL: nothing),
+    /* For the schema: what may stand instead of a kind and is another object (NULL: nothing),
      * and whether there may be kinds that only the document itself knows. */
     const struct object *beside;
     bool has_more;

@@ -1,4 +1,4 @@
-/* named.h - a cluster that has a name in the place of lists of hosts: its tasks find each other
+/* named.h - a cluster that has a name instead of lists of hosts: its tasks find each other
  * through a coordinator (net/coordinator). It has as many places as there can be tasks, of which
  * the first of each job take part. */
 #ifndef CORE_CLUSTER_DESCRIPTION_NAMED_H

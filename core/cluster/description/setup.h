@@ -75,7 +75,7 @@ struct setup_plan {
     int power_count;
     double steps_per_epoch;      /* 0: not known */
     const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
-    struct coverage coverage;    /* of all rows; ps/0 goes on counting */
+    struct coverage coverage;    /* of all rows; ps/0 continues counting */
     const int64_t *queue; /* [queue_numbers] of a share that is one; 0: nothing is used yet */
     int queue_numbers;
     int stretch; /* batches of it that are read together; 0: any are */

@@ -62,7 +62,7 @@ void coverage_begin(struct coverage *, const struct data_share *, const struct l
  * that nobody has brought, and nobody will. Returns the epoch. */
 uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,
                              struct ledger *ret, uint64_t *ret_left);
-/* The same where rows lie in memory, and are as many as before: everybody goes on behind the last
+/* The same where rows lie in memory, and are as many as before: everybody continues behind the last
  * row that any worker before, [workers of the old share], had brought. ret_left: rows in front of
  * it that nobody has brought. */
 uint64_t coverage_go_on(struct coverage *, const struct data_share *, const struct ledger *before,

@@ -78,7 +78,7 @@ void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *
 {
     const struct party party = {workers, count, p->round.gradients, 0};
     if (!is_same_party(p, &party)) ps_take_back(p, out);
-    p->round.advanced = 0; /* the APPLY that comes now goes on from there */
+    p->round.advanced = 0; /* the APPLY that comes now continues from there */
     for (int w = 0; w < p->options.workers; w++) p->members[w].push.is_in_advance = false;
 }
 

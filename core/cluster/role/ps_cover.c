@@ -241,7 +241,7 @@ bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
     return true;
 }
 
-/* One that there is no memory for is not known, where the run goes on from here. */
+/* One that there is no memory for is not known, where the run continues from here. */
 void ps_note_queue(struct ps_role *p)
 {
     struct snapshot *snapshot = &p->snapshot;

@@ -1,4 +1,4 @@
-/* ps_resize.c - a ps asks the chief for another membership, and goes on in it (membership.h). */
+/* ps_resize.c - a ps asks the chief for another membership, and continues in it (membership.h). */
 #include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 

@@ -39,7 +39,7 @@
  * that never came: limits.start_ms) is over; then it is evicted, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends, and where one
  * that never came, or cannot (ps_role_note_absent), has rows that nobody else reads. What it pushed
- * before stays counted. Without the chief a ps goes on for limits.restart_ms, and ps/0 finds
+ * before stays counted. Without the chief a ps continues for limits.restart_ms, and ps/0 finds
  * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
  * says, so that one which stands still loses it though its link is up.
  *

@@ -1,4 +1,5 @@
-/* ps_snapshot.c - one consistent state of all ps, while training goes on (ps_role.h, "Snapshots").
+/* ps_snapshot.c - one consistent state of all ps, while training continues (ps_role.h,
+ * "Snapshots").
  *
  * SAVE: the body is the
  * number of shards and, but for ps/0, the ledger that ps/0 had. SNAPSHOT: code 0, or why there is
@@ -247,7 +248,7 @@ void ps_stay(struct ps_role *p, struct outbox *out)
     tell_saved(p, out);
 }
 
-/* ps/0 says so when RESUME has come: it goes on by itself where it has lost the chief, which must
+/* ps/0 says so when RESUME has come: it continues by itself where it has lost the chief, which must
  * not take what the others snapshot after that for a part of the same checkpoint. */
 void ps_snapshot_written(struct ps_role *p, err result, const char *text, struct outbox *out)
 {

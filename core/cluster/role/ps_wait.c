@@ -97,7 +97,7 @@ static void hear_late_terms(struct ps_role *p, struct outbox *out)
     }
 }
 
-/* It waits, in the place of what waited before. */
+/* It waits, instead of what waited before. */
 static void hear_later(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
@@ -147,7 +147,7 @@ static uint64_t next_term(const struct ps_role *p)
 }
 
 /* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),
- * unless others know that the job goes on. */
+ * unless others know that the job continues. */
 static void watch_lease(struct ps_role *p, struct outbox *out)
 {
     const uint64_t limit_ms = p->options.limits.chief_ms, next = next_term(p);
@@ -170,7 +170,7 @@ static int counted_on(const struct ps_role *p)
     return count;
 }
 
-/* To a ps that comes back to a job that goes on, who is not there is lost, and not late. */
+/* To a ps that comes back to a job that continues, who is not there is lost, and not late. */
 static bool was_there(const struct ps_role *p, const struct member *m)
 {
     return m->presence != NOT_YET || p->goes_on;
@@ -297,7 +297,7 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
         ps_end(p, EXIT_LOST_PEER, text, NOBODY, out);
         return;
     }
-    outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
+    outbox_log(out, "continues without worker/%d, gone for %llu s (%s)", worker,
                (unsigned long long)waited_s, flag);
     if (p->config.is_sync) m->ticket.is_held = false;
     go_on_without(p, worker, out);
@@ -425,7 +425,7 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     m->late_join = (struct message){0};
     ps_forget_ahead(p, worker, out);
     if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
-    outbox_log(out, "worker/%d leaves the job, which goes on without it", worker);
+    outbox_log(out, "worker/%d leaves the job, which continues without it", worker);
     p->round.applying_count = 0;
     member_set_standing(m, EVICTED); /* nobody has had to wait for it: it does not count */
     ps_renew_wait(p, worker);

@@ -434,7 +434,7 @@ static bool sort_back(struct batch_queue *q)
     return true;
 }
 
-/* A worker goes on with what was committed to it; one that is no more leaves it to others. */
+/* A worker continues with what was committed to it; one that is no more leaves it to others. */
 static void read_plan(struct batch_queue *q, int worker, const int64_t *numbers)
 {
     const uint64_t next = (uint64_t)numbers[1];

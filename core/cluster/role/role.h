@@ -15,8 +15,8 @@
  * every ps what it has, and first brings what some have and others lack.
  *
  * Terms. One worker leads, the chief: of term t it is worker t % workers, so that no two have the
- * same term. All begin with term 0. ps/0 alone goes on to a later term, where its chief is gone or
- * silent for limits.chief_ms: the next one whose worker is here. Whoever hears of a later term
+ * same term. All begin with term 0. ps/0 alone continues to a later term, where its chief is gone
+ * or silent for limits.chief_ms: the next one whose worker is here. Whoever hears of a later term
  * keeps it and tells those who say an older one (LEADS); what a chief of an older term says is
  * void. While ps/0 serves, workers hear of terms from it alone: where another ps was told of a
  * later one, its chief has ps/0 go beyond it. The values stay as they are, and nothing begins
@@ -151,7 +151,7 @@ struct role_ops {
      */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
     /* a signal: the job is to end well, with a last checkpoint, if it can within the limit; of a
-     * worker with only_me: it leaves, and the job goes on, where ps/0 grants that */
+     * worker with only_me: it leaves, and the job continues, where ps/0 grants that */
     void (*leave)(struct role *, int code, const char *why, bool only_me, struct outbox *);
     /* a peer that was in another membership says so: RESIZE, to who is here as well */
     void (*resize)(struct role *, const struct membership *, struct outbox *);

@@ -43,7 +43,7 @@ void worker_role_folder_opens(struct role *role)
     ((struct worker_role *)role)->saving.awaits_folder = true;
 }
 
-/* The ps hear where it is, and what waited for it goes on: a choice, the last checkpoint. */
+/* The ps hear where it is, and what waited for it continues: a choice, the last checkpoint. */
 void worker_role_folder_is_open(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
@@ -58,7 +58,7 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
     if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 
-/* A ps that came back empty knows of no term, nor that the job goes on. */
+/* A ps that came back empty knows of no term, nor that the job continues. */
 void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
 {
     if (w->lead.is_ours)

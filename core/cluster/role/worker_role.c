@@ -298,7 +298,8 @@ static void end_as_left(struct worker_role *w, struct outbox *out)
     worker_abandon(w, "this worker leaves", out);
     worker_set_phase(w, ENDED);
     w->leaving.has_left = true;
-    outbox_log(out, "leaves the job%s", w->options.workers > 1 ? ", which goes on without it" : "");
+    outbox_log(out, "leaves the job%s",
+               w->options.workers > 1 ? ", which continues without it" : "");
     outbox_end(out, w->stop.code, w->stop.text);
 }
 

@@ -38,7 +38,7 @@
  *
  * Resizing (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then RESIZE to every ps. Where it fails, RESUME, and the job
- * goes on.
+ * continues.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_H
@@ -125,7 +125,7 @@ void worker_role_refuse_scale(struct role *, const char *why);
 /* It has ended, and the ps has not said that it knows the verdict, which may be lost with its link:
  * on a new one it is told again. */
 bool worker_role_awaits(const struct role *, int ps);
-/* It has ended by itself, as a signal said, and the job goes on. */
+/* It has ended by itself, as a signal said, and the job continues. */
 bool worker_role_has_left(const struct role *);
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);

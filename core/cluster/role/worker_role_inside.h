@@ -21,8 +21,8 @@ enum worker_phase {
     ASKING,     /* a gradient is shown to ps/0, which may drop it */
     WAITING,    /* gradients are out, values come */
     COMPUTING,
-    DEPARTING,   /* between two steps: ps/0 is asked whether the job goes on without this worker */
-    FINISHING,   /* no ticket any more */
+    DEPARTING, /* between two steps: ps/0 is asked whether the job continues without this worker */
+    FINISHING, /* no ticket any more */
     SAVING_LAST, /* chief */
     EVALUATING,  /* chief */
     ENDED
@@ -285,7 +285,7 @@ void worker_conclude(struct worker_role *, struct outbox *);
 
 /* worker_resize.c */
 void worker_scale(struct worker_role *, const struct message *, struct outbox *);
-/* The checkpoint is there: the job is resized; false: it goes on, as it is to end meanwhile. */
+/* The checkpoint is there: the job is resized; false: it continues, as it is to end meanwhile. */
 bool worker_resize(struct worker_role *, struct outbox *);
 void worker_resize_failed(struct worker_role *, const char *why, struct outbox *);
 void worker_forget_resize(struct worker_role *);

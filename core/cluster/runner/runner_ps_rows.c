@@ -26,7 +26,7 @@ struct runner_ps_tables {
         *host; /* which updates them; own: where the ps' device is none of the host's */
     struct row_area area;
     struct table **at;       /* [area.count] */
-    struct aside_room aside; /* of the save that goes on */
+    struct aside_room aside; /* of the save that continues */
     uint64_t noted;          /* tag of the snapshot since which changes are noted; 0: none */
     int64_t *told;           /* [area.count] rows of a table that grows, when a line last said so */
     int64_t *ids;            /* [area.rows] that one worker asks for, checked */

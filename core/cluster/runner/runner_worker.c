@@ -85,7 +85,7 @@ static err await_batches(struct runner_worker *w)
     return has_come ? OK : remote_input_note_late(fed);
 }
 
-/* Nothing comes of the step, which is begun anew for as long as that is worth it. ERR_PEER; then
+/* Nothing comes of the step, which is started over for as long as that is worth it. ERR_PEER; then
  * ERR_TIMEOUT. */
 static err begin_anew(struct runner_worker *w)
 {

@@ -122,7 +122,7 @@ static err read_numbers(struct runner_worker *w, int ps)
     return OK;
 }
 
-/* A ps that cannot see the folder reports nothing that is bad, so with a policy that goes on from
+/* A ps that cannot see the folder reports nothing that is bad, so with a policy that continues from
  * an older checkpoint all is read beforehand. */
 static err open_checkpoint(struct runner_worker *w, const char *prefix)
 {
@@ -389,19 +389,19 @@ static const char *share_text(const struct data_share *s, char text[SHARE_TEXT_M
 static void tell_share(const struct data_share *was, const struct new_share *n)
 {
     char before[SHARE_TEXT_MAX], now[SHARE_TEXT_MAX];
-    log_line(
-        n->left ? LOG_WARNING : LOG_INFO,
-        "the checkpoint is of %s, this run has %s: it goes on with epoch %llu, %llu rows are left "
-        "out",
-        share_text(was, before), share_text(&n->share, now), (unsigned long long)n->epoch + 1,
-        (unsigned long long)n->left);
+    log_line(n->left ? LOG_WARNING : LOG_INFO,
+             "the checkpoint is of %s, this run has %s: it continues with epoch %llu, %llu rows "
+             "are left "
+             "out",
+             share_text(was, before), share_text(&n->share, now), (unsigned long long)n->epoch + 1,
+             (unsigned long long)n->left);
 }
 
 /* What the checkpoint counts by is another order of rows, or they are of other files. */
 static void tell_order(const struct new_share *n, bool is_same_data)
 {
     log_line(LOG_WARNING,
-             "%s since the checkpoint: the run goes on with epoch %llu, %llu rows are left out",
+             "%s since the checkpoint: the run continues with epoch %llu, %llu rows are left out",
              is_same_data ? "the order of the rows has changed (\"seed\" or \"shuffle\")"
                           : "the rows of data.train are others, or stand in another order,",
              (unsigned long long)n->epoch + 1, (unsigned long long)n->left);
@@ -541,9 +541,9 @@ static err bad_checkpoint(const char *prefix, const char *why, const char *outlo
 
 static const char *outlook_of(bool is_whole, bool has_previous, bool goes_on)
 {
-    if (is_whole) return "it is not damaged; -o OTHER_DIR begins anew";
+    if (is_whole) return "it is not damaged; -o OTHER_DIR starts over";
     if (!has_previous) return "there is none before it; -o OTHER_DIR starts over";
-    return goes_on ? "goes on from " : "--set train.on_corrupt=previous goes on from ";
+    return goes_on ? "continues from " : "--set train.on_corrupt=previous continues from ";
 }
 
 /* Goes on to the one before it, or ends the job. */

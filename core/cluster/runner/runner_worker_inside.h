@@ -307,7 +307,7 @@ err runner_worker_open_checkpoints(struct runner_worker *);
 /* What is written or removed there is waited for, and nobody hears of it any more. */
 void runner_worker_end_files(struct runner_worker *);
 /* Storage did not answer as a generation was chosen: it is chosen once more after a pause, during
- * which the loop goes on, until --restart_timeout. false: not, and why. */
+ * which the loop continues, until --restart_timeout. false: not, and why. */
 bool runner_worker_looks_again(struct runner_worker *, err *);
 void runner_worker_check_scale(struct runner_worker *,
                                const struct message *); /* SCALE: the role is told */

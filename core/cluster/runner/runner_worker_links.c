@@ -130,7 +130,7 @@ static void break_off(struct attempt *attempt, const char *why)
     plan_retry(w, attempt->ps);
 }
 
-/* true: it goes on over the second connection, once that is greeted. */
+/* true: it continues over the second connection, once that is greeted. */
 static bool begin_second(struct runner_worker *w, const struct greeting *g)
 {
     struct attempt *second = &w->attempts.second[g->task];

@@ -11,7 +11,7 @@
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
-/* Training goes on over the same link: a reply for which it has no room is not sent. */
+/* Training continues over the same link: a reply for which it has no room is not sent. */
 static void send_reply(struct task *t, uint64_t asking, const char *text, size_t bytes)
 {
     struct link *link = t->peers[0].is_up ? t->peers[0].link : NULL;

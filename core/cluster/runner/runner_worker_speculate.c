@@ -2,8 +2,8 @@
  * still come.
  *
  * Parts that came ahead of VALUES may be taken back until these are there. What was computed from
- * such a part is thrown away as soon as it comes again, or is void: then the pass begins anew. So
- * what a step goes on from when COMPUTE comes is of its own values alone, and nobody has seen or
+ * such a part is thrown away as soon as it comes again, or is void: then the pass starts over. So
+ * what a step continues from when COMPUTE comes is of its own values alone, and nobody has seen or
  * counted any of it before.
  *
  * The loop is lent while nodes are run, and served as ever as soon as the next one lacks a value.

@@ -475,7 +475,7 @@ static void tick(struct task *t, uint64_t now_ms)
     if (t->has_ended) return;
     if (has_lost_place(t)) {
         task_end_alone(t, fail(ERR_PEER, "another task has the place at the coordinator that this "
-                                         "one has lost, and goes on in its stead"));
+                                         "one has lost, and continues in its stead"));
         return;
     }
     t->ops->tick(t, now_ms);

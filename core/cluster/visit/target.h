@@ -63,7 +63,7 @@ void target_write(const struct target *, const struct selection *, unsigned char
 /* Of one with more elements than can be told: what they are like. It is looked at in pieces, while
  * its elements may change. */
 struct scan {
-    int part; /* where it goes on */
+    int part; /* where it continues */
     int64_t at;
     int64_t finite;
     double minimum, maximum, sum, sum_squares; /* of the finite ones */

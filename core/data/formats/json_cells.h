@@ -21,8 +21,8 @@ struct json_value {
 
 /* Reads a text so that it can be walked through beside its values; NULL: it is not right. */
 json_t *json_cells_load(const char *text, size_t bytes, json_error_t *ret_error);
-/* Where the text goes on: the first value, or member, behind a bracket or a comma; what is behind a
- * value; from a member to its value */
+/* Where the text continues: the first value, or member, behind a bracket or a comma; what is behind
+ * a value; from a member to its value */
 const char *json_enter(const char *);
 const char *json_skip(const char *);
 const char *json_skip_key(const char *);

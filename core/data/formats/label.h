@@ -12,7 +12,7 @@ struct label_form {
     const char *positive;   /* NULL: there is no such word */
     struct strings classes; /* the words, by class; none: labels are numbers, or not known yet */
     const int *sorted;      /* classes by their words (label_sort_classes) */
-    struct objects labels;  /* of struct label_spec (core/data/labels.h): several in the place of
+    struct objects labels;  /* of struct label_spec (core/data/labels.h): several instead of
                                this one; where rows have cells */
 };
 extern const struct object label_spec_object;

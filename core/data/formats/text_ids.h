@@ -7,7 +7,7 @@
 
 enum { UNIT_CHARACTERS, UNIT_WORDS };
 extern const char *const text_units[];
-extern const char UNKNOWN_WORD[]; /* in the place of those that a vocabulary leaves out */
+extern const char UNKNOWN_WORD[]; /* instead of those that a vocabulary leaves out */
 
 /* The first member of the attributes of a format that reads one */
 struct text_source {

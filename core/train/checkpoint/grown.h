@@ -21,7 +21,7 @@ err grown_open(struct bundle *, const struct slice *, const struct table_spec *,
 void grown_close(struct grown *); /* NULL is fine */
 
 /* Keys ascend, each once; ret [count, width]: zeros for who has no row, as an evaluation of the run
- * reads it that goes on from there. */
+ * reads it that continues from there. */
 err grown_read(struct grown *, const int64_t *keys, int64_t count, float *ret);
 
 #endif

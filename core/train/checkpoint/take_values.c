@@ -1,8 +1,8 @@
 /* take_values.c - the newest checkpoint gets the values of another one (train.restore_best).
  *
  * Variables, slots and powers become the other's. What counts how far the run is stays: the global
- * step, and the ledgers of pushes and rows. So a run that has ended has ended, and one that goes on
- * does so from where it was, with these values.
+ * step, and the ledgers of pushes and rows. So a run that has ended has ended, and one that
+ * continues does so from where it was, with these values.
  */
 #include <stdio.h>
 #include <stdlib.h>

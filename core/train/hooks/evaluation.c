@@ -1,4 +1,4 @@
-/* evaluation.c - evaluations while training goes on.
+/* evaluation.c - evaluations while training continues.
  *
  * The chief evaluates between two of its own steps, at the values that it is about to use, while
  * the others go on (async) or wait for it (sync). What training starts with is not evaluated. Every
@@ -135,7 +135,7 @@ static err before(void *state, const struct run_view *view, const struct occasio
     const err e = hooks_evaluate(view, &evaluation);
     s->is_asking = false;
     if (e == ERR_PEER) {
-        s->timer = timer; /* the step begins anew, and so does this */
+        s->timer = timer; /* the step starts over, and so does this */
         return e;
     }
     const bool is_owed =

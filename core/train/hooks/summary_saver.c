@@ -4,7 +4,7 @@
  * came between two savings: staleness, push_seconds. On demand histograms of every variable and
  * gradient, for which the other workers may wait. At the start the graph and the spec.
  *
- * Each START of a session carries the step from which it goes on: readers then leave out what an
+ * Each START of a session carries the step from which it continues: readers then leave out what an
  * earlier life of the run wrote beyond it.
  */
 #include <stdlib.h>
@@ -156,8 +156,8 @@ static err write_graph(const struct run_view *view)
     return e;
 }
 
-/* TensorBoard forgets what was told from this step on. What was told at the step that a run goes on
- * from, of its last evaluation say, stays true. */
+/* TensorBoard forgets what was told from this step on. What was told at the step that a run
+ * continues from, of its last evaluation say, stays true. */
 static uint64_t first_new_step(const struct run_view *view)
 {
     return view->global_step ? view->global_step + 1 : 0;
@@ -223,7 +223,7 @@ static void add_exchange(const struct state *s, const struct run_view *view)
         histogram_add(&s->histograms[STALENESS], (double)view->staleness);
 }
 
-/* Then gathering begins anew. */
+/* Then gathering starts over. */
 static void write_exchange(const struct state *s, struct events *events)
 {
     static const char *const tags[] = {[STALENESS] = "staleness", [PUSH_SECONDS] = "push_seconds"};

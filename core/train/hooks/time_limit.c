@@ -1,7 +1,7 @@
 /* time_limit.c - training ends when its time is over, as where a scheduler gives it so much.
  *
  * An end like any other: the last checkpoint is written and the exit code is 0, so that the next
- * run with the same checkpoint_dir goes on from there, with as much time again.
+ * run with the same checkpoint_dir continues from there, with as much time again.
  */
 #include "core/base/log.h"
 #include "core/train/hooks/hook.h"

@@ -1,4 +1,4 @@
-/* buckets.h - which range of each ps' gradients is complete while backward goes on.
+/* buckets.h - which range of each ps' gradients is complete while backward continues.
  *
  * The slices of a block lie in the order in which backward finishes them (layout.h), so that as a
  * rule its front grows. What has grown by `least` floats, or is the end of the block, is a bucket:

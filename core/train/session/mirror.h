@@ -2,7 +2,7 @@
  *
  * Windows of links are the host's memory. A mirror is the same blocks once more, where the device
  * computes: values go up before a step, each ps' block in one piece, and gradients come down after
- * it or, where the host's memory can be pinned, bucket by bucket while the step goes on.
+ * it or, where the host's memory can be pinned, bucket by bucket while the step continues.
  */
 #ifndef CORE_TRAIN_SESSION_MIRROR_H
 #define CORE_TRAIN_SESSION_MIRROR_H
@@ -44,7 +44,7 @@ void mirror_unbind(struct mirror *, int ps); /* nothing bound is fine */
 void mirror_upload(const struct mirror *);
 void mirror_download(const struct mirror *);
 
-/* Whether gradients of all ps can leave while a step goes on, and one that leaves when what is
+/* Whether gradients of all ps can leave while a step continues, and one that leaves when what is
  * queued now is done: it is there after the device was synchronized. */
 bool mirror_lets_leave(const struct mirror *);
 void mirror_leave(const struct mirror *, int ps, struct range);

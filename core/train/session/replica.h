@@ -20,8 +20,8 @@
 #include "core/train/session/mirror.h"
 #include "core/train/session/rounding.h"
 
-/* Who brings values while forward goes on, and takes gradients away while backward does, where the
- * host computes. */
+/* Who brings values while forward continues, and takes gradients away while backward does, where
+ * the host computes. */
 struct exchange {
     /* Returns when the values of this range are where they are bound; false: they will not come,
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
@@ -82,7 +82,7 @@ void replica_scatter_gradients(struct replica *);
 void replica_round_gradients(struct replica *);
 
 /* Nodes of the next pass, over the rows that were loaded, as far as values are there; again, it
- * goes on from there. Returns how many have been run by now. Such a pass awaits values. */
+ * continues from there. Returns how many have been run by now. Such a pass awaits values. */
 int replica_speculate(struct replica *);
 
 /* A pass over the rows that were loaded or taken; add: to the gradients that are there. leaves: the

@@ -69,7 +69,7 @@ struct session_options {
     bool (*gives_up)(void);           /* optional: an evaluation ends amid, with ERR_PEER */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
-    /* Borrowed until it is open: in the place of data.eval, which is not looked at. With
+    /* Borrowed until it is open: instead of data.eval, which is not looked at. With
      * only_evaluates; NULL: none are */
     const struct asked_rows *asked;
     /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
@@ -213,11 +213,11 @@ err session_put_initial_values(struct session *, int ps);
 err session_step(struct session *, double *ret_loss);
 
 /* Between steps: the forward pass of the next one, as far as values are there that are not yet sure
- * (exchange.is_there); again, it goes on from there. Nothing can be seen of it before the step,
+ * (exchange.is_there); again, it continues from there. Nothing can be seen of it before the step,
  * which is the same to the bit. Nothing happens where there is no such exchange, the next batch
  * does not lie ready, or a step is more than a batch on one device. true: something was done. */
 bool session_speculate(struct session *);
-/* Nothing is speculated any more: the step begins anew, with the same batch. */
+/* Nothing is speculated any more: the step starts over, with the same batch. */
 void session_forget_speculation(struct session *);
 
 /* After a step: what is to be pushed is where it is bound, and stays as it is until the next one;

@@ -1,7 +1,7 @@
 /* step.c - one push worth of work of a worker.
  *
  * Where the device can, the next batch travels to it while this one is worked on, and gradients
- * leave while backward goes on (overlap.h); what comes of it is the same to the bit.
+ * leave while backward continues (overlap.h); what comes of it is the same to the bit.
  */
 #include <math.h>
 

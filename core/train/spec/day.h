@@ -1,9 +1,9 @@
 /* day.h - a run that trains on each day's files once, in one folder.
  *
- * With "daily" a run that finds a checkpoint of other files goes on from its values, slots and
+ * With "daily" a run that finds a checkpoint of other files continues from its values, slots and
  * global step, and begins these files at their first row. Which files a folder is at, and the step
  * at which they were begun, is kept beside the checkpoints (day.json), so that a restart in the
- * middle of them goes on there.
+ * middle of them continues there.
  */
 #ifndef CORE_TRAIN_SPEC_DAY_H
 #define CORE_TRAIN_SPEC_DAY_H

@@ -158,7 +158,7 @@ static err check_range(const struct numbered_range *r, const struct spec_place *
                 r->first, r->last, RANGE_MAX);
 }
 
-/* The text with the number in the place of its range; a text without one is the same. */
+/* The text with the number instead of its range; a text without one is the same. */
 static json_t *with_number(const char *text, long number)
 {
     struct numbered_range r;

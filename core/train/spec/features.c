@@ -250,7 +250,7 @@ err features_compare(const struct spec *spec, const json_t *kept, const json_t *
     if (!spec->accepts_changed_features)
         return fail(ERR_INPUT,
                     "features do not mean what they did when the checkpoint was made: %s%s "
-                    "(--changed_features=accept goes on nevertheless)",
+                    "(--changed_features=accept continues anyway)",
                     c.text, more);
     log_line(LOG_WARNING, "features that changed are accepted: %s%s", c.text, more);
     return OK;

@@ -271,7 +271,7 @@ static const struct field train_fields[] = {
      .help =
          "decay of exponential moving averages of the dense variables that are trained: after "
          "each update an average moves by (value - average) * (1 - decay). The run's "
-         "evaluations, eval, predict, serve and export compute with them; training goes on with "
+         "evaluations, eval, predict, serve and export compute with them; training continues with "
          "the values themselves. Tables have none; 0: there are none"},
     {.name = "average_num_updates",
      .type = FIELD_BOOL,
@@ -634,7 +634,7 @@ static err check_daily(const struct spec *spec)
     const struct train_spec *train = &spec->train;
     if (!train->daily) return OK;
     if (spec->data.train.follow)
-        return fail(ERR_INPUT, "train.daily: data.train is followed, and goes on by itself");
+        return fail(ERR_INPUT, "train.daily: data.train is followed, and continues by itself");
     if (spec->data.train.format.kind && !parts_are_files(spec->data.train.format.kind->descriptor))
         return fail(ERR_INPUT, "train.daily: data.train: its rows come from no file");
     if (!(train->epochs > 0))

@@ -156,7 +156,7 @@ static void drop_pending(struct event_file *file)
     file->pending_records = 0;
 }
 
-/* The same bytes are tried again with the next flush: a reader that has seen half of them goes on
+/* The same bytes are tried again with the next flush: a reader that has seen half of them continues
  * where it stopped. */
 static err refused(struct event_file *file, int error)
 {

@@ -48,7 +48,7 @@ void aside_room_close(struct aside_room *room)
     pthread_cond_destroy(&room->has_read);
 }
 
-/* Ends: time goes on, and what is read does so too, or the save is lost. */
+/* Ends: time continues, and what is read does so too, or the save is lost. */
 static void await_room(struct aside_room *room, int64_t bytes)
 {
     const int64_t level = room->limit - room->limit / FREED_PART - bytes;

@@ -2,7 +2,7 @@
  *
  * A row counts once, however often it changes: a bit at its place says that it is in the list. With
  * more rows than are of use to anybody the list is given up, and what has changed is not known
- * until it begins anew.
+ * until it starts over.
  */
 #ifndef CORE_TRAIN_VARIABLES_CHANGES_H
 #define CORE_TRAIN_VARIABLES_CHANGES_H

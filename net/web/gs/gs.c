@@ -553,7 +553,7 @@ static const struct upload_way way = {.writer_bytes = sizeof(struct gs_upload),
 
 /* ---- a copy, made by the server ---- */
 
-/* ret: where the copy goes on; "": it is done. */
+/* ret: where the copy continues; "": it is done. */
 static err take_rewrite(const struct http_call *h, char ret[WEB_TOKEN_BYTES])
 {
     json_t *answer;

@@ -295,7 +295,8 @@ static void batches_that_lie_ready_are_counted(void **state)
     }
 }
 
-/* With any number of batches ready, the one in hand must stay as it is while the reader goes on. */
+/* With any number of batches ready, the one in hand must stay as it is while the reader continues.
+ */
 static void a_batch_stays_until_the_next_is_asked_for(void **state)
 {
     enum { BATCH = 16 };

@@ -655,7 +655,7 @@ static void check_carried(struct device *d, const char *op)
     model_forward(&whole, LANES, 0);
     check_window(&m, &whole, 0, 7, 1, 0);  /* the first is fresh, whatever its number */
     check_window(&m, &whole, 0, 7, 1, 0);  /* once more */
-    check_window(&m, &whole, 1, 8, 1, 1);  /* goes on */
+    check_window(&m, &whole, 1, 8, 1, 1);  /* continues */
     check_window(&m, &whole, 1, 8, 1, 1);  /* once more */
     check_window(&m, &whole, 0, 9, 2, 0);  /* another epoch */
     check_window(&m, &whole, 0, 11, 2, 0); /* one was left out */

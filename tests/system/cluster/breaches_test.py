@@ -2,7 +2,7 @@
 serves, the port of a chief that feeds others, a worker and a chief whose ps is a false one.
 
 Kinds, fields and ranges are those of net/messages.def: what is added there is tried by itself. Nobody may
-crash, take memory for what was announced only, fill its log, or wait for ever; the job goes on, and its checkpoint restores.
+crash, take memory for what was announced only, fill its log, or wait for ever; the job continues, and its checkpoint restores.
 """
 import itertools
 import os
@@ -83,7 +83,7 @@ class Breaches(garbage_test.Strangers):
         return {name: resident_mb(task) for name, task in cluster.tasks.items()}
 
     def lie_as_guest(self, cluster, name, left_out, turn):
-        """In the place of worker/1, whose connection is made anew where it was hung up on."""
+        """Instead of worker/1, whose connection is made anew where it was hung up on."""
         life = itertools.count(1)
         guest = None
         for kind, header, body in itertools.islice(all_lies(left_out), turn, None, SOME):

@@ -83,7 +83,7 @@ SAYINGS = {
 
 @dataclasses.dataclass
 class Guest:
-    """Somebody who was welcomed in the place of a worker, and has asked for values."""
+    """Somebody who was welcomed instead of a worker, and has asked for values."""
     connection: wire.Connection
     generation: int
     step: int

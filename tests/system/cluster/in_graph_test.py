@@ -263,7 +263,7 @@ class Strangers(Fed):
         deep = {**columns[1], "shape": [2 ** 40, 2 ** 40]}
         sayings = {
             "that is not JSON": [("DATA", b"{", {})],
-            "in the place of DATA": [("BATCH", b"x", {})],
+            "instead of DATA": [("BATCH", b"x", {})],
             "a description of data": [("DATA", json.dumps({**data, "rows": 0}).encode(), {})],
             "the first column is no labels":
                 [("DATA", json.dumps({**data, "columns": columns[1:]}).encode(), {})],

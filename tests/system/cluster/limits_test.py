@@ -1,4 +1,4 @@
-"""Tasks that may open few files and connections (ulimit -n): the job goes on as well as it can and
+"""Tasks that may open few files and connections (ulimit -n): the job continues as well as it can and
 says why; and what strangers do fills no log."""
 import os
 import re

@@ -1,5 +1,5 @@
 """Tasks that do not fit together, that are there twice or not at all: who is refused, with what
-words, and that the job of the others goes on."""
+words, and that the job of the others continues."""
 import dataclasses
 import os
 import re
@@ -163,7 +163,7 @@ class Mismatch(ClusterCase):
                 codes = cluster.wait()
                 self.assertEqual(codes.pop("worker/1"), INPUT, cluster.story())
                 self.assertEqual(codes, dict.fromkeys(codes, 0), cluster.story())
-                self.assert_says(cluster, "ps/0", r"goes on without worker/1, gone for \d+ s \(it cannot take part\)")
+                self.assert_says(cluster, "ps/0", r"continues without worker/1, gone for \d+ s \(it cannot take part\)")
                 if epochs:
                     self.assert_says(cluster, "worker/0", "epochs 1 to 3: each 120 of 120 rows, 0 twice, 0 lost")
 
@@ -322,7 +322,7 @@ class Mismatch(ClusterCase):
         """All at once, so that the others may have long to come."""
         ps = rf"ps/1 at ADDRESS did not come within {START_S} s \(--start_timeout\): refused"
         chief = r"worker/0 at ADDRESS|by the chief"
-        without = r"goes on without worker/1, gone for \d+ s \(--start_timeout\)"
+        without = r"continues without worker/1, gone for \d+ s \(--start_timeout\)"
         too_few = (r"worker/1 is gone for \d+ s \(--start_timeout\), and 1 worker are fewer "
                    r"than 2 \(train\.min_workers\) \(exit code 128\)")
         waiting = [(self.begin_without(absent, changes), code, patterns) for absent, changes, code, patterns in (

@@ -62,7 +62,7 @@ class Verdict(ClusterCase):
                 self.assert_says(cluster, "worker/0", TEXT.decode())
 
     def tell_ps(self, kind, code):
-        """A ps that is told so by somebody in the place of worker/0, and nobody else."""
+        """A ps that is told so by somebody instead of worker/0, and nobody else."""
         cluster = self.start(
             Plan(ps=1, workers=1, absent=["worker/0"]),
             lambda c: is_listened_on(c.address("ps/0")) or c.tasks["ps/0"].has_ended())

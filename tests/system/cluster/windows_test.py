@@ -237,7 +237,7 @@ class Pool(garbage_test.Strangers):
         return link, generation
 
     def expect_steps(self, cluster):
-        """Who is no good is hung up on, and the one that is goes on."""
+        """Who is no good is hung up on, and the one that is continues."""
         program.wait_until(lambda: "others wait for memory" in cluster.tasks["ps/0"].text(), cluster.story)
         lines = cluster.tasks["worker/0"].text().count("loss")
         program.wait_until(lambda: cluster.tasks["worker/0"].text().count("loss") > lines + 3, cluster.story)

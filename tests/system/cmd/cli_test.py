@@ -689,7 +689,7 @@ class CommandLine(CommandCase):
             self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertRegex(ended.stderr, r"ERROR: cannot restore \S+/run/model.ckpt-20: softmax/kernel "
                              r"has shape \[784, 10\] there, \[784, 11\] here; it is not damaged; "
-                             "-o OTHER_DIR begins anew")
+                             "-o OTHER_DIR starts over")
             self.assertNotIn("model.ckpt-0", ended.stderr)
 
 

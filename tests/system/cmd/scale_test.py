@@ -1,4 +1,4 @@
-"""dtrain scale: a local cluster that goes on with another number of workers and ps, in the same processes."""
+"""dtrain scale: a local cluster that continues with another number of workers and ps, in the same processes."""
 import json
 import re
 import shutil
@@ -35,7 +35,7 @@ class Scale(commands.CommandCase):
         return self.run_dtrain("scale", f"--ps_hosts={self.hosts}", *words)
 
     def move(self, running, **counts):
-        """Where the job goes on, with everybody who is to take part."""
+        """Where the job continues, with everybody who is to take part."""
         since, stay = len(running.lines), range(self.workers)
         asked = self.ask(*[f"--{job}={count}" for job, count in counts.items()])
         moved = re.search(MOVED, asked.stdout)
@@ -62,14 +62,14 @@ class Scale(commands.CommandCase):
         self.assertEqual(len(grown), 6)
         second = self.move(running, workers=3)
         running.wait_for("worker/3: ")
-        running.wait_for_match(r"^worker/3: .* ends: the job goes on with 3 workers, 2 ps$")
+        running.wait_for_match(r"^worker/3: .* ends: the job continues with 3 workers, 2 ps$")
         running.wait_for("from here on a step is the mean of 3 gradients of 3 workers")
         result = self.end(running)
         rows = result["rows"]
         self.assertEqual((rows["twice"], rows["lost"], rows["late"]), (0, 0, 0))
         pushes = 2 * first + 4 * (second - first) + 3 * (result["step"] - second)
         self.assertEqual(rows["used"], 20 * pushes)
-        self.assertEqual(len(running.matches(r"goes on with epoch \d+, 0 rows are left out$")), 2)
+        self.assertEqual(len(running.matches(r"continues with epoch \d+, 0 rows are left out$")), 2)
 
     def test_asynchronous_workers_come_and_go_and_no_row_is_lost(self):
         running = self.start("train.mode=async")
@@ -95,7 +95,7 @@ class Scale(commands.CommandCase):
 
     def assert_addresses_are_told(self, running, memberships):
         """By the launcher, of all ps of each: those that stay keep theirs, and each answers there."""
-        told = running.wait_for_match(r"^[\d:.]+ (started|goes on with) (\d+) ps and (\d+) workers? on this host, "
+        told = running.wait_for_match(r"^[\d:.]+ (started|continues with) (\d+) ps and (\d+) workers? on this host, "
                                       r"--ps_hosts=(\S+)$", len(memberships))
         self.assertEqual([(int(found[2]), int(found[3])) for found in told], memberships)
         hosts = [found[4].split(",") for found in told]

@@ -36,7 +36,7 @@ class WhyTest(ClusterCase):
         folder = os.path.basename(cluster.folder)
         found = self.why(folder, folder + "/run")
         self.assertIn("it was done at step 60", found["end", "note"])
-        self.assertIn("of step 60: it goes on from there", found["kept", "note"])
+        self.assertIn("of step 60: it continues from there", found["kept", "note"])
         self.assertIn("computing was", found["shares", "note"])
         of_speed = {"lines", "outside", "stood_still", "status"}  # the machine's
         self.assertEqual([rule for rule, level in found if level == "warning" and rule not in of_speed], [])

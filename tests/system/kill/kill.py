@@ -3,7 +3,7 @@
 
     tests/system/kill/kill.py --kills 50                  as the test suite does it, a minute or two
     tests/system/kill/kill.py --kills 1000 --seed 7       by hand; the seed is printed where none is given
-    tests/system/kill/kill.py --kills 1000 --keep         goes on after a failure, and counts them
+    tests/system/kill/kill.py --kills 1000 --keep         continues after a failure, and counts them
 
 Rounds follow one another, each a cluster of its own: 2 ps and 3 workers, a mode, a transport and a
 few blows: SIGKILL of a task or of several, which are started again at once as a supervisor would,

@@ -3,7 +3,7 @@
 
     tests/system/kill/links.py --ends 200                 as the test suite does it, less than a minute
     tests/system/kill/links.py --ends 1000 --seed 7       by hand; the seed is printed where none is given
-    tests/system/kill/links.py --ends 1000 --keep         goes on after a failure, and counts them
+    tests/system/kill/links.py --ends 1000 --keep         continues after a failure, and counts them
 
 Rounds follow one another, each a cluster of its own: 2 ps and 3 workers that talk over TCP, through
 a proxy that resets, cuts, halves, stalls, delays and splits their connections (proxy.py). No task

@@ -6,7 +6,7 @@ from program import hosts, lives, main
 from program.hosts import Hosts
 from program.lives import CHIEF, LEADS
 
-FEW = {"train.last_step": 200}  # nobody goes on while the chief is cut off
+FEW = {"train.last_step": 200}  # nobody continues while the chief is cut off
 PORT = 2221  # of the first task: the hosts are ours, and so are their ports
 
 

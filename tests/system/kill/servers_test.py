@@ -24,7 +24,7 @@ class Servers(Life):
         return cluster
 
     def assert_went_back(self, cluster, names):
-        """The chief says who came back, to which step all go and what that costs; every ps goes on
+        """The chief says who came back, to which step all go and what that costs; every ps continues
         from there."""
         said = BACK.search(cluster.text_of(CHIEF))
         self.assertTrue(said, cluster.story())

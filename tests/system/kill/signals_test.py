@@ -50,7 +50,7 @@ class Signals(Life):
         gone.process.send_signal(signal.SIGTERM)
         gone.process.wait(lives.LIMIT_S)
         cluster.assert_ended_by([name], TERMINATED)
-        self.assertIn("leaves the job, which goes on without it", gone.text())
+        self.assertIn("leaves the job, which continues without it", gone.text())
         if name == CHIEF:
             cluster.wait_for_line(chief, "leads from now on")
         step = cluster.steps_of(chief)[-1]
@@ -59,7 +59,7 @@ class Signals(Life):
         cluster.wait_for_line("ps/0", rf"{name} is back, in another life")
         cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_ends(cluster, TERMINATED)
-        for line in ("came back empty", "goes on without worker", "--chief_timeout"):
+        for line in ("came back empty", "continues without worker", "--chief_timeout"):
             self.assertNotIn(line, "".join(map(cluster.text_of, cluster.tasks)), cluster.story())
 
     def test_a_worker_that_is_terminated_leaves_and_the_others_go_on_at_once(self):

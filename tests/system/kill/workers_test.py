@@ -33,7 +33,7 @@ class Workers(Life):
         cluster = self.disturb(plan_of(mode, LAST_STEP, SOON), lambda c: c.kill_task("worker/1"))
         cluster.tasks.pop("worker/1")
         self.assert_done(cluster)
-        self.assert_says(cluster, "ps/0", r"goes on without worker/1, gone for \d+ s "
+        self.assert_says(cluster, "ps/0", r"continues without worker/1, gone for \d+ s "
                                           r"\(train\.worker_timeout_secs\)")
         return cluster
 

@@ -16,7 +16,7 @@ def flip(path, at):
 
 
 class Corrupt(LifeCase):
-    """A run of 60 steps, which is damaged and goes on to 80."""
+    """A run of 60 steps, which is damaged and continues to 80."""
 
     made = None  # the run, which every test gets a copy of
 
@@ -48,7 +48,7 @@ class Corrupt(LifeCase):
         ended = self.start("error", **more)
         self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
         self.assertRegex(ended.stdout, rf"ERROR: cannot restore \S+/run/model.ckpt-60: .*{words}")
-        self.assertRegex(ended.stdout, r"--set train.on_corrupt=previous goes on from model.ckpt-40")
+        self.assertRegex(ended.stdout, r"--set train.on_corrupt=previous continues from model.ckpt-40")
         self.assertEqual(self.steps(), STEPS)
 
     def pass_over(self, words, **more):
@@ -141,7 +141,7 @@ class Corrupt(LifeCase):
         ended = self.start("error")
         self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
         self.assertRegex(ended.stdout, r"ERROR: cannot restore \S+/run/model.ckpt-60: .*No such file or directory; "
-                                       r"--set train.on_corrupt=previous goes on from model.ckpt-40")
+                                       r"--set train.on_corrupt=previous continues from model.ckpt-40")
         text = self.train(80, **self.saving(train__on_corrupt="previous"))
         self.assertRegex(text, r"WARNING: cannot restore \S+/run/model.ckpt-60: .*No such file or directory")
         self.assertRegex(text, r"begins from \S+/run/model.ckpt-40, step 40\n")

@@ -1,4 +1,4 @@
-"""Event files as TensorBoard reads them: scalars of each tag, and where a run began anew."""
+"""Event files as TensorBoard reads them: scalars of each tag, and where a run started over."""
 import struct
 
 HEADER_BYTES, TRAILER_BYTES = 12, 4  # length and its checksum; the data's checksum

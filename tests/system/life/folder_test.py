@@ -58,7 +58,7 @@ class Full(LifeCase):
 
     @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
     def test_training_goes_on_where_files_may_not_grow(self):
-        """The last good one stays, and the run goes on from there where there is room again."""
+        """The last good one stays, and the run continues from there where there is room again."""
         self.train(20)
         before = self.steps()
         ended = self.attempt(LAST_STEP, before=["prlimit", f"--fsize={FILE_BYTES}"],

@@ -89,7 +89,7 @@ class LifeCase(program.FolderCase):
         return ended.stdout
 
     def from_step_0(self, start, folder="run"):
-        """What start() returns, begun anew where a busy machine made the first checkpoint, which is
+        """What start() returns, started over where a busy machine made the first checkpoint, which is
         asked for at step 0, a step later."""
         for _ in range(ATTEMPTS_MAX):
             ended = start()

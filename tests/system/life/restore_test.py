@@ -149,7 +149,7 @@ class Workers(LifeCase):
             self.assertEqual(self.result()["rows"]["lost"], 0)
         else:
             self.assertRegex(text, rf"the checkpoint is of {before} workers? with batches of \d+ of "
-                                   rf"\d+ rows .*, this run has {after} workers? with .*: it goes on "
+                                   rf"\d+ rows .*, this run has {after} workers? with .*: it continues "
                                    r"with epoch \d+")
         self.assertLess(self.result()["metrics"]["loss"], middle)
         self.verify("run")

@@ -1,4 +1,4 @@
-"""dtrain goes on from what TensorFlow's own cluster saved: values, slots, powers and step are those of
+"""dtrain continues from what TensorFlow's own cluster saved: values, slots, powers and step are those of
 the fixture, and the next updates of its optimizer are those that follow from them."""
 import json
 import math

@@ -63,7 +63,7 @@ class Features(tool.ToolCase):
         return [float(line.split(",")[1]) for line in lines[1:]]
 
     def test_columns_in_another_order_are_found_by_name(self):
-        """By predict, eval, data.eval, a run that goes on, and files of one source."""
+        """By predict, eval, data.eval, a run that continues, and files of one source."""
         spec = self.linear()
         spec["data"]["eval"]["file"] = "yba.csv"
         self.write(spec)
@@ -114,7 +114,7 @@ class Features(tool.ToolCase):
         return [float(line.split(",")[1]) for line in lines[1:]]
 
     def assert_told(self, spec, *told):
-        """By predict, eval, and a run that goes on, alone and in a cluster; all of it accepted afterwards."""
+        """By predict, eval, and a run that continues, alone and in a cluster; all of it accepted afterwards."""
         self.write(spec)
         cluster = ("--local_ps=1", "--local_workers=2", *LIMITS)
         for words in (("predict", "--checkpoint=run", "--out=-"), ("eval", "--checkpoint=run"),
@@ -255,7 +255,7 @@ class Checked(tool.ToolCase):
                            ('no variable "p/kernel" for "o/kernel"', {"checkpoint": "first", "map": [["p/*", "o/*"]]})):
             self.spec(warm_start=warm, checkpoint_dir="other")
             self.assertIn(told, self.run_bad("check", "spec.json"))
-            self.spec(warm_start=warm, checkpoint_dir="run")  # which goes on from its own
+            self.spec(warm_start=warm, checkpoint_dir="run")  # which continues from its own
             self.assertEqual(self.dtrain("check", "spec.json").returncode, 0)
 
     def test_a_metric_that_there_is_not_is_refused_wherever_it_stands(self):

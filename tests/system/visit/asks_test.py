@@ -1,5 +1,5 @@
 """Whatever a visitor asks, at each moment of a ps: each verb with each member, right, wrong and at the ends of its range,
-as core/cluster/visit/ask.c lists them, so that a new one is tried by itself. Each is answered, the job goes on, and what it
+as core/cluster/visit/ask.c lists them, so that a new one is tried by itself. Each is answered, the job continues, and what it
 saves begins another run."""
 import json
 import os

@@ -111,7 +111,7 @@ class Faults(ClusterCase):
         self.assert_named(cluster, "missing", "ps/0 is not connected to 1 of 3 workers")
 
     def test_a_slow_worker(self):
-        """It stands still while the others are looked at, and goes on until it has taken a step or more."""
+        """It stands still while the others are looked at, and continues until it has taken a step or more."""
         flags = {"worker/1": ["--metrics_file=slow.jsonl", "--set=train.log_every_steps=1"]}
         cluster = self.start_endless(Plan(ps=1, workers=3, flags_of=flags, changes={"train.mode": "async"}))
         slow, path = cluster.tasks["worker/1"].process, os.path.join(cluster.folder, "slow.jsonl")

@@ -1,4 +1,4 @@
-"""Visitors that ask for as much as they can get: training goes on, and ends when it is told to."""
+"""Visitors that ask for as much as they can get: training continues, and ends when it is told to."""
 import signal
 import threading
 

@@ -43,7 +43,7 @@ class Status(ClusterCase):
             self.assertIn(words, screen)
         self.assertRegex(self.ask(cluster, "save", TIMEOUT), r"\Asaved at step \d+\n\Z")
         self.assertTrue(any(name.startswith("model.ckpt-") for name in os.listdir(os.path.join(cluster.folder, "run"))))
-        self.assertEqual(self.ask(cluster, "drain", "worker/2", TIMEOUT), "it has left; the job goes on\n")
+        self.assertEqual(self.ask(cluster, "drain", "worker/2", TIMEOUT), "it has left; the job continues\n")
         cluster.wait_until(cluster.tasks["worker/2"].has_ended, "its end")
         self.assertEqual(cluster.tasks["worker/2"].code(), 143)
         for worker, words in ("worker/7", "there is no such worker"), ("worker/2", "that worker is not here"):

@@ -160,7 +160,7 @@ class LonePs(VarCase):
 class Training(VarCase):
     def hold_up_within_a_step(self, cluster):
         """worker/1, so that every ps has all else that it needs for the step. Where some ps had its push and others
-        had not, worker/0 can push nothing more to those: then worker/1 goes on and is held up once more."""
+        had not, worker/0 can push nothing more to those: then worker/1 continues and is held up once more."""
         held = cluster.tasks["worker/1"]
 
         def report(ps):

@@ -187,7 +187,7 @@ static err take_plan(struct batch_source *source, const struct message *m, bool 
         return fail(ERR_PROTOCOL, "asks for batches beyond what it was given");
     TRY(source->calls->plan(source, plan.first, plan.ranges, plan.count, &is_void));
     if (!is_void || is_new) return OK;
-    return fail(ERR_PROTOCOL, "asks for other batches in the place of those that it has");
+    return fail(ERR_PROTOCOL, "asks for other batches instead of those that it has");
 }
 
 static err take_asking(struct caller *caller, const struct message *m)

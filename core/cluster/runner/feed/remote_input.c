@@ -168,7 +168,7 @@ static err read_data(struct remote_input *f, const struct message *m)
 static err take_data(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_DATA || !m->body_bytes)
-        return fail(ERR_PROTOCOL, "sent %s in the place of DATA", message_name(m->type));
+        return fail(ERR_PROTOCOL, "sent %s instead of DATA", message_name(m->type));
     if (!f->text)
         TRY(read_data(f, m));
     else if (m->body_bytes != f->text_bytes || memcmp(m->body, f->text, f->text_bytes) != 0)
@@ -233,7 +233,7 @@ static err batch_is_there(struct remote_input *f)
 static err take_part(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
-        return fail(ERR_PROTOCOL, "sent %s in the place of a batch", message_name(m->type));
+        return fail(ERR_PROTOCOL, "sent %s instead of a batch", message_name(m->type));
     if (!f->chief.told_place || m->batch.asking != f->chief.told_place)
         return OK; /* from before a seek */
     if (m->batch.number != f->chief.coming || m->batch.number >= f->chief.told_end ||

@@ -19,7 +19,7 @@ void runner_worker_trace_pump(struct runner_worker *);                  /* what 
 void runner_worker_trace_tick(struct runner_worker *, uint64_t now_ms); /* patience */
 void runner_worker_trace_abandon(struct runner_worker *);               /* the ps begin again */
 /* trace_asked.c: of the chief: what a visitor has asked for is begun before a step of its own, and
- * the answer to it leaves when it is there; one that came to nothing is begun anew. */
+ * the answer to it leaves when it is there; one that came to nothing is started over. */
 void runner_worker_trace_ask(struct runner_worker *, const struct message_request *);
 void runner_worker_trace_asked(struct runner_worker *, uint64_t step);
 void runner_worker_trace_reply(struct runner_worker *, const struct timeline *);

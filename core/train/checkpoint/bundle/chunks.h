@@ -1,6 +1,6 @@
 /* chunks.h - a stretch of a data file in chunks: a thread of its own reads them ahead of who takes
- * them, so that reading goes on while what was read is put where it belongs. Where no thread can be
- * had, or one chunk is all, they are read when they are asked for.
+ * them, so that reading continues while what was read is put where it belongs. Where no thread can
+ * be had, or one chunk is all, they are read when they are asked for.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_CHUNKS_H
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_CHUNKS_H

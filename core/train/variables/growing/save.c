@@ -78,7 +78,7 @@ err growing_save_read(struct growing *t, int64_t *from, int64_t count, struct sa
 {
     bool has_more = true;
     ret->count = ret->row_count = 0;
-    while (has_more) { /* ends: *from goes on */
+    while (has_more) { /* ends: *from continues */
         TRY(aside_begin_reading(&t->aside, t->is.name));
         has_more = save_some(t, from, count, ret);
         aside_end_reading(&t->aside);

@@ -53,7 +53,7 @@ void stage_connect(struct stage *, int ps, int worker); /* a new link, where the
 void stage_kill(struct stage *, struct actor *);
 void stage_restart(struct stage *, struct actor *); /* another life, linked to all that live */
 
-/* What it computes and writes is not done until it goes on; it hears all the same. */
+/* What it computes and writes is not done until it continues; it hears all the same. */
 void stage_hang(struct stage *, const struct actor *);
 void stage_go_on(struct stage *, const struct actor *);
 
@@ -69,7 +69,7 @@ void stage_flush(struct stage *); /* whatever was asked of roles directly */
 void stage_send_to_ps(struct stage *, int ps, int worker,
                       const struct message *); /* a forged one */
 
-/* By somebody in the place of that peer, at once. */
+/* By somebody instead of that peer, at once. */
 void stage_lie(struct stage *, struct actor *, int peer, const struct message *);
 
 struct applied_update {

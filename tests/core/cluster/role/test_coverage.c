@@ -124,7 +124,7 @@ static void what_comes_of_a_closed_epoch_is_late(void **state)
     assert_int_equal(c.total, 64);
 }
 
-/* There is one epoch, of which nothing is lost that has not come; and whoever goes on with other
+/* There is one epoch, of which nothing is lost that has not come; and whoever continues with other
  * data, or comes from others, begins with the first of them. */
 static void of_what_has_no_end_the_rows_that_came_are_counted(void **state)
 {
@@ -420,8 +420,8 @@ static uint64_t rows_open(const struct coverage *c)
     return rows;
 }
 
-/* Whatever a step takes of the rows, and whoever goes on: what was used is counted, and where the
- * stream goes on from there nothing comes twice or is lost. */
+/* Whatever a step takes of the rows, and whoever continues: what was used is counted, and where the
+ * stream continues from there nothing comes twice or is lost. */
 static void many_small_epochs_are_counted(void **state)
 {
     for (int from = 0; from < WIDE; from++)

@@ -180,7 +180,7 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     stage_close(&s);
 }
 
-/* ---- a guest in the place of a worker that is gone ---- */
+/* ---- a guest instead of a worker that is gone ---- */
 
 enum { GUEST = 2 };
 

@@ -141,7 +141,7 @@ static void a_sync_round_goes_on_without_a_worker_that_is_gone_too_long(void **s
     nobody_ended(&s);
     assert_int_equal(stage_updates(&s, 0), before);
     stage_pass_time(&s, 1);
-    assert_non_null(strstr(s.ps[1].said, "goes on without worker/2"));
+    assert_non_null(strstr(s.ps[1].said, "continues without worker/2"));
     end_with(&s, EXIT_DONE);
     assert_int_equal(stage_updates(&s, 0), LAST_STEP);
     assert_int_equal(stage_update(&s, 1, LAST_STEP - 1).gradients, 2);
@@ -402,7 +402,7 @@ static void the_push_of_an_evicted_worker_does_not_answer_its_next_life(void **s
         waiting += ps_role_ledger(s.ps[0].role, 2)->received > (uint64_t)stage_updates(&s, 0);
         stage_kill(&s, &s.workers[2]);
         stage_pass_time(&s, WORKER_TIMEOUT_MS);
-        assert_non_null(strstr(s.ps[0].said, "goes on without worker/2"));
+        assert_non_null(strstr(s.ps[0].said, "continues without worker/2"));
         for (int w = 0; w < 2; w++) stage_go_on(&s, &s.workers[w]);
         stage_run(&s, (int)seed % 8);
         stage_restart(&s, &s.workers[2]);

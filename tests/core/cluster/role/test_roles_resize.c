@@ -1,4 +1,4 @@
-/* test_roles_resize.c - a job that is resized, or goes on as it is: what ps and
+/* test_roles_resize.c - a job that is resized, or continues as it is: what ps and
  * chief decide. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void all_meet(struct stage *s)
     for (int i = 0; i < s->world.profile.workers; i++) greet_with(s, &s->workers[i], &membership);
 }
 
-/* Or nobody was resized, and the job goes on; where a worker must bring a push again that one ps
+/* Or nobody was resized, and the job continues; where a worker must bring a push again that one ps
  * has and another lacks, when the checkpoint is given up, or when that ps has hung up on it: it
  * comes back. */
 static void all_move_or_nobody(struct stage *s)

@@ -46,7 +46,7 @@ static void characters_are_ranked_by_their_value(void **state)
     assert_rows(SOURCE(""), windows, 3, 5);
 }
 
-/* Stretches of 4 and what is left: of row r, row r + 2 goes on. */
+/* Stretches of 4 and what is left: of row r, row r + 2 continues. */
 static void lanes_lie_side_by_side(void **state)
 {
     static const struct text_row lanes[] = {

@@ -556,7 +556,7 @@ static void a_folder_that_has_moved_has_its_checkpoints_beside_the_state_file(vo
 }
 
 /* Checkpoints of steps 1 .. LISTED by this run, and others that nobody listed. Then indexes,
- * whole checkpoints or the state file go, and a run goes on for some steps, in several lives. */
+ * whole checkpoints or the state file go, and a run continues for some steps, in several lives. */
 enum { LISTED = 4, STEPS = 12, KEPT = 3 };
 
 static void lose_some(const char *folder, uint64_t seed, bool lost[1 + STEPS])

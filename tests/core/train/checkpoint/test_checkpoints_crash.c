@@ -62,7 +62,8 @@ static float check_all(const struct checkpoints *c)
     return newest;
 }
 
-/* After whatever happened: another process opens the folder, goes on, and nothing is left over. */
+/* After whatever happened: another process opens the folder, continues, and nothing is left over.
+ */
 static void check_goes_on(const char *folder)
 {
     struct checkpoints *c = run_open(folder, 2, NOW);

@@ -33,7 +33,7 @@ static float value_of(const char *prefix)
 }
 
 /* Nothing was reported yet, and no list is there: what a run finds by searching is whole, or it
- * begins anew. */
+ * starts over. */
 static void look_at_first(const char *run)
 {
     struct stat status;
@@ -44,7 +44,7 @@ static void look_at_first(const char *run)
     checkpoints_close(c);
 }
 
-/* By those who only read, and by a run that goes on. */
+/* By those who only read, and by a run that continues. */
 static void look(void *context, const char *disk)
 {
     const struct saved *saved = context;

@@ -1,4 +1,4 @@
-/* test_evaluation.c - evaluations while training goes on, and the file of the last one. */
+/* test_evaluation.c - evaluations while training continues, and the file of the last one. */
 #include "tests/core/train/hooks/rig.h"
 
 #include <jansson.h>

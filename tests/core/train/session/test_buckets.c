@@ -1,4 +1,4 @@
-/* test_buckets.c - what is complete while backward goes on: every float once, in any order. */
+/* test_buckets.c - what is complete while backward continues: every float once, in any order. */
 #include "tests/core/train/fixture.h"
 
 #include <stdio.h>

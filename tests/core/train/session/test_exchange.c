@@ -1,4 +1,4 @@
-/* test_exchange.c - a step whose values come while forward goes on, or whose forward pass begins
+/* test_exchange.c - a step whose values come while forward continues, or whose forward pass begins
  * before they are sure, and whose gradients leave while backward does, is the step of one that has
  * and keeps all of them, to the bit.
  */

@@ -301,7 +301,7 @@ static void check_rows(bool is_shuffled)
     plan(&t, 0, 0, 4);
     assert_next(&t, losses[0], true);
     bring_named(&t);
-    plan(&t, 1, 5, 9); /* in the place of the batch whose rows are there */
+    plan(&t, 1, 5, 9); /* instead of the batch whose rows are there */
     assert_next(&t, losses[5], true);
     bring_named(&t);
     assert_next(&t, losses[6], false);

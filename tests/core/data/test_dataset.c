@@ -108,8 +108,9 @@ static void classes_are_whole_and_have_a_logit(void **state)
 
 static void shares_are_from_0_to_1(void **state)
 {
-    static const char rule[] = "yes_or_no takes 0 (no), 1 (yes) and what is between: write the "
-                               "labels so, or choose another loss";
+    static const char rule[] =
+        "yes_or_no takes 0 (no), 1 (yes) and what is between: write the labels so, list the cell "
+        "in \"labels\" with a \"threshold\", or choose another loss";
     char text[256];
     assert_int_equal(check(&to_shares, INTS(0, 1, 1, 0)), OK);
     assert_int_equal(check(&to_shares, FLOATS(0, 1, 0.25f, -0.0f)), OK);

@@ -414,7 +414,7 @@ static void describe(struct http_transfer *t, CURLcode code)
         snprintf(last, sizeof last, "the answer ends before its headers do");
     else
         snprintf(last, sizeof last, "%s %s%s", c->method, t->reason,
-                 http_said_in_short(c->answer.said, said, sizeof said));
+                 http_said_in_short(c->answer.said, c->lends, said, sizeof said));
     snprintf(t->why, sizeof t->why, "%s: %s (%d %s)", c->shown, last, t->tries,
              t->tries == 1 ? "try" : "tries");
 }
@@ -658,8 +658,9 @@ err http_refused(const struct http_call *c)
     const bool is_denied = status == 401 || status == 403;
     const bool is_users = (is_denied && !url_is_let_in(c->shown)) || status == 404 ||
                           status == 410 || status == 412 || status / 100 == 3;
-    const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method,
-                       c->answer.reason, http_said_in_short(c->answer.said, said, sizeof said));
+    const err e =
+        fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->answer.reason,
+             http_said_in_short(c->answer.said, c->lends, said, sizeof said));
     errno = c->answer.status == 404 || c->answer.status == 410 ? ENOENT : EIO;
     return e;
 }

@@ -84,6 +84,7 @@ struct http_call {
                             kept one gave no answer to; so is what is_once */
     const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
     const char *secret; /* what no message may have of what the server says; NULL: nothing */
+    bool lends;         /* what the server gives is a secret, also in an answer that refuses */
     /* Whether a refusal may pass, beside the statuses above; NULL: none does. */
     bool (*may_pass)(const struct http_call *);
     void *to;   /* what comes */

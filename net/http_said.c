@@ -20,7 +20,7 @@ void http_hide(char *text, const char *secret)
 }
 
 /* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
-const char *http_said_in_short(const char *said, char *to, size_t size)
+const char *http_said_in_short(const char *said, bool lends, char *to, size_t size)
 {
     char text[HTTP_SAID_BYTES];
     struct xml_text wanted[] = {{"Message", text, sizeof text}, {0}};
@@ -34,7 +34,7 @@ const char *http_said_in_short(const char *said, char *to, size_t size)
         from = json + strspn(json, " :\t\"");
         end = strpbrk(from, "\"\\"); /* behind a line of Hadoop's a trace of calls */
     }
-    if (!from && said[0] != '<') end = strpbrk(from = said, "\r\n");
+    if (!from && !lends && said[0] != '<') end = strpbrk(from = said, "\r\n");
     if (!from || !*from) return "";
     const int bytes = end ? (int)(end - from) : (int)strlen(from);
     snprintf(to, size, ": %.*s", bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES, from);

@@ -75,6 +75,7 @@ static err ask_server(struct etcd *c, const char *what, const char *body, size_t
                              .keeps_redirect = true,
                              .tls = &c->tls,
                              .secret = c->token[0] ? c->token : c->password,
+                             .lends = c->user && !c->token[0],
                              .body = body,
                              .body_bytes = strlen(body),
                              .body_type = "application/json",

@@ -86,6 +86,7 @@ static err ask(struct http_call *c, char *ret)
     c->max = ANSWER_BYTES - 1;
     c->shown = c->url;
     c->keeps_redirect = true; /* what proves who asks is for one host */
+    c->lends = true;
     err e = http_start(c);
     if (!e) e = http_wait(c);
     if (!e && c->answer.status >= 300) e = http_refused(c);

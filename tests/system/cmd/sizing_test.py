@@ -74,11 +74,14 @@ class PlanTest(ClusterCase):
         kept = {"checkpoint_dir": "run", "publish": {"every_secs": 1}, "save_checkpoint_steps": 5, "last_step": None, "epochs": 1,
                 "daily": True, "evaluate_every_steps": 10, "keep_best": 1, "restore_best": True, "summary_dir": "sum",
                 "hooks": [{"type": "command", "at": ["end"], "command": "touch done"}]}
-        self.write(**{"train." + key: value for key, value in kept.items()})
+        (self.folder / "rows.csv").write_text("".join(f"{row % 10},{row},{row * 7 % 10}\n" for row in range(400)))
+        rows = {"format": "csv", "file": "rows.csv", "header": False, "label": 2}
+        self.write(**{"data.train": rows, "data.eval": {**rows, "take": 100}},
+                   **{"train." + key: value for key, value in kept.items()})
         said = self.plan("--measure=20", "--ps=1", "--workers=1")
         self.assertTrue(said["costs_known"])
         self.assertGreater(said["computing_seconds"], 0)
-        self.assertEqual([path.name for path in self.folder.iterdir()], ["spec.json"])
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rows.csv", "spec.json"])
         self.write(**{"data.scale": 1e30})
         self.assertIn("the loss is", self.plan("--measure=20", code=2))
 

@@ -189,28 +189,31 @@ __attribute__((format(printf, 2, 0))) static void print_line(char ret[LOG_LINE_M
     print_safely(ret, log_is_json() ? LOG_JSON_TEXT_MAX : LOG_LINE_MAX, format, arguments);
 }
 
+__attribute__((format(printf, 2, 0))) static void
+write_unlimited(enum log_level level, const char *format, va_list arguments)
+{
+    char text[LOG_LINE_MAX];
+    if ((int)level > state.level) return;
+    print_line(text, format, arguments);
+    write_text(level, text);
+}
+
 /* Not of a place: who says it has a limit of its own. */
 __attribute__((format(printf, 2, 3))) static void write_line(enum log_level level,
                                                              const char *format, ...)
 {
-    char text[LOG_LINE_MAX];
     va_list arguments;
-    if ((int)level > state.level) return;
     va_start(arguments, format);
-    print_line(text, format, arguments);
+    write_unlimited(level, format, arguments);
     va_end(arguments);
-    write_text(level, text);
 }
 
 void log_asked(const char *format, ...)
 {
-    char text[LOG_LINE_MAX];
     va_list arguments;
-    if (LOG_INFO > state.level) return;
     va_start(arguments, format);
-    print_line(text, format, arguments);
+    write_unlimited(LOG_INFO, format, arguments);
     va_end(arguments);
-    write_text(LOG_INFO, text);
 }
 
 /* ---- how much each place says ---- */

@@ -89,15 +89,19 @@ static json_t *find(const struct task_http *h)
     return found;
 }
 
+/* Takes the text; NULL: there was no memory. */
+static void give_json(struct http_reply *r, char *text)
+{
+    r->body = text;
+    r->body_bytes = text ? strlen(text) : 0;
+    r->type = "application/json";
+}
+
 static void answer_status(const struct task_http *h, struct http_reply *r)
 {
     json_t *status = board_json(h->board, false, 0, TASKS_MAX, clock_ms());
     if (status) json_object_set_new(status, "findings", find(h));
-    r->body = status
-                  ? json_dumps(status, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                  : NULL;
-    r->body_bytes = r->body ? strlen(r->body) : 0;
-    r->type = "application/json";
+    give_json(r, json_dumps(status, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9)));
     json_decref(status);
 }
 
@@ -107,18 +111,14 @@ static void answer_logs(const struct task_http *h, struct http_reply *r)
     enum { LINES_SHOWN = 100 };
     json_t *lines = log_kept_json(0, LINES_SHOWN);
     (void)h;
-    r->body = lines ? json_dumps(lines, JSON_PRESERVE_ORDER | JSON_COMPACT) : NULL;
-    r->body_bytes = r->body ? strlen(r->body) : 0;
-    r->type = "application/json";
+    give_json(r, json_dumps(lines, JSON_PRESERVE_ORDER | JSON_COMPACT));
     json_decref(lines);
 }
 
 static void answer_placement(const struct task_http *h, struct http_reply *r)
 {
-    r->body = board_placement(h->board);
-    if (!r->body) r->body = strdup("{\"variables\":[],\"left_out\":0}");
-    r->body_bytes = r->body ? strlen(r->body) : 0;
-    r->type = "application/json";
+    char *known = board_placement(h->board);
+    give_json(r, known ? known : strdup("{\"variables\":[],\"left_out\":0}"));
 }
 
 static void answer_page(const struct task_http *h, struct http_reply *r)

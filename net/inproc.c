@@ -12,7 +12,7 @@
 struct inproc {
     struct link link;    /* first */
     struct inproc *peer; /* NULL: not connected, or it has gone */
-    struct queue inbox;
+    struct parcel_queue inbox;
 };
 
 static struct inproc *inproc_of(struct link *link)
@@ -84,7 +84,7 @@ static err deliver(struct inproc *inproc, const struct parcel *parcel)
 /* The parcel leaves the inbox first: its callback may make the inbox grow. */
 static void deliver_oldest(struct inproc *inproc)
 {
-    struct parcel parcel = queue_take(&inproc->inbox);
+    struct parcel parcel = parcel_queue_take(&inproc->inbox);
     const err e = deliver(inproc, &parcel);
     if (e) link_end(&inproc->link, e);
     parcel_free(&parcel);
@@ -93,7 +93,7 @@ static void deliver_oldest(struct inproc *inproc)
 static bool may_next_come_amid(struct inproc *inproc)
 {
     struct message message;
-    return !wire_unpack(queue_at(&inproc->inbox, 0)->header, &message) &&
+    return !wire_unpack(parcel_queue_at(&inproc->inbox, 0)->header, &message) &&
            link_may_come_amid(&message);
 }
 
@@ -127,7 +127,7 @@ static bool inproc_arm(struct link *link)
 static err inproc_send(struct link *link, const struct parcel *parcel)
 {
     struct inproc *peer = inproc_of(link)->peer;
-    return peer ? queue_add(&peer->inbox, parcel) : OK; /* gone: closed() is on its way */
+    return peer ? parcel_queue_add(&peer->inbox, parcel) : OK; /* gone: closed() is on its way */
 }
 
 static err inproc_share(struct link *link)
@@ -137,7 +137,7 @@ static err inproc_share(struct link *link)
     return inproc_send(link, &parcel);
 }
 
-static const struct queue *inproc_outgoing(const struct link *link)
+static const struct parcel_queue *inproc_outgoing(const struct link *link)
 {
     const struct inproc *peer = ((const struct inproc *)link)->peer;
     return peer ? &peer->inbox : NULL;
@@ -158,7 +158,7 @@ static void inproc_hang_up(struct link *link)
 
 static void inproc_drop(struct link *link)
 {
-    queue_free(&inproc_of(link)->inbox);
+    parcel_queue_free(&inproc_of(link)->inbox);
 }
 
 static const struct link_ops ops = {

@@ -363,20 +363,20 @@ err link_send_from(struct link *link, const struct message *message, const void 
 bool link_is_idle(const struct link *link)
 {
     if (link->state != LINK_OPEN) return true;
-    const struct queue *queue = link->ops->outgoing(link);
+    const struct parcel_queue *queue = link->ops->outgoing(link);
     return !queue || queue->count == 0;
 }
 
 size_t link_queued_bytes(const struct link *link)
 {
-    const struct queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
-    return queue ? queue_bytes(queue, !link->ops->shares_memory) : 0;
+    const struct parcel_queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
+    return queue ? parcel_queue_bytes(queue, !link->ops->shares_memory) : 0;
 }
 
 bool link_has_room(const struct link *link, size_t body_bytes)
 {
     const size_t messages_max = LINK_QUEUE_MAX / 4 * 3, bytes_max = MESSAGE_BODY_MAX / 4 * 3;
-    const struct queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
+    const struct parcel_queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
     if (!queue) return body_bytes <= bytes_max;
     return queue->count < messages_max && queue->body_bytes <= bytes_max &&
            body_bytes <= bytes_max - queue->body_bytes;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "net/queue.h"
+#include "net/parcel_queue.h"
 #include "net/stream/patches.h"
 #include "net/transport.h"
 
@@ -48,9 +48,9 @@ struct link_ops {
     bool (*arm)(struct link *);
     void (*disarm)(struct link *);
     err (*send)(struct link *, const struct parcel *);
-    err (*share)(struct link *);                          /* tells the peer of the windows */
-    const struct queue *(*outgoing)(const struct link *); /* NULL: the peer is gone */
-    void (*go_on)(struct link *);                         /* NULL: it never waits for a place */
+    err (*share)(struct link *);                                 /* tells the peer of the windows */
+    const struct parcel_queue *(*outgoing)(const struct link *); /* NULL: the peer is gone */
+    void (*go_on)(struct link *);      /* NULL: it never waits for a place */
     void (*hang_up)(struct link *);    /* sends what it can, gives descriptors back; once */
     void (*drop)(struct link *);       /* frees what the link has beside itself; may be NULL */
     void (*keep_short)(struct link *); /* may be NULL */

@@ -3,7 +3,7 @@
 
 #include "net/loop_inside.h"
 #include "net/tls.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/wire.h"
 #include "net/would_block.h"
 
@@ -66,15 +66,15 @@ static size_t send_pieces(struct stream *stream, struct iovec *pieces, int count
     return 0;
 }
 
-static void advance_queue(struct queue *queue, size_t sent)
+static void advance_queue(struct parcel_queue *queue, size_t sent)
 {
     while (sent > 0) {
-        struct parcel *oldest = queue_at(queue, 0);
+        struct parcel *oldest = parcel_queue_at(queue, 0);
         const size_t left = parcel_bytes(oldest) - oldest->sent;
         const size_t step = sent < left ? sent : left;
         oldest->sent += step;
         sent -= step;
-        if (step == left) queue_pop(queue);
+        if (step == left) parcel_queue_pop(queue);
     }
 }
 
@@ -87,13 +87,14 @@ static bool waits_to_send(const struct stream *stream)
 /* Several parcels leave with one system call: a queue of small ones is gone quickly. */
 static void flush(struct stream *stream)
 {
-    struct queue *queue = &stream->queue;
+    struct parcel_queue *queue = &stream->queue;
     if (queue->count == 0 && waits_to_send(stream)) (void)send_pieces(stream, NULL, 0);
     while (queue->count > 0 && !stream->is_send_broken) {
         struct iovec pieces[PIECES_PER_SEND_MAX];
         int count = 0;
         for (size_t i = 0; i < queue->count && count < PIECES_PER_SEND_MAX; i++)
-            count += parcel_pieces(queue_at(queue, i), pieces + count, PIECES_PER_SEND_MAX - count);
+            count += parcel_pieces(parcel_queue_at(queue, i), pieces + count,
+                                   PIECES_PER_SEND_MAX - count);
         const size_t sent = send_pieces(stream, pieces, count);
         if (sent == 0) break;
         advance_queue(queue, sent);
@@ -140,7 +141,7 @@ static err stream_send(struct link *link, const struct parcel *parcel)
     const bool is_gone =
         stream->queue.count == 0 && !stream->is_send_broken && send_now(stream, &rest);
     if (stream->is_send_broken) return OK; /* its end is told once what it sent has been read */
-    if (!is_gone) TRY(queue_add(&stream->queue, &rest));
+    if (!is_gone) TRY(parcel_queue_add(&stream->queue, &rest));
     if (!is_gone || stream->tls) watch_output(stream);
     return OK;
 }
@@ -152,7 +153,7 @@ static err stream_share(struct link *link)
     return stream_send(link, &parcel);
 }
 
-static const struct queue *stream_outgoing(const struct link *link)
+static const struct parcel_queue *stream_outgoing(const struct link *link)
 {
     return &((const struct stream *)link)->queue;
 }
@@ -436,7 +437,7 @@ static void stream_drop(struct link *link)
     struct stream *stream = (struct stream *)link;
     tls_close(stream->tls);
     if (stream->addresses) freeaddrinfo(stream->addresses);
-    queue_free(&stream->queue);
+    parcel_queue_free(&stream->queue);
     free(stream->body);
 }
 

@@ -19,7 +19,7 @@ struct stream {
     int fd;                                    /* -1: none */
     struct tls *tls;                           /* NULL: what travels is not encrypted */
     struct addrinfo *addresses, *next_address; /* while connecting */
-    struct queue queue;
+    struct parcel_queue queue;
     bool is_send_broken;    /* the peer takes no more; what it sent before is still read */
     struct message message; /* the one that is coming, once its header is there */
     bool in_payload;

@@ -1,7 +1,7 @@
 /* link.c - the traffic of an shm link. */
 #include "net/shm/shm.h"
 
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
@@ -92,18 +92,19 @@ static err push(struct shm *shm, struct parcel *parcel)
 /* The socket is watched for room only while a body waits for it. */
 static void watch_output(const struct shm *shm)
 {
-    struct queue *queue = (struct queue *)&shm->queue;
-    const bool waits = queue->count > 0 && queue_at(queue, 0)->sent > 0 && !shm->is_socket_broken;
+    struct parcel_queue *queue = (struct parcel_queue *)&shm->queue;
+    const bool waits =
+        queue->count > 0 && parcel_queue_at(queue, 0)->sent > 0 && !shm->is_socket_broken;
     loop_change(shm->link.loop, shm->link.watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static err flush(struct shm *shm)
 {
     while (shm->queue.count > 0 && !shm->is_socket_broken) {
-        struct parcel *oldest = queue_at(&shm->queue, 0);
+        struct parcel *oldest = parcel_queue_at(&shm->queue, 0);
         TRY(push(shm, oldest));
         if (oldest->sent < parcel_bytes(oldest)) break;
-        queue_pop(&shm->queue);
+        parcel_queue_pop(&shm->queue);
     }
     return OK;
 }
@@ -114,7 +115,7 @@ static err shm_send(struct link *link, const struct parcel *parcel)
     struct parcel rest = *parcel;
     if (shm->queue.count == 0) TRY(push(shm, &rest));
     if (rest.sent == parcel_bytes(parcel) || shm->is_socket_broken) return OK;
-    TRY(queue_add(&shm->queue, &rest));
+    TRY(parcel_queue_add(&shm->queue, &rest));
     watch_output(shm);
     return OK;
 }
@@ -140,7 +141,7 @@ static err shm_share(struct link *link)
     return shm_send(link, &parcel);
 }
 
-static const struct queue *shm_outgoing(const struct link *link)
+static const struct parcel_queue *shm_outgoing(const struct link *link)
 {
     return &((const struct shm *)link)->queue;
 }
@@ -150,9 +151,9 @@ static const struct queue *shm_outgoing(const struct link *link)
 /* The descriptors are not kept: the mappings hold the memory. */
 static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret)
 {
-    TRY(area_check(fd, bytes));
+    TRY(shared_memory_check(fd, bytes));
     *ret = (struct window){.bytes = bytes, .fd = -1};
-    return area_map(fd, bytes, is_writable, &ret->base);
+    return shared_memory_map(fd, bytes, is_writable, &ret->base);
 }
 
 static err map_windows(struct shm *shm, const struct passed *passed)
@@ -342,7 +343,7 @@ bool shm_wake_ready(void *context, uint32_t events)
 
 static bool waits_for_room(struct shm *shm)
 {
-    return shm->queue.count > 0 && queue_at(&shm->queue, 0)->sent == 0;
+    return shm->queue.count > 0 && parcel_queue_at(&shm->queue, 0)->sent == 0;
 }
 
 static bool shm_arm(struct link *link)
@@ -383,8 +384,8 @@ static void shm_hang_up(struct link *link)
 static void shm_drop(struct link *link)
 {
     struct shm *shm = shm_of(link);
-    area_unmap(shm->control, sizeof *shm->control);
-    queue_free(&shm->queue);
+    shared_memory_unmap(shm->control, sizeof *shm->control);
+    parcel_queue_free(&shm->queue);
     free(shm->body);
 }
 

@@ -8,7 +8,7 @@
 #include "net/shm/shm.h"
 
 #include "net/address.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 
@@ -132,9 +132,9 @@ static err open_wake(struct shm *shm)
 static err answer_greeting(struct shm *shm, const struct passed *passed)
 {
     TRY(check_greeting(passed));
-    TRY(area_check(passed->fds[0], sizeof(struct shm_control)));
+    TRY(shared_memory_check(passed->fds[0], sizeof(struct shm_control)));
     void *control = NULL;
-    TRY(area_map(passed->fds[0], sizeof(struct shm_control), true, &control));
+    TRY(shared_memory_map(passed->fds[0], sizeof(struct shm_control), true, &control));
     shm_use_control(shm, control);
     return open_wake(shm);
 }
@@ -308,7 +308,7 @@ static err reach(struct shm *shm, const struct name *name)
     TRY(check_user(shm->fd));
     int control_fd = -1;
     void *control = NULL;
-    TRY(area_new(sizeof(struct shm_control), &control_fd, &control));
+    TRY(shared_memory_new(sizeof(struct shm_control), &control_fd, &control));
     shm_use_control(shm, control);
     const err e = greet(shm, control_fd);
     close(control_fd);

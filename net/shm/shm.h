@@ -31,7 +31,7 @@ struct shm {
     struct shm_control *control;
     struct ring_putter out;
     struct ring_taker in;
-    struct queue queue;
+    struct parcel_queue queue;
     bool is_socket_broken;  /* takes no more; what came before is still delivered */
     struct message message; /* the one whose body is coming, or which waits for its owner */
     bool in_body;

@@ -1,7 +1,7 @@
 /* hostile.c - see hostile.h. */
 #include "tests/net/hostile.h"
 
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/shm/pass.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ void greet(int fd, const int *fds, int fd_count)
 
 void end_hostile(struct hostile *hostile)
 {
-    area_unmap(hostile->control, sizeof *hostile->control);
+    shared_memory_unmap(hostile->control, sizeof *hostile->control);
     close(hostile->fd);
     if (hostile->wake_fd >= 0) close(hostile->wake_fd);
 }

@@ -1,7 +1,7 @@
 /* test_full.c - when a process may open no more descriptors. */
 #include "tests/net/pair.h"
 
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
 

@@ -6,7 +6,7 @@
 #include "tests/net/hostile.h"
 
 #include "core/base/clock.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
 
@@ -36,7 +36,7 @@ static struct hostile serve_hostile(struct pair *pair)
     assert_int_equal(pass_receive(hostile.fd, sizeof(struct shm_greeting), &passed), OK);
     assert_int_equal(passed.fd_count, 1);
     void *control;
-    assert_int_equal(area_map(passed.fds[0], sizeof *hostile.control, true, &control), OK);
+    assert_int_equal(shared_memory_map(passed.fds[0], sizeof *hostile.control, true, &control), OK);
     hostile.control = control;
     close(passed.fds[0]);
     hostile.wake_fd = -1;

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
@@ -58,7 +58,7 @@ static struct hostile connect_hostile(struct pair *pair)
     struct hostile hostile = {.fd = connect_unix(pair)};
     int fd;
     void *control;
-    assert_int_equal(area_new(sizeof *hostile.control, &fd, &control), OK);
+    assert_int_equal(shared_memory_new(sizeof *hostile.control, &fd, &control), OK);
     hostile.control = control;
     greet(hostile.fd, &fd, 1);
     take_answer(pair, &hostile);
@@ -370,12 +370,12 @@ static void who_has_not_greeted_goes_with_the_listener(void **state)
     listener_close(pair->listener);
     void *control;
     bool is_sent;
-    assert_int_equal(area_new(sizeof(struct shm_control), &passed.fds[0], &control), OK);
+    assert_int_equal(shared_memory_new(sizeof(struct shm_control), &passed.fds[0], &control), OK);
     passed.fds[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     shm_greeting((struct shm_greeting *)passed.bytes);
     (void)pass_send(fd, &passed, &is_sent); /* or the other side has hung up already */
     pass_close(&passed);
-    area_unmap(control, sizeof(struct shm_control));
+    shared_memory_unmap(control, sizeof(struct shm_control));
     expect_dropped(pair, fd);
 }
 
@@ -399,7 +399,8 @@ static void greet_with(struct pair *pair, int control_fd)
 static void memory_that_could_shrink_is_not_mapped(void **state)
 {
     const int control_fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_int_equal(ftruncate(control_fd, (off_t)area_bytes(sizeof(struct shm_control))), 0);
+    assert_int_equal(ftruncate(control_fd, (off_t)shared_memory_bytes(sizeof(struct shm_control))),
+                     0);
     greet_with(*state, control_fd);
 }
 
@@ -407,8 +408,8 @@ static void memory_of_another_size_is_not_mapped(void **state)
 {
     int control_fd;
     void *base;
-    assert_int_equal(area_new(4096, &control_fd, &base), OK);
-    area_unmap(base, 4096);
+    assert_int_equal(shared_memory_new(4096, &control_fd, &base), OK);
+    shared_memory_unmap(base, 4096);
     greet_with(*state, control_fd);
 }
 

@@ -2,7 +2,7 @@
 #include "tests/net/pair.h"
 
 #include "core/base/clock.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/ring.h"
 #include "net/wire.h"
@@ -202,22 +202,22 @@ static void a_window_that_cannot_be_had_is_an_error(void **state)
 
 static void a_queue_keeps_order_and_limits(void **state)
 {
-    struct queue queue = {0};
+    struct parcel_queue queue = {0};
     for (int i = 0; i < LINK_QUEUE_MAX; i++) {
         const struct parcel parcel = {
             .payload = &i, .payload_bytes = sizeof i, .is_body = true, .sent = (size_t)i};
-        assert_int_equal(queue_add(&queue, &parcel), OK);
+        assert_int_equal(parcel_queue_add(&queue, &parcel), OK);
         if (i % 3 == 0) { /* goes round the end of the array */
-            queue_pop(&queue);
-            assert_int_equal(queue_add(&queue, &parcel), OK);
+            parcel_queue_pop(&queue);
+            assert_int_equal(parcel_queue_add(&queue, &parcel), OK);
         }
     }
-    assert_int_equal(queue_add(&queue, &(struct parcel){0}), ERR_PEER);
+    assert_int_equal(parcel_queue_add(&queue, &(struct parcel){0}), ERR_PEER);
     assert_int_equal(queue.count, LINK_QUEUE_MAX);
-    assert_int_equal(queue_at(&queue, LINK_QUEUE_MAX - 1)->sent, LINK_QUEUE_MAX - 1);
-    assert_int_equal(*(const int *)queue_at(&queue, LINK_QUEUE_MAX - 1)->payload,
+    assert_int_equal(parcel_queue_at(&queue, LINK_QUEUE_MAX - 1)->sent, LINK_QUEUE_MAX - 1);
+    assert_int_equal(*(const int *)parcel_queue_at(&queue, LINK_QUEUE_MAX - 1)->payload,
                      LINK_QUEUE_MAX - 1);
-    queue_free(&queue);
+    parcel_queue_free(&queue);
     assert_int_equal(queue.body_bytes, 0);
 }
 

@@ -1,13 +1,13 @@
-/* queue.h - parcels that wait for their turn on a link: in their order, but that some overtake
- * others (message_urgency).
+/* parcel_queue.h - parcels that wait for their turn on a link: in their order, but that some
+ * overtake others (message_urgency).
  *
  * A parcel is a packed header and what travels with it. Its payload is borrowed while it is on the
  * sender's stack; once queued, a body is a copy that the queue owns and a stretch is still the
  * sender's window. The array of parcels grows to what a link needed once and stays, so that
  * queueing stretches allocates nothing in a steady state.
  */
-#ifndef NET_QUEUE_H
-#define NET_QUEUE_H
+#ifndef NET_PARCEL_QUEUE_H
+#define NET_PARCEL_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct parcel {
     bool yields;
 };
 
-struct queue {
+struct parcel_queue {
     struct parcel *at; /* circular */
     size_t first, count, capacity;
     size_t body_bytes; /* in copies */
@@ -39,13 +39,15 @@ struct queue {
 
 /* At its place from the end; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or
  * MESSAGE_BODY_MAX body bytes. */
-err queue_add(struct queue *, const struct parcel *);
-struct parcel *queue_at(struct queue *, size_t index); /* 0 is the oldest; index < count */
-struct parcel queue_take(struct queue *); /* removes the oldest; its copy is the caller's */
-void queue_pop(struct queue *);           /* removes the oldest and frees its copy */
-void queue_free(struct queue *);          /* leaves an empty queue */
+err parcel_queue_add(struct parcel_queue *, const struct parcel *);
+struct parcel *parcel_queue_at(struct parcel_queue *,
+                               size_t index); /* 0 is the oldest; index < count */
+struct parcel
+parcel_queue_take(struct parcel_queue *);      /* removes the oldest; its copy is the caller's */
+void parcel_queue_pop(struct parcel_queue *);  /* removes the oldest and frees its copy */
+void parcel_queue_free(struct parcel_queue *); /* leaves an empty queue */
 /* What has not left yet; without stretches where these do not travel. */
-size_t queue_bytes(const struct queue *, bool with_stretches);
+size_t parcel_queue_bytes(const struct parcel_queue *, bool with_stretches);
 
 size_t parcel_bytes(const struct parcel *); /* header and payload */
 void parcel_free(struct parcel *);          /* one that was taken */

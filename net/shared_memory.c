@@ -1,9 +1,10 @@
-/* window.c - memory that two tasks can map, sealed so that neither can take it from the other. */
+/* shared_memory.c - memory that two tasks can map, sealed so that neither can take it from the
+ * other. */
 #include "net/transport.h"
 
 #include "core/base/memory.h"
 #include "net/link.h"
-#include "net/window.h"
+#include "net/shared_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
 
-size_t area_bytes(size_t bytes)
+size_t shared_memory_bytes(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return bytes < page ? page : (bytes + page - 1) & ~(page - 1);
@@ -41,10 +42,10 @@ static err size_and_seal(int fd, size_t bytes)
     return OK;
 }
 
-err area_map(int fd, size_t bytes, bool is_writable, void **ret)
+err shared_memory_map(int fd, size_t bytes, bool is_writable, void **ret)
 {
     const int protection = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    void *base = mmap(NULL, area_bytes(bytes), protection, MAP_SHARED, fd, 0);
+    void *base = mmap(NULL, shared_memory_bytes(bytes), protection, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return fail(ERR_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
                     strerror(errno));
@@ -52,17 +53,17 @@ err area_map(int fd, size_t bytes, bool is_writable, void **ret)
     return OK;
 }
 
-void area_unmap(void *base, size_t bytes)
+void shared_memory_unmap(void *base, size_t bytes)
 {
-    if (base) munmap(base, area_bytes(bytes));
+    if (base) munmap(base, shared_memory_bytes(bytes));
 }
 
-err area_new(size_t bytes, int *ret_fd, void **ret_base)
+err shared_memory_new(size_t bytes, int *ret_fd, void **ret_base)
 {
     const int fd = memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return link_fail_making(ERR_IO, "shared memory", errno);
-    err e = size_and_seal(fd, area_bytes(bytes));
-    if (!e) e = area_map(fd, bytes, true, ret_base);
+    err e = size_and_seal(fd, shared_memory_bytes(bytes));
+    if (!e) e = shared_memory_map(fd, bytes, true, ret_base);
     const int reason = errno;
     if (e)
         close(fd);
@@ -72,23 +73,23 @@ err area_new(size_t bytes, int *ret_fd, void **ret_base)
     return e;
 }
 
-err area_check(int fd, size_t bytes)
+err shared_memory_check(int fd, size_t bytes)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS)
         return fail(ERR_PROTOCOL, "passed memory that it could shrink");
     struct stat file;
-    if (fstat(fd, &file) || (size_t)file.st_size != area_bytes(bytes))
+    if (fstat(fd, &file) || (size_t)file.st_size != shared_memory_bytes(bytes))
         return fail(ERR_PROTOCOL, "passed memory of a wrong size, expected %zu bytes",
-                    area_bytes(bytes));
+                    shared_memory_bytes(bytes));
     return OK;
 }
 
 err window_new_plain(size_t bytes, struct window *ret)
 {
     TRY(check_room(bytes));
-    void *base =
-        mmap(NULL, area_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base = mmap(NULL, shared_memory_bytes(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return fail(ERR_MEMORY, "no memory for a window of %zu bytes: %s", bytes, strerror(errno));
     *ret = (struct window){.base = base, .bytes = bytes, .fd = -1};
@@ -100,7 +101,7 @@ err window_new(size_t bytes, struct window *ret)
     TRY(check_room(bytes));
     struct window window = {.bytes = bytes};
     errno = 0;
-    if (!area_new(bytes, &window.fd, &window.base)) {
+    if (!shared_memory_new(bytes, &window.fd, &window.base)) {
         *ret = window;
         return OK;
     }
@@ -113,7 +114,7 @@ err window_new(size_t bytes, struct window *ret)
 void window_free(struct window *window)
 {
     if (!window->base) return;
-    area_unmap(window->base, window->bytes);
+    shared_memory_unmap(window->base, window->bytes);
     if (window->fd >= 0) close(window->fd);
     *window = (struct window){.fd = -1};
 }

@@ -1,5 +1,5 @@
-/* queue.c - a circular array of parcels. */
-#include "net/queue.h"
+/* parcel_queue.c - a circular array of parcels. */
+#include "net/parcel_queue.h"
 
 #include "net/transport.h"
 
@@ -9,18 +9,18 @@
 
 enum { QUEUE_START = 16 };
 
-struct parcel *queue_at(struct queue *queue, size_t index)
+struct parcel *parcel_queue_at(struct parcel_queue *queue, size_t index)
 {
     assert(index < queue->count);
     return &queue->at[(queue->first + index) % queue->capacity];
 }
 
-static err grow(struct queue *queue)
+static err grow(struct parcel_queue *queue)
 {
     const size_t capacity = queue->capacity ? 2 * queue->capacity : QUEUE_START;
     struct parcel *at = calloc(capacity, sizeof *at);
     if (!at) return fail(ERR_MEMORY, "no memory for a queue of %zu messages", capacity);
-    for (size_t i = 0; i < queue->count; i++) at[i] = *queue_at(queue, i);
+    for (size_t i = 0; i < queue->count; i++) at[i] = *parcel_queue_at(queue, i);
     free(queue->at);
     queue->at = at;
     queue->first = 0;
@@ -28,7 +28,7 @@ static err grow(struct queue *queue)
     return OK;
 }
 
-static err check_limits(const struct queue *queue, const struct parcel *parcel)
+static err check_limits(const struct parcel_queue *queue, const struct parcel *parcel)
 {
     if (queue->count >= LINK_QUEUE_MAX)
         return fail(ERR_PEER, "does not read: %zu messages are queued, the limit is %d",
@@ -45,15 +45,15 @@ static bool overtakes(const struct parcel *parcel, const struct parcel *before)
     return before->yields && !before->sent && parcel->urgency > before->urgency;
 }
 
-static void place(struct queue *queue, const struct parcel *parcel)
+static void place(struct parcel_queue *queue, const struct parcel *parcel)
 {
     size_t at = queue->count++;
-    for (; at > 0 && overtakes(parcel, queue_at(queue, at - 1)); at--)
-        *queue_at(queue, at) = *queue_at(queue, at - 1);
-    *queue_at(queue, at) = *parcel;
+    for (; at > 0 && overtakes(parcel, parcel_queue_at(queue, at - 1)); at--)
+        *parcel_queue_at(queue, at) = *parcel_queue_at(queue, at - 1);
+    *parcel_queue_at(queue, at) = *parcel;
 }
 
-err queue_add(struct queue *queue, const struct parcel *parcel)
+err parcel_queue_add(struct parcel_queue *queue, const struct parcel *parcel)
 {
     TRY(check_limits(queue, parcel));
     if (queue->count == queue->capacity) TRY(grow(queue));
@@ -68,9 +68,9 @@ err queue_add(struct queue *queue, const struct parcel *parcel)
     return OK;
 }
 
-struct parcel queue_take(struct queue *queue)
+struct parcel parcel_queue_take(struct parcel_queue *queue)
 {
-    const struct parcel oldest = *queue_at(queue, 0);
+    const struct parcel oldest = *parcel_queue_at(queue, 0);
     if (oldest.is_body) queue->body_bytes -= oldest.payload_bytes;
     queue->first = (queue->first + 1) % queue->capacity;
     queue->count--;
@@ -82,20 +82,20 @@ void parcel_free(struct parcel *parcel)
     if (parcel->is_body) free((void *)parcel->payload);
 }
 
-void queue_pop(struct queue *queue)
+void parcel_queue_pop(struct parcel_queue *queue)
 {
-    struct parcel oldest = queue_take(queue);
+    struct parcel oldest = parcel_queue_take(queue);
     parcel_free(&oldest);
 }
 
-void queue_free(struct queue *queue)
+void parcel_queue_free(struct parcel_queue *queue)
 {
-    while (queue->count > 0) queue_pop(queue);
+    while (queue->count > 0) parcel_queue_pop(queue);
     free(queue->at);
-    *queue = (struct queue){0};
+    *queue = (struct parcel_queue){0};
 }
 
-size_t queue_bytes(const struct queue *queue, bool with_stretches)
+size_t parcel_queue_bytes(const struct parcel_queue *queue, bool with_stretches)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < queue->count; i++) {

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "core/cluster/role/queue.h"
-#include "core/cluster/role/rows.h"
+#include "core/cluster/role/batch_queue.h"
+#include "core/cluster/role/row_exchange.h"
 #include "core/cluster/role/worker_role.h"
 #include "tests/simulate/defects.h"
 #include "tests/simulate/model.h"

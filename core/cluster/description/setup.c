@@ -9,7 +9,7 @@
 #include "core/base/fields/json.h"
 #include "core/base/files/url.h"
 #include "core/base/json_foreign.h"
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
 

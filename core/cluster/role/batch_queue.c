@@ -1,5 +1,5 @@
-/* queue.c - see queue.h. */
-#include "core/cluster/role/queue.h"
+/* batch_queue.c - see batch_queue.h. */
+#include "core/cluster/role/batch_queue.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* queue.h - which worker computes which batch of asynchronous training: ps/0 hands them out from
- * one queue, so that each is used once, whoever works.
+/* batch_queue.h - which worker computes which batch of asynchronous training: ps/0 hands them out
+ * from one queue, so that each is used once, whoever works.
  *
  * Batch b of the stream is its rows b B .. b B + B - 1. A worker has a plan: the batches of its
  * next pushes, so that it can read them ahead; where batches that lie together are read at once,
@@ -8,8 +8,8 @@
  * push takes the first one. The others of a worker that is evicted go back to the queue; the
  * committed one stays with its ticket (ps_role.h, "Who decides").
  */
-#ifndef CORE_CLUSTER_ROLE_QUEUE_H
-#define CORE_CLUSTER_ROLE_QUEUE_H
+#ifndef CORE_CLUSTER_ROLE_BATCH_QUEUE_H
+#define CORE_CLUSTER_ROLE_BATCH_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/role.h"
 
 /* No product of these overflows. */

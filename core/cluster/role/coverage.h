@@ -7,8 +7,8 @@
  * gradients were dropped, or their worker is gone), those that were applied more than once twice.
  * What comes of a closed epoch after all (of a worker that is back) is late, and lost no more.
  *
- * Where ps/0 hands batches out from a queue (queue.h) it knows of each whether it was used: an
- * epoch is open until all of it is.
+ * Where ps/0 hands batches out from a queue (batch_queue.h) it knows of each whether it was used:
+ * an epoch is open until all of it is.
  *
  * A push may bring many small epochs. Then several of them are counted as if they were one.
  */
@@ -84,7 +84,7 @@ uint64_t coverage_missing(const struct coverage *, uint64_t reached);
 
 /* ---- of a queue ---- */
 
-struct batch_queue; /* queue.h */
+struct batch_queue; /* batch_queue.h */
 /* A push of one batch. */
 void coverage_apply_batch(struct coverage *);
 /* Is nothing left of the oldest epoch? */

@@ -1,5 +1,5 @@
 /* ps_cover.c - ps/0 counts which rows are in the values (coverage.h), and tells the chief; and says
- * which batches come next, where they are handed out from a queue (queue.h). */
+ * which batches come next, where they are handed out from a queue (batch_queue.h). */
 #include <endian.h>
 #include <stdlib.h>
 

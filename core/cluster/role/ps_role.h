@@ -47,7 +47,7 @@
  *
  * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
  * over (coverage.h). In asynchronous training it also says which batches a worker computes next
- * (queue.h): by a PLAN, ahead of the values whose ticket is for the first of them.
+ * (batch_queue.h): by a PLAN, ahead of the values whose ticket is for the first of them.
  *
  * Snapshots: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at
  * the same step, and it takes its part. The others take theirs when everything that ps/0 took has
@@ -81,7 +81,7 @@ struct ps_config { /* from the chief's SETUP */
     bool is_restored;            /* the runner has read its part of the checkpoint */
     const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
     struct coverage coverage;    /* ps/0: as of `step`; of no rows: nothing is counted */
-    const int64_t *queue;        /* [queue_numbers] queue.h; where the share is one. Copied */
+    const int64_t *queue;        /* [queue_numbers] batch_queue.h; where the share is one. Copied */
     int queue_numbers;           /* 0: nothing has been used yet */
     int stretch;                 /* batches of it that are read together; 0: any are */
     int windows; /* for gradients of workers that share no memory; 0: one for each worker */

@@ -11,7 +11,7 @@
 #include "core/base/overlap.h"
 #include "core/cluster/role/parts.h"
 #include "core/cluster/role/ps_role.h"
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 
 enum ps_phase { EMPTY, READY, SERVING, ENDED };
 

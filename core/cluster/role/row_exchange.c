@@ -1,5 +1,5 @@
-/* rows.c - see rows.h. */
-#include "core/cluster/role/rows.h"
+/* row_exchange.c - see row_exchange.h. */
+#include "core/cluster/role/row_exchange.h"
 
 /* ---- at a ps ---- */
 

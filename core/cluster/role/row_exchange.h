@@ -1,12 +1,12 @@
-/* rows.h - which rows of tables count, of those that travel beside what the roles say.
+/* row_exchange.h - which rows of tables count, of those that travel beside what the roles say.
  *
  * ROWS is carried past the roles, since it is heard while a step is computed as well. A push
  * consists of ROWS and PUSH, on one link and in this order. The rows of a batch come in front of
  * the VALUES that answer the push before it, where that has named them; else the worker asks for
  * them, and is answered at once. Who carries ROWS has one of these structs for each peer.
  */
-#ifndef CORE_CLUSTER_ROLE_ROWS_H
-#define CORE_CLUSTER_ROLE_ROWS_H
+#ifndef CORE_CLUSTER_ROLE_ROW_EXCHANGE_H
+#define CORE_CLUSTER_ROLE_ROW_EXCHANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

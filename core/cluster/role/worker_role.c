@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role_inside.h"
 

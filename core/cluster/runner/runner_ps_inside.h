@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/role/ps_role.h"
-#include "core/cluster/role/rows.h"
+#include "core/cluster/role/row_exchange.h"
 #include "core/cluster/runner/runner_ps.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/visit/visit.h"

@@ -10,7 +10,7 @@
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/storage.h"
 #include "core/cluster/runner/trace/trace_worker.h"

@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/runner/job.h"
-#include "core/cluster/role/rows.h"
+#include "core/cluster/role/row_exchange.h"
 #include "core/cluster/role/worker_role.h"
 #include "core/cluster/runner/runner_worker.h"
 #include "core/train/checkpoint/publication.h"

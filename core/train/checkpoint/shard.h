@@ -8,8 +8,8 @@
  * (core/cluster/role/ps_role.h). dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the
  * rows of the data (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], which data these
  * are and in which order (core/cluster/description/setup.h), and which of their batches are in no
- * values, where they are handed out (core/cluster/role/queue.h). TensorFlow passes over all of
- * them.
+ * values, where they are handed out (core/cluster/role/batch_queue.h). TensorFlow passes over all
+ * of them.
  *
  * Of a table whose ids go to N parts by turns (variables/mod.h) each part is a tensor by itself, as
  * of a list of variables that TensorFlow looks up with partition_strategy "mod":

@@ -4,9 +4,9 @@
  * columns as they are stored, and what they say of themselves (spec_measure). The worker then asks
  * by FEED for batches of its share, never for more than it has room for, and they come in parts, in
  * order. Which rows a batch has is a function of its number (core/data/source.h), or of that and of
- * what ps/0 has handed out to the worker (core/cluster/role/queue.h), which FEED says. So neither
- * side keeps anything for the other: who comes anew, either of them, asks or is asked for the batch
- * that is wanted next.
+ * what ps/0 has handed out to the worker (core/cluster/role/batch_queue.h), which FEED says. So
+ * neither side keeps anything for the other: who comes anew, either of them, asks or is asked for
+ * the batch that is wanted next.
  *
  * A batch travels as it is stored: the columns that somebody looks at, labels first, each from a
  * whole cache line on; the worker converts it.

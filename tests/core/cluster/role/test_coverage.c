@@ -1,7 +1,7 @@
 /* test_coverage.c - rows of the stream, counted push by push: beside the same count row by row. */
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
 #include "core/base/random.h"
-#include "core/cluster/role/queue.h"
+#include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/role.h"
 
 #include <setjmp.h>

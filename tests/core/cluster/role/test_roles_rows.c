@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "core/cluster/role/rows.h"
+#include "core/cluster/role/row_exchange.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 

@@ -47,71 +47,71 @@ static int64_t share(const struct order *o, int worker, uint64_t epoch)
     return (int64_t)(own_before(o, worker, end) - own_before(o, worker, begin));
 }
 
-/* ---- pools ---- */
+/* ---- buffers ---- */
 
-static uint64_t pool_key(const struct order *o, struct pool_number n)
+static uint64_t buffer_key(const struct order *o, struct buffer_number n)
 {
     const uint64_t of_worker = random_u64(random_u64(o->key, n.epoch), (uint64_t)o->worker);
-    return random_u64(of_worker, (uint64_t)n.pool);
+    return random_u64(of_worker, (uint64_t)n.buffer);
 }
 
-/* Rows of the first pool of an epoch that are the last ones of the epoch before. */
+/* Rows of the first buffer of an epoch that are the last ones of the epoch before. */
 static int64_t rows_before(const struct order *o, uint64_t epoch)
 {
-    return o->is_even ? (int64_t)(begin_of(o, epoch) % (uint64_t)o->pool_rows) : 0;
+    return o->is_even ? (int64_t)(begin_of(o, epoch) % (uint64_t)o->buffer_rows) : 0;
 }
 
-/* Of the worker's stretch of the epoch, the first row of a pool. */
-static int64_t begin_of_pool(const struct order *o, struct pool_number n)
+/* Of the worker's stretch of the epoch, the first row of a buffer. */
+static int64_t begin_of_buffer(const struct order *o, struct buffer_number n)
 {
-    return n.pool ? n.pool * o->pool_rows - rows_before(o, n.epoch) : 0;
+    return n.buffer ? n.buffer * o->buffer_rows - rows_before(o, n.epoch) : 0;
 }
 
-int64_t order_pool_rows(const struct order *o, struct pool_number n)
+int64_t order_buffer_rows(const struct order *o, struct buffer_number n)
 {
-    const int64_t end = begin_of_pool(o, (struct pool_number){n.epoch, n.pool + 1});
+    const int64_t end = begin_of_buffer(o, (struct buffer_number){n.epoch, n.buffer + 1});
     const int64_t all = share(o, o->worker, n.epoch);
-    return (end < all ? end : all) - begin_of_pool(o, n);
+    return (end < all ? end : all) - begin_of_buffer(o, n);
 }
 
-uint64_t order_pool_end(const struct order *o, struct pool_number n)
+uint64_t order_buffer_end(const struct order *o, struct buffer_number n)
 {
-    return begin_of(o, n.epoch) + (uint64_t)(begin_of_pool(o, n) + order_pool_rows(o, n));
+    return begin_of(o, n.epoch) + (uint64_t)(begin_of_buffer(o, n) + order_buffer_rows(o, n));
 }
 
-void order_rows(const struct order *o, struct pool_number n, int64_t first, int64_t count,
+void order_rows(const struct order *o, struct buffer_number n, int64_t first, int64_t count,
                 int64_t *ret)
 {
-    const uint64_t key = pool_key(o, n), rows = (uint64_t)order_pool_rows(o, n);
+    const uint64_t key = buffer_key(o, n), rows = (uint64_t)order_buffer_rows(o, n);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t place = (uint64_t)(first + i);
         ret[i] = (int64_t)(o->shuffle ? random_permute(key, rows, place) : place);
     }
 }
 
-struct pool_number order_pool(const struct order *o, uint64_t position, int64_t *ret_row)
+struct buffer_number order_buffer(const struct order *o, uint64_t position, int64_t *ret_row)
 {
     const uint64_t epoch = (position - o->first) / (uint64_t)o->rows, begin = begin_of(o, epoch);
     const uint64_t own = own_before(o, o->worker, position) - own_before(o, o->worker, begin);
-    const int64_t pool = ((int64_t)own + rows_before(o, epoch)) / o->pool_rows;
-    const struct pool_number n = {epoch, pool};
-    *ret_row = (int64_t)own - begin_of_pool(o, n);
+    const int64_t buffer = ((int64_t)own + rows_before(o, epoch)) / o->buffer_rows;
+    const struct buffer_number n = {epoch, buffer};
+    *ret_row = (int64_t)own - begin_of_buffer(o, n);
     return n;
 }
 
 /* A worker may have no row of a small epoch: its next one is then the next. */
-bool order_next(const struct order *o, struct pool_number n, struct pool_number *ret)
+bool order_next(const struct order *o, struct buffer_number n, struct buffer_number *ret)
 {
-    n.pool++;
-    while (order_pool_rows(o, n) <= 0) {
+    n.buffer++;
+    while (order_buffer_rows(o, n) <= 0) {
         if (o->is_once) return false;
-        n = (struct pool_number){n.epoch + 1, 0};
+        n = (struct buffer_number){n.epoch + 1, 0};
     }
     *ret = n;
     return true;
 }
 
-/* ---- what a pool is made of ---- */
+/* ---- what a buffer is made of ---- */
 
 static void arrange(struct order *o, uint64_t epoch)
 {
@@ -147,12 +147,12 @@ static struct passage passage_of(const struct order *o, int64_t turn, int64_t be
     return (struct passage){unit->file, unit->first + from - before, to - from, from - begin};
 }
 
-err order_passages(struct order *o, struct pool_number n, struct passage **passages,
+err order_passages(struct order *o, struct buffer_number n, struct passage **passages,
                    int64_t *ret_count)
 {
-    int64_t begin = begin_of_pool(o, n);
+    int64_t begin = begin_of_buffer(o, n);
     for (int w = 0; w < o->worker; w++) begin += share(o, w, n.epoch);
-    const int64_t end = begin + order_pool_rows(o, n);
+    const int64_t end = begin + order_buffer_rows(o, n);
     arrange(o, n.epoch);
     const int64_t first = turn_of(o, begin), count = turn_of(o, end - 1) - first + 1;
     free(*passages);

@@ -4,9 +4,9 @@
  * of rows that lie together stand in an order of their own; a worker has a stretch of it, as long
  * as its positions of the epoch are many, behind those of the workers before it. So its rows are
  * its own, all workers together read every row once, and each reads little more than its share. A
- * stretch is cut into pools, in each of which rows are in any order where they are shuffled. Where
- * batches are handed out everybody has all of it, and reads the pools of what it was given: pools
- * that begin with a batch, which epochs need not.
+ * stretch is cut into buffers, in each of which rows are in any order where they are shuffled.
+ * Where batches are handed out everybody has all of it, and reads the buffers of what it was given:
+ * buffers that begin with a batch, which epochs need not.
  */
 #ifndef CORE_DATA_STREAM_ORDER_H
 #define CORE_DATA_STREAM_ORDER_H
@@ -20,25 +20,25 @@ struct unit {
     int64_t first, rows; /* of the file's rows */
 };
 
-/* Part of a pool */
+/* Part of a buffer */
 struct passage {
     int file;
     int64_t first, rows; /* of the file's rows */
-    int64_t to;          /* where they go in the pool */
+    int64_t to;          /* where they go in the buffer */
 };
 
-struct pool_number {
+struct buffer_number {
     uint64_t epoch;
-    int64_t pool; /* of the worker's stretch of the epoch */
+    int64_t buffer; /* of the worker's stretch of the epoch */
 };
 
 struct order {
     const struct unit *units; /* borrowed */
     int64_t count, rows;      /* units, and the rows of all of them */
     uint64_t first;           /* position of the first row */
-    int64_t batch, pool_rows;
+    int64_t batch, buffer_rows;
     int worker, workers, per_round; /* as of core/data/source.h */
-    bool is_even; /* pools begin at multiples of pool_rows of the whole stream, of one worker */
+    bool is_even; /* buffers begin at multiples of buffer_rows of the whole stream, of one worker */
     bool shuffle, is_once;
     uint64_t key;
 
@@ -52,19 +52,19 @@ struct order {
 err order_open(struct order *);
 void order_close(struct order *); /* a zeroed one is fine */
 
-/* In which pool a position of this worker's is, and which row of it it has. */
-struct pool_number order_pool(const struct order *, uint64_t position, int64_t *ret_row);
-/* How many rows a pool has, and which of them come first .. first + count - 1. */
-int64_t order_pool_rows(const struct order *, struct pool_number);
-void order_rows(const struct order *, struct pool_number, int64_t first, int64_t count,
+/* In which buffer a position of this worker's is, and which row of it it has. */
+struct buffer_number order_buffer(const struct order *, uint64_t position, int64_t *ret_row);
+/* How many rows a buffer has, and which of them come first .. first + count - 1. */
+int64_t order_buffer_rows(const struct order *, struct buffer_number);
+void order_rows(const struct order *, struct buffer_number, int64_t first, int64_t count,
                 int64_t *ret);
 /* Position behind its last row; of one worker. */
-uint64_t order_pool_end(const struct order *, struct pool_number);
+uint64_t order_buffer_end(const struct order *, struct buffer_number);
 /* The next one with any rows. False: there is none, as the stream ends. */
-bool order_next(const struct order *, struct pool_number, struct pool_number *ret);
+bool order_next(const struct order *, struct buffer_number, struct buffer_number *ret);
 
-/* What a pool is made of; frees what *passages was. ERR_MEMORY. */
-err order_passages(struct order *, struct pool_number, struct passage **passages,
+/* What a buffer is made of; frees what *passages was. ERR_MEMORY. */
+err order_passages(struct order *, struct buffer_number, struct passage **passages,
                    int64_t *ret_count);
 
 #endif

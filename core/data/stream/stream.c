@@ -14,22 +14,22 @@
 #include "core/base/threads/thread.h"
 
 enum {
-    POOLS = 2,
-    POOL_ROWS_DEFAULT = 1 << 17,
+    BUFFERS = 2,
+    BUFFER_ROWS_DEFAULT = 1 << 17,
     READERS_DEFAULT = 2,
     READERS_OF_URLS = 16, /* blocks that are under way at once: 4 MB within what an answer takes */
-    IN_ORDER_ROWS_MAX = 1 << 14, /* of a pool that is not shuffled: more is of no use */
+    IN_ORDER_ROWS_MAX = 1 << 14, /* of a buffer that is not shuffled: more is of no use */
     READER_BYTES = 3 << 19,      /* for a person: of what a reader has open */
     PARTS = 16, /* of an epoch whose batches are handed out, so that there are some for everybody */
     PART_ROWS_MIN = 1 << 12,
     STRETCH_BATCHES_MIN = 4,
-    STRETCH_POOLS = 8, /* of rows that are not shuffled: their pools are small */
+    STRETCH_BUFFERS = 8, /* of rows that are not shuffled: their buffers are small */
     USE_TEXT_MAX = 2048,
 };
 
-/* Once its passages are read, rows of a pool. */
-struct pool {
-    struct pool_number number;
+/* Once its passages are read, rows of a buffer. */
+struct shuffle_buffer {
+    struct buffer_number number;
     bool is_wanted; /* else it is free */
     struct passage *passages;
     int64_t passage_count, taken, done; /* passages that readers took and have read */
@@ -51,7 +51,7 @@ struct stream {
     struct row_files files;
     struct column columns[COLUMNS_MAX];
     int column_count;
-    int64_t row_bytes, pool_rows;
+    int64_t row_bytes, buffer_rows;
     char use[USE_TEXT_MAX];
     struct transform transform;
     bool without_labels;
@@ -64,8 +64,9 @@ struct stream {
     struct order order;
     struct reading_plan plan; /* of batches that are handed out */
     bool is_handed_out;
-    struct pool memory[POOLS];
-    struct pool *now, *next; /* of these: rows are asked of the one, and then of the other */
+    struct shuffle_buffer memory[BUFFERS];
+    struct shuffle_buffer *now,
+        *next; /* of these: rows are asked of the one, and then of the other */
     bool is_stopping;
     err failure;
     char failed[ERROR_TEXT_MAX];
@@ -101,25 +102,25 @@ static bool may_take(const struct reader *r, const struct passage *passage)
 }
 
 /* The first, but one of the file that the reader has open comes before: opening takes time. */
-static const struct passage *take_of(const struct reader *r, struct pool *pool)
+static const struct passage *take_of(const struct reader *r, struct shuffle_buffer *buffer)
 {
     int64_t found = -1;
-    if (!pool->is_wanted || pool->taken == pool->passage_count) return NULL;
-    for (int64_t i = 0; i < pool->passage_count; i++) {
-        const struct passage *passage = &pool->passages[i];
-        if (pool->is_taken[i] || !may_take(r, passage)) continue;
+    if (!buffer->is_wanted || buffer->taken == buffer->passage_count) return NULL;
+    for (int64_t i = 0; i < buffer->passage_count; i++) {
+        const struct passage *passage = &buffer->passages[i];
+        if (buffer->is_taken[i] || !may_take(r, passage)) continue;
         const bool is_open = r->cursor.reader && r->cursor.file == passage->file;
         if (found < 0 || is_open) found = i;
         if (is_open) break;
     }
     if (found < 0) return NULL;
-    pool->is_taken[found] = true;
-    pool->taken++;
-    return &pool->passages[found];
+    buffer->is_taken[found] = true;
+    buffer->taken++;
+    return &buffer->passages[found];
 }
 
 /* Waits for something to read. NULL: the stream ends. */
-static const struct passage *take_passage(struct reader *r, struct pool **ret)
+static const struct passage *take_passage(struct reader *r, struct shuffle_buffer **ret)
 {
     struct stream *s = r->stream;
     const struct passage *passage = NULL;
@@ -136,13 +137,13 @@ static const struct passage *take_passage(struct reader *r, struct pool **ret)
 }
 
 /* Rows of one passage as a dataset, for messages of where they are. */
-static err check_rows(const struct stream *s, const struct pool *pool,
+static err check_rows(const struct stream *s, const struct shuffle_buffer *buffer,
                       const struct passage *passage, const char *name)
 {
-    struct dataset d = pool->rows;
+    struct dataset d = buffer->rows;
     d.columns = calloc((size_t)d.column_count, sizeof *d.columns);
     if (!d.columns) return fail(ERR_MEMORY, "no memory for rows");
-    memcpy(d.columns, pool->columns, (size_t)d.column_count * sizeof *d.columns);
+    memcpy(d.columns, buffer->columns, (size_t)d.column_count * sizeof *d.columns);
     for (int i = 0; i < d.column_count; i++) {
         struct column *c = &d.columns[i];
         if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)passage->to;
@@ -156,10 +157,10 @@ static err check_rows(const struct stream *s, const struct pool *pool,
     return e;
 }
 
-static void finish_passage(struct stream *s, struct pool *pool, err e)
+static void finish_passage(struct stream *s, struct shuffle_buffer *buffer, err e)
 {
     pthread_mutex_lock(&s->lock);
-    pool->done++;
+    buffer->done++;
     if (e && !s->failure) {
         s->failure = e;
         snprintf(s->failed, sizeof s->failed, "%s", error_text());
@@ -172,65 +173,66 @@ static void finish_passage(struct stream *s, struct pool *pool, err e)
 static void *read_passages(void *context)
 {
     struct reader *r = context;
-    struct pool *pool;
+    struct shuffle_buffer *buffer;
     const struct passage *passage;
-    while ((passage = take_passage(r, &pool))) {
-        err e = row_cursor_read(&r->cursor, passage, pool->to);
-        if (!e) e = check_rows(r->stream, pool, passage, r->cursor.reader->name);
-        finish_passage(r->stream, pool, e);
+    while ((passage = take_passage(r, &buffer))) {
+        err e = row_cursor_read(&r->cursor, passage, buffer->to);
+        if (!e) e = check_rows(r->stream, buffer, passage, r->cursor.reader->name);
+        finish_passage(r->stream, buffer, e);
     }
     return NULL;
 }
 
-/* ---- pools; who calls these holds the lock ---- */
+/* ---- buffers; who calls these holds the lock ---- */
 
-static bool is_pool(const struct pool *pool, struct pool_number n)
+static bool is_buffer(const struct shuffle_buffer *buffer, struct buffer_number n)
 {
-    return pool->is_wanted && pool->number.epoch == n.epoch && pool->number.pool == n.pool;
+    return buffer->is_wanted && buffer->number.epoch == n.epoch &&
+           buffer->number.buffer == n.buffer;
 }
 
 /* Nobody writes to it any more. */
-static void give_up(struct stream *s, struct pool *pool)
+static void give_up(struct stream *s, struct shuffle_buffer *buffer)
 {
-    pool->is_wanted = false;
-    while (pool->done < pool->taken) pthread_cond_wait(&s->done, &s->lock);
+    buffer->is_wanted = false;
+    while (buffer->done < buffer->taken) pthread_cond_wait(&s->done, &s->lock);
 }
 
-static err fill_with(struct stream *s, struct pool *pool, struct pool_number n)
+static err fill_with(struct stream *s, struct shuffle_buffer *buffer, struct buffer_number n)
 {
-    give_up(s, pool);
-    TRY(order_passages(&s->order, n, &pool->passages, &pool->passage_count));
-    free(pool->is_taken);
-    pool->is_taken = calloc((size_t)pool->passage_count, sizeof *pool->is_taken);
-    if (!pool->is_taken) return fail(ERR_MEMORY, "%s: no memory for rows", s->files.name);
-    pool->number = n;
-    pool->taken = pool->done = 0;
-    pool->is_wanted = true;
+    give_up(s, buffer);
+    TRY(order_passages(&s->order, n, &buffer->passages, &buffer->passage_count));
+    free(buffer->is_taken);
+    buffer->is_taken = calloc((size_t)buffer->passage_count, sizeof *buffer->is_taken);
+    if (!buffer->is_taken) return fail(ERR_MEMORY, "%s: no memory for rows", s->files.name);
+    buffer->number = n;
+    buffer->taken = buffer->done = 0;
+    buffer->is_wanted = true;
     pthread_cond_broadcast(&s->work);
     return OK;
 }
 
-/* Of positions that will be read: the first that is in another pool. A stream that ends may have
+/* Of positions that will be read: the first that is in another buffer. A stream that ends may have
  * others before it and behind it. */
-static bool leaves_pool(const struct stream *s, uint64_t from, uint64_t end, struct pool_number n,
-                        struct pool_number *ret)
+static bool leaves_buffer(const struct stream *s, uint64_t from, uint64_t end,
+                          struct buffer_number n, struct buffer_number *ret)
 {
     const uint64_t first = s->order.first, last = first + (uint64_t)s->order.rows;
     int64_t row;
     if (from < first) from = first;
     if (s->order.is_once && end > last) end = last;
     for (int i = 0; i < 2 && from < end; i++) {
-        *ret = order_pool(&s->order, from, &row);
-        if (ret->epoch != n.epoch || ret->pool != n.pool) return true;
-        from = order_pool_end(&s->order, n);
+        *ret = order_buffer(&s->order, from, &row);
+        if (ret->epoch != n.epoch || ret->buffer != n.buffer) return true;
+        from = order_buffer_end(&s->order, n);
     }
     return false;
 }
 
 /* The one that is wanted behind this one, of which this position is: where there is a plan it says
  * so. */
-static bool find_next(const struct stream *s, uint64_t position, struct pool_number n,
-                      struct pool_number *ret)
+static bool find_next(const struct stream *s, uint64_t position, struct buffer_number n,
+                      struct buffer_number *ret)
 {
     const struct reading_plan *plan = &s->plan;
     const uint64_t batch = (uint64_t)s->order.batch, at = position / batch;
@@ -240,33 +242,33 @@ static bool find_next(const struct stream *s, uint64_t position, struct pool_num
         const uint64_t begin = plan->ranges[i], end = plan->ranges[i + 1];
         const bool is_here = begin <= at && at < end;
         if ((is_here || is_behind) &&
-            leaves_pool(s, is_here ? position : begin * batch, end * batch, n, ret))
+            leaves_buffer(s, is_here ? position : begin * batch, end * batch, n, ret))
             return true;
         is_behind |= is_here;
     }
     return false;
 }
 
-/* In the order in which they are wanted: the pool of the position, and the one behind it. */
-static err want(struct stream *s, struct pool_number n, uint64_t position)
+/* In the order in which they are wanted: the buffer of the position, and the one behind it. */
+static err want(struct stream *s, struct buffer_number n, uint64_t position)
 {
-    struct pool_number behind;
-    if (!is_pool(s->now, n)) {
-        struct pool *const other = s->now;
+    struct buffer_number behind;
+    if (!is_buffer(s->now, n)) {
+        struct shuffle_buffer *const other = s->now;
         s->now = s->next;
         s->next = other;
     }
-    if (!is_pool(s->now, n)) {
+    if (!is_buffer(s->now, n)) {
         s->next->is_wanted = false;
         TRY(fill_with(s, s->now, n));
     }
-    if (!find_next(s, position, n, &behind) || is_pool(s->next, behind)) return OK;
+    if (!find_next(s, position, n, &behind) || is_buffer(s->next, behind)) return OK;
     return fill_with(s, s->next, behind);
 }
 
-static err wait_for(struct stream *s, const struct pool *pool)
+static err wait_for(struct stream *s, const struct shuffle_buffer *buffer)
 {
-    while (!s->failure && !s->is_stopping && pool->done < pool->passage_count)
+    while (!s->failure && !s->is_stopping && buffer->done < buffer->passage_count)
         pthread_cond_wait(&s->done, &s->lock);
     if (s->failure) return fail(s->failure, "%s", s->failed);
     return s->is_stopping ? fail(ERR_STOPPED, "%s: closed", s->files.name) : OK;
@@ -280,10 +282,10 @@ err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows,
     int64_t first;
     row_files_keep(&s->files);
     pthread_mutex_lock(&s->lock);
-    const struct pool_number n = order_pool(&s->order, position, &first);
+    const struct buffer_number n = order_buffer(&s->order, position, &first);
     err e = want(s, n, position);
     if (!e) e = wait_for(s, s->now);
-    const int64_t left = order_pool_rows(&s->order, n) - first;
+    const int64_t left = order_buffer_rows(&s->order, n) - first;
     *ret_count = left < max ? left : max;
     *ret_from = &s->now->rows;
     order_rows(&s->order, n, first, *ret_count, rows);
@@ -298,13 +300,13 @@ void stream_plan(struct stream *s, const struct reading_plan *plan)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Two pools at most fill the memory that there is. */
-static int64_t choose_pool_rows(const struct stream_size *size, const struct stream_options *o)
+/* Two buffers at most fill the memory that there is. */
+static int64_t choose_buffer_rows(const struct stream_size *size, const struct stream_options *o)
 {
     const struct source_spec *source = size->source;
-    const int64_t most = (source->memory_mb << 20) / (POOLS * size->row_bytes);
+    const int64_t most = (source->memory_mb << 20) / (BUFFERS * size->row_bytes);
     int64_t rows = source->shuffle_rows;
-    if (!rows) rows = smaller(most, POOL_ROWS_DEFAULT);
+    if (!rows) rows = smaller(most, BUFFER_ROWS_DEFAULT);
     if (!source->shuffle_rows && o->is_handed_out)
         rows = smaller(rows, larger(size->rows / PARTS, PART_ROWS_MIN));
     if (!o->shuffle) rows = smaller(rows, IN_ORDER_ROWS_MAX);
@@ -318,14 +320,14 @@ void stream_measure(const struct stream *s, struct stream_size *ret)
     *ret = (struct stream_size){s->files.source, s->files.rows, s->row_bytes, has_packed(s)};
 }
 
-/* A pool, which is read as a whole; of files that can only be read on a part of the epoch, as
- * whoever reads a pool of one reads what lies before. */
+/* A buffer, which is read as a whole; of files that can only be read on a part of the epoch, as
+ * whoever reads a buffer of one reads what lies before. */
 int64_t stream_stretch(const struct stream_size *size, const struct stream_options *o, int workers)
 {
-    const int64_t pool = choose_pool_rows(size, o);
-    const int64_t part = size->rows / workers, pools = part / pool;
-    const int64_t most = size->is_packed ? pools : o->shuffle ? 1 : STRETCH_POOLS;
-    const int64_t rows = pools ? pool * smaller(pools, most) : part;
+    const int64_t buffer = choose_buffer_rows(size, o);
+    const int64_t part = size->rows / workers, buffers = part / buffer;
+    const int64_t most = size->is_packed ? buffers : o->shuffle ? 1 : STRETCH_BUFFERS;
+    const int64_t rows = buffers ? buffer * smaller(buffers, most) : part;
     return larger(rows / o->batch, STRETCH_BATCHES_MIN);
 }
 
@@ -342,29 +344,30 @@ void stream_stop(struct stream *s)
 
 static err check_memory(const struct stream *s)
 {
-    const double bytes = (double)POOLS * (double)s->pool_rows * (double)s->row_bytes;
+    const double bytes = (double)BUFFERS * (double)s->buffer_rows * (double)s->row_bytes;
     if (bytes <= (double)s->files.source->memory_mb * 0x1p20) return OK;
-    return fail(ERR_INPUT,
-                "%s: two pools of %lld rows (\"shuffle_rows\") of %lld bytes are %.0f MiB; "
-                "\"memory_mb\" is %lld",
-                s->files.name, (long long)s->pool_rows, (long long)s->row_bytes, bytes * 0x1p-20,
-                (long long)s->files.source->memory_mb);
+    return fail(
+        ERR_INPUT,
+        "%s: two shuffle buffers of %lld rows (\"shuffle_rows\") of %lld bytes are %.0f MiB; "
+        "\"memory_mb\" is %lld",
+        s->files.name, (long long)s->buffer_rows, (long long)s->row_bytes, bytes * 0x1p-20,
+        (long long)s->files.source->memory_mb);
 }
 
-static err open_pool(struct stream *s, struct pool *pool)
+static err open_buffer(struct stream *s, struct shuffle_buffer *buffer)
 {
-    stream_describe(s, &pool->rows);
-    memcpy(pool->columns, s->columns, (size_t)s->column_count * sizeof *pool->columns);
-    pool->rows.columns = pool->columns;
+    stream_describe(s, &buffer->rows);
+    memcpy(buffer->columns, s->columns, (size_t)s->column_count * sizeof *buffer->columns);
+    buffer->rows.columns = buffer->columns;
     for (int i = 0; i < s->column_count; i++) {
         uint64_t bytes;
         const struct column *c = &s->columns[i];
-        TRY(storage_bytes(s->files.name, s->pool_rows, &c->shape, c->dtype, &bytes));
-        TRY(block_new(bytes, &pool->blocks[i]));
-        pool->to[i] = pool->blocks[i].at;
-        pool->rows.columns[i].at = pool->to[i];
+        TRY(storage_bytes(s->files.name, s->buffer_rows, &c->shape, c->dtype, &bytes));
+        TRY(block_new(bytes, &buffer->blocks[i]));
+        buffer->to[i] = buffer->blocks[i].at;
+        buffer->rows.columns[i].at = buffer->to[i];
     }
-    if (s->without_labels) pool->rows.columns[LABELS].at = NULL;
+    if (s->without_labels) buffer->rows.columns[LABELS].at = NULL;
     return OK;
 }
 
@@ -380,15 +383,15 @@ static int say_columns(struct stream *s)
 static void say_use(struct stream *s)
 {
     int64_t reader = READER_BYTES + (path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0);
-    int64_t bytes = POOLS * s->pool_rows * s->row_bytes;
+    int64_t bytes = BUFFERS * s->buffer_rows * s->row_bytes;
     for (int i = 0; i < s->files.file_count; i++)
         bytes += s->files.files[i].index.count * (int64_t)sizeof(struct row_block);
     if (has_packed(s)) reader += UNPACKED_AHEAD_BYTES;
     bytes += s->reader_count * reader;
     const int used = say_columns(s);
     snprintf(s->use + used, sizeof s->use - (size_t)used,
-             "a stream of %d file%s, pools of %lld rows, %d reader%s, %.0f MiB",
-             s->files.file_count, s->files.file_count == 1 ? "" : "s", (long long)s->pool_rows,
+             "a stream of %d file%s, shuffle buffers of %lld rows, %d reader%s, %.0f MiB",
+             s->files.file_count, s->files.file_count == 1 ? "" : "s", (long long)s->buffer_rows,
              s->reader_count, s->reader_count == 1 ? "" : "s", (double)bytes * 0x1p-20);
 }
 
@@ -415,7 +418,7 @@ err stream_begin(struct stream *s, const struct stream_options *o)
     TRY(transform_check(&s->transform, &none));
     struct stream_size size;
     stream_measure(s, &size);
-    s->pool_rows = choose_pool_rows(&size, o);
+    s->buffer_rows = choose_buffer_rows(&size, o);
     s->is_handed_out = o->is_handed_out;
     TRY(check_memory(s));
     s->order = (struct order){
@@ -424,17 +427,17 @@ err stream_begin(struct stream *s, const struct stream_options *o)
         .rows = s->files.rows,
         .first = o->first,
         .batch = o->batch,
-        .pool_rows = s->pool_rows,
+        .buffer_rows = s->buffer_rows,
         .worker = o->worker,
         .workers = o->workers,
         .per_round = (int)stream_per_round(o),
-        .is_even = o->is_handed_out && s->pool_rows < s->files.rows,
+        .is_even = o->is_handed_out && s->buffer_rows < s->files.rows,
         .shuffle = o->shuffle,
         .is_once = o->is_once,
         .key = o->key,
     };
     TRY(order_open(&s->order));
-    for (int i = 0; i < POOLS; i++) TRY(open_pool(s, &s->memory[i]));
+    for (int i = 0; i < BUFFERS; i++) TRY(open_buffer(s, &s->memory[i]));
     say_use(s);
     return start_readers(s);
 }
@@ -517,9 +520,9 @@ const struct left_out *stream_left_out(const struct stream *s)
 uint64_t stream_digest(const struct stream *s)
 {
     uint64_t digest = (uint64_t)s->files.rows;
-    const int64_t pool_rows = s->pool_rows; /* all have one order, which follows from them */
+    const int64_t buffer_rows = s->buffer_rows; /* all have one order, which follows from them */
     if (s->is_handed_out && s->order.shuffle)
-        digest = fingerprint_join(digest, fingerprint(&pool_rows, sizeof pool_rows));
+        digest = fingerprint_join(digest, fingerprint(&buffer_rows, sizeof buffer_rows));
     for (int64_t i = 0; i < s->files.unit_count; i++) {
         const struct unit *unit = &s->files.units[i];
         const struct row_index *index = &s->files.files[unit->file].index;
@@ -532,11 +535,11 @@ uint64_t stream_digest(const struct stream *s)
     return digest;
 }
 
-static void close_pool(struct pool *pool)
+static void close_buffer(struct shuffle_buffer *buffer)
 {
-    for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&pool->blocks[i]);
-    free(pool->passages);
-    free(pool->is_taken);
+    for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&buffer->blocks[i]);
+    free(buffer->passages);
+    free(buffer->is_taken);
 }
 
 void stream_close(struct stream *s)
@@ -547,7 +550,7 @@ void stream_close(struct stream *s)
         pthread_join(s->readers[i].thread, NULL);
         row_cursor_close(&s->readers[i].cursor);
     }
-    for (int i = 0; i < POOLS; i++) close_pool(&s->memory[i]);
+    for (int i = 0; i < BUFFERS; i++) close_buffer(&s->memory[i]);
     order_close(&s->order);
     row_files_close(&s->files);
     pthread_cond_destroy(&s->work);

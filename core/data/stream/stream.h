@@ -1,10 +1,12 @@
-/* stream.h - rows of files that memory need not hold: pools of them, read ahead by threads.
+/* stream.h - rows of files that memory need not hold: shuffle buffers of them, read ahead by
+ * threads.
  *
- * Two pools of rows are in memory: one that batches are made of, and the next one. Readers, each a
- * thread with a file open, fill what is not full yet; where in a pool a row goes is known before it
- * is read, so they do not wait for each other, and how many there are changes nothing. Memory is
- * that of the two pools, of the index (stream/row_index.h), and of each reader about 1.5 MB, where
- * files are packed UNPACKED_AHEAD_BYTES more, and where they are behind a URL FILE_AHEAD_BYTES.
+ * Two buffers of rows are in memory: one that batches are made of, and the next one. Readers, each
+ * a thread with a file open, fill what is not full yet; where in a buffer a row goes is known
+ * before it is read, so they do not wait for each other, and how many there are changes nothing.
+ * Memory is that of the two buffers, of the index (stream/row_index.h), and of each reader
+ * about 1.5 MB, where files are packed UNPACKED_AHEAD_BYTES more, and where they are behind a URL
+ * FILE_AHEAD_BYTES.
  */
 #ifndef CORE_DATA_STREAM_STREAM_H
 #define CORE_DATA_STREAM_STREAM_H

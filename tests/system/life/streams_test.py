@@ -60,7 +60,7 @@ class Streams(LifeCase):
                    **changes)
         self.train(130, ps=first_ps, workers=workers, **changes)
         text = self.train(400, ps=second_ps, workers=workers, **changes)
-        self.assertRegex(text, r"a stream of 3 files, pools of 700 rows")
+        self.assertRegex(text, r"a stream of 3 files, shuffle buffers of 700 rows")
         self.assertRegex(text, r"begins from \S+/run/model.ckpt-130, step 130\n")
         self.assert_same("whole", "run")
 

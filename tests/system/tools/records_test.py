@@ -62,7 +62,7 @@ class Records(program.FolderCase):
         table, _ = self.losses(**self.spec["data"]["train"])
         records, said = self.losses(format="tfrecord", file="adult-*.tfrecord", label="income",
                                     positive=">50K", stream="always", shuffle_rows=500)
-        self.assertIn("a stream of 3 files, pools of 500 rows", said)
+        self.assertIn("a stream of 3 files, shuffle buffers of 500 rows", said)
         self.assertEqual(len(table), STEPS)
         self.assertEqual(table, records)
 

@@ -445,7 +445,7 @@ static void what_is_handed_out_is_every_row_once_per_epoch(void **state)
     }
 }
 
-/* A pool is whole batches in every epoch, or each would be read for two stretches. */
+/* A shuffle buffer is whole batches in every epoch, or each would be read for two stretches. */
 static void a_stretch_is_read_for_itself_alone(void **state)
 {
     enum { BATCH = 64, SIZE = 20000 };
@@ -460,17 +460,17 @@ static void a_stretch_is_read_for_itself_alone(void **state)
     struct order order = {.count = 1,
                           .rows = SIZE,
                           .batch = BATCH,
-                          .pool_rows = stretch * BATCH,
+                          .buffer_rows = stretch * BATCH,
                           .workers = 1,
                           .per_round = 1,
                           .is_even = true};
     int inside = 0;
     for (uint64_t at = 0; at < UINT64_C(3) * SIZE; at++) {
         int64_t row;
-        const struct pool_number n = order_pool(&order, at, &row);
+        const struct buffer_number n = order_buffer(&order, at, &row);
         const bool is_first = at % ((uint64_t)stretch * BATCH) == 0 || at % SIZE == 0;
         assert_int_equal(row == 0, is_first);
-        inside += order_pool_end(&order, n) % BATCH == 0;
+        inside += order_buffer_end(&order, n) % BATCH == 0;
     }
     assert_true(inside > 2 * SIZE);
     source_close_batches(&o);

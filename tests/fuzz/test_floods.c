@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker_role.h"
 #include "core/cluster/runner/runner_ps.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
@@ -65,6 +66,7 @@ struct flood {
     uint32_t type;
     uint8_t number; /* what each is (tests/fuzz/peer.c) */
     bool is_any, greets;
+    bool is_early; /* as soon as the chief leads, before any ps serves */
 };
 
 struct scene {
@@ -75,7 +77,7 @@ struct scene {
     struct peer_link peer;
     struct flood flood;
     bool has_greeted;
-    int began, ended; /* turns of the first and the last step */
+    int began, ended; /* turns of the first (or what is_early says) and the last step */
 };
 
 static void on_opened(void *context, struct link *link)
@@ -136,7 +138,8 @@ static void drive(void *context, int turn)
 {
     struct scene *s = context;
     const uint64_t step = ps_role_step(runner_ps_task(s->ps)->role);
-    if (!s->began && step) s->began = turn;
+    const struct role *chief = runner_worker_task(s->chief)->role;
+    if (!s->began && (s->flood.is_early ? worker_role_leads(chief) : step > 0)) s->began = turn;
     if (!s->ended && step >= MEASURED) s->ended = turn;
     if (s->began && !s->ended && s->flood.is_any) say_much(s);
     if (s->ended && s->peer.link) {
@@ -153,9 +156,11 @@ static int turns_of(uint8_t kind, struct flood flood)
     const struct spec *spec = job_spec(kind);
     const struct cluster_spec of_ps = job_cluster(JOB_PS, 0), of_chief = job_cluster(JOB_WORKER, 0);
     assert_int_equal(loop_open(&s.loop), OK);
-    const struct task_options ps_options = job_options(&of_ps, s.loop, spec);
-    const struct runner_worker_options options = {
+    struct task_options ps_options = job_options(&of_ps, s.loop, spec);
+    struct runner_worker_options options = {
         .task = job_options(&of_chief, s.loop, spec), .spec = spec, .device = job_device()};
+    if (flood.is_early) /* others could lead */
+        ps_options.limits.chief_ms = options.task.limits.chief_ms = ps_options.limits.start_ms;
     assert_int_equal(runner_ps_open(&ps_options, job_device(), &s.ps), OK);
     assert_int_equal(runner_worker_open(&options, &s.chief), OK);
     struct task *const tasks[] = {runner_ps_task(s.ps), runner_worker_task(s.chief)};
@@ -181,14 +186,14 @@ static bool ends_a_job(uint32_t type)
            type == MESSAGE_FINISHED;
 }
 
-static void try_all(uint8_t kind, bool greets)
+static void try_all(uint8_t kind, bool greets, bool is_early)
 {
     static const uint8_t numbers[] = {8 /* right */, 0, 1, 2, 4, 6};
-    const int quiet = turns_of(kind, (struct flood){0});
+    const int quiet = turns_of(kind, (struct flood){.is_early = is_early});
     for (uint32_t type = 0; type < MESSAGE_TYPES + 2; type++)
         for (size_t i = 0; i < sizeof numbers; i++) {
             if (ends_a_job(type) && greets) continue;
-            const struct flood flood = {type, numbers[i], true, greets};
+            const struct flood flood = {type, numbers[i], true, greets, is_early};
             const int turns = turns_of(kind, flood);
             if (turns > 2 * quiet)
                 fail_msg("%s, numbers %d: %d turns, %d without", message_name(type), numbers[i],
@@ -202,20 +207,27 @@ static void try_all(uint8_t kind, bool greets)
 static void a_worker_that_floods_a_ps_slows_nobody(void **state)
 {
     (void)state;
-    try_all(0, true);
-    try_all(2, true);
+    try_all(0, true, false);
+    try_all(2, true, false);
+}
+
+static void a_worker_that_floods_a_ps_before_it_serves_takes_nothing(void **state)
+{
+    (void)state;
+    try_all(0, true, true);
 }
 
 static void a_stranger_that_floods_a_ps_slows_nobody(void **state)
 {
     (void)state;
-    try_all(0, false);
+    try_all(0, false, false);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_that_floods_a_ps_slows_nobody),
+        cmocka_unit_test(a_worker_that_floods_a_ps_before_it_serves_takes_nothing),
         cmocka_unit_test(a_stranger_that_floods_a_ps_slows_nobody),
     };
     log_set_level(LOG_ERROR);

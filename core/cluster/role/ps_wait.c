@@ -50,10 +50,14 @@ static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
     if (p->stopping.is_on) ps_ask_chief_to_stop(p, out);
 }
 
-/* Then there is no other term than the one that this ps knows. */
+/* Then there is no other term than the one that this ps knows. A chief has looked at all ps before
+ * it says for the first time that it leads, so that none of them knew of a later one; and where no
+ * other worker ever leads, nobody has given one out. */
 static bool gives_terms(const struct ps_role *p)
 {
-    return p->options.task == 0 && p->phase == SERVING && ps_chief_is_here(p);
+    if (p->options.task != 0) return false;
+    if (!p->options.limits.chief_ms) return true;
+    return ps_chief_is_here(p) && (p->phase == SERVING || p->members[ps_chief(p)].lead.claims);
 }
 
 /* Only ps/0 gives out terms, and another ps hears of them from workers, of which one may lie. Then

@@ -58,6 +58,18 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
     if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 
+/* ps/0 has not given the term out that is spoken of. It is to give out a later one of the same
+ * chief: so that the ps that was told of one that is none obeys the chief again, and so does
+ * whoever leads by what ps/0 has forgotten. Until it has, each link to it begins with this. */
+static void outbid(struct worker_role *w, struct outbox *out)
+{
+    uint64_t next = w->lead.rumoured + 1;
+    if (w->lead.rumoured <= w->lead.term || w->servers[0].contact != KNOWN) return;
+    while (term_chief(next, w->options.workers) != w->options.task) next++;
+    if (next > w->lead.term + TERMS_AHEAD_MAX) return;
+    say_term(w, 0, LEADS_HEARD, out)->leads.term = next;
+}
+
 /* A ps that came back empty knows of no term, nor that the job continues. */
 void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
 {
@@ -65,6 +77,7 @@ void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
         claim(w, ps, out);
     else if (!w->options.keeps_chief)
         say_term(w, ps, LEADS_HEARD, out);
+    if (w->lead.is_ours && ps == 0) outbid(w, out);
 }
 
 /* A ps with few windows does not read on where it has none for a gradient, and gives those that it
@@ -123,26 +136,20 @@ static void yield(struct worker_role *w, struct outbox *out)
     outbox_add_yield(out, (struct action_yield){w->lead.term});
 }
 
-/* ps/0 has not given this term out. It is to give out a later one of the same chief: so that the ps
- * that was told of one that is none obeys the chief again. */
-static void outbid(struct worker_role *w, uint64_t term, struct outbox *out)
-{
-    uint64_t next = term + 1;
-    while (term_chief(next, w->options.workers) != w->options.task) next++;
-    if (next > w->lead.term + TERMS_AHEAD_MAX) return;
-    say_term(w, 0, LEADS_HEARD, out)->leads.term = next;
-}
-
 /* Then it is for ps/0 to say whether there is a later one. */
 static bool hears_of_terms(const struct worker_role *w)
 {
-    return w->servers[0].contact == KNOWN && w->servers[0].said.state == PS_SERVING;
+    const struct server *s = &w->servers[0];
+    return w->lead.is_ours || (s->contact == KNOWN && s->said.state == PS_SERVING);
 }
 
 void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     if (ps > 0 && m->leads.term > w->lead.term && hears_of_terms(w)) {
-        if (w->lead.is_ours) outbid(w, m->leads.term, out);
+        if (w->lead.is_ours && m->leads.term > w->lead.rumoured) {
+            w->lead.rumoured = m->leads.term;
+            outbid(w, out);
+        }
         return;
     }
     if (m->leads.term < w->lead.term && w->servers[ps].contact == KNOWN)

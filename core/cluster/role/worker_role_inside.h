@@ -158,7 +158,8 @@ enum ending {
 struct worker_lead {
     uint64_t term; /* the highest that was heard of */
     bool is_ours;  /* this worker leads */
-    /* is_ours: its lease */
+    /* is_ours: a later term that another ps spoke of, and that ps/0 is to outbid; its lease */
+    uint64_t rumoured;
     uint64_t renewed_ms;
     bool is_lease_long; /* that was asked for then: this worker may say nothing for a while */
 };

@@ -87,11 +87,16 @@ static const struct message *sent(const struct scene *s, int peer, enum message_
 
 /* ---- ps/0 ---- */
 
-static void open_ps(struct scene *s)
+static void open_ps_of(struct scene *s, struct wait_limits l)
 {
-    const struct ps_options o = {.task = 0, .workers = WORKERS, .limits = limits};
+    const struct ps_options o = {.task = 0, .workers = WORKERS, .limits = l};
     *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
     s->role->ops->start(s->role, 0, &s->out);
+}
+
+static void open_ps(struct scene *s)
+{
+    open_ps_of(s, limits);
 }
 
 /* It serves, and knows that the others could lead. */
@@ -220,6 +225,40 @@ static void nobody_leads_who_does_not_say_that_it_could(void **state)
     open_ps(&s);
     for (int w = 0; w < WORKERS; w++) meet(&s, w);
     assert_false(pass(&s, 10 * LEASE_MS));
+    close_ps(&s);
+}
+
+/* Of a ps/0 that came back empty, whose chief has not said yet that it leads, anybody may be right.
+ */
+static void no_term_is_believed_beside_a_chief_that_leads_before_the_ps_serves(void **state)
+{
+    const struct setup_result r = {.text = "", .config = {.generation = GENERATION, .arrays = 1}};
+    for (int said = 0; said < 4; said++) {
+        struct scene s;
+        open_ps(&s);
+        for (int w = 0; w < WORKERS; w++) meet(&s, w);
+        if (said > 0) say_term(&s, 0, 0, LEADS_CLAIMS);
+        if (said > 1)
+            say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION});
+        if (said > 2) ps_role_set_up(s.role, &r, &s.out);
+        say_term(&s, 1, 1, LEADS_CLAIMS);
+        assert_int_equal(ps_role_chief(s.role), said > 0 ? 0 : 1);
+        assert_int_equal(find(&s, ACTION_HANG_UP) >= 0, said == 0);
+        say_term(&s, 0, 3, LEADS_HEARD); /* its own: it has heard of one that is none */
+        assert_int_equal(ps_role_term(s.role), said > 0 ? 3 : 1);
+        close_ps(&s);
+    }
+}
+
+static void where_nobody_else_ever_leads_no_term_is_believed(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 0;
+    open_ps_of(&s, l);
+    for (int w = 1; w < WORKERS; w++) meet(&s, w);
+    say(&s, 1, &(struct message){.type = MESSAGE_LEADS, .generation = GENERATION, .leads.term = 1});
+    assert_int_equal(ps_role_chief(s.role), 0);
     close_ps(&s);
 }
 
@@ -359,6 +398,32 @@ static void what_another_ps_says_of_terms_is_for_ps_0_to_say(void **state)
     close_worker(&s);
 }
 
+/* What it said on a link that was lost it says once more on the next one, of a ps/0 that may know
+ * of no term at all. */
+static void a_term_is_outbid_until_ps_0_has_heard_of_it(void **state)
+{
+    struct scene s;
+    open_leading(&s);
+    s.role->ops->peer_lost(s.role, JOB_PS, 0, "it died", &s.out);
+    say_term(&s, 1, 2, LEADS_HEARD);
+    assert_true(worker_role_leads(s.role));
+    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    meet(&s, 0);
+    hear(&s, 0, 0, PS_EMPTY, 0);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.term, 3);
+    say_term(&s, 0, 3, LEADS_HEARD);
+    assert_true(worker_role_leads(s.role));
+    s.role->ops->peer_lost(s.role, JOB_PS, 0, "it died", &s.out);
+    meet(&s, 0);
+    hear(&s, 0, 0, PS_EMPTY, 0);
+    assert_null(sent(&s, 0, MESSAGE_LEADS)); /* but that it leads */
+    assert_int_equal(s.out.at[find(&s, ACTION_CLAIM)].claim.message.leads.term, 3);
+    say_term(&s, 1, 5, LEADS_HEARD);
+    say_term(&s, 0, 5, LEADS_HEARD); /* ps/0 has given it out */
+    assert_false(worker_role_leads(s.role));
+    close_worker(&s);
+}
+
 static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know(void **state)
 {
     struct scene s;
@@ -495,6 +560,9 @@ int main(void)
         cmocka_unit_test(a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on),
         cmocka_unit_test(what_another_ps_says_of_terms_is_for_ps_0_to_say),
         cmocka_unit_test(nobody_leads_who_does_not_say_that_it_could),
+        cmocka_unit_test(no_term_is_believed_beside_a_chief_that_leads_before_the_ps_serves),
+        cmocka_unit_test(where_nobody_else_ever_leads_no_term_is_believed),
+        cmocka_unit_test(a_term_is_outbid_until_ps_0_has_heard_of_it),
         cmocka_unit_test(worker_0_leads_when_all_ps_know_of_nobody_else),
         cmocka_unit_test(a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim),
         cmocka_unit_test(a_chief_that_comes_back_says_which_ps_was_lost_meanwhile),

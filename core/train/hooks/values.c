@@ -90,10 +90,13 @@ err evaluation_record(const struct session *session, const struct evaluation *e,
     const int count = evaluation_names(session, names);
     events_begin_step(events, wall_s, step);
     for (int i = 0; i < count; i++) events_scalar(events, names[i], evaluation_value(e, i));
-    int curve = 0; /* that of the first metric which has one: others say the same */
-    while (e->curves && curve < graph->metric_count && !e->curves[curve]) curve++;
-    if (e->curves && curve < graph->metric_count)
-        record_curve(&graph->metrics[curve], e->curves[curve], events);
+    const struct loss_node *drawn = NULL;
+    for (int i = 0; e->curves && i < graph->metric_count; i++) {
+        const struct metric_node *m = &graph->metrics[i];
+        if (!e->curves[i] || m->loss == drawn) continue; /* others of that head say the same */
+        record_curve(m, e->curves[i], events);
+        drawn = m->loss;
+    }
     TRY(events_end_step(events));
     return events_flush(events);
 }

@@ -20,7 +20,8 @@ int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_M
 double evaluation_value(const struct evaluation *, int index);
 enum better evaluation_better(const struct session *, int index);
 
-/* As scalars, and the curve of the first metric that has one as "auc/pr_curve"; flushes. */
+/* As scalars, and of each head the curve of its first metric that has one, as "auc/pr_curve" or
+ * "auc/NAME/pr_curve"; flushes. */
 err evaluation_record(const struct session *, const struct evaluation *, struct events *,
                       double wall_s, uint64_t step);
 

@@ -66,3 +66,13 @@ def curves(folder):
                     points = found.setdefault(value[TAG].decode(), [])
                     points.append((step, value[SIMPLE_VALUE]))
     return found
+
+
+def tags(folder):
+    """Of every value in it, whatever its kind."""
+    found = set()
+    for path in folder.glob("events.out.tfevents.*"):
+        for record in records(path):
+            summary = dict(fields(record)).get(SUMMARY, b"")
+            found |= {dict(fields(value))[TAG].decode() for number, value in fields(summary) if number == VALUE}
+    return found

@@ -7,6 +7,8 @@ import program
 from life import LifeCase
 
 STANDING = {"type": "gradient_descent", "learning_rate": 1e-12}  # nothing gets better
+HEADS = [{"name": name, "logits": f"of_{name}", "label": name, "loss": "sigmoid_cross_entropy", "metrics": metrics}
+         for name, metrics in (("click", ["auc", {"op": "auc", "curve": "PR"}]), ("buy", ["auc"]), ("seen", []))]
 COMMAND = {"type": "command", "at": ["start", "checkpoint", "evaluation", "end"],
            "command": "echo $DTRAIN_EVENT,$DTRAIN_STEP,$DTRAIN_CHECKPOINT,$DTRAIN_CODE >> told"}
 SUMMARIES = {"train__save_summaries_steps": 10, "train__log_step_count_steps": 20,
@@ -101,6 +103,16 @@ class Summaries(LifeCase):
         self.assertEqual(curve["loss"][-1][0], 180)
         self.assertAlmostEqual(curve["loss"][-1][1], self.result()["metrics"]["loss"], 5)
         self.assertLess(curve["loss"][-1][1], curve["loss"][0][1])
+
+    def test_each_head_has_a_curve_of_precision_and_recall(self):
+        (self.folder / "rows.csv").write_text("x,click,buy,seen\n" + "0.1,0,1,1\n0.7,1,0,1\n" * 20)
+        table = {"format": "csv", "file": "rows.csv",
+                 "labels": [{"name": head["name"], "cell": head["name"]} for head in HEADS]}
+        model = [{"op": "dense", "name": head["logits"], "units": 1, "inputs": ["x"]} for head in HEADS]
+        data = {"train": table, "eval": table, "columns": [{"column": "numeric", "name": "x"}], "batch_size": 10}
+        self.train(40, data=data, model=model, heads=HEADS, loss=None, metrics=None, **SUMMARIES)
+        drawn = {tag for tag in events.tags(self.folder / "run/eval") if tag.endswith("/pr_curve")}
+        self.assertEqual(drawn, {"auc/click/pr_curve", "auc/buy/pr_curve"})
 
     def test_a_run_that_goes_back_takes_its_later_points_back(self):
         for last_step in (40, 100):

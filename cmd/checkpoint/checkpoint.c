@@ -66,15 +66,18 @@ static void print_checkpoint_help(FILE *out)
     for (int i = 0; i < VERBS; i++)
         fprintf(out, "  dtrain checkpoint %-7s %-16s %s\n", verbs[i].name, verbs[i].arguments,
                 verbs[i].summary);
-    fputs("\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
-          ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`,\n"
-          "`export` and `rows` write. What reshard wrote is a folder to go on from: name it as\n"
-          "train.checkpoint_dir. rows writes OUT.npy, and the ids to OUT.ids.npy; OUT.csv or\n"
-          "OUT.tsv, with the id in the first column; or, where OUT is a folder, the files that\n"
-          "TensorBoard's projector shows (tensorboard --logdir OUT). A table is a variable of two\n"
-          "axes, whether it grows or not; one that grows has the rows that were admitted.\n"
-          "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary:\n\n",
-          out);
+    fputs(
+        "\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
+        ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`,\n"
+        "`export` and `rows` write. What reshard wrote is a folder to go on from: name it as\n"
+        "train.checkpoint_dir. rows writes OUT.npy, and the ids to OUT.ids.npy; OUT.csv or\n"
+        "OUT.tsv, with the id in the first column; or, where OUT is a folder, the files that\n"
+        "TensorBoard's projector shows (tensorboard --logdir OUT, or a folder above it). A table\n"
+        "is a variable of two axes, whether it grows or not; one that grows has the rows that "
+        "were\n"
+        "admitted.\n"
+        "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary:\n\n",
+        out);
     flags_help(out, &(struct object){.fields = json_flags});
     flags_help(out, &(struct object){.fields = reshard_flags});
     flags_help(out, &(struct object){.fields = rows_flags});

@@ -12,10 +12,13 @@
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/checkpoint/npz.h"
 #include "cmd/checkpoint/out_file.h"
+#include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/base/files/url.h"
 #include "core/base/text.h"
 #include "core/data/word_file.h"
 #include "core/train/checkpoint/stored_table.h"
+#include "core/train/summary/events.h"
 
 enum { OUT_PATH_MAX = 4096, SHOWN_IN_PROJECTOR = 100000 };
 
@@ -124,11 +127,23 @@ static err open_beside(struct out_file *o, const char *beginning, size_t bytes, 
     return out_file_open(o, path);
 }
 
+/* Below a folder of runs TensorBoard looks only into those that have event files: one without
+ * events. Once, however often the table is written. */
+static err make_run(const char *folder)
+{
+    struct events *events;
+    TRY(events_open(folder, clock_unix_s(), ".projector", &events));
+    const err e = events_flush(events);
+    events_close(events);
+    return e;
+}
+
 /* What TensorBoard looks for in a folder of its --logdir. */
 static err write_projector(const struct writing *w, const char *folder)
 {
     struct out_file out = {0};
     err e = open_beside(&out, folder, strlen(folder), "/projector_config.pbtxt");
+    if (!e && !file_is_there(out.path)) e = make_run(folder);
     if (!e) {
         fputs("embeddings {\n  tensor_name: \"", out.file);
         for (const char *at = w->table->name; *at; at++)

@@ -452,7 +452,10 @@ class Rows(Checkpoint):
     def test_the_projector_finds_its_files(self):
         words = self.folder / "words.txt"
         words.write_text("one\n\n two\twords \r\n")
-        self.checkpoint("rows", tool.ADAM, TABLE, "shown", f"--vocabulary={words}")
+        for _ in range(2):
+            self.checkpoint("rows", tool.ADAM, TABLE, "shown", f"--vocabulary={words}")
+        self.assertEqual([path.stat().st_size for path in (self.folder / "shown").glob("events.out.tfevents.*")],
+                         [40])  # the format's version alone: a run for TensorBoard, once
         names = (self.folder / "shown/metadata.tsv").read_text().splitlines()
         self.assertEqual(names[:3], ["one", "two words", "2"])
         vectors = (self.folder / "shown/vectors.tsv").read_text().splitlines()

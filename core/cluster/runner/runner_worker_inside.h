@@ -84,6 +84,7 @@ struct folder_jobs {
     double taken_s; /* unix time when its values were so */
     int shards;
     struct publication publication; /* of which it becomes a part */
+    struct checkpoints *there;      /* publish.to, opened; NULL: not, or it is none */
     bool cannot_publish;            /* the last checkpoint */
     bool has_litter, is_void;       /* is_void: given up, and nobody waits for it any more */
     char removed[CHECKPOINT_PATH_MAX];
@@ -325,6 +326,13 @@ void runner_worker_publish_files(struct runner_worker *, const struct action_pub
 void runner_worker_abandon_files(struct runner_worker *, const struct action_abandon *);
 void runner_worker_take_shard(struct runner_worker *, int ps, const struct message *);
 void runner_worker_close_checkpoints(struct runner_worker *);
+
+/* Where servers look, beside the checkpoints or in publish.to (published_to.c): that it can be
+ * written; in the thread that publishes: a checkpoint, and what follows it. */
+err published_to_prove(const struct runner_worker *);
+err published_to_begin(struct runner_worker *, const struct publishing *);
+err published_to_add(struct runner_worker *, const struct publishing *);
+void published_to_close(struct runner_worker *);
 
 bool runner_worker_save(
     struct runner_worker *); /* a checkpoint, where there is a folder for it; false: not now */

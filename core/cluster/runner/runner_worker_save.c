@@ -103,20 +103,28 @@ static void on_opened(void *context, err result)
     task_flush(&w->task);
 }
 
+static err prove(const struct runner_worker *w)
+{
+    const char *directory = w->options.spec->train.checkpoint.dir;
+    const err e = checkpoints_prove(directory);
+    if (e) return fail_prefix(e, "train.checkpoint_dir");
+    url_folder_note(directory);
+    return published_to_prove(w);
+}
+
 err runner_worker_prove_checkpoints(const struct runner_worker *w)
 {
     const char *directory = w->options.spec->train.checkpoint.dir;
     const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.start_ms;
     if (!directory || w->options.task.cluster->task != CHIEF) return OK;
-    err e = checkpoints_prove(directory);
+    err e = prove(w);
     const bool may_wait = path_is_url(directory) || checkpoints_has_begun(directory);
     for (uint64_t tries = 1; e && may_wait; tries++) { /* ends: in time */
         if (!is_asked_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
         pause_for_storage(&w->folder.jobs);
-        e = checkpoints_prove(directory);
+        e = prove(w);
     }
-    if (!e) url_folder_note(directory);
-    return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
+    return e;
 }
 
 void runner_worker_end_files(struct runner_worker *w)
@@ -209,6 +217,7 @@ void runner_worker_close_checkpoints(struct runner_worker *w)
     task_job_close(&j->removing);
     runner_worker_origin_close(w);
     leave_folder(w);
+    published_to_close(w);
     checkpoints_close(w->folder.checkpoints);
     checkpoints_close(j->opened);
     w->folder.checkpoints = j->opened = NULL;
@@ -310,8 +319,7 @@ static void begin_publication(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
     const struct publishing is = {j->shards, j->step, j->taken_s};
-    j->cannot_publish =
-        publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is) != OK;
+    j->cannot_publish = published_to_begin(w, &is) != OK;
     if (j->cannot_publish) log_line(LOG_WARNING, "train.publish: %s", error_text());
 }
 
@@ -328,7 +336,7 @@ static err publish_changes(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
     const struct publishing is = {j->shards, j->step, j->taken_s};
-    return publication_add(&j->publication, w->folder.checkpoints, j->folder, &is, j->prefix);
+    return published_to_add(w, &is);
 }
 
 static err publish(void *context)

@@ -75,6 +75,10 @@ err checkpoints_publish(struct checkpoints *, const char *folder, int shards, ui
  * what counts pushes and rows; it is published as another one of its step. Files of this host. */
 err checkpoints_take_values(struct checkpoints *, const char *from, uint64_t tag, double now_s,
                             char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* A checkpoint of another folder is published here, too: linked where the file system can, else
+ * copied. */
+err checkpoints_copy(struct checkpoints *, const char *from, uint64_t tag, double now_s,
+                     char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,
                          const char *folder); /* removes the temporary folder */
 /* What dead or abandoned attempts left, whoever made it; while none is going on. At open, too. */

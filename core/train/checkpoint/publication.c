@@ -221,14 +221,37 @@ static err delta_prefix(const struct publication *p, const struct checkpoints *c
     return folder_join(c->directory, name, ret);
 }
 
+/* Shards of another folder may lie on another file system, where no rename leads: joined where they
+ * are, and linked or copied from there. The folder is emptied of that with its other parts. */
+static err bring(const struct checkpoints *c, const char *folder, int shards, const char *prefix)
+{
+    char joined[CHECKPOINT_PATH_MAX], beside[CHECKPOINT_PATH_MAX];
+    folder_split(folder, beside);
+    if (strcmp(beside, c->directory) == 0) return checkpoints_merge(folder, shards, prefix);
+    TRY(folder_join(folder, "part-all", joined));
+    TRY(checkpoints_merge(folder, shards, joined));
+    return bundle_link(joined, prefix, NULL);
+}
+
+/* Somebody may have removed it, with the whole folder perhaps. */
+static err find_full(const struct publication *p, const struct checkpoints *c)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    bool is_there;
+    TRY(folder_join(c->directory, p->full.name, path));
+    TRY(folder_find_index(path, &is_there));
+    return is_there ? OK : fail(ERR_INPUT, "%s, which it follows, is gone", path);
+}
+
 /* What lies there under that name no file names: a chief was killed before that. */
 static err join(struct publication *p, const struct checkpoints *c, const char *folder,
                 const struct publishing *is, const char *prefix)
 {
     struct published *next = &p->deltas[p->count];
     TRY(checkpoints_still_own(c));
+    TRY(find_full(p, c));
     TRY(bundle_remove(prefix));
-    TRY(checkpoints_merge(folder, is->shards, prefix));
+    TRY(bring(c, folder, is->shards, prefix));
     err e = describe(prefix, is, next);
     if (e) return e;
     p->count++;

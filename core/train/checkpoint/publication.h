@@ -43,11 +43,12 @@ struct publishing {
     uint64_t step;
     double time_s;
 };
-/* The full checkpoint that was published last begins a new list; deltas before it are removed. */
+/* The full checkpoint that was published last there begins a new list; deltas before it are
+ * removed. */
 err publication_begin(struct publication *, const struct checkpoints *, const char *prefix,
                       const struct publishing *);
-/* The shards in the temporary folder become the next delta, or nothing of them is left. ERR_PEER:
- * another chief owns the folder. */
+/* The shards in the temporary folder, of these checkpoints or others, become the next delta, or
+ * nothing of them is left. ERR_PEER: another chief owns the folder. */
 err publication_add(struct publication *, const struct checkpoints *, const char *folder,
                     const struct publishing *, char ret_prefix[CHECKPOINT_PATH_MAX]);
 /* Nothing is published of what follows: until a full checkpoint comes. */

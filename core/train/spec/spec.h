@@ -29,6 +29,7 @@ struct tower_spec {
 /* What changed since the last checkpoint, for servers (core/train/checkpoint/publication.h) */
 struct publish_spec {
     double every_secs; /* 0: not */
+    const char *to;    /* NULL: checkpoint.dir */
 };
 
 struct checkpoint_spec {

@@ -73,6 +73,15 @@ static const struct field publish_fields[] = {
      .min = 0.1,
      .max = secs_max,
      .help = "seconds between two deltas"},
+    {.name = "to",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct publish_spec, to),
+     .fallback = "null",
+     .may_differ = true,
+     .help =
+         "folder or URL for who serves: each checkpoint is put there too (a link where the file "
+         "system can), and the deltas that follow it; the last two stay, and what is being "
+         "served; null: checkpoint_dir, and deltas alone"},
     {0},
 };
 
@@ -462,6 +471,7 @@ static err check_values(const struct train_spec *train)
     TRY(check_pair("save_summaries", train->summary.every_secs, train->summary.every_steps));
     TRY(check_pair("evaluate_every", train->evaluation.every_secs, train->evaluation.every_steps));
     TRY(check_path("train.checkpoint_dir", train->checkpoint.dir));
+    TRY(check_path("train.publish.to", train->checkpoint.publish.to));
     TRY(check_path("train.summary_dir", train->summary.dir));
     return check_path("train.warm_start.checkpoint", train->warm_start.checkpoint);
 }

@@ -36,6 +36,11 @@ static const struct field rows_flags[] = {
      .offset = offsetof(struct checkpoint_call, vocabulary),
      .fallback = "null",
      .help = "vocabulary file, one word per line, id 0 first: name rows by words instead of ids"},
+    {.name = "delta",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct checkpoint_call, delta),
+     .fallback = "false",
+     .help = "rows with what the run has published since that checkpoint (train.publish)"},
     {0},
 };
 
@@ -76,7 +81,7 @@ static void print_checkpoint_help(FILE *out)
         "is a variable of two axes, whether it grows or not; one that grows has the rows that "
         "were\n"
         "admitted.\n"
-        "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary:\n\n",
+        "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary and --delta:\n\n",
         out);
     flags_help(out, &(struct object){.fields = json_flags});
     flags_help(out, &(struct object){.fields = reshard_flags});

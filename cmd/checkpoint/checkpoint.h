@@ -17,6 +17,7 @@ struct checkpoint_call {
     int64_t ps;                        /* --ps of reshard */
     bool json;                         /* --json of those that only look */
     const char *vocabulary;            /* --vocabulary of rows; NULL: none */
+    bool delta;                        /* --delta of rows */
     struct arena *arena;
 };
 

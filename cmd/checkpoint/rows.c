@@ -17,7 +17,7 @@
 #include "core/base/files/url.h"
 #include "core/base/text.h"
 #include "core/data/word_file.h"
-#include "core/train/checkpoint/stored_table.h"
+#include "core/train/checkpoint/newest.h"
 #include "core/train/summary/events.h"
 
 enum { OUT_PATH_MAX = 4096, SHOWN_IN_PROJECTOR = 100000 };
@@ -194,12 +194,14 @@ static err write_all(struct writing *w, const char *path)
     return w->form == FORM_PROJECTOR ? write_projector(w, path) : OK;
 }
 
-static err write_table(struct bundle *bundle, const struct checkpoint_call *call)
+static err write_table(struct bundle *bundle, struct newest *newest,
+                       const struct checkpoint_call *call)
 {
     struct stored_table table;
     char shown[PATH_BYTES_MAX];
     const char *path = call->words[2];
     TRY(stored_table_find(bundle, call->words[1], &table));
+    TRY(newest_lay_over(newest, &table));
     struct writing *w = calloc(1, sizeof *w);
     if (!w) return fail(ERR_MEMORY, "no memory for the rows");
     w->table = &table;
@@ -220,8 +222,11 @@ static err write_table(struct bundle *bundle, const struct checkpoint_call *call
 err checkpoint_rows(const struct checkpoint_call *call, int *ret_code)
 {
     struct bundle *bundle;
+    struct newest *newest = NULL;
     TRY(checkpoint_open(call->words[0], &bundle));
-    err e = write_table(bundle, call);
+    err e = call->delta ? newest_open(bundle, &newest) : OK;
+    if (!e) e = write_table(bundle, newest, call);
+    newest_close(newest);
     bundle_close(bundle);
     return e;
 }

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cmd/checkpoint/checkpoint.h"
 #include "cmd/checkpoint/out_file.h"
 #include "cmd/export/c_writer.h"
 #include "cmd/export/onnx.h"
 #include "cmd/export/saved_model.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/url.h"
+#include "core/train/checkpoint/newest.h"
 
 enum export_format { EXPORT_C, EXPORT_SAVED_MODEL, EXPORT_ONNX };
 static const char *const export_formats[] = {"c", "saved_model", "onnx", NULL};
@@ -24,7 +26,7 @@ struct export_flags {
     struct restored_flags shared;
     const char *out;
     int format; /* enum export_format */
-    bool optimize, tables_beside;
+    bool optimize, tables_beside, delta;
 };
 
 static const struct field own_flags[] = {
@@ -50,6 +52,12 @@ static const struct field own_flags[] = {
      .fallback = "false",
      .help = "of onnx: tables are in a file NAME.onnx.data, as they are in any case where there "
              "is more than 1 GB"},
+    {.name = "delta",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct export_flags, delta),
+     .fallback = "false",
+     .help = "with what the run has published since that checkpoint (train.publish), as dtrain "
+             "serve --follow has it"},
     {0},
 };
 
@@ -83,6 +91,7 @@ struct export
 {
     struct export_flags flags;
     struct restored_model model;
+    struct newest *newest; /* with --delta */
     struct program program;
     struct cells cells;
     const char *name; /* that C takes */
@@ -104,7 +113,10 @@ static err load(struct export *x, const char *path)
     TRY(restored_model_load_spec(&x->model, &x->flags.shared, path));
     if (!x->model.spec.data.eval.format.kind) restored_model_use_train(&x->model);
     x->model.spec.data.eval_batch_size = 1;
-    return restored_model_open(&x->model, true);
+    TRY(restored_model_open(&x->model, true));
+    if (!x->flags.delta) return OK;
+    TRY(newest_open(x->model.bundle, &x->newest));
+    return checkpoint_global_step(newest_dense(x->newest), &x->model.step);
 }
 
 /* Columns that the program reads, and those that they are crossed of */
@@ -143,8 +155,12 @@ static err find_cells(struct export *x, struct arena *arena)
 
 static err lower(struct export *x, struct arena *arena)
 {
-    x->program = (struct program){
-        .arena = arena, .bundle = x->model.bundle, .leaves_tables = x->flags.format != EXPORT_C};
+    x->program = (struct program){.arena = arena,
+                                  .bundle = x->model.bundle,
+                                  .newest = x->newest,
+                                  .averages = x->model.session.restored.averages,
+                                  .average_count = x->model.session.restored.average_count,
+                                  .leaves_tables = x->flags.format != EXPORT_C};
     TRY(program_lower(&x->program, x->model.session.graph));
     if (x->flags.optimize) x->folds = program_fold(&x->program);
     return find_cells(x, arena);
@@ -231,6 +247,7 @@ static void report(const struct export *x)
         steps += p->values[i].uses && p->values[i].primitive > PRIMITIVE_CONSTANT;
     printf("%s: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)", x->made,
            x->model.step, steps, p->constant_floats, (double)p->constant_floats * 4e-6);
+    if (x->newest) printf(", with %d deltas", newest_deltas(x->newest));
     if (p->dropped) printf(", left out: %" PRId64 " nodes for training", p->dropped);
     if (x->flags.optimize) printf(", folded: %d", x->folds);
     printf("\n");
@@ -259,6 +276,7 @@ static int cmd_export(int argc, char **argv)
     const err e = export(&x, argc - 1, argv + 1, &arena);
     const int code = e ? report_error(e) : EXIT_DONE;
     if (!e) report(&x);
+    newest_close(x.newest);
     restored_model_close(&x.model);
     arena_free(&arena);
     return code;

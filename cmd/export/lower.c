@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "core/ops/sparse/combine.h"
-#include "core/train/checkpoint/stored_table.h"
+#include "core/train/checkpoint/newest.h"
+#include "core/train/checkpoint/shard.h"
 
 /* ---- attributes ---- */
 
@@ -154,7 +155,7 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
 {
     struct stored_table table;
     struct reading reading = {0};
-    TRY(stored_table_find(l->program->bundle, param->name, &table));
+    TRY(program_find_table(l->program, param->name, &table));
     if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
     if (!table.rows) return lower_refuse("its table has no rows yet");
     if (table.rows > PROGRAM_FLOATS_MAX / table.width)
@@ -175,14 +176,24 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
     return OK;
 }
 
+/* Its average, where that is what is predicted with */
+static const char *stored_name(const struct program *p, const char *name)
+{
+    for (int i = 0; i < p->average_count; i++)
+        if (strcmp(p->averages[i].to, name) == 0) return p->averages[i].from;
+    return name;
+}
+
 static err read_dense(struct lowering *l, const struct param *param, int *ret)
 {
-    const struct bundle_entry *entry = bundle_find(l->program->bundle, param->name);
+    const struct program *p = l->program;
+    struct bundle *bundle = p->newest ? newest_dense(p->newest) : p->bundle;
+    const struct bundle_entry *entry = bundle_find(bundle, stored_name(p, param->name));
     const size_t count = (size_t)shape_count(&param->shape);
     float *data = arena_array(l->program->arena, count, sizeof *data);
     if (!entry || entry->dtype != BUNDLE_FLOAT || bundle_count(&entry->shape) != (int64_t)count)
         return fail(ERR_INPUT, "the checkpoint has no \"%s\" of this shape", param->name);
-    TRY(bundle_read(l->program->bundle, entry, NULL, data, count * sizeof *data));
+    TRY(bundle_read(bundle, entry, NULL, data, count * sizeof *data));
     *ret = program_constant(l->program, param->name, &param->shape, data);
     return OK;
 }

@@ -56,7 +56,7 @@ static err write_table(struct writing_onnx *w, const struct program_value *v, in
 {
     struct stored_table table;
     struct onnx_open open = {0};
-    TRY(stored_table_find(w->program->bundle, v->name, &table));
+    TRY(program_find_table(w->program, v->name, &table));
     w->taken = 0;
     w->keys = v->grows ? arena_array(w->program->arena, (size_t)table.rows, sizeof *w->keys) : NULL;
     w->width = table.width;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/train/checkpoint/newest.h"
+
 const char *const primitive_names[] = {
     [PRIMITIVE_INPUT] = "input",       [PRIMITIVE_CONSTANT] = "constant",
     [PRIMITIVE_MATMUL] = "matmul",     [PRIMITIVE_ADD] = "add",
@@ -159,6 +161,12 @@ static int by_id(const void *a, const void *b)
 void program_sort_keys(struct row_key *keys, int64_t count)
 {
     qsort(keys, (size_t)count, sizeof *keys, by_id);
+}
+
+err program_find_table(const struct program *p, const char *name, struct stored_table *ret)
+{
+    TRY(stored_table_find(p->bundle, name, ret));
+    return newest_lay_over(p->newest, ret);
 }
 
 void program_count_uses(struct program *p)

@@ -82,13 +82,19 @@ struct said_value {
     int value;
 };
 
+struct name_map;
+struct newest;
+struct stored_table;
 struct program {
     struct arena *arena;
     struct program_value *values;
     int count, room;
     struct said_value outputs[HEADS_MAX];
     int output_count;
-    struct bundle *bundle;            /* constants come from it */
+    struct bundle *bundle;           /* constants come from it */
+    struct newest *newest;           /* laid over it; NULL: nothing is */
+    const struct name_map *averages; /* [average_count] variables that are read from them */
+    int average_count;
     bool leaves_tables;               /* in the checkpoint: their rows are not read yet */
     int64_t constant_floats, dropped; /* numbers in constants; nodes that were for training only */
 };
@@ -119,6 +125,8 @@ void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
 err program_lower(struct program *, const struct graph *);
 /* Multiplications and additions of constants go into the kernel before them. Returns how many. */
 int program_fold(struct program *);
+/* A table of the checkpoint, with what is laid over it */
+err program_find_table(const struct program *, const char *name, struct stored_table *ret);
 /* How often each value is read; 0: by nobody, and nothing of it is written. */
 void program_count_uses(struct program *);
 

@@ -399,7 +399,7 @@ static err write_variable(const struct saving *s, const struct saved_variable *v
     const struct bundle_piece piece = piece_of(s, v);
     struct stored_table table;
     if (value->data) return bundle_add(writer, &piece, value->data);
-    TRY(stored_table_find(s->program->bundle, value->name, &table));
+    TRY(program_find_table(s->program, value->name, &table));
     return v->content == CONTENT_ROWS ? write_rows(&piece, &table, writer)
                                       : write_keys(&piece, v->content, &table, writer);
 }

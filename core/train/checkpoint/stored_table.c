@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascending.h"
 #include "core/train/checkpoint/shard_inside.h"
 #include "core/train/variables/growing/growing.h"
+#include "core/train/variables/table.h"
 
 /* Of a part: its rows, and of one that grows its keys, from which the rows' ids are taken in turn.
  */
@@ -18,6 +20,8 @@ struct part {
     int64_t ids[STORED_ROWS_MAX];
     int64_t read[STORED_ROWS_MAX][SHARD_KEY_COLUMNS];
     int64_t read_at, read_count;
+    float *laid;   /* [STORED_ROWS_MAX, width] with what is laid over; NULL: nothing is */
+    bool *is_laid; /* [newer.count] rows of it that the checkpoint has */
 };
 
 /* ---- what it is ---- */
@@ -127,6 +131,50 @@ static err name_ids(struct part *p, int64_t first, int64_t count)
     return OK;
 }
 
+bool stored_row_is_gone(const struct stored_table *t, const float *row)
+{
+    for (int64_t i = 0; i < t->width; i++)
+        if (row[i] != 0) return false;
+    return t->grows;
+}
+
+/* What has become of a row of the checkpoint */
+static const float *newest(struct part *p, int64_t id, const float *row)
+{
+    const struct table_changes *newer = p->table->newer;
+    const int64_t at = ascending_place(newer->ids, newer->count, id);
+    if (at == newer->count || newer->ids[at] != id) return row;
+    p->is_laid[at] = true;
+    row = newer->rows + at * p->table->width;
+    return stored_row_is_gone(p->table, row) ? NULL : row;
+}
+
+static err give(struct part *p, int64_t count, const float *rows)
+{
+    const size_t width = (size_t)p->table->width;
+    int64_t left = 0;
+    if (!p->table->newer) return p->taker->take(p->taker->context, p->ids, count, rows);
+    for (int64_t i = 0; i < count; i++) {
+        const float *row = newest(p, p->ids[i], rows + (size_t)i * width);
+        if (!row) continue;
+        memcpy(p->laid + (size_t)left * width, row, width * sizeof *row);
+        p->ids[left++] = p->ids[i];
+    }
+    return p->taker->take(p->taker->context, p->ids, left, p->laid);
+}
+
+/* Rows that a table which grows has got since */
+static err give_new(struct part *p)
+{
+    const struct table_changes *newer = p->table->newer;
+    for (int64_t i = 0; newer && p->table->grows && i < newer->count; i++) {
+        const float *row = newer->rows + i * p->table->width;
+        if (p->is_laid[i] || stored_row_is_gone(p->table, row)) continue;
+        TRY(p->taker->take(p->taker->context, &newer->ids[i], 1, row));
+    }
+    return OK;
+}
+
 static err take_rows(void *context, int64_t first, int64_t count, const void *elements)
 {
     struct part *p = context;
@@ -134,7 +182,7 @@ static err take_rows(void *context, int64_t first, int64_t count, const void *el
     for (int64_t at = 0; at < count; at += STORED_ROWS_MAX) {
         const int64_t left = count - at, some = left < STORED_ROWS_MAX ? left : STORED_ROWS_MAX;
         TRY(name_ids(p, first + at, some));
-        TRY(p->taker->take(p->taker->context, p->ids, some, rows + at * p->table->width));
+        TRY(give(p, some, rows + at * p->table->width));
     }
     return OK;
 }
@@ -158,13 +206,26 @@ static err read_part(struct part *p)
     return more < 0 ? OK : fail_unequal(p);
 }
 
+static err make_room(struct part *p)
+{
+    const struct table_changes *newer = p->table->newer;
+    if (!newer) return OK;
+    p->laid = malloc((size_t)(STORED_ROWS_MAX * p->table->width) * sizeof *p->laid);
+    p->is_laid = calloc((size_t)newer->count + 1, sizeof *p->is_laid);
+    return p->laid && p->is_laid ? OK
+                                 : fail(ERR_MEMORY, "no memory for rows of %s", p->table->name);
+}
+
 err stored_table_read(const struct stored_table *t, const struct stored_rows_taker *taker)
 {
     struct part *p = malloc(sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for the ids of %s", t->name);
     *p = (struct part){.table = t, .taker = taker, .last_key = -1};
-    err e = OK;
+    err e = make_room(p);
     for (; !e && p->index < (t->parts ? t->parts : 1); p->index++) e = read_part(p);
+    if (!e) e = give_new(p);
+    free(p->laid);
+    free(p->is_laid);
     free(p);
     return e;
 }

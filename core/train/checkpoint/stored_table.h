@@ -6,23 +6,29 @@
 
 #include "core/train/checkpoint/bundle/bundle.h"
 
+struct table_changes;
 struct stored_table {
     struct bundle *bundle; /* borrowed, as the name */
     const char *name;
     int64_t rows, width; /* of a table that grows: those that have values */
     int parts;           /* by turns of the ids, or of one that grows; 0: a matrix */
     bool grows;
+    const struct table_changes *newer; /* laid over it (newest.h), ids ascending; NULL: nothing */
 };
 
 /* ERR_INPUT: there is none, or it is no table of floats. */
 err stored_table_find(struct bundle *, const char *name, struct stored_table *ret);
+
+/* Of a table that grows: a row that a delta brings so is one that it has no more. */
+bool stored_row_is_gone(const struct stored_table *, const float *row);
 
 struct stored_rows_taker {
     void *context;
     err (*take)(void *context, const int64_t *ids, int64_t count, const float *rows);
 };
 /* Each row once, in stretches of STORED_ROWS_MAX at most, part by part: ids ascend in a matrix, and
- * come in the order of the keys of a table that grows. Rows are held against their checksums while
+ * come in the order of the keys of a table that grows, those that it has not got yet at the end;
+ * one that became zeros it has no more. Rows are held against their checksums while
  * they come: on an error the caller throws away what it took. What take returns is returned.
  */
 enum { STORED_ROWS_MAX = 4096 };

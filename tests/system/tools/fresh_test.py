@@ -1,6 +1,9 @@
 """train.publish and dtrain serve --follow: what is served is, to the bit, the model of one step, whoever dies."""
 import json
+import os
+import shutil
 import subprocess
+import tempfile
 
 import program
 import serve_test
@@ -22,6 +25,7 @@ class Fresh(serve_test.Serving):
 
     def setUp(self):
         super().setUp()
+        self.place = "life"
         self.instances = self.write_rows()
         self.write_run({}, "run.json")
 
@@ -48,7 +52,7 @@ class Fresh(serve_test.Serving):
         return run
 
     def published(self):
-        path = self.folder / "life" / "published.json"
+        path = self.folder / self.place / "published.json"
         return json.loads(path.read_text()) if path.exists() else {"checkpoint": {"step": -1}, "deltas": []}
 
     def wait_for_deltas(self, run, count, after=-1):
@@ -60,7 +64,7 @@ class Fresh(serve_test.Serving):
         self.assertIsNone(run.poll(), (self.folder / "run.log").read_text())
 
     def follow(self):
-        return self.serve("run.json", "--checkpoint=life", f"--max_batch={BATCH}", "--poll_secs=0.05", "--follow")
+        return self.serve("run.json", f"--checkpoint={self.place}", f"--max_batch={BATCH}", "--poll_secs=0.05", "--follow")
 
     def metric(self, server, name):
         lines = server.ask("GET", "/metrics")[1].splitlines()
@@ -87,6 +91,22 @@ class Fresh(serve_test.Serving):
                   for line in self.predict("again.json", f"--checkpoint=to{step}")]
         self.assertEqual(server.post("predict", {"instances": self.instances}, "clicks"), (200, {"predictions": wanted}))
 
+    def assert_exports(self, step):
+        """With the deltas of the checkpoint the same as of a run that ended at their step, by assert_serves"""
+        said = self.published()
+        name = said["checkpoint"]["name"]
+        for place, flags in ((f"{self.place}/{name}", ("--delta",)), (f"to{step}", ())):
+            printed = self.run_ok("export", f"--checkpoint={place}", "--format=c", f"--out=out{len(flags)}", *flags, "run.json")
+            self.assertIn(f"step {step}", printed)
+            for table in ("tag", "pairs"):
+                self.run_ok("checkpoint", "rows", *flags, place, f"{table}/embedding_weights", f"{table}{len(flags)}.tsv")
+        self.assertIn(f"with {len(said['deltas'])} deltas", self.run_ok(
+            "export", f"--checkpoint={self.place}/{name}", "--format=saved_model", "--out=model", "--delta", "run.json"))
+        self.assertTrue((self.folder / "model" / str(step)).is_dir())
+        self.assertEqual((self.folder / "out0/clicks.c").read_text(), (self.folder / "out1/clicks.c").read_text())
+        for table in ("tag", "pairs"):
+            self.assertEqual(*(sorted((self.folder / f"{table}{i}.tsv").read_text().splitlines()) for i in (0, 1)))
+
     def test_it_is_of_one_step_in_every_life_of_the_run(self):
         run = self.begin()
         self.wait_for_deltas(run, 1)
@@ -94,6 +114,7 @@ class Fresh(serve_test.Serving):
         self.wait_for_deltas(run, 3)
         step = self.kill_and_catch_up(run, server)
         self.assert_serves(server, step)
+        self.assert_exports(step)
         self.assertGreater(self.metric(server, "deltas_total"), 0)
         self.assertEqual(self.metric(server, "deltas_lost_total"), 0)
         before = self.published()["checkpoint"]["step"]
@@ -127,6 +148,50 @@ class Fresh(serve_test.Serving):
             self.assertEqual(server.post("predict", {"instances": self.instances}, "clicks")[0], 200)
         self.assertEqual(server.end(), 0)
 
+    def publish_to(self, place):
+        self.place = place
+        self.write_run({"publish": {"every_secs": 0.1, "to": place}}, "run.json")
+
+    def test_another_folder(self):
+        """Who serves needs that folder alone; it comes again where somebody removes it."""
+        self.publish_to("for/servers")
+        run = self.begin()
+        self.wait_for_deltas(run, 1)
+        server = self.follow()
+        self.assert_serves(server, self.kill_and_catch_up(run, server))
+        self.assertFalse(list((self.folder / "life").glob("*delta*")) + list((self.folder / "life").glob("published.json")))
+        before = self.published()["checkpoint"]["step"]
+        run = self.begin()
+        self.wait_for_deltas(run, 1, before)
+        shutil.rmtree(self.folder / "for")
+        program.wait_until(lambda: run.poll() is not None or list((self.folder / self.place).glob("model.ckpt*-*[0-9].index")),
+                           (self.folder / "run.log").read_text)
+        self.wait_for_deltas(run, 1)
+        self.assert_serves(server, self.kill_and_catch_up(run, server))
+        left = {path.name.split(".data")[0].removesuffix(".index") for path in (self.folder / self.place).glob("model*")}
+        self.assertLessEqual(len([name for name in left if "delta" not in name]), 3, left)
+        self.assertEqual(server.end(), 0)
+
+    def test_another_file_system(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+            if os.stat(place).st_dev == os.stat(self.folder).st_dev:
+                self.skipTest("/dev/shm is the file system of this test, too")
+            self.publish_to(place)
+            run = self.begin()
+            self.wait_for_deltas(run, 2)
+            server = self.follow()
+            self.assert_serves(server, self.kill_and_catch_up(run, server))
+            self.assertEqual(server.end(), 0)
+
+    def test_another_folder_that_cannot_be(self):
+        (self.folder / "file").write_text("")
+        for place, code, words in (("life", 2, "train.publish.to: life: is train.checkpoint_dir"), ("./life/", 2, "is train.checkpoint_dir"),
+                                   ("file/within", 1, "train.publish.to: "), ("", 2, "train.publish.to: expected a path")):
+            self.write_run({"publish": {"to": place}}, "run.json")
+            ended = self.dtrain("--local_ps=1", "--local_workers=1", "run.json")
+            self.assertEqual(ended.returncode, code)
+            self.assertIn(words, ended.stderr)
+
     def test_there_is_a_folder_for_it(self):
         self.write_run({"checkpoint_dir": None}, "run.json")
         self.assertIn("train.publish: needs train.checkpoint_dir", self.run_bad("check", "run.json"))
@@ -138,7 +203,11 @@ class Fresh(serve_test.Serving):
         run = self.begin()
         self.wait_for_deltas(run, 1)
         server = self.follow()
-        self.assert_serves(server, self.kill_and_catch_up(run, server))
+        step = self.kill_and_catch_up(run, server)
+        self.assert_serves(server, step)
+        self.assert_exports(step)
+        self.run_ok("export", f"--checkpoint=to{step}", "--format=c", "--out=raw", "--set", "train.average_decay=0", "run.json")
+        self.assertNotEqual((self.folder / "raw/clicks.c").read_text(), (self.folder / "out0/clicks.c").read_text())
         self.assertEqual(self.metric(server, "deltas_lost_total"), 0)
         self.assertEqual(server.end(), 0)
 

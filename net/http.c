@@ -655,12 +655,14 @@ err http_refused(const struct http_call *c)
 {
     char said[HTTP_SAID_SHOWN_BYTES];
     const int status = c->answer.status;
-    const bool is_denied = status == 401 || status == 403;
+    const bool is_denied = status == 401 || status == 403, is_unproven = is_denied && c->unproven;
     const bool is_users = (is_denied && !url_is_let_in(c->shown)) || status == 404 ||
                           status == 410 || status == 412 || status / 100 == 3;
     const err e =
-        fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->answer.reason,
-             http_said_in_short(c->answer.said, c->lends, said, sizeof said));
+        fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s%s%s%s", c->shown, c->method,
+             c->answer.reason, http_said_in_short(c->answer.said, c->lends, said, sizeof said),
+             is_unproven ? " (not signed: " : "", is_unproven ? c->unproven : "",
+             is_unproven ? ")" : "");
     errno = c->answer.status == 404 || c->answer.status == 410 ? ENOENT : EIO;
     return e;
 }

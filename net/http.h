@@ -83,8 +83,9 @@ struct http_call {
     bool is_counted;     /* by a new connection: libcurl sends again, and counts no try, what a
                             kept one gave no answer to; so is what is_once */
     const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
-    const char *secret; /* what no message may have of what the server says; NULL: nothing */
-    bool lends;         /* what the server gives is a secret, also in an answer that refuses */
+    const char *secret;   /* what no message may have of what the server says; NULL: nothing */
+    const char *unproven; /* why nothing proves who asks, for the text of a 401 or 403; NULL */
+    bool lends;           /* what the server gives is a secret, also in an answer that refuses */
     /* Whether a refusal may pass, beside the statuses above; NULL: none does. */
     bool (*may_pass)(const struct http_call *);
     void *to;   /* what comes */

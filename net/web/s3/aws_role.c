@@ -1,6 +1,7 @@
 /* aws_role.c - see aws_role.h. */
 #include "net/web/s3/aws_role.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +13,17 @@
 #include "net/web/web.h"
 #include "net/xml.h"
 
-enum { ANSWER_BYTES = 32 << 10, FILE_BYTES_MAX = 64 << 10, SHORTEST_S = 10 };
+#define NOT_FOUND "no keys in the environment or in files"
+
+enum { ANSWER_BYTES = 32 << 10, FILE_BYTES_MAX = 64 << 10, SHORTEST_S = 10, WHY_BYTES = 320 };
 
 static struct {
     pthread_mutex_t lock;
     bool is_known; /* whether there is a role */
     struct aws_keys keys;
     time_t renewed_s, until_s; /* by the clock by which requests are signed */
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    char why[WHY_BYTES];       /* there is no role; stands from is_known on */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER, .why = NOT_FOUND};
 
 static const char *setting(const char *name)
 {
@@ -226,16 +230,20 @@ static err ask_whoever(struct arena *arena, const char *region, bool asks_machin
     if (!may_ask_machine(asks_machine)) return OK;
     const err e = ask_machine(arena, answer);
     if (!e || kept.keys.id[0]) return e;
-    log_line(LOG_DEBUG, "s3: no keys of this machine's role: %s", error_text());
+    snprintf(kept.why, sizeof kept.why, NOT_FOUND ", nor has this machine a role: %s",
+             error_text());
     return OK;
 }
 
-/* Nobody answers, and what there is holds for a while yet. */
-static bool can_wait(err e)
+/* There is no answer, or a refusal (a role whose rights are being changed, a token that is being
+ * written), and what there is holds for a while yet. */
+static bool can_wait(void)
 {
     const time_t now_s = time(NULL);
-    if (e != ERR_IO || !kept.keys.id[0] || now_s + SHORTEST_S >= kept.until_s) return false;
+    if (!kept.keys.id[0] || now_s + SHORTEST_S >= kept.until_s) return false;
     kept.renewed_s = now_s + SHORTEST_S;
+    log_line(LOG_WARNING, "s3: no new keys, those that are there hold for %" PRId64 " s: %s",
+             (int64_t)(kept.until_s - now_s), error_text());
     return true;
 }
 
@@ -253,7 +261,7 @@ err aws_role_keys(struct aws_keys *keys, bool asks_machine)
         char *answer = arena_new(&arena, ANSWER_BYTES);
         e = ask_whoever(&arena, keys->region, asks_machine, answer);
         arena_free(&arena);
-        if (can_wait(e)) e = OK;
+        if (e && can_wait()) e = OK;
         if (!e) kept.is_known = true;
     }
     if (!e) {
@@ -263,4 +271,9 @@ err aws_role_keys(struct aws_keys *keys, bool asks_machine)
     }
     pthread_mutex_unlock(&kept.lock);
     return e;
+}
+
+const char *aws_role_none(void)
+{
+    return kept.why;
 }

@@ -26,5 +26,7 @@ bool aws_role_is_of_pod(void); /* the first of these */
 /* id, secret and token of `keys`, whose region is known; id "": there is no role.
  * asks_machine: of an instance, too. ERR_INPUT, ERR_IO: a role that is named is not given. */
 err aws_role_keys(struct aws_keys *keys, bool asks_machine);
+/* Where that had no keys: why, for a person */
+const char *aws_role_none(void);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "net/web/list.h"
 #include "net/web/s3/aws_keys.h"
+#include "net/web/s3/aws_role.h"
 #include "net/web/upload.h"
 #include "net/xml.h"
 
@@ -207,6 +208,7 @@ static err sign(struct web_call *c)
     if (keys->token[0]) headers[count++] = (struct aws_header){"x-amz-security-token", keys->token};
     for (int i = 1; i < count; i++) web_call_header(c, "%s: %s", headers[i].name, headers[i].value);
     c->http.secret = keys->token;
+    if (!keys->id[0]) c->http.unproven = aws_role_none();
     if (!keys->id[0]) return OK;
     const struct aws_request request = {
         .method = c->http.method,

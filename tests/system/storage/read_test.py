@@ -358,8 +358,11 @@ class S3(UrlCase):
                                 f"GET {role}trainer": self.lent(310)})  # until it must be asked again
         self.assertEqual(self.count(part, {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url + "/"}), 53)
         url, _ = self.lend({})
-        self.assertIn("no proof", self.stats(self.served, data(part), {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
-                                             code=program.BAD_INPUT))
+        said = self.stats(self.served, data(part), {**nobody, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
+                          code=program.BAD_INPUT)
+        self.assertIn("no proof", said)
+        self.assertIn("(not signed: no keys in the environment or in files, nor has this machine a role: "
+                      f"{url}/latest/api/token: PUT 404", said)
 
     def test_keys_of_the_role_of_a_container(self):
         part, nobody = "s3://bucket/d/part-3.csv", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}

@@ -36,6 +36,7 @@ static int fault_of(const struct inode *inode, enum disk_use use)
 static int fault_at(const char *path, enum disk_use use)
 {
     static const char disk[] = "/disk/";
+    if (data_is_lacking(path)) return ENOENT;
     return strncmp(path, disk, sizeof disk - 1) == 0 ? disk_fault(use) : 0;
 }
 

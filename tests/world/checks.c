@@ -145,10 +145,13 @@ static void check_counts(const struct cluster *cluster, int last_step)
     const double use = 1.0 / (BATCH * job_plan_gradients(plan));
     if (fabs(rows.sum - last_step) > 0.01)
         machine_fail("rows have %g gradients, and the step is %d", rows.sum, last_step);
+    if (job_plan_follows(plan) && rows.most - rows.least > 0.01 * use)
+        machine_fail("a row that came was used %g times, and another one %g", rows.most / use,
+                     rows.least / use);
     /* others count for more then */
     const bool is_uneven = plan->is_large || job_plan_asks(plan) || visits_resize(plan) ||
                            (plan->is_sync && !job_plan_is_steady(plan));
-    if (is_uneven) return;
+    if (is_uneven || job_plan_follows(plan)) return;
     if (rows.most - rows.least > 2.01 * use)
         machine_fail("a row was used %g times, and another one %g", rows.most / use,
                      rows.least / use);
@@ -167,6 +170,7 @@ static bool is_known(const struct cluster *cluster, const char *name)
                                         "rows-*",
                                         "best",
                                         "published.json",
+                                        "followed",
                                         "eval"};
     if (strstr(name, ".delta-")) return published_names(cluster, name);
     for (int i = 0; i < COUNT(known); i++)
@@ -185,6 +189,14 @@ static void check_left_objects(const struct cluster *cluster)
             machine_fail("%s is left at the server", name);
 }
 
+/* A disk that is full lets go of names. */
+static bool removals_may_fail(const struct job_plan *plan)
+{
+    for (enum mishap_kind kind = MISHAP_DISK; kind <= MISHAP_STORE; kind++)
+        if (kind != MISHAP_DISK + (int)DISK_FULL && job_plan_has(plan, kind)) return true;
+    return false;
+}
+
 /* That a name is gone may be lost with the power, or fail, and nobody looks again after the end. */
 static void check_leftovers(const struct cluster *cluster)
 {
@@ -196,7 +208,7 @@ static void check_leftovers(const struct cluster *cluster)
     snprintf(path, sizeof path, "/disk/%s", cluster->folder);
     const struct inode *folder = files_find(path, NULL, NULL);
     const bool may_leave =
-        job_plan_has(cluster->plan, MISHAP_DARK) || job_plan_has_disks(cluster->plan);
+        job_plan_has(cluster->plan, MISHAP_DARK) || removals_may_fail(cluster->plan);
     for (int i = 0; folder && i < folder->entries.count; i++)
         if (!is_known(cluster, folder->entries.at[i].name) && !may_leave)
             machine_fail("%s is left in the folder", folder->entries.at[i].name);
@@ -226,8 +238,25 @@ static void check_logs(const struct cluster *cluster)
     }
 }
 
+/* All end as the one does that never has its data, or do without it: all of them. true: the first.
+ */
+static bool has_lacked(const struct cluster *cluster)
+{
+    const struct mishap *lack = job_plan_lack(cluster->plan);
+    const struct process *first = cluster->tasks[0].life;
+    if (!lack || cluster->tasks[lack->task].life->code != 2) return false;
+    for (int i = 0; i < cluster->count; i++) {
+        const struct process *life = cluster->tasks[i].life;
+        if (i != lack->task && life->code != first->code)
+            machine_fail("%s ended with %d, and %s with %d", life->name, life->code, first->name,
+                         first->code);
+    }
+    return first->code == 2;
+}
+
 void cluster_check(const struct cluster *cluster)
 {
+    if (has_lacked(cluster)) return;
     const int last_step = check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);

@@ -176,8 +176,22 @@ static void empty_folder(const struct cluster *cluster)
 
 static void fail_store(const struct mishap *mishap)
 {
-    service_trouble(mishap->share, machine.now_ns + mishap->lasts_ns);
+    const uint64_t until_ns = machine.now_ns + mishap->lasts_ns;
+    if (mishap->lasts_ns % 4 == 0)
+        service_deny(until_ns);
+    else
+        service_trouble(mishap->share, until_ns);
     if (mishap->is_everywhere) store_forget_uploads();
+}
+
+/* It begins anew, on a host without its data. */
+static void lack_data(struct cluster_task *task, const struct mishap *mishap)
+{
+    const bool is_for_good = job_plan_lack(cluster_now->plan) != NULL;
+    data_lack(task->host, is_for_good ? NEVER_NS : machine.now_ns + mishap->lasts_ns);
+    if (!runs(task)) return;
+    process_signal(task->life, SIGKILL);
+    begin_later(task, 0);
 }
 
 static void fail_disk(const struct mishap *mishap)
@@ -229,6 +243,7 @@ static void befall(void *subject, uint64_t number)
     const struct mishap *mishap = subject;
     struct cluster_task *task = &cluster_now->tasks[mishap->task];
     const struct cluster_task *other = &cluster_now->tasks[mishap->other];
+    if (cluster_now->is_over) return;
     machine_say("mishap %d: %s, %s, %.3f s", (int)mishap->kind, task->name, other->name,
                 (double)mishap->lasts_ns / 1e9);
     if (is_of_places(mishap->kind))
@@ -268,6 +283,9 @@ static void befall(void *subject, uint64_t number)
         return;
     case MISHAP_FREEZE:
         freeze_all(machine.now_ns + mishap->lasts_ns);
+        return;
+    case MISHAP_LACK:
+        lack_data(task, mishap);
         return;
     case MISHAP_COORDINATOR:
         coordinator_fail((enum coordinator_trouble)(mishap->share % COORDINATOR_TROUBLES),
@@ -322,6 +340,15 @@ static void name_tasks(struct cluster *cluster)
     }
 }
 
+/* The first one is there, or comes soon; so do the others, at most a second after each other. */
+static void put_file(void *subject, uint64_t unused)
+{
+    struct cluster *cluster = subject;
+    if (cluster->files_put == cluster->plan->training.files) return;
+    job_put_file(cluster->plan, cluster->folder, cluster->files_put++);
+    event_at(machine.now_ns + draw_below(SECOND_NS), put_file, cluster, 0);
+}
+
 static void plan_mishaps(struct cluster *cluster)
 {
     const struct job_plan *plan = cluster->plan;
@@ -360,6 +387,21 @@ static const char *last_line(const struct process *life)
     return at;
 }
 
+/* Its data are not there; who has started it brings them, and starts it again. */
+static bool is_of_lack(const struct process *life)
+{
+    return life->code == 2 && strstr(last_line(life), ".csv: No such file");
+}
+
+/* It ends for another one that never has its data. */
+static bool says_who_lacks(const struct cluster *cluster, const struct process *life)
+{
+    const struct mishap *lack = job_plan_lack(cluster->plan);
+    const char *name = lack ? cluster->tasks[lack->task].name : NULL;
+    const char *why = life->said ? strstr(life->said, " ERROR: ") : NULL;
+    return name && why && strstr(why, name) && strstr(why, ".csv: No such file");
+}
+
 /* A folder that cannot be written before the job has begun is a person's to mend, and so are
  * rights.
  */
@@ -367,7 +409,8 @@ static bool is_refused(const struct process *life)
 {
     static const char words[] = "dtrain: train.checkpoint_dir: ";
     const char *line = last_line(life);
-    return strncmp(line, words, sizeof words - 1) == 0 || strstr(line, ": Permission denied\n");
+    return strncmp(line, words, sizeof words - 1) == 0 || strstr(line, "/followed: ") ||
+           strstr(line, ": Permission denied");
 }
 
 /* Nobody tells one that waits for a place in the job of its end if it is not connected just then.
@@ -380,6 +423,11 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     if (life->code == 0 && is_left_out(life) && !cluster->done_ns) begin_later(task, SECOND_NS);
     if (life->code == 0) return;
     if (life->killed_by == SIGKILL) return;
+    if (is_of_lack(life) && job_plan_has(cluster->plan, MISHAP_LACK)) {
+        if (!cluster->done_ns && !job_plan_lack(cluster->plan)) begin_later(task, SECOND_NS);
+        return;
+    }
+    if (life->code == 2 && says_who_lacks(cluster, life)) return;
     if (life->code == ASKED && job_plan_asks(cluster->plan)) {
         if (!cluster->done_ns) begin_later(task, SECOND_NS);
         return;
@@ -396,6 +444,10 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     const uint64_t begun_ns = life->started_ns + (cluster->plan->coordinator ? SECOND_NS : 0);
     if (life->code >= 128 && cluster->done_ns &&
         (begun_ns > cluster->done_ns || visits_resize(cluster->plan)))
+        return;
+    const uint64_t met_ns = life->started_ns + JOINED_S * SECOND_NS;
+    if (life->code >= 128 && cluster->done_ns && met_ns > cluster->done_ns &&
+        cluster->calm_ns > cluster->done_ns)
         return;
     if (life->code >= 128 && task->failures < FAILURES_MAX && !cluster->done_ns) {
         task->failures++;
@@ -428,6 +480,13 @@ static void look_at_asked(const struct cluster *cluster, struct cluster_task *ta
         machine_fail("%s was asked to end %.1f s ago", task->name, (double)most_ns / 1e9);
 }
 
+/* The one before it, whose place it has found, was not as dead as its lease, and went on. */
+static bool was_never_taken(const struct cluster *cluster, const struct cluster_task *task)
+{
+    return cluster->plan->coordinator && task->job == TASK_WORKER && task->life->said &&
+           !strstr(task->life->said, ": step ");
+}
+
 /* Whoever was there when the job ended ends soon, also where it could not hear of that then; an
  * evaluator whose disk was away may have met nobody yet. */
 static void look_at_late(const struct cluster *cluster, const struct cluster_task *task)
@@ -437,7 +496,8 @@ static void look_at_late(const struct cluster *cluster, const struct cluster_tas
     if (!done_ns || !runs(task) || life->started_ns + JOINED_S * SECOND_NS > done_ns) return;
     const uint64_t from_ns = done_ns > cluster->calm_ns ? done_ns : cluster->calm_ns;
     if (cluster->plan->coordinator && !place_is_found(task)) return;
-    const bool may_be_new = task->job == TASK_EVALUATOR && job_plan_has_disks(cluster->plan);
+    const bool may_be_new = task->job == TASK_EVALUATOR ? job_plan_has_disks(cluster->plan)
+                                                        : was_never_taken(cluster, task);
     const uint64_t late_s = LATE_S + (may_be_new ? (uint64_t)cluster->plan->training.limit_s : 0);
     if (machine.now_ns > from_ns + late_s * SECOND_NS)
         machine_fail("%s continues, and the job has been done for %d s", task->name, (int)late_s);
@@ -479,6 +539,10 @@ void cluster_run(struct cluster *cluster)
     for (int i = 0; i < cluster->count; i++)
         begin_later(&cluster->tasks[i], draw_below(50 * MS_NS));
     plan_mishaps(cluster);
+    if (job_plan_follows(cluster->plan)) {
+        event_at(machine.now_ns + draw_below(SECOND_NS), put_file, cluster, 0);
+        cluster->calm_ns += (uint64_t)cluster->plan->training.files * SECOND_NS;
+    }
     visits_begin(cluster);
     memcpy(cluster->blows, cluster->plan->blows, sizeof cluster->blows);
     aim(cluster->blows, cluster->is_calm ? 0 : cluster->plan->blow_count, strike);
@@ -486,6 +550,7 @@ void cluster_run(struct cluster *cluster)
         if (machine.now_ns > cluster->calm_ns + BOUND_S * SECOND_NS || !machine_turn())
             tell_who_waits(cluster);
     }
+    cluster->is_over = true;
     disks_heal();
     service_heal();
     coordinator_heal();

@@ -37,6 +37,7 @@ enum mishap_kind {
     MISHAP_STORE = MISHAP_DISK + DISK_FAULTS, /* the server of a URL fails, for a while */
     MISHAP_COORDINATOR,                       /* is down or silent for a while, or forgets */
     MISHAP_FREEZE, /* SIGSTOP to all, and SIGCONT later, as to a host that sleeps */
+    MISHAP_LACK,   /* a host has no data for a while, and who starts there ends with 2 */
     MISHAP_KINDS
 };
 
@@ -52,6 +53,7 @@ struct mishap {
 };
 
 enum { AVERAGE_NONE, AVERAGE_FIXED, AVERAGE_GROWING }; /* what it keeps of itself */
+enum { WIRE_FLOAT32, WIRE_BF16, WIRE_FP16, WIRES };
 
 /* How it trains, where not as ever. */
 struct training_plan {
@@ -65,6 +67,9 @@ struct training_plan {
     bool evaluates_much;  /* of which each batch asks for rows: for seconds */
     int publish_ms;       /* 0: nothing is published */
     int average;          /* of variables: AVERAGE_... */
+    int files;            /* that come while it trains, and are followed; 0: data that are there */
+    int wire;             /* of gradients, and of values: WIRE_... */
+    bool lacks_for_good;  /* MISHAP_LACK: nobody brings the data */
 };
 
 struct job_plan {
@@ -101,11 +106,16 @@ bool job_plan_has_disks(const struct job_plan *);
 bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
 bool job_plan_has_epochs(const struct job_plan *);
+bool job_plan_follows(const struct job_plan *); /* files that come */
+/* A worker never has its data, and nothing else befalls the job: the worker, or NULL. */
+const struct mishap *job_plan_lack(const struct job_plan *);
 /* Each step has the same gradients in every run, whatever befalls it. */
 bool job_plan_is_steady(const struct job_plan *);
 int job_plan_gradients(const struct job_plan *);           /* of batches, in a step */
 const char *job_plan_coordinator(const struct job_plan *); /* its URL */
 void job_put(const struct job_plan *, const char *folder); /* FOLDER.json, and data */
+/* The next file of those that come; the last one brings the marker with it. */
+void job_put_file(const struct job_plan *, const char *folder, int number);
 void job_plan_print(const struct job_plan *, FILE *);
 
 enum task_job { TASK_PS, TASK_WORKER, TASK_EVALUATOR };
@@ -135,6 +145,8 @@ struct cluster {
     struct visit visits[VISITS_MOST];
     uint64_t started_ns, done_ns; /* when the first one has ended well */
     uint64_t calm_ns;             /* when all that befalls it is over */
+    bool is_over;                 /* nothing befalls what is left */
+    int files_put;                /* of those that come */
     uint64_t frozen_ns;           /* until when all stand */
     uint64_t troubled_ns;         /* and what keeps tasks from the coordinator, */
     uint64_t hampered_ns;         /* and some of them more than others; 0: nothing has */

@@ -20,9 +20,22 @@ void disk_fail(enum disk_fault fault, int host, int share, uint64_t until_ns)
     *trouble = (struct trouble){until_ns, share};
 }
 
+static uint64_t lacks_until_ns[HOSTS_MAX];
+
 void disks_heal(void)
 {
     memset(troubles, 0, sizeof troubles);
+    memset(lacks_until_ns, 0, sizeof lacks_until_ns);
+}
+
+void data_lack(int host, uint64_t until_ns)
+{
+    lacks_until_ns[host] = until_ns;
+}
+
+bool data_is_lacking(const char *path)
+{
+    return machine.now_ns < lacks_until_ns[process_now()->host] && strstr(path, ".csv");
 }
 
 static bool has(enum disk_fault fault)

@@ -153,11 +153,70 @@ static void draw_keeping(struct job_plan *plan)
     machine.random ^= UINT64_C(0x66726573);
     struct training_plan *t = &plan->training;
     if (draw_below(3) == 0 && !plan->is_large) t->publish_ms = 100 << draw_below(3);
-    if (t->publish_ms && draw_below(2)) { /* between two checkpoints, and for longer */
-        plan->save_steps *= 8;
-        if (!t->epochs) plan->last_step *= 4;
+    if (t->publish_ms && !t->epochs &&
+        draw_below(2)) { /* between two checkpoints, and for longer */
+        t->publish_ms = t->publish_ms > 200 ? 200 : t->publish_ms;
+        plan->save_steps = 150 + (int)draw_below(150);
+        plan->last_step = 500 + (int)draw_below(500);
     }
     if (draw_below(t->publish_ms ? 2 : 4) == 0) t->average = 1 + (int)draw_below(2);
+    machine.random = kept;
+}
+
+/* As for disks. The list of files is not kept behind a URL. */
+static void draw_following(struct job_plan *plan)
+{
+    enum { FILES_MOST = 8, BATCHES = 12 };
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x666f6c6c);
+    struct training_plan *t = &plan->training;
+    const bool may = !plan->is_sync && plan->model == MODEL_COUNTS && !plan->is_url &&
+                     !plan->is_in_graph && !plan->towers && t->staleness < 0 && !t->epochs &&
+                     t->accumulate == 1;
+    if (may && draw_below(3)) {
+        t->files = 1 + (int)draw_below(FILES_MOST);
+        plan->last_step = t->files * BATCHES;
+    }
+    machine.random = kept;
+}
+
+/* As for disks. Of a worker that has a host of its own, and reads. */
+static void draw_lack(struct job_plan *plan, enum mishap_kind only)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x6c61636b);
+    if (only == MISHAP_LACK) {
+        plan->model = MODEL_COUNTS;
+        plan->hosts = 0;
+        plan->is_in_graph = false;
+        plan->workers += plan->workers == 1 && !plan->is_alone;
+    }
+    const bool may = plan->workers > 1 && !plan->training.files && !plan->hosts &&
+                     !plan->is_in_graph && plan->model == MODEL_COUNTS;
+    const bool is_one = draw_below(12) == 0 && only == MISHAP_KINDS;
+    const int back_ms = plan->training.worker_timeout_s ? 400 : 20000;
+    if (may && (is_one || only == MISHAP_LACK)) {
+        if (plan->mishap_count == 0) plan->mishap_count = 1;
+        plan->training.lacks_for_good = draw_below(3) == 0;
+        if (plan->training.lacks_for_good) plan->mishap_count = 1;
+        struct mishap *mishap = &plan->mishaps[plan->mishap_count - 1];
+        mishap->kind = MISHAP_LACK;
+        mishap->task = plan->ps + 1 + (int)draw_below((uint64_t)plan->workers - 1);
+        mishap->other = 0;
+        mishap->at_ns = draw_ns(draw_below(2) ? 60 : 1000);
+        mishap->lasts_ns = draw_ns((uint64_t)back_ms);
+    } else if (only == MISHAP_LACK) {
+        plan->mishap_count = 0;
+    }
+    machine.random = kept;
+}
+
+/* As for disks. */
+static void draw_wire(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x77697265);
+    if (draw_below(5) == 0) plan->training.wire = (int)draw_below(WIRES);
     machine.random = kept;
 }
 
@@ -189,11 +248,26 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_places(plan);
     draw_training(plan, only);
     draw_keeping(plan);
+    draw_following(plan);
+    draw_lack(plan, only);
+    draw_wire(plan);
 }
 
 bool job_plan_has_epochs(const struct job_plan *plan)
 {
     return plan->training.epochs && !visits_resize(plan);
+}
+
+bool job_plan_follows(const struct job_plan *plan)
+{
+    return plan->training.files && !visits_resize(plan);
+}
+
+const struct mishap *job_plan_lack(const struct job_plan *plan)
+{
+    const bool is_it = plan->training.lacks_for_good && plan->mishap_count == 1 &&
+                       !plan->visit_count && !plan->blow_count && !plan->coordinator;
+    return is_it ? &plan->mishaps[0] : NULL;
 }
 
 bool job_plan_is_steady(const struct job_plan *plan)
@@ -248,9 +322,9 @@ bool job_plan_asks(const struct job_plan *plan)
 }
 
 const char *const mishap_names[MISHAP_KINDS] = {
-    "kill",  "stand",    "reset",   "cut",    "alone",       "dark",
-    "slow",  "ask",      "full",    "broken", "readonly",    "denied",
-    "hangs", "unsynced", "emptied", "store",  "coordinator", "freeze"};
+    "kill",    "stand", "reset",       "cut",      "alone",  "dark",  "slow",
+    "ask",     "full",  "broken",      "readonly", "denied", "hangs", "unsynced",
+    "emptied", "store", "coordinator", "freeze",   "lack"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -281,7 +355,9 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             "s%s%s\n",
             t->epochs, t->replicas, t->accumulate, t->staleness, t->worker_timeout_s, t->limit_s,
             t->stops_job ? ", SIGTERM stops" : "", t->evaluates_much ? ", evaluates much" : "");
-    fprintf(to, "  publishes every %d ms, average %d\n", t->publish_ms, t->average);
+    fprintf(to, "  publishes every %d ms, average %d, %d files that come, wire %d%s\n",
+            t->publish_ms, t->average, t->files, t->wire,
+            t->lacks_for_good ? ", lacks for good" : "");
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s", (double)m->at_ns / 1e9,

@@ -91,13 +91,15 @@ void published_look(const struct cluster *cluster)
     static char *last;
     static size_t last_count;
     size_t count;
-    if (!cluster->plan->training.publish_ms || cluster->is_calm) return;
+    /* of a folder that somebody removes the list may name what went with it */
+    const bool is_emptied = job_plan_has(cluster->plan, MISHAP_DISK + (int)DISK_EMPTIED);
+    if (!cluster->plan->training.publish_ms || cluster->is_calm || is_emptied) return;
     const char *text = text_of(cluster, LIST, &count);
     if (!text || (count == last_count && memcmp(text, last, count) == 0)) return;
     last = realloc(last, count + 1);
     last_count = count;
     memcpy(last, text, count);
-    if (draw_below(2)) put_aside(cluster, aside_count++ % ASIDE_MOST, text, count);
+    put_aside(cluster, aside_count++ % ASIDE_MOST, text, count);
 }
 
 uint64_t published_deltas(void)

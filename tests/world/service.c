@@ -16,21 +16,28 @@ struct connection {
     char *in, *out;
     size_t in_bytes, in_room, out_bytes, out_at;
     bool is_cut, is_silent; /* after what is sent; nothing is said any more */
+    bool is_let_in;         /* who speaks here has written what a job writes that goes on */
 };
 
 static struct trouble {
     int share;
-    uint64_t until_ns;
+    uint64_t until_ns, denies_until_ns;
 } trouble;
 
 void service_trouble(int share, uint64_t until_ns)
 {
-    trouble = (struct trouble){share, until_ns};
+    trouble.share = share;
+    trouble.until_ns = until_ns;
+}
+
+void service_deny(uint64_t until_ns)
+{
+    trouble.denies_until_ns = until_ns;
 }
 
 void service_heal(void)
 {
-    trouble.until_ns = 0;
+    trouble = (struct trouble){0};
 }
 
 bool request_header(const struct request *request, const char *name, char *ret, size_t size)
@@ -93,18 +100,37 @@ static void spoil(struct connection *c)
     send_more(c, 0);
 }
 
+/* What a task that begins tries first may end it for good where it is denied. */
+static void let_in(struct connection *c, const struct request *request)
+{
+    const char *target = request->target;
+    c->is_let_in |= strcmp(request->method, "PUT") == 0 && !strstr(target, "/.writable") &&
+                    !strstr(target, "/eval/");
+}
+
+static bool denies(struct connection *c)
+{
+    static const struct response denial = {.status = 403};
+    if (!c->is_let_in || machine.now_ns >= trouble.denies_until_ns) return false;
+    answer(c, &denial);
+    send_more(c, 0);
+    return true;
+}
+
 static void take_request(struct connection *c, service_answer *act, const struct request *request)
 {
     static const struct response refusal = {.status = 503};
     struct response response = {.status = 200};
     const bool is_spoilt = machine.now_ns < trouble.until_ns && draw_chance(trouble.share);
     machine_note("request", request->body_bytes);
+    if (denies(c)) return;
     if (is_spoilt && draw_below(3) == 0) {
         answer(c, &refusal);
         send_more(c, 0);
         return;
     }
     act(request, &response);
+    let_in(c, request);
     machine_say("%s %s: %d", request->method, request->target, response.status);
     answer(c, &response);
     if (is_spoilt)

@@ -26,6 +26,8 @@ typedef void service_answer(const struct request *, struct response *);
 void service_start(int host, int port, service_answer *);
 /* Until then so many of 1024 answers are refusals, late, cut off, lost, or never come. */
 void service_trouble(int share, uint64_t until_ns);
+/* Until then who was let in before is denied all, as where what proves who asks has ended. */
+void service_deny(uint64_t until_ns);
 void service_heal(void);
 /* false: there is no such header */
 bool request_header(const struct request *, const char *name, char *ret, size_t size);

@@ -9,16 +9,21 @@ enum { TEXT_BYTES = 4096, LARGE_ROWS = 7 << 20, MANY_ROWS = 4096 };
 
 /* Every gradient is -1 for each number, and -1 / batch for the row of each example: with a rate of
  * 1 values count them. */
-static void counts_text(const struct job_plan *plan, char *ret, size_t size)
+static void counts_text(const struct job_plan *plan, const char *folder, char *ret, size_t size)
 {
     static const char data[] = "'format': 'csv', 'label': 'y', 'label_type': 'number'";
-    char eval[TEXT_BYTES / 8] = "", buckets[32];
+    char eval[TEXT_BYTES / 8] = "", buckets[32], from[128];
     snprintf(buckets, sizeof buckets, ", 'buckets': %d", plan->is_large ? LARGE_ROWS : ROWS);
     if (plan->evaluates)
         snprintf(eval, sizeof eval, "'eval': {%s, 'file': '%s'},", data,
                  plan->training.evaluates_much ? "many.csv" : "rows.csv");
+    snprintf(from, sizeof from, "'file': 'rows.csv', 'stream': '%s', 'shuffle_rows': 16",
+             plan->is_streamed ? "always" : "never");
+    if (job_plan_follows(plan))
+        snprintf(from, sizeof from, "'file': '%s-new/*.csv', 'follow': true, 'settle_secs': 0.2",
+                 folder);
     snprintf(ret, size,
-             "'data': {'train': {%s, 'file': 'rows.csv', 'stream': '%s', 'shuffle_rows': 16}, %s "
+             "'data': {'train': {%s, %s}, %s "
              "'batch_size': 4, "
              "'columns': [{'column': 'identity', 'name': 'id'%s}, {'column': 'numeric', 'name': "
              "'one'}]}, "
@@ -30,7 +35,7 @@ static void counts_text(const struct job_plan *plan, char *ret, size_t size)
              "'kernel_initializer': 'zeros'}, "
              "{'op': 'add', 'name': 'sum', 'inputs': ['rows', 'a', 'b']}], "
              "'loss': 'huber', 'optimizer': {'type': 'gradient_descent', 'learning_rate': 1}",
-             data, plan->is_streamed ? "always" : "never", eval, plan->grows ? "" : buckets,
+             data, from, eval, plan->grows ? "" : buckets,
              plan->grows ? ", 'capacity': 'dynamic'" : "");
 }
 
@@ -53,33 +58,51 @@ static void add_keeping(const struct training_plan *t, char *ret, size_t size)
 {
     static const char *const averages[] = {
         "", ", 'average_decay': 0.9, 'average_num_updates': false", ", 'average_decay': 0.99"};
+    static const char *const wires[WIRES] = {"float32", "bf16", "fp16"};
     snprintf(ret, size, "%s", averages[t->average]);
+    if (t->wire)
+        snprintf(ret + strlen(ret), size - strlen(ret), ", 'wire': '%s', 'wire_values': '%s'",
+                 wires[t->wire], wires[t->wire]);
     if (t->publish_ms)
         snprintf(ret + strlen(ret), size - strlen(ret), ", 'publish': {'every_secs': %d.%03d}",
                  t->publish_ms / 1000, t->publish_ms % 1000);
 }
 
-static void put_rows(const char *path, int count)
+static void put_rows(const char *path, int first, int count)
 {
     static char text[MANY_ROWS * 16];
     char *to = stpcpy(text, "id,one,y\n");
-    for (int i = 0; i < count; i++) to += sprintf(to, "%d,1,1000000\n", i % ROWS);
+    for (int i = 0; i < count; i++) to += sprintf(to, "%d,1,1000000\n", (first + i) % ROWS);
     files_put(path, text);
+}
+
+/* All ids in turn, and batches that begin in one file and end in the next. */
+void job_put_file(const struct job_plan *plan, const char *folder, int number)
+{
+    enum { MORE = 2 };
+    const bool is_last = number + 1 == plan->training.files;
+    const int first = number * ROWS + (number % 2 ? MORE : 0);
+    const int end = (number + 1) * ROWS + (number % 2 || is_last ? 0 : MORE);
+    char path[FILE_PATH_BYTES];
+    snprintf(path, sizeof path, "/job/%s-new/%03d.csv", folder, number);
+    put_rows(path, first, end - first);
+    snprintf(path, sizeof path, "/job/%s-new/_SUCCESS", folder);
+    if (is_last) files_put(path, "");
 }
 
 void job_put(const struct job_plan *plan, const char *folder)
 {
     char what[TEXT_BYTES / 2], text[TEXT_BYTES], path[FILE_PATH_BYTES];
     if (plan->model == MODEL_COUNTS)
-        counts_text(plan, what, sizeof what);
+        counts_text(plan, folder, what, sizeof what);
     else
         digits_text(plan, what, sizeof what);
-    char towers[64] = "", best[64] = "", keeping[128], ways[256], end[64];
+    char towers[64] = "", best[64] = "", keeping[256], ways[256], end[64];
     const struct training_plan *t = &plan->training;
     if (job_plan_has_epochs(plan))
         snprintf(end, sizeof end, "'epochs': %d", t->epochs);
     else
-        snprintf(end, sizeof end, "'last_step': %d", plan->last_step);
+        snprintf(end, sizeof end, "'last_step': %d", job_plan_follows(plan) ? 0 : plan->last_step);
     snprintf(ways, sizeof ways, "'accumulate': %d, 'max_staleness': %d, 'worker_timeout_secs': %d",
              t->accumulate, t->staleness, t->worker_timeout_s ? t->worker_timeout_s : 60);
     if (t->replicas && !visits_resize(plan))
@@ -99,6 +122,8 @@ void job_put(const struct job_plan *plan, const char *folder)
         if (*c == '\'') *c = '"';
     snprintf(path, sizeof path, "/job/%s.json", folder);
     files_put(path, text);
-    put_rows("/job/rows.csv", ROWS);
-    if (t->evaluates_much) put_rows("/job/many.csv", MANY_ROWS);
+    snprintf(path, sizeof path, "/job/%s-new", folder);
+    files_make_folder(path);
+    put_rows("/job/rows.csv", 0, ROWS);
+    if (t->evaluates_much) put_rows("/job/many.csv", 0, MANY_ROWS);
 }

@@ -56,7 +56,7 @@ static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t
     bool is_visited = order->is_visited || (is_free && seed / 4 % 4 == 1);
     bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
     enum mishap_kind only = order->only;
-    if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_KINDS);
+    if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_LACK);
     job_plan_draw(plan, only, order->is_found);
     if (plan->is_alone) is_visited = is_aimed = false; /* there are no ps, and no messages */
     if (is_visited) visits_draw(plan);
@@ -79,8 +79,8 @@ static void run_clusters(struct outcome *outcome, const struct order *order, uin
     if (order->is_traced) job_plan_print(&plan, stderr);
     struct cluster undisturbed = {.plan = &plan, .folder = "calm", .is_calm = true};
     struct cluster disturbed = {.plan = &plan, .folder = "run", .is_calm = order->is_calm};
-    const bool is_compared =
-        job_plan_is_steady(&plan) && !job_plan_asks(&plan) && !visits_resize(&plan);
+    const bool is_compared = job_plan_is_steady(&plan) && !job_plan_asks(&plan) &&
+                             !visits_resize(&plan) && !job_plan_lack(&plan);
     if (is_compared && !machine.failed) cluster_run(&undisturbed);
     if (!machine.failed) cluster_run(&disturbed);
     if (!machine.failed) cluster_check(&disturbed);

@@ -111,16 +111,17 @@ static err read_lines(struct arrivals *a, FILE *list)
         TRY(read_line(a, line));
         a->bytes += (int64_t)length;
     }
-    return ferror(list) ? fail(ERR_IO, "%s: %s", a->list, strerror(errno)) : OK;
+    return ferror(list) ? fail(ERR_PEER, "%s: %s", a->list, strerror(errno)) : OK;
 }
 
+/* ERR_PEER, here and below: the disk of the list does not let it be read or written now. */
 static err read_list(struct arrivals *a)
 {
     FILE *list = own_read(a->list);
     if (!list && errno == ENOENT) return OK;
-    if (!list) return fail(ERR_IO, "%s: %s", a->list, strerror(errno));
+    if (!list) return fail(ERR_PEER, "%s: %s", a->list, strerror(errno));
     const int status = fseeko(list, (off_t)a->bytes, SEEK_SET);
-    const err e = status ? fail(ERR_IO, "%s: %s", a->list, strerror(errno)) : read_lines(a, list);
+    const err e = status ? fail(ERR_PEER, "%s: %s", a->list, strerror(errno)) : read_lines(a, list);
     fclose(list);
     return e;
 }
@@ -128,10 +129,11 @@ static err read_list(struct arrivals *a)
 /* In one piece, behind what is whole. */
 static err write_line(const struct arrivals *a, int list, const char *line, size_t length)
 {
+    errno = ENOSPC; /* a part was written */
     const bool is_written = ftruncate(list, (off_t)a->bytes) == 0 &&
                             pwrite(list, line, length, (off_t)a->bytes) == (ssize_t)length &&
                             fdatasync(list) == 0;
-    return is_written ? OK : fail(ERR_IO, "%s: cannot be added to: %s", a->list, strerror(errno));
+    return is_written ? OK : fail(ERR_PEER, "%s: cannot be added to: %s", a->list, strerror(errno));
 }
 
 static err write_header(struct arrivals *a, int list)
@@ -350,22 +352,31 @@ static err take_locked(struct arrivals *a, int list)
     return a->count > before ? OK : take_next(a, list);
 }
 
-err arrivals_look(struct arrivals *a)
+static err look(struct arrivals *a)
 {
     const int before = a->count;
     TRY(read_list(a));
     if (a->count > before) return OK;
     const int list = own_open_or_make(a->list);
     if (list < 0 && errno == ENOENT) return OK; /* the folder is not there yet */
-    if (list < 0) return fail(ERR_IO, "%s: %s", a->list, strerror(errno));
+    if (list < 0) return fail(ERR_PEER, "%s: %s", a->list, strerror(errno));
     const bool is_locked = flock(list, LOCK_EX | LOCK_NB) == 0;
     err e = OK;
     if (is_locked)
         e = take_locked(a, list);
     else if (errno != EWOULDBLOCK && errno != EINTR)
-        e = fail(ERR_IO, "%s: cannot be locked: %s", a->list, strerror(errno));
+        e = fail(ERR_PEER, "%s: cannot be locked: %s", a->list, strerror(errno));
     close(list);
     return e;
+}
+
+/* What has come waits for a disk as a checkpoint does. */
+err arrivals_look(struct arrivals *a)
+{
+    const err e = look(a);
+    if (e != ERR_PEER) return e;
+    log_limited(&a->fails, clock_ms(), LOG_WARNING, "%s; it is tried again", error_text());
+    return OK;
 }
 
 int arrivals_find(const struct arrivals *a, int64_t row)
@@ -382,6 +393,13 @@ int arrivals_find(const struct arrivals *a, int64_t row)
 }
 
 /* ---- open and begin ---- */
+
+/* A life begins with a list that it can read. */
+static err read_at_start(struct arrivals *a)
+{
+    const err e = read_list(a);
+    return e == ERR_PEER ? ERR_IO : e;
+}
 
 static err split_pattern(struct arrivals *a)
 {
@@ -412,7 +430,7 @@ err arrivals_open(struct arrivals *a, const struct source_spec *source,
                     "of the files that were taken is kept");
     a->list = arena_format(&a->arena, "%s/followed", context->index_folder);
     TRY(split_pattern(a));
-    return read_list(a);
+    return read_at_start(a);
 }
 
 void arrivals_close(struct arrivals *a)
@@ -423,7 +441,7 @@ void arrivals_close(struct arrivals *a)
 
 err arrivals_begin(struct arrivals *a, const struct arrivals_share *share)
 {
-    TRY(read_list(a));
+    TRY(read_at_start(a));
     const struct arrivals_share was = a->share;
     if (!a->has_header) {
         a->share = *share;
@@ -446,7 +464,7 @@ err arrivals_example(struct arrivals *a, const char **ret_name)
     struct file_state state;
     bool is_whole = false;
     *ret_name = NULL;
-    TRY(read_list(a));
+    TRY(read_at_start(a));
     for (int i = a->count - 1; i >= 0 && !*ret_name; i--) {
         TRY(whole_path(a, a->at[i].name, &path));
         if (a->at[i].rows > 0 && file_is_there(path)) *ret_name = a->at[i].name;

@@ -9,6 +9,7 @@
 #define CORE_DATA_FOLLOW_ARRIVALS_H
 
 #include "core/base/files/file_system.h"
+#include "core/base/log.h"
 #include "core/data/source.h"
 
 enum { ARRIVALS_MAX = 1 << 20 };
@@ -45,6 +46,8 @@ struct arrivals {
     struct file_state state;
     uint64_t since_ms;
 
+    struct log_limit fails; /* of the list */
+
     const char **passed; /* [passed_count, or a power of two above] names without rows, which are no
                             example of anything */
     int passed_count;
@@ -60,7 +63,8 @@ err arrivals_example(struct arrivals *, const char **ret_name);
 void arrivals_pass(struct arrivals *, const char *name);
 /* Once, before the first look. ERR_INPUT: the list is of another share. */
 err arrivals_begin(struct arrivals *, const struct arrivals_share *);
-/* Files that have come since: does not wait for any. ERR_INPUT: a file has broken rows. */
+/* Files that have come since: does not wait for any. A list that cannot be read or written now is a
+ * warning, and nothing has come. ERR_INPUT: a file has broken rows. */
 err arrivals_look(struct arrivals *);
 
 /* Which file has the row, of `rows` */

@@ -449,6 +449,20 @@ static void test_half_a_line_of_the_list_is_written_anew(void **state)
     source_close_batches(&o);
 }
 
+/* As on a disk that is full for a while. */
+static void test_a_list_that_cannot_be_written_now_is_tried_again(void **state)
+{
+    struct opened_source o;
+    write_rows("a.csv", 0, BATCH);
+    open_share(&o, 0, 1);
+    assert_int_equal(mkdir(path_of("followed"), 0700), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(o.source->calls->await(o.source, 1, LOOK_MS), ERR_PEER);
+    assert_int_equal(rmdir(path_of("followed")), 0);
+    assert_next(&o, 0);
+    source_close_batches(&o);
+}
+
 static void test_another_share_is_refused(void **state)
 {
     struct opened_source o;
@@ -608,6 +622,7 @@ int main(void)
         cmocka_unit_test_setup(test_files_of_other_columns_are_named, begin_empty),
         cmocka_unit_test_setup(test_a_file_may_lack_a_column, begin_empty),
         cmocka_unit_test_setup(test_half_a_line_of_the_list_is_written_anew, begin_empty),
+        cmocka_unit_test_setup(test_a_list_that_cannot_be_written_now_is_tried_again, begin_empty),
         cmocka_unit_test_setup(test_another_share_is_refused, begin_empty),
         cmocka_unit_test_setup(test_a_list_that_has_just_begun_is_gone_on_with, begin_empty),
         cmocka_unit_test_setup(test_whoever_waits_for_several_batches_wakes_the_reader,

@@ -83,12 +83,20 @@ static bool has_last(const struct worker_role *w)
     return w->saving.last.tag && w->saving.last.generation == w->generation;
 }
 
+/* Nothing changes any more, whatever the others have taken it to since this worker's own last step.
+ */
+static bool has_last_changes(const struct worker_role *w)
+{
+    const uint64_t last_step = w->servers[0].said.last_step;
+    return last_step && w->saving.last.step >= last_step;
+}
+
 bool worker_role_save_changes(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     struct saving *s = &w->saving;
     if (!has_last(w)) return worker_role_save(role, out);
-    if (s->last.step == w->global_step) return true;
+    if (s->last.step == w->global_step || has_last_changes(w)) return true;
     if (!can_save(w)) return false;
     begin(w, s->last.tag, false, out);
     return true;

@@ -93,7 +93,7 @@ bool __wrap_loop_poll(struct loop *, int timeout_ms);
 /* Nothing is waited for: what comes comes of the turn before. */
 bool __wrap_loop_poll(struct loop *loop, int timeout_ms)
 {
-    (void)timeout_ms;
+    if (!turns) return __real_loop_poll(loop, timeout_ms);
     peer_pass(1);
     fuzz_holds(turns->count < turns->most, "a job ends, whatever its peers do");
     turns->drive(turns->context, turns->count++);

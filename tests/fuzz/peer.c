@@ -141,7 +141,7 @@ static void send(struct peer_link *peer, const struct message *m)
 static const struct window *common(const struct peer_link *peer, bool is_of_rows)
 {
     const struct link *link = peer->link, *maker = link;
-    if (link && link->is_active)
+    if (link && link->is_active && link->ops->other_end)
         maker = link->state == LINK_OPEN ? link->ops->other_end(link) : NULL;
     if (!maker || maker->state != LINK_OPEN || !maker->shared.is_there) return NULL;
     const struct link_windows *all = &maker->shared.windows;

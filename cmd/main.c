@@ -161,7 +161,7 @@ static int report_unknown(const char *word)
 {
     const char *names[COMMANDS_MAX];
     int count = 0;
-    for (; commands[count] && count < COMMANDS_MAX; count++) names[count] = commands[count]->name;
+    for (; count < COMMANDS_MAX && commands[count]; count++) names[count] = commands[count]->name;
     const struct suggestion near = suggest(word, names, count);
     return report_error(
         fail(ERR_INPUT, "\"%.64s\" is neither a command nor a file%s", word,

@@ -1,4 +1,5 @@
 """What `meson install` and cmd/package/deb.sh make: the program runs from there, and its pages say what it does."""
+import json
 import os
 import re
 import shutil
@@ -124,6 +125,18 @@ class Install(program.FolderCase):
         said = self.succeed("fish", "-c", f"source '{script}'; complete -C 'dtrain --transport '",
                             env={"HOME": str(self.folder)})
         self.assertEqual({line.split("\t")[0] for line in said.splitlines()}, {"auto", "shm", "tcp"})
+
+    def test_its_list_of_libraries_has_each_that_it_is_linked_with(self):
+        self.need("readelf")
+        listed = json.loads((self.root / "share/doc/dtrain/dtrain.spdx.json").read_text())["packages"]
+        names = {package["name"] for package in listed}
+        linked = re.findall(r"\(NEEDED\).*\[(\w+)\.so", self.succeed("readelf", "-d", self.root / "bin/dtrain"))
+        known_as = {"libopenblas": "OpenBLAS", "libdnnl": "oneDNN", "libz": "zlib", "libzstd": "zstd",
+                    "libjansson": "jansson", "libexpat": "expat"}
+        of_the_system = {"libc", "libm", "libgomp", "libgcc_s", "ld-linux-x86-64"}
+        self.assertLessEqual({known_as.get(name, name) for name in linked} - of_the_system, names)
+        self.assertLess({"libcurl", "libmicrohttpd"}, names)  # loaded when they are used
+        self.assertEqual([p["name"] for p in listed if p["licenseConcluded"] == "NOASSERTION"], [])
 
     def path_without(self, name):
         tools = self.folder / f"without-{name}"

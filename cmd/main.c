@@ -19,6 +19,7 @@
 #include "kernels/kernels.h"
 #include "net/tls.h"
 #include "net/http_server.h"
+#include "net/message.h"
 #include "net/web/systems.h"
 
 enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
@@ -82,6 +83,7 @@ static int cmd_version(int argc, char **argv)
         return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
     cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
     printf("dtrain %s\n", version_text());
+    printf("protocol: %d\n", PROTOCOL_VERSION); /* tasks of one job need the same */
     printf("compiler: %s\n", DTRAIN_COMPILER);
     printf("arithmetic: %s\n", cpu_description());
     printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());

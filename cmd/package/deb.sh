@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 # The quick start builds the program alone.
-[ -f "$build/cmd/package/dtrain.1" ] || ninja -C "$build" installed > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
+[ -f "$build/cmd/package/dtrain.1" ] && [ -f "$build/cmd/package/dtrain.spdx.json" ] || ninja -C "$build" installed > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
 DESTDIR=$work/stage meson install -C "$build" --no-rebuild --quiet
 
 # Whatever the prefix was, a package's is /usr: nothing that is installed knows its place.

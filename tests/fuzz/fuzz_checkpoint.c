@@ -8,6 +8,7 @@
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 #include "core/train/checkpoint/bundle/sorted.h"
+#include "core/train/checkpoint/delta.h"
 #include "core/train/checkpoint/grown.h"
 #include "core/train/checkpoint/stored_table.h"
 #include "core/train/variables/growing/keys.h"
@@ -149,6 +150,16 @@ static void restore_dense(struct bundle *b)
     arena_free(&arena);
 }
 
+/* ---- as a server lays it over what it has ---- */
+
+static void read_delta(struct bundle *b)
+{
+    struct table_changes changes;
+    int64_t step;
+    fuzz_went_well(delta_read_step(b, &step));
+    if (fuzz_went_well(delta_read_rows(b, &words, &changes))) table_changes_free(&changes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct view input = {bytes, bytes + count};
@@ -166,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         fuzz_went_well(bundle_verify(b));
         restore_dense(b);
         restore_tables(b);
+        read_delta(b);
         bundle_close(b);
     }
     buffer_drop(&made);

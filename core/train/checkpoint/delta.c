@@ -104,6 +104,11 @@ static bool is_ids(const struct bundle_entry *entry, const char *variable)
            !entry->name[length + (size_t)end];
 }
 
+static bool is_list_of_ids(const struct bundle_entry *entry)
+{
+    return entry->dtype == BUNDLE_INT64 && entry->shape.rank == 1 && !entry->slice_count;
+}
+
 static err find_rows(struct bundle *bundle, const struct bundle_entry *ids, int64_t width,
                      const struct bundle_entry **ret)
 {
@@ -111,8 +116,7 @@ static err find_rows(struct bundle *bundle, const struct bundle_entry *ids, int6
     const int stem = (int)(strlen(ids->name) - strlen("ids"));
     snprintf(name, sizeof name, "%.*srows", stem, ids->name);
     const struct bundle_entry *rows = bundle_find(bundle, name);
-    if (ids->dtype != BUNDLE_INT64 || ids->shape.rank != 1 || ids->slice_count)
-        return fail_at(bundle, ids->name, "expected a list of ids");
+    if (!is_list_of_ids(ids)) return fail_at(bundle, ids->name, "expected a list of ids");
     if (!rows || rows->dtype != BUNDLE_FLOAT || rows->shape.rank != 2 || rows->slice_count ||
         rows->shape.dim[0] != ids->shape.dim[0] || rows->shape.dim[1] != width)
         return fail_at(bundle, ids->name, "there are no rows of these, of the table's width");
@@ -144,13 +148,13 @@ static err read_part(struct bundle *bundle, const struct bundle_entry *entry,
     return OK;
 }
 
-/* What the files have room for: bundle_open has looked. */
+/* What the files have room for: of numbers that lie there whole bundle_open has looked. */
 static int64_t count_ids(const struct bundle *bundle, const char *variable)
 {
     int64_t count = 0;
     for (int i = 0; i < bundle_entries(bundle); i++) {
         const struct bundle_entry *entry = bundle_at(bundle, i);
-        if (is_ids(entry, variable) && entry->shape.rank == 1) count += entry->shape.dim[0];
+        if (is_ids(entry, variable) && is_list_of_ids(entry)) count += entry->shape.dim[0];
     }
     return count;
 }

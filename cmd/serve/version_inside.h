@@ -1,0 +1,39 @@
+/* version_inside.h - what stands behind version.h: opening and closing (version.c), and what waits
+ * there and is computed together (batching.c). */
+#ifndef CMD_SERVE_VERSION_INSIDE_H
+#define CMD_SERVE_VERSION_INSIDE_H
+
+#include <pthread.h>
+
+#include "cmd/serve/version.h"
+#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/session/fresh.h"
+
+struct waiting; /* a request */
+struct version {
+    struct version_options options;
+    struct restored_flags flags; /* with its prefix instead of the folder */
+    char prefix[CHECKPOINT_PATH_MAX];
+    struct restored_model model;
+    struct intake *intake;
+    struct asked_rows asked;
+    struct column *together; /* [asked.column_count] rows of several requests */
+    void *memory;            /* of those */
+    pthread_t thread;
+    struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
+    const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
+
+    pthread_mutex_t lock; /* of what is below */
+    pthread_cond_t came;
+    struct waiting *first, *last;
+    struct fresh *coming; /* from the next request on; NULL: nothing newer has come */
+    bool is_stopping;
+    enum version_state state;
+    err failure;
+    char text[ERROR_TEXT_MAX];
+};
+
+/* In the version's thread: what comes, until it is stopping and nobody waits. */
+void version_compute(struct version *);
+
+#endif

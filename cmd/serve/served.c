@@ -83,6 +83,15 @@ static struct held *free_place(struct served *s)
     return NULL;
 }
 
+/* Without memory for one more thread now there may be some the next time; others are served on. */
+static void look_again(struct served *s)
+{
+    log_limited(&s->unseen, clock_ms(), LOG_WARNING, "%s cannot be opened yet: %s", s->known.prefix,
+                error_text());
+    s->known = (struct identity){0};
+    s->following.name[0] = '\0';
+}
+
 /* Whether there is another one than that which was looked at last */
 static err look(struct served *s)
 {
@@ -96,7 +105,8 @@ static err look(struct served *s)
     s->known = found;
     if (s->options.follows && following_begin(&s->following, found.prefix))
         log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
-    return version_start(&s->options, found.prefix, &s->coming);
+    if (version_start(&s->options, found.prefix, &s->coming)) look_again(s);
+    return OK;
 }
 
 static void put(struct served *s, struct version *version)

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import unittest
 
 import made
 import model
@@ -18,6 +19,20 @@ from made import FLOAT, INT64
 NOT_BUILT_IN = "libmicrohttpd    not built in"
 BATCH = 64  # rows of a batch, of both commands, so that all bits are the same
 LARGEST = 8 << 20  # bytes of a body
+# No thread starts while a file is there.
+SHIM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
+{
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return access("FULL", F_OK) ? real(thread, attributes, run, context) : EAGAIN;
+}
+"""
 
 
 class Server:
@@ -28,7 +43,7 @@ class Server:
         self.ready.unlink(missing_ok=True)
         self.log = (case.folder / "serve.log").open("w+", encoding="utf-8")
         command = [program.BINARY, "serve", "--port=0", f"--ready_file={self.ready}", *map(str, words)]
-        self.process = subprocess.Popen(command, cwd=case.folder, env=program.environment(), stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(command, cwd=case.folder, env=program.environment(case.environment), stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=self.log)
         case.addCleanup(self.kill)
         program.wait_until(lambda: self.ready.exists() or self.process.poll() is not None, self.story)
@@ -70,6 +85,8 @@ class Server:
 
 
 class Serving(model.ModelCase):
+    environment = None
+
     def setUp(self):
         super().setUp()
         if NOT_BUILT_IN in program.run(["version"], None).stdout:
@@ -392,6 +409,23 @@ class Versions(Serving):
         said = server.ask("GET", "/metrics")[1]
         self.assertIn(f"dtrain_serve_versions_total {len(self.BIASES)}\n", said)
         self.assertEqual(server.ask("GET", "/v1/models/small/versions/1")[0], 404)
+        self.assertEqual(server.end(), 0)
+
+    @unittest.skipIf(program.SANITIZER != "none", "the sanitizer has to be loaded first")
+    def test_a_thread_that_cannot_start(self):
+        """Of a newer checkpoint: the one before is served on, and the next look takes it."""
+        full, shim = self.folder / "full", self.folder / "shim.so"
+        (self.folder / "shim.c").write_text(SHIM.replace("FULL", str(full)))
+        subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", shim, self.folder / "shim.c"], check=True)
+        self.write_version(1, self.BIASES[0])
+        self.environment = {"LD_PRELOAD": str(shim)}
+        server = self.serve_small()
+        self.wait_for_version(server, 1)
+        full.touch()
+        self.write_version(2, self.BIASES[1])
+        program.wait_until(lambda: "cannot be opened yet: " in server.story(), server.story)
+        full.unlink()
+        self.wait_for_version(server, 2)
         self.assertEqual(server.end(), 0)
 
     def test_one_that_is_broken(self):

@@ -306,6 +306,7 @@ static const struct {
     {"lstm", lower_steps},
     {"gru", lower_steps},
     {"clip", lower_normal},
+    {"lrn", lower_normal},
     {"scale", lower_normal},
     {"positional_embedding", lower_normal},
     {"dropout", lower_nothing},

@@ -1,5 +1,6 @@
 /* lower_normal.c - normalization, and functions with numbers of the spec. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/export/lower.h"
@@ -114,6 +115,27 @@ static int lower_length(struct lowering *l, int x)
     return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_SQRT, least));
 }
 
+/* ---- channels beside each other ---- */
+
+/* Sums of neighbours as a product with a matrix of ones beside its diagonal; a power as of
+ * exp(beta log). */
+static int lower_neighbours(struct lowering *l, int x)
+{
+    struct program *p = l->program;
+    const int64_t channels = p->values[x].shape.dim[p->values[x].shape.rank - 1];
+    const int64_t radius = lower_int(l->node, "depth_radius");
+    float *ones = arena_array(p->arena, (size_t)(channels * channels), sizeof *ones);
+    for (int64_t i = 0; i < channels * channels; i++)
+        ones[i] = llabs(i / channels - i % channels) <= radius;
+    const int band = program_constant(p, "", &(struct shape){2, {channels, channels}}, ones);
+    const int sums = program_matmul(p, program_two(p, PRIMITIVE_MULTIPLY, x, x), band);
+    const int scaled = with(p, PRIMITIVE_MULTIPLY, sums, (float)lower_float(l->node, "alpha"));
+    const int more = with(p, PRIMITIVE_ADD, scaled, (float)lower_float(l->node, "bias"));
+    const int power = with(p, PRIMITIVE_MULTIPLY, program_one(p, PRIMITIVE_LOG, more),
+                           (float)lower_float(l->node, "beta"));
+    return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_EXP, power));
+}
+
 /* ---- numbers of the spec, or none ---- */
 
 static err lower_places(struct lowering *l, int x, int *ret)
@@ -137,6 +159,7 @@ static int lower_numbers(struct lowering *l, const char *op, int x)
         return with(p, PRIMITIVE_ADD, x, (float)lower_float(l->node, "offset"));
     }
     if (strcmp(op, "standardize") == 0) return lower_standardize(l, x);
+    if (strcmp(op, "lrn") == 0) return lower_neighbours(l, x);
     return lower_length(l, x);
 }
 

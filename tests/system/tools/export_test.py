@@ -304,6 +304,7 @@ class Images(Export):
         {"op": "conv2d", "name": "a", "filters": 4, "kernel_size": 3, "padding": "same", "strides": 2, "groups": 2},
         {"op": "batch_normalization", "name": "n1"},
         {"op": "relu6"},
+        {"op": "lrn", "depth_radius": 1, "bias": 0.8, "alpha": 0.3, "beta": 0.75},
         {"op": "separable_conv2d", "name": "b", "filters": 6, "kernel_size": 2, "padding": "same", "activation": "elu"},
         {"op": "conv2d", "name": "c", "filters": 6, "kernel_size": [2, 1], "dilation_rate": 2, "padding": "same",
          "use_bias": False},

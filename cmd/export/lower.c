@@ -311,7 +311,7 @@ static const struct {
     {"positional_embedding", lower_normal},
     {"dropout", lower_nothing},
     {"negative_sampling", lower_nothing},
-    {"augment", lower_nothing},
+    {"augment", lower_moves},
 };
 
 static err lower_node(struct lowering *l, int node)

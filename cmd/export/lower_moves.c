@@ -49,6 +49,27 @@ static int lower_tile(struct lowering *l, int x)
     return x;
 }
 
+/* What is drawn in training is the middle otherwise: where an axis is shorter, and with zeros
+ * around where it is longer. */
+static int lower_middle(struct lowering *l, int x)
+{
+    struct program *p = l->program;
+    const struct shape from = p->values[x].shape, *to = &l->node->output.shape;
+    struct program_value inner = {
+        .primitive = PRIMITIVE_SLICE, .input_count = 1, .inputs = {x}, .shape = from};
+    for (int i = 1; i < from.rank; i++) {
+        if (to->dim[i] >= from.dim[i]) continue;
+        inner.axes[i] = (from.dim[i] - to->dim[i]) / 2;
+        inner.shape.dim[i] = to->dim[i];
+    }
+    if (!shape_equal(&inner.shape, &from)) x = program_add(p, &inner);
+    struct program_value outer = {
+        .primitive = PRIMITIVE_PAD, .input_count = 1, .inputs = {x}, .shape = *to};
+    for (int i = 1; i < from.rank; i++)
+        if (to->dim[i] > from.dim[i]) outer.axes[i] = (to->dim[i] - from.dim[i]) / 2;
+    return shape_equal(&inner.shape, to) ? x : program_add(p, &outer);
+}
+
 err lower_moves(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
@@ -63,6 +84,10 @@ err lower_moves(struct lowering *l, int *ret)
     if (strcmp(op, "tile") == 0) {
         *ret = lower_tile(l, y.inputs[0]);
         return *ret < 0 ? lower_refuse("an axis is repeated too often") : OK;
+    }
+    if (strcmp(op, "augment") == 0) {
+        *ret = lower_middle(l, y.inputs[0]);
+        return OK;
     }
     if (strcmp(op, "transpose") == 0) lower_begin(lower_ints(l->node, "perm"), &y);
     if (strcmp(op, "slice") == 0) {

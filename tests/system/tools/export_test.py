@@ -300,6 +300,7 @@ class Growing(Export):
 class Images(Export):
     MODEL = [
         {"op": "reshape", "shape": [6, 6, 2]},
+        {"op": "augment", "crop": [5, 8], "pad": 2, "flip": True, "brightness": 0.1},
         {"op": "standardize"},
         {"op": "conv2d", "name": "a", "filters": 4, "kernel_size": 3, "padding": "same", "strides": 2, "groups": 2},
         {"op": "batch_normalization", "name": "n1"},

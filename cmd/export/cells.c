@@ -142,7 +142,10 @@ static err add_cell(struct cells *c, const char *name)
 static err add_cells(struct cells *c, const struct column_spec *spec)
 {
     const char *kind = cells_kind(spec);
-    if (strcmp(kind, "date") == 0) return fail(ERR_INPUT, "no format reads times");
+    if (strcmp(kind, "date") == 0)
+        return fail(ERR_INPUT, "no format reads times: give what is wanted of it a cell of its "
+                               "own, as \"identity\" (its hour, its weekday) or \"numeric\" "
+                               "(seconds), which clients fill in, and train with that");
     if (strcmp(kind, "crossed")) return add_cell(c, cell_of(spec));
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {

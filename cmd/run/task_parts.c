@@ -177,7 +177,7 @@ err run_resize(struct run *run, struct next_life *next)
     next->goes_on = cluster_has_place(&run->cluster);
     registry_resized(run->registry);
     if (!next->goes_on)
-        log_line(LOG_INFO, "ends: the job continues with %s",
+        log_line(LOG_INFO, "ends: the job goes on with %s",
                  membership_text(&next->membership, text));
     return OK;
 }

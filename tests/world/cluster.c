@@ -365,7 +365,7 @@ static void plan_mishaps(struct cluster *cluster)
 /* It has no place in the job any more, or not yet; it waits for one again. */
 static bool is_left_out(const struct process *life)
 {
-    return life->said && strstr(life->said, "ends: the job continues with ");
+    return life->said && strstr(life->said, "ends: the job goes on with ");
 }
 
 /* One has ended well, so all is done. */

@@ -62,7 +62,7 @@ class Scale(commands.CommandCase):
         self.assertEqual(len(grown), 6)
         second = self.move(running, workers=3)
         running.wait_for("worker/3: ")
-        running.wait_for_match(r"^worker/3: .* ends: the job continues with 3 workers, 2 ps$")
+        running.wait_for_match(r"^worker/3: .* ends: the job goes on with 3 workers, 2 ps$")
         running.wait_for("from here on a step is the mean of 3 gradients of 3 workers")
         result = self.end(running)
         rows = result["rows"]

@@ -292,7 +292,7 @@ class Ssh(CommandCase):
             self.assertEqual(asked.returncode, 0, asked.stderr + "\n".join(running.lines[-20:]))
             running.wait_for_match(r"^ps/0: .* serving from step \d+ on$", move + 1)
             program.wait_until(lambda names=names: set(self.tasks()) == set(names), lambda: "\n".join(running.lines))
-        running.wait_for_match(r"^worker/1: .* ends: the job continues with 1 worker, 2 ps$")
+        running.wait_for_match(r"^worker/1: .* ends: the job goes on with 1 worker, 2 ps$")
         last = self.tasks()
         self.assertEqual([name for name in NAMES if last[name] == first[name]], ["ps/0", "worker/0"])
         for words, said in ((["--workers=3"], "3 workers: 1 to 2 are possible, so many are listed"),

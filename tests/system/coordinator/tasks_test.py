@@ -128,7 +128,7 @@ class Kinds(named.NamedCase):
         gone = self.holder("worker/1")
         self.assertRegex(self.answer(self.ask("scale", "--workers=1")), r"^resized to 1 worker, 2 ps at step \d+$")
         self.assertEqual(self.ended(self.holder("worker/1")), 0, self.log())
-        self.assertIn("ends: the job continues with 1 worker, 2 ps", self.text(gone))
+        self.assertIn("ends: the job goes on with 1 worker, 2 ps", self.text(gone))
 
     def test_a_run_goes_on_without_its_coordinator(self):
         self.write_spec(last_step=ENDLESS)

@@ -93,7 +93,7 @@ class Moves(ClusterCase):
             task = cluster.tasks[name]
             cluster.wait_until(task.has_ended, f"{name} to end")
             self.assertEqual(task.code(), 0, cluster.story())
-            self.assertIn("ends: the job continues with 3 workers, 1 ps", task.text())
+            self.assertIn("ends: the job goes on with 3 workers, 1 ps", task.text())
         self.restart(cluster, "worker/3")
         cluster.wait_for("worker/3", " waits for a place: 3 of 4 workers")
         self.wait_for_step(cluster, "worker/0", step)

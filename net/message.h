@@ -18,7 +18,7 @@
 #include "core/base/range.h"
 
 enum {
-    PROTOCOL_VERSION = 18,
+    PROTOCOL_VERSION = 19,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -82,6 +82,7 @@ enum values_code {
 enum resume_code {
     RESUME_GO,
     RESUME_STAY, /* the cut is made everywhere, and nobody is answered yet: the job is to move */
+    RESUME_DROP, /* the checkpoint is given up: what is written of it goes */
 };
 
 enum averages_code {

@@ -580,6 +580,9 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_SNAPSHOT:
         snapshot(world, ps, &action->snapshot);
         break;
+    case ACTION_DROP:
+        disk_drop(world, ps, action->drop.tag);
+        break;
     case ACTION_HELD:
         hold(world, ps, action->held.begins);
         break;

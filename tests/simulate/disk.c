@@ -132,6 +132,13 @@ err disk_publish(struct world *world, struct actor *chief, const struct action_p
     return OK;
 }
 
+void disk_drop(struct world *world, const struct actor *ps, uint64_t tag)
+{
+    for (int i = 0; i < world->folder.count; i++)
+        if (world->folder.at[i].tag == tag && world->folder.at[i].is_published)
+            blame(world, "%s drops its shard of a checkpoint that is published", actor_name(ps));
+}
+
 void disk_abandon(struct world *world, const struct action_abandon *action)
 {
     struct checkpoint *checkpoint = find(world, action->step, action->tag);

@@ -481,6 +481,7 @@ int disk_readable(const struct world *); /* the newest that is not bad; NOTHING:
 const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
 /* All shards are looked at. ERR_PEER: another chief has come to lead since. */
 err disk_publish(struct world *, struct actor *chief, const struct action_publish *);
+void disk_drop(struct world *, const struct actor *ps, uint64_t tag);
 void disk_abandon(struct world *, const struct action_abandon *);
 
 /* defects.c */

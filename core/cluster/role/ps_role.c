@@ -338,6 +338,8 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_save(p, m, out);
         break;
     case MESSAGE_RESUME:
+        if (m->resume.stays == RESUME_DROP)
+            outbox_add_drop(out, (struct action_drop){m->resume.tag});
         (m->resume.stays == RESUME_STAY ? ps_stay : ps_resume)(p, out);
         break;
     case MESSAGE_SCALED:

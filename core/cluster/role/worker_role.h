@@ -31,10 +31,10 @@
  *
  * Saving (chief): SAVE to ps/0, which answers with the SNAPSHOT and its ledger; the same to the
  * others; RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
- * checkpoint and nothing else. After the last one all ps are asked for their final values once
- * more: a worker that has come back since may have changed them, and then it is made again. What
- * has changed since the last one (a delta) is saved in the same way, and where anything goes wrong
- * the next one is whole.
+ * checkpoint and nothing else: each ps removes what it wrote (RESUME_DROP), whenever that ends.
+ * After the last one all ps are asked for their final values once more: a worker that has come back
+ * since may have changed them, and then it is made again. What has changed since the last one (a
+ * delta) is saved in the same way, and where anything goes wrong the next one is whole.
  *
  * Resizing (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then RESIZE to every ps. Where it fails, RESUME, and the job

@@ -183,12 +183,13 @@ static void forget_shards(struct worker_role *w)
     for (int ps = 0; ps < w->options.ps_count; ps++) server_set_shard(&w->servers[ps], NO_SHARD);
 }
 
-static void resume(struct worker_role *w, struct outbox *out)
+static void resume(struct worker_role *w, enum resume_code code, struct outbox *out)
 {
     if (!worker_is_chief(w)) return; /* another one: the ps go on by themselves */
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].shard_phase != NO_SHARD && w->servers[ps].contact != GONE)
-            worker_send(w, ps, MESSAGE_RESUME, out);
+            worker_send(w, ps, MESSAGE_RESUME, out)->resume =
+                (struct message_resume){.tag = w->saving.tag, .stays = code};
 }
 
 /* Storage that is away may be back, and a disk have room: for so long others are kept waiting. */
@@ -234,10 +235,11 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     struct saving *s = &w->saving;
     if (s->phase == SAVE_IDLE) return;
     const bool is_begun = s->phase != SAVE_FIRST, resizes = s->resizes;
+    const bool may_be_yet = s->phase == SAVE_PUBLISHING; /* which comes to its end */
     s->resizes = false;
     s->last.tag = 0; /* a ps may have made this snapshot, and note what changes since then */
     worker_set_save(w, SAVE_IDLE);
-    resume(w, out);
+    resume(w, may_be_yet ? RESUME_GO : RESUME_DROP, out);
     const char *kept = outbox_text(out, why);
     const struct action_abandon abandon = {s->step, s->tag, s->since, is_begun, kept};
     outbox_add_abandon(out, abandon);
@@ -358,7 +360,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     const bool resizes = w->saving.resizes;
     w->saving.resizes = false;
     if (resizes && worker_resize(w, out)) return;
-    if (resizes) resume(w, out);
+    if (resizes) resume(w, RESUME_GO, out);
     forget_shards(w);
     worker_watch_resize(w, out); /* which is told why nothing comes of it */
     if (w->phase == SAVING_LAST)

@@ -104,6 +104,9 @@ static void act(struct task *t, const struct action *a)
     case ACTION_SNAPSHOT:
         e = snapshot(p, &a->snapshot);
         break;
+    case ACTION_DROP:
+        runner_ps_snapshot_drop(p, a->drop.tag);
+        break;
     case ACTION_HELD:
         note_held(p, a->held.begins);
         break;

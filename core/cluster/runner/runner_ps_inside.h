@@ -137,7 +137,8 @@ struct value_copies {
 struct ps_saving {
     struct folder_look *look; /* whether the folder of a new chief is seen; NULL: none */
     bool sees_folder;
-    struct snapshot_job *job; /* NULL: nothing is being written */
+    struct snapshot_job *job;    /* NULL: nothing is being written */
+    struct snapshot_files *last; /* that were written; NULL: none */
     uint64_t failed;
 };
 
@@ -267,6 +268,7 @@ void runner_ps_values_heard(struct runner_ps *, int worker, const struct message
 void runner_ps_describe_shard(const struct runner_ps *, struct shard *ret);
 err runner_ps_snapshot(struct runner_ps *, const struct action_snapshot *);
 void runner_ps_snapshot_pump(struct runner_ps *); /* sends what the chief's disk is to hold */
+void runner_ps_snapshot_drop(struct runner_ps *, uint64_t tag);
 void runner_ps_snapshot_close(struct runner_ps *);
 
 /* runner_ps_count.c: struct task_ops */

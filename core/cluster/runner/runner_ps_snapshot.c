@@ -2,6 +2,10 @@
  *
  * A ps that sees the chief's folder writes there. Another one writes to a folder of its own for
  * temporary files and sends the files to the chief, a piece whenever the link is idle.
+ *
+ * A checkpoint may be given up while this shard is on its way, and the chief, which removes the
+ * folder, may be done with that, and have ended, before it is there. So who writes a shard removes
+ * it then, too: of all who do so the last one finds the folder empty.
  */
 #include <assert.h>
 #include <errno.h>
@@ -12,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/files/own.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/cluster/runner/job.h"
@@ -19,6 +24,13 @@
 #include "core/train/checkpoint/delta.h"
 
 enum { PIECE_BYTES = 1 << 20 };
+
+/* Of the last shard that was written into the chief's folder, until another one is. */
+struct snapshot_files {
+    uint64_t tag;
+    bool is_dropped;
+    char prefix[CHECKPOINT_PATH_MAX];
+};
 
 struct snapshot_job {
     struct runner_ps *ps;
@@ -33,6 +45,8 @@ struct snapshot_job {
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
     struct action_snapshot action;
     struct task_job writing;
+    struct snapshot_files *before; /* dropped: the thread removes them first; NULL: none */
+    _Atomic bool is_dropped;
 
     bool is_remote;
     enum shard_file sending; /* remote, after writing */
@@ -106,7 +120,8 @@ static err choose_folder(struct snapshot_job *job)
     const char *temporary = getenv("TMPDIR");
     if (!job->is_remote) {
         TRY(checkpoint_temporary_folder(job->share->setup.directory, a->step, a->tag, job->folder));
-        TRY(checkpoint_make_folder(job->folder));
+        /* The others are asked when the chief has made it: a folder that is gone is given up. */
+        if (job->ps->task.index == 0) TRY(checkpoint_make_folder(job->folder));
     } else {
         snprintf(job->folder, sizeof job->folder, "%s/dtrain-XXXXXX",
                  temporary && temporary[0] ? temporary : "/tmp");
@@ -131,6 +146,7 @@ static void close_job(struct snapshot_job *job)
     runner_ps_tables_release(job->tables);
     runner_ps_changes_free(job->changes, job->shard.table_count);
     free(job->told);
+    free(job->before);
     share_release(job->share);
     free(job->memory);
     free(job->shard.ledger);
@@ -148,13 +164,34 @@ static void tell_failure(struct runner_ps *p, const struct snapshot_job *job)
              (unsigned long long)job->action.step, error_text());
 }
 
+/* A failed write has removed its own. */
+static void keep_files(struct runner_ps *p, const struct snapshot_job *job)
+{
+    struct snapshot_files *last = calloc(1, sizeof *last); /* without memory: the chief sweeps */
+    if (!last) return;
+    last->tag = job->action.tag;
+    last->is_dropped = job->is_dropped;
+    memcpy(last->prefix, job->prefix, sizeof last->prefix);
+    p->saving.last = last;
+}
+
 static void finish(struct snapshot_job *job, err result)
 {
     struct runner_ps *p = job->ps;
+    if (!result && !job->is_remote) keep_files(p, job);
     if (result && log_again(++p->saving.failed)) tell_failure(p, job);
     task_done(&p->task, ACTION_SNAPSHOT, result);
     close_job(job);
     task_flush(&p->task);
+}
+
+/* A server that has just failed is not asked for more: the chief's sweep is for that. */
+static err give_up(const struct snapshot_job *job, err e)
+{
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    if (!path_is_url(job->prefix)) checkpoint_remove_shard(job->prefix);
+    return fail(e, "%s", why);
 }
 
 /* The chief removes the files, then the folder, where the shard of another ps could not be written.
@@ -162,9 +199,12 @@ static void finish(struct snapshot_job *job, err result)
 static err write_shard(void *context)
 {
     struct snapshot_job *job = context;
+    if (job->before) checkpoint_remove_shard(job->before->prefix);
     TRY(choose_folder(job));
     err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
                               : shard_write(&job->shard, job->prefix);
+    if (e && !job->is_remote) e = give_up(job, e);
+    if (!e && !job->is_remote && job->is_dropped) checkpoint_remove_shard(job->prefix);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
     return fail(e, "that of step %llu was given up, its folder is removed",
                 (unsigned long long)job->shard.global_step);
@@ -206,6 +246,11 @@ static err start(struct snapshot_job *job, struct runner_ps *p, const struct act
     job->shard.global_step = a->step;
     copy_ledger(job, p);
     TRY(copy_tables(job, p));
+    if (p->saving.last && p->saving.last->is_dropped)
+        job->before = p->saving.last;
+    else
+        free(p->saving.last);
+    p->saving.last = NULL;
     job->writing = (struct task_job){
         .run = write_shard,
         .done = on_written,
@@ -284,7 +329,24 @@ void runner_ps_snapshot_pump(struct runner_ps *p)
         job->sending = SHARD_INDEX;
 }
 
+void runner_ps_snapshot_drop(struct runner_ps *p, uint64_t tag)
+{
+    if (p->saving.job && p->saving.job->action.tag == tag) p->saving.job->is_dropped = true;
+    if (p->saving.last && p->saving.last->tag == tag) p->saving.last->is_dropped = true;
+}
+
+/* A shard that the chief has not heard of is of no checkpoint. */
 void runner_ps_snapshot_close(struct runner_ps *p)
 {
-    if (p->saving.job) close_job(p->saving.job);
+    struct snapshot_job *job = p->saving.job;
+    if (job) {
+        job->is_dropped = true;
+        task_job_close(&job->writing);
+        if (!job->is_remote && !path_is_url(job->prefix)) checkpoint_remove_shard(job->prefix);
+        close_job(job);
+    }
+    if (p->saving.last && p->saving.last->is_dropped)
+        checkpoint_remove_shard(p->saving.last->prefix);
+    free(p->saving.last);
+    p->saving.last = NULL;
 }

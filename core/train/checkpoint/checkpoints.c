@@ -282,12 +282,21 @@ err checkpoints_begin(struct checkpoints *c, uint64_t step, uint64_t tag,
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX])
 {
-    snprintf(ret_prefix, CHECKPOINT_PATH_MAX, "%s/part-%05d-of-%05d", folder, shard, shards);
+    snprintf(ret_prefix, CHECKPOINT_PATH_MAX, "%s/" CHECKPOINT_PART "%05d-of-%05d", folder, shard,
+             shards);
+}
+
+void checkpoint_remove_shard(const char *prefix)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    const char *name = folder_split(prefix, folder);
+    if (strncmp(name, CHECKPOINT_PART, strlen(CHECKPOINT_PART)) == 0)
+        folder_remove_named(folder, name);
 }
 
 void checkpoints_abandon(struct checkpoints *c, const char *folder)
 {
-    if (checkpoints_is_ours(c, folder)) folder_remove_parts(folder);
+    if (checkpoints_is_ours(c, folder)) folder_remove_named(folder, CHECKPOINT_PART);
 }
 
 /* ---- the token ---- */

@@ -63,6 +63,9 @@ err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX]);
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* Of a checkpoint that will not be; with the last one its folder goes. A prefix that is none of a
+ * shard: nothing is removed. */
+void checkpoint_remove_shard(const char *prefix);
 /* ERR_PEER: another one owns the folder. Checkpoints that somebody removed are forgotten. All
  * shards are there: joins them, replaces the state file, removes what retention lets go.
  * ret_prefix: of the new checkpoint. The same step again replaces what was there; while that is

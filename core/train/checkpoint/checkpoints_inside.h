@@ -30,7 +30,9 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);
 typedef void folder_visitor(void *context, const char *name);
 err folder_visit(const char *path, folder_visitor *visit, void *context);
 void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
-void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
+/* Its files whose names begin so, then itself if it is empty */
+void folder_remove_named(const char *folder, const char *begin);
+#define CHECKPOINT_PART "part-" /* all shards' */
 /* A failure: nobody can say. */
 err folder_find_index(const char *prefix, bool *ret_is_there);
 bool has_index(const char *prefix);    /* there is a prefix.index, or nobody can say */

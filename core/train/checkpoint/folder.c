@@ -117,19 +117,24 @@ void folder_unlink(const char *path)
         log_line(LOG_WARNING, "%s", error_text());
 }
 
-static bool is_part(const char *name)
+struct removal {
+    const char *folder, *begin; /* of the names that go */
+};
+
+static bool is_meant(const char *name, const char *begin)
 {
-    return strncmp(name, "part-", 5) == 0;
+    return strncmp(name, begin, strlen(begin)) == 0;
 }
 
 static void remove_there(void *context, const char *name)
 {
+    const struct removal *r = context;
     char path[CHECKPOINT_PATH_MAX];
-    if (is_part(name) && !folder_join(context, name, path)) folder_unlink(path);
+    if (is_meant(name, r->begin) && !folder_join(r->folder, name, path)) folder_unlink(path);
 }
 
 /* In this very folder, whatever becomes of its name in the meantime. */
-static void remove_here(int file)
+static void remove_here(int file, const char *begin)
 {
     DIR *folder = fdopendir(file);
     if (!folder) {
@@ -139,23 +144,22 @@ static void remove_here(int file)
     for (int i = 0; i < FOLDER_NAMES_MAX; i++) {
         const struct dirent *entry = readdir(folder);
         if (!entry) break;
-        if (is_part(entry->d_name)) unlinkat(file, entry->d_name, 0);
+        if (is_meant(entry->d_name, begin)) unlinkat(file, entry->d_name, 0);
     }
     closedir(folder);
 }
 
 /* Whatever else somebody put there stays, and the folder with it. A link to a folder goes. */
-void folder_remove_parts(const char *path)
+void folder_remove_named(const char *folder, const char *begin)
 {
-    char folder[CHECKPOINT_PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
+    struct removal removal = {folder, begin};
     if (path_is_url(folder)) {
-        if (!folder_visit(folder, remove_there, folder) && file_remove_folder(folder))
+        if (!folder_visit(folder, remove_there, &removal) && file_remove_folder(folder))
             log_line(LOG_WARNING, "%s", error_text());
         return;
     }
     const int file = own_folder_open(folder);
-    if (file >= 0) remove_here(file);
+    if (file >= 0) remove_here(file, begin);
     if (file >= 0 || (errno != ELOOP && errno != ENOTDIR))
         rmdir(folder);
     else

@@ -273,6 +273,6 @@ err publication_add(struct publication *p, const struct checkpoints *c, const ch
     snprintf(why, sizeof why, "%s", e ? error_text() : "");
     if (e && e != ERR_PEER && ret_prefix[0] && bundle_remove(ret_prefix))
         log_line(LOG_WARNING, "%s", error_text());
-    folder_remove_parts(folder);
+    folder_remove_named(folder, CHECKPOINT_PART);
     return e ? fail(e, "%s", why) : OK;
 }

@@ -79,7 +79,7 @@ static void look_at_shard(void *context, const char *name)
     struct attempt *attempt = context;
     char path[CHECKPOINT_PATH_MAX];
     double time_s;
-    if (strncmp(name, "part-", 5) != 0 || !is_index(name)) return;
+    if (strncmp(name, CHECKPOINT_PART, strlen(CHECKPOINT_PART)) != 0 || !is_index(name)) return;
     if (folder_join(attempt->folder, name, path) || file_time(path, &time_s)) return;
     if (time_s > attempt->written_s) attempt->written_s = time_s;
 }
@@ -227,7 +227,7 @@ static void look_at(void *context, const char *name)
     if (folder_join(sweep->run->directory, name, path)) return;
     if (is_temporary_folder(name, &step)) {
         remove_unborn(sweep, path, (uint64_t)step); /* before what tells that it is */
-        folder_remove_parts(path);
+        folder_remove_named(path, CHECKPOINT_PART);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
     } else if (is_lease(name) && is_stale(sweep, path)) {

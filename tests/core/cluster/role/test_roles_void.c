@@ -560,6 +560,27 @@ static void a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for(vo
     }
 }
 
+static void a_shard_of_a_checkpoint_that_is_given_up_is_dropped_and_no_other(void **state)
+{
+    struct scene s;
+    open_serving_as(&s, true);
+    say_save(&s);
+    const int made = find(&s, ACTION_SNAPSHOT);
+    assert_true(made >= 0);
+    const uint64_t tag = s.out.at[made].snapshot.tag;
+    say_resume(&s, RESUME_GO);
+    assert_int_equal(find(&s, ACTION_DROP), -1);
+    /* all had made theirs, and one could not write it */
+    say(&s, 0,
+        &(struct message){.type = MESSAGE_RESUME,
+                          .resume = {.tag = tag, .stays = RESUME_DROP},
+                          .generation = GENERATION});
+    const int dropped = find(&s, ACTION_DROP);
+    assert_true(dropped >= 0);
+    assert_int_equal(s.out.at[dropped].drop.tag, tag);
+    close_ps(&s);
+}
+
 /* Others compute the same step, and the round is to end. */
 static void a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket(void **state)
 {
@@ -645,6 +666,7 @@ int main(void)
         cmocka_unit_test(who_is_behind_one_ps_tells_the_others_before_that_has_answered),
         cmocka_unit_test(a_job_whose_workers_have_no_more_ends_before_its_last_step),
         cmocka_unit_test(an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_back),
+        cmocka_unit_test(a_shard_of_a_checkpoint_that_is_given_up_is_dropped_and_no_other),
         cmocka_unit_test(a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for),
         cmocka_unit_test(a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),

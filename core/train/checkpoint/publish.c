@@ -260,6 +260,17 @@ static err join(struct checkpoints *c, const char *folder, int shards, const cha
     return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }
 
+/* Behind a URL, by their names: where the folder cannot be listed, nothing else would. */
+static void remove_indexes(const char *folder, int shards)
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    for (int i = 0; path_is_url(folder) && i < shards; i++) {
+        checkpoint_shard_prefix(folder, i, shards, path);
+        strcat(path, CHECKPOINT_INDEX);
+        folder_unlink(path);
+    }
+}
+
 err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
@@ -271,6 +282,7 @@ err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, u
     TRY(checkpoint_name(c->directory, step, 0, usual));
     err e = free_name(c, step, prefix);
     if (!e) e = join(c, folder, shards, prefix, now_s);
+    if (!e) remove_indexes(folder, shards);
     checkpoints_abandon(c, folder);
     if (e) return e;
 

@@ -343,6 +343,19 @@ class Writes(Runs, CheckpointCase):
         self.write_spec(self.spec(**{"train.checkpoint_dir": self.served.url + "/run"}))
         self.assertIn("nothing can be written there", self.dtrain("spec.json", code=program.BAD_INPUT))
 
+    def test_who_may_not_list_the_folder_saves_there(self):
+        """Names are known without. What would have to be looked for stays: older checkpoints, as nobody sees their leases."""
+        keeps = ["--set", "train.keep_checkpoint_max=1", "--save_timeout=20"]
+        self.assertEqual(self.run_dtrain().returncode, 0)
+        self.served.fault = lambda number, request: 403 if "list-type" in request.path else None
+        for last_step, tasks in ((50, []), (60, ["--local_ps=2", "--local_workers=1"])):
+            done = self.run_dtrain("--set", f"train.last_step={last_step}", *keeps, *tasks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.newest(), f"model.ckpt-{last_step}")
+        self.served.fault = lambda *_: None
+        self.assertEqual([name for name in self.names() if "_temp_" in name], [])
+        self.assertEqual(self.assert_whole()[-1], "model.ckpt-60")
+
     def test_large_shards_are_sent_in_parts(self):
         wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
         self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 4,

@@ -13,6 +13,7 @@
 #include "core/base/files/file_system.h"
 #include "core/base/files/replace.h"
 #include "core/base/files/url.h"
+#include "core/base/log.h"
 
 /* A data file and what it will be called. */
 struct move {
@@ -132,48 +133,6 @@ static err find_index(const char *path, bool *ret_is_there)
     return OK;
 }
 
-/* Data files first, then the index: an index never refers to data that are not its own, nor to data
- * files whose directory entries a power cut could still lose. If the index is there already,
- * another process was faster: this one may have been suspended for long. */
-static err publish(struct merge *m, struct output *index)
-{
-    bool is_there;
-    TRY(find_index(m->index_path, &is_there));
-    if (is_there) return fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path);
-    TRY(bundle_remove(m->prefix));
-    TRY(move_data(m));
-    err e = file_sync_folder(m->index_path);
-    if (!e) e = output_publish(index);
-    if (!e) e = file_sync_folder(m->index_path);
-    if (!e) return OK;
-    (void)bundle_unlink(m->index_path);
-    move_back(m, m->move_count);
-    return e;
-}
-
-static err merge(struct merge *m)
-{
-    struct output index = {0};
-    for (int i = 0; i < m->shard_count; i++) TRY(add_shard(m, m->shards[i]));
-    TRY(name_results(m));
-    TRY(index_join(&m->index, m->prefix));
-    /* beside the first shard, whose folder somebody removes if we die */
-    TRY(index_save(&m->index, m->index_path, m->shards[0], &index));
-    const err e = publish(m, &index);
-    output_drop(&index);
-    return e;
-}
-
-err bundle_merge(const char *const shards[], int count, const char *prefix)
-{
-    struct merge m = {.shards = shards, .shard_count = count, .prefix = prefix};
-    if (count < 1) return fail(ERR_INPUT, "%s: no shards to join", prefix);
-    TRY(bundle_index_path(prefix, &m.index_path));
-    const err e = merge(&m);
-    merge_drop(&m);
-    return e;
-}
-
 /* The files of the folder whose names begin so; the first refusal is told when all were tried. */
 static err remove_beginning(int folder, DIR *list, const char *path, const char *begin)
 {
@@ -215,21 +174,70 @@ static err remove_data(const char *folder, const char *begin)
     return e;
 }
 
-err bundle_remove(const char *prefix)
+static err remove_all_data(const char *prefix)
 {
-    char *index_path = NULL, *begin = NULL, *folder = NULL;
-    TRY(bundle_index_path(prefix, &index_path));
-    err e = bundle_unlink(index_path);
-    free(index_path);
-    if (e) return e;
-
+    char *begin = NULL, *folder = NULL;
     const char *slash = strrchr(prefix, '/');
     const char *name = slash ? slash + 1 : prefix;
     folder = slash == prefix ? strdup("/") : slash ? strndup(prefix, slash - prefix) : strdup(".");
     if (asprintf(&begin, "%s.data-", name) < 0) begin = NULL;
-    e = folder && begin ? remove_data(folder, begin)
-                        : fail(ERR_MEMORY, "no memory to remove %s", prefix);
+    const err e = folder && begin ? remove_data(folder, begin)
+                                  : fail(ERR_MEMORY, "no memory to remove %s", prefix);
     free(folder);
     free(begin);
     return e;
+}
+
+/* Data files first, then the index: an index never refers to data that are not its own, nor to data
+ * files whose directory entries a power cut could still lose. If the index is there already,
+ * another process was faster: this one may have been suspended for long. Data of an attempt before
+ * are in nobody's way where they cannot be removed, as in a folder that may be written and not
+ * listed: what has the same name is replaced. */
+static err publish(struct merge *m, struct output *index)
+{
+    bool is_there;
+    TRY(find_index(m->index_path, &is_there));
+    if (is_there) return fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path);
+    if (remove_all_data(m->prefix))
+        log_line(LOG_DEBUG, "what has this name stays: %s", error_text());
+    TRY(move_data(m));
+    err e = file_sync_folder(m->index_path);
+    if (!e) e = output_publish(index);
+    if (!e) e = file_sync_folder(m->index_path);
+    if (!e) return OK;
+    (void)bundle_unlink(m->index_path);
+    move_back(m, m->move_count);
+    return e;
+}
+
+static err merge(struct merge *m)
+{
+    struct output index = {0};
+    for (int i = 0; i < m->shard_count; i++) TRY(add_shard(m, m->shards[i]));
+    TRY(name_results(m));
+    TRY(index_join(&m->index, m->prefix));
+    /* beside the first shard, whose folder somebody removes if we die */
+    TRY(index_save(&m->index, m->index_path, m->shards[0], &index));
+    const err e = publish(m, &index);
+    output_drop(&index);
+    return e;
+}
+
+err bundle_merge(const char *const shards[], int count, const char *prefix)
+{
+    struct merge m = {.shards = shards, .shard_count = count, .prefix = prefix};
+    if (count < 1) return fail(ERR_INPUT, "%s: no shards to join", prefix);
+    TRY(bundle_index_path(prefix, &m.index_path));
+    const err e = merge(&m);
+    merge_drop(&m);
+    return e;
+}
+
+err bundle_remove(const char *prefix)
+{
+    char *index_path = NULL;
+    TRY(bundle_index_path(prefix, &index_path));
+    const err e = bundle_unlink(index_path);
+    free(index_path);
+    return e ? e : remove_all_data(prefix);
 }

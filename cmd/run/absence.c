@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/task.h"
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/visitor.h"
 
@@ -14,7 +15,8 @@ enum { TELL_MS = 2000, LOOK_MS = 50 };
 
 static bool is_told(const struct run *run, int code)
 {
-    return run_kind(run) == RUN_WORKER && run->cluster.task >= 0 && code != EXIT_DONE &&
+    const bool is_worker = run_kind(run) == RUN_WORKER || run_kind(run) == RUN_CHIEF;
+    return is_worker && run->cluster.task >= 0 && code != EXIT_DONE &&
            !exit_code_is_retryable(code);
 }
 
@@ -62,6 +64,8 @@ void run_tell_absence(const struct run *run, int code, const char *why)
 {
     char text[ERROR_TEXT_MAX];
     if (!is_told(run, code)) return;
+    tasks_end_at_once(); /* what is done from here on nobody waits for */
+    if (task_signal_waits()) return;
     snprintf(text, sizeof text, "%s", why);
     if (visit(run, text)) log_line(LOG_DEBUG, "not everybody knows why: %s", error_text());
 }

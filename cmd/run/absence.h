@@ -1,4 +1,5 @@
-/* absence.h - a worker that cannot take part says so, so that nobody waits for it. */
+/* absence.h - a worker that cannot take part says so, so that nobody waits for it. Of the chief,
+ * too: whoever waits for it learns why. */
 #ifndef CMD_RUN_ABSENCE_H
 #define CMD_RUN_ABSENCE_H
 

@@ -145,6 +145,11 @@ void tasks_are_started_here(void)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void tasks_end_at_once(void)
+{
+    handle_signals(end_at_once);
+}
+
 void tasks_reset_signals(void)
 {
     handle_signals(SIG_DFL);

@@ -164,6 +164,8 @@ void tasks_end_by(task_last_act *);
  * ask the roles to end the job well, or a worker to leave it; a second one ends the process.
  * SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
+/* Afterwards: a signal ends the process at once again. */
+void tasks_end_at_once(void);
 /* One has come that the roles have not been told of: whoever keeps the loop from that gives up. */
 bool task_signal_waits(void);
 

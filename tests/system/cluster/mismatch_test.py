@@ -169,6 +169,29 @@ class Mismatch(ClusterCase):
                 if epochs:
                     self.assert_says(cluster, "worker/0", "epochs 1 to 3: each 120 of 120 rows, 0 twice, 0 lost")
 
+    def test_of_a_chief_that_cannot_come_the_others_hear_why(self):
+        plan = self.lacking("async", "no file", False, 2)
+        plan.flags_of["worker/0"][1], plan.flags_of["worker/1"][1] = plan.flags_of["worker/1"][1], plan.flags_of["worker/0"][1]
+        plan.order = ["ps/0", "ps/1", "worker/1", "worker/0"]
+        cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
+        self.assertEqual(cluster.tasks["worker/0"].code(), INPUT, cluster.story())
+        for name in ("ps/0", "ps/1"):
+            cluster.wait_for(name, "worker/0 cannot take part: ")
+            self.assert_says(cluster, name, re.escape(self.WHY["no file"]))
+
+    def test_who_tells_why_it_ends_is_ended_at_once(self):
+        """There is a ps that is not there to be told; of some lives one is asked to end while it waits for that."""
+        plan = Plan(changes=SYNC, flags_of={"worker/1": ["--seed=2"]}, absent=["ps/1", "worker/1"])
+        cluster = self.start(plan, lambda c: True)
+        for life in range(20):
+            task = cluster.start("worker/1", label=f"worker/1, {life}")
+            cluster.wait_until(lambda t=task: "(exit code 2)" in t.text() or t.has_ended(), "a refusal")
+            task.process.send_signal(signal.SIGINT)
+            cluster.wait_until(task.has_ended, "the end")
+            if task.code() == 130:
+                return
+        self.fail(cluster.story())
+
     def refuse_hosts(self, change, pattern):
         plan = Plan(changes=SYNC, told=told_by("worker/1", change))
         cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())

@@ -31,6 +31,22 @@ static err prove_url_writable(const char *directory)
     return file_remove(path);
 }
 
+/* Where a file of the run is to be: all saves would fail, and no time mends that. */
+static err find_strange_folders(const char *directory)
+{
+    static const char *const names[] = {CHECKPOINT_STATE, TOKEN_NAME, MEASURED_NAME,
+                                        LAST_SPEC_NAME};
+    char path[CHECKPOINT_PATH_MAX];
+    struct stat status;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        TRY(folder_join(directory, names[i], path));
+        if (!lstat(path, &status) && S_ISDIR(status.st_mode))
+            return fail(ERR_INPUT, "%s: a folder, where a file of the run is to be: move it away",
+                        path);
+    }
+    return OK;
+}
+
 /* Permissions alone do not tell: a disk may be mounted for reading only. Others may prove it just
  * now; whose file it is that is removed does not matter. */
 static err prove_writable(const char *directory)
@@ -42,12 +58,7 @@ static err prove_writable(const char *directory)
         return fail(ERR_IO, "cannot write into the folder %s: %s", directory, strerror(errno));
     close(file);
     unlink(path);
-    struct stat list;
-    TRY(folder_join(directory, CHECKPOINT_STATE, path));
-    if (!lstat(path, &list) && S_ISDIR(list.st_mode)) /* all saves would fail */
-        return fail(ERR_IO, "%s: a folder, where the list of checkpoints is to be: move it away",
-                    path);
-    return OK;
+    return find_strange_folders(directory);
 }
 
 static err trim_url(const char *path, char ret[CHECKPOINT_PATH_MAX])

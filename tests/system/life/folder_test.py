@@ -91,16 +91,25 @@ class Full(LifeCase):
 class NotWritable(LifeCase):
     """That is an error at the start, not at the first checkpoint."""
 
-    def refuse(self, words, **options):
+    def refuse(self, words, code=program.BAD_HOST, **options):
         for ps in (2, 0):
             ended = self.attempt(60, ps=ps, **options)
-            self.assertEqual(ended.returncode, program.BAD_HOST, ended.stdout)
+            self.assertEqual(ended.returncode, code, ended.stdout)
             self.assertRegex(ended.stdout, rf"dtrain: train.checkpoint_dir: {words}\n")
             self.assertNotIn(" of 60, loss ", ended.stdout)
 
     def test_a_folder_below_a_file(self):
         self.refuse(r"cannot make the folder spec.json/run: Not a directory",
                     train__checkpoint_dir="spec.json/run")
+
+    def test_a_folder_where_a_file_of_the_run_is_to_be(self):
+        """Nobody waits for that to pass, though the job seems to have begun there."""
+        for name in ("checkpoint", ".token", "measured.json", "last_spec.json"):
+            with self.subTest(name):
+                (self.folder / "run" / name).mkdir(parents=True)
+                self.refuse(rf"\S+/run/{name}: a folder, where a file of the run is to be: move it away",
+                            program.BAD_INPUT)
+                shutil.rmtree(self.folder / "run")
 
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_a_folder_of_somebody_else(self):

@@ -44,7 +44,7 @@ static void a_folder_that_cannot_be_made_or_written_is_an_error_with_its_path(vo
     assert_non_null(strstr(error_text(), "/proc/1"));
     assert_int_equal(mkdir(folder_path(*state, "checkpoint"), 0777),
                      0); /* a list cannot replace it */
-    assert_int_equal(checkpoints_open(*state, &retention, NOW, &c), ERR_IO);
+    assert_int_equal(checkpoints_open(*state, &retention, NOW, &c), ERR_INPUT);
     assert_non_null(strstr(error_text(), "/checkpoint: a folder"));
     assert_int_equal(checkpoints_open("", &retention, NOW, &c), ERR_INPUT);
     char long_path[CHECKPOINT_PATH_MAX + 8];

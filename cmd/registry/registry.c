@@ -18,8 +18,9 @@ enum {
     LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
     SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
     FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task writes its place again before */
-    MEMBERSHIPS_MAX = 64,               /* that take a place away again */
-    LACKING_MAX = 3,                    /* are named */
+    AWAY_MS = 2 * SURE_MS, /* a coordinator that is back has forgotten the keys of before by then */
+    MEMBERSHIPS_MAX = 64,  /* that take a place away again */
+    LACKING_MAX = 3,       /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
 };
@@ -61,8 +62,11 @@ struct registry {
     uint64_t differs_ms; /* 0: all say the same */
     bool has_thread;
     struct log_limit unanswered;
-    uint64_t began_ms, noted_ms; /* of waiting */
-    uint64_t looked_ms, found;   /* first, and the resizes that were found then */
+    struct {
+        uint64_t began_ms, noted_ms;
+        uint64_t away_ms; /* when the coordinator did not answer last; 0: it always has */
+    } waiting;
+    uint64_t looked_ms, found; /* first, and the resizes that were found then */
     bool has_seen_resize;
 
     struct shared_places shared;
@@ -384,10 +388,15 @@ static bool has_place(struct registry *r)
                                    r->cluster->task < count_of(r, r->cluster->job));
 }
 
+/* Where the coordinator was away tasks that live have lost their keys together, and come back to it
+ * one after the other, some after an attempt in vain: of a place that is free since then one is
+ * sure later. */
 static bool may_claim(const struct registry *r, int task)
 {
-    const uint64_t since_ms = r->free_ms[task];
-    return since_ms && (!r->is_under_way || clock_ms() - since_ms >= FREE_MS);
+    const uint64_t since_ms = r->free_ms[task], away_ms = r->waiting.away_ms;
+    const bool was_away = away_ms && since_ms < away_ms + AWAY_MS;
+    return since_ms &&
+           (!r->is_under_way || clock_ms() - since_ms >= (was_away ? SURE_MS : FREE_MS));
 }
 
 /* Before it has joined a task says but its own words: what those of a former run have left there
@@ -537,15 +546,16 @@ static err look_once_more(struct registry *r, err e, const char *what)
     const uint64_t tasks = (uint64_t)(count_of(r, JOB_PS) + count_of(r, JOB_WORKER));
     const uint64_t pause_ms = LOOK_MS + LOOK_MS_EACH * tasks;
     const struct timespec pause = {(time_t)(pause_ms / 1000), (long)(pause_ms % 1000) * 1000000};
-    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - r->began_ms;
+    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - r->waiting.began_ms;
     if (e && e != ERR_IO) return e;
+    if (e) r->waiting.away_ms = now_ms;
     if (waited_ms >= limit_ms)
         return e ? fail_prefix(ERR_TIMEOUT, "no answer in %.3g s (%s)", (double)limit_ms / 1000,
                                limit_name)
                  : fail(ERR_TIMEOUT, "cluster %s: %s, %.3g s (%s)", r->cluster->name, what,
                         (double)limit_ms / 1000, limit_name);
-    if (!r->noted_ms || log_wait_is_due(r->began_ms, r->noted_ms, now_ms)) {
-        r->noted_ms = now_ms;
+    if (!r->waiting.noted_ms || log_wait_is_due(r->waiting.began_ms, r->waiting.noted_ms, now_ms)) {
+        r->waiting.noted_ms = now_ms;
         log_line(LOG_INFO, "cluster %s: %s, %llu s of %.3g s", r->cluster->name,
                  e ? error_text() : what, (unsigned long long)waited_ms / 1000,
                  (double)limit_ms / 1000);
@@ -597,7 +607,7 @@ static const char *lack_of_place(struct registry *r, char ret[LACKING_BYTES])
 static err take_place(struct registry *r)
 {
     char what[LACKING_BYTES];
-    r->noted_ms = 0;
+    r->waiting.noted_ms = 0;
     r->cluster->task = r->wanted;
     for (;;) { /* ends: look_once_more has a limit */
         bool is_ours = false;
@@ -637,7 +647,7 @@ static err wait_for_others(struct registry *r)
 {
     char what[LACKING_BYTES];
     err e = look(r);
-    r->began_ms = r->noted_ms = clock_ms();
+    r->waiting.began_ms = r->waiting.noted_ms = clock_ms();
     while (e || (has_place(r) && lacks(r, what))) { /* ends: look_once_more has a limit */
         TRY(look_once_more(r, e, what));
         e = look(r);
@@ -647,7 +657,7 @@ static err wait_for_others(struct registry *r)
 
 static err find_once(struct registry *r)
 {
-    r->began_ms = r->noted_ms = clock_ms();
+    r->waiting.began_ms = r->waiting.noted_ms = clock_ms();
     if (r->place != PLACE_NONE) let_coordinator_go(r);
     r->place = PLACE_NONE;
     if (!r->coordinator) TRY(open_coordinator(r));

@@ -11,8 +11,9 @@
  * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
  * later at the latest. So a task that is started again, on whatever host, takes the place of the
  * one that was lost, and the others find it there. A place of a job that runs is taken only after
- * it has been free for a while, as its task may live and its key have been removed; who finds its
- * place taken nevertheless, by one that has joined, says so (has_lost), and ends.
+ * it has been free for a while, as its task may live and its key have been removed; for longer
+ * where the coordinator was away. Who finds its place taken nevertheless, by one that has joined,
+ * says so (has_lost), and ends.
  */
 #ifndef CMD_REGISTRY_REGISTRY_H
 #define CMD_REGISTRY_REGISTRY_H

@@ -535,7 +535,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .owns_powers = f.owns_powers,
         .directory = f.directory,
         .publishes = f.publishes,
-        .token = strtoull(f.token, NULL, 16),
+        .mark = {strtoull(f.token, NULL, 16), f.resizes},
         .restore = f.restore,
         .resumes = f.resumes,
     };

@@ -39,9 +39,12 @@ struct setup {
     int power_count;       /* 0: as they begin */
     const char *directory; /* of checkpoints, NULL: none */
     bool publishes;        /* what changes since each snapshot is noted */
-    uint64_t token;        /* of a file there: does this ps see it? */
-    const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
-    bool resumes;          /* the job was let into that folder before */
+    struct {
+        uint64_t token;  /* of a file there: does this ps see it? */
+        int64_t resizes; /* of the job, that the chief knows of by it */
+    } mark;
+    const char *restore; /* prefix of the checkpoint to begin from, NULL: initial values come */
+    bool resumes;        /* the job was let into that folder before */
     struct {
         const char *from; /* prefix of another run's, for tables; NULL: none */
         struct warm_start how;
@@ -70,7 +73,7 @@ struct setup_plan {
     int arrays; /* that a ps without sight of the folder gets by INIT */
     const char *directory, *restore, *warm_from;
     bool resumes; /* values of this job are lost: it was let into its folder before */
-    uint64_t token;
+    uint64_t token, resizes;
     const float *powers; /* NULL: as they begin */
     int power_count;
     double steps_per_epoch;      /* 0: not known */

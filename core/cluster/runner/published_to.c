@@ -44,7 +44,7 @@ static err open_there(struct runner_worker *w)
 {
     struct checkpoints *c = NULL;
     TRY(checkpoints_open(place(w), &(struct retention){.keep_max = KEPT}, clock_unix_s(), &c));
-    const err e = checkpoints_own(c, w->folder.token, clock_unix_s());
+    const err e = checkpoints_own(c, w->folder.token, 0, clock_unix_s());
     if (e)
         checkpoints_close(c);
     else

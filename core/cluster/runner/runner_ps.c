@@ -226,7 +226,8 @@ static err make_room(struct runner_ps *p, const struct greeting *g)
 }
 
 /* One that is of a later membership has had a RESIZE that this ps has not, as it was away: the
- * chief says it to all that are there, and no job is resized without a checkpoint. */
+ * chief says it to all that are there, and no job is resized without a checkpoint. A chief that was
+ * away, too, and leads as its flags say knows of it by the folder. */
 static err check_later(const struct runner_ps *p, const struct greeting *g)
 {
     char name[TASK_NAME_MAX];
@@ -237,7 +238,8 @@ static err check_later(const struct runner_ps *p, const struct greeting *g)
         return fail(ERR_INPUT, "%s says that the job was resized, which has no checkpoint_dir",
                     name);
     const int chief = ps_role_chief(t->role);
-    if (ps_role_obeys(t->role, chief))
+    const uint64_t known = p->share ? (uint64_t)p->share->setup.mark.resizes : 0;
+    if (ps_role_obeys(t->role, chief) && g->membership.resizes > known)
         return fail(ERR_PEER,
                     "%s says that the job was resized, of which worker/%d, the chief, knows "
                     "nothing",

@@ -261,10 +261,10 @@ static void look_for_folder(struct runner_ps *p)
 {
     const struct setup *setup = &p->share->setup;
     const uint64_t since_ms = clock_ms();
-    err e = find_folder(setup->directory, setup->token, &p->saving.sees_folder);
+    err e = find_folder(setup->directory, setup->mark.token, &p->saving.sees_folder);
     while (e && is_waited_for(setup) &&
            is_asked_again(p, e, setup->directory, since_ms)) /* in time */
-        e = find_folder(setup->directory, setup->token, &p->saving.sees_folder);
+        e = find_folder(setup->directory, setup->mark.token, &p->saving.sees_folder);
     if (e) p->saving.sees_folder = false;
 }
 
@@ -291,7 +291,7 @@ static void end_look(void *context, err result)
     struct folder_look *look = context;
     struct runner_ps *p = look->ps;
     const struct setup *now = p->share == look->share ? &look->share->setup : NULL;
-    const bool is_that = now && now->directory == look->directory && now->token == look->token;
+    const bool is_that = now && now->directory == look->directory && now->mark.token == look->token;
     if (is_that) p->saving.sees_folder = look->is_seen;
     share_release(look->share);
     free(look);
@@ -312,7 +312,7 @@ static void begin_look(struct runner_ps *p)
         .ps = p,
         .share = p->share,
         .directory = p->share->setup.directory,
-        .token = p->share->setup.token,
+        .token = p->share->setup.mark.token,
     };
     look->job.context = look;
     p->share->users++;
@@ -347,7 +347,7 @@ void runner_ps_claimed(struct runner_ps *p, int worker, const struct message *m)
     if (!s || !m->body_bytes || !ps_role_obeys(p->task.role, worker)) return;
     err e = setup_read_folder(m->body, m->body_bytes, &arena, &directory, &token);
     if (!e) e = take_folder(s, directory);
-    if (!e) s->setup.token = token;
+    if (!e) s->setup.mark.token = token;
     if (!e) begin_look(p);
     arena_free(&arena);
     if (e)

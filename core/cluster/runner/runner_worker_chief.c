@@ -584,7 +584,8 @@ static err look_into_folder(struct runner_worker *w)
 {
     if (!w->folder.checkpoints) return OK;
     runner_worker_end_files(w);
-    TRY(checkpoints_own(w->folder.checkpoints, w->folder.token, clock_unix_s()));
+    TRY(checkpoints_own(w->folder.checkpoints, w->folder.token, w->options.task.cluster->resizes,
+                        clock_unix_s()));
     return choose_checkpoint(w, w->origin.why_bad);
 }
 
@@ -720,6 +721,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
     plan->resumes = a->generation != 0;
     plan->token = w->folder.token;
+    plan->resizes = w->folder.checkpoints ? checkpoints_resizes(w->folder.checkpoints) : 0;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);
 }
 

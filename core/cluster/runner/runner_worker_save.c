@@ -47,6 +47,11 @@ static bool is_asked_again(err *e, uint64_t since_ms, uint64_t limit_ms, const c
     return true;
 }
 
+static uint64_t resizes_of(const struct runner_worker *w)
+{
+    return w->options.task.cluster->resizes;
+}
+
 /* In either thread */
 static err open_once(struct runner_worker *w, struct checkpoints **ret)
 {
@@ -62,7 +67,7 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
                                                         : w->options.spec->features,
                                w->folder.directory);
     if (!e) e = last_spec_keep(w->options.spec, w->folder.directory);
-    if (!e) e = checkpoints_own(c, w->folder.token, clock_unix_s());
+    if (!e) e = checkpoints_own(c, w->folder.token, resizes_of(w), clock_unix_s());
     if (!e)
         *ret = c;
     else
@@ -198,6 +203,16 @@ static void remove_litter(struct runner_worker *w)
         checkpoints_sweep(w->folder.checkpoints, clock_unix_s());
 }
 
+/* A chief that starts again with its first flags learns so that there may be tasks of a later
+ * membership. */
+static void note_resize(struct runner_worker *w)
+{
+    const uint64_t resizes = w->task.resizes_to.resizes;
+    if (!checkpoints_token_is_seen(w->folder.directory, w->folder.token)) return;
+    if (checkpoints_own(w->folder.checkpoints, w->folder.token, resizes, clock_unix_s()))
+        log_line(LOG_WARNING, "%s", error_text());
+}
+
 /* A server that did not answer the last time is not waited for. A ps that looks for the token when
  * the chief is gone would take it for a folder that is not shared, which no other life mends: it
  * stays, as one of a chief that was killed. */
@@ -205,7 +220,10 @@ static void leave_folder(struct runner_worker *w)
 {
     if (!w->folder.checkpoints || (path_is_url(w->folder.directory) && w->saving.is_away)) return;
     if (w->saving.has_litter) remove_litter(w);
-    if (!w->saving.is_looked_for) checkpoints_token_remove(w->folder.checkpoints, w->folder.token);
+    if (task_has_resized(&w->task))
+        note_resize(w);
+    else if (!w->saving.is_looked_for)
+        checkpoints_token_remove(w->folder.checkpoints, w->folder.token);
 }
 
 void runner_worker_close_checkpoints(struct runner_worker *w)
@@ -303,7 +321,7 @@ static err take_folder_again(struct runner_worker *w)
 {
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", error_text());
-    if (checkpoints_own(w->folder.checkpoints, w->folder.token, clock_unix_s()))
+    if (checkpoints_own(w->folder.checkpoints, w->folder.token, resizes_of(w), clock_unix_s()))
         log_line(LOG_WARNING, "%s", error_text());
     return fail(ERR_PEER, "%s", why);
 }

@@ -312,7 +312,7 @@ void checkpoints_abandon(struct checkpoints *c, const char *folder)
 
 /* ---- the token ---- */
 
-enum { TOKEN_BYTES = 16 };
+enum { TOKEN_BYTES = 16, TOKEN_TEXT_MAX = 64 };
 
 static err token_path(const char *directory, char ret[CHECKPOINT_PATH_MAX])
 {
@@ -325,15 +325,17 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
 }
 
 /* By a new file, whole from the first moment: a ps may read it at any time. A folder that somebody
- * removed is made again. */
+ * removed is made again. Behind the token stands how often the job was resized, if it was. */
 static err write_token(const struct checkpoints *c, uint64_t token)
 {
-    char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
+    char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];
     TRY(token_path(c->directory, path));
     token_text(token, text);
+    if (c->resizes)
+        snprintf(text + TOKEN_BYTES, sizeof text - TOKEN_BYTES, " %" PRIu64, c->resizes);
     TRY(folder_make(c->directory));
-    return path_is_url(path) ? file_put(path, text, TOKEN_BYTES)
-                             : output_replace(path, text, TOKEN_BYTES);
+    return path_is_url(path) ? file_put(path, text, strlen(text))
+                             : output_replace(path, text, strlen(text));
 }
 
 void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
@@ -386,10 +388,35 @@ static err keep_lost(struct checkpoints *c, const struct checkpoint_state *befor
     return OK;
 }
 
-err checkpoints_own(struct checkpoints *c, uint64_t token, double now_s)
+/* What an owner before has written; a text that is none says nothing. */
+static err note_resizes(struct checkpoints *c)
+{
+    char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];
+    uint8_t *read = NULL;
+    size_t bytes = 0;
+    TRY(token_path(c->directory, path));
+    const err e = bundle_file_load(path, sizeof text - 1, &read, &bytes);
+    if (!e && bytes > TOKEN_BYTES) {
+        memcpy(text, read, bytes);
+        text[bytes] = '\0';
+        const uint64_t known = strtoull(text + TOKEN_BYTES, NULL, 10);
+        if (known > c->resizes) c->resizes = known;
+    }
+    free(read);
+    return e == ERR_INPUT ? OK : e;
+}
+
+uint64_t checkpoints_resizes(const struct checkpoints *c)
+{
+    return c->resizes;
+}
+
+err checkpoints_own(struct checkpoints *c, uint64_t token, uint64_t resizes, double now_s)
 {
     char why[ERROR_TEXT_MAX];
     bool is_searched;
+    TRY(note_resizes(c));
+    if (resizes > c->resizes) c->resizes = resizes;
     TRY(write_token(c, token));
     c->token = token;
     struct checkpoint_state before = c->state;

@@ -90,8 +90,10 @@ void checkpoints_sweep(struct checkpoints *, double now_s);
 /* A file in the folder that others look for, to learn whether they see the same folder. Whoever
  * wrote it last owns the folder: an earlier owner publishes nothing any more, and what it has
  * published is in the list. Looked for right before the state file is replaced; between the two
- * another task may write it, and then the next checkpoint puts the state file right. */
-err checkpoints_own(struct checkpoints *, uint64_t token, double now_s);
+ * another task may write it, and then the next checkpoint puts the state file right. It says, too,
+ * how often the job was resized: so many times, or the more that an earlier owner knew of. */
+err checkpoints_own(struct checkpoints *, uint64_t token, uint64_t resizes, double now_s);
+uint64_t checkpoints_resizes(const struct checkpoints *); /* as it says there */
 void checkpoints_token_remove(struct checkpoints *, uint64_t token);
 bool checkpoints_token_is_seen(const char *directory, uint64_t token);
 /* ERR_IO: a disk or a server did not say. */

@@ -29,7 +29,7 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);
 /* visit is told every name, in no order; it may remove the file. */
 typedef void folder_visitor(void *context, const char *name);
 err folder_visit(const char *path, folder_visitor *visit, void *context);
-void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
+void folder_unlink(const char *path); /* a file; that it cannot be is no failure */
 /* Its files whose names begin so, then itself if it is empty */
 void folder_remove_named(const char *folder, const char *begin);
 #define CHECKPOINT_PART "part-" /* all shards' */
@@ -75,6 +75,7 @@ struct checkpoints {
     struct retention retention;
     struct checkpoint_state state; /* oldest first */
     uint64_t token;                /* of checkpoints_own; 0: nobody else is expected */
+    uint64_t resizes;              /* of the job, that its owners know of */
 };
 err checkpoints_still_own(const struct checkpoints *); /* ERR_PEER: no more */
 /* Does it lie in this folder, not elsewhere, where a state file may point too? */

@@ -112,6 +112,33 @@ class Moves(ClusterCase):
         rows = self.end(cluster, *tasks)["rows"]
         self.assertEqual(rows["twice"], 0, cluster.story())
 
+    def hold(self, cluster, names, signo):
+        for name in names:
+            cluster.tasks[name].process.send_signal(signo)
+        if signo == signal.SIGSTOP:
+            cluster.wait_until(lambda: all(cluster.tasks[name].is_held_up() for name in names), "all to stand still")
+
+    def test_a_chief_that_leads_as_its_flags_say_hears_of_a_later_membership(self):
+        """All ps of its flags and itself are started again; who lives has stood still meanwhile."""
+        living = ["worker/1", "worker/2", "worker/3"]
+        cluster = self.begin("async")
+        step = self.move(cluster, "--ps=1", "--workers=4")
+        for name in ["worker/0", *living]:
+            self.wait_for_step(cluster, name, step)
+        cluster.wait_until(cluster.tasks["ps/1"].has_ended, "ps/1 to end")
+        self.hold(cluster, living, signal.SIGSTOP)
+        for name in ("ps/0", "ps/1", "worker/0"):
+            self.restart(cluster, name)
+        self.wait_for_more(cluster, "worker/0")
+        self.assertNotIn("resized to", cluster.tasks["worker/0"].text())
+        self.hold(cluster, living, signal.SIGCONT)
+        for name in ("worker/0", "ps/0"):
+            cluster.wait_for(name, "resized to 4 workers, 1 ps")
+        for name in ["worker/0", *living]:
+            self.wait_for_more(cluster, name)
+        rows = self.end(cluster, "ps/0", "worker/0", *living)["rows"]
+        self.assertEqual(rows["twice"], 0, cluster.story())
+
     def test_a_task_that_dies_in_the_middle_of_a_move_is_lost_as_ever(self):
         for victim in ("ps/0", "worker/1"):
             with self.subTest(victim):

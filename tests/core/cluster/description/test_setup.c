@@ -57,6 +57,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .directory = "/a/run",
         .restore = "/a/run/model.ckpt-300",
         .token = 0x8000000000000001,
+        .resizes = 2,
         .powers = powers,
         .power_count = POWERS,
         .ledger = ledger,
@@ -139,7 +140,8 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.wire, NUMBER_FP16);
     assert_int_equal(s.wire_values, NUMBER_BF16);
     assert_string_equal(s.optimizers.at[0].optimizer.kind->object->name, "adam");
-    assert_true(s.token == c.plan.token);
+    assert_true(s.mark.token == c.plan.token);
+    assert_true(s.mark.resizes == (int64_t)c.plan.resizes);
     assert_string_equal(s.directory, "/a/run");
     assert_string_equal(s.restore, "/a/run/model.ckpt-300");
     close_chief(&c);

@@ -207,6 +207,28 @@ static void names_with_strange_characters_are_written_so_that_they_are_read_agai
 
 /* ---- temporary things ---- */
 
+/* Whoever is last, the chief or a ps, leaves nothing. */
+static void who_writes_shards_removes_its_own_and_the_last_one_the_folder(void **state)
+{
+    char folder[CHECKPOINT_PATH_MAX], first[CHECKPOINT_PATH_MAX], second[CHECKPOINT_PATH_MAX];
+    struct checkpoints *c = run_open(*state, 5, NOW);
+    assert_int_equal(checkpoints_begin(c, 5, TAG, folder), OK);
+    file_write(folder, "part-00000-of-00002.index", "");
+    file_write(folder, "part-00000-of-00002.data-00000-of-00001", "");
+    file_write(folder, "part-00001-of-00002.index.tempstate7", "");
+    checkpoint_shard_prefix(folder, 0, 2, first);
+    checkpoint_shard_prefix(folder, 1, 2, second);
+    checkpoint_remove_shard(""); /* of a ps that never had one */
+    checkpoint_remove_shard(folder);
+    assert_int_equal(folder_count(folder, "*"), 3);
+    checkpoint_remove_shard(first);
+    assert_int_equal(folder_count(folder, "*"), 1);
+    checkpoint_remove_shard(second);
+    assert_int_equal(folder_count(*state, "*"), 0);
+    checkpoint_remove_shard(second);
+    checkpoints_close(c);
+}
+
 static void shards_go_to_a_temporary_folder_that_can_be_given_up(void **state)
 {
     char folder[CHECKPOINT_PATH_MAX], wanted[CHECKPOINT_PATH_MAX], part[CHECKPOINT_PATH_MAX];
@@ -276,8 +298,8 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
     const char *run = folder_path(*state, "run");
     struct checkpoints *c = run_open(run, 5, NOW);
     assert_false(checkpoints_token_is_seen(run, TAG));
-    assert_int_equal(checkpoints_own(c, TAG, NOW), OK);
-    assert_int_equal(checkpoints_own(c, TAG, NOW), OK);
+    assert_int_equal(checkpoints_own(c, TAG, 0, NOW), OK);
+    assert_int_equal(checkpoints_own(c, TAG, 0, NOW), OK);
     assert_true(checkpoints_token_is_seen(run, TAG));
     assert_false(checkpoints_token_is_seen(run, TAG + 1));
     assert_false(checkpoints_token_is_seen(*state, TAG));
@@ -289,7 +311,7 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
 
     /* lives that were killed */
     for (uint64_t token = 1; token <= 3; token++) {
-        assert_int_equal(checkpoints_own(c, token, NOW), OK);
+        assert_int_equal(checkpoints_own(c, token, 0, NOW), OK);
         assert_true(checkpoints_token_is_seen(run, token));
         assert_false(checkpoints_token_is_seen(run, token - 1));
     }
@@ -301,20 +323,38 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
     checkpoints_close(c);
 }
 
+/* Also by a life that knows of fewer, as one by its first flags, and the next one after it. */
+static void how_often_a_job_was_resized_is_kept_as_long_as_it_lasts(void **state)
+{
+    const uint64_t said[] = {0, 3, 0, 2, 4}, known[] = {0, 3, 3, 3, 4};
+    for (int life = 0; life < 5; life++) {
+        struct checkpoints *c = run_open(*state, 5, NOW);
+        assert_int_equal(checkpoints_own(c, TAG + (uint64_t)life, said[life], NOW), OK);
+        assert_int_equal(checkpoints_resizes(c), known[life]);
+        assert_true(checkpoints_token_is_seen(*state, TAG + (uint64_t)life));
+        if (life == 4) checkpoints_token_remove(c, TAG + 4);
+        checkpoints_close(c);
+    }
+    struct checkpoints *c = run_open(*state, 5, NOW);
+    assert_int_equal(checkpoints_own(c, TAG, 0, NOW), OK);
+    assert_int_equal(checkpoints_resizes(c), 0);
+    checkpoints_close(c);
+}
+
 static void who_came_to_own_the_folder_last_publishes_and_nobody_else(void **state)
 {
     const char *run = folder_path(*state, "run");
     struct checkpoints *first = run_open(run, 5, NOW), *second;
-    assert_int_equal(checkpoints_own(first, 1, NOW), OK);
+    assert_int_equal(checkpoints_own(first, 1, 0, NOW), OK);
     run_publish(first, 10, NOW);
     second = run_open(run, 5, NOW);
     run_publish(first, 20, NOW); /* after the second one has looked */
-    assert_int_equal(checkpoints_own(second, 2, NOW), OK);
+    assert_int_equal(checkpoints_own(second, 2, 0, NOW), OK);
     assert_int_equal(run_try(first, 30, 30, NOW), ERR_PEER);
     assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20");
     run_publish(second, 30, NOW);
     assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20 model.ckpt-30");
-    assert_int_equal(checkpoints_own(first, 1, NOW), OK); /* it knows what the other one did */
+    assert_int_equal(checkpoints_own(first, 1, 0, NOW), OK); /* it knows what the other one did */
     assert_int_equal(run_try(second, 40, 40, NOW), ERR_PEER);
     run_publish(first, 40, NOW);
     assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20 model.ckpt-30 model.ckpt-40");
@@ -339,6 +379,8 @@ int main(void)
         IN_FOLDER(shards_go_to_a_temporary_folder_that_can_be_given_up),
         IN_FOLDER(what_dead_runs_left_is_removed_and_nothing_else),
         IN_FOLDER(the_token_is_seen_in_the_same_folder_only_and_there_is_one),
+        IN_FOLDER(who_writes_shards_removes_its_own_and_the_last_one_the_folder),
+        IN_FOLDER(how_often_a_job_was_resized_is_kept_as_long_as_it_lasts),
         IN_FOLDER(who_came_to_own_the_folder_last_publishes_and_nobody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

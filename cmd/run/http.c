@@ -81,7 +81,8 @@ static json_t *find(const struct task_http *h)
     int count;
     struct told *tasks = board_copy(h->board, false, &count);
     struct finding *findings = calloc(FINDINGS_MAX, sizeof *findings);
-    const struct job_facts facts = {tasks, count, clock_ms(), clock_unix_s(), false};
+    const struct job_facts facts = {
+        .tasks = tasks, .count = count, .now_ms = clock_ms(), .unix_s = clock_unix_s()};
     json_t *found =
         tasks && findings ? findings_json(findings, rules_apply(&facts, findings)) : NULL;
     free(findings);

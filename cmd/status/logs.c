@@ -258,7 +258,7 @@ static err look(struct logs *l)
 {
     struct job_status s;
     bool is_known = false;
-    err e = job_status_look(l->v, true, &s);
+    err e = job_status_look(l->v, &s);
     if (may_come_again(l, e)) {
         say_who_is_away(l, NULL);
         return OK;

@@ -127,6 +127,16 @@ static void starved(const struct job_facts *j, struct findings *f)
             100 * data / all);
 }
 
+static void no_answer(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->unanswered_count; i++) {
+        const struct unanswered *u = &j->unanswered[i];
+        const unsigned long long waited_s = (u->waited_ms + 500) / 1000;
+        findings_say(f, FINDING_WARNING, "ps/%d does not answer (%llu s): %s", u->ps, waited_s,
+                     u->why[0] ? u->why : "it is busy or stopped, or its host hangs");
+    }
+}
+
 static void silent(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
@@ -237,6 +247,7 @@ static void not_shown(const struct job_facts *j, struct findings *f)
         shown += t->is_ps;
         if (!t->is_ps && of(t, COUNTER_PEERS) > all) all = of(t, COUNTER_PEERS);
     }
+    shown += j->unanswered_count;
     if (shown > 0 && shown < all)
         findings_say(
             f, FINDING_WARNING,
@@ -325,6 +336,7 @@ static const struct {
     const char *name, *help;
     void (*apply)(const struct job_facts *, struct findings *);
 } rules[] = {
+    {"no_answer", "a ps does not answer", no_answer},
     {"silent", "a task has told nothing for 30 s", silent},
     {"missing", "tasks are not connected, or not asked", missing},
     {"loss", "a loss is not finite", loss},

@@ -8,12 +8,21 @@
 
 enum { FINDINGS_MAX = 64 };
 
+/* A ps that was asked and has said nothing. */
+struct unanswered {
+    int ps;
+    uint64_t waited_ms;
+    char why[128]; /* why there is no connection; "": there is one */
+};
+
 struct job_facts {
     const struct told *tasks; /* [count] ps first; heard_ms: by now_ms */
     int count;
     uint64_t now_ms;
     double unix_s;  /* for what is told by the date */
     bool all_asked; /* all ps that are known; else tasks may lack some that are there */
+    const struct unanswered *unanswered; /* [unanswered_count] */
+    int unanswered_count;
 };
 
 /* Of those that say they lead, the last one to have come to it: another may be gone, and what it

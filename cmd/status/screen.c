@@ -102,6 +102,13 @@ static void print_ps(const struct job_status *s)
     }
 }
 
+static void print_unanswered(const struct job_status *s)
+{
+    for (int i = 0; i < s->unanswered_count; i++)
+        printf("ps/%-7d does not answer (%.0f s)\n", s->unanswered[i].ps,
+               (double)s->unanswered[i].waited_ms / 1000);
+}
+
 /* Where the time of its steps went, in percent. */
 static void print_workers(const struct job_status *s)
 {
@@ -128,6 +135,7 @@ void status_print(const struct job_status *s, const struct finding *findings, in
     const struct totals totals = total(s);
     print_head(&totals);
     print_ps(s);
+    print_unanswered(s);
     if (totals.workers) print_workers(s);
     puts("");
     findings_print(findings, count);

@@ -64,32 +64,52 @@ static err add_from(struct job_visit *v, int ps, struct job_status *s)
     }
 }
 
-/* Fails as the last of those that are away. */
-static err look_at_some(struct job_visit *v, struct job_status *ret)
+static err note_unanswered(struct job_status *s, int ps, const char *why, uint64_t waited_ms)
 {
-    err e = fail(ERR_PEER, "no ps is there");
+    const size_t count = (size_t)s->unanswered_count + 1;
+    struct unanswered *larger = realloc(s->unanswered, count * sizeof *larger);
+    if (!larger) return fail(ERR_MEMORY, "no memory for %zu ps", count);
+    s->unanswered = larger;
+    struct unanswered *one = &s->unanswered[s->unanswered_count++];
+    *one = (struct unanswered){.ps = ps, .waited_ms = waited_ms};
+    snprintf(one->why, sizeof one->why, "%s", why);
+    return OK;
+}
+
+/* A ps that stands still is not to keep the others' turn from coming. */
+static err ask_in_time(struct job_visit *v, int ps, uint64_t since_ms, struct job_status *s)
+{
+    const uint64_t whole_ms = v->timeout_ms, passed_ms = clock_ms() - since_ms,
+                   least_ms = whole_ms / 10 + 1,
+                   left_ms = passed_ms < whole_ms ? whole_ms - passed_ms : 0;
+    v->timeout_ms = left_ms > least_ms ? left_ms : least_ms;
+    const err e = add_from(v, ps, s);
+    v->timeout_ms = whole_ms;
+    return e;
+}
+
+static err look_at(struct job_visit *v, struct job_status *ret)
+{
+    const uint64_t since_ms = clock_ms();
+    err e = OK;
     bool has_answer = false;
     for (int ps = 0; ps < job_visit_ps_count(v); ps++) {
-        if (!job_visit_is_up(v, ps)) continue;
-        e = add_from(v, ps, ret);
-        if (e && !job_visit_goes_on(v, e)) return e;
+        const uint64_t asked_ms = clock_ms();
+        const bool is_up = job_visit_is_up(v, ps);
+        e = is_up ? ask_in_time(v, ps, since_ms, ret) : fail(ERR_PEER, "no ps is there");
         has_answer |= !e;
+        if (!e) continue;
+        if (!job_visit_goes_on(v, e)) return e;
+        const uint64_t waited_ms = is_up ? clock_ms() - asked_ms : v->timeout_ms;
+        TRY(note_unanswered(ret, ps, job_visit_trouble(v, ps), waited_ms));
     }
     return has_answer ? OK : e;
 }
 
-static err look_at_all(struct job_visit *v, struct job_status *ret)
-{
-    err e = OK;
-    for (int ps = 0; ps < job_visit_ps_count(v) && !e; ps++)
-        if (job_visit_is_up(v, ps)) e = add_from(v, ps, ret);
-    return e;
-}
-
-err job_status_look(struct job_visit *v, bool may_lack, struct job_status *ret)
+err job_status_look(struct job_visit *v, struct job_status *ret)
 {
     *ret = (struct job_status){0};
-    const err e = may_lack ? look_at_some(v, ret) : look_at_all(v, ret);
+    const err e = look_at(v, ret);
     if (e)
         job_status_free(ret);
     else
@@ -102,7 +122,7 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
 {
     const uint64_t until_ms = clock_ms() + v->timeout_ms;
     for (;;) { /* ends: until_ms */
-        TRY(job_status_look(v, false, ret));
+        TRY(job_status_look(v, ret));
         if (ret->count) return OK;
         job_status_free(ret);
         if (clock_ms() >= until_ms)
@@ -114,10 +134,22 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
 
 /* ---- what is printed ---- */
 
+static json_t *unanswered_json(const struct job_status *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->unanswered_count; i++) {
+        const struct unanswered *u = &s->unanswered[i];
+        json_array_append_new(list,
+                              json_pack("{so ss sf}", "task", json_sprintf("ps/%d", u->ps), "why",
+                                        u->why, "waited_secs", (double)u->waited_ms / 1000));
+    }
+    return list;
+}
+
 static err print_json(const struct job_status *s, const struct finding *findings, int count)
 {
-    json_t *all =
-        json_pack("{sO so}", "tasks", s->json, "findings", findings_json(findings, count));
+    json_t *all = json_pack("{sO so so}", "tasks", s->json, "unanswered", unanswered_json(s),
+                            "findings", findings_json(findings, count));
     const bool is_printed =
         all &&
         !json_dumpf(all, stdout, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -130,7 +162,15 @@ static err print_json(const struct job_status *s, const struct finding *findings
 static err print(const struct status_flags *flags, const struct job_status *s)
 {
     struct finding findings[FINDINGS_MAX];
-    const struct job_facts facts = {s->tasks, s->count, clock_ms(), clock_unix_s(), true};
+    const struct job_facts facts = {
+        .tasks = s->tasks,
+        .count = s->count,
+        .now_ms = clock_ms(),
+        .unix_s = clock_unix_s(),
+        .all_asked = true,
+        .unanswered = s->unanswered,
+        .unanswered_count = s->unanswered_count,
+    };
     const int count = rules_apply(&facts, findings);
     if (flags->json) {
         TRY(print_json(s, findings, count));
@@ -177,7 +217,9 @@ static void print_status_help(FILE *out)
           "Workers have columns with the percentage of step time spent computing, waiting for\n"
           "batches, sending gradients, waiting for other workers, receiving values, and in\n"
           "hooks. Lines marked ! are findings of the rules below; dtrain help counters explains\n"
-          "the numbers of --json. Rules:\n\n",
+          "the numbers of --json. A parameter server that does not answer within --timeout has a\n"
+          "row that says so, and the others are shown. Exit code: 0, or where none answers 128\n"
+          "(they cannot be reached) or 129 (--timeout). Rules:\n\n",
           out);
     rules_help(out);
     fputs("\n", out);

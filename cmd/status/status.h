@@ -12,16 +12,18 @@ enum { STATUS_TASKS_MAX = 4096 };
 struct job_status {
     struct told *tasks; /* [count]; malloc'ed; heard_ms by the clock of this process */
     int count;
-    json_t *json; /* the answers, as one; new reference */
+    json_t *json;                  /* the answers, as one; new reference */
+    struct unanswered *unanswered; /* [unanswered_count]; malloc'ed */
+    int unanswered_count;
 };
 
 /* Adds the tasks of an answer to status (core/cluster/visit/visit.h), which may be a lie.
  * ERR_PROTOCOL: it is none. */
 err job_status_add(struct job_status *, json_t *answer, uint64_t now_ms);
 struct job_visit;
-/* What all ps that are there say, sorted. may_lack: also without those that are away or busy, where
- * one answers. */
-err job_status_look(struct job_visit *, bool may_lack, struct job_status *ret);
+/* What all ps say, sorted, where one of them answers: those that do not are noted. All together are
+ * waited for as long as one may be, and a tenth of that for each. */
+err job_status_look(struct job_visit *, struct job_status *ret);
 /* What others say, for a terminal: one line, made safe (core/base/printable.h), cut where it is too
  * long. text: NULL: "". */
 enum { SAFE_TEXT_MAX = 1024 };

@@ -107,6 +107,7 @@ void job_status_sort(struct job_status *s)
 void job_status_free(struct job_status *s)
 {
     free(s->tasks);
+    free(s->unanswered);
     json_decref(s->json);
     *s = (struct job_status){0};
 }

@@ -176,7 +176,7 @@ static void as_status_says(const struct evidence *e, struct findings *f)
 {
     struct finding found[FINDINGS_MAX];
     const struct job_status *s = &e->result.tasks;
-    const struct job_facts facts = {s->tasks, s->count, 0, 0, false};
+    const struct job_facts facts = {.tasks = s->tasks, .count = s->count};
     for (int i = 0; i < s->count; i++) s->tasks[i].heard_ms = 0;
     const int count = rules_apply(&facts, found);
     for (int i = 0; i < count && f->count < f->most; i++)

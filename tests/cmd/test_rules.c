@@ -57,7 +57,7 @@ static struct job healthy(void)
 
 static int apply(const struct job *job, struct finding ret[FINDINGS_MAX])
 {
-    const struct job_facts facts = {job->tasks, TASKS, NOW_MS, 1e9, true};
+    const struct job_facts facts = {job->tasks, TASKS, NOW_MS, 1e9, true, NULL, 0};
     return rules_apply(&facts, ret);
 }
 
@@ -75,7 +75,7 @@ static void nothing_is_found_where_nothing_is_wrong(void **state)
 {
     struct finding found[FINDINGS_MAX];
     const struct job job = healthy();
-    const struct job_facts nobody = {job.tasks, 0, NOW_MS, 1e9, true};
+    const struct job_facts nobody = {job.tasks, 0, NOW_MS, 1e9, true, NULL, 0};
     assert_int_equal(apply(&job, found), 0);
     assert_int_equal(rules_apply(&nobody, found), 0);
 }
@@ -148,6 +148,17 @@ static void faults_of_the_job_are_named(void **state)
     finds(&job, "events", "started over 2 times");
 }
 
+static void a_ps_that_does_not_answer_is_named(void **state)
+{
+    const struct job job = healthy();
+    struct finding found[FINDINGS_MAX];
+    const struct unanswered unanswered[] = {{3, 10000, ""}, {4, 2600, "Connection refused"}};
+    const struct job_facts facts = {job.tasks, TASKS, NOW_MS, 1e9, true, unanswered, 2};
+    assert_int_equal(rules_apply(&facts, found), 2);
+    assert_non_null(strstr(found[0].text, "ps/3 does not answer (10 s): it is busy or stopped"));
+    assert_non_null(strstr(found[1].text, "ps/4 does not answer (3 s): Connection refused"));
+}
+
 /* As ps/0 alone knows it, on its page. */
 static void who_hears_of_one_ps_misses_no_other(void **state)
 {
@@ -156,7 +167,7 @@ static void who_hears_of_one_ps_misses_no_other(void **state)
     struct told tasks[TASKS - 1];
     tasks[0] = job.tasks[0];
     memcpy(tasks + 1, job.tasks + PS, WORKERS * sizeof *tasks);
-    struct job_facts facts = {tasks, TASKS - 1, NOW_MS, 1e9, true};
+    struct job_facts facts = {tasks, TASKS - 1, NOW_MS, 1e9, true, NULL, 0};
     assert_int_equal(rules_apply(&facts, found), 1);
     assert_non_null(strstr(found[0].text, "nothing is known of 1 of 2 ps"));
     facts.all_asked = false;
@@ -223,6 +234,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(faults_of_the_job_are_named),
+        cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(who_hears_of_one_ps_misses_no_other),
         cmocka_unit_test(checkpoints_that_are_old_or_fail_are_named),
         cmocka_unit_test(the_chief_is_the_last_to_have_come_to_lead),

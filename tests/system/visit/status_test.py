@@ -55,6 +55,32 @@ class Status(ClusterCase):
         self.assert_codes(cluster, 143)
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")
 
+    def test_a_ps_that_stands_still_is_a_row_and_a_finding(self):
+        """The others are shown, and nothing has failed."""
+        cluster = self.start_endless(Plan(workers=2))
+        self.wait_told(cluster)
+        os.kill(cluster.tasks["ps/1"].process.pid, signal.SIGSTOP)
+        cluster.wait_until(cluster.tasks["ps/1"].is_held_up, "its stop")
+        seen = {}
+
+        def look(*words):
+            """ps/0 may be late, too."""
+            done = subprocess.run([BINARY, "status", "--timeout=3", "--ps_hosts=" + ",".join(cluster.hosts["ps"]), *words],
+                                  env=program.environment(), cwd=cluster.folder, capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            seen[words] = done.stdout
+            return done.returncode == 0 and "ps/0" in done.stdout
+
+        cluster.wait_until(look, "ps/0 beside it")
+        cluster.wait_until(lambda: look("--json"), "the same as JSON")
+        self.assertRegex(seen[()], r"\nps/1 +does not answer \(\d+ s\)\n")
+        said = json.loads(seen[("--json",)])
+        self.assertEqual([u["task"] for u in said["unanswered"]], ["ps/1"])
+        self.assertIn("no_answer", [finding["rule"] for finding in said["findings"]])
+        os.kill(cluster.tasks["ps/1"].process.pid, signal.SIGCONT)
+        self.ask(cluster, "stop", TIMEOUT)
+        self.assert_codes(cluster, 143)
+
     def test_a_job_is_found_by_the_file_of_ps_0(self):
         flags = {f"ps/{i}": [f"--ready_file=ps-{i}.json"] for i in range(2)}
         cluster = self.start_endless(Plan(flags_of=flags))

@@ -268,10 +268,33 @@ static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
     return inputs;
 }
 
+static json_t *list_parts(const struct kernel_parts *parts)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < parts->count; i++)
+        json_array_append_new(list,
+                              json_pack("[sI]", parts->at[i].name, (json_int_t)parts->at[i].rows));
+    return list;
+}
+
+static json_t *list_rows(const struct graph *graph, const struct strings *names)
+{
+    json_t *rows = json_object();
+    struct arena arena = {0};
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        const struct kernel_parts parts = kernel_parts_of(graph, node, names, &arena);
+        if (parts.count) json_object_set_new(rows, node->param[0].name, list_parts(&parts));
+    }
+    arena_free(&arena);
+    return rows;
+}
+
 err features_check(const struct spec *spec, const struct batch_source *source,
                    const struct graph *graph, json_t **ret)
 {
-    json_t *open = json_pack("{so}", "inputs", list_inputs(spec, graph));
+    json_t *open = json_pack("{soso}", "inputs", list_inputs(spec, graph), "rows",
+                             list_rows(graph, &source->feature_names));
     if (!open) return no_memory();
     if (source->feature_names.count)
         json_object_set_new(open, "names", list_of(&source->feature_names));
@@ -280,6 +303,21 @@ err features_check(const struct spec *spec, const struct batch_source *source,
     if (json_object_update(*ret, open) && !e) e = no_memory();
     json_decref(open);
     return e;
+}
+
+struct kernel_parts features_rows(const json_t *features, const char *kernel, struct arena *arena)
+{
+    const json_t *list = json_object_get(json_object_get(features, "rows"), kernel);
+    const size_t count = json_array_size(list);
+    struct kernel_parts parts = {arena_array(arena, count + 1, sizeof *parts.at), 0};
+    for (size_t i = 0; i < count && i < KERNEL_PARTS_MAX; i++) {
+        const json_t *part = json_array_get(list, i);
+        const char *name = json_string_value(json_array_get(part, 0));
+        const json_int_t rows = json_integer_value(json_array_get(part, 1));
+        if (!name || rows < 1 || rows > TENSOR_ELEMENTS_MAX) return (struct kernel_parts){0};
+        parts.at[parts.count++] = (struct kernel_part){arena_string(arena, name), rows};
+    }
+    return parts;
 }
 
 void features_free(json_t *features)

@@ -5,13 +5,16 @@
  * checkpoints, as JSON, and compared before they are read:
  *     {"scale": 1.0, "offset": 0.0, "classes": ["no", "yes"],
  *      "columns": {"animal": {"column": "vocabulary", "source": "animal", "words": "2, digest
- * ..."}}, "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]}} What one side
- * does not say is not compared.
+ * ..."}}, "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]},
+ *     "rows": {"hidden/kernel": [["animal", 8], ["age", 1]]}}
+ * What one side does not say is not compared, nor whose the rows of kernels are
+ * (graph/kernel_rows.h), which is for runs that begin with values of another.
  */
 #ifndef CORE_TRAIN_SPEC_FEATURES_H
 #define CORE_TRAIN_SPEC_FEATURES_H
 
 #include "core/data/source.h"
+#include "core/graph/kernel_rows.h"
 #include "core/train/spec/spec.h"
 
 /* Reads the files of words and boundaries, whose contents are noted in the spec's columns. New
@@ -25,6 +28,9 @@ err features_compare(const struct spec *, const json_t *kept, const json_t *now)
 err features_check(const struct spec *, const struct batch_source *, const struct graph *,
                    json_t **ret);
 void features_free(json_t *); /* NULL is fine */
+
+/* Whose the rows of a kernel are; none: nobody knows. Copies. */
+struct kernel_parts features_rows(const json_t *features, const char *kernel, struct arena *);
 
 /* Names of numbers that a file has names for; none. Copies. */
 struct strings features_names(const json_t *features, struct arena *);

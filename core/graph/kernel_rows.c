@@ -1,0 +1,129 @@
+/* kernel_rows.c - see kernel_rows.h. */
+#include "core/graph/kernel_rows.h"
+
+#include <string.h>
+
+struct taking {
+    const struct graph *graph;
+    const struct strings *names;
+    struct arena *arena;
+    struct kernel_parts *parts;
+    int room;
+};
+
+static int64_t example_of(const struct tensor *t)
+{
+    return shape_count_from(&t->shape, 1);
+}
+
+static const struct node *maker_of(const struct graph *graph, const struct tensor *t)
+{
+    for (int i = graph->node_count - 1; i >= 0; i--)
+        if (&graph->nodes[i].output == t) return &graph->nodes[i];
+    return NULL;
+}
+
+static void add(struct taking *k, const char *name, int64_t rows)
+{
+    struct kernel_parts *parts = k->parts;
+    if (parts->count == k->room) {
+        const int room = k->room ? 2 * k->room : 16;
+        struct kernel_part *more = arena_array(k->arena, (size_t)room, sizeof *more);
+        if (parts->count) memcpy(more, parts->at, (size_t)parts->count * sizeof *more);
+        parts->at = more;
+        k->room = room;
+    }
+    parts->at[parts->count++] = (struct kernel_part){name, rows};
+}
+
+/* Its axis; 0: the op joins nothing. */
+static int64_t axis_joined(const struct node *node)
+{
+    const char *op = node->op->object.name;
+    const struct field *field = node->op->object.fields;
+    if (strcmp(op, "concat") != 0 && strcmp(op, "stack") != 0) return 0;
+    while (strcmp(field->name, "axis") != 0) field++; /* ends: both have one */
+    const int64_t axis = *(const int64_t *)((const char *)node->attributes + field->offset);
+    return axis < 0 ? axis + node->output.shape.rank : axis;
+}
+
+/* Element i of the output is made of element i of the input, for one of any width. */
+static bool keeps_places(const struct node *node)
+{
+    static const char *const ops[] = {"dropout",  "relu",     "relu6", "elu",   "leaky_relu",
+                                      "sigmoid",  "tanh",     "selu",  "swish", "gelu",
+                                      "softplus", "softsign", "scale", "clip",  NULL};
+    bool is_one = node->is_view;
+    for (int i = 0; ops[i] && !is_one; i++) is_one = strcmp(ops[i], node->op->object.name) == 0;
+    return is_one && node->input_count == 1 &&
+           example_of(node->input[0]) == example_of(&node->output);
+}
+
+/* The node before one that keeps places, however many there are. */
+static const struct tensor *behind(const struct graph *graph, const struct tensor *t)
+{
+    const struct node *node = maker_of(graph, t);
+    while (node && keeps_places(node)) {
+        t = node->input[0];
+        node = maker_of(graph, t);
+    }
+    return t;
+}
+
+static void add_whole(struct taking *k, const struct tensor *t)
+{
+    const int64_t rows = example_of(t);
+    const bool are_cells = graph_input_of(k->graph, t) >= 0 &&
+                           strcmp(t->name, FEATURES_NAME) == 0 && k->names->count == rows &&
+                           rows <= KERNEL_PARTS_MAX;
+    if (!are_cells) {
+        add(k, t->name, rows);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) add(k, k->names->at[i], 1);
+}
+
+/* What is left to take apart, the next one last: nested joins need no recursion. */
+struct stack {
+    const struct tensor **at;
+    int count, room;
+};
+
+static void push(struct stack *s, const struct tensor *t, struct arena *arena)
+{
+    if (s->count == s->room) {
+        const int room = s->room ? 2 * s->room : 16;
+        const struct tensor **more = arena_array(arena, (size_t)room, sizeof(struct tensor *));
+        if (s->count) memcpy(more, s->at, (size_t)s->count * sizeof(struct tensor *));
+        s->at = more;
+        s->room = room;
+    }
+    s->at[s->count++] = t;
+}
+
+static void take_apart(struct taking *k, const struct tensor *whole)
+{
+    struct stack left = {0};
+    push(&left, whole, k->arena);
+    while (left.count && k->parts->count <= KERNEL_PARTS_MAX) { /* ends: a graph has no circles */
+        const struct tensor *t = behind(k->graph, left.at[--left.count]);
+        const struct node *node = maker_of(k->graph, t);
+        if (!node || axis_joined(node) != 1) {
+            add_whole(k, t);
+            continue;
+        }
+        for (int i = node->input_count - 1; i >= 0; i--) push(&left, node->input[i], k->arena);
+    }
+}
+
+struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node *node,
+                                    const struct strings *feature_names, struct arena *arena)
+{
+    struct kernel_parts parts = {0};
+    const bool is_one = strcmp(node->op->object.name, "dense") == 0 && !node->sharing.of &&
+                        node->input[0]->shape.rank == 2;
+    if (!is_one) return parts;
+    take_apart(&(struct taking){graph, feature_names, arena, &parts, 0}, node->input[0]);
+    if (parts.count > KERNEL_PARTS_MAX) parts.count = 0;
+    return parts;
+}

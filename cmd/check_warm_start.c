@@ -3,8 +3,7 @@
 #include "cmd/check.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/checkpoint/checkpoints.h"
-#include "core/train/checkpoint/shard.h"
-#include "core/train/session/session.h"
+#include "core/train/session/warm_start.h"
 
 /* A run that has a checkpoint of its own continues from that. */
 static bool is_wanted(const struct train_spec *train)
@@ -15,19 +14,20 @@ static bool is_wanted(const struct train_spec *train)
 }
 
 /* What tables that grow have is in no slice. */
-static err check_values(const struct bundle *bundle, const struct warm_start_spec *spec,
-                        const struct layout *layout)
+static err check_values(struct bundle *bundle, const struct session *session)
 {
-    const struct warm_start warm = {.maps = spec->maps.at,
-                                    .map_count = spec->maps.count,
-                                    .skips = spec->skip.at,
-                                    .skip_count = spec->skip.count};
-    for (int i = 0; i < layout->all_count; i++) {
+    const struct layout *layout = session->layout;
+    struct arena arena = {0};
+    struct warm_start_plan plan;
+    err e = session_plan_warm_start(session, bundle, &arena, &plan);
+    for (int i = 0; !e && i < layout->all_count; i++) {
         const struct table_spec *table = layout->variables[layout->slices[i].variable].table;
         if (table && table->growth) continue;
-        TRY(shard_check_values(bundle, &warm, &layout->slices[i], 1));
+        e = shard_check_values(bundle, &plan.how, &layout->slices[i], 1);
     }
-    return OK;
+    if (!e && plan.line_count) warm_start_log(&plan, bundle_prefix(bundle));
+    arena_free(&arena);
+    return e;
 }
 
 err check_warm_start(const struct spec *spec, const struct session *session)
@@ -38,7 +38,7 @@ err check_warm_start(const struct spec *spec, const struct session *session)
     if (!is_wanted(&spec->train)) return OK;
     err e = checkpoint_find(warm->checkpoint, prefix);
     if (!e) e = bundle_open(prefix, &bundle);
-    if (!e) e = check_values(bundle, warm, session->layout);
+    if (!e) e = check_values(bundle, session);
     bundle_close(bundle);
     return e ? fail_prefix(e, "%s: train.warm_start", spec->source) : OK;
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/base/word_place.h"
 #include "core/data/word_file.h"
 
 enum { PLACES_MIN = 16, SHOWN_BYTES = 64 };
@@ -36,6 +35,12 @@ err word_ids_add(struct word_ids *words, const char *text, size_t length)
     *place = (struct word_id){{text, length}, words->count++};
     words->digest = fingerprint_join(words->digest, fingerprint(text, length));
     return OK;
+}
+
+void word_ids_list(const struct word_ids *words, struct word *ret)
+{
+    for (size_t i = 0; i < words->size; i++)
+        if (words->places[i].word.text) ret[words->places[i].id] = words->places[i].word;
 }
 
 int64_t word_ids_find(const struct word_ids *words, const char *text, size_t length)

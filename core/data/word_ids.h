@@ -3,6 +3,7 @@
 #define CORE_DATA_WORD_IDS_H
 
 #include "core/base/arena.h"
+#include "core/base/word_place.h"
 #include "core/data/data.h"
 
 /* A hash table of at least twice as many places as words, which are borrowed */
@@ -17,6 +18,8 @@ struct word_ids {
 void word_ids_open(struct word_ids *, size_t count, struct arena *);
 /* ERR_INPUT: it is there already. */
 err word_ids_add(struct word_ids *, const char *text, size_t length);
+/* All of them, by id, to ret [count] */
+void word_ids_list(const struct word_ids *, struct word *ret);
 int64_t word_ids_find(const struct word_ids *, const char *text, size_t length); /* -1: no word */
 
 /* Those of a file with a word a line, which lives in the arena, too (word_file.h) */

@@ -162,23 +162,67 @@ static int ps_of_powers(const struct layout *layout)
 }
 
 /* Pairs one behind the other: from, to. NULL: none */
-static json_t *maps_json(const struct warm_start_spec *warm)
+static json_t *maps_json(const struct warm_start *warm)
 {
     json_t *list = json_array();
-    for (int i = 0; warm && i < warm->maps.count; i++) {
-        const struct name_map *map = (const struct name_map *)warm->maps.at + i;
-        json_append(&list, json_string(map->from));
-        json_append(&list, json_string(map->to));
+    for (int i = 0; warm && i < warm->map_count; i++) {
+        json_append(&list, json_string(warm->maps[i].from));
+        json_append(&list, json_string(warm->maps[i].to));
     }
+    return list;
+}
+
+/* A ps reads the rows of tables; of all others the chief does. */
+static const struct row_map *table_map(const struct setup_plan *plan, int index)
+{
+    const struct row_map *map = &plan->warm->rows[index];
+    for (int i = 0; i < plan->layout->variable_count; i++) {
+        const struct variable *variable = &plan->layout->variables[i];
+        if (variable->table && strcmp(variable->name, map->variable) == 0) return map;
+    }
+    return NULL;
+}
+
+static int row_maps(const struct setup_plan *plan)
+{
+    return plan->warm_from ? plan->warm->row_count : 0;
+}
+
+static json_t *row_maps_json(const struct setup_plan *plan)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < row_maps(plan); i++)
+        if (table_map(plan, i)) json_append(&list, json_string(plan->warm->rows[i].variable));
+    return list;
+}
+
+static json_t *row_runs_json(const struct setup_plan *plan)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < row_maps(plan); i++) {
+        const struct row_map *map = table_map(plan, i);
+        if (!map) continue;
+        json_append(&list, json_integer((json_int_t)map->rows));
+        json_append(&list, json_integer(map->run_count));
+        for (int k = 0; k < map->run_count; k++) {
+            json_append(&list, json_integer((json_int_t)map->runs[k].to));
+            json_append(&list, json_integer((json_int_t)map->runs[k].from));
+            json_append(&list, json_integer((json_int_t)map->runs[k].count));
+        }
+    }
+    return list;
+}
+
+static json_t *texts_json(const char *const *texts, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) json_append(&list, json_string(texts[i]));
     return list;
 }
 
 static json_t *strings_json(const struct strings *strings)
 {
-    json_t *list = json_array();
-    for (int i = 0; strings && i < strings->count; i++)
-        json_append(&list, json_string(strings->at[i]));
-    return list;
+    return texts_json(strings->at, strings->count);
 }
 
 static json_t *weight_decay_json(const struct spec *spec)
@@ -214,7 +258,7 @@ static bool needs_everybody(const struct setup_plan *plan)
 
 char *setup_write(const struct setup_plan *plan, int ps)
 {
-    const struct warm_start_spec *warm = &plan->spec->train.warm_start;
+    const struct warm_start *warm = plan->warm_from ? plan->warm : NULL;
     const struct ps_config mode = mode_of(plan->spec, plan->workers);
     json_t *json = json_object();
 #define FACT(name, c_type, type, written, ...) json_put(&json, #name, written);
@@ -248,6 +292,8 @@ struct setup_fields {
 
 #define IN(member) offsetof(struct slice_fields, member)
 
+/* Of at most ROW_RUNS_MAX runs, of at most as many tables */
+enum { WARM_NUMBERS_MAX = 5 * ROW_RUNS_MAX };
 static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40), keys_max = 0x1p63;
 
 #define SLICE_FIELDS                                                                               \
@@ -432,6 +478,38 @@ static err read_slices(const struct setup_fields *f, struct arena *arena, struct
     return OK;
 }
 
+/* What is not within a table is found where it is read. */
+static err read_row_map(const struct ints *numbers, int *at, struct arena *arena,
+                        struct row_map *ret)
+{
+    const int left = numbers->count - *at - 2;
+    const int64_t runs = left < 0 ? 0 : numbers->at[*at + 1];
+    if (left < 0 || runs > left / 3) return fail(ERR_PROTOCOL, "a part of where rows stand");
+    struct row_run *to = arena_array(arena, (size_t)runs + 1, sizeof *to);
+    const int64_t *from = numbers->at + *at + 2;
+    for (int64_t i = 0; i < runs; i++, from += 3)
+        to[i] = (struct row_run){from[0], from[1], from[2]};
+    ret->rows = numbers->at[*at];
+    ret->runs = to;
+    ret->run_count = (int)runs;
+    *at += 2 + 3 * (int)runs;
+    return OK;
+}
+
+static err read_row_maps(const struct setup_fields *f, struct arena *arena, struct warm_start *ret)
+{
+    const int count = f->warm_tables.count;
+    struct row_map *maps = arena_array(arena, (size_t)count + 1, sizeof *maps);
+    int at = 0;
+    for (int i = 0; i < count; i++) {
+        maps[i].variable = f->warm_tables.at[i];
+        TRY(read_row_map(&f->warm_rows, &at, arena, &maps[i]));
+    }
+    ret->rows = maps;
+    ret->row_count = count;
+    return OK;
+}
+
 static err read_warm(const struct setup_fields *f, struct arena *arena, struct setup *ret)
 {
     const int count = f->warm_maps.count / 2;
@@ -447,7 +525,7 @@ static err read_warm(const struct setup_fields *f, struct arena *arena, struct s
         .skip_count = f->warm_skips.count,
         .slots = f->warm_slots,
     };
-    return OK;
+    return read_row_maps(f, arena, &ret->warm.how);
 }
 
 static err read_ledger(const struct setup_fields *f, struct arena *arena, struct setup *ret)

@@ -72,6 +72,7 @@ struct setup_plan {
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */
     const char *directory, *restore, *warm_from;
+    const struct warm_start *warm; /* with warm_from */
     bool resumes; /* values of this job are lost: it was let into its folder before */
     uint64_t token, resizes;
     const float *powers; /* NULL: as they begin */

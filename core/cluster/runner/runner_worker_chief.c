@@ -591,29 +591,16 @@ static err look_into_folder(struct runner_worker *w)
 
 /* ---- another run's values ---- */
 
-static struct warm_start warm_start_of(const struct runner_worker *w)
-{
-    const struct warm_start_spec *spec = &w->options.spec->train.warm_start;
-    return (struct warm_start){
-        .maps = spec->maps.at,
-        .map_count = spec->maps.count,
-        .skips = spec->skip.at,
-        .skip_count = spec->skip.count,
-        .slots = spec->slots,
-    };
-}
-
 /* They go with SETUP, before any array; one that is skipped is as it begins. */
 static err read_warm_powers(struct runner_worker *w)
 {
     struct origin *o = &w->origin;
-    const struct warm_start warm = warm_start_of(w);
     struct shard shard;
     describe_shard(w, 0, &shard);
     shard.slot_count = shard.workers = 0;
     shard.ledger = arena_array(&o->arena, LEDGER_COLUMNS, sizeof *shard.ledger);
     optimizers_powers(optimizers_of(w), shard.powers);
-    TRY(shard_read(o->bundle, &warm, &shard));
+    TRY(shard_read(o->bundle, &o->warm.how, &shard));
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
     o->plan.powers = o->powers;
     o->plan.power_count = shard.power_count;
@@ -636,9 +623,11 @@ static err open_warm_start(struct runner_worker *w)
     char prefix[CHECKPOINT_PATH_MAX];
     err e = checkpoint_find(warm->checkpoint, prefix);
     if (!e) e = bundle_open(prefix, &o->bundle);
+    if (!e) e = session_plan_warm_start(&w->session, o->bundle, &o->arena, &o->warm);
     if (!e && warm->slots) e = read_warm_powers(w);
     if (e) return fail_prefix(e, "train.warm_start");
-    log_line(LOG_INFO, "begins with values of %s", prefix);
+    warm_start_log(&o->warm, prefix);
+    o->plan.warm = &o->warm.how;
     o->plan.warm_from = absolute(prefix, &o->arena);
     o->plan.arrays = warm->slots ? 1 + optimizers_of(w)->slot_count : 1;
     return OK;
@@ -783,7 +772,6 @@ static void begin_averages(struct origin *o, const struct shard *shard)
 static err read_arrays(struct runner_worker *w, int ps)
 {
     struct origin *o = &w->origin;
-    const struct warm_start warm = warm_start_of(w);
     struct shard shard;
     describe_shard(w, ps, &shard);
     if (o->plan.arrays == 1) shard.slot_count = 0;
@@ -797,7 +785,7 @@ static err read_arrays(struct runner_worker *w, int ps)
             initial_slots(o, &shard.slices[i], &optimizers_of(w)->at[shard.optimizer_of[i]]);
     shard.ledger =
         arena_array(&o->arena, (size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
-    TRY(shard_read(o->bundle, o->plan.restore ? NULL : &warm, &shard));
+    TRY(shard_read(o->bundle, o->plan.restore ? NULL : &o->warm.how, &shard));
     if (!o->plan.restore) begin_averages(o, &shard);
     return OK;
 }

@@ -16,6 +16,7 @@
 #include "core/cluster/role/worker_role.h"
 #include "core/cluster/runner/runner_worker.h"
 #include "core/train/checkpoint/publication.h"
+#include "core/train/session/warm_start.h"
 
 struct runner_worker_trace;
 
@@ -49,6 +50,7 @@ struct origin {
     int data_numbers;
     float powers[ALL_POWERS_MAX];
     struct bundle *bundle;        /* restore, or the warm start's; NULL: none */
+    struct warm_start_plan warm;  /* of plan.warm */
     int bad;                      /* checkpoints, from the newest, that could not be restored */
     char why_bad[ERROR_TEXT_MAX]; /* of the next of them; or "" */
     uint64_t since_ms;            /* it is chosen */

@@ -11,6 +11,7 @@
 #include "core/base/fingerprint.h"
 #include "core/data/columns/items.h"
 #include "core/data/data.h"
+#include "core/data/word_ids.h"
 
 enum { IDS_OF_ROW_MAX = 4096, SEPARATOR_BYTES_MAX = 8 };
 err separator_check(const char *separator);
@@ -125,6 +126,9 @@ struct column_kind {
     const char *content_name; /* "words" */
     err (*content)(const void *attributes, const struct format_context *,
                    struct column_content *ret);
+    /* Of a kind that lists words: these, by id; those of its hash are behind them. */
+    err (*words)(const void *attributes, const struct format_context *, struct arena *,
+                 struct word_ids *ret);
     bool is_of_print; /* id() is column_bucket() of a word's fingerprint */
     bool is_of_id;    /* id() of an id is the id itself, where it is below made.buckets */
     /* Ids are the numbers that stand there: a limit on them changes none. The limit's field. */

@@ -54,9 +54,10 @@ static err add_listed(struct word_ids *words, const struct strings *list, struct
     return OK;
 }
 
-static err read_words(const struct attributes *a, const struct format_context *context,
+static err read_words(const void *attributes, const struct format_context *context,
                       struct arena *arena, struct word_ids *ret)
 {
+    const struct attributes *a = attributes;
     *ret = (struct word_ids){0};
     if (!a->words.count == !a->file)
         return fail(ERR_INPUT, "expected either \"words\" or \"file\"");
@@ -104,6 +105,7 @@ const struct column_kind column_vocabulary = {
     .open = open,
     .content_name = "words",
     .content = content,
+    .words = read_words,
     .id = id,
     .crosses = CROSSES_NAME,
 };

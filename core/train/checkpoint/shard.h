@@ -80,12 +80,26 @@ struct name_map {
     const char *from, *to; /* "old/_*" -> "new/_*" without the underscores: at most one star each,
                               what it stands for is carried over */
 };
+/* Of a matrix whose rows stand elsewhere there: rows `to` and on, so many, are rows `from` and on
+ * there; all others keep their initial values. In the order of `to`. */
+struct row_run {
+    int64_t to, from, count;
+};
+enum { ROW_RUNS_MAX = 1 << 18 };
+struct row_map {
+    const char *variable; /* here */
+    int64_t rows;         /* that it has there */
+    const struct row_run *runs;
+    int run_count;
+};
 struct warm_start {
     const struct name_map *maps; /* the first whose `to` matches a wanted name applies */
     int map_count;
     const char *const *skips; /* patterns (fnmatch) of wanted names that keep initial values */
     int skip_count;
     bool slots; /* slots and powers too */
+    const struct row_map *rows;
+    int row_count;
 };
 
 /* ERR_INPUT: a map's `to` or a skip that is about none of these names, most likely misspelt; the
@@ -101,6 +115,16 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * and powers are left; averages are left in any case. ERR_INPUT names the variable that is absent
  * and the nearest name that is there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
+
+/* The name in the checkpoint of what is wanted here as `variable` (slot NULL) or as its slot. */
+err shard_map(const struct warm_start *, const char *variable, const char *slot,
+              char ret[BUNDLE_NAME_MAX]);
+/* Does what is wanted under this name keep its initial values? */
+bool shard_map_skips(const struct warm_start *, const char *wanted);
+
+/* How many rows the variable has there, which is a matrix or a table; 0: it is there, and neither
+ * that nor of this name; -1: it is not there. */
+int64_t shard_rows_there(struct bundle *, const struct warm_start *, const char *variable);
 
 /* Whether the values of these slices are there, of their type and shape. ERR_INPUT as above. */
 err shard_check_values(const struct bundle *, const struct warm_start *, const struct slice *,

@@ -21,13 +21,8 @@ const struct slot_names *shard_slots_of(const struct shard *, int optimizer);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 
-/* The name in the checkpoint of what is wanted here as `variable` (slot NULL) or as its slot. */
-err shard_map(const struct warm_start *, const char *variable, const char *slot,
-              char ret[BUNDLE_NAME_MAX]);
 /* ERR_INPUT where a map cannot be carried out. */
 err shard_map_check(const struct warm_start *);
-/* Does what is wanted under this name keep its initial values? */
-bool shard_map_skips(const struct warm_start *, const char *wanted);
 
 /* "users", 2 and "Adagrad" -> "users/part_2/Adagrad" */
 err shard_part_name(const char *variable, int part, const char *slot, char ret[BUNDLE_NAME_MAX]);
@@ -38,6 +33,12 @@ err shard_check_parts(const struct bundle *, const struct shard_source *,
                       const struct bundle_shape *);
 /* Whether all of it is there, and its checksums hold. */
 err shard_check_source(struct bundle *, const struct shard_source *);
+/* Of a variable whose rows stand elsewhere there; NULL: they do not. */
+const struct row_map *shard_row_map(const struct warm_start *, const char *variable);
+/* Those rows of the slice that are there, as the slice numbers them, one by one; whole, where it is
+ * cut along another axis. */
+err shard_read_mapped(struct bundle *, const struct shard_source *, const struct slice *,
+                      const struct row_map *, const struct bundle_taker *);
 /* The slice's rows, as the slice numbers them, in any order. */
 err shard_read_rows(struct bundle *, const struct shard_source *, const struct slice *,
                     const struct bundle_taker *);

@@ -107,12 +107,18 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
                         .is_average = slot && strcmp(slot, AVERAGE_SLOT) == 0,
                         .dtype = BUNDLE_FLOAT,
                         .shape = shard_shape(&slice->shape)};
+    const struct row_map *map = shard_row_map(warm, slice->name);
+    if (map) wish.shape.dim[0] = map->rows;
     *ret = (struct shard_source){.slot = slot};
     TRY(shard_name(slice->name, slot, wish.wanted));
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
     const err e = find_source(bundle, warm, slice, &wish, ret);
-    return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin", error_text()) : e;
+    return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin%s", error_text(),
+                            bundle_find(bundle, wish.stored)
+                                ? ""
+                                : ", and \"absent\": \"initial\" all that are not there")
+                     : e;
 }
 
 err shard_check_values(const struct bundle *bundle, const struct warm_start *warm,
@@ -132,9 +138,14 @@ struct placing {
 static err place_rows(void *context, int64_t first, int64_t rows, const void *elements)
 {
     const struct placing *p = context;
-    const int64_t width = p->slice->shape.dim[1];
-    memcpy(p->block + p->slice->offset + (first - p->slice->start) * width, elements,
-           (size_t)(rows * width) * sizeof *p->block);
+    const struct slice *s = p->slice;
+    const int64_t width = s->shape.dim[1];
+    const bool is_part = s->axis == 1; /* of each row */
+    const int64_t from = is_part ? s->start : 0, floats = is_part ? s->length : width;
+    float *to = p->block + s->offset + (is_part ? first : first - s->start) * floats;
+    const float *row = elements;
+    for (int64_t i = 0; i < rows; i++, to += floats, row += width)
+        memcpy(to, row + from, (size_t)floats * sizeof *to);
     return OK;
 }
 
@@ -144,10 +155,11 @@ static err read_slice(struct bundle *bundle, const struct warm_start *warm,
 {
     struct shard_source source;
     struct placing placing = {slice, block};
+    const struct row_map *map = shard_row_map(warm, slice->name);
+    const struct bundle_taker taker = {&placing, place_rows};
     TRY(find_slice(bundle, warm, slice, slot, &source));
-    if (!source.entry)
-        return shard_read_rows(bundle, &source, slice,
-                               &(struct bundle_taker){&placing, place_rows});
+    if (map) return shard_read_mapped(bundle, &source, slice, map, &taker);
+    if (!source.entry) return shard_read_rows(bundle, &source, slice, &taker);
     const struct bundle_box box = shard_box(slice);
     return bundle_read(bundle, source.entry, &box, block + slice->offset,
                        (size_t)slice->count * sizeof(float));
@@ -189,9 +201,11 @@ static err read_array(struct bundle *bundle, const struct warm_start *warm,
 {
     struct shard_source source;
     struct filling filling = {table->rows, array};
+    const struct row_map *map = shard_row_map(warm, table->slice->name);
+    const struct bundle_taker taker = {&filling, take_rows};
     TRY(find_slice(bundle, warm, table->slice, slot, &source));
-    return shard_read_rows(bundle, &source, table->slice,
-                           &(struct bundle_taker){&filling, take_rows});
+    return map ? shard_read_mapped(bundle, &source, table->slice, map, &taker)
+               : shard_read_rows(bundle, &source, table->slice, &taker);
 }
 
 static err read_tables(struct bundle *bundle, const struct warm_start *warm,

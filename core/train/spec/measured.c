@@ -304,3 +304,19 @@ err spec_copy_measured(const char *from, const char *to)
     TRY(spec_read_kept(source, &json));
     return spec_write_kept(path, json);
 }
+
+err spec_read_features(const char *folder, json_t **ret)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    json_t *json = NULL;
+    *ret = NULL;
+    TRY(path_in(folder, path));
+    bool is_there;
+    TRY(find_kept(path, &is_there));
+    if (!is_there) return OK;
+    const err e = spec_read_kept(path, &json);
+    if (e) return fail_prefix(e, "%s", path);
+    *ret = json_incref(json_object_get(json, "features"));
+    json_decref(json);
+    return OK;
+}

@@ -18,7 +18,10 @@ struct warm_start_spec {
     struct objects maps;    /* the same, of struct name_map (checkpoint/shard.h) */
     struct strings skip;
     bool slots;
+    int absent;           /* enum warm_absent */
+    json_t *vocabularies; /* {column: file with its words there}; NULL: none; borrowed */
 };
+enum warm_absent { ABSENT_ERROR, ABSENT_INITIAL };
 
 /* What computes a task's batches together; count 0: one device does. */
 struct tower_spec {
@@ -145,6 +148,10 @@ err spec_tell_measured(const struct spec *, json_t **ret);
 err spec_take_measured(struct spec *, json_t *);
 /* Keeps it there, with what features mean, as the open data say (session.h). ERR_IO. */
 err spec_keep_measured(const struct spec *, const json_t *features, const char *folder);
+
+/* What features mean of the checkpoints in a folder (features.h); NULL: nothing is kept there. New
+ * reference. ERR_INPUT, ERR_IO: it cannot be read. */
+err spec_read_features(const char *folder, json_t **ret);
 
 /* What is kept in one folder, to another, if there is anything. */
 err spec_copy_measured(const char *from, const char *to);

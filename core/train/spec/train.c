@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/files/url.h"
+#include "core/data/columns/column.h"
 #include "core/data/parts.h"
 #include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/checkpoint/shard.h"
@@ -32,6 +33,9 @@ const char *const number_names[] = {
 static const char *const corrupt_names[] = {
     [CORRUPT_ERROR] = "error", [CORRUPT_PREVIOUS] = "previous", NULL};
 
+static const char *const absent_names[] = {
+    [ABSENT_ERROR] = "error", [ABSENT_INITIAL] = "initial", NULL};
+
 static const struct field warm_start_fields[] = {
     {.name = "checkpoint",
      .type = FIELD_STRING,
@@ -56,6 +60,22 @@ static const struct field warm_start_fields[] = {
      .offset = offsetof(struct warm_start_spec, slots),
      .fallback = "false",
      .help = "read the optimizer's slots, too"},
+    {.name = "absent",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct warm_start_spec, absent),
+     .fallback = "\"error\"",
+     .choices = absent_names,
+     .help = "what becomes of a variable that is not there, as of a new layer or column: an error, "
+             "or its initial values; the log names each"},
+    {.name = "vocabularies",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct warm_start_spec, vocabularies),
+     .fallback = "null",
+     .help =
+         "{\"COLUMN\": \"old_words.txt\"}: the words of a vocabulary column when the checkpoint "
+         "was made, one per line, relative to the current directory; rows of its tables follow "
+         "their words. Not needed where the checkpoint's last_spec.json lists the words, or "
+         "names a file that still has them"},
     {0},
 };
 
@@ -537,6 +557,28 @@ static err parse_pair(const json_t *json, size_t index, struct arena *arena, str
     return check_stars(ret, index);
 }
 
+/* {"column": "file"} */
+static err check_vocabularies(const struct spec *spec)
+{
+    const char *name;
+    json_t *path, *given = spec->train.warm_start.vocabularies;
+    if (given && !json_is_object(given))
+        return fail(ERR_INPUT, "train.warm_start.vocabularies: expected {\"column\": \"file\"}");
+    json_object_foreach(given, name, path)
+    {
+        const struct column_spec *columns = spec->data.columns.at;
+        int at = 0;
+        while (at < spec->data.columns.count && strcmp(columns[at].name, name) != 0) at++;
+        if (at == spec->data.columns.count ||
+            !((const struct column_kind *)columns[at].column.kind->descriptor)->words)
+            return fail(ERR_INPUT,
+                        "train.warm_start.vocabularies: \"%.128s\" is no vocabulary column", name);
+        if (!json_is_string(path) || !json_string_length(path))
+            return fail(ERR_INPUT, "train.warm_start.vocabularies.%.128s: expected a path", name);
+    }
+    return OK;
+}
+
 static err parse_map(struct warm_start_spec *warm, struct arena *arena)
 {
     if (!warm->map) return OK;
@@ -679,6 +721,7 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     if (spec->train.evaluation.restore_best && !spec->train.evaluation.keep_best)
         spec->train.evaluation.keep_best = 1;
     TRY(parse_map(&spec->train.warm_start, arena));
+    TRY(check_vocabularies(spec));
     TRY(parse_towers(spec->train.tower_list, arena, &spec->train.towers));
     TRY(join_batches(spec));
     return check_hooks(spec);

@@ -198,5 +198,182 @@ class Tables(LifeCase):
                              tuple(number for row in rows for number in row))
 
 
+OLD = ["ant", "bee", "cat", "dog"]
+NEW = ["fox", "cat", "ant", "bee", "dog", "eel"]
+BY_TURNS = {"partitioner": {"type": "fixed_size", "num_shards": 2}, "partition_strategy": "mod"}
+CUT = {"partitioner": {"type": "fixed_size", "num_shards": 2, "axis": 0}}
+
+
+def animals(words, inputs, folder, placement=None, **train):
+    """A spec of a vocabulary and numbers, which stand beside each other in the order of `inputs`."""
+    columns = [{"column": "vocabulary", "name": "w", **words}]
+    columns += [{"column": "numeric", "name": name} for name in inputs if name != "e"]
+    return {"seed": 3, "data": {"train": {"format": "csv", "file": "rows.csv", "label": "y"},
+                                "columns": columns, "batch_size": 20},
+            "model": [{"op": "embedding", "name": "e", "inputs": ["w"], "dimension": 4},
+                      {"op": "concat", "name": "c", "inputs": inputs}, {"op": "dropout", "rate": 0.1},
+                      {"op": "dense", "name": "h", "units": 6, "activation": "relu"},
+                      {"op": "dense", "name": "l", "units": 2}],
+            "loss": "softmax_cross_entropy", "optimizer": {"type": "adagrad", "learning_rate": 0.1},
+            "placement": placement or {},
+            "train": {"last_step": 20, "checkpoint_dir": folder, **train}}
+
+
+class Change(LifeCase):
+    """A model that has changed: other words, other inputs, another layer."""
+
+    def setUp(self):
+        super().setUp()
+        rows = [f"{NEW[i % 6]},{i % 7 / 7:.3f},{i % 5 / 5:.3f},{i % 3 / 3:.3f},{i % 2}" for i in range(200)]
+        (self.folder / "rows.csv").write_text("\n".join(["w,x,z,q,y", *rows]) + "\n")
+
+    def run_spec(self, spec, ps, refused=None):
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        local = [f"--local_ps={ps}", "--local_workers=1"] if ps else []
+        ended = self.dtrain(*local, "spec.json")
+        self.assertEqual(ended.returncode, program.BAD_INPUT if refused else 0, ended.stdout)
+        if refused:
+            self.assertIn(refused, ended.stdout)
+            self.assertIn(refused, self.dtrain("check", "spec.json").stdout)
+        return ended.stdout
+
+    def rows(self, arrays, name, width):
+        """Of a matrix, also of one that went by turns to parts."""
+        if f"{name}/part_0" not in arrays:
+            numbers = arrays[name]
+            return [numbers[at:at + width] for at in range(0, len(numbers), width)]
+        cut = [arrays[f"{name}/part_{part}"] for part in range(2)]
+        count = sum(map(len, cut)) // width
+        return [cut[i % 2][i // 2 * width:(i // 2 + 1) * width] for i in range(count)]
+
+    def begin(self, old, new, ps=0, **warm):
+        """What the first run ended with, and what the second and one without a past begin with."""
+        shutil.rmtree(self.folder / "old", ignore_errors=True)
+        self.run_spec({**old, "train": {**old["train"], "checkpoint_dir": "old"}}, ps)
+        found = [self.arrays("old")]
+        for folder, train in (("new", {"warm_start": {"checkpoint": "old", **warm}}), ("cold", {})):
+            train = {**new["train"], "last_step": 1, "checkpoint_dir": folder, **train}
+            shutil.rmtree(self.folder / folder, ignore_errors=True)
+            text = self.from_step_0(lambda: self.run_spec({**new, "train": train}, ps), folder)  # noqa: B023
+            found.append(self.arrays(f"{folder}/model.ckpt-0"))
+            self.said = text if folder == "new" else self.said
+        return found
+
+    def test_rows_of_a_table_follow_their_words(self):
+        """However the table was cut, and is; buckets of unknown words come along where they are as many."""
+        new = animals({"words": NEW, "oov_buckets": 2}, ["e", "x"], "new")
+        for ps, there, here in ((0, {}, {}), (2, CUT, BY_TURNS), (2, BY_TURNS, CUT), (2, BY_TURNS, BY_TURNS)):
+            for slots in (False, True):
+                with self.subTest(ps=ps, there=there, here=here, slots=slots):
+                    old = animals({"words": OLD, "oov_buckets": 2}, ["e", "x"], "old", placement=there)
+                    arrays = self.begin(old, {**new, "placement": here}, ps, slots=slots)
+                    was, now, cold = (self.rows(a, "e/embedding_weights", 4) for a in arrays)
+                    wanted = [was[OLD.index(word)] if word in OLD else cold[i] for i, word in enumerate(NEW)]
+                    self.assertEqual(now, wanted + was[4:])
+                    self.assertIn('e/embedding_weights: rows of 4 of 6 words of column "w" and of unknown words; '
+                                  "2 rows begin as initialised", self.said)
+
+    def test_slots_of_rows_come_along(self):
+        old = animals({"words": OLD}, ["e", "x"], "old")
+        new = animals({"words": NEW}, ["x", "z", "e"], "new")
+        was, now, cold = self.begin(old, new, slots=True)
+        for name, width in (("e/embedding_weights", 4), ("h/kernel", 6)):
+            was_rows, now_rows, cold_rows = (self.rows(a, name + "/Adagrad", width) for a in (was, now, cold))
+            where = ([-1, 2, 0, 1, 3, -1] if width == 4 else [4, -1, 0, 1, 2, 3])
+            self.assertEqual(now_rows, [was_rows[k] if k >= 0 else cold_rows[i] for i, k in enumerate(where)])
+            self.assertNotEqual(was_rows[0], cold_rows[0])
+
+    def test_rows_of_a_kernel_follow_their_inputs(self):
+        """One is new, one is gone, and the others stand elsewhere; on ps that hold parts of it, too."""
+        old = animals({"words": OLD}, ["q", "e", "x"], "old")
+        new = animals({"words": OLD}, ["x", "z", "e"], "new")
+        for ps, axis in ((0, None), (2, 0), (2, 1)):
+            with self.subTest(ps=ps, axis=axis):
+                cut = {"partitioner": {"type": "fixed_size", "num_shards": 2, "axis": axis}} if ps else {}
+                was, now, cold = self.begin({**old, "placement": {}}, {**new, "placement": cut}, ps)
+                was_rows, now_rows, cold_rows = (self.rows(a, "h/kernel", 6) for a in (was, now, cold))
+                self.assertEqual(now_rows, [was_rows[5], cold_rows[1], *was_rows[1:5]])
+                self.assertEqual(now["h/bias"], was["h/bias"])
+                self.assertIn("h/kernel: 5 of 6 rows, by inputs; as initialised begin those of z\n", self.said)
+
+    def test_the_same_words_and_inputs_in_another_order_are_not_taken_as_they_stand(self):
+        old = animals({"words": OLD}, ["x", "e"], "old")
+        was, now, _ = self.begin(old, animals({"words": OLD[::-1]}, ["e", "x"], "new"))
+        self.assertEqual(self.rows(now, "e/embedding_weights", 4), self.rows(was, "e/embedding_weights", 4)[::-1])
+        kernel = self.rows(was, "h/kernel", 6)
+        self.assertEqual(self.rows(now, "h/kernel", 6), kernel[1:] + kernel[:1])
+
+    def test_renamed_inputs_are_found_by_the_map(self):
+        old = animals({"words": OLD}, ["x", "e"], "old")
+        new = animals({"words": OLD}, ["e", "x"], "new")
+        new = json.loads(json.dumps(new).replace('"e"', '"f"'))
+        was, now, _ = self.begin(old, new, map=[["e/*", "f/*"]])
+        self.assertEqual(now["f/embedding_weights"], was["e/embedding_weights"])
+        kernel = self.rows(was, "h/kernel", 6)
+        self.assertEqual(self.rows(now, "h/kernel", 6), kernel[1:] + kernel[:1])
+
+    def test_cells_without_columns_have_names_too(self):
+        old = animals({}, ["e"], "old")
+        old["data"] = {"train": {"format": "csv", "file": "rows.csv", "label": "y", "columns": ["x", "q"]},
+                       "batch_size": 20}
+        old["model"] = old["model"][3:]
+        new = json.loads(json.dumps(old))
+        new["data"]["train"]["columns"] = ["z", "q", "x"]
+        was, now, cold = self.begin(old, new)
+        was, now, cold = (self.rows(a, "h/kernel", 6) for a in (was, now, cold))
+        names = json.loads((self.folder / "new" / "measured.json").read_text())["features"]["names"]
+        before = json.loads((self.folder / "old" / "measured.json").read_text())["features"]["names"]
+        self.assertEqual(now, [was[before.index(name)] if name in before else cold[i] for i, name in enumerate(names)])
+
+    def test_a_new_layer_begins_as_initialised_where_that_is_wanted(self):
+        old = animals({"words": OLD}, ["e", "x"], "old")
+        new = animals({"words": OLD}, ["e", "x"], "new")
+        new["model"].insert(4, {"op": "dense", "name": "more", "units": 6})
+        was, now, cold = self.begin(old, new, absent="initial", slots=True)
+        self.assertEqual(now["more/kernel"], cold["more/kernel"])
+        self.assertEqual(now["l/kernel"], was["l/kernel"])
+        self.assertIn("more/kernel is not there, and begins as initialised\n", self.said)
+        shutil.rmtree(self.folder / "new")
+        new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
+        self.run_spec(new, 0, refused='"absent": "initial" all that are not there')
+
+    def test_larger_numbers_are_new_rows(self):
+        old = animals({"words": OLD}, ["e", "x"], "old")
+        old["data"]["columns"][0] = {"column": "identity", "name": "w", "source": "q", "buckets": 3}
+        (self.folder / "rows.csv").write_text("q,x,y\n" + "".join(f"{i % 3},{i % 7},{i % 2}\n" for i in range(99)))
+        new = json.loads(json.dumps(old))
+        new["data"]["columns"][0]["buckets"] = 5
+        was, now, cold = self.begin(old, new)
+        was, now, cold = (self.rows(a, "e/embedding_weights", 4) for a in (was, now, cold))
+        self.assertEqual(now, was + cold[3:])
+
+    def test_old_words_come_from_where_they_still_are(self):
+        """A list in the last spec, a file that it names, a file that is named: as their digest says."""
+        (self.folder / "one.txt").write_text("\n".join(OLD))
+        (self.folder / "two.txt").write_text("\n".join(NEW))
+        old = animals({"file": "one.txt"}, ["e", "x"], "old")
+        new = animals({"file": "two.txt"}, ["e", "x"], "new")
+        was, now, _ = self.begin(old, new)
+        self.assertEqual(self.rows(now, "e/embedding_weights", 4)[1], self.rows(was, "e/embedding_weights", 4)[2])
+        (self.folder / "one.txt").rename(self.folder / "kept.txt")
+        shutil.rmtree(self.folder / "new")
+        new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
+        self.run_spec(new, 0, refused='"vocabularies": {"w": "old_words.txt"}')
+        new["train"]["warm_start"]["vocabularies"] = {"w": "two.txt"}
+        self.run_spec(new, 0, refused="two.txt has other words than column")
+        new["train"]["warm_start"]["vocabularies"] = {"w": "kept.txt"}
+        self.run_spec(new, 0)
+        self.assertEqual(self.rows(self.arrays("new/model.ckpt-0"), "e/embedding_weights", 4)[1],
+                         self.rows(was, "e/embedding_weights", 4)[2])
+
+    def test_an_input_of_another_width_is_refused(self):
+        old = animals({"words": OLD}, ["x", "e"], "old")
+        new = animals({"words": OLD}, ["e", "x"], "new")
+        new["data"]["columns"][1] = {"column": "numeric", "name": "x", "max": 2, "separator": "|", "padding": 0}
+        self.run_spec({**old, "train": {**old["train"], "checkpoint_dir": "old"}}, 0)
+        new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
+        self.run_spec(new, 0, refused='h/kernel: input "x" is 2 numbers, and was 1 there; "skip" leaves')
+
+
 if __name__ == "__main__":
     program.main()

@@ -331,6 +331,29 @@ static void a_table_that_no_optimizer_matches_is_refused(void **state)
     close_chief(&c);
 }
 
+/* Of tables alone: what is dense the chief reads. */
+static void where_rows_stand_in_another_run_goes_to_the_ps(void **state)
+{
+    static const struct row_run runs[] = {{0, 3, 2}, {5, 0, 1}};
+    static const struct row_map maps[] = {
+        {"deep/kernel", 9, runs, 1}, {"wide/table", 4, runs, 2}, {"deep/table", 7, runs, 1}};
+    static const struct warm_start warm = {.rows = maps, .row_count = 3};
+    struct chief c;
+    struct setup s;
+    open_normal(&c, cut, one_optimizer);
+    c.plan.warm_from = "/old/model.ckpt-3";
+    c.plan.warm = &warm;
+    receive(&c, 0, &s);
+    assert_int_equal(s.warm.how.row_count, 2);
+    assert_string_equal(s.warm.how.rows[0].variable, "wide/table");
+    assert_int_equal(s.warm.how.rows[0].rows, 4);
+    assert_int_equal(s.warm.how.rows[0].run_count, 2);
+    assert_memory_equal(s.warm.how.rows[0].runs, runs, sizeof runs);
+    assert_string_equal(s.warm.how.rows[1].variable, "deep/table");
+    assert_int_equal(s.warm.how.rows[1].run_count, 1);
+    close_chief(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_part_by_turns_that_cannot_be_is_refused),
         cmocka_unit_test(a_growing_table_that_cannot_be_is_refused),
         cmocka_unit_test(a_table_that_no_optimizer_matches_is_refused),
+        cmocka_unit_test(where_rows_stand_in_another_run_goes_to_the_ps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,13 @@
 /* stats.c - `dtrain stats SPEC.json` or FILE...: what is in data, by one pass over their rows. */
+#include <glob.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/cmd.h"
 #include "cmd/stats/report.h"
+#include "core/base/files/url.h"
+#include "core/base/text.h"
 #include "core/data/cells.h"
 
 enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
@@ -96,8 +100,8 @@ static void print_stats_help(FILE *out)
     fputs("  dtrain stats [FLAGS] SPEC.json\n"
           "  dtrain stats [FLAGS] FILE...\n\n"
           "Of files without a spec (names that end in .csv, .tsv, .jsonl, .tfrecord, .svm or\n"
-          ".libsvm, packed or not; patterns; any with --format) all cells are looked at, and NA,\n"
-          "NULL, None, N/A, nan, ? and \\N count as missing.\n\n"
+          ".libsvm, packed or not; patterns and folders; any with --format) all cells are looked\n"
+          "at, and NA, NULL, None, N/A, nan, ? and \\N count as missing.\n\n"
           "Reads data.train once and says of each cell, and of the label, how many rows have\n"
           "it, mean, deviation and quartiles of its numbers, and how often its words come. The\n"
           "files of --out are NAME.words.txt, the most frequent word first, for the \"file\" of\n"
@@ -181,6 +185,35 @@ static int bare_format_of(const char *path)
     return BARE_AUTO;
 }
 
+/* Of a pattern: that of the first of its files, in the order of their names, whose name tells. */
+static int format_of_pattern(const char *folder, const char *pattern, struct arena *arena)
+{
+    glob_t found = {0};
+    int format = BARE_AUTO;
+    const char *path = *pattern == '/' ? pattern : arena_format(arena, "%s/%s", folder, pattern);
+    if (glob(path, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && format == BARE_AUTO; i++)
+            format = bare_format_of(found.gl_pathv[i]);
+    globfree(&found);
+    return format;
+}
+
+/* A folder is what lies in it. */
+static void name_what_folders_hold(const struct stats_flags *flags, struct strings *paths,
+                                   struct arena *arena)
+{
+    for (int i = 0; i < paths->count; i++) {
+        const char *path = paths->at[i];
+        struct stat state;
+        const char *from = flags->data_dir && *path != '/'
+                               ? arena_format(arena, "%s/%s", flags->data_dir, path)
+                               : path;
+        if (path_is_url(path) || stat(from, &state) || !S_ISDIR(state.st_mode)) continue;
+        const bool has_end = text_ends_with(path, "/");
+        paths->at[i] = arena_format(arena, "%s%s*", path, has_end ? "" : "/");
+    }
+}
+
 static bool is_bare(const struct stats_flags *flags, const struct strings *paths)
 {
     const char *first = paths->at[0];
@@ -189,9 +222,12 @@ static bool is_bare(const struct stats_flags *flags, const struct strings *paths
 }
 
 /* A label that no file has: each cell is one to look at. */
-static json_t *bare_json(const struct stats_flags *flags, const struct strings *paths)
+static json_t *bare_json(const struct stats_flags *flags, const struct strings *paths,
+                         struct arena *arena)
 {
+    const char *folder = flags->data_dir ? flags->data_dir : ".";
     int format = flags->format ? flags->format : bare_format_of(paths->at[0]);
+    if (format == BARE_AUTO) format = format_of_pattern(folder, paths->at[0], arena);
     if (format == BARE_AUTO) format = BARE_CSV;
     const char *delimiter = flags->delimiter                ? flags->delimiter
                             : ends_in(paths->at[0], ".tsv") ? "\t"
@@ -221,7 +257,7 @@ static err look_at_files(const struct stats_flags *flags, const struct strings *
     const struct objects none = {0};
     struct stats stats = {0};
     struct bare bare;
-    json_t *json = bare_json(flags, paths);
+    json_t *json = bare_json(flags, paths, arena);
     err e = json ? fields_parse(&bare_object, json, "", arena, &bare)
                  : fail(ERR_MEMORY, "no memory for names of files");
     if (!e) e = stats_read(&bare.source, &context, &none, flags->words, &stats);
@@ -258,6 +294,7 @@ static err look(int argc, char **argv, struct arena *arena)
                     &paths.count));
     if (paths.count == 0) return fail(ERR_INPUT, "no SPEC.json and no file of data was named");
     TRY(cache_flags_begin(&flags.cache));
+    name_what_folders_hold(&flags, &paths, arena);
     return is_bare(&flags, &paths) ? look_at_files(&flags, &paths, arena)
                                    : look_at_spec(&flags, paths.at[0]);
 }

@@ -44,6 +44,16 @@ class Stats(tool.ToolCase):
         told = json.loads(self.run_ok("stats", "--json", "p.jsonl"))
         self.assertEqual([(cell["name"], cell["missing"]) for cell in told["cells"]], [("a", 0), ("b", 1)])
 
+    def test_a_folder_is_what_lies_in_it(self):
+        (self.folder / "rows").mkdir()
+        for name, line in (("p-1", '{"a": 1}\n'), ("p-2", '{"a": 4}\n')):
+            (self.folder / f"rows/{name}.jsonl").write_text(line)
+        (self.folder / "rows/_SUCCESS").write_text("")
+        elsewhere = f"--data_dir={self.folder}"
+        for words in (["rows"], ["rows/"], ["rows/p*"], [elsewhere, "rows"], [str(self.folder / "rows")]):
+            told = json.loads(self.run_ok("stats", "--json", *words))
+            self.assertEqual((told["rows"], [cell["name"] for cell in told["cells"]]), (2, ["a"]), words)
+
     def test_files_of_other_programs_are_called_what_they_are(self):
         for name, head, told in (("p.csv.bz2", b"BZh91AY&SY", "packed by bzip2"), ("p.zip", b"PK\3\4", "a zip archive"),
                                  ("p.parquet", b"PAR1", "a Parquet file"), ("p.csv", b"a\0,\0b\0\n\0", "text in UTF-16")):

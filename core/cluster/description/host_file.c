@@ -90,7 +90,7 @@ static err read_line(char *line, struct arena *arena, struct host_slots *slots)
 {
     line[strcspn(line, "#")] = '\0';
     char *state, *login = strtok_r(line, blanks, &state);
-    int count = 1, most = HOST_SLOTS_MAX;
+    int count = 0, most = 0;
     if (!login) return OK;
     TRY(cut_slots(login, &count));
     TRY(check_login(login));
@@ -99,14 +99,24 @@ static err read_line(char *line, struct arena *arena, struct host_slots *slots)
             return fail(ERR_INPUT,
                         "expected slots=N or max-slots=N with N from 1 to %d, got \"%.64s\"",
                         (int)HOST_SLOTS_MAX, word);
-    if (count > most) return fail(ERR_INPUT, "slots=%d is more than max-slots=%d", count, most);
+    if (most && count > most)
+        return fail(ERR_INPUT, "slots=%d is more than max-slots=%d", count, most);
+    if (!count) count = most ? most : 1;
     return add(slots, login, count, arena);
+}
+
+/* fgets() ends at the zero byte behind the first character. */
+static bool is_utf16(const char *line)
+{
+    return memcmp(line, "\xff\xfe", 2) == 0 || memcmp(line, "\xfe\xff", 2) == 0;
 }
 
 static err read_lines(FILE *file, const char *path, struct arena *arena, struct host_slots *slots)
 {
     char line[LINE_MAX_BYTES];
     for (int number = 1; fgets(line, sizeof line, file); number++) {
+        if (number == 1 && is_utf16(line))
+            return fail(ERR_INPUT, "%s: text in UTF-16: save it as UTF-8", path);
         const bool is_whole = strlen(line) + 1 < sizeof line || strchr(line, '\n');
         err e = is_whole ? read_line(line, arena, slots)
                          : fail(ERR_INPUT, "longer than %d characters", LINE_MAX_BYTES - 2);

@@ -6,8 +6,8 @@
  *     node3:2
  *     fd00::3
  *
- * A slot is room for one task, and 1 of them is what a line without it means. What stands before an
- * @ is for ssh alone: tasks find each other by the name behind it.
+ * A slot is room for one task; a line that says no slots has as many as it may have, or 1. What
+ * stands before an @ is for ssh alone: tasks find each other by the name behind it.
  */
 #ifndef CORE_CLUSTER_DESCRIPTION_HOST_FILE_H
 #define CORE_CLUSTER_DESCRIPTION_HOST_FILE_H

@@ -91,6 +91,10 @@ class Files(CommandCase):
         self.check_file("a/b slots=2\n",
                         'hosts: address "a/b:20000": "a/b" is not the name of a host')
         self.check_file("a\n", "--ssh=ps=1: of 1 tasks none is left to be a worker")
+        self.check_file("a max-slots=4000\nb slots=97\n", "hosts:2: more than 4096 slots")
+        for order in ("le", "be"):
+            (self.folder / "hosts").write_bytes("\ufeffa slots=2".encode(f"utf-16-{order}"))
+            self.check(["--ssh=ps=1", "--hostfile=hosts", "spec.json"], "hosts: text in UTF-16: save it as UTF-8")
 
     def test_flags_that_do_not_go_together_are_named(self):
         (self.folder / "hosts").write_text(HOSTS)

@@ -295,7 +295,7 @@ static void ports_depend_on_the_name_of_the_job(void **state)
 static void slots_of_a_file_are_ranks(void **state)
 {
     char path[] = "/tmp/dtrain-test-hosts-XXXXXX";
-    static const char text[] = "\xef\xbb\xbfn1:2\nme@n2 max-slots=4\n"
+    static const char text[] = "\xef\xbb\xbfn1:2\nme@n2 max-slots=1\n"
                                "fd00::3 max_slots=3 slots=2\nme@[fd00::4]:2\n[fd00::5]\n";
     static const struct row rows[] = {
         {{MPI(1, 5, 1, 2)}, "ps/1 n1:70,n1:71 n2:70,[fd00::3]:70,[fd00::3]:71", NULL, 70},

@@ -41,11 +41,13 @@ static void name_changed(const struct ask *ask, char *ret, size_t size)
         used += (size_t)snprintf(ret + used, size - used, "[%lld]", (long long)selection->index[i]);
 }
 
+enum { CHANGES_TOLD = 20 /* in LOG_LIMITED_MS */ };
+
 /* Whoever reaches a ps may do this, and who looks for the reason later finds it here. */
 static void on_changed(void *context, int visitor, const struct ask *ask, const struct shape *shape,
                        double first)
 {
-    enum { CHANGES_TOLD = 20 /* in LOG_LIMITED_MS */, TEXT_MAX = 512 };
+    enum { TEXT_MAX = 512 };
     struct runner_ps *p = context;
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone", *how = "set";
@@ -97,6 +99,21 @@ static const char *ask_worker(struct runner_ps *p, int worker,
     return send_request(p, worker, request);
 }
 
+/* The same, of what changes the job; the worker is not told who asked. */
+static const char *ask_logged(struct runner_ps *p, const char *who, int worker,
+                              const struct message_request *request)
+{
+    const char *wanted = request->what == REQUEST_SAVE      ? "to save a checkpoint"
+                         : request->what == REQUEST_PROFILE ? "to record a timeline"
+                                                            : "to leave";
+    const char *refused = ask_worker(p, worker, request);
+    char text[256];
+    if (refused) return refused;
+    snprintf(text, sizeof text, "a visitor (%.128s) asks worker/%d %s", who, worker, wanted);
+    log_budgeted(&p->logs.changes, CHANGES_TOLD, clock_ms(), LOG_INFO, text);
+    return NULL;
+}
+
 /* As a signal to this ps would. */
 static const char *stop(struct runner_ps *p, const char *who)
 {
@@ -134,18 +151,18 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     case VERB_STOP:
         return stop(p, who);
     case VERB_SAVE:
-        return ask_worker(p, ask->worker, &(struct message_request){.what = REQUEST_SAVE});
+        return ask_logged(p, who, ask->worker, &(struct message_request){.what = REQUEST_SAVE});
     case VERB_LOG:
         return ask_worker(
             p, ask->worker,
             &(struct message_request){REQUEST_LOG, ask->asking, ask->from, ask->last});
     case VERB_PROFILE:
-        return ask_worker(p, ask->worker,
+        return ask_logged(p, who, ask->worker,
                           &(struct message_request){.what = REQUEST_PROFILE,
                                                     .asking = ask->asking,
                                                     .number = (uint64_t)ask->steps});
     default:
-        return ask_worker(p, ask->worker, &(struct message_request){.what = REQUEST_LEAVE});
+        return ask_logged(p, who, ask->worker, &(struct message_request){.what = REQUEST_LEAVE});
     }
 }
 

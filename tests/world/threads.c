@@ -92,12 +92,22 @@ static int *owner_of(pthread_mutex_t *mutex)
     return (int *)mutex;
 }
 
+/* Those of libraries may be: it says so where the C library's own does, which counts there, too. */
+static bool is_recursive(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__kind == PTHREAD_MUTEX_RECURSIVE;
+}
+
 static int lock_until(pthread_mutex_t *mutex, uint64_t until_ns)
 {
     int *owner = owner_of(mutex);
     while (*owner) {
-        if (*owner == machine.running->number)
-            machine_fail("a thread of %s locks a mutex twice", process_now()->name);
+        const bool is_own = *owner == machine.running->number;
+        if (is_own && is_recursive(mutex)) {
+            mutex->__data.__count++;
+            return 0;
+        }
+        if (is_own) machine_fail("a thread of %s locks a mutex twice", process_now()->name);
         if (!fiber_wait(mutex, until_ns) && machine.now_ns >= until_ns) return ETIMEDOUT;
     }
     *owner = machine.running->number;
@@ -107,7 +117,10 @@ static int lock_until(pthread_mutex_t *mutex, uint64_t until_ns)
 int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
 {
     if (!process_now()) return REAL(pthread_mutex_init)(mutex, attributes);
+    int kind = PTHREAD_MUTEX_NORMAL;
+    if (attributes) pthread_mutexattr_gettype(attributes, &kind);
     memset(mutex, 0, sizeof *mutex);
+    mutex->__data.__kind = kind;
     return 0;
 }
 
@@ -128,7 +141,8 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     if (!process_now()) return REAL(pthread_mutex_trylock)(mutex);
-    return *owner_of(mutex) ? EBUSY : lock_until(mutex, NEVER_NS);
+    const bool is_own = *owner_of(mutex) == machine.running->number && is_recursive(mutex);
+    return *owner_of(mutex) && !is_own ? EBUSY : lock_until(mutex, NEVER_NS);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -136,6 +150,10 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
     if (!process_now()) return REAL(pthread_mutex_unlock)(mutex);
     if (*owner_of(mutex) != machine.running->number)
         machine_fail("a thread of %s unlocks a mutex that it does not hold", process_now()->name);
+    if (mutex->__data.__count) {
+        mutex->__data.__count--;
+        return 0;
+    }
     *owner_of(mutex) = 0;
     fibers_wake(process_now(), mutex, 1);
     lock_may_yield(__builtin_return_address(0));

@@ -88,7 +88,7 @@ class Doctor(ClusterCase):
             thread = threading.Thread(target=answer, daemon=True)
             thread.start()
             told = self.doctor("--job_name=evaluator", f"--ps_hosts={at[0]},{at[1]},no.such.invalid:1",
-                               "--worker_hosts=127.0.0.1:9", "--answer_timeout=2", code=1)
+                               "--worker_hosts=127.0.0.1:9", "--answer_timeout=20", code=1)
             web.shutdown(socket.SHUT_RDWR)
         self.assertIn(("warning", 'sent something else than a message: "HTTP/1.1 400 Bad Request"'), told["ps/0"])
         self.assertEqual([health for health, _ in told["ps/1"]], ["note"])

@@ -279,7 +279,7 @@ class Ssh(CommandCase):
                     with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
                         self.assertNotIn(key, file.read())
             self.assertNotIn(key, "\n".join(running.lines))
-            asked = self.run_dtrain("var", "get", "global_step", said[2], "--timeout=2")
+            asked = self.run_dtrain("var", "get", "global_step", said[2], "--timeout=20")
             self.assertIn("speaks TLS", asked.stderr)
             asked = self.run_dtrain("var", "get", "global_step", said[2], f"--key_file={path}")
             self.assertEqual(asked.returncode, 0, asked.stderr)

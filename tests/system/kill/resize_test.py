@@ -10,8 +10,8 @@ from program import BINARY, LIMIT_S, main
 from program.cluster import ENDLESS, ClusterCase, Plan
 
 CHANGES = {"train.checkpoint_dir": "run", "train.save_checkpoint_steps": 200, "train.save_checkpoint_secs": 0,
-           "train.worker_timeout_secs": 50, "train.last_step": ENDLESS, "train.log_every_steps": 20}
-LIMITS = [f"--{name}_timeout=50" for name in ("start", "step", "restart", "end", "save", "chief")]
+           "train.worker_timeout_secs": 250, "train.last_step": ENDLESS, "train.log_every_steps": 20}
+LIMITS = [f"--{name}_timeout=250" for name in ("start", "step", "restart", "end", "save", "chief")]
 WAITING = ("ps/2", "worker/2", "worker/3")
 VISITED = "a visitor is here"
 
@@ -64,7 +64,7 @@ class Moves(ClusterCase):
             asking.communicate(timeout=LIMIT_S)
             if asking.returncode == 0:
                 return True
-            asking = self.ask(cluster, "--workers=3", "--timeout=5")
+            asking = self.ask(cluster, "--workers=3", "--timeout=60")
             return False
         cluster.wait_until(has_moved, "a move")
 
@@ -144,7 +144,7 @@ class Moves(ClusterCase):
             with self.subTest(victim):
                 cluster = self.begin("sync")
                 cluster.tasks[victim].process.send_signal(signal.SIGSTOP)
-                asking = self.ask(cluster, "--workers=3", "--timeout=5")
+                asking = self.ask(cluster, "--workers=3", "--timeout=60")
                 if victim != "ps/0":
                     cluster.wait_for("ps/0", VISITED)
                 self.restart(cluster, victim)

@@ -483,8 +483,9 @@ static void look_at_asked(const struct cluster *cluster, struct cluster_task *ta
 /* The one before it, whose place it has found, was not as dead as its lease, and went on. */
 static bool was_never_taken(const struct cluster *cluster, const struct cluster_task *task)
 {
-    return cluster->plan->coordinator && task->job == TASK_WORKER && task->life->said &&
-           !strstr(task->life->said, ": step ");
+    const char *said = task->life->said;
+    return cluster->plan->coordinator && said && !strstr(said, ": step ") &&
+           !strstr(said, ": serving");
 }
 
 /* Whoever was there when the job ended ends soon, also where it could not hear of that then; an

@@ -254,9 +254,17 @@ static bool has_lacked(const struct cluster *cluster)
     return first->code == 2;
 }
 
+/* All have heard of it. */
+static bool has_torn(const struct cluster *cluster)
+{
+    for (int i = 0; i < cluster->count; i++)
+        if (!cluster_is_torn(cluster, cluster->tasks[i].life)) return false;
+    return true;
+}
+
 void cluster_check(const struct cluster *cluster)
 {
-    if (has_lacked(cluster)) return;
+    if (has_lacked(cluster) || has_torn(cluster)) return;
     const int last_step = check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);

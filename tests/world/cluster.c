@@ -413,6 +413,15 @@ static bool is_refused(const struct process *life)
            strstr(line, ": Permission denied");
 }
 
+/* A disk that lost what it was told to keep, and then power: an index without its data, and no list
+ * that says which checkpoint is whole. A person decides. */
+bool cluster_is_torn(const struct cluster *cluster, const struct process *life)
+{
+    const char *line = last_line(life);
+    return life->code == 2 && job_plan_has(cluster->plan, MISHAP_DISK + DISK_UNSYNCED) &&
+           strstr(line, "cannot restore ") && strstr(line, "; there is none before it");
+}
+
 /* Nobody tells one that waits for a place in the job of its end if it is not connected just then.
  * Whoever has started a task starts it again where its code says that this may help. One that is
  * started after the job's end may find nobody. */
@@ -428,6 +437,7 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
         return;
     }
     if (life->code == 2 && says_who_lacks(cluster, life)) return;
+    if (cluster_is_torn(cluster, life)) return;
     if (life->code == ASKED && job_plan_asks(cluster->plan)) {
         if (!cluster->done_ns) begin_later(task, SECOND_NS);
         return;

@@ -156,6 +156,8 @@ struct cluster {
 void cluster_run(struct cluster *);
 /* Of what is left when it has ended. */
 void cluster_check(const struct cluster *);
+/* It has ended because nothing in the folder is whole, and a disk that failed has made it so. */
+bool cluster_is_torn(const struct cluster *, const struct process *life);
 /* Of MODEL_COUNTS: each variable has the gradients of so many steps, and its average followed. */
 void counts_check_dense(const struct job_plan *, const struct tensors *, int step);
 /* Whether two runs are equal, bit for bit. */

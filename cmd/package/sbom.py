@@ -27,7 +27,7 @@ def libraries(said):
                 found.append((name, version, False))
         elif line.startswith("    "):
             name, version = line.split()[:2]
-            if version[0].isdigit():  # else it says why there is none
+            if version[0].isdigit() and name != "CUDA":  # else it says why there is none; of a GPU, its driver's
                 found.append((name, version, True))
     return found
 

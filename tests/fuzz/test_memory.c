@@ -458,6 +458,8 @@ static struct scribbled {
     uint64_t key;
 } hostile;
 
+static const char WRITES_OVER[] = "writes over what it shares with worker/1";
+
 /* Another place where the same memory is, which nobody else unmaps. */
 static void *map_again(void *at, size_t bytes)
 {
@@ -503,25 +505,31 @@ err __wrap_link_share(struct link *link, const struct link_windows *windows)
         hostile.windows.values.base = map_again(windows->values.base, windows->values.bytes);
         fuzz_holds(hostile.control && hostile.windows.values.base, "memory is mapped twice");
         fuzz_holds(!pthread_create(&hostile.thread, NULL, write_all_over, NULL), "a thread");
+        log_line(LOG_INFO, "%s", WRITES_OVER);
     }
     return __real_link_share(link, windows);
 }
 
 static void a_ps_that_writes_over_shared_memory_stops_no_process(void **state)
 {
-    enum { SEEDS = 3 };
+    enum { SEEDS = 3, KINDS = 4 };
+    bool has_written[KINDS] = {0};
     (void)state;
-    for (uint64_t seed = 0; seed < 4 * SEEDS; seed++) {
+    for (uint64_t seed = 0; seed < KINDS * SEEDS; seed++) {
         struct scene s;
         pid_t children[TASKS];
-        open_scene(&s, (uint8_t)(seed % 4), SHORT_LIMIT_MS);
+        open_scene(&s, (uint8_t)(seed % KINDS), SHORT_LIMIT_MS);
         const uint64_t since_ms = clock_ms();
         hostile.key = random_key(seed, "ps");
         for (int i = 0; i < TASKS; i++) children[i] = start(&s, i, true);
         for (int i = 0; i < TASKS; i++)
             while (!has_ended(&s, &children[i], since_ms)) usleep(1000);
+        char *text = log_of(&s);
+        has_written[seed % KINDS] |= strstr(text, WRITES_OVER) != NULL;
+        free(text);
         close_scene(&s);
     }
+    for (int kind = 0; kind < KINDS; kind++) assert_true(has_written[kind]);
     hostile.key = 0;
 }
 

@@ -68,6 +68,14 @@ static void assert_keys(const char *id)
 /* One after the other, as the process keeps them. */
 static void test_a_refusal_counts_when_the_keys_have_ended(void **state)
 {
+    static const char *const of_others[] = {
+        "AWS_ROLE_ARN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    };
+    for (size_t i = 0; i < sizeof of_others / sizeof *of_others; i++) unsetenv(of_others[i]);
     setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/keys", 1);
     played.now_s = start_s;
     played.status = 200;

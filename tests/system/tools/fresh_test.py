@@ -1,9 +1,9 @@
 """train.publish and dtrain serve --follow: what is served is, to the bit, the model of one step, whoever dies."""
 import json
 import os
-import shutil
 import subprocess
 import tempfile
+import unittest
 
 import program
 import serve_test
@@ -163,7 +163,7 @@ class Fresh(serve_test.Serving):
         before = self.published()["checkpoint"]["step"]
         run = self.begin()
         self.wait_for_deltas(run, 1, before)
-        shutil.rmtree(self.folder / "for")
+        os.rename(self.folder / "for", self.folder / "gone")  # at once, whatever is written there meanwhile
         program.wait_until(lambda: run.poll() is not None or list((self.folder / self.place).glob("model.ckpt*-*[0-9].index")),
                            (self.folder / "run.log").read_text)
         self.wait_for_deltas(run, 1)
@@ -172,6 +172,7 @@ class Fresh(serve_test.Serving):
         self.assertLessEqual(len([name for name in left if "delta" not in name]), 3, left)
         self.assertEqual(server.end(), 0)
 
+    @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "no /dev/shm here")
     def test_another_file_system(self):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
             if os.stat(place).st_dev == os.stat(self.folder).st_dev:

@@ -1,0 +1,257 @@
+"""Every spec of examples and examples/programs, trained for three steps on a few rows made for it, exported in every
+format, and held row by row against `dtrain predict`: a C compiler, TensorFlow, onnxruntime.
+
+    python3 families_check.py DTRAIN [SPEC.json ...]        (numpy; tensorflow-cpu, onnx, onnxruntime)
+
+Run by hand. Prints a table: the largest difference, or the sentence by which the format is refused. Exits 1 where a
+difference is 1e-5 or more (of 1, or of the value where that is larger), or an export ends otherwise.
+"""
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(__file__).parents[1] / "system/tools")]
+
+# pylint: disable=wrong-import-position
+import numpy as np
+import onnx_check
+import programs_test
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+NEAR, ROWS, LIMIT_S = 1e-5, 8, 300
+ADULT = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, "
+MAIN = """#include <stdio.h>
+#include <string.h>
+#include "NAME.h"
+int main(void)
+{
+    static const NAME_row rows[] = {ROWS};
+    static float said[NAME_OUTPUTS];
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        NAME_predict(&rows[i], said);
+        fwrite(said, sizeof *said, NAME_OUTPUTS, stdout);
+    }
+    return 0;
+}
+"""
+
+
+class Refused(Exception):
+    pass
+
+
+def run(*words, cwd):
+    ended = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, timeout=LIMIT_S, check=False)
+    if ended.returncode:
+        raise Refused(ended.stderr.decode().strip().splitlines()[-1] if ended.stderr else f"ended with {ended.returncode}")
+    return ended.stdout
+
+
+def make_data(path, spec, folder):
+    draw = random.Random(3)
+    maker = EXAMPLES / f"{path.stem}_rows.py"
+    if maker.exists() and path.parent == EXAMPLES:
+        return run(sys.executable, maker, folder, cwd=folder)
+    for part in ("train", "eval"):
+        source = spec["data"].get(part)
+        if not source or source["format"] in ("clicks", "digits"):
+            continue
+        if source.get("file", "").startswith("adult"):
+            lines = ["|1x3 header"] * source["header"] + [ADULT + (">50K" if i % 2 else "<=50K") + ("." if source["header"] else "") for i in range(ROWS)]
+            (folder / source["file"]).write_text("\n".join(lines) + "\n")
+        elif "positive" in source:
+            lines = [f"{'+1' if i % 2 else '-1'} 1:1 {draw.randrange(2, 99)}:1" for i in range(ROWS)]
+            (folder / source["file"]).write_text("\n".join(lines) + "\n")
+        elif source.get("file", "").startswith("day"):
+            (folder / source["file"]).write_text("\n".join(day_lines(spec, draw)) + "\n")
+        else:
+            source = {**source, "file": source["file"].replace("$file", "input.txt")} if "file" in source else source
+            programs_test.make(source, folder, draw)
+
+
+def day_lines(spec, draw):
+    names = sorted({column.get("source", column["name"]) for column in spec["data"]["columns"] if column["column"] != "crossed"})
+    return [",".join(["click", *names])] + [",".join([str(i % 2), *(str(draw.randrange(1, 9)) for _ in names)]) for i in range(ROWS)]
+
+
+class Family:
+    def __init__(self, dtrain, path, folder):
+        self.dtrain, self.folder, self.name = dtrain, folder, path.name
+        spec = json.loads(path.read_text())
+        self.data = spec["data"]
+        if not self.data.get("columns") and self.data["train"]["format"] != "text" and not spec["model"][0].get("inputs"):
+            spec["model"].insert(0, {"op": "clip", "name": "as_read", "min": -1e30, "max": 1e30})
+        (folder / path.name).write_text(json.dumps(spec))
+        make_data(path, spec, folder)
+        part = "eval" if "eval" in spec["data"] else "train"
+        self.sets = ["--set", f"data.{part}.take={ROWS}"]
+        ends = [word for key, value in (("num_steps", "null"), ("epochs", "null"), ("daily", "false")) if key in spec["train"]
+                for word in ("--set", f"train.{key}={value}")]
+        quick = ["--set", "data.train.take=400"] if spec["data"]["train"]["format"] in ("clicks", "text") else []
+        run(dtrain, *ends, *quick, "--set", "train.last_step=3", *([] if any(node["op"] == "in_batch_logits" for node in spec["model"]) else ["--set", "data.batch_size=4"]), "--set", "train.checkpoint_dir=run",
+            "--set", f"data.{part}.take={ROWS}" if part == "eval" else "seed=1", *self.more(spec), path.name, cwd=folder)
+        self.wanted = self.predict("wanted.npy")
+        self.columns = [one for column in spec["data"].get("columns", []) for one in each_of(column)]
+
+    @staticmethod
+    def more(spec):
+        return [word for key in ("evaluate_every_steps", "evaluate_every_secs", "summary_dir", "publish", "towers") if key in spec["train"]
+                for word in ("--set", f"train.{key}=null")]
+
+    def predict(self, out, *words):
+        run(self.dtrain, "predict", "--checkpoint=run", f"--out={out}", *self.sets, *words, self.name, cwd=self.folder)
+        if out.endswith(".npy"):
+            said = np.load(self.folder / out)
+            return said.reshape(len(said), -1)
+        return [json.loads(line) for line in (self.folder / out).read_text().splitlines()]
+
+    def export(self, form):
+        run(self.dtrain, "export", "--checkpoint=run", f"--format={form}", f"--out={form}", *self.sets, self.name, cwd=self.folder)
+        return self.folder / form
+
+    def cells(self, names):
+        """Texts as they stand in the file"""
+        rows = [{} for _ in range(len(self.wanted))]
+        for at in range(0, len(names), 60):
+            some = self.predict("cells.jsonl", *(f"--with={name}" for name in names[at:at + 60]))
+            for row, more in zip(rows, some):
+                row |= more
+        return rows
+
+    def features(self):
+        """Numbers as they are stored: what the node behind the input has, without its scale"""
+        read = self.predict("features.npy", "--outputs=as_read").astype(np.float64)
+        return np.round((read - self.data.get("offset", 0)) / self.data.get("scale", 1), 3)
+
+    def difference(self, said):
+        said = np.asarray(said, np.float32).reshape(len(self.wanted), -1)
+        if said.shape != self.wanted.shape:
+            raise ValueError(f"{said.shape} for {self.wanted.shape}")
+        return float(np.max(np.abs(said - self.wanted) / np.maximum(1, np.abs(self.wanted))))
+
+    # ---- formats ----
+
+    def c(self):
+        folder = self.export("c")
+        (header,) = folder.glob("*.h")
+        text, name = header.read_text(), header.stem
+        members = re.findall(r'const char \*(\w+); /\* the text of the cell "(.*)"; empty', text)
+        if members:
+            rows = self.cells([cell for _, cell in members])
+            put = ", ".join("{" + ", ".join(quoted(row[cell]) for _, cell in members) + "}" for row in rows)
+        else:
+            put = ", ".join("{{" + ", ".join(repr(float(x)) for x in row) + "}}" for row in self.features())
+        (folder / "main.c").write_text(MAIN.replace("NAME", name).replace("ROWS}", put + "}"))
+        run("cc", "-O1", "-std=c11", "-o", "main", "main.c", f"{name}.c", "-lm", cwd=folder)
+        return np.frombuffer(run("./main", cwd=folder), np.float32)
+
+    def saved_model(self):
+        import tensorflow as tf  # pylint: disable=import-outside-toplevel
+        (folder,) = self.export("saved_model").iterdir()
+        loaded = tf.saved_model.load(str(folder))
+        serve = loaded.signatures["serving_default"]
+        inputs = serve.structured_input_signature[1]
+        fed = {}
+        if self.columns:
+            rows = self.cells(list(inputs))
+            fed = {name: tf.constant(tf_values([row[name] for row in rows], spec, tf), spec.dtype) for name, spec in inputs.items()}
+        else:
+            (name, spec), = inputs.items()
+            fed[name] = tf.constant(self.features().reshape([-1, *spec.shape[1:]]), spec.dtype)
+        said = serve(**fed)
+        return np.concatenate([np.asarray(said[name]).reshape(len(self.wanted), -1) for name in said], axis=1)
+
+    def onnx(self):
+        import onnx  # pylint: disable=import-outside-toplevel
+        import onnxruntime  # pylint: disable=import-outside-toplevel
+        (path,) = self.export("onnx").glob("*.onnx")
+        onnx.checker.check_model(str(path), full_check=True)
+        session = onnxruntime.InferenceSession(str(path))
+        columns = {column["name"]: column for column in self.columns}
+        fed = {}
+        if not self.columns:
+            for given in session.get_inputs():
+                kind = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(double)": np.float64}[given.type]
+                fed[given.name] = self.features().reshape([-1, *given.shape[1:]]).astype(kind)
+        else:
+            names = sorted({source for column in self.columns if column["column"] != "crossed" for source in [column.get("source", column["name"])]})
+            rows = self.cells(names)
+            for given in session.get_inputs():
+                kind = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(double)": np.float64}[given.type]
+                name, _, weights = given.name.partition("/")
+                column, width = columns[name], given.shape[1] if len(given.shape) > 1 else 1
+                if column["column"] == "crossed":
+                    raise Refused("crosses are the client's, and not made here")
+                value = onnx_check.counted if weights else onnx_check.value_of
+                fed[given.name] = np.array([value(column, row[column.get("source", name)], width) for row in rows], kind)
+        return np.concatenate([x.reshape(len(self.wanted), -1) for x in session.run(None, fed)], axis=1)
+
+
+def each_of(column):
+    """{"name": "x{0..7}"} is eight of them"""
+    stretch = re.search(r"\{(\d+)\.\.(\d+)\}", column["name"])
+    if not stretch:
+        return [column]
+    return [{key: value.replace(stretch.group(), str(i)) if isinstance(value, str) else value for key, value in column.items()}
+            for i in range(int(stretch.group(1)), int(stretch.group(2)) + 1)]
+
+
+def quoted(cell):
+    return '"' + "".join(f"\\{byte:03o}" for byte in text_of(cell).encode()) + '"'
+
+
+def text_of(cell):
+    if isinstance(cell, list):
+        return " ".join(str(x) for x in cell)
+    return "" if cell is None else str(cell)
+
+
+def tf_values(cells, spec, tf):
+    if len(spec.shape) == 2:
+        lists = [cell if isinstance(cell, list) else text_of(cell).split() for cell in cells]
+        width = max(1, *(len(cell) for cell in lists))
+        return [[*tf_values(cell, tf.TensorSpec([None], spec.dtype), tf), *[none_of(spec, tf)] * (width - len(cell))] for cell in lists]
+    if spec.dtype == tf.string:
+        return [text_of(cell).encode() for cell in cells]
+    kind = int if spec.dtype == tf.int64 else float
+    return [none_of(spec, tf) if cell in (None, "") else kind(float(cell)) for cell in cells]
+
+
+def none_of(spec, tf):
+    return b"" if spec.dtype == tf.string else -1 if spec.dtype == tf.int64 else float("nan")
+
+
+def outcome(family, form):
+    try:
+        worst = family.difference(getattr(family, form)())
+    except Refused as why:
+        return f"refused: {why}", True
+    except Exception as why:  # pylint: disable=broad-except
+        return f"FAILED: {type(why).__name__}: {str(why).splitlines()[0] if str(why) else ''}", False
+    return f"{worst:.1e}" + ("" if worst < NEAR else " DIFFERS"), worst < NEAR
+
+
+def main():
+    dtrain, *paths = sys.argv[1:]
+    is_right = True
+    for path in [pathlib.Path(path).resolve() for path in paths] or sorted(EXAMPLES.glob("*.json")) + sorted((EXAMPLES / "programs").glob("*.json")):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                family = Family(str(pathlib.Path(dtrain).resolve()), path, pathlib.Path(folder))
+            except (Refused, KeyError, subprocess.TimeoutExpired) as why:
+                print(f"{path.name:36} NOT TRAINED: {why}", flush=True)
+                is_right = False
+                continue
+            for form in ("c", "saved_model", "onnx"):
+                text, is_fine = outcome(family, form)
+                is_right &= is_fine
+                print(f"{path.name:36} {form:12} {text}", flush=True)
+    sys.exit(not is_right)
+
+
+if __name__ == "__main__":
+    main()

@@ -93,10 +93,10 @@ static err map_words(struct planning *p, const struct param *param, const struct
     const int64_t left = here - found - (has_buckets ? buckets : 0);
     tell(p, arena_format(&p->scratch,
                          "%s: rows of %" PRId64 " of %" PRId64 " words of column \"%s\"%s; %" PRId64
-                         " row%s as initialised",
+                         " row%s initial values",
                          param->name, found, now->count, param->ids->name,
                          has_buckets ? " and of unknown words" : "", left,
-                         left == 1 ? " begins" : "s begin"));
+                         left == 1 ? " keeps its" : "s keep their"));
     return OK;
 }
 
@@ -126,7 +126,7 @@ static void plan_numbers(struct planning *p, const struct param *param, int64_t 
     runs[0] = (struct row_run){0, 0, both};
     add_map(p, param->name, rows, runs, 1);
     tell(p, arena_format(&p->scratch,
-                         "%s: rows of ids below %" PRId64 "; %" PRId64 " begin as initialised",
+                         "%s: rows of ids below %" PRId64 "; %" PRId64 " keep their initial values",
                          param->name, both, here - both));
 }
 
@@ -231,7 +231,7 @@ static err plan_kernel(struct planning *p, const struct node *node)
     add_map(p, kernel->name, rows, mapped.runs, mapped.count);
     tell(p, arena_format(&p->scratch, "%s: %" PRId64 " of %" PRId64 " rows, by inputs%s%s",
                          kernel->name, mapped.rows, kernel->shape.dim[0],
-                         *mapped.fresh ? "; as initialised begin those of " : "", mapped.fresh));
+                         *mapped.fresh ? "; initial values for those of " : "", mapped.fresh));
     return OK;
 }
 
@@ -243,7 +243,8 @@ static bool is_absent(struct planning *p, const struct param *param)
         shard_rows_there(p->bundle, p->ret, param->name) >= 0)
         return false;
     p->skips[p->ret->skip_count++] = param->name;
-    tell(p, arena_format(&p->scratch, "%s is not there, and begins as initialised", param->name));
+    tell(p, arena_format(&p->scratch, "%s is not in the checkpoint and keeps its initial values",
+                         param->name));
     return true;
 }
 

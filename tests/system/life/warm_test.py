@@ -271,7 +271,7 @@ class Change(LifeCase):
                     wanted = [was[OLD.index(word)] if word in OLD else cold[i] for i, word in enumerate(NEW)]
                     self.assertEqual(now, wanted + was[4:])
                     self.assertIn('e/embedding_weights: rows of 4 of 6 words of column "w" and of unknown words; '
-                                  "2 rows begin as initialised", self.said)
+                                  "2 rows keep their initial values", self.said)
 
     def test_slots_of_rows_come_along(self):
         old = animals({"words": OLD}, ["e", "x"], "old")
@@ -294,7 +294,7 @@ class Change(LifeCase):
                 was_rows, now_rows, cold_rows = (self.rows(a, "h/kernel", 6) for a in (was, now, cold))
                 self.assertEqual(now_rows, [was_rows[5], cold_rows[1], *was_rows[1:5]])
                 self.assertEqual(now["h/bias"], was["h/bias"])
-                self.assertIn("h/kernel: 5 of 6 rows, by inputs; as initialised begin those of z\n", self.said)
+                self.assertIn("h/kernel: 5 of 6 rows, by inputs; initial values for those of z\n", self.said)
 
     def test_the_same_words_and_inputs_in_another_order_are_not_taken_as_they_stand(self):
         old = animals({"words": OLD}, ["x", "e"], "old")
@@ -325,14 +325,14 @@ class Change(LifeCase):
         before = json.loads((self.folder / "old" / "measured.json").read_text())["features"]["names"]
         self.assertEqual(now, [was[before.index(name)] if name in before else cold[i] for i, name in enumerate(names)])
 
-    def test_a_new_layer_begins_as_initialised_where_that_is_wanted(self):
+    def test_a_new_layer_keeps_its_initial_values_where_that_is_wanted(self):
         old = animals({"words": OLD}, ["e", "x"], "old")
         new = animals({"words": OLD}, ["e", "x"], "new")
         new["model"].insert(4, {"op": "dense", "name": "more", "units": 6})
         was, now, cold = self.begin(old, new, absent="initial", slots=True)
         self.assertEqual(now["more/kernel"], cold["more/kernel"])
         self.assertEqual(now["l/kernel"], was["l/kernel"])
-        self.assertIn("more/kernel is not there, and begins as initialised\n", self.said)
+        self.assertIn("more/kernel is not in the checkpoint and keeps its initial values\n", self.said)
         shutil.rmtree(self.folder / "new")
         new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
         self.run_spec(new, 0, refused='"absent": "initial" all that are not there')

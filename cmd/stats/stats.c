@@ -1,14 +1,16 @@
 /* stats.c - `dtrain stats SPEC.json` or FILE...: what is in data, by one pass over their rows. */
-#include <glob.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cmd/cmd.h"
 #include "cmd/stats/report.h"
+#include "core/base/files/file_system.h"
 #include "core/base/files/url.h"
 #include "core/base/text.h"
 #include "core/data/cells.h"
+#include "core/data/files.h"
 
 enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
 
@@ -185,22 +187,31 @@ static int bare_format_of(const char *path)
     return BARE_AUTO;
 }
 
-/* Of a pattern: that of the first of its files, in the order of their names, whose name tells. */
-static int format_of_pattern(const char *folder, const char *pattern, struct arena *arena)
+/* The first file in the order in which they are read whose name tells what it is; "": there is
+ * none. Of what cannot be found the reader says why. */
+static const char *telling_file(const struct strings *paths, const struct format_context *context,
+                                struct arena *arena)
 {
-    glob_t found = {0};
-    int format = BARE_AUTO;
-    const char *path = *pattern == '/' ? pattern : arena_format(arena, "%s/%s", folder, pattern);
-    if (glob(path, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && format == BARE_AUTO; i++)
-            format = bare_format_of(found.gl_pathv[i]);
-    globfree(&found);
-    return format;
+    struct strings found;
+    if (files_find(paths, context, arena, &found)) return "";
+    for (int i = 0; i < found.count; i++)
+        if (bare_format_of(found.at[i]) != BARE_AUTO) return found.at[i];
+    return "";
+}
+
+/* Of a folder, whose own stars mean themselves */
+static err pattern_of_all(const char *folder, struct arena *arena, const char **ret)
+{
+    char *plain = pattern_escape(folder, strlen(folder));
+    if (!plain) return fail(ERR_MEMORY, "no memory for names of files");
+    *ret = arena_format(arena, "%s%s*", plain, text_ends_with(folder, "/") ? "" : "/");
+    free(plain);
+    return OK;
 }
 
 /* A folder is what lies in it. */
-static void name_what_folders_hold(const struct stats_flags *flags, struct strings *paths,
-                                   struct arena *arena)
+static err name_what_folders_hold(const struct stats_flags *flags, struct strings *paths,
+                                  struct arena *arena)
 {
     for (int i = 0; i < paths->count; i++) {
         const char *path = paths->at[i];
@@ -209,9 +220,9 @@ static void name_what_folders_hold(const struct stats_flags *flags, struct strin
                                ? arena_format(arena, "%s/%s", flags->data_dir, path)
                                : path;
         if (path_is_url(path) || stat(from, &state) || !S_ISDIR(state.st_mode)) continue;
-        const bool has_end = text_ends_with(path, "/");
-        paths->at[i] = arena_format(arena, "%s%s*", path, has_end ? "" : "/");
+        TRY(pattern_of_all(path, arena, &paths->at[i]));
     }
+    return OK;
 }
 
 static bool is_bare(const struct stats_flags *flags, const struct strings *paths)
@@ -223,15 +234,14 @@ static bool is_bare(const struct stats_flags *flags, const struct strings *paths
 
 /* A label that no file has: each cell is one to look at. */
 static json_t *bare_json(const struct stats_flags *flags, const struct strings *paths,
-                         struct arena *arena)
+                         const struct format_context *context, struct arena *arena)
 {
-    const char *folder = flags->data_dir ? flags->data_dir : ".";
-    int format = flags->format ? flags->format : bare_format_of(paths->at[0]);
-    if (format == BARE_AUTO) format = format_of_pattern(folder, paths->at[0], arena);
+    const char *first = telling_file(paths, context, arena);
+    int format = flags->format ? flags->format : bare_format_of(first);
     if (format == BARE_AUTO) format = BARE_CSV;
-    const char *delimiter = flags->delimiter                ? flags->delimiter
-                            : ends_in(paths->at[0], ".tsv") ? "\t"
-                                                            : ",";
+    const char *delimiter = flags->delimiter         ? flags->delimiter
+                            : ends_in(first, ".tsv") ? "\t"
+                                                     : ",";
     json_t *files = json_array(), *told;
     for (int i = 0; i < paths->count; i++) json_array_append_new(files, json_string(paths->at[i]));
     told = json_pack("{sssosb}", "format", bare_formats[format], "file", files, "follow", 0);
@@ -257,7 +267,7 @@ static err look_at_files(const struct stats_flags *flags, const struct strings *
     const struct objects none = {0};
     struct stats stats = {0};
     struct bare bare;
-    json_t *json = bare_json(flags, paths, arena);
+    json_t *json = bare_json(flags, paths, &context, arena);
     err e = json ? fields_parse(&bare_object, json, "", arena, &bare)
                  : fail(ERR_MEMORY, "no memory for names of files");
     if (!e) e = stats_read(&bare.source, &context, &none, flags->words, &stats);
@@ -294,7 +304,7 @@ static err look(int argc, char **argv, struct arena *arena)
                     &paths.count));
     if (paths.count == 0) return fail(ERR_INPUT, "no SPEC.json and no file of data was named");
     TRY(cache_flags_begin(&flags.cache));
-    name_what_folders_hold(&flags, &paths, arena);
+    TRY(name_what_folders_hold(&flags, &paths, arena));
     return is_bare(&flags, &paths) ? look_at_files(&flags, &paths, arena)
                                    : look_at_spec(&flags, paths.at[0]);
 }

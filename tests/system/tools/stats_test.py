@@ -54,6 +54,24 @@ class Stats(tool.ToolCase):
             told = json.loads(self.run_ok("stats", "--json", *words))
             self.assertEqual((told["rows"], [cell["name"] for cell in told["cells"]]), (2, ["a"]), words)
 
+    def test_what_the_names_of_files_in_a_folder_tell(self):
+        """Tabs where they end in .tsv, packed or not; the folder's name is none of a pattern."""
+        for folder in ("data[1]", "a*b?", "[x]"):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "_about.jsonl").write_text('{"c": 1}\n')
+            (self.folder / folder / "p-1.tsv").write_text("a\tb\n1,5\t2\n")
+            self.assert_has_two_cells(folder)
+            self.assert_has_two_cells(folder.replace("[", "[[]") + "/*.tsv")
+            (self.folder / folder / "p-1.tsv").unlink()
+            (self.folder / folder / "p-1.tsv.gz").write_bytes(gzip.compress(b"a\tb\n1,5\t2\n"))
+            self.assert_has_two_cells(f"--data_dir={self.folder}", folder + "/")
+        (self.folder / "names").write_text("data[[]1]/p-*\n")
+        self.assert_has_two_cells("@names")
+
+    def assert_has_two_cells(self, *words):
+        told = json.loads(self.run_ok("stats", "--json", *words))
+        self.assertEqual((told["rows"], [cell["name"] for cell in told["cells"]]), (1, ["a", "b"]), words)
+
     def test_files_of_other_programs_are_called_what_they_are(self):
         for name, head, told in (("p.csv.bz2", b"BZh91AY&SY", "packed by bzip2"), ("p.zip", b"PK\3\4", "a zip archive"),
                                  ("p.parquet", b"PAR1", "a Parquet file"), ("p.csv", b"a\0,\0b\0\n\0", "text in UTF-16")):

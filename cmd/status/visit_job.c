@@ -31,17 +31,17 @@ static err read_ready_file(struct job_flags *flags, struct arena *arena)
     return e;
 }
 
-err job_visit_read_words(struct job_visit *v, const struct object *object, int argc, char **argv,
-                         void *ret_flags, struct job_flags *flags, const char **ret_words, int most)
+err job_visit_read(struct job_visit *v, const struct object *object, int argc, char **argv,
+                   void *ret_flags, struct job_flags *flags, const char **ret_word)
 {
-    const char *words[JOB_WORDS_MAX + 1];
+    const int most = ret_word ? 1 : 0;
+    const char *words[2];
     int count;
-    const err e =
-        flags_parse(object, argc, argv, &v->arena, ret_flags, words, JOB_WORDS_MAX + 1, &count);
+    const err e = flags_parse(object, argc, argv, &v->arena, ret_flags, words, 2, &count);
     if (e) return fail_prefix(e, "%s", object->name);
     if (count > most)
         return fail(ERR_INPUT, "%s: unexpected argument \"%.64s\"", object->name, words[most]);
-    for (int i = 0; i < most; i++) ret_words[i] = i < count ? words[i] : NULL;
+    if (ret_word) *ret_word = count ? words[0] : NULL;
     if (flags->ready_file) {
         if (!flags_given(object, argc, argv, "ps_hosts")) flags->cluster.ps_hosts = NULL;
         TRY(read_ready_file(flags, &v->arena));
@@ -52,13 +52,6 @@ err job_visit_read_words(struct job_visit *v, const struct object *object, int a
                     "the job is found",
                     object->name);
     return visited_read(&v->visited, &flags->cluster, object->name, &v->arena);
-}
-
-err job_visit_read(struct job_visit *v, const struct object *object, int argc, char **argv,
-                   void *ret_flags, struct job_flags *flags, const char **ret_word)
-{
-    return job_visit_read_words(v, object, argc, argv, ret_flags, flags, ret_word,
-                                ret_word ? 1 : 0);
 }
 
 static int count_up(const struct visitor *visitor)

@@ -39,10 +39,6 @@ struct job_visit {
  * NULL: the command takes none. ERR_INPUT. */
 err job_visit_read(struct job_visit *, const struct object *, int argc, char **argv,
                    void *ret_flags, struct job_flags *, const char **ret_word);
-/* The same of `most` arguments at most, which are no more than JOB_WORDS_MAX. */
-enum { JOB_WORDS_MAX = 2 };
-err job_visit_read_words(struct job_visit *, const struct object *, int argc, char **argv,
-                         void *ret_flags, struct job_flags *, const char **ret_words, int most);
 /* all: of the ps some may be away, where one is there. Else ps/0 alone. */
 err job_visit_open(struct job_visit *, const struct job_flags *, bool all);
 void job_visit_close(struct job_visit *); /* a zeroed one is fine */

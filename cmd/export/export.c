@@ -57,7 +57,7 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct export_flags, delta),
      .fallback = "false",
      .help = "with what the run has published since that checkpoint (train.publish), as dtrain "
-             "serve --follow has it"},
+             "serve --follow serves it"},
     {0},
 };
 
@@ -70,9 +70,9 @@ static void print_export_help(FILE *out)
           "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
           "client gives is a row of the data: each cell that columns are made of; or, without\n"
           "columns, the numbers as they are stored. What predict says of it is what comes out.\n"
-          "Dropout is left out, and of augmented images the middle is taken. What cannot be\n"
-          "exported names the node or the column, and why. The spec's data.eval (or data.train)\n"
-          "is read for the names of its cells.\n\n"
+          "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
+          "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
+          "data.train) is read for the names of its cells.\n\n"
           "c: a row of NAME_predict has the text of each cell, as it stands in the file.\n"
           "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
           "as strings, numbers as float64, ids as int64; values of a list beside each other, of a\n"

@@ -328,9 +328,9 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, checkpoint.publish),
      .fallback = "null",
      .object = &publish_object,
-     .help = "between checkpoints, write into checkpoint_dir what has changed since the last one: "
-             "dense variables, and the rows of tables that updates touched. dtrain serve --follow "
-             "has them some seconds later; null: nothing"},
+     .help = "between checkpoints, write into checkpoint_dir, or the folder `to`, what has changed "
+             "since the last one: dense variables, and the rows of tables that updates touched. "
+             "dtrain serve --follow has them some seconds later; null: nothing"},
     {.name = "summary_dir",
      .type = FIELD_STRING,
      .offset = offsetof(struct train_spec, summary.dir),

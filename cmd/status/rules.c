@@ -10,7 +10,8 @@
 /* From where on something is told. */
 enum {
     SILENT_MS = 30000,
-    STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
+    SILENT_PS_NAMED = 8, /* the rest is counted */
+    STEPS_LEAST = 10,    /* of a worker, for its times to mean anything */
     OLD_CHECKPOINT_S = 30 * 60,
     LONG_CHECKPOINT_S = 60,
     QUEUED_LEAST = 64 << 20,
@@ -129,12 +130,16 @@ static void starved(const struct job_facts *j, struct findings *f)
 
 static void no_answer(const struct job_facts *j, struct findings *f)
 {
-    for (int i = 0; i < j->unanswered_count; i++) {
+    const int count = j->unanswered_count;
+    for (int i = 0; i < count && i < SILENT_PS_NAMED; i++) {
         const struct unanswered *u = &j->unanswered[i];
-        const unsigned long long waited_s = (u->waited_ms + 500) / 1000;
-        findings_say(f, FINDING_WARNING, "ps/%d does not answer (%llu s): %s", u->ps, waited_s,
+        char waited[32] = "";
+        if (u->waited_ms) snprintf(waited, sizeof waited, " (%.0f s)", (double)u->waited_ms / 1000);
+        findings_say(f, FINDING_WARNING, "ps/%d does not answer%s: %s", u->ps, waited,
                      u->why[0] ? u->why : "it is busy or stopped, or its host hangs");
     }
+    if (count > SILENT_PS_NAMED)
+        findings_say(f, FINDING_WARNING, "%d more ps do not answer", count - SILENT_PS_NAMED);
 }
 
 static void silent(const struct job_facts *j, struct findings *f)

@@ -8,11 +8,11 @@
 
 enum { FINDINGS_MAX = 64 };
 
-/* A ps that was asked and has said nothing. */
+/* A ps that has said nothing. */
 struct unanswered {
     int ps;
-    uint64_t waited_ms;
-    char why[128]; /* why there is no connection; "": there is one */
+    uint64_t waited_ms; /* 0: it is not connected, and was not asked */
+    char why[128];      /* why there is no connection; "": there is one */
 };
 
 struct job_facts {

@@ -104,9 +104,12 @@ static void print_ps(const struct job_status *s)
 
 static void print_unanswered(const struct job_status *s)
 {
-    for (int i = 0; i < s->unanswered_count; i++)
-        printf("ps/%-7d does not answer (%.0f s)\n", s->unanswered[i].ps,
-               (double)s->unanswered[i].waited_ms / 1000);
+    for (int i = 0; i < s->unanswered_count; i++) {
+        const struct unanswered *u = &s->unanswered[i];
+        printf("ps/%-7d does not answer", u->ps);
+        if (u->waited_ms) printf(" (%.0f s)", (double)u->waited_ms / 1000);
+        putchar('\n');
+    }
 }
 
 /* Where the time of its steps went, in percent. */

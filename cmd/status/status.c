@@ -100,7 +100,7 @@ static err look_at(struct job_visit *v, struct job_status *ret)
         has_answer |= !e;
         if (!e) continue;
         if (!job_visit_goes_on(v, e)) return e;
-        const uint64_t waited_ms = is_up ? clock_ms() - asked_ms : v->timeout_ms;
+        const uint64_t waited_ms = is_up ? clock_ms() - asked_ms : 0;
         TRY(note_unanswered(ret, ps, job_visit_trouble(v, ps), waited_ms));
     }
     return has_answer ? OK : e;
@@ -217,9 +217,10 @@ static void print_status_help(FILE *out)
           "Workers have columns with the percentage of step time spent computing, waiting for\n"
           "batches, sending gradients, waiting for other workers, receiving values, and in\n"
           "hooks. Lines marked ! are findings of the rules below; dtrain help counters explains\n"
-          "the numbers of --json. A parameter server that does not answer within --timeout has a\n"
-          "row that says so, and the others are shown. Exit code: 0, or where none answers 128\n"
-          "(they cannot be reached) or 129 (--timeout). Rules:\n\n",
+          "the numbers of --json. A parameter server that does not answer within --timeout is\n"
+          "listed as not answering; the others are shown. Exit code: 0; 129 where none answers\n"
+          "within --timeout; 128 where they are lost while they are asked, or the job ends. "
+          "Rules:\n\n",
           out);
     rules_help(out);
     fputs("\n", out);

@@ -152,11 +152,25 @@ static void a_ps_that_does_not_answer_is_named(void **state)
 {
     const struct job job = healthy();
     struct finding found[FINDINGS_MAX];
-    const struct unanswered unanswered[] = {{3, 10000, ""}, {4, 2600, "Connection refused"}};
+    const struct unanswered unanswered[] = {{3, 10000, ""}, {4, 0, "Connection refused"}};
     const struct job_facts facts = {job.tasks, TASKS, NOW_MS, 1e9, true, unanswered, 2};
     assert_int_equal(rules_apply(&facts, found), 2);
     assert_non_null(strstr(found[0].text, "ps/3 does not answer (10 s): it is busy or stopped"));
-    assert_non_null(strstr(found[1].text, "ps/4 does not answer (3 s): Connection refused"));
+    assert_non_null(strstr(found[1].text, "ps/4 does not answer: Connection refused"));
+}
+
+static void of_many_silent_ps_some_are_named_and_the_rest_is_counted(void **state)
+{
+    enum { SILENT_PS = 100, NAMED = 8 };
+    struct job job = healthy();
+    struct finding found[FINDINGS_MAX];
+    struct unanswered unanswered[SILENT_PS] = {0};
+    for (int i = 0; i < SILENT_PS; i++) unanswered[i] = (struct unanswered){i + PS, 10000, ""};
+    const struct job_facts facts = {job.tasks, TASKS, NOW_MS, 1e9, true, unanswered, SILENT_PS};
+    worker(&job, 1)->counters.at[COUNTER_LOSS] = (double)NAN;
+    assert_int_equal(rules_apply(&facts, found), NAMED + 2);
+    assert_string_equal(found[NAMED].text, "92 more ps do not answer");
+    assert_string_equal(found[NAMED + 1].rule, "loss");
 }
 
 /* As ps/0 alone knows it, on its page. */
@@ -235,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(faults_of_the_job_are_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
+        cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),
         cmocka_unit_test(who_hears_of_one_ps_misses_no_other),
         cmocka_unit_test(checkpoints_that_are_old_or_fail_are_named),
         cmocka_unit_test(the_chief_is_the_last_to_have_come_to_lead),

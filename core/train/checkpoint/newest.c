@@ -11,6 +11,8 @@
 #include "core/train/checkpoint/publication.h"
 #include "core/train/variables/table.h"
 
+enum { TRIES_MAX = 3 };
+
 struct laid_rows {
     struct table_changes rows; /* ids ascending, each once */
     struct laid_rows *next;
@@ -23,10 +25,15 @@ struct newest {
     struct laid_rows *laid; /* of each table that asked */
 };
 
+static void close_all(struct newest *n)
+{
+    while (n->count) bundle_close(n->deltas[--n->count]);
+}
+
 void newest_close(struct newest *n)
 {
     if (!n) return;
-    for (int i = 0; i < n->count; i++) bundle_close(n->deltas[i]);
+    close_all(n);
     while (n->laid) {
         struct laid_rows *first = n->laid;
         n->laid = first->next;
@@ -56,19 +63,34 @@ static err open_delta(const char *folder, const struct published *said, struct b
     return e;
 }
 
-static err open_all(struct newest *n, const char *folder, const char *name)
+static err open_said(struct newest *n, const char *folder, const char *name,
+                     struct publication *said)
 {
-    struct publication *said = malloc(sizeof *said);
     uint32_t index = 0;
-    if (!said) return fail(ERR_MEMORY, "no memory for a list of deltas");
     err e = publication_read(folder, said);
     if (!e && !said->full.name[0])
-        e = fail(ERR_INPUT, "%s: there is no %s: no run published there (train.publish)", folder,
-                 PUBLICATION_NAME);
+        e = fail(ERR_INPUT,
+                 "%s: there is no %s: no run published there (train.publish), or "
+                 "train.publish.to names another folder",
+                 folder, PUBLICATION_NAME);
     if (!e) e = published_index(bundle_prefix(n->checkpoint), &index);
     const bool is_said = !e && strcmp(said->full.name, name) == 0 && said->full.index == index;
     for (; is_said && !e && n->count < said->count; n->count += !e)
         e = open_delta(folder, &said->deltas[n->count], &n->deltas[n->count]);
+    return e;
+}
+
+/* A living run removes deltas as soon as a checkpoint follows them, which may be between the look
+ * into its list and into one of them: then there is another list. */
+static err open_all(struct newest *n, const char *folder, const char *name)
+{
+    struct publication *said = malloc(sizeof *said);
+    if (!said) return fail(ERR_MEMORY, "no memory for a list of deltas");
+    err e = open_said(n, folder, name, said);
+    for (int tries = 1; e == ERR_INPUT && tries < TRIES_MAX; tries++) {
+        close_all(n);
+        e = open_said(n, folder, name, said);
+    }
     free(said);
     return e;
 }

@@ -84,8 +84,9 @@ static struct held *free_place(struct served *s)
 }
 
 /* Without memory for one more thread now there may be some the next time; others are served on. */
-static void look_again(struct served *s)
+static void look_again(struct served *s, err failure)
 {
+    tally_note_version(s->options.tally, 0, failure);
     log_limited(&s->unseen, clock_ms(), LOG_WARNING, "%s cannot be opened yet: %s", s->known.prefix,
                 error_text());
     s->known = (struct identity){0};
@@ -105,7 +106,9 @@ static err look(struct served *s)
     s->known = found;
     if (s->options.follows && following_begin(&s->following, found.prefix))
         log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
-    if (version_start(&s->options, found.prefix, &s->coming)) look_again(s);
+    const err started = version_start(&s->options, found.prefix, &s->coming);
+    if (started && !served_is_ready(s)) return started;
+    if (started) look_again(s, started);
     return OK;
 }
 

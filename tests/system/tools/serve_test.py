@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -25,12 +26,19 @@ SHIM = """
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <unistd.h>
+#include <stdio.h>
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    return access("FULL", F_OK) ? real(thread, attributes, run, context) : EAGAIN;
+    static int begun;
+    int most = 0;
+    FILE *full = fopen("FULL", "r");
+    if (full && fscanf(full, "%d", &most) != 1) most = 0;
+    const int can_begin = !full || begun < most;
+    if (full) fclose(full);
+    begun++;
+    return can_begin ? real(thread, attributes, run, context) : EAGAIN;
 }
 """
 
@@ -411,14 +419,22 @@ class Versions(Serving):
         self.assertEqual(server.ask("GET", "/v1/models/small/versions/1")[0], 404)
         self.assertEqual(server.end(), 0)
 
-    @unittest.skipIf(program.SANITIZER != "none", "the sanitizer has to be loaded first")
+    def make_threads_scarce(self, full):
+        """While the file is there no more threads can start than the number in it; none: none."""
+        compiler, shim = os.environ.get("CC", "cc").split(), self.folder / "shim.so"
+        (self.folder / "shim.c").write_text(SHIM.replace("FULL", str(full)))
+        subprocess.run([*compiler, "-shared", "-fPIC", "-o", shim, self.folder / "shim.c"], check=True)
+        first = []  # a sanitizer has to be
+        if "address" in program.SANITIZER:
+            first = [subprocess.check_output([*compiler, "-print-file-name=libasan.so"], text=True).strip()]
+        self.environment = {"LD_PRELOAD": " ".join([*first, str(shim)])}
+
+    @unittest.skipIf(program.SANITIZER == "thread", "it starts a thread of its own")
     def test_a_thread_that_cannot_start(self):
         """Of a newer checkpoint: the one before is served on, and the next look takes it."""
-        full, shim = self.folder / "full", self.folder / "shim.so"
-        (self.folder / "shim.c").write_text(SHIM.replace("FULL", str(full)))
-        subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", shim, self.folder / "shim.c"], check=True)
+        full = self.folder / "full"
+        self.make_threads_scarce(full)
         self.write_version(1, self.BIASES[0])
-        self.environment = {"LD_PRELOAD": str(shim)}
         server = self.serve_small()
         self.wait_for_version(server, 1)
         full.touch()
@@ -426,7 +442,26 @@ class Versions(Serving):
         program.wait_until(lambda: "cannot be opened yet: " in server.story(), server.story)
         full.unlink()
         self.wait_for_version(server, 2)
+        failed = re.search(r"\ndtrain_serve_versions_failed_total (\d+)\n", server.ask("GET", "/metrics")[1])
+        self.assertGreater(float(failed[1]), 0)
         self.assertEqual(server.end(), 0)
+
+    @unittest.skipIf(program.SANITIZER == "thread", "it starts a thread of its own")
+    def test_threads_that_cannot_start_before_anything_is_served(self):
+        """It ends with an error, whichever thread is the first one that cannot."""
+        full = self.folder / "full"
+        self.make_threads_scarce(full)
+        for most in range(50):
+            full.write_text(f"{most}")
+            try:
+                server = self.serve_small()
+            except AssertionError as ended:
+                self.assertRegex(str(ended), "(?m)^dtrain: .*(thread|memory)|^OpenBLAS blas_thread_init: ")
+                continue
+            self.assertGreater(most, 1)
+            self.assertEqual(server.end(), 0)
+            return
+        self.fail("it serves with no number of threads")
 
     def test_one_that_is_broken(self):
         self.write_version(1, self.BIASES[0])

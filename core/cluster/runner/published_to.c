@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/runner_worker_inside.h"
+#include "core/train/spec/last_spec.h"
 
 enum { KEPT = 2 }; /* the newest, and the one before, which somebody may be about to open */
 
@@ -57,6 +58,7 @@ static err copy_there(struct runner_worker *w, char prefix[CHECKPOINT_PATH_MAX])
     struct folder_jobs *j = &w->folder.jobs;
     if (!j->there) TRY(open_there(w));
     TRY(spec_copy_measured(w->folder.directory, checkpoints_directory(j->there)));
+    TRY(last_spec_keep(w->options.spec, checkpoints_directory(j->there)));
     return checkpoints_copy(j->there, j->prefix, greeting_draw_incarnation(), clock_unix_s(),
                             prefix);
 }

@@ -227,6 +227,16 @@ class Runs:
                     data = f"model.ckpt-{last_step}.data-00000-of-00001"
                     self.assertEqual(self.served.files[f"/bucket/{name}/{data}"], (self.folder / name / data).read_bytes())
 
+    def test_what_is_published_lies_on_either_side_of_a_url(self):
+        self.dtrain("spec.json", "--set", "train.checkpoint_dir=other")
+        wanted = self.dtrain("checkpoint", "diff", "other", "other")
+        for place, to in (("s3://bucket/run", "servers"), ("run", "s3://bucket/servers")):
+            said = self.dtrain("spec.json", "--set", f"train.checkpoint_dir={place}", "--set", "train.publish.every_secs=60",
+                               "--set", f"train.publish.to={to}")
+            self.assertNotIn("WARNING", said)
+            self.dtrain("checkpoint", "verify", to)
+            self.assertEqual(self.dtrain("checkpoint", "diff", "other", to), wanted)
+
     def test_training_goes_on_while_the_storage_does_not_answer(self):
         """Neither saves nor summaries nor copies of the best hold it up, and the last checkpoint is waited for."""
         is_back = threading.Event()

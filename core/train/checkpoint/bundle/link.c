@@ -38,7 +38,21 @@ static err copy_file(const char *from, const char *to)
     return e;
 }
 
-static err append_all(struct file *from, struct file_writer *to)
+/* Where a copy goes: behind a URL, or to a file of this host. */
+struct copy_target {
+    const char *path;
+    struct file_writer *writer; /* NULL: `file` */
+    int file;
+};
+
+static err append(struct copy_target *to, const char *bytes, size_t count)
+{
+    if (to->writer) return file_append(to->writer, bytes, count);
+    return own_write(to->file, bytes, count) ? OK
+                                             : fail(ERR_IO, "%s: %s", to->path, strerror(errno));
+}
+
+static err append_all(struct file *from, struct copy_target *to)
 {
     char *buffer = malloc(COPY_BYTES);
     if (!buffer) return fail(ERR_MEMORY, "no memory to copy %s", from->name);
@@ -48,22 +62,38 @@ static err append_all(struct file *from, struct file_writer *to)
         size_t got = 0;
         e = file_read_at(from, at, end, buffer, COPY_BYTES, &got);
         if (!e && !got) e = fail(ERR_INPUT, "%s: became shorter while it was copied", from->name);
-        if (!e) e = file_append(to, buffer, got);
+        if (!e) e = append(to, buffer, got);
         at += got;
     }
     free(buffer);
     return e;
 }
 
-static err copy_behind_url(const char *from, const char *to)
+static err copy_to_url(struct file *from, const char *to)
+{
+    struct copy_target target = {.path = to};
+    err e = file_create(to, &target.writer);
+    if (!e) e = append_all(from, &target);
+    if (!e) e = file_finish(target.writer);
+    file_drop(target.writer);
+    return e;
+}
+
+static err copy_to_host(struct file *from, const char *to)
+{
+    struct copy_target target = {.path = to, .file = own_make(to)};
+    if (target.file < 0) return fail(ERR_IO, "%s: %s", to, strerror(errno));
+    err e = append_all(from, &target);
+    if (!e && fsync(target.file)) e = fail(ERR_IO, "%s: %s", to, strerror(errno));
+    close(target.file);
+    return e;
+}
+
+static err copy_by_url(const char *from, const char *to)
 {
     struct file *in = NULL;
-    struct file_writer *out = NULL;
     TRY(file_open(from, &in));
-    err e = file_create(to, &out);
-    if (!e) e = append_all(in, out);
-    if (!e) e = file_finish(out);
-    file_drop(out);
+    const err e = path_is_url(to) ? copy_to_url(in, to) : copy_to_host(in, to);
     file_close(in);
     return e;
 }
@@ -71,7 +101,7 @@ static err copy_behind_url(const char *from, const char *to)
 /* What lies there is of another life of this name. */
 static err link_file(const char *from, const char *to)
 {
-    if (path_is_url(to)) return copy_behind_url(from, to);
+    if (path_is_url(to) || path_is_url(from)) return copy_by_url(from, to);
     if (unlink(to) && errno != ENOENT) return fail(ERR_IO, "%s: %s", to, strerror(errno));
     return link(from, to) == 0 ? OK : copy_file(from, to);
 }

@@ -87,7 +87,7 @@ struct folder_jobs {
     int shards;
     struct publication publication; /* of which it becomes a part */
     struct checkpoints *there;      /* publish.to, opened; NULL: not, or it is none */
-    bool cannot_publish;            /* the last checkpoint */
+    int not_published;              /* of the last checkpoints, one after the other */
     bool has_litter, is_void;       /* is_void: given up, and nobody waits for it any more */
     char removed[CHECKPOINT_PATH_MAX];
 };

@@ -18,7 +18,10 @@
 enum {
     STORAGE_PAUSE_MS = 1000,
     STORAGE_LOOK_MS = 100,
-    UNPUBLISHED_MS = 60000, /* at least, between checkpoints that cannot be published */
+    /* between checkpoints that cannot be published: at least; and each time twice as long, so many
+     * times, as they push others out of the folder */
+    UNPUBLISHED_MS = 60000,
+    UNPUBLISHED_TWICE_MAX = 6,
 };
 
 /* A pause before the next attempt, unless it is to be given up. */
@@ -337,8 +340,9 @@ static void begin_publication(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
     const struct publishing is = {j->shards, j->step, j->taken_s};
-    j->cannot_publish = published_to_begin(w, &is) != OK;
-    if (j->cannot_publish) log_line(LOG_WARNING, "train.publish: %s", error_text());
+    const bool is_published = published_to_begin(w, &is) == OK;
+    if (!is_published) log_line(LOG_WARNING, "train.publish: %s", error_text());
+    j->not_published = is_published ? 0 : j->not_published + 1;
 }
 
 static err publish_checkpoint(struct runner_worker *w)
@@ -407,15 +411,23 @@ static void on_published(void *context, err result)
     task_flush(&w->task);
 }
 
+static uint64_t pause_ms(const struct folder_jobs *j, uint64_t every_ms)
+{
+    const int twice = j->not_published - 1;
+    const uint64_t rest_ms =
+        twice < 0 ? 0
+                  : (uint64_t)UNPUBLISHED_MS
+                        << (twice < UNPUBLISHED_TWICE_MAX ? twice : UNPUBLISHED_TWICE_MAX);
+    return rest_ms > every_ms ? rest_ms : every_ms;
+}
+
 void runner_worker_publish_in_time(struct runner_worker *w, uint64_t now_ms)
 {
     const struct folder_jobs *j = &w->folder.jobs;
     const double every_secs = w->options.spec->train.checkpoint.publish.every_secs;
     if (!publishes(w) || !w->folder.checkpoints || !runner_worker_leads(w)) return;
     if (j->publishing.is_running || j->opening.is_running) return;
-    const uint64_t every_ms = (uint64_t)(every_secs * 1000);
-    const bool rests = j->cannot_publish && every_ms < UNPUBLISHED_MS;
-    if (now_ms < w->folder.published_ms + (rests ? UNPUBLISHED_MS : every_ms)) return;
+    if (now_ms < w->folder.published_ms + pause_ms(j, (uint64_t)(every_secs * 1000))) return;
     const bool is_begun = publication_wants_full(&j->publication)
                               ? worker_role_save(w->task.role, &w->task.outbox)
                               : worker_role_save_changes(w->task.role, &w->task.outbox);

@@ -268,12 +268,19 @@ static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
     return inputs;
 }
 
+enum { PARTS_KEPT_MAX = 1 << 16 }; /* of all kernels: what is kept is read as a spec is */
+
+/* NULL: a name is no UTF-8, and then nobody knows whose the rows behind it are. */
 static json_t *list_parts(const struct kernel_parts *parts)
 {
     json_t *list = json_array();
-    for (int i = 0; i < parts->count; i++)
-        json_array_append_new(list,
-                              json_pack("[sI]", parts->at[i].name, (json_int_t)parts->at[i].rows));
+    for (int i = 0; i < parts->count; i++) {
+        json_t *part = json_pack("[sI]", parts->at[i].name, (json_int_t)parts->at[i].rows);
+        if (!part || json_array_append_new(list, part)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
     return list;
 }
 
@@ -281,10 +288,14 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
 {
     json_t *rows = json_object();
     struct arena arena = {0};
+    int kept = 0;
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         const struct kernel_parts parts = kernel_parts_of(graph, node, names, &arena);
-        if (parts.count) json_object_set_new(rows, node->param[0].name, list_parts(&parts));
+        if (!parts.count || parts.count > PARTS_KEPT_MAX - kept) continue;
+        json_t *list = list_parts(&parts);
+        if (list) json_object_set_new(rows, node->param[0].name, list);
+        kept += parts.count;
     }
     arena_free(&arena);
     return rows;

@@ -170,7 +170,7 @@ static void say_it_is_away(struct source *s, const char *why)
 /* One that is away is told of once; its lines may come later. */
 static err ask_task(struct logs *l, const struct told *told)
 {
-    struct source *s;
+    struct source *s = NULL;
     bool has_more = true;
     TRY(source_of(l, told->task, &s));
     while (has_more) { /* ends: LINES_MAX */

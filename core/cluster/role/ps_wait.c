@@ -51,8 +51,9 @@ static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
 }
 
 /* Then there is no other term than the one that this ps knows. A chief has looked at all ps before
- * it says for the first time that it leads, so that none of them knew of a later one; and where no
- * other worker ever leads, nobody has given one out. */
+ * it says for the first time that it leads, or has heard of its term: where another ps knows of a
+ * later one, it bids more than that (worker_recover.c). Where no other worker ever leads, nobody
+ * has given one out. */
 static bool gives_terms(const struct ps_role *p)
 {
     if (p->options.task != 0) return false;

@@ -199,7 +199,8 @@ static err give_up(const struct snapshot_job *job, err e)
 static err write_shard(void *context)
 {
     struct snapshot_job *job = context;
-    if (job->before) checkpoint_remove_shard(job->before->prefix);
+    if (job->before && !path_is_url(job->before->prefix))
+        checkpoint_remove_shard(job->before->prefix);
     TRY(choose_folder(job));
     err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
                               : shard_write(&job->shard, job->prefix);
@@ -345,8 +346,9 @@ void runner_ps_snapshot_close(struct runner_ps *p)
         if (!job->is_remote && !path_is_url(job->prefix)) checkpoint_remove_shard(job->prefix);
         close_job(job);
     }
-    if (p->saving.last && p->saving.last->is_dropped)
-        checkpoint_remove_shard(p->saving.last->prefix);
+    const struct snapshot_files *last = p->saving.last;
+    if (last && last->is_dropped && !path_is_url(last->prefix))
+        checkpoint_remove_shard(last->prefix);
     free(p->saving.last);
     p->saving.last = NULL;
 }

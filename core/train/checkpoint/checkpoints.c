@@ -312,7 +312,11 @@ void checkpoints_abandon(struct checkpoints *c, const char *folder)
 
 /* ---- the token ---- */
 
-enum { TOKEN_BYTES = 16, TOKEN_TEXT_MAX = 64 };
+enum {
+    TOKEN_BYTES = 16,
+    TOKEN_TEXT_MAX = 64,
+    RESIZES_MAX = 1 << 30, /* more than that is no count of theirs */
+};
 
 static err token_path(const char *directory, char ret[CHECKPOINT_PATH_MAX])
 {
@@ -400,7 +404,7 @@ static err note_resizes(struct checkpoints *c)
         memcpy(text, read, bytes);
         text[bytes] = '\0';
         const uint64_t known = strtoull(text + TOKEN_BYTES, NULL, 10);
-        if (known > c->resizes) c->resizes = known;
+        if (known > c->resizes && known <= RESIZES_MAX) c->resizes = known;
     }
     free(read);
     return e == ERR_INPUT ? OK : e;

@@ -230,7 +230,7 @@ class Runs:
     def test_what_is_published_lies_on_either_side_of_a_url(self):
         self.dtrain("spec.json", "--set", "train.checkpoint_dir=other")
         wanted = self.dtrain("checkpoint", "diff", "other", "other")
-        for place, to in (("s3://bucket/run", "servers"), ("run", "s3://bucket/servers")):
+        for place, to in ((f"{self.bucket}/run", "servers"), ("run", f"{self.bucket}/servers")):
             said = self.dtrain("spec.json", "--set", f"train.checkpoint_dir={place}", "--set", "train.publish.every_secs=60",
                                "--set", f"train.publish.to={to}")
             self.assertNotIn("WARNING", said)

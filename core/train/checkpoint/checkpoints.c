@@ -34,12 +34,10 @@ static err prove_url_writable(const char *directory)
 /* Where a file of the run is to be: all saves would fail, and no time mends that. */
 static err find_strange_folders(const char *directory)
 {
-    static const char *const names[] = {CHECKPOINT_STATE, TOKEN_NAME, MEASURED_NAME,
-                                        LAST_SPEC_NAME};
     char path[CHECKPOINT_PATH_MAX];
     struct stat status;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        TRY(folder_join(directory, names[i], path));
+    for (int i = 0; i < RUN_FILES; i++) {
+        TRY(folder_join(directory, run_file_names[i], path));
         if (!lstat(path, &status) && S_ISDIR(status.st_mode))
             return fail(ERR_INPUT, "%s: a folder, where a file of the run is to be: move it away",
                         path);

@@ -199,10 +199,8 @@ static bool is_temporary_file(const char *name)
     const char *found = strstr(name, temporary);
     if (!found || !ends_with_digits(found + strlen(temporary), "0123456789", 0)) return false;
     const size_t length = (size_t)(found - name);
-    static const char *const names[] = {CHECKPOINT_STATE, TOKEN_NAME, MEASURED_NAME,
-                                        LAST_SPEC_NAME};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_name(name, length, names[i])) return true;
+    for (int i = 0; i < RUN_FILES; i++)
+        if (is_name(name, length, run_file_names[i])) return true;
     return checkpoint_name_step(name, &rest) >= 0 &&
            strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
 }

@@ -185,12 +185,17 @@ static void finish(struct snapshot_job *job, err result)
     task_flush(&p->task);
 }
 
-/* A server that has just failed is not asked for more: the chief's sweep is for that. */
+/* A server, which may have just failed, is not asked for more: the chief's sweep is for that. */
+static void remove_here(const char *prefix)
+{
+    if (!path_is_url(prefix)) checkpoint_remove_shard(prefix);
+}
+
 static err give_up(const struct snapshot_job *job, err e)
 {
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", error_text());
-    if (!path_is_url(job->prefix)) checkpoint_remove_shard(job->prefix);
+    remove_here(job->prefix);
     return fail(e, "%s", why);
 }
 
@@ -199,8 +204,7 @@ static err give_up(const struct snapshot_job *job, err e)
 static err write_shard(void *context)
 {
     struct snapshot_job *job = context;
-    if (job->before && !path_is_url(job->before->prefix))
-        checkpoint_remove_shard(job->before->prefix);
+    if (job->before) remove_here(job->before->prefix);
     TRY(choose_folder(job));
     err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
                               : shard_write(&job->shard, job->prefix);
@@ -343,12 +347,10 @@ void runner_ps_snapshot_close(struct runner_ps *p)
     if (job) {
         job->is_dropped = true;
         task_job_close(&job->writing);
-        if (!job->is_remote && !path_is_url(job->prefix)) checkpoint_remove_shard(job->prefix);
+        if (!job->is_remote) remove_here(job->prefix);
         close_job(job);
     }
-    const struct snapshot_files *last = p->saving.last;
-    if (last && last->is_dropped && !path_is_url(last->prefix))
-        checkpoint_remove_shard(last->prefix);
+    if (p->saving.last && p->saving.last->is_dropped) remove_here(p->saving.last->prefix);
     free(p->saving.last);
     p->saving.last = NULL;
 }

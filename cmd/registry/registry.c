@@ -548,8 +548,10 @@ static err look_once_more(struct registry *r, err e, const char *what)
     const struct timespec pause = {(time_t)(pause_ms / 1000), (long)(pause_ms % 1000) * 1000000};
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - r->waiting.began_ms;
     if (e && e != ERR_IO) return e;
-    if (e) r->waiting.away_ms = now_ms;
-    if (e) memset(r->free_ms, 0, (size_t)r->room[r->cluster->job] * sizeof *r->free_ms);
+    if (e) {
+        r->waiting.away_ms = now_ms;
+        memset(r->free_ms, 0, (size_t)r->room[r->cluster->job] * sizeof *r->free_ms);
+    }
     if (waited_ms >= limit_ms)
         return e ? fail_prefix(ERR_TIMEOUT, "no answer in %.3g s (%s)", (double)limit_ms / 1000,
                                limit_name)

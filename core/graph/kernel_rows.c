@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+enum { ROOM_FIRST = 16 };
+
+/* Room for one more behind `count` of `size` bytes */
+static void *with_room(struct arena *arena, void *at, int count, int *room, size_t size)
+{
+    if (count < *room) return at;
+    *room = *room ? 2 * *room : ROOM_FIRST;
+    void *more = arena_array(arena, (size_t)*room, size);
+    if (count) memcpy(more, at, (size_t)count * size);
+    return more;
+}
+
 struct taking {
     const struct graph *graph;
     const struct strings *names;
@@ -26,13 +38,7 @@ static const struct node *maker_of(const struct graph *graph, const struct tenso
 static void add(struct taking *k, const char *name, int64_t rows)
 {
     struct kernel_parts *parts = k->parts;
-    if (parts->count == k->room) {
-        const int room = k->room ? 2 * k->room : 16;
-        struct kernel_part *more = arena_array(k->arena, (size_t)room, sizeof *more);
-        if (parts->count) memcpy(more, parts->at, (size_t)parts->count * sizeof *more);
-        parts->at = more;
-        k->room = room;
-    }
+    parts->at = with_room(k->arena, parts->at, parts->count, &k->room, sizeof *parts->at);
     parts->at[parts->count++] = (struct kernel_part){name, rows};
 }
 
@@ -91,13 +97,7 @@ struct stack {
 
 static void push(struct stack *s, const struct tensor *t, struct arena *arena)
 {
-    if (s->count == s->room) {
-        const int room = s->room ? 2 * s->room : 16;
-        const struct tensor **more = arena_array(arena, (size_t)room, sizeof(struct tensor *));
-        if (s->count) memcpy(more, s->at, (size_t)s->count * sizeof(struct tensor *));
-        s->at = more;
-        s->room = room;
-    }
+    s->at = with_room(arena, s->at, s->count, &s->room, sizeof *s->at);
     s->at[s->count++] = t;
 }
 

@@ -268,8 +268,6 @@ static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
     return inputs;
 }
 
-enum { PARTS_KEPT_MAX = 1 << 16 }; /* of all kernels: what is kept is read as a spec is */
-
 /* NULL: a name is no UTF-8, and then nobody knows whose the rows behind it are. */
 static json_t *list_parts(const struct kernel_parts *parts)
 {
@@ -284,6 +282,7 @@ static json_t *list_parts(const struct kernel_parts *parts)
     return list;
 }
 
+/* Of all kernels together so many parts as one may have: what is kept is read as a spec is. */
 static json_t *list_rows(const struct graph *graph, const struct strings *names)
 {
     json_t *rows = json_object();
@@ -292,7 +291,7 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         const struct kernel_parts parts = kernel_parts_of(graph, node, names, &arena);
-        if (!parts.count || parts.count > PARTS_KEPT_MAX - kept) continue;
+        if (!parts.count || parts.count > KERNEL_PARTS_MAX - kept) continue;
         json_t *list = list_parts(&parts);
         if (list) json_object_set_new(rows, node->param[0].name, list);
         kept += parts.count;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -37,6 +38,7 @@ static int fault_at(const char *path, enum disk_use use)
 {
     static const char disk[] = "/disk/";
     if (data_is_lacking(path)) return ENOENT;
+    names_note(path);
     return strncmp(path, disk, sizeof disk - 1) == 0 ? disk_fault(use) : 0;
 }
 
@@ -432,13 +434,11 @@ int unlinkat(int descriptor, const char *name, int flags)
     return fault ? call_fails(fault) : remove_name(file->inode, name, flags & AT_REMOVEDIR);
 }
 
-int rename(const char *from, const char *to)
+static int rename_path(const char *from, const char *to, bool replaces)
 {
     struct inode *old_folder, *new_folder;
     const char *name;
     char old_name[FILE_NAME_BYTES];
-    if (!process_now()) return REAL(rename)(from, to);
-    call_takes("rename", NAME_NS);
     const int fault = fault_at(to, USE_NAME);
     if (fault) return call_fails(fault);
     const struct inode *inode = files_find(from, &old_folder, &name);
@@ -446,12 +446,27 @@ int rename(const char *from, const char *to)
     snprintf(old_name, sizeof old_name, "%s", name);
     const struct inode *before = files_find(to, &new_folder, &name);
     if (!new_folder) return call_fails(ENOENT);
+    if (before && !replaces) return call_fails(EEXIST);
     if (before == inode) return 0;
     if (before && before->is_folder != inode->is_folder)
         return call_fails(before->is_folder ? EISDIR : ENOTDIR);
     if (before && before->is_folder && before->entries.count > 0) return call_fails(ENOTEMPTY);
     files_move(old_folder, old_name, new_folder, name);
     return 0;
+}
+
+int rename(const char *from, const char *to)
+{
+    if (!process_now()) return REAL(rename)(from, to);
+    call_takes("rename", NAME_NS);
+    return rename_path(from, to, true);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (!process_now()) return REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    call_takes("rename", NAME_NS);
+    return rename_path(from, to, !(flags & RENAME_NOREPLACE));
 }
 
 int link(const char *from, const char *to)

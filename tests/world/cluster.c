@@ -238,6 +238,36 @@ static bool is_of_places(enum mishap_kind kind)
            kind == MISHAP_STORE || kind == MISHAP_COORDINATOR;
 }
 
+static struct cluster_task *task_of(const struct process *process)
+{
+    for (int i = 0; i < cluster_now->count; i++)
+        if (cluster_now->tasks[i].life == process) return &cluster_now->tasks[i];
+    return NULL;
+}
+
+/* Who reads it stands, too. */
+static const struct mishap *last_one;
+
+static void stand_amid_last(struct process *process)
+{
+    const uint64_t over_ns = machine.now_ns + last_one->lasts_ns;
+    const struct cluster_task *task = task_of(process);
+    if (!task || task->job != TASK_WORKER) return;
+    if (over_ns > cluster_now->calm_ns) cluster_now->calm_ns = over_ns;
+    places_trouble(cluster_now, over_ns, true);
+    process_signal(process, SIGSTOP);
+    event_at(over_ns, go_on, process, 0);
+}
+
+static void watch_last(const struct mishap *mishap)
+{
+    char words[FILE_NAME_BYTES];
+    snprintf(words, sizeof words, "/%s/model.ckpt-%d", cluster_now->folder,
+             cluster_now->plan->last_step);
+    last_one = mishap;
+    names_watch(words, mishap->share, stand_amid_last);
+}
+
 static void befall(void *subject, uint64_t number)
 {
     const struct mishap *mishap = subject;
@@ -287,6 +317,9 @@ static void befall(void *subject, uint64_t number)
     case MISHAP_LACK:
         lack_data(task, mishap);
         return;
+    case MISHAP_LAST:
+        watch_last(mishap);
+        return;
     case MISHAP_COORDINATOR:
         coordinator_fail((enum coordinator_trouble)(mishap->share % COORDINATOR_TROUBLES),
                          machine.now_ns + mishap->lasts_ns);
@@ -296,13 +329,6 @@ static void befall(void *subject, uint64_t number)
         return;
     }
     event_at(machine.now_ns + mishap->lasts_ns, heal, (void *)mishap, (uint64_t)task->life);
-}
-
-static struct cluster_task *task_of(const struct process *process)
-{
-    for (int i = 0; i < cluster_now->count; i++)
-        if (cluster_now->tasks[i].life == process) return &cluster_now->tasks[i];
-    return NULL;
 }
 
 static void strike(struct blow *blow, struct process *process)

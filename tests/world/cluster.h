@@ -38,6 +38,7 @@ enum mishap_kind {
     MISHAP_COORDINATOR,                       /* is down or silent for a while, or forgets */
     MISHAP_FREEZE, /* SIGSTOP to all, and SIGCONT later, as to a host that sleeps */
     MISHAP_LACK,   /* a host has no data for a while, and who starts there ends with 2 */
+    MISHAP_LAST,   /* whoever leads stands still amid the last checkpoint, as MISHAP_STAND */
     MISHAP_KINDS
 };
 

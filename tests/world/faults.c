@@ -5,6 +5,7 @@
 #include "tests/world/machine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ALL_HOSTS = HOSTS_MAX };
@@ -22,10 +23,17 @@ void disk_fail(enum disk_fault fault, int host, int share, uint64_t until_ns)
 
 static uint64_t lacks_until_ns[HOSTS_MAX];
 
+static struct {
+    char words[FILE_NAME_BYTES];
+    int left; /* calls; 0: none is watched */
+    void (*tell)(struct process *);
+} watched;
+
 void disks_heal(void)
 {
     memset(troubles, 0, sizeof troubles);
     memset(lacks_until_ns, 0, sizeof lacks_until_ns);
+    watched.left = 0;
 }
 
 void data_lack(int host, uint64_t until_ns)
@@ -36,6 +44,19 @@ void data_lack(int host, uint64_t until_ns)
 bool data_is_lacking(const char *path)
 {
     return machine.now_ns < lacks_until_ns[process_now()->host] && strstr(path, ".csv");
+}
+
+void names_watch(const char *words, int nth, void (*tell)(struct process *))
+{
+    snprintf(watched.words, sizeof watched.words, "%s", words);
+    watched.left = nth;
+    watched.tell = tell;
+}
+
+void names_note(const char *path)
+{
+    if (watched.left && strstr(path, watched.words) && --watched.left == 0)
+        watched.tell(process_now());
 }
 
 static bool has(enum disk_fault fault)

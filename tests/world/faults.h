@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct process;
+
 enum disk_fault {
     DISK_FULL,      /* ENOSPC, after a part of what was written */
     DISK_BROKEN,    /* EIO, whatever is asked */
@@ -28,6 +30,9 @@ void disks_heal(void);
 /* Until then the host has none of the files that jobs read. */
 void data_lack(int host, uint64_t until_ns);
 bool data_is_lacking(const char *path);
+/* The nth call from now on with a name on the disk that has these words in it: whose it is. */
+void names_watch(const char *words, int nth, void (*tell)(struct process *));
+void names_note(const char *path);
 /* For the one that runs, which may wait: 0, or the errno of its call. */
 int disk_fault(enum disk_use);
 /* Of so many bytes that are written those that a full disk takes; 0: errno. */

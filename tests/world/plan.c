@@ -211,6 +211,28 @@ static void draw_lack(struct job_plan *plan, enum mishap_kind only)
     machine.random = kept;
 }
 
+/* As for disks. Another one leads meanwhile, or not. */
+static void draw_last(struct job_plan *plan, enum mishap_kind only)
+{
+    enum { CALLS_MOST = 40, LASTS_MS = 40000 };
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x6c617374);
+    const bool may = !plan->is_url && !plan->is_alone;
+    const bool is_one = draw_below(12) == 0 && only == MISHAP_KINDS && plan->mishap_count;
+    if (may && (is_one || only == MISHAP_LAST)) {
+        if (plan->mishap_count == 0) plan->mishap_count = 1;
+        if (only == MISHAP_LAST) plan->mishap_count = 1;
+        plan->mishaps[plan->mishap_count - 1] =
+            (struct mishap){.kind = MISHAP_LAST,
+                            .share = 1 + (int)draw_below(CALLS_MOST),
+                            .lasts_ns = draw_ns(LASTS_MS)};
+        if (draw_below(4)) plan->chief_timeout_s = 2 + (int)draw_below(10);
+    } else if (only == MISHAP_LAST) {
+        plan->mishap_count = 0;
+    }
+    machine.random = kept;
+}
+
 /* As for disks. */
 static void draw_wire(struct job_plan *plan)
 {
@@ -250,6 +272,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_keeping(plan);
     draw_following(plan);
     draw_lack(plan, only);
+    draw_last(plan, only);
     draw_wire(plan);
 }
 
@@ -324,7 +347,7 @@ bool job_plan_asks(const struct job_plan *plan)
 const char *const mishap_names[MISHAP_KINDS] = {
     "kill",    "stand", "reset",       "cut",      "alone",  "dark",  "slow",
     "ask",     "full",  "broken",      "readonly", "denied", "hangs", "unsynced",
-    "emptied", "store", "coordinator", "freeze",   "lack"};
+    "emptied", "store", "coordinator", "freeze",   "lack",   "last"};
 
 enum mishap_kind mishap_find(const char *name)
 {

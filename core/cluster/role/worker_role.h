@@ -114,6 +114,8 @@ void worker_role_folder_is_open(struct role *, struct outbox *);
 
 /* Chief: a checkpoint is wanted now. false: not while one is being written or nobody serves. */
 bool worker_role_save(struct role *, struct outbox *);
+/* Chief: the step at which all workers have ended well; 0: they have not yet. */
+uint64_t worker_role_end_step(const struct role *);
 bool worker_role_can_save(const struct role *); /* false: not now, but perhaps later */
 /* The same of what has changed since the last one, be it a checkpoint or what had changed then;
  * where there was none in this generation, or one has failed since, of all. */

@@ -123,6 +123,7 @@ struct saving {
     } last;
     bool has_saved; /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
+    uint64_t end_step; /* of the values that all workers have ended with; 0: they have not */
     int shards;
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */
     uint32_t number_bytes;

@@ -102,6 +102,11 @@ bool worker_role_save_changes(struct role *role, struct outbox *out)
     return true;
 }
 
+uint64_t worker_role_end_step(const struct role *role)
+{
+    return ((const struct worker_role *)role)->saving.end_step;
+}
+
 bool worker_role_can_save(const struct role *role)
 {
     return can_save((const struct worker_role *)role);
@@ -151,6 +156,7 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
     worker_set_phase(w, SAVING_LAST);
+    if (!w->stop.code) s->end_step = w->global_step;
     patience_renew(&w->patience);
     if (s->phase != SAVE_IDLE || s->awaits_folder) return;
     const bool is_there = has_saved_these(w);

@@ -63,6 +63,7 @@ struct origin {
 struct saving_files {
     char folder[CHECKPOINT_PATH_MAX];
     uint64_t step, tag, began_ns;
+    uint64_t own_step; /* of the newest that is there, as this task has made it; 0: another's */
     int shards;
     bool takes; /* what comes from afar: until it is published, by another thread */
     uint64_t (*came)[SHARD_INDEX + 1]; /* [ps] bytes of that of each file */

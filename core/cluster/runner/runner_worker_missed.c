@@ -53,14 +53,15 @@ static void on_looked(void *context, err result)
 void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)
 {
     struct missed_end *m = &w->attempts.missed;
-    const uint64_t last_step = runner_worker_last_step(w);
+    const uint64_t planned = runner_worker_last_step(w);
+    const uint64_t last_step = planned ? planned : worker_role_end_step(w->task.role);
     if (m->looking.is_running || !last_step || !w->hooks.view.checkpoint_dir ||
         w->folder.jobs.opening.is_running || !all_are_gone(w, now_ms) ||
         now_ms - m->looked_ms < AGAIN_MS)
         return;
     m->looked_ms = now_ms;
     m->last_step = last_step;
-    m->has_saved = w->task.counting.counters.at[COUNTER_CHECKPOINT_STEP] >= (double)last_step;
+    m->has_saved = w->saving.own_step >= last_step;
     m->looking = (struct task_job){
         .run = look, .done = on_looked, .context = w, .loop = w->options.task.loop};
     if (task_job_start(&m->looking)) log_line(LOG_DEBUG, "%s", error_text());

@@ -374,6 +374,7 @@ static err publish(void *context)
 static void count_saved(struct runner_worker *w, uint64_t step)
 {
     double *const at = w->task.counting.counters.at;
+    w->saving.own_step = step;
     at[COUNTER_CHECKPOINTS]++;
     at[COUNTER_CHECKPOINT_STEP] = (double)step;
     at[COUNTER_CHECKPOINT_TIME] = clock_unix_s();
@@ -396,6 +397,7 @@ static void on_published(void *context, err result)
     struct runner_worker *w = context;
     struct folder_jobs *j = &w->folder.jobs;
     w->saving.has_litter |= result && j->has_litter;
+    if (result == ERR_PEER) w->saving.own_step = 0;
     if (!result && j->since) {
         w->saving.is_away = false;
         count_published(w);

@@ -429,13 +429,40 @@ err checkpoints_own(struct checkpoints *c, uint64_t token, uint64_t resizes, dou
     return e;
 }
 
-/* A token that somebody removed, with all else perhaps, is nobody else's. */
+/* The newest of the state file is none of the list: whoever has written it was done and took its
+ * token away. */
+static err find_stranger(const struct checkpoints *c, bool *ret_is_there)
+{
+    struct checkpoint_state found;
+    const err e = state_read(c->directory, &found);
+    *ret_is_there = !e && found.count > 0;
+    if (e) return e == ERR_INPUT ? OK : e;
+    for (int i = 0; i < c->state.count && *ret_is_there; i++) {
+        const struct checkpoint_record *ours = &c->state.records[i],
+                                       *newest = &found.records[found.count - 1];
+        *ret_is_there = strcmp(ours->prefix, newest->prefix) != 0 ||
+                        (!ours->is_found && ours->time_s != newest->time_s);
+    }
+    state_fini(&found);
+    return OK;
+}
+
+/* A token that somebody removed, with all else perhaps, is nobody else's, unless another chief has
+ * come to the end meanwhile. */
+static err take_token_again(const struct checkpoints *c)
+{
+    bool is_strange;
+    TRY(find_stranger(c, &is_strange));
+    if (is_strange) return fail(ERR_PEER, "another chief has written to %s since", c->directory);
+    return write_token(c, c->token);
+}
+
 err checkpoints_still_own(const struct checkpoints *c)
 {
     char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
     if (!c->token) return OK;
     const err e = read_token(c->directory, found);
-    if (e) return e == ERR_INPUT ? write_token(c, c->token) : e;
+    if (e) return e == ERR_INPUT ? take_token_again(c) : e;
     token_text(c->token, wanted);
     if (memcmp(found, wanted, TOKEN_BYTES) == 0) return OK;
     return fail(ERR_PEER, "another chief writes to %s now", c->directory);

@@ -3,6 +3,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +105,43 @@ static err name_results(struct merge *m)
     return OK;
 }
 
-/* A move back that fails leaves a file that no index names. */
-static void move_back(const struct merge *m, int moved)
+static err find_index(const char *path, bool *ret_is_there)
 {
+    struct file_state found;
+    struct stat status;
+    if (path_is_url(path)) return file_find(path, ret_is_there, &found);
+    *ret_is_there = !stat(path, &status) && S_ISREG(status.st_mode);
+    return OK;
+}
+
+/* This one may have been suspended for long: what has these names is another's then, and stays. */
+static err find_other(const struct merge *m)
+{
+    bool is_there;
+    TRY(find_index(m->index_path, &is_there));
+    return is_there ? fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path) : OK;
+}
+
+/* A move back that fails leaves a file that no index names. */
+static err give_up(const struct merge *m, int moved, err e)
+{
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    const err other = find_other(m);
+    if (other) return other;
     for (int i = moved - 1; i >= 0; i--) (void)bundle_rename(m->moves[i].to, m->moves[i].from);
+    return fail(e, "%s", why);
+}
+
+/* To a name that nothing has. Where something has it that no index names, as of an attempt before
+ * in a folder that may be written and not listed, or where the file system cannot tell, in its
+ * place. */
+static err move_one(const struct merge *m, const struct move *move)
+{
+    if (path_is_url(move->from)) return bundle_rename(move->from, move->to);
+    if (!renameat2(AT_FDCWD, move->from, AT_FDCWD, move->to, RENAME_NOREPLACE)) return OK;
+    if (errno == EEXIST) TRY(find_other(m));
+    return bundle_rename(move->from, move->to);
 }
 
 /* Renames only: the data are on this file system already, and on the disk. Behind a URL a server
@@ -115,21 +149,9 @@ static void move_back(const struct merge *m, int moved)
 static err move_data(const struct merge *m)
 {
     for (int i = 0; i < m->move_count; i++) {
-        const struct move *move = &m->moves[i];
-        const err e = bundle_rename(move->from, move->to);
-        if (!e) continue;
-        move_back(m, i);
-        return e;
+        const err e = move_one(m, &m->moves[i]);
+        if (e) return give_up(m, i, e);
     }
-    return OK;
-}
-
-static err find_index(const char *path, bool *ret_is_there)
-{
-    struct file_state found;
-    struct stat status;
-    if (path_is_url(path)) return file_find(path, ret_is_there, &found);
-    *ret_is_there = !stat(path, &status) && S_ISREG(status.st_mode);
     return OK;
 }
 
@@ -189,25 +211,18 @@ static err remove_all_data(const char *prefix)
 }
 
 /* Data files first, then the index: an index never refers to data that are not its own, nor to data
- * files whose directory entries a power cut could still lose. If the index is there already,
- * another process was faster: this one may have been suspended for long. Data of an attempt before
- * are in nobody's way where they cannot be removed, as in a folder that may be written and not
- * listed: what has the same name is replaced. */
+ * files whose directory entries a power cut could still lose. */
 static err publish(struct merge *m, struct output *index)
 {
-    bool is_there;
-    TRY(find_index(m->index_path, &is_there));
-    if (is_there) return fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path);
-    if (remove_all_data(m->prefix))
-        log_line(LOG_DEBUG, "what has this name stays: %s", error_text());
+    TRY(find_other(m));
     TRY(move_data(m));
     err e = file_sync_folder(m->index_path);
     if (!e) e = output_publish(index);
-    if (!e) e = file_sync_folder(m->index_path);
+    if (e) return give_up(m, m->move_count, e);
+    e = file_sync_folder(m->index_path);
     if (!e) return OK;
     (void)bundle_unlink(m->index_path);
-    move_back(m, m->move_count);
-    return e;
+    return give_up(m, m->move_count, e);
 }
 
 static err merge(struct merge *m)

@@ -41,6 +41,8 @@ int __real_open64(const char *path, int flags, ...);
 ssize_t __real_write(int file, const void *from, size_t bytes);
 int __real_fsync(int file);
 int __real_rename(const char *from, const char *to);
+int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
 int __real_link(const char *from, const char *to);
 int __real_unlink(const char *path);
 int __real_unlinkat(int folder, const char *path, int flags);
@@ -51,6 +53,8 @@ int __wrap_open64(const char *path, int flags, ...);
 ssize_t __wrap_write(int file, const void *from, size_t bytes);
 int __wrap_fsync(int file);
 int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
 int __wrap_link(const char *from, const char *to);
 int __wrap_unlink(const char *path);
 int __wrap_unlinkat(int folder, const char *path, int flags);
@@ -80,6 +84,12 @@ int __wrap_fsync(int file)
 int __wrap_rename(const char *from, const char *to)
 {
     return strikes() ? -1 : __real_rename(from, to);
+}
+
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags)
+{
+    return strikes() ? -1 : __real_renameat2(from_folder, from, to_folder, to, flags);
 }
 
 int __wrap_link(const char *from, const char *to)

@@ -211,6 +211,8 @@ ssize_t __real_pwrite64(int file, const void *from, size_t bytes, off_t offset);
 int __real_fsync(int file);
 int __real_fdatasync(int file);
 int __real_rename(const char *from, const char *to);
+int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
 int __real_link(const char *from, const char *to);
 int __real_unlink(const char *path);
 int __real_unlinkat(int folder, const char *path, int flags);
@@ -223,6 +225,8 @@ ssize_t __wrap_pwrite64(int file, const void *from, size_t bytes, off_t offset);
 int __wrap_fsync(int file);
 int __wrap_fdatasync(int file);
 int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
 int __wrap_link(const char *from, const char *to);
 int __wrap_unlink(const char *path);
 int __wrap_unlinkat(int folder, const char *path, int flags);
@@ -275,16 +279,27 @@ int __wrap_fdatasync(int file)
     return failed;
 }
 
-int __wrap_rename(const char *from, const char *to)
+static int renamed(const char *from, const char *to, int failed)
 {
     struct name old, new;
-    show_all();
-    const int failed = __real_rename(from, to);
     if (failed || !watch.is_on || !find(from, &old) || !find(to, &new)) return failed;
     new.node = old.node;
     old.node = NO_NODE;
     change(&old, &new);
     return 0;
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    show_all();
+    return renamed(from, to, __real_rename(from, to));
+}
+
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags)
+{
+    show_all();
+    return renamed(from, to, __real_renameat2(from_folder, from, to_folder, to, flags));
 }
 
 int __wrap_link(const char *from, const char *to)

@@ -365,6 +365,28 @@ static void who_came_to_own_the_folder_last_publishes_and_nobody_else(void **sta
     checkpoints_close(second);
 }
 
+/* It stood still meanwhile: what it comes with is older. */
+static void what_another_one_wrote_that_is_done_is_its_own(void **state)
+{
+    const char *run = folder_path(*state, "run");
+    struct checkpoints *first = run_open(run, 5, NOW), *second;
+    assert_int_equal(checkpoints_own(first, 1, 0, NOW), OK);
+    run_publish(first, 10, NOW);
+    second = run_open(run, 5, NOW);
+    assert_int_equal(checkpoints_own(second, 2, 0, NOW), OK);
+    run_publish(second, 20, NOW + 1);
+    checkpoints_token_remove(second, 2);
+    checkpoints_close(second);
+    assert_int_equal(run_try(first, 20, 20, NOW), ERR_PEER);
+    assert_false(checkpoints_token_is_seen(run, 1));
+    assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20");
+    assert_int_equal(folder_count(run, "*.index"), 2);
+    assert_int_equal(checkpoints_own(first, 1, 0, NOW), OK); /* it knows what the other one did */
+    run_publish(first, 30, NOW);
+    assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20 model.ckpt-30");
+    checkpoints_close(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +404,7 @@ int main(void)
         IN_FOLDER(who_writes_shards_removes_its_own_and_the_last_one_the_folder),
         IN_FOLDER(how_often_a_job_was_resized_is_kept_as_long_as_it_lasts),
         IN_FOLDER(who_came_to_own_the_folder_last_publishes_and_nobody_else),
+        IN_FOLDER(what_another_one_wrote_that_is_done_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,6 +295,46 @@ static err count_before(struct runner_worker *w, struct covered *ret)
     return OK;
 }
 
+static err read_covered(struct runner_worker *w, struct bundle *bundle, struct arena *arena,
+                        uint64_t *ret_step, struct covered *ret)
+{
+    struct shard shard;
+    struct coverage coverage;
+    struct batch_queue queue = {0};
+    int64_t numbers[COVERAGE_NUMBERS];
+    const int64_t *data;
+    int count;
+    describe_shard(w, 0, &shard);
+    shard.coverage = numbers;
+    shard.ledger = arena_array(arena, (size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
+    TRY(shard_read(bundle, NULL, &shard));
+    TRY(shard_read_data(bundle, arena, &data, &count));
+    *ret_step = shard.global_step;
+    if (!coverage_of(numbers, &coverage)) return fail(ERR_INPUT, "it does not count its rows");
+    const bool is_queue = data_share_is_queue(&coverage.share);
+    if (is_queue &&
+        (count <= IDENTITY_NUMBERS || !batch_queue_open(&queue, 1, 1) ||
+         !batch_queue_read(&queue, data + IDENTITY_NUMBERS, count - IDENTITY_NUMBERS))) {
+        batch_queue_free(&queue);
+        return fail(ERR_INPUT, "it says nothing of the batches that were handed out");
+    }
+    *ret = coverage_of_open(&coverage, is_queue ? &queue : NULL);
+    batch_queue_free(&queue);
+    return OK;
+}
+
+err runner_worker_read_covered(struct runner_worker *w, const char *prefix, uint64_t *ret_step,
+                               struct covered *ret)
+{
+    struct arena arena = {0};
+    struct bundle *bundle;
+    TRY(bundle_open(prefix, &bundle));
+    const err e = read_covered(w, bundle, &arena, ret_step, ret);
+    bundle_close(bundle);
+    arena_free(&arena);
+    return e;
+}
+
 /* How the rows are shared from now on. */
 struct new_share {
     struct data_share share;

@@ -166,6 +166,9 @@ struct missed_end {
     struct task_job looking; /* into the folder; what follows is its, but for looked_ms */
     uint64_t looked_ms, last_step;
     bool has_saved, is_over; /* has_saved: this task, of the last step */
+    bool is_counted;         /* the checkpoint says of its rows what follows */
+    uint64_t step;
+    struct covered covered;
     char prefix[CHECKPOINT_PATH_MAX];
 };
 
@@ -344,6 +347,9 @@ void runner_worker_publish_in_time(struct runner_worker *, uint64_t now_ms);
 
 /* Hooks are told of what happens at a global step. runner_worker_told: an error ends the job. */
 err runner_worker_tell(struct runner_worker *, uint64_t step, const struct occasion *);
+/* What a checkpoint of the job says of its rows; from any thread. */
+err runner_worker_read_covered(struct runner_worker *, const char *prefix, uint64_t *ret_step,
+                               struct covered *ret);
 err runner_worker_tell_covered(struct runner_worker *, uint64_t step, const struct covered *,
                                bool is_over);
 void runner_worker_told(struct runner_worker *, err);

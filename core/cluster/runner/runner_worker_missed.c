@@ -23,6 +23,15 @@ static bool all_are_gone(const struct runner_worker *w, uint64_t now_ms)
     return true;
 }
 
+/* The last words and --result are of the job, whose chief this one may have been. */
+static err tell_what_is_there(struct runner_worker *w)
+{
+    const struct missed_end *m = &w->attempts.missed;
+    if (!m->is_counted) return OK;
+    w->hooks.view.global_step = m->step;
+    return m->covered.rows ? runner_worker_tell_covered(w, m->step, &m->covered, true) : OK;
+}
+
 /* A chief that has ended well takes its token away, and a later one puts its own there: of one
  * whose token is there still what it has saved itself is no end. */
 static err look(void *context)
@@ -36,6 +45,9 @@ static err look(void *context)
     if (m->has_saved)
         TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
     m->is_over = !is_ours;
+    if (!m->is_over) return OK;
+    m->is_counted = !runner_worker_read_covered(w, m->prefix, &m->step, &m->covered);
+    if (!m->is_counted) log_line(LOG_DEBUG, "%s: %s", m->prefix, error_text());
     return OK;
 }
 
@@ -47,7 +59,7 @@ static void on_looked(void *context, err result)
     m->looked_ms = now_ms;
     if (result || !m->is_over || w->task.has_ended || !all_are_gone(w, now_ms)) return;
     log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", m->prefix);
-    task_end_alone(&w->task, OK);
+    task_end_alone(&w->task, tell_what_is_there(w));
 }
 
 void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)

@@ -99,6 +99,18 @@ class Leading(LeadingCase):
     def test_a_chief_that_stood_still_is_a_worker_in_async(self):
         self.stand_still(plan("async", SOON), "saved ")
 
+    def test_a_chief_that_stood_still_to_the_end_tells_of_the_whole_job(self):
+        cluster = self.disturb(plan("async", SOON), lambda c: c.hold_up(CHIEF))
+        chief = cluster.tasks.pop(CHIEF)
+        self.assert_ends(cluster)
+        told = cluster.result()
+        cluster.tasks[CHIEF] = chief
+        cluster.go_on(CHIEF)
+        result = self.assert_done(cluster)
+        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ is of the last step: the job is done")
+        self.assertLess(result["own_steps"], LAST_OF_ASYNC)
+        self.assertEqual(*({key: one["rows"][key] for key in ("per_epoch", "used", "twice", "lost")} for one in (told, result)))
+
     def test_a_chief_that_is_started_again_too_late_is_a_worker(self):
         def come_too_late(cluster):
             with cluster.standstill():

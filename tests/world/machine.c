@@ -229,12 +229,14 @@ static void show_stack(const struct fiber *fiber)
 {
     enum { FRAMES_MAX = 40 };
     void *frames[FRAMES_MAX];
-    char **names = backtrace_symbols(frames, backtrace(frames, FRAMES_MAX));
+    const int count = backtrace(frames, FRAMES_MAX);
+    char **names = backtrace_symbols(frames, count);
     char text[LOG_LINE_MAX];
     snprintf(text, sizeof text, "thread %d, state %d, until %.6f, waits for %p", fiber->number,
              (int)fiber->state, (double)fiber->until_ns / 1e9, fiber->waits_for);
     put_line(fiber->process->name, text);
-    for (int i = 2; names && i < FRAMES_MAX && frames[i]; i++) put_line("", names[i]);
+    for (int i = 2; names && i < count; i++) put_line("", names[i]);
+    free(names);
 }
 
 static void leave(void)

@@ -139,12 +139,9 @@ static void warn_of_missed(const struct best *b)
 static err offer(struct best *b, const char *prefix, double value)
 {
     struct best_offer offer = {.entry = {.step = checkpoint_step(prefix), .value = value}};
-    struct best_checkpoint missed;
     if (offer.entry.step < 0) return OK;
     set_path(offer.prefix, prefix);
-    const err e = best_keeper_offer(&b->keeper, &offer, &missed);
-    if (missed.step >= 0) note_missed(b, missed);
-    return e;
+    return best_keeper_offer(&b->keeper, &offer);
 }
 
 static err keep_pair(struct best *b)

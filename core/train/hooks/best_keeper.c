@@ -1,7 +1,6 @@
 /* best_keeper.c - see best_keeper.h. */
 #include "core/train/hooks/best_keeper.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,22 +8,25 @@
 #include "core/base/threads/thread.h"
 #include "core/train/spec/spec.h"
 
-/* The thread's until is_done. */
+/* The thread's until it is joined, but for what waits. */
 struct best_copy {
     pthread_t thread;
     struct best_offer offer;
-    struct best_checkpoints kept; /* and with this one */
+    struct best_checkpoints kept; /* and with those that it has brought */
     const char *checkpoint_dir;
-    atomic_bool is_done;
-    err result;
+    err result; /* of the last one that could not be brought */
     char why[ERROR_TEXT_MAX];
+
+    pthread_mutex_t lock;
+    struct best_offer *next; /* behind it, as they came: [keep + 1] */
+    int next_count;
+    bool is_done; /* it takes no more */
 };
 
-static err keep(struct best_checkpoints *kept, const char *checkpoint_dir,
-                const struct best_offer *offer)
+static err keep(struct best_copy *copy)
 {
-    TRY(best_checkpoints_offer(kept, offer->prefix, &offer->entry));
-    return kept->count ? spec_copy_measured(checkpoint_dir, kept->folder) : OK;
+    TRY(best_checkpoints_offer(&copy->kept, copy->offer.prefix, &copy->offer.entry));
+    return copy->kept.count ? spec_copy_measured(copy->checkpoint_dir, copy->kept.folder) : OK;
 }
 
 /* Nobody removes what is being copied. */
@@ -32,99 +34,114 @@ static err keep_leased(struct best_copy *copy)
 {
     struct lease *lease = NULL;
     TRY(lease_take(copy->offer.prefix, "best", &lease));
-    const err e = keep(&copy->kept, copy->checkpoint_dir, &copy->offer);
+    const err e = keep(copy);
     lease_drop(lease);
     return e;
+}
+
+static void forget_next(struct best_copy *copy, int index)
+{
+    copy->next_count--;
+    memmove(&copy->next[index], &copy->next[index + 1],
+            (size_t)(copy->next_count - index) * sizeof *copy->next);
+}
+
+static bool take_next(struct best_copy *copy)
+{
+    pthread_mutex_lock(&copy->lock);
+    const bool ret = copy->next_count > 0;
+    if (ret) copy->offer = copy->next[0];
+    if (ret) forget_next(copy, 0);
+    copy->is_done = !ret;
+    pthread_mutex_unlock(&copy->lock);
+    return ret;
 }
 
 static void *run(void *context)
 {
     struct best_copy *copy = context;
-    copy->result = keep_leased(copy);
-    if (copy->result) snprintf(copy->why, sizeof copy->why, "%s", error_text());
-    atomic_store(&copy->is_done, true);
+    do { /* ends: what waits is given by the owner, one each time that it is called */
+        const err e = keep_leased(copy);
+        if (!e) continue;
+        copy->result = e;
+        snprintf(copy->why, sizeof copy->why, "%s", error_text());
+    } while (take_next(copy));
     return NULL;
+}
+
+static void free_copy(struct best_copy *copy)
+{
+    pthread_mutex_destroy(&copy->lock);
+    free(copy->next);
+    free(copy);
 }
 
 static err start(struct best_keeper *k, const struct best_offer *offer)
 {
     struct best_copy *copy = calloc(1, sizeof *copy);
     if (!copy) return fail(ERR_MEMORY, "no memory to keep %s", offer->prefix);
+    pthread_mutex_init(&copy->lock, NULL);
+    copy->next = calloc((size_t)k->kept.keep + 1, sizeof *copy->next);
     copy->offer = *offer;
     copy->kept = k->kept;
     copy->checkpoint_dir = k->checkpoint_dir;
-    const err e = thread_start(&copy->thread, run, copy);
-    if (e) {
-        free(copy);
-        return e;
-    }
-    k->copy = copy;
-    return OK;
-}
-
-/* Whatever the storage says is a warning: training does not end by it. */
-static err collect(struct best_keeper *k)
-{
-    struct best_copy *copy = k->copy;
-    k->copy = NULL;
-    pthread_join(copy->thread, NULL);
-    if (!copy->result) k->kept = copy->kept;
-    const err e = copy->result ? fail(ERR_IO, "best checkpoints: %s", copy->why) : OK;
-    free(copy);
+    const err e = copy->next ? thread_start(&copy->thread, run, copy)
+                             : fail(ERR_MEMORY, "no memory to keep %s", offer->prefix);
+    if (e)
+        free_copy(copy);
+    else
+        k->copy = copy;
     return e;
 }
 
-/* Collects what is done, and begins with the next. */
-static err go_on(struct best_keeper *k)
+/* Of more than are kept the worst is not: the latest of several. */
+static int find_worst(const struct best_copy *copy)
 {
-    const err before = k->copy && atomic_load(&k->copy->is_done) ? collect(k) : OK;
-    if (k->copy || !k->has_next) return before;
-    k->has_next = false;
-    const err e = start(k, &k->next);
-    return e ? e : before;
+    int ret = 0;
+    for (int i = 1; i < copy->next_count; i++)
+        if (!better_is(copy->kept.better, copy->next[i].entry.value, copy->next[ret].entry.value))
+            ret = i;
+    return ret;
 }
 
-/* Behind the one under way; the better of two. */
-static void queue(struct best_keeper *k, const struct best_offer *offer,
-                  struct best_checkpoint *ret_missed)
+/* Behind the one under way. false: the thread takes no more. */
+static bool queue(struct best_copy *copy, const struct best_offer *offer)
 {
-    const bool takes =
-        !k->has_next || better_is(k->kept.better, offer->entry.value, k->next.entry.value);
-    if (k->has_next) *ret_missed = takes ? k->next.entry : offer->entry;
-    if (takes) k->next = *offer;
-    k->has_next = true;
+    pthread_mutex_lock(&copy->lock);
+    const bool ret = !copy->is_done;
+    if (ret) copy->next[copy->next_count++] = *offer;
+    if (copy->next_count > copy->kept.keep) forget_next(copy, find_worst(copy));
+    pthread_mutex_unlock(&copy->lock);
+    return ret;
 }
 
 void best_keeper_open(struct best_keeper *k, const char *checkpoint_dir)
 {
     k->checkpoint_dir = checkpoint_dir;
     k->copy = NULL;
-    k->has_next = false;
 }
 
 void best_keeper_close(struct best_keeper *k)
 {
-    if (k->copy) (void)collect(k);
+    (void)best_keeper_wait(k);
 }
 
-err best_keeper_offer(struct best_keeper *k, const struct best_offer *offer,
-                      struct best_checkpoint *ret_missed)
+err best_keeper_offer(struct best_keeper *k, const struct best_offer *offer)
 {
-    *ret_missed = (struct best_checkpoint){.step = -1};
-    if (!path_is_url(k->kept.folder)) return keep(&k->kept, k->checkpoint_dir, offer);
-    const err before = go_on(k);
-    queue(k, offer, ret_missed);
-    const err e = go_on(k);
-    return before ? before : e;
+    if (k->copy && queue(k->copy, offer)) return OK;
+    const err before = best_keeper_wait(k), e = start(k, offer);
+    return e ? e : before;
 }
 
+/* Whatever the storage says is a warning: training does not end by it. */
 err best_keeper_wait(struct best_keeper *k)
 {
-    err e = OK;
-    while (k->copy || k->has_next) {
-        err one = go_on(k);
-        if (!one && k->copy) one = collect(k);
-        if (one) e = one;
-    }
+    struct best_copy *copy = k->copy;
+    if (!copy) return OK;
+    k->copy = NULL;
+    pthread_join(copy->thread, NULL);
+    k->kept = copy->kept;
+    const err e = copy->result ? fail(ERR_IO, "best checkpoints: %s", copy->why) : OK;
+    free_copy(copy);
     return e;
 }

@@ -44,6 +44,7 @@ err published_to_prove(const struct runner_worker *w)
 static err open_there(struct runner_worker *w)
 {
     struct checkpoints *c = NULL;
+    TRY(checkpoints_still_own(w->folder.checkpoints));
     TRY(checkpoints_open(place(w), &(struct retention){.keep_max = KEPT}, clock_unix_s(), &c));
     const err e = checkpoints_own(c, w->folder.token, 0, clock_unix_s());
     if (e)

@@ -80,7 +80,6 @@ struct checkpoints {
     uint64_t token;                /* of checkpoints_own; 0: nobody else is expected */
     uint64_t resizes;              /* of the job, that its owners know of */
 };
-err checkpoints_still_own(const struct checkpoints *); /* ERR_PEER: no more */
 /* Does it lie in this folder, not elsewhere, where a state file may point too? */
 bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 

@@ -202,7 +202,8 @@ err publication_begin(struct publication *p, const struct checkpoints *c, const 
                       const struct publishing *is)
 {
     publication_forget(p);
-    err e = describe(prefix, is, &p->full);
+    err e = checkpoints_still_own(c);
+    if (!e) e = describe(prefix, is, &p->full);
     if (!e) e = write_file(p, c->directory);
     if (e) {
         publication_forget(p);

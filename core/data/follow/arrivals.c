@@ -476,9 +476,12 @@ err arrivals_example(struct arrivals *a, const char **ret_name)
     TRY(is_marked(a, &is_end));
     TRY(find_whole(a, true, name, &state, &is_whole));
     if (is_whole) *ret_name = arena_string(&a->arena, name);
-    if (name[0] || !is_end || a->rows > 0) return OK;
-    return fail(ERR_INPUT, "%s: no file has a row of data, and %s%s says that no more will come",
-                a->pattern, a->folder, a->source->end_marker);
+    if (name[0] || !is_end) return OK;
+    return fail(ERR_INPUT, "%s: %s, and %s%s says that no more will come", a->pattern,
+                a->rows > 0 ? "the files that were taken are gone, of which one is needed to see "
+                              "what columns they have"
+                            : "no file has a row of data",
+                a->folder, a->source->end_marker);
 }
 
 void arrivals_pass(struct arrivals *a, const char *name)

@@ -514,6 +514,18 @@ static void test_no_row_at_all_is_an_error_at_the_end(void **state)
     assert_not_opened(AT_ONCE, ERR_INPUT, "*.csv: no file has a row of data");
 }
 
+static void test_nobody_waits_for_files_that_are_gone(void **state)
+{
+    struct opened_source o;
+    write_rows("a.csv", 0, BATCH);
+    open_share(&o, 0, 1);
+    assert_next(&o, 0);
+    source_close_batches(&o);
+    unlink(path_of("a.csv"));
+    file_write_text("_SUCCESS", "");
+    assert_not_opened(AT_ONCE, ERR_INPUT, "*.csv: the files that were taken are gone");
+}
+
 static void test_what_cannot_be_followed_is_refused(void **state)
 {
     assert_not_opened("{'format': 'csv', 'file': 'a.csv', 'label': 'y', 'follow': true}", ERR_INPUT,
@@ -612,6 +624,7 @@ int main(void)
         cmocka_unit_test_setup(test_an_empty_file_is_passed_over, begin_empty),
         cmocka_unit_test_setup(test_files_without_rows_are_taken, begin_empty),
         cmocka_unit_test_setup(test_no_row_at_all_is_an_error_at_the_end, begin_empty),
+        cmocka_unit_test_setup(test_nobody_waits_for_files_that_are_gone, begin_empty),
         cmocka_unit_test_setup(test_rows_of_a_file_are_shuffled_and_come_once, begin_empty),
         cmocka_unit_test_setup(test_workers_share_the_rows_of_one_order, begin_empty),
         cmocka_unit_test_setup(test_large_files_are_read_as_streams, begin_empty),

@@ -697,6 +697,15 @@ bool worker_role_leads(const struct role *role)
     return ((const struct worker_role *)role)->lead.is_ours;
 }
 
+bool worker_role_is_in_progress(const struct role *role)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    bool ret = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        ret |= w->servers[ps].contact == KNOWN && w->servers[ps].said.state == PS_SERVING;
+    return ret;
+}
+
 bool worker_role_has_left(const struct role *role)
 {
     return ((const struct worker_role *)role)->leaving.has_left;

@@ -182,6 +182,7 @@ struct attempts {
 struct lead_folder {
     struct checkpoints *checkpoints;     /* NULL: not open, or no directory */
     char directory[CHECKPOINT_PATH_MAX]; /* "": no checkpoint_dir */
+    char refusal[ERROR_TEXT_MAX];        /* of this task at its start; "": it was let in */
     uint64_t token;
     bool is_asked_to_save; /* by a signal, and has not begun */
     uint64_t published_ms; /* when what changed was last saved, or is being */
@@ -309,7 +310,7 @@ void runner_worker_hang_up(struct task *);
 void runner_worker_remake(struct runner_worker *, int ps);
 
 /* Of whoever leads first: what is wrong with the folder is told at once. */
-err runner_worker_prove_checkpoints(const struct runner_worker *);
+err runner_worker_prove_checkpoints(struct runner_worker *);
 err runner_worker_open_checkpoints(struct runner_worker *);
 /* What is written or removed there is waited for, and nobody hears of it any more. */
 void runner_worker_end_files(struct runner_worker *);

@@ -120,7 +120,18 @@ static err prove(const struct runner_worker *w)
     return published_to_prove(w);
 }
 
-err runner_worker_prove_checkpoints(const struct runner_worker *w)
+/* What a server says that does not let this task in is told where it leads: a job in progress was
+ * let in before, and what proves who asks may have ended and come anew. */
+static err put_off(struct runner_worker *w, err e)
+{
+    const bool is_url = path_is_url(w->options.spec->train.checkpoint.dir);
+    if (e != ERR_INPUT || !is_url || task_is_inside(&w->options.task)) return e;
+    snprintf(w->folder.refusal, sizeof w->folder.refusal, "%s", error_text());
+    log_line(LOG_WARNING, "%s; ends, unless the job is in progress", w->folder.refusal);
+    return OK;
+}
+
+err runner_worker_prove_checkpoints(struct runner_worker *w)
 {
     const char *directory = w->options.spec->train.checkpoint.dir;
     const uint64_t since_ms = clock_ms(), limit_ms = w->options.task.limits.start_ms;
@@ -132,7 +143,7 @@ err runner_worker_prove_checkpoints(const struct runner_worker *w)
         pause_for_storage(&w->folder.jobs);
         e = prove(w);
     }
-    return e;
+    return e ? put_off(w, e) : OK;
 }
 
 void runner_worker_end_files(struct runner_worker *w)
@@ -178,6 +189,9 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
     struct folder_jobs *j = &w->folder.jobs;
     const char *directory = w->options.spec->train.checkpoint.dir;
     if (!directory) return OK;
+    if (w->folder.refusal[0] && !worker_role_is_in_progress(w->task.role))
+        return fail(ERR_INPUT, "%s", w->folder.refusal);
+    w->folder.refusal[0] = '\0';
     url_folder_note(directory); /* whoever led first has proved it */
     const err e = checkpoints_place(directory, w->folder.directory);
     if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */

@@ -70,6 +70,23 @@ class Credentials(read_test.UrlCase, cluster.ClusterCase):
         running.wait_for("worker/1", "; tries again")
         self.end(running, ["worker/0"])
 
+    def test_a_chief_that_comes_back_waits_to_be_let_in(self):
+        """What it is told first says nothing of the job, which the ps know to be in progress."""
+        running = self.begin(self.plan())
+        for status in DENIALS:
+            with self.subTest(status):
+                again = f"worker/0 after {status}"
+                self.deny(status)
+                running.tasks["worker/0"].kill()
+                running.start("worker/0", label=again)
+                running.wait_for(again, "unless the job is in progress")
+                running.wait_for(again, "; tries again")
+                self.served.fault = lambda *_: None
+                running.wait_for(again, "takes part again")
+                was, running.tasks["worker/0"] = running.tasks["worker/0"], running.tasks.pop(again)
+                was.kill()
+        self.end(running)
+
     def test_who_was_never_let_in_ends_at_once(self):
         self.deny(403)
         plan = dataclasses.replace(self.plan(), absent=["worker/1"], flags=[])

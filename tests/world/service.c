@@ -16,7 +16,6 @@ struct connection {
     char *in, *out;
     size_t in_bytes, in_room, out_bytes, out_at;
     bool is_cut, is_silent; /* after what is sent; nothing is said any more */
-    bool is_let_in;         /* who speaks here has written what a job writes that goes on */
 };
 
 static struct trouble {
@@ -100,18 +99,21 @@ static void spoil(struct connection *c)
     send_more(c, 0);
 }
 
-/* What a task that begins tries first may end it for good where it is denied. */
-static void let_in(struct connection *c, const struct request *request)
+/* A job that has not begun ends for good where it is denied; a coordinator denies nobody. */
+static bool is_begun; /* the one that all befalls has written what a job writes that goes on */
+
+static void note_begun(const struct request *request)
 {
     const char *target = request->target;
-    c->is_let_in |= strcmp(request->method, "PUT") == 0 && !strstr(target, "/.writable") &&
-                    !strstr(target, "/eval/");
+    is_begun |= strcmp(request->method, "PUT") == 0 && strstr(target, "/run/") &&
+                !strstr(target, "/.writable") && !strstr(target, "/eval/");
 }
 
-static bool denies(struct connection *c)
+static bool denies(struct connection *c, const struct request *request)
 {
     static const struct response denial = {.status = 403};
-    if (!c->is_let_in || machine.now_ns >= trouble.denies_until_ns) return false;
+    if (!is_begun || machine.now_ns >= trouble.denies_until_ns) return false;
+    if (!strstr(request->target, "/bucket")) return false;
     answer(c, &denial);
     send_more(c, 0);
     return true;
@@ -123,14 +125,14 @@ static void take_request(struct connection *c, service_answer *act, const struct
     struct response response = {.status = 200};
     const bool is_spoilt = machine.now_ns < trouble.until_ns && draw_chance(trouble.share);
     machine_note("request", request->body_bytes);
-    if (denies(c)) return;
+    if (denies(c, request)) return;
     if (is_spoilt && draw_below(3) == 0) {
         answer(c, &refusal);
         send_more(c, 0);
         return;
     }
     act(request, &response);
-    let_in(c, request);
+    note_begun(request);
     machine_say("%s %s: %d", request->method, request->target, response.status);
     answer(c, &response);
     if (is_spoilt)

@@ -661,6 +661,24 @@ static err make_heads(struct maker *m)
 
 /* ---- metrics ---- */
 
+/* Ids as the data have them: the loss reads no others of these rows. */
+static err add_groups(struct maker *m, struct metric_node *node)
+{
+    const struct metric *metric = node->metric;
+    const struct column *columns = m->options->columns;
+    const int count = m->options->column_count;
+    if (!metric->group_name) return OK;
+    const char *name = fields_string(&metric->object, node->attributes, metric->group_name);
+    const int column = column_find(columns, count, name);
+    if (column < 0 || columns[column].dtype != INT64 || column_width(&columns[column]) != 1)
+        return fail(ERR_INPUT,
+                    "%s: expected the name of a column of ids, one of each row, got \"%s\"",
+                    metric->group_name, name);
+    node->groups.dtype = INT64;
+    TRY(shape_column(m, &columns[column], &node->groups.shape));
+    return add_input(m, &node->groups, column, false, (struct ids_of){.is_raw = true});
+}
+
 /* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5") and the
  * head ("auc/click"). */
 static err add_metric(struct maker *m, const struct head *head, const struct kind *kind,
@@ -680,6 +698,7 @@ static err add_metric(struct maker *m, const struct head *head, const struct kin
         .loss = &head->loss,
     };
     TRY(node->metric->infer(node, m->arena));
+    TRY(add_groups(m, node));
     if (name) node->name = name;
     if (head->name) node->name = arena_format(m->arena, "%s/%s", node->name, head->name);
     for (int i = 0; i < graph->metric_count; i++)

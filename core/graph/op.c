@@ -182,6 +182,7 @@ const char *metric_undefined_text(double value)
         [ALL_LABELS_ARE_0] = "all labels are 0",
         [ALL_LABELS_ARE_1] = "all labels are 1",
         [ALL_WEIGHTS_ARE_0] = "all weights are 0",
+        [NO_GROUP_HAS_BOTH] = "no group has labels of both kinds",
     };
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);

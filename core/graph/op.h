@@ -344,6 +344,9 @@ struct metric_node {
     const void *attributes;
     const char *name;             /* "accuracy"; infer may change it: "in_top_5" */
     const struct loss_node *loss; /* logits and labels */
+    /* metric->group_name: the ids [batch, 1] of the group that each row is of; set by the graph,
+     * value from the batch */
+    struct tensor groups;
 };
 
 /* Which of two results of a metric is the better one. */
@@ -356,6 +359,9 @@ bool better_is(enum better, double value, double than);
 struct metric {
     struct object object;
     enum better better;
+    /* The attribute that names a column of ids, one of each row, by which rows are of groups. NULL:
+     * it has none */
+    const char *group_name;
     err (*infer)(struct metric_node *, struct arena *);
     /* Doubles of the state for at most so many rows; NULL: 2. */
     int64_t (*state_count)(const struct metric_node *, int64_t rows);
@@ -382,7 +388,7 @@ enum pr_row {
 
 /* A metric may have no result, whatever the model says. That is a NaN which tells why, and no other
  * value has; who looks for the best passes over it. */
-enum undefined { ALL_LABELS_ARE_0 = 1, ALL_LABELS_ARE_1, ALL_WEIGHTS_ARE_0 };
+enum undefined { ALL_LABELS_ARE_0 = 1, ALL_LABELS_ARE_1, ALL_WEIGHTS_ARE_0, NO_GROUP_HAS_BOTH };
 double metric_undefined(enum undefined);
 const char *metric_undefined_text(double); /* "all labels are 0"; NULL: it is a result */
 extern const struct kinds metric_kinds;

@@ -246,6 +246,8 @@ def columns(case):
         told = [{**one, "default": 0, "min": 0, "log1p": True} for one in told]
     if case["weight"] == "column":
         told.append({"column": "numeric", "name": "weight"})
+    if case["metric"] == "gauc":
+        told.append({"column": "hash", "name": "of", "source": cell(case, "hash")})
     if case["model"] in features.TABLES:
         told.append(id_column(case, case["column"], "id0"))
         told.append(id_column(case, case["column"] if case["model"] == "shared" else SECOND[case["table"] == "static"], "id1"))
@@ -391,7 +393,8 @@ def model(case):
 
 # The rest of a spec
 
-METRIC = {"pr": {"op": "auc", "curve": "PR"}, "ranking": {"op": "auc", "summation_method": "ranking"}, "in_top_k": {"op": "in_top_k", "k": 2}}
+METRIC = {"pr": {"op": "auc", "curve": "PR"}, "ranking": {"op": "auc", "summation_method": "ranking"}, "in_top_k": {"op": "in_top_k", "k": 2},
+          "gauc": {"op": "gauc", "by": "of"}}
 SCHEDULE = {
     "constant": {}, "piecewise_constant": {"boundaries": [3, 7], "values": [0.1, 0.05, 0.02]},
     "exponential_decay": {"decay_steps": 5, "decay_rate": 0.9}, "natural_exp_decay": {"decay_steps": 5, "decay_rate": 0.1},

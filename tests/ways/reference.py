@@ -504,7 +504,8 @@ class Trainer:
         loss = sum(w * self.loss(outputs, label)[0] for outputs, label, w in told) / sum(w != 0 for _, _, w in told)
         metric = METRIC[self.case["metric"]]
         ways = (-NEXT, 0, NEXT) if metric in BY_ORDER else (0,)
-        told_so = [metric([nudged(one, by, self.case) for one in told], total, self.case) for by in ways]
+        case = {**self.case, "words": [row["word"] for row in rows]}
+        told_so = [metric([nudged(one, by, case) for one in told], total, case) for by in ways]
         return loss, (min(told_so), max(told_so))
 
 
@@ -546,6 +547,14 @@ def ranking(told, total, case):
     return sum(w * v * (1 if p > q else 0.5 if p == q else 0) for p, w, q, v in pairs) / sum(w * v for _, w, _, v in pairs)
 
 
+def gauc(told, total, case):
+    """Of the rows of each word; those of one label have none."""
+    parts = [[one for one, word in zip(told, case["words"]) if word == of] for of in made.WORDS]
+    parts = [part for part in parts if len({label != 0 for _, label, _ in part}) == 2]
+    shares = [sum(w for _, _, w in part) for part in parts]
+    return sum(ranking(part, None, case) * share for part, share in zip(parts, shares)) / sum(shares)
+
+
 def calibration(told, total, case):
     return sum(w * probability(z, case) for z, _, w in told) / sum(w * label for _, label, w in told)
 
@@ -577,14 +586,14 @@ def mean_loss(told, total, case):
 
 
 METRIC = {
-    "accuracy": accuracy, "auc": auc, "ranking": ranking, "calibration": calibration, "calibration_error": calibration_error, "log_loss": log_loss_metric, "in_top_k": in_top_2,
+    "accuracy": accuracy, "auc": auc, "ranking": ranking, "gauc": gauc, "calibration": calibration, "calibration_error": calibration_error, "log_loss": log_loss_metric, "in_top_k": in_top_2,
     "loss": mean_loss, "perplexity": lambda told, total, case: math.exp(mean_loss(told, total, case)),
     "precision": lambda told, total, case: share_of_yes(told, case, True), "recall": lambda told, total, case: share_of_yes(told, case, False),
     "mean_absolute_error": lambda told, total, case: sum(w * abs(z[0] - label) for z, label, w in told) / total,
     "root_mean_squared_error": lambda told, total, case: math.sqrt(sum(w * (z[0] - label) ** 2 for z, label, w in told) / total)}
 
 
-BY_ORDER = {accuracy, auc, ranking, in_top_2, calibration_error, METRIC["precision"], METRIC["recall"]}  # and by thresholds
+BY_ORDER = {accuracy, auc, gauc, ranking, in_top_2, calibration_error, METRIC["precision"], METRIC["recall"]}  # and by thresholds
 
 
 def spec_of(case, folder):

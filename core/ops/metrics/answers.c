@@ -57,7 +57,9 @@ static void each_of_two_classes(const struct metric_node *node, struct device *d
                              (size_t)n * sizeof *wanted);
         loss_row_weights(node->loss, d, first, n, weights);
         for (int64_t i = 0; i < n; i++)
-            add(node, (struct answer){said[2 * i + 1] - said[2 * i], (float)wanted[i], weights[i]},
+            add(node,
+                (struct answer){said[2 * i + 1] - said[2 * i], (float)wanted[i], weights[i],
+                                first + i},
                 state);
     }
 }
@@ -79,9 +81,10 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
         d->kernels->download(d, wanted, (const float *)labels->value + first, bytes);
         const int64_t row = first / columns, last = (first + n - 1) / columns;
         loss_row_weights(node->loss, d, row, last - row + 1, weights);
-        for (int64_t i = 0; i < n; i++)
-            add(node, (struct answer){said[i], wanted[i], weights[(first + i) / columns - row]},
-                state);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t of = (first + i) / columns;
+            add(node, (struct answer){said[i], wanted[i], weights[of - row], of}, state);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ bool answers_wants_yes(double label);
 struct answer {
     float said, label;
     double weight; /* of its example */
+    int64_t row;   /* of the batch: its example */
 };
 
 /* For the update of a metric: adds all answers of the rows, one by one in their order. */

@@ -197,6 +197,63 @@ static void metrics_count_rows_by_their_weights(void **state)
     device_close(&device);
 }
 
+/* The ids of the data, where a table's of the same column are places; a user who took all of what
+ * was offered does not count. */
+static void gauc_reads_ids_that_nodes_need_not_read(void **state)
+{
+    static const float said[] = {0.9f, 0.8f, 0.7f, 0.2f, 0.6f, 0.5f}, wanted[] = {1, 0, 1, 1, 0, 1};
+    static const int64_t users[] = {INT64_MAX, INT64_MAX, 5, 5, INT64_MAX - 1, INT64_MAX - 1};
+    const struct column columns[] = {
+        {.name = "user", .dtype = INT64, .shape = {1, {1}}, .at = users},
+        {.name = "said", .shape = {1, {1}}, .at = said}};
+    const struct setting setting = {
+        .batch = 6, .features = {1, {6}}, .training = true, .more = columns, .more_count = 2};
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"said\"], \"units\": 1}], \"loss\": "
+               "\"log_loss\", \"metrics\": [{\"op\": \"gauc\", \"by\": \"user\"}]}",
+               &setting);
+    memcpy(m.graph->params[0]->value, (float[]){1}, sizeof(float));
+    memset(m.graph->params[1]->value, 0, sizeof(float));
+    memcpy(m.labels, wanted, sizeof wanted);
+    model_forward(&m, 6, 0);
+    const struct metric_node *metric = &m.graph->metrics[0];
+    double states[1 + 3 * 6] = {0};
+    assert_string_equal(metric->name, "gauc_user");
+    assert_int_equal(metric_state_count(metric, 6), 1 + 3 * 6);
+    metric->metric->update(metric, &device, 6, states);
+    assert_near(metric_result(metric, states), 0.5, 1e-12); /* one is right, one is not */
+    model_close(&m);
+    device_close(&device);
+}
+
+static void groups_that_cannot_be_had_are_named(void **state)
+{
+    static const char *const bad[] = {"age", "pairs", "nobody", "many"};
+    const struct column many = {.name = "many", .dtype = INT64, .shape = {1, {2}}, .buckets = 9};
+    struct column columns[4] = {MORE[0], MORE[1], MORE[2], many};
+    struct setting setting = COLUMNS;
+    setting.more = columns;
+    setting.more_count = 4;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct model m;
+        char text[256], wanted[256];
+        snprintf(
+            text, sizeof text,
+            "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"age\"], \"units\": 1}], \"loss\": "
+            "\"sigmoid_cross_entropy\", \"metrics\": [{\"op\": \"gauc\", \"by\": \"%s\"}]}",
+            bad[i]);
+        assert_int_equal(model_parse(&m, text, &setting), ERR_INPUT);
+        snprintf(wanted, sizeof wanted,
+                 "metrics[0] (gauc): by: expected the name of a column of ids, one of each row, "
+                 "got \"%s\"",
+                 bad[i]);
+        assert_non_null(strstr(error_text(), wanted));
+        model_close(&m);
+    }
+}
+
 static void weights_that_cannot_be_had_are_named(void **state)
 {
     const struct column words = {.name = "words", .dtype = INT64, .shape = {1, {1}}, .buckets = 9};
@@ -222,6 +279,8 @@ int main(void)
         cmocka_unit_test(columns_that_cannot_be_read_are_named),
         cmocka_unit_test(a_column_says_what_each_row_counts),
         cmocka_unit_test(metrics_count_rows_by_their_weights),
+        cmocka_unit_test(gauc_reads_ids_that_nodes_need_not_read),
+        cmocka_unit_test(groups_that_cannot_be_had_are_named),
         cmocka_unit_test(weights_that_cannot_be_had_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

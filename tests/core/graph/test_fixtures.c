@@ -287,13 +287,15 @@ static void ops_and_losses_compute_what_tensorflow_does(void **state)
     device_close(&device);
 }
 
-/* A metric on logits and labels of its own. */
-static double measure(struct loss_bench *b, const char *metric, const char *attributes)
+/* A metric on logits and labels of its own, by rows of these groups where it has some. */
+static double measure_by(struct loss_bench *b, const char *metric, const char *attributes,
+                         void *groups)
 {
     const struct kind *kind = kinds_find(&metric_kinds, metric);
     assert_non_null(kind);
     json_t *json = object_from(attributes);
     struct metric_node node = {.metric = kind->descriptor, .name = metric, .loss = &b->node};
+    node.groups.value = groups;
     node.attributes = attributes_from(kind->object, json, &b->arena);
     json_decref(json);
     assert_int_equal(node.metric->infer(&node, &b->arena), OK);
@@ -305,6 +307,11 @@ static double measure(struct loss_bench *b, const char *metric, const char *attr
     memset(state, 0, bytes); /* what is added is the rows' own */
     node.metric->update(&node, b->device, rows, state);
     return metric_result(&node, state);
+}
+
+static double measure(struct loss_bench *b, const char *metric, const char *attributes)
+{
+    return measure_by(b, metric, attributes, NULL);
 }
 
 static double value_of(json_t *file, const char *metric)
@@ -563,25 +570,82 @@ static void two_classes_are_yes_and_no(void **state)
         {"calibration", "{}"},
         {"log_loss", "{}"},
         {"calibration_error", "{}"},
+        {"gauc", "{\"by\": \"user\"}"},
     };
     struct device device = open_device_or_skip(*state);
     struct loss_bench two, one;
     open_loss(&two, &device, "softmax_cross_entropy", &(struct shape){2, {ROWS, 2}});
     open_loss(&one, &device, "sigmoid_cross_entropy", &(struct shape){2, {ROWS, 1}});
+    int64_t *groups = memory_take(&one.memory, ROWS * sizeof *groups);
     for (int i = 0; i < ROWS; i++) {
         float *logits = (float *)two.logits.value + 2 * i;
         logits[0] = random_normal(1, (uint64_t)i);
         logits[1] = random_normal(2, (uint64_t)i);
         ((float *)one.logits.value)[i] = logits[1] - logits[0];
         const int32_t label = random_u64(3, (uint64_t)i) % 3 == 0;
+        groups[i] = i % 40;
         ((int32_t *)two.node.labels.value)[i] = label;
         ((float *)one.node.labels.value)[i] = (float)label;
     }
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        assert_near(measure(&two, metrics[i][0], metrics[i][1]),
-                    measure(&one, metrics[i][0], metrics[i][1]), 1e-12);
+        assert_near(measure_by(&two, metrics[i][0], metrics[i][1], groups),
+                    measure_by(&one, metrics[i][0], metrics[i][1], groups), 1e-12);
     loss_bench_close(&two);
     loss_bench_close(&one);
+    device_close(&device);
+}
+
+enum { OFFERS = 3000, OFFER_LABELS = 2, OFFERED_TO = 400 };
+
+/* Of each group how often a yes is above a no, by weights: pair by pair. */
+static double gauc_of_pairs(const float *said, const float *labels, const float *weights,
+                            const int64_t *groups)
+{
+    double sum = 0, impressions = 0;
+    for (int64_t group = 0; group < OFFERED_TO; group++) {
+        double above = 0, yes = 0, no = 0;
+        for (int64_t i = 0; i < OFFERS * OFFER_LABELS; i++) {
+            const double weight = weights[i / OFFER_LABELS];
+            if (groups[i / OFFER_LABELS] != group) continue;
+            *(labels[i] > 0 ? &yes : &no) += weight;
+            for (int64_t k = 0; k < OFFERS * OFFER_LABELS && labels[i] > 0; k++) {
+                if (groups[k / OFFER_LABELS] != group || labels[k] > 0) continue;
+                const double counts = said[i] > said[k] ? 1 : said[i] == said[k] ? 0.5 : 0;
+                above += counts * weight * weights[k / OFFER_LABELS];
+            }
+        }
+        if (yes * no == 0) continue;
+        sum += above / (yes * no) * (yes + no);
+        impressions += yes + no;
+    }
+    return sum / impressions;
+}
+
+/* Few enough of what is said that there are ties; some groups of one kind of label, some rows of
+ * none; more rows than are looked at at once. */
+static void gauc_is_the_mean_over_groups_by_impressions(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    struct loss_bench b;
+    open_loss(&b, &device, "sigmoid_cross_entropy", &(struct shape){2, {OFFERS, OFFER_LABELS}});
+    float *said = b.logits.value, *labels = b.node.labels.value;
+    float *weights = memory_take(&b.memory, OFFERS * sizeof *weights);
+    int64_t *groups = memory_take(&b.memory, OFFERS * sizeof *groups);
+    for (uint64_t i = 0; i < OFFERS; i++) {
+        groups[i] = (int64_t)(random_u64(1, i) % (OFFERED_TO + 1)) - 1;
+        weights[i] = (float)(random_u64(2, i) % 5) / 2;
+        for (uint64_t k = OFFER_LABELS * i; k < OFFER_LABELS * (i + 1); k++) {
+            said[k] = (float)(random_u64(3, k) % 50) / 10 - 2;
+            labels[k] = groups[i] % 7 == 3 ? 1 : groups[i] % 7 == 4 ? 0 : random_u64(4, k) % 3 == 0;
+        }
+    }
+    b.node.weights = (struct tensor){.name = "weights", .value = weights};
+    assert_near(measure_by(&b, "gauc", "{\"by\": \"user\"}", groups),
+                gauc_of_pairs(said, labels, weights, groups), 1e-12);
+    memset(labels, 0, OFFERS * OFFER_LABELS * sizeof *labels);
+    assert_string_equal(metric_undefined_text(measure_by(&b, "gauc", "{\"by\": \"user\"}", groups)),
+                        "no group has labels of both kinds");
+    loss_bench_close(&b);
     device_close(&device);
 }
 
@@ -645,6 +709,7 @@ int main(void)
         ON_EVERY_ISA(what_is_taken_for_yes_depends_on_the_threshold),
         ON_EVERY_ISA(of_one_class_there_is_no_area_under_a_curve),
         ON_EVERY_ISA(two_classes_are_yes_and_no),
+        ON_EVERY_ISA(gauc_is_the_mean_over_groups_by_impressions),
         ON_EVERY_ISA(ties_count_as_tensorflow_counts_them),
         ON_EVERY_ISA(the_loss_as_a_metric_is_the_mean_loss),
         ON_EVERY_ISA(class_weights_divide_by_the_rows_that_count),

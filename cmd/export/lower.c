@@ -296,6 +296,7 @@ static const struct {
     {"layer_normalization", lower_normal},
     {"standardize", lower_normal},
     {"l2_normalize", lower_normal},
+    {"clip_by_norm", lower_normal},
     {"dice", lower_normal},
     {"softmax", lower_masked},
     {"log_softmax", lower_normal},

@@ -111,6 +111,12 @@ static int lower_length(struct lowering *l, int x)
     goes[axis < 0 ? axis + p->values[x].shape.rank : axis] = true;
     const int square = program_two(p, PRIMITIVE_MULTIPLY, x, x);
     const int sum = program_reduce(p, PRIMITIVE_SUM, square, goes);
+    if (strcmp(l->node->op->object.name, "clip_by_norm") == 0) {
+        const float norm = (float)lower_float(l->node, "norm");
+        const int root = program_one(p, PRIMITIVE_SQRT, sum);
+        const int share = with(p, PRIMITIVE_DIVIDE, with(p, PRIMITIVE_MAXIMUM, root, norm), norm);
+        return program_two(p, PRIMITIVE_DIVIDE, x, share);
+    }
     const int least = with(p, PRIMITIVE_MAXIMUM, sum, (float)lower_float(l->node, "epsilon"));
     return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_SQRT, least));
 }

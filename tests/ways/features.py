@@ -80,7 +80,7 @@ OPS = {  # of some model in made.py
     "add", "avg_pool", "concat", "conv2d", "dense", "dropout", "flatten", "max_pool", "multiply", "reshape", "softmax",
     "relu", "relu6", "elu", "leaky_relu", "sigmoid", "tanh", "softplus", "swish", "gelu", "cross_layer", "dot_interaction",
     "factorization_machine", "embedding", "linear", "selu", "softsign", "square", "sqrt", "exp", "log", "abs", "subtract", "divide",
-    "maximum", "minimum", "clip", "scale", "l2_normalize", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
+    "maximum", "minimum", "clip", "scale", "l2_normalize", "clip_by_norm", "log_softmax", "matmul", "slice", "stack", "transpose", "tile", "pad",
     "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
     "conv2d_transpose", "augment", "standardize", "mask", "layer_normalization", "lstm", "gru", "attention", "positional_embedding",
     "multi_head_attention", "target_attention", "experts", "gate", "cin", "cross_mixture",

@@ -301,7 +301,7 @@ def last_units(case):
 
 # From "hidden", 8 wide, through each op that moves or joins numbers: what it reads is above 0 where it must be
 ALGEBRA = [
-    {"op": "l2_normalize", "name": "unit"}, {"op": "reshape", "name": "pairs", "shape": [4, 2]},
+    {"op": "clip_by_norm", "name": "short", "norm": 2}, {"op": "l2_normalize", "name": "unit"}, {"op": "reshape", "name": "pairs", "shape": [4, 2]},
     {"op": "transpose", "name": "turned", "perm": [2, 1]}, {"op": "tile", "name": "tiled", "multiples": [2, 1]},
     {"op": "pad", "name": "padded", "before": [0, 1], "after": [0, 0]}, {"op": "slice", "name": "part", "begin": [0, 1], "size": [-1, 4]},
     {"op": "matmul", "name": "gram", "inputs": ["part", "turned"], "transpose_b": True},

@@ -1,25 +1,30 @@
-/* l2_normalize: x over the root of the sum of its squares along an axis, as tf.math.l2_normalize.
+/* l2_normalize: x over the root of the sum of its squares along an axis, as tf.math.l2_normalize;
+ * clip_by_norm: the same times a norm, where that is less than the root, as tf.clip_by_norm. Both
+ * are x times norm / max(root, least).
  */
 #include "core/ops/algebra/loops.h"
 
 #include <math.h>
 
+extern const struct op op_clip_by_norm;
+
 struct attributes {
     int64_t axis;
-    double epsilon;
+    double bound; /* epsilon, or the norm */
 };
 
+#define AXIS_FIELD                                                                                 \
+    {                                                                                              \
+        .name = "axis", .type = FIELD_INT, .offset = offsetof(struct attributes, axis),            \
+        .fallback = "-1", .min = -RANK_MAX, .max = RANK_MAX - 1,                                   \
+        .help = "axis, counting the batch as 0; negative: from the end"                            \
+    }
+
 static const struct field fields[] = {
-    {.name = "axis",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, axis),
-     .fallback = "-1",
-     .min = -RANK_MAX,
-     .max = RANK_MAX - 1,
-     .help = "axis, counting the batch as 0; negative: from the end"},
+    AXIS_FIELD,
     {.name = "epsilon",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, epsilon),
+     .offset = offsetof(struct attributes, bound),
      .fallback = "1e-12",
      .min = 1e-30,
      .max = 1,
@@ -27,7 +32,19 @@ static const struct field fields[] = {
     {0},
 };
 
-/* One over the root of each sum; and the sums of backward */
+/* Squares are of float32. */
+static const struct field clip_fields[] = {
+    AXIS_FIELD,
+    {.name = "norm",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, bound),
+     .min = 1e-9,
+     .max = 1e9,
+     .help = "the largest Euclidean norm; what has a larger one is scaled down to it"},
+    {0},
+};
+
+/* The factor of each sum; and the sums of backward */
 enum { INVERSE, SUMS };
 
 static err infer(struct node *node, struct arena *arena)
@@ -43,9 +60,18 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
+/* Of what is made */
+static float norm_of(const struct node *node)
+{
+    const struct attributes *a = node->attributes;
+    return node->op == &op_clip_by_norm ? (float)a->bound : 1;
+}
+
+/* Of the sum of squares */
 static float least(const struct node *node)
 {
-    return (float)((const struct attributes *)node->attributes)->epsilon;
+    const struct attributes *a = node->attributes;
+    return (float)(node->op == &op_clip_by_norm ? a->bound * a->bound : a->bound);
 }
 
 /* to, of one number along the axis, = the sums of a b, which are of x's shape */
@@ -63,31 +89,33 @@ static void forward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *inverse = &node->saved[INVERSE];
     sum_products(node, d, inverse, x->value, x->value);
-    struct fold root = {FOLD_INVERSE_ROOT, .scale = 1, .low = least(node), .y = inverse->value,
-                        .a = inverse->value};
+    struct fold root = {FOLD_INVERSE_ROOT, .scale = norm_of(node), .low = least(node),
+                        .y = inverse->value, .a = inverse->value};
     fold_axis(&root, shape_count(&inverse->shape), 1, 1, 0, 0);
     d->kernels->fold(d, &root);
     broadcast(d, FOLD_MULTIPLY, &node->output, x, inverse);
 }
 
-/* dx = (dy - y sum of dy y) / the root; where the sum of squares is below epsilon, the root does
- * not change: dx = dy / the root */
+/* dx = (dy - y sum of dy y / norm^2) norm / the root; where the sum of squares is below the least,
+ * the root does not change: dx = dy norm / the root */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *inverse = &node->saved[INVERSE], *sums = &node->saved[SUMS];
     const struct tensor *y = &node->output;
+    const float norm = norm_of(node);
     if (!node->input[0]->gradient) return;
     sum_products(node, d, sums, y->gradient, y->value);
     struct fold product = {
-        FOLD_PRODUCT_BELOW, .scale = 1,          .high = 1.0f / sqrtf(least(node)),
+        FOLD_PRODUCT_BELOW, .scale = 1,          .high = norm * (1.0f / sqrtf(least(node))),
         .y = sums->value,   .a = inverse->value, .b = sums->value};
     fold_axis(&product, shape_count(&sums->shape), 1, 1, 1, 0);
     d->kernels->fold(d, &product);
 
     broadcast_back(node, d, 0,
                    &(struct back){FOLD_MULTIPLY, .a_value = y->gradient, .b = inverse, .scale = 1});
-    broadcast_back(node, d, 0,
-                   &(struct back){FOLD_MULTIPLY, y, sums, .scale = -1, .is_more = true});
+    broadcast_back(
+        node, d, 0,
+        &(struct back){FOLD_MULTIPLY, y, sums, .scale = -1 / (norm * norm), .is_more = true});
 }
 
 static const struct op_case cases[] = {
@@ -107,4 +135,26 @@ const struct op op_l2_normalize = {
     .forward = forward,
     .backward = backward,
     .cases = cases,
+};
+
+static const struct op_case clip_cases[] = {
+    {"{\"norm\": 2}", 1, {{2, {7, 6}}}},
+    {"{\"norm\": 0.5, \"axis\": 1}", 1, {{3, {2, 3, 17}}}},
+    {"{\"norm\": 50}", 1, {{2, {3, 2}}}},
+    {0},
+};
+
+const struct op op_clip_by_norm = {
+    .object =
+        {"clip_by_norm",
+         "scales down to a Euclidean norm what has a larger one along an axis; of rows that an "
+         "embedding looks up, TensorFlow's max_norm",
+         clip_fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = clip_cases,
 };

@@ -241,6 +241,7 @@ static void run_fused_variance(struct device *device, json_t *test, const char *
 static const char *our_name(const char *name)
 {
     if (strcmp(name, "reduce_mean") == 0) return "reduce";
+    if (strcmp(name, "max_norm") == 0) return "clip_by_norm";
     return strcmp(name, "causal_attention") == 0 ? "attention" : name;
 }
 
@@ -284,6 +285,7 @@ static void ops_and_losses_compute_what_tensorflow_does(void **state)
     struct device device = open_device_or_skip(*state);
     run_cases(&device, "ops.json", 60);
     run_cases(&device, "conv1d.json", 5);
+    run_cases(&device, "max_norm.json", 4);
     device_close(&device);
 }
 

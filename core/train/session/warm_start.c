@@ -154,24 +154,62 @@ static const char *old_name(struct planning *p, const char *name)
     return arena_format(&p->scratch, "%.*s", (int)(length - 2), stored);
 }
 
-/* Where its rows begin there, and how many they are; the one of that name after so many others. */
-static int64_t find_part(const struct kernel_parts *parts, const char *name, int nth,
-                         int64_t *ret_rows)
+/* A name of parts: those there that have it, and the one that the next part here of that name is.
+ */
+struct part_name {
+    struct word word;
+    int first, last; /* there; -1: none has it */
+    int at;          /* of those: where the part before was; -1: it was none of them */
+    bool is_asked;
+};
+
+struct parts_there {
+    const struct kernel_parts *parts;
+    int *next;      /* [count] of the same name; -1: there is none */
+    int64_t *start; /* [count] rows */
+    struct part_name *names;
+    size_t size; /* a power of two */
+};
+
+static struct part_name *name_place(const struct parts_there *there, const char *name)
 {
-    int64_t at = 0;
-    for (int i = 0; i < parts->count; at += parts->at[i++].rows) {
-        if (strcmp(parts->at[i].name, name) != 0 || nth-- > 0) continue;
-        *ret_rows = parts->at[i].rows;
-        return at;
-    }
-    return -1;
+    const struct word word = {name, strlen(name)};
+    struct part_name *place = word_place(there->names, there->size, sizeof *place, word);
+    if (!place->word.text) *place = (struct part_name){.word = word, .first = -1};
+    return place;
 }
 
-static int same_before(const struct kernel_parts *parts, int index)
+/* Room for the names of as many parts here, too, and what these are called there */
+static void index_parts(const struct kernel_parts *parts, int here, struct arena *arena,
+                        struct parts_there *ret)
 {
-    int count = 0;
-    for (int i = 0; i < index; i++) count += strcmp(parts->at[i].name, parts->at[index].name) == 0;
-    return count;
+    const size_t count = (size_t)parts->count;
+    int64_t start = 0;
+    *ret = (struct parts_there){.parts = parts, .size = 2};
+    while (ret->size < 2 * (count + 2 * (size_t)here)) ret->size *= 2;
+    ret->next = arena_array(arena, count + 1, sizeof *ret->next);
+    ret->start = arena_array(arena, count + 1, sizeof *ret->start);
+    ret->names = arena_array(arena, ret->size, sizeof *ret->names);
+    for (int i = 0; i < parts->count; start += parts->at[i++].rows) {
+        struct part_name *name = name_place(ret, parts->at[i].name);
+        *(name->first < 0 ? &name->first : &ret->next[name->last]) = i;
+        name->last = i;
+        ret->next[i] = -1;
+        ret->start[i] = start;
+    }
+}
+
+/* Which of those there the next part of this name is: the first of the name, or of what it was
+ * called there, and then the ones after it; -1: it is new. */
+static int next_there(struct planning *p, struct parts_there *there, const char *part)
+{
+    struct part_name *name = name_place(there, part);
+    if (name->is_asked)
+        name->at = name->at < 0 ? -1 : there->next[name->at];
+    else
+        name->at = name->first >= 0 ? name->first : name_place(there, old_name(p, part))->first;
+    name->is_asked = true;
+    return name->at;
 }
 
 static err fail_part(const struct param *kernel, const struct kernel_part *part, int64_t rows)
@@ -194,14 +232,15 @@ static err map_parts(struct planning *p, const struct param *kernel,
                      const struct kernel_parts *parts, const struct kernel_parts *old,
                      struct mapped_parts *ret)
 {
+    struct parts_there there;
     int64_t to = 0;
+    index_parts(old, parts->count, &p->scratch, &there);
     *ret = (struct mapped_parts){.runs = runs_for(p, parts->count), .fresh = ""};
     ret->are_in_place = old->count == parts->count;
     for (int i = 0; i < parts->count; to += parts->at[i++].rows) {
         const struct kernel_part *part = &parts->at[i];
-        const int nth = same_before(parts, i);
-        int64_t rows = 0, from = find_part(old, part->name, nth, &rows);
-        if (from < 0) from = find_part(old, old_name(p, part->name), nth, &rows);
+        const int at = next_there(p, &there, part->name);
+        const int64_t from = at < 0 ? -1 : there.start[at], rows = at < 0 ? 0 : old->at[at].rows;
         ret->are_in_place &= from == to;
         if (from >= 0 && rows != part->rows) return fail_part(kernel, part, rows);
         if (from >= 0)

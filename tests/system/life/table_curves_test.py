@@ -1,6 +1,6 @@
-"""Models of columns and of text follow TensorFlow's losses for 120 steps, from the same initial values and on the same rows, and
-a synchronous cluster of half batches comes to the same values. Curves and files are looked for beside the repository;
-skipped where they are absent."""
+"""Models of columns, of lists and of text follow TensorFlow's losses for 120 steps, from the same initial values and on the same
+rows, and a synchronous cluster of half batches comes to the same values. Curves and files of real data are looked for beside
+the repository; skipped where they are absent. Lists are a fixture."""
 import json
 import os
 import sys
@@ -14,6 +14,7 @@ import program
 SHARED = program.ROOT.parent / "shared"
 DATA = Path(os.environ.get("DTRAIN_DATA", SHARED / "data"))
 CURVES = SHARED / "fixtures" / "curves"
+LISTS = program.ROOT / "tests" / "fixtures" / "sequences"
 STEPS, ROWS = 120, 12000
 FLOOR = 2e-5  # relative; else three times the largest distance of TensorFlow's float32 from its float64 so far
 # TensorFlow's norm of a table's gradient counts an id that comes twice as two, here it is their sum: from the first clip on
@@ -57,11 +58,32 @@ def shakespeare():
     return spec, DATA / "tinyshakespeare", [["*", "*"]]
 
 
+def lists(*nodes):
+    """A table of items, of which a row has one that is offered and a list of those that were seen before."""
+    spec = {
+        "data": {"train": {"format": "csv", "file": "train.csv", "label": "click", "label_type": "number"}, "batch_size": 20,
+                 "columns": [{"column": "identity", "name": "item", "buckets": 20}, {"column": "ids", "name": "history", "rows": 20, "max": 5}]},
+        "model": [{"op": "embedding", "name": "items", "inputs": ["history"], "dimension": 6, "combiner": "none"},
+                  {"op": "mask", "name": "there", "inputs": ["history"]},
+                  {"op": "embedding", "name": "item_vector", "inputs": ["item"], "dimension": 6, "table": "items"}, *nodes,
+                  {"op": "concat", "inputs": ["item_vector", nodes[-1]["name"]]},
+                  {"op": "dense", "name": "hidden", "units": 8, "activation": "tanh"}, {"op": "dense", "name": "logit", "units": 1}],
+        "loss": "sigmoid_cross_entropy", "optimizer": {"type": "adagrad", "learning_rate": 0.1}}
+    return spec, LISTS, [["*", "*"]]
+
+
+def din():
+    return lists({"op": "target_attention", "name": "attention", "inputs": ["item_vector", "items"], "units": [8, 4], "mask": "there"})
+
+
+def gru():
+    return lists({"op": "gru", "name": "interest", "inputs": ["items"], "units": 7, "mask": "there", "output": "last"})
+
+
 class Curves(program.FolderCase):
-    def train(self, name, model, ps, workers=1):
+    def train(self, curve, model, ps, workers=1):
         """Leaves summaries of every step and the last checkpoint in `run` and the number of ps."""
         spec, data, names = model()
-        curve = CURVES / name
         if not data.is_dir() or not curve.is_dir():
             self.skipTest(f"{data} or {curve} is absent")
         spec["data"].pop("eval", None)
@@ -84,30 +106,36 @@ class Curves(program.FolderCase):
         self.assertEqual(program.run(words, self.folder).returncode, 0)
         return life.read_arrays(self.folder / "values.npz")
 
-    def follow(self, name, model, workers=2, clipped=STEPS):
+    def follow(self, folder, model, workers=2, clipped=STEPS):
         """Alone, and as a cluster of two ps. Where a clip sees the batch of each worker there is one of them."""
-        self.train(name, model, 1)
+        self.train(folder, model, 1)
         found = self.losses()
-        curve = json.loads((CURVES / name / "curve.json").read_text())
+        curve = json.loads((folder / "curve.json").read_text())
         widest = 0
         for step, (single, exact) in enumerate(zip(curve["loss"], curve["loss_double"])):
             widest = max(widest, abs(single - exact) / exact)
             floor = FLOOR if step < clipped else CLIPPED_FLOOR
             self.assertLessEqual(abs(found[step] - exact) / exact, max(floor, 3 * widest), f"step {step}")
-        self.train(name, model, 2, workers)
+        self.train(folder, model, 2, workers)
         one, two = self.values(1), self.values(2)
         for variable in (variable for variable in one if not variable.startswith("dtrain/")):
             for a, b in zip(one[variable], two[variable], strict=True):
                 self.assertLessEqual(abs(a - b), APART * max(1, abs(a)), variable)
 
     def test_logistic_regression_by_ftrl(self):
-        self.follow("a9a_ftrl", a9a)
+        self.follow(CURVES / "a9a_ftrl", a9a)
 
     def test_wide_and_deep(self):
-        self.follow("adult_wide_deep", adult)
+        self.follow(CURVES / "adult_wide_deep", adult)
+
+    def test_attention_to_a_list(self):
+        self.follow(LISTS / "din", din)
+
+    def test_gates_over_a_list(self):
+        self.follow(LISTS / "gru", gru)
 
     def test_characters_through_an_lstm(self):
-        self.follow("shakespeare_lstm", shakespeare, workers=1, clipped=CLIPPED)
+        self.follow(CURVES / "shakespeare_lstm", shakespeare, workers=1, clipped=CLIPPED)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/fingerprint.h"
+#include "core/base/log.h"
+#include "core/data/said_once.h"
 
 enum { NAME_BYTES_MAX = PATH_BYTES_MAX, NAMES_GROW_MIN = 16, NAMES_BYTES_MAX = 64 << 20 };
 
@@ -144,6 +147,64 @@ static err add_names(struct found *f, const char *path)
     return e;
 }
 
+/* ---- a file that is read twice ---- */
+
+struct named {
+    const char *path; /* as it is said */
+    const char *name; /* without "./" in front */
+    size_t bytes;     /* of the name, without what packers add */
+};
+
+static struct named name_of(const char *path)
+{
+    static const char *const endings[] = {".gz", ".zst"};
+    struct named n = {path, path, 0};
+    while (!strncmp(n.name, "./", 2)) n.name += 2;
+    n.bytes = strlen(n.name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t length = strlen(endings[i]);
+        if (n.bytes > length && !strcmp(n.name + n.bytes - length, endings[i])) {
+            n.bytes -= length;
+            break;
+        }
+    }
+    return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    const int order = memcmp(x->name, y->name, x->bytes < y->bytes ? x->bytes : y->bytes);
+    if (order) return order;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void warn_of_two(const struct named *a, const struct named *b)
+{
+    const bool is_same = strcmp(a->name, b->name) == 0;
+    const uint64_t what = fingerprint_join(fingerprint(a->name, strlen(a->name)), is_same);
+    if (a->bytes != b->bytes || memcmp(a->name, b->name, a->bytes) || !said_first(what)) return;
+    if (is_same)
+        log_line(LOG_WARNING, "%s: is listed twice: each of its rows counts twice", a->path);
+    else
+        log_line(LOG_WARNING,
+                 "%s and %s: both are read; where one is the other, packed, leave it out: each row "
+                 "counts twice",
+                 a->path, b->path);
+}
+
+/* Of lists that join patterns, and of folders where files were packed and kept. */
+static void warn_of_doubles(const struct strings *files)
+{
+    struct named *sorted = calloc((size_t)files->count + 1, sizeof *sorted);
+    if (!sorted) return; /* a warning less */
+    for (int i = 0; i < files->count; i++) sorted[i] = name_of(files->at[i]);
+    qsort(sorted, (size_t)files->count, sizeof *sorted, compare);
+    for (int i = 0; i + 1 < files->count; i++) warn_of_two(&sorted[i], &sorted[i + 1]);
+    free(sorted);
+}
+
 err files_find(const struct strings *given, const struct format_context *context,
                struct arena *arena, struct strings *ret)
 {
@@ -152,6 +213,7 @@ err files_find(const struct strings *given, const struct format_context *context
         const char *path = given->at[i];
         TRY(path[0] == '@' ? add_names(&f, path + 1) : add_one(&f, path));
     }
+    warn_of_doubles(&f.files);
     *ret = f.files;
     return OK;
 }

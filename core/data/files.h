@@ -9,7 +9,7 @@
  * path or pattern per line (empty ones and those that begin with # say nothing). A file whose name
  * looks like a pattern is that file. What is found is relative to the context's directory as what
  * is given. ERR_INPUT: a pattern that no file fits, a name in a file of names that is no file, more
- * than FIELD_LIST_MAX. */
+ * than FIELD_LIST_MAX. A file that is found twice, or packed and not, is warned of. */
 err files_find(const struct strings *given, const struct format_context *, struct arena *,
                struct strings *ret);
 

@@ -1,7 +1,6 @@
 /* csv_layout.c - see csv_layout.h. */
 #include "core/data/formats/csv_layout.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,9 @@
 #include "core/base/fingerprint.h"
 #include "core/base/log.h"
 #include "core/data/columns/column.h"
+#include "core/data/said_once.h"
 
-enum { LACKING = -1, NAMES_SHOWN_MAX = 8, NAMES_TEXT_MAX = 640, SAID_MAX = 64 };
+enum { LACKING = -1, NAMES_SHOWN_MAX = 8, NAMES_TEXT_MAX = 640 };
 
 /* Of the file's cells, of which each is given out once; in most files they stand in one order. */
 static int find(const struct csv_header *header, const bool *is_taken, const char *name, int likely)
@@ -88,21 +88,6 @@ static bool is_as_file(const struct csv_layout *l, const struct csv_header *head
 
 /* ---- for a person ---- */
 
-/* Files are opened by several threads, and again for every pass. */
-static bool is_said_first(uint64_t what)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint64_t said[SAID_MAX];
-    static int count;
-    pthread_mutex_lock(&lock);
-    int i = 0;
-    while (i < count && said[i] != what) i++;
-    const bool is_first = i == count && count < SAID_MAX;
-    if (is_first) said[count++] = what;
-    pthread_mutex_unlock(&lock);
-    return is_first;
-}
-
 static void say_lacking(const struct csv_layout *l, const struct csv_header *header)
 {
     char names[NAMES_TEXT_MAX] = "";
@@ -118,7 +103,7 @@ static void say_lacking(const struct csv_layout *l, const struct csv_header *hea
             used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.64s\"",
                                      used ? ", " : "", l->names[i]);
     }
-    if (lacking == 0 || !is_said_first(what)) return;
+    if (lacking == 0 || !said_first(what)) return;
     const struct suggestion near =
         suggest(first, (const char *const *)header->names, header->width);
     if (lacking > NAMES_SHOWN_MAX)

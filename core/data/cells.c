@@ -67,3 +67,68 @@ const char *cell_text(const struct cell *cell, char text[CELL_TEXT_MAX])
     strcpy(text + length, taken < cell->length ? "..." : "");
     return text;
 }
+
+/* ---- what people and spreadsheets write in numbers ---- */
+
+static const struct sign {
+    const char *text;
+    enum { BETWEEN, MINUS, UNIT } is;
+} signs[] = {{",", BETWEEN},
+             {"'", BETWEEN},
+             {"_", BETWEEN},
+             {" ", BETWEEN},
+             {"\xc2\xa0", BETWEEN}, /* blanks of other widths */
+             {"\xe2\x80\x89", BETWEEN},
+             {"\xe2\x80\xaf", BETWEEN},
+             {"\xe2\x80\x99", BETWEEN}, /* an apostrophe */
+             {"\xe2\x88\x92", MINUS},
+             {"\xe2\x80\x93", MINUS}, /* a dash */
+             {"%", UNIT},
+             {"$", UNIT},
+             {"\xe2\x82\xac", UNIT}, /* euro, pound, yen */
+             {"\xc2\xa3", UNIT},
+             {"\xc2\xa5", UNIT}};
+
+static const struct sign *sign_at(const char *at, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        const size_t length = strlen(signs[i].text);
+        if (length <= bytes && memcmp(at, signs[i].text, length) == 0) return &signs[i];
+    }
+    return NULL;
+}
+
+/* Whether a number is left without these signs, of which a minus counts as one, and without points
+ * but the last where there are commas, too: 1.234.567,50 */
+static bool is_number_without(const struct cell *cell, bool without_points)
+{
+    char text[NUMBER_BYTES_MAX + 1];
+    size_t length = 0;
+    double number;
+    for (size_t at = 0; at < cell->length;) {
+        const struct sign *sign = sign_at(cell->text + at, cell->length - at);
+        const bool is_left_out =
+            (sign && sign->is != MINUS) || (without_points && cell->text[at] == '.');
+        if (!is_left_out) text[length++] = sign ? '-' : cell->text[at];
+        at += sign ? strlen(sign->text) : 1;
+    }
+    text[length] = '\0';
+    return cell_number(&(struct cell){.text = text, .length = length}, &number);
+}
+
+const char *cell_number_hint(const struct cell *cell)
+{
+    static const char *const hints[] = {
+        [BETWEEN] = "; decimals are written with a point, and nothing between thousands",
+        [MINUS] = "; a minus is written as -",
+        [UNIT] = "; numbers are written without currency and %"};
+    bool has[sizeof hints / sizeof *hints] = {false};
+    double number;
+    if (!cell->text || cell->length > NUMBER_BYTES_MAX || cell_number(cell, &number)) return "";
+    for (size_t at = 0; at < cell->length; at++) {
+        const struct sign *sign = sign_at(cell->text + at, cell->length - at);
+        if (sign) has[sign->is] = true;
+    }
+    if (!is_number_without(cell, false) && !is_number_without(cell, true)) return "";
+    return has[BETWEEN] ? hints[BETWEEN] : has[UNIT] ? hints[UNIT] : has[MINUS] ? hints[MINUS] : "";
+}

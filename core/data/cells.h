@@ -92,5 +92,7 @@ bool cell_is_one_of(const char *text, size_t length, const struct strings *words
 enum { CELL_TEXT_MAX = 44 };
 /* For messages: shortened, control bytes as \x1b. Returns text. */
 const char *cell_text(const struct cell *, char text[CELL_TEXT_MAX]);
+/* Of a text that is no number, and nearly one: what to write, to go behind a message; else "". */
+const char *cell_number_hint(const struct cell *);
 
 #endif

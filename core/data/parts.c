@@ -470,8 +470,11 @@ static err check_rows(const struct parts *parts, const struct row_reader *reader
     for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
         TRY(check_column(&parts->stored[i], &reader->stored[i], reader->name));
     if (reader->cell_count != expected->count)
-        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d", reader->name,
-                    expected->count, reader->cell_count);
+        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d%s%s%s",
+                    reader->name, expected->count, reader->cell_count,
+                    reader->cell_count == 1 ? ", \"" : "",
+                    reader->cell_count == 1 ? reader->cell_names[0] : "",
+                    reader->cell_count == 1 ? "\"" : "");
     for (int i = 0; i < expected->count; i++)
         if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
             return fail(ERR_INPUT,

@@ -49,7 +49,8 @@ err item_refuse(const struct item *item, const char *expected)
     if (item->is_pair)
         return fail(ERR_INPUT, "expected %s, got \"%s\", an id with the number %g", expected,
                     cell_text(&cell, text), (double)item->weight);
-    return fail(ERR_INPUT, "expected %s, got \"%s\"", expected, cell_text(&cell, text));
+    return fail(ERR_INPUT, "expected %s, got \"%s\"%s", expected, cell_text(&cell, text),
+                cell_number_hint(&cell));
 }
 
 err column_refuse_id(const struct column_maker *m, const struct item *item)
@@ -129,7 +130,10 @@ err column_check_cell(const struct row_reader *reader, const char *name, int cel
     if (cell == reader->label_cell) return fail(ERR_INPUT, "\"%s\" is the label", name);
     for (int i = cell + 1; i < reader->cell_count; i++)
         if (strcmp(reader->cell_names[i], name) == 0)
-            return fail(ERR_INPUT, "cells %d and %d are both called \"%s\"", cell, i, name);
+            return fail(ERR_INPUT,
+                        "%s: cells %d and %d are both called \"%s\": rename one, or name all by "
+                        "\"names\" of the source",
+                        reader->name, cell, i, name);
     return OK;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "core/base/log.h"
 #include "core/data/columns/column.h"
+#include "core/data/formats/csv_faults.h"
 #include "core/data/formats/csv_table.h"
 
 #include <float.h>
@@ -209,6 +210,15 @@ static err match_names(struct table *t, const struct format_context *context)
     return OK;
 }
 
+/* A column by its index is meant. */
+static void warn_of_nameless(const struct table *t)
+{
+    const struct csv_names names = {t->file.path, t->file.names, t->file.width};
+    const bool is_listed = is_given(t->file.attributes->columns);
+    for (int i = 0; !is_listed && t->file.is_named && i < t->column_count; i++)
+        if (!*t->feature_names[i]) csv_warn_of_nameless(&names, t->columns[i]);
+}
+
 static err choose_columns(struct table *t, const struct format_context *context)
 {
     const size_t width = (size_t)t->file.width;
@@ -219,6 +229,7 @@ static err choose_columns(struct table *t, const struct format_context *context)
         return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
     TRY(choose_as_listed(t));
     for (int i = 0; i < t->column_count; i++) t->feature_names[i] = t->file.names[t->columns[i]];
+    warn_of_nameless(t);
     if (t->column_count > 0) return match_names(t, context);
     return fail(ERR_INPUT, "%s: line %lld: no column is left for features", t->file.path,
                 (long long)t->file.text.line);

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/fingerprint.h"
+#include "core/data/formats/csv_faults.h"
 
 enum { DELIMITER_BYTES_MAX = 8, ROWS_COUNTED = 100 };
 
@@ -16,7 +18,8 @@ static err no_memory(const struct csv_table *t)
     return fail(ERR_MEMORY, "%s: no memory for the names of its columns", t->path);
 }
 
-/* A first line of nothing but numbers is data: reading it as names would lose a row in silence. */
+/* A first line of nothing but numbers is data: reading it as names would lose a row in silence.
+ * Spreadsheets write, and read, a line in front that says how cells are cut. */
 static err check_header(const struct csv_table *t)
 {
     const struct delimited *text = &t->text;
@@ -25,6 +28,12 @@ static err check_header(const struct csv_table *t)
         double number;
         numbers += cell_number(&text->cells[i], &number);
     }
+    if (text->count <= 2 && strncasecmp(text->cells[0].text, "sep=", 4) == 0)
+        return fail(
+            ERR_INPUT,
+            "%s: line %lld: \"%.8s\" is a spreadsheet's word on the delimiter, and no name: "
+            "leave the line out",
+            t->path, (long long)text->line, text->cells[0].text);
     if (numbers < text->count) return OK;
     return fail(ERR_INPUT,
                 "%s: line %lld: expected the names of the columns, got numbers; say \"header\": "
@@ -71,10 +80,15 @@ static err take_names(struct csv_table *t, int width)
     return OK;
 }
 
-/* All of the header is one name. */
+static struct csv_names names_of(const struct csv_table *t)
+{
+    return (struct csv_names){t->path, t->names, t->width};
+}
+
 static bool looks_uncut(const struct csv_table *t)
 {
-    return t->width == 1 && (strpbrk(t->names[0], ";\t|,") || strstr(t->names[0], "::"));
+    const struct csv_names names = names_of(t);
+    return csv_looks_uncut(&names);
 }
 
 static err find_by_name(const struct csv_table *t, const char *name, int *ret)
@@ -96,11 +110,10 @@ static err find_by_name(const struct csv_table *t, const char *name, int *ret)
         *ret = found;
         return OK;
     }
-    if (looks_uncut(t))
-        return fail(ERR_INPUT,
-                    "%s: no column \"%s\": all of the line is one, \"%.64s\"; is \"delimiter\" "
-                    "another?",
-                    t->path, name, t->names[0]);
+    if (t->width == 1 && t->attributes->header)
+        return fail(ERR_INPUT, "%s: no column \"%s\": all of the first line is one, \"%.64s\"; %s",
+                    t->path, name, t->names[0],
+                    looks_uncut(t) ? "is \"delimiter\" another?" : "are these the names?");
     const struct suggestion near = suggest(name, (const char *const *)t->names, t->width);
     return fail(ERR_INPUT, "%s: no column \"%s\"%s", t->path, name, near.text);
 }
@@ -120,11 +133,24 @@ err csv_table_find(const struct csv_table *t, const struct csv_key *key, int *re
 
 static err check_width(const struct csv_table *t)
 {
+    char reason[CSV_REASON_MAX];
+    const struct csv_names names = names_of(t);
     if (t->text.count == t->width) return OK;
     const bool is_counted = !t->is_named && bad_rows_are_allowed(t->bad_rows);
-    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in %s, got %d", t->path,
+    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in %s, got %d%s", t->path,
                 (long long)t->text.line, t->width, is_counted ? "most lines" : "the first line",
-                t->text.count);
+                t->text.count, csv_width_reason(&names, &t->text, reason));
+}
+
+/* Of words it would be one more row, with one more class. */
+static err check_is_data(const struct csv_table *t)
+{
+    const struct csv_names names = names_of(t);
+    if (!t->attributes->header || !csv_is_header(&names, &t->text)) return OK;
+    return fail(ERR_INPUT,
+                "%s: line %lld: is the header once more, as where files were put together: leave "
+                "the line out",
+                t->path, (long long)t->text.line);
 }
 
 /* After the last row: ERR_INPUT if the labels read contradict the spec. */
@@ -134,11 +160,12 @@ static err advance(struct csv_table *t, bool *ret_found)
     t->reader.is_row_broken = false;
     const err e = t->has_row ? OK : delimited_next(&t->text, ret_found);
     t->has_row = false;
-    t->reader.is_row_broken = e && t->text.is_cut;
+    t->reader.is_row_broken = e && t->text.is_passed;
     if (e) return e;
     if (!*ret_found) return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
     t->reader.is_row_broken = true;
     TRY(check_width(t));
+    TRY(check_is_data(t));
     for (int i = 0; t->missing.count && i < t->width; i++) {
         struct cell *cell = &t->text.cells[i];
         if (cell_is_one_of(cell->text, cell->length, &t->missing))
@@ -150,10 +177,10 @@ static err advance(struct csv_table *t, bool *ret_found)
 err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected)
 {
     char text[CELL_TEXT_MAX];
-    return fail(ERR_INPUT, "%s: line %lld: column %d%s%s%s: expected %s, got \"%s\"", t->path,
+    return fail(ERR_INPUT, "%s: line %lld: column %d%s%s%s: expected %s, got \"%s\"%s", t->path,
                 (long long)t->text.line, cell, t->is_named ? " (" : "",
                 t->is_named ? t->names[cell] : "", t->is_named ? ")" : "", expected,
-                cell_text(&t->text.cells[cell], text));
+                cell_text(&t->text.cells[cell], text), cell_number_hint(&t->text.cells[cell]));
 }
 
 static err read_label(struct csv_table *t, double *ret)
@@ -180,7 +207,7 @@ static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_
     struct csv_table *t = (struct csv_table *)reader;
     *ret_found = t->has_row;
     const err e = t->has_row ? OK : delimited_skip(&t->text, '\0', ret_found);
-    const bool is_left_out = e && t->text.is_cut && bad_rows_are_allowed(t->bad_rows);
+    const bool is_left_out = e && t->text.is_passed && bad_rows_are_allowed(t->bad_rows);
     if (e && !is_left_out) return e;
     t->has_row = false;
     *ret = (struct row_place){t->text.begin, t->text.line};
@@ -211,13 +238,17 @@ static err find_label(struct csv_table *t, const struct csv_key *key)
     return OK;
 }
 
-/* One that is cut may be the only one. */
+/* The only one may be broken. One of several is read again as a row, by whoever counts those that
+ * are broken, if it is known how many cells it is to have. */
 static err find_first_row(struct csv_table *t, bool *ret_found)
 {
     const err e = delimited_next(&t->text, ret_found);
-    if (!e || !t->text.is_cut) return e;
-    *ret_found = false;
-    return bad_rows_leave_out(t->bad_rows, e);
+    const bool knows_width = t->names || t->attributes->names.count > 0;
+    t->has_row = !e && *ret_found;
+    if (!e || !t->text.is_passed) return e;
+    *ret_found = !delimited_is_at_end(&t->text);
+    if (!*ret_found) return bad_rows_leave_out(t->bad_rows, e);
+    return knows_width ? delimited_seek(&t->text, t->text.begin, t->text.line) : e;
 }
 
 static err open_text(const struct csv_attributes *a, struct input *in, struct delimited *ret)
@@ -290,7 +321,8 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     int width = a->names.count;
     if (!t->names && !width) TRY(find_width(t, context, &width));
     if (!t->names) TRY(take_names(t, width));
-    t->has_row = true;
+    const struct csv_names names = names_of(t);
+    if (a->header && !a->names.count) csv_warn_of_doubles(&names);
     return find_label(t, label);
 }
 
@@ -355,7 +387,10 @@ void csv_table_close(struct csv_table *t)
 static err lay_out(struct csv_table *t, const struct format_context *context)
 {
     const struct csv_attributes *a = t->attributes;
-    if (t->reader.is_empty || !a->header || a->names.count || looks_uncut(t)) return OK;
+    const struct csv_names names = names_of(t);
+    if (t->reader.is_empty || !a->header || a->names.count) return OK;
+    csv_warn_of_uncut(&names);
+    if (csv_looks_uncut(&names)) return OK;
     const struct csv_header header = {t->path, a->file.at[0], t->names, t->width,
                                       t->missing.count > 0};
     TRY(csv_layout_new(&header, context, &t->layout));

@@ -15,9 +15,28 @@ enum {
 };
 _Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
+#define WRITE_LF "write LF instead (tr '\\r' '\\n')"
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
+}
+
+/* The first CR that no LF is behind; NULL: there is none. One that is the last byte may be in front
+ * of one. */
+static const char *find_lone_return(const char *from, const char *to)
+{
+    while (from < to && (from = memchr(from, '\r', (size_t)(to - from))) != NULL) {
+        if (from + 1 < to && from[1] != '\n') return from;
+        from++;
+    }
+    return NULL;
+}
+
+/* In most files there is neither, and no line is looked at again. */
+static bool has_odd_bytes(const char *from, size_t bytes)
+{
+    return memchr(from, '\0', bytes) || find_lone_return(from, from + bytes);
 }
 
 /* Moves what is left to the beginning of the buffer and fills the rest of it, or so many bytes. */
@@ -28,6 +47,8 @@ static err fill_to(struct delimited *d, size_t bytes)
     d->end -= d->at;
     d->at = 0;
     TRY(input_some(d->input, d->buffer + d->end, bytes - d->end, &got));
+    const size_t behind = d->end > 0 ? 1 : 0; /* a CR that was the last byte */
+    if (!d->is_odd) d->is_odd = has_odd_bytes(d->buffer + d->end - behind, got + behind);
     d->end += got;
     d->is_at_end = got == 0;
     return OK;
@@ -160,18 +181,21 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
         if (d->end - d->at == RECORD_BYTES_MAX)
             return fail(ERR_INPUT, "%s: line %lld: longer than %d bytes%s", input_path(d->input),
                         (long long)d->line, (int)RECORD_BYTES_MAX,
-                        s.place == IN_QUOTES ? "; a quote was opened and not closed" : "");
+                        s.place == IN_QUOTES ? "; a quote was opened and not closed"
+                        : d->is_odd          ? "; do its lines end with CR alone? " WRITE_LF
+                                             : "");
         TRY(fill(d));
         found = find_end(d, &s);
     }
     if (s.place == IN_QUOTES) {
-        d->is_cut = s.lines == 0; /* else it may have swallowed rows */
-        d->at = d->is_cut ? d->end : d->at;
+        d->is_passed = s.lines == 0; /* else it may have swallowed rows */
+        d->at = d->is_passed ? d->end : d->at;
         return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
                     input_path(d->input), (long long)d->line);
     }
     d->next_line += s.lines;
     d->has_quote = s.has_quote;
+    d->lines = s.lines;
     *ret_bytes = s.done;
     *ret_taken = s.done + (found ? 1 : 0);
     if (s.done > 0 && d->buffer[d->at + s.done - 1] == '\r') --*ret_bytes;
@@ -186,6 +210,28 @@ static void trim(char *from, char *to, struct cell *ret)
     *to = '\0';
     ret->text = from;
     ret->length = (size_t)(to - from);
+}
+
+/* A quote that is opened by mistake goes to the next one, maybe lines below: what is between is no
+ * word. Of a cell within one line a quote that does not end it is text. */
+static bool has_swallowed(const struct cell *cell)
+{
+    if (cell->length == 0 || cell->text[0] != '"' || !memchr(cell->text, '\n', cell->length))
+        return false;
+    size_t at = 1;
+    while (at < cell->length &&
+           (cell->text[at] != '"' || (at + 1 < cell->length && cell->text[at + 1] == '"')))
+        at += cell->text[at] == '"' ? 2 : 1;
+    return at + 1 < cell->length;
+}
+
+static err refuse_swallowed(const struct delimited *d)
+{
+    return fail(
+        ERR_INPUT,
+        "%s: line %lld: a quote is opened in front of cell %d, goes on over an end of line, "
+        "and where it is closed, there is more text: is a quote missing, or one too many?",
+        input_path(d->input), (long long)d->line, d->count);
 }
 
 /* Takes the quotes off a cell in place; "" inside becomes one quote. */
@@ -227,6 +273,7 @@ static err split(struct delimited *d, char *from, char *to)
         size_t width = 0;
         char *end = cell_end(d, from, to, &width);
         trim(from, end, &d->cells[d->count]);
+        if (d->lines > 1 && has_swallowed(&d->cells[d->count])) return refuse_swallowed(d);
         if (d->has_quote) unquote(&d->cells[d->count]);
         if (end == to) {
             d->count++;
@@ -279,11 +326,16 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
     return OK;
 }
 
+bool delimited_is_at_end(const struct delimited *d)
+{
+    return d->is_at_end && d->at == d->end;
+}
+
 err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
 {
     d->at = d->end = 0;
     d->mark = d->mark_count = 0;
-    d->is_at_end = d->is_cut = false;
+    d->is_at_end = d->is_passed = false;
     d->next_line = line;
     return input_seek(d->input, begin);
 }
@@ -359,6 +411,7 @@ static void take_marked(struct delimited *d)
     const uint16_t *mark = d->marks + d->mark;
     struct cell *cell = d->cells;
     d->line = d->next_line++;
+    d->lines = 1;
     d->begin = input_offset(d->input) - (d->end - d->at);
     for (bool is_end = false; !is_end;) {
         char *const to = marked + *mark++;
@@ -373,12 +426,41 @@ static void take_marked(struct delimited *d)
     d->at = (size_t)(from - d->buffer);
 }
 
+/* In quotes it is text. */
+static bool has_return(const struct delimited *d, const char *from, size_t bytes)
+{
+    enum place place = AT_START;
+    if (!memchr(from, '\r', bytes)) return false;
+    if (!has_quotes(d) || !memchr(from, '"', bytes)) return true;
+    for (const char *at = from, *to = from + bytes; at < to; at++) {
+        const size_t width = place == IN_QUOTES ? 0 : delimiter_at(d, at, to);
+        if (*at == '\r' && place != IN_QUOTES) return true;
+        place = width ? AT_START : place_after(place, *at);
+        at += width ? width - 1 : 0;
+    }
+    return false;
+}
+
+/* Of a file that has such bytes somewhere */
+static err check_bytes(struct delimited *d, const char *from, size_t bytes)
+{
+    const bool has_nul = memchr(from, '\0', bytes);
+    d->is_passed = has_nul || has_return(d, from, bytes);
+    if (!d->is_passed) return OK;
+    return fail(ERR_INPUT, "%s: line %lld: %s", input_path(d->input), (long long)d->line,
+                has_nul
+                    ? "has a NUL byte: was the file written to its end, and is it text? "
+                      "(tr -d '\\0' leaves NULs out)"
+                    : "has a carriage return (CR) within: where lines end with CR alone or with "
+                      "CR CR LF, " WRITE_LF);
+}
+
 /* Empty lines have no cells; nor have blank ones where words or lines are read. */
 static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;
     d->count = 0;
-    if (d->mark == d->mark_count && !d->more_bytes) mark_lines(d);
+    if (d->mark == d->mark_count && !d->more_bytes && !d->is_odd) mark_lines(d);
     *ret_found = d->mark < d->mark_count;
     if (*ret_found) {
         take_marked(d);
@@ -389,6 +471,7 @@ static err next_cells(struct delimited *d, bool *ret_found)
     char *from = d->buffer + d->at;
     d->at += taken;
     if (bytes == 0) return OK;
+    if (d->is_odd) TRY(check_bytes(d, from, bytes));
     if (d->delimiter == WORDS) return split_words(d, from, from + bytes);
     if (d->delimiter != LINES) return split(d, from, from + bytes);
     take_line(d, from, from + bytes);
@@ -397,6 +480,7 @@ static err next_cells(struct delimited *d, bool *ret_found)
 
 err delimited_next(struct delimited *d, bool *ret_found)
 {
+    d->is_passed = false;
     do TRY(next_cells(d, ret_found));
     while (*ret_found && d->count == 0);
     return OK;

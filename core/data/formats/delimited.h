@@ -3,6 +3,7 @@
  * A record is a line, except that a cell in double quotes may hold delimiters, line ends and, as
  * "", quotes; a quote behind the beginning of a cell is text. LF and CRLF end lines, a byte order
  * mark at the beginning and empty lines are skipped, blanks around a cell do not belong to it.
+ * A line with a NUL, or with a CR in it that is neither in quotes nor in front of LF, is refused.
  */
 #ifndef CORE_DATA_FORMATS_DELIMITED_H
 #define CORE_DATA_FORMATS_DELIMITED_H
@@ -37,10 +38,12 @@ struct delimited {
     size_t marked;
     int mark, mark_count; /* the next one, all */
     int64_t next_line;
+    int64_t lines;  /* of the record: more than one where a cell in quotes has line ends */
     bool has_quote; /* the record may have one */
+    bool is_odd;    /* NULs or lone CRs were read: each record is looked at */
     bool is_at_end; /* of the file; the buffer may hold more */
-    bool is_cut;    /* beside an ERR_INPUT: the file ends within its last line; the next record is
-                       none */
+    bool is_passed; /* beside an ERR_INPUT: it is about this record alone, and the next call gives
+                       the one behind it */
 };
 
 err delimited_open(struct input *, char delimiter, struct delimited *ret);
@@ -51,8 +54,11 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 /* The cells stay until the next call. *ret_found is false past the last record. */
 err delimited_next(struct delimited *, bool *ret_found);
 
-/* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). What
- * is_cut is found. */
+/* Nothing is behind the record. */
+bool delimited_is_at_end(const struct delimited *);
+
+/* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). Of
+ * errors it sees only a file that ends within quotes. */
 err delimited_skip(struct delimited *, char comment, bool *ret_found);
 /* The next record is the one that begins there: its byte and its line. */
 err delimited_seek(struct delimited *, uint64_t begin, int64_t line);

@@ -43,8 +43,12 @@ struct libsvm {
 static err bad_word(const struct libsvm *s, const struct cell *word, const char *expected)
 {
     char text[CELL_TEXT_MAX];
-    return fail(ERR_INPUT, "%s: line %lld: expected %s, got \"%s\"", s->reader.name,
-                (long long)s->text.line, expected, cell_text(word, text));
+    const char *colon = memchr(word->text, ':', word->length),
+               *from = colon ? colon + 1 : word->text;
+    const struct cell number = {.text = from, .length = word->length - (size_t)(from - word->text)};
+    return fail(ERR_INPUT, "%s: line %lld: expected %s, got \"%s\"%s", s->reader.name,
+                (long long)s->text.line, expected, cell_text(word, text),
+                cell_number_hint(&number));
 }
 
 static err make_room(struct libsvm *s)
@@ -124,12 +128,20 @@ static bool is_comment(const struct libsvm *s)
     return s->text.cells[0].text[0] == COMMENT;
 }
 
+/* That is no comment */
+static err next_line(struct libsvm *s, bool *ret_found)
+{
+    err e;
+    do e = delimited_next(&s->text, ret_found);
+    while (!e && *ret_found && is_comment(s));
+    s->reader.is_row_broken = e && s->text.is_passed;
+    return e;
+}
+
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct libsvm *s = (struct libsvm *)reader;
-    reader->is_row_broken = false;
-    do TRY(delimited_next(&s->text, ret_found));
-    while (*ret_found && is_comment(s));
+    TRY(next_line(s, ret_found));
     const struct label_form *form = &s->attributes->label_form;
     if (!*ret_found) return label_check_seen(form, &s->seen, s->reader.name);
     reader->is_row_broken = true;

@@ -10,11 +10,12 @@ static err fail_line(const struct named_lines *s, err e)
 
 static err next_line(struct named_lines *s, bool *ret_found)
 {
-    s->reader.is_row_broken = false;
-    TRY(delimited_next(&s->text, ret_found));
+    err e = delimited_next(&s->text, ret_found);
+    s->reader.is_row_broken = e && s->text.is_passed;
+    if (e) return e;
     if (!*ret_found) return OK;
     s->reader.is_row_broken = true;
-    const err e = s->read(s);
+    e = s->read(s);
     return e ? fail_line(s, e) : OK;
 }
 

@@ -250,7 +250,7 @@ static void what_is_not_a_number_is_refused(void **state)
                        NULL);
     }
     file_write("table", "a,class\n1,0\n2\0,1\n", 17);
-    assert_refused(SOURCE("'class'"), "line 3", "expected a number", NULL);
+    assert_refused(SOURCE("'class'"), "line 3", "has a NUL byte", NULL);
 }
 
 static void rows_of_another_width_are_refused(void **state)

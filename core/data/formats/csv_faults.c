@@ -1,0 +1,122 @@
+/* csv_faults.c - see csv_faults.h. */
+#include "core/data/formats/csv_faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+#include "core/base/log.h"
+#include "core/data/said_once.h"
+
+static const char MARK[] = "\xef\xbb\xbf"; /* of byte order */
+
+static bool has_delimiter(const char *text)
+{
+    return strpbrk(text, ";\t|,") || strstr(text, "::");
+}
+
+bool csv_looks_uncut(const struct csv_names *names)
+{
+    return names->width == 1 && has_delimiter(names->at[0]);
+}
+
+/* One word alone may be a word of the data, too. */
+bool csv_is_header(const struct csv_names *names, const struct delimited *row)
+{
+    if (names->width < 2 || row->count != names->width) return false;
+    for (int i = 0; i < names->width; i++) {
+        const char *text = row->cells[i].text;
+        if (i == 0 && !strncmp(text, MARK, strlen(MARK))) text += strlen(MARK);
+        if (strcmp(text, names->at[i])) return false;
+    }
+    return true;
+}
+
+static const char *reason_of(const struct csv_names *names, const struct delimited *row)
+{
+    const char *first = row->cells[0].text;
+    const int more = row->count - names->width;
+    if (row->count == 1 && *first == '#') return ": comments are not read here";
+    if (row->count == 1 && has_delimiter(first))
+        return ": all of it is one cell; is its delimiter another?";
+    if (more == 1 && row->cells[row->count - 1].length == 0)
+        return ": it ends with a delimiter, the first line does not";
+    if (more == -1 && !*names->at[names->width - 1])
+        return ": the first line ends with a delimiter, and no name is behind it";
+    if (more > 0) return ": a cell with a delimiter in it is to stand in quotes";
+    return "";
+}
+
+const char *csv_width_reason(const struct csv_names *names, const struct delimited *row,
+                             char ret[CSV_REASON_MAX])
+{
+    if (row->lines > 1)
+        snprintf(ret, CSV_REASON_MAX, ": in quotes it goes on to line %lld; is a quote missing?",
+                 (long long)(row->line + row->lines - 1));
+    else if (names->width == 1 && row->count > 1)
+        snprintf(ret, CSV_REASON_MAX, ": the first line is \"%.64s\"; are these the names?",
+                 names->at[0]);
+    else
+        snprintf(ret, CSV_REASON_MAX, "%s", reason_of(names, row));
+    return ret;
+}
+
+/* ---- in the log ---- */
+
+static uint64_t of_text(const char *text)
+{
+    return fingerprint(text, strlen(text));
+}
+
+struct place {
+    const char *name;
+    int column;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : x->column - y->column;
+}
+
+/* Of all files with these names one is warned of. */
+static void say_double(const struct csv_names *names, const struct place *first)
+{
+    if (!*first->name || !said_first(fingerprint_join(of_text(first->name), of_text("double"))))
+        return;
+    log_line(LOG_WARNING,
+             "%s: line 1: columns %d and %d are both called \"%.64s\": rename one, or name all by "
+             "\"names\"",
+             names->path, first[0].column, first[1].column, first->name);
+}
+
+void csv_warn_of_doubles(const struct csv_names *names)
+{
+    struct place *sorted = calloc((size_t)names->width, sizeof *sorted);
+    if (!sorted) return; /* a warning less */
+    for (int i = 0; i < names->width; i++) sorted[i] = (struct place){names->at[i], i};
+    qsort(sorted, (size_t)names->width, sizeof *sorted, compare);
+    for (int i = 0; i + 1 < names->width; i++)
+        if (strcmp(sorted[i].name, sorted[i + 1].name) == 0) say_double(names, &sorted[i]);
+    free(sorted);
+}
+
+void csv_warn_of_nameless(const struct csv_names *names, int column)
+{
+    if (!said_first(fingerprint_join((uint64_t)column, of_text("nameless")))) return;
+    log_line(LOG_WARNING,
+             "%s: line 1: column %d has no name, and is a feature: are these numbers of rows, or "
+             "does the line end with a delimiter? \"except\": [%d] leaves it out",
+             names->path, column, column);
+}
+
+void csv_warn_of_uncut(const struct csv_names *names)
+{
+    if (!csv_looks_uncut(names) || !said_first(of_text(names->at[0]))) return;
+    log_line(LOG_WARNING,
+             "%s: all of the first line is one cell, \"%.64s\"; is \"delimiter\" "
+             "another?",
+             names->path, names->at[0]);
+}

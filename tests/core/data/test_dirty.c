@@ -1,0 +1,355 @@
+/* What files have that is seldom meant: in every format, plain and packed, in each file of a list,
+ * in memory and as a stream it is said with file and line, and left out where that is allowed. */
+#include "tests/core/data/support.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/base/log_kept.h"
+#include "core/data/cells.h"
+
+enum { FILES = 2, ROWS = 3, TEXT_MAX = 1024 };
+
+struct form {
+    const char *source; /* of the spec, less files */
+    const char *column; /* made of it; NULL: stored as it is */
+    const char *head, *row;
+};
+static const struct form forms[] = {
+    {"'format': 'csv', 'label': 'y', 'except': ['w']", NULL, "w,x,y\n", "a,1,0\n"},
+    {"'format': 'csv', 'label': 'y'", "'numeric', 'name': 'x'", "w,x,y\n", "a,1,0\n"},
+    {"'format': 'csv', 'label': 'y'", "'hash', 'name': 'w', 'buckets': 9", "w,x,y\n", "a,1,0\n"},
+    {"'format': 'csv', 'label': 'y', 'label_type': 'word'", "'numeric', 'name': 'x', 'default': 0",
+     "y,x\n", "a,1\n"},
+    {"'format': 'csv', 'label': 'y', 'delimiter': '\\t'", "'numeric', 'name': 'x'", "w\tx\ty\n",
+     "a\t1\t0\n"},
+    {"'format': 'csv', 'label': 'y', 'delimiter': '::'", "'numeric', 'name': 'x'", "w::x::y\n",
+     "a::1::0\n"},
+    {"'format': 'csv', 'label': -1, 'header': false", "'numeric', 'name': '1'", "", "a,1,0\n"},
+    {"'format': 'jsonl', 'label': 'y'", "'numeric', 'name': 'x'", "",
+     "{\"w\": \"a\", \"x\": 1, \"y\": 0}\n"},
+    {"'format': 'libsvm'", "'ids', 'name': 'x', 'source': 'features'", "", "0 1:1 2:1\n"},
+    {"'format': 'slots', 'label': 'label'", "'numeric', 'name': 'x'", "", "0 x:1 w:a\n"},
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+struct text {
+    char at[TEXT_MAX];
+    size_t bytes;
+};
+
+static void add(struct text *t, const char *bytes, size_t count)
+{
+    assert_true(t->bytes + count < sizeof t->at);
+    memcpy(t->at + t->bytes, bytes, count);
+    t->bytes += count;
+}
+
+/* Sound rows, and in front of one of them the odd line */
+static struct text file_with(const struct form *form, const char *odd, size_t bytes, int before)
+{
+    struct text t = {.bytes = 0};
+    add(&t, form->head, strlen(form->head));
+    for (int i = 0; i < ROWS; i++) {
+        if (odd && i == before) add(&t, odd, bytes);
+        add(&t, form->row, strlen(form->row));
+    }
+    return t;
+}
+
+static struct text file_of(const struct form *form, const char *odd, size_t bytes)
+{
+    return file_with(form, odd, bytes, ROWS - 1);
+}
+
+static void write_packed(const char *name, const struct text *t, bool is_packed)
+{
+    if (is_packed)
+        file_write_gzip(name, t->at, t->bytes);
+    else
+        file_write(name, t->at, t->bytes);
+}
+
+static void spec_of(const struct form *form, const char *more, char ret[TEXT_MAX])
+{
+    const int used =
+        snprintf(ret, TEXT_MAX, "{%s, 'file': ['file-0', 'file-1']%s}", form->source, more);
+    if (form->column)
+        snprintf(ret + used, (size_t)(TEXT_MAX - used),
+                 ", 'columns': [{'column': %s}], 'batch_size': 1", form->column);
+}
+
+/* The line, in one of the files, is refused; and left out where as many broken rows are allowed. */
+static void assert_said_before(const struct form *form, const char *odd, size_t bytes,
+                               const char *words, int before)
+{
+    char spec[TEXT_MAX], stream[TEXT_MAX], place[64];
+    struct dataset d;
+    const int line = before + 1 + (*form->head ? 1 : 0);
+    for (int which = 0; which < 2 * FILES; which++) {
+        const int file = which % FILES;
+        for (int i = 0; i < FILES; i++) {
+            const struct text t = file_with(form, i == file ? odd : NULL, bytes, before);
+            snprintf(place, sizeof place, "file-%d", i);
+            write_packed(place, &t, which >= FILES);
+        }
+        snprintf(place, sizeof place, "file-%d: line %d: ", file, line);
+        spec_of(form, "", spec);
+        assert_refused(spec, place, words, NULL);
+        spec_of(form, ", 'bad_rows': 1", spec);
+        source_open_ok(spec, &d);
+        assert_int_equal(d.rows, FILES * ROWS);
+        dataset_close(&d);
+        if (!form->column) continue;
+        spec_of(form, ", 'stream': 'always'", stream);
+        assert_refused(stream, place, words, NULL);
+        spec_of(form, ", 'bad_rows': 1, 'stream': 'always'", stream);
+        assert_stream_is_memory(spec, stream);
+    }
+}
+
+static void assert_said(const struct form *form, const char *odd, size_t bytes, const char *words)
+{
+    assert_said_before(form, odd, bytes, words, ROWS - 1);
+    if (*form->head || !strstr(form->source, "'csv'")) /* else it says how many cells there are */
+        assert_said_before(form, odd, bytes, words, 0);
+}
+
+/* The row with one more byte behind each of its bytes in turn, but the line end */
+static void a_byte_that_text_has_not_is_said_wherever_it_stands(void **state)
+{
+    static const struct {
+        char byte;
+        const char *words;
+    } odd[] = {{'\0', "has a NUL byte"}, {'\r', "has a carriage return (CR)"}};
+    for (size_t o = 0; o < sizeof odd / sizeof *odd; o++)
+        for (int f = 0; f < FORMS; f++) {
+            const char *row = forms[f].row;
+            const size_t length = strlen(row);
+            for (size_t at = 1; at < length - 1; at++) {
+                char line[TEXT_MAX];
+                memcpy(line, row, at);
+                line[at] = odd[o].byte;
+                memcpy(line + at + 1, row + at, length - at);
+                assert_said(&forms[f], line, length + 1, odd[o].words);
+            }
+        }
+}
+
+/* All line ends, or those of the second file, or of what was put behind a sound file */
+static void lines_that_end_with_cr_alone_or_twice_are_said(void **state)
+{
+    static const char *const ends[] = {"\r", "\r\r\n"};
+    char spec[TEXT_MAX];
+    for (int f = 0; f < FORMS; f++)
+        for (int e = 0; e < 2; e++)
+            for (int file = 0; file < FILES; file++) {
+                const struct text sound = file_of(&forms[f], NULL, 0);
+                struct text other = {.bytes = 0};
+                for (size_t i = 0; i < sound.bytes; i++) {
+                    const bool is_end = sound.at[i] == '\n';
+                    add(&other, is_end ? ends[e] : &sound.at[i], is_end ? strlen(ends[e]) : 1);
+                }
+                write_packed("file-0", file == 0 ? &other : &sound, e);
+                write_packed("file-1", file == 1 ? &other : &sound, e);
+                spec_of(&forms[f], "", spec);
+                assert_refused(spec, file ? "file-1: line 1: " : "file-0: line 1: ",
+                               "carriage return (CR)", "tr '\\r' '\\n'", NULL);
+            }
+}
+
+static void a_return_in_front_of_a_line_end_or_in_quotes_is_none(void **state)
+{
+    struct dataset d;
+    file_write_text("table", "w,x,y\r\n\"a\rb\",1,0\r\n\"c\r\nd\",2,1\r\n\r\n\"e\n\",3,0\r");
+    source_open_ok("{'format': 'csv', 'file': 'table', 'label': 'y', 'except': ['w']}", &d);
+    assert_int_equal(d.rows, 3);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){1, 2, 3}), 3 * sizeof(float));
+    dataset_close(&d);
+}
+
+/* Also with a byte order mark in front, as `cat` leaves it */
+static void a_header_in_the_middle_is_no_row(void **state)
+{
+    for (int f = 0; f < FORMS; f++) {
+        char marked[TEXT_MAX];
+        if (!*forms[f].head) continue;
+        assert_said(&forms[f], forms[f].head, strlen(forms[f].head), "is the header once more");
+        snprintf(marked, sizeof marked, "\xef\xbb\xbf%s", forms[f].head);
+        assert_said(&forms[f], marked, strlen(marked), "is the header once more");
+    }
+}
+
+static void a_mark_in_front_of_each_file_is_passed_over(void **state)
+{
+    char spec[TEXT_MAX];
+    struct dataset d;
+    for (int f = 0; f < FORMS; f++)
+        for (int is_packed = 0; is_packed < 2; is_packed++) {
+            const struct text sound = file_of(&forms[f], NULL, 0);
+            struct text marked = {.bytes = 0};
+            add(&marked, "\xef\xbb\xbf", 3);
+            add(&marked, sound.at, sound.bytes);
+            write_packed("file-0", &sound, is_packed);
+            write_packed("file-1", &marked, is_packed);
+            spec_of(&forms[f], "", spec);
+            source_open_ok(spec, &d);
+            assert_int_equal(d.rows, FILES * ROWS);
+            dataset_close(&d);
+        }
+}
+
+static void lines_of_another_width_say_why(void **state)
+{
+    static const struct {
+        const char *row, *words;
+    } odd[] = {{"a;1;0\n", "is its delimiter another?"},
+               {"# none\n", "comments are not read here"},
+               {"a,1,0,\n", "it ends with a delimiter, the first line does not"},
+               {"a,1,234,0\n", "a cell with a delimiter in it is to stand in quotes"},
+               {"\"a,1,0\na,\",1\n", "in quotes it goes on to line"}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (int f = 0; f < 3; f++)
+            assert_said(&forms[f], odd[i].row, strlen(odd[i].row), odd[i].words);
+}
+
+/* Rows that a stray quote has swallowed are more than one broken one. */
+static void a_quote_that_swallows_rows_is_an_error_always(void **state)
+{
+    static const char *const quotes[] = {"\"a,1,0\n\"b\",1,0\n", "\"a,1,0\n\"b,1,0\n",
+                                         "\"a\n\"b,1,0\n"};
+    char spec[TEXT_MAX];
+    for (size_t q = 0; q < sizeof quotes / sizeof *quotes; q++)
+        for (int f = 0; f < 3; f++) {
+            const struct text sound = file_of(&forms[f], NULL, 0);
+            const struct text odd = file_of(&forms[f], quotes[q], strlen(quotes[q]));
+            write_packed("file-0", &sound, false);
+            write_packed("file-1", &odd, false);
+            spec_of(&forms[f], ", 'bad_rows': 9", spec);
+            assert_refused(spec, "file-1: line 4: a quote is opened in front of cell 0", NULL);
+        }
+}
+
+static void first_lines_that_are_no_names_are_said(void **state)
+{
+#define SOURCE "{'format': 'csv', 'file': 'table', 'label': 'y'}"
+#define CUT "{'format': 'csv', 'file': 'table', 'label': 'y', 'delimiter': ';'}"
+    file_write_text("table", "w;x;y\na;1;0\n");
+    assert_refused(SOURCE, "table: no column \"y\"", "all of the first line is one, \"w;x;y\"",
+                   "is \"delimiter\" another?", NULL);
+    file_write_text("table", "# of today\nw,x,y\na,1,0\n");
+    assert_refused(SOURCE, "all of the first line is one, \"# of today\"", "are these the names?",
+                   NULL);
+    file_write_text("table", "sep=;\nw;x;y\na;1;0\n");
+    assert_refused(CUT, "table: line 1: \"sep=\"", "leave the line out", NULL);
+    file_write_text("table", "x,y,\n1,0\n");
+    assert_refused(SOURCE, "table: line 2: expected 3 cells", "ends with a delimiter, and no name",
+                   NULL);
+}
+
+/* ---- numbers ---- */
+
+static void numbers_as_people_write_them_are_refused_with_what_to_write(void **state)
+{
+    static const struct {
+        const char *text, *hint;
+    } numbers[] = {{"1,5", "decimals are written with a point"},
+                   {"1,234.5", "nothing between thousands"},
+                   {"1.234,5", "nothing between thousands"},
+                   {"1.234.567,5", "nothing between thousands"},
+                   {"-1 234", "nothing between thousands"},
+                   {"1'234", "nothing between thousands"},
+                   {"1_234", "nothing between thousands"},
+                   {"1\xc2\xa0"
+                    "234",
+                    "nothing between thousands"},
+                   {"\xe2\x88\x92"
+                    "5",
+                    "a minus is written as -"},
+                   {"$5", "without currency and %"},
+                   {"5 %", "nothing between thousands"},
+                   {"5%", "without currency and %"},
+                   {"5\xe2\x82\xac", "without currency and %"}};
+    char row[64];
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        for (int f = 0; f < 2; f++) {
+            snprintf(row, sizeof row, "a,\"%s\",0\n", numbers[i].text);
+            assert_said(&forms[f], row, strlen(row), numbers[i].hint);
+        }
+        snprintf(row, sizeof row, "{\"x\": \"%s\", \"y\": 0}\n", numbers[i].text);
+        assert_said(&forms[7], row, strlen(row), numbers[i].hint);
+    }
+    assert_said(&forms[8], "0 1:1,5\n", 8, "decimals are written with a point");
+    static const char *const others[] = {"",  "1",     "1.5", "red", "1,2,x", "a b",
+                                         ",", "1.2.3", "-",   "1e5", "%",     "0x1f"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_string_equal(
+            cell_number_hint(&(struct cell){.text = others[i], .length = strlen(others[i])}), "");
+}
+
+/* ---- what is only warned of ---- */
+
+static bool is_warned(const char *words)
+{
+    json_t *kept = log_kept_json(0, 100), *line;
+    size_t i;
+    bool is_there = false;
+    json_array_foreach(json_object_get(kept, "lines"), i, line) is_there |=
+        strstr(json_string_value(json_object_get(line, "text")), words) != NULL;
+    json_decref(kept);
+    return is_there;
+}
+
+static void assert_warned(const char *source, const char *words)
+{
+    struct dataset d;
+    assert_false(is_warned(words));
+    source_open_ok(source, &d);
+    dataset_close(&d);
+    assert_true(is_warned(words));
+}
+
+static void names_that_are_the_same_or_none_are_warned_of(void **state)
+{
+    file_write_text("table", "twin,y,twin\n1,0,2\n");
+    assert_warned(SOURCE, "table: line 1: columns 0 and 2 are both called \"twin\"");
+    file_write_text("table", "other,other,x,y\n1,0,2,1\n");
+    assert_warned(SOURCE ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1",
+                  "columns 0 and 1 are both called \"other\"");
+    assert_refused(SOURCE ", 'columns': [{'column': 'numeric', 'name': 'other'}], 'batch_size': 1",
+                   "table: cells 0 and 1 are both called \"other\"", "rename one", NULL);
+    file_write_text("table", ",x,y\n0,2,1\n");
+    assert_warned(SOURCE, "column 0 has no name, and is a feature");
+}
+
+static void a_file_that_is_read_twice_is_warned_of(void **state)
+{
+    file_write_text("part-a.csv", "x,y\n1,0\n");
+    file_write_text("part-b.csv", "x,y\n1,0\n");
+    assert_warned("{'format': 'csv', 'file': ['part-*', './part-a.csv'], 'label': 'y'}",
+                  "part-a.csv: is listed twice");
+    file_write_gzip("part-b.csv.gz", "x,y\n1,0\n", 8);
+    assert_warned("{'format': 'csv', 'file': 'part-*', 'label': 'y'}",
+                  "part-b.csv and part-b.csv.gz: both are read");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_byte_that_text_has_not_is_said_wherever_it_stands),
+        cmocka_unit_test(lines_that_end_with_cr_alone_or_twice_are_said),
+        cmocka_unit_test(a_return_in_front_of_a_line_end_or_in_quotes_is_none),
+        cmocka_unit_test(a_header_in_the_middle_is_no_row),
+        cmocka_unit_test(a_mark_in_front_of_each_file_is_passed_over),
+        cmocka_unit_test(lines_of_another_width_say_why),
+        cmocka_unit_test(a_quote_that_swallows_rows_is_an_error_always),
+        cmocka_unit_test(first_lines_that_are_no_names_are_said),
+        cmocka_unit_test(numbers_as_people_write_them_are_refused_with_what_to_write),
+        cmocka_unit_test(names_that_are_the_same_or_none_are_warned_of),
+        cmocka_unit_test(a_file_that_is_read_twice_is_warned_of),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

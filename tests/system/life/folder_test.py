@@ -11,7 +11,7 @@ import program
 from life import LifeCase
 from program import cluster
 from program.cluster import ClusterCase, Plan, by_flags
-from program.commands import MOUNTING, NO_MOUNT
+from program.commands import MOUNTING, NO_MOUNT, Running
 
 FAILED = r"WARNING: the checkpoint of step \d+ failed: (.*) \((\d+) failed since the start\)"
 TIMEOUT = 129
@@ -25,6 +25,47 @@ def on_tmpfs(options):
     script = (f"mount -t tmpfs -o {options} none run || exit 99\n"
               '"$@"; code=$?; cp -r run left; exit $code')
     return [*MOUNTING, "sh", "-c", script, "sh"]
+
+
+# The folder becomes one for reading when there is a file `ro`, and one for writing again when there is `rw`; the job is
+# asked to end when there is `end`.
+CHANGES = """mount -t tmpfs none run || exit 99
+until_there() { until [ -e "$1" ]; do sleep 0.05; done; }
+"$@" & job=$!
+(until_there ro; mount --bind run run; mount -o remount,bind,ro run; until_there rw; umount -l run
+until_there end; kill -TERM $job) > /dev/null 2>&1 & changes=$!
+wait $job; code=$?; kill $changes; cp -r run left; exit $code
+"""
+
+
+class ReadOnly(LifeCase):
+    @unittest.skipUnless(MOUNTING, NO_MOUNT)
+    def test_a_folder_that_is_for_reading_for_a_while_costs_checkpoints_alone(self):
+        for tasks in (["--local_ps=2", "--local_workers=2"], []):
+            with self.subTest(tasks):
+                self.become_read_only(tasks)
+
+    def become_read_only(self, tasks):
+        for name in ("ro", "rw", "end"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "left", ignore_errors=True)
+        (self.folder / "run").mkdir(exist_ok=True)
+        self.write_spec({"train.last_step": 10 ** 9, "train.save_checkpoint_steps": None, "train.save_checkpoint_secs": 1,
+                         "train.log_every_steps": 10 ** 6})
+        running = Running([*tasks, "spec.json"], self.folder, command=[*MOUNTING, "sh", "-c", CHANGES, "sh"])
+        self.addCleanup(running.process.kill)
+        running.wait_for("saved ")
+        (self.folder / "ro").touch()
+        running.wait_for_match(FAILED, 2)
+        self.assertIn("Read-only file system", running.matches(FAILED)[-1][1])
+        saved = len(running.matches("saved "))
+        (self.folder / "rw").touch()
+        running.wait_for_match("saved ", saved + 1)
+        (self.folder / "end").touch()
+        self.assertEqual(running.end(), 143, running.lines)
+        self.assertEqual(running.matches("ERROR"), [])
+        self.verify("left")
+        self.assert_clean("left")
 
 
 class Full(LifeCase):

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/local.h"
 #include "core/base/files/own.h"
 
 const char key_word[] = "--key_file=fd:9";
@@ -19,8 +20,9 @@ enum { RANDOM_BYTES = 32, LENGTH_BYTES = 4 /* in front of it, in hex */ };
 
 static err read_given(const char *path, struct launch_key *key)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) return fail(ERR_INPUT, "--key_file: %s: %s", path, strerror(errno));
+    FILE *file;
+    const err e = local_open_text(path, &file);
+    if (e) return fail_prefix(e, "--key_file");
     key->bytes = fread(key->text, 1, sizeof key->text, file);
     fclose(file);
     return OK;

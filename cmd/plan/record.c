@@ -13,8 +13,10 @@
 #include "cmd/cmd.h"
 #include "cmd/status/status.h"
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 
 enum {
+    RECORD_BYTES_MAX = 64 << 20,
     STEPS_LEAST = 10, /* of a worker, and updates of a ps */
     TRIES = 6,        /* each of LONGER times as many steps: ps tell once a second */
     LONGER = 8,
@@ -65,9 +67,11 @@ static err read_json(const char *name, json_t *json, struct run_record *ret)
 err record_read(const char *path, struct run_record *ret)
 {
     json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
-    if (!json && json_error_code(&error) == json_error_cannot_open_file)
-        return fail(ERR_IO, "--record=%s: %s", path, strerror(errno));
+    FILE *file;
+    const err opened = file_open_text(path, RECORD_BYTES_MAX, &file);
+    if (opened) return fail_prefix(opened, "--record");
+    json_t *json = json_loadf(file, 0, &error);
+    fclose(file);
     if (!json) return fail(ERR_INPUT, "--record=%s: %s", path, error.text);
     err e = read_json("--record", json, ret);
     json_decref(json);

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
+
+enum { READY_FILE_BYTES_MAX = 1 << 20 };
 
 /* As ps/0 has written it (cmd/launch/ready.h). */
 static err read_ready_file(struct job_flags *flags, struct arena *arena)
@@ -14,9 +17,11 @@ static err read_ready_file(struct job_flags *flags, struct arena *arena)
     const char *task = "", *address = NULL;
     if (flags->cluster.ps_hosts || flags->cluster.coordinator)
         return fail(ERR_INPUT, "--ready_file stands for --ps_hosts and --coordinator");
-    json_t *json = json_load_file(flags->ready_file, 0, &error);
-    if (!json && json_error_code(&error) == json_error_cannot_open_file)
-        return fail(ERR_IO, "--ready_file=%s: %s", flags->ready_file, strerror(errno));
+    FILE *file;
+    const err opened = file_open_text(flags->ready_file, READY_FILE_BYTES_MAX, &file);
+    if (opened) return fail_prefix(opened, "--ready_file");
+    json_t *json = json_loadf(file, 0, &error);
+    fclose(file);
     if (!json)
         return fail(ERR_INPUT,
                     "--ready_file=%s: expected what ps/0 has written there (its --ready_file): %s",

@@ -18,8 +18,11 @@
 #include "core/train/checkpoint/checkpoints.h"
 
 enum {
-    LINE_BYTES_MAX = 8192, /* what is behind is not looked at */
-    FILES_MAX = 4096,      /* of a folder */
+    LINE_BYTES_MAX = 8192,   /* what is behind is not looked at */
+    LOOKED_LINES_MAX = 4096, /* of a file in which nothing of a run has been found */
+    LINE_REST_MAX = 1 << 20, /* of what is behind in a line: a longer one is of no text */
+    RESULT_BYTES_MAX = 64 << 20,
+    FILES_MAX = 4096, /* of a folder */
     PATH_BYTES = 4096,
 };
 
@@ -231,7 +234,9 @@ static bool next_line(FILE *file, char ret[LINE_BYTES_MAX])
     if (!fgets(ret, LINE_BYTES_MAX, file)) return false;
     const bool is_whole = strchr(ret, '\n') != NULL;
     ret[strcspn(ret, "\n")] = '\0';
-    for (int c = is_whole ? EOF : getc(file); c != EOF && c != '\n';) c = getc(file);
+    long rest = 0;
+    for (int c = is_whole ? EOF : getc(file); c != EOF && c != '\n'; c = getc(file))
+        if (++rest > LINE_REST_MAX) return false;
     return true;
 }
 
@@ -250,28 +255,34 @@ static err read_lines(FILE *file, const char *path, struct evidence *e, enum sha
         if (shape == SHAPE_JSON_LOG) take_json(&reading, json, line);
         if (*ret == SHAPE_LOG && !json) take_text(&reading, text, line);
         json_decref(json);
+        if (*ret == SHAPE_NONE && line >= LOOKED_LINES_MAX) break;
     }
     if (*ret == SHAPE_LOG || *ret == SHAPE_JSON_LOG) end_log(&reading);
     add_metrics(&e->metrics, &metrics);
     return ferror(file) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
 }
 
+/* NULL: it is none, or too much to be a result. */
+static json_t *load_json(FILE *file)
+{
+    struct stat state;
+    const bool is_small = !fstat(fileno(file), &state) && state.st_size <= RESULT_BYTES_MAX;
+    return is_small ? json_loadf(file, 0, NULL) : NULL;
+}
+
 static err read_file(const char *path, struct evidence *e, bool *ret_is_one)
 {
     FILE *file;
     enum shape shape = SHAPE_NONE;
-    json_t *json = json_load_file(path, 0, NULL);
-    *ret_is_one = json && is_result(json);
-    if (*ret_is_one) {
-        const err failed = take_result(path, json, &e->result);
-        json_decref(json);
-        return failed;
-    }
-    json_decref(json);
     TRY(local_open_text(path, &file));
-    const err failed = read_lines(file, path, e, &shape);
+    json_t *json = load_json(file);
+    *ret_is_one = json && is_result(json);
+    rewind(file);
+    const err failed =
+        *ret_is_one ? take_result(path, json, &e->result) : read_lines(file, path, e, &shape);
+    json_decref(json);
     fclose(file);
-    *ret_is_one = shape != SHAPE_NONE;
+    *ret_is_one = *ret_is_one || shape != SHAPE_NONE;
     return failed;
 }
 
@@ -337,7 +348,7 @@ err evidence_read(const char *path, struct evidence *e)
         TRY(take_checkpoints(path, &e->checkpoints));
         is_one = e->checkpoints.is_there;
     } else {
-        if (stat(path, &state)) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+        if (stat(path, &state)) return fail(ERR_INPUT, "%s: %s", path, strerror(errno));
         TRY(S_ISDIR(state.st_mode) ? read_folder(path, e, &is_one) : read_file(path, e, &is_one));
     }
     if (is_one) return OK;

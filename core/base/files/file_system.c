@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/files/cache.h"
@@ -159,9 +160,21 @@ static err open_fetched(const char *path, size_t max, struct text *text)
     return e;
 }
 
+static err open_text_here(const char *path, size_t max, FILE **ret)
+{
+    struct stat status;
+    TRY(local_open_text(path, ret));
+    if (fstat(fileno(*ret), &status) || status.st_size <= 0 || (uint64_t)status.st_size <= max)
+        return OK;
+    fclose(*ret);
+    *ret = NULL;
+    return fail(ERR_INPUT, "%s: has %lld bytes, at most %zu are read", path,
+                (long long)status.st_size, max);
+}
+
 err file_open_text(const char *path, size_t max, FILE **ret)
 {
-    if (!path_is_url(path)) return local_open_text(path, ret);
+    if (!path_is_url(path)) return open_text_here(path, max, ret);
     struct text *text = calloc(1, sizeof *text);
     err e = text ? open_fetched(path, max, text) : fail(ERR_MEMORY, "no memory to read a text");
     const cookie_io_functions_t calls = {.read = give_text, .close = close_text};

@@ -137,19 +137,47 @@ static FILE *stream_of(int descriptor, const char *mode)
     return stream;
 }
 
+/* A folder has no text, and a device may have one without end, unless somebody types it. */
+static err refuse_text(const char *path, const struct stat *status, int descriptor)
+{
+    const char *what = S_ISDIR(status->st_mode) ? "folder" : "device";
+    if (S_ISREG(status->st_mode) || S_ISFIFO(status->st_mode) || isatty(descriptor)) return OK;
+    const err e = fail(ERR_INPUT, "%s: expected a file or a pipe, this is a %s", path, what);
+    errno = S_ISDIR(status->st_mode) ? EISDIR : EINVAL;
+    return e;
+}
+
+/* *descriptor is closed then, and another one of what has come is there. */
+static err read_pipe(const char *path, int *descriptor)
+{
+    const int pipe = *descriptor;
+    *descriptor = -1;
+    const err e = pipe_open(path, pipe, descriptor);
+    close(pipe);
+    if (!e) (void)lseek(*descriptor, 0, SEEK_SET); /* others may have read it before */
+    return e;
+}
+
 err local_open_text(const char *path, FILE **ret)
 {
     struct stat status;
     *ret = NULL;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor >= 0 && !fstat(descriptor, &status) && S_ISFIFO(status.st_mode)) {
-        const int pipe = descriptor;
-        const err e = pipe_open(path, pipe, &descriptor);
-        close(pipe);
-        if (e) return e;
-        (void)lseek(descriptor, 0, SEEK_SET); /* others may have read it before */
+    if (descriptor < 0 && errno == ENXIO) return fail_special(path);
+    if (descriptor < 0 || fstat(descriptor, &status)) {
+        const err e = fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+        if (descriptor >= 0) close(descriptor);
+        return e;
     }
-    if (descriptor >= 0) *ret = stream_of(descriptor, "r");
+    err e = refuse_text(path, &status, descriptor);
+    if (!e && S_ISFIFO(status.st_mode)) e = read_pipe(path, &descriptor);
+    if (e) {
+        const int why = errno;
+        if (descriptor >= 0) close(descriptor);
+        errno = why;
+        return e;
+    }
+    *ret = stream_of(descriptor, "r");
     return *ret ? OK : fail(ERR_INPUT, "%s: %s", path, strerror(errno));
 }
 

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
-#include "core/base/files/local.h"
 
-enum { LINE_MAX_BYTES = 512 };
+enum { HOST_FILE_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
 
 static const char blanks[] = " \t\r\n";
 
@@ -130,7 +129,8 @@ static err read_lines(FILE *file, const char *path, struct arena *arena, struct 
 err host_file_read(const char *path, struct arena *arena, struct host_slots *ret)
 {
     FILE *file;
-    if (local_open_text(path, &file)) return fail_prefix(ERR_INPUT, "--hostfile");
+    if (file_open_text(path, HOST_FILE_BYTES_MAX, &file))
+        return fail_prefix(ERR_INPUT, "--hostfile");
     file_skip_mark(file);
     struct host_slots slots = {.at = arena_array(arena, HOST_SLOTS_MAX, sizeof *slots.at)};
     const err e = read_lines(file, path, arena, &slots);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/local.h"
 #include "core/base/files/own.h"
 #include "core/train/spec/spec_inside.h"
 
@@ -72,14 +73,26 @@ static err read_file(FILE *file, json_t **ret)
     return OK;
 }
 
+/* Whoever asks for it names the path. */
+static err open_here(const char *path, FILE **ret)
+{
+    const err e = local_open_text(path, ret);
+    const char *why = error_text();
+    const size_t named = strlen(path) + strlen(": ");
+    if (!e) return OK;
+    if (errno == EISDIR) return fail(e, "cannot be read: %s", strerror(errno));
+    return fail(e, "cannot be opened: %s",
+                strncmp(why, path, strlen(path)) == 0 && strlen(why) > named ? why + named : why);
+}
+
 err spec_read(const char *path, json_t **ret)
 {
     if (strcmp(path, "-") == 0) return read_file(stdin, ret);
     FILE *file;
     if (path_is_url(path))
         TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
-    else if (!(file = fopen(path, "re")))
-        return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
+    else
+        TRY(open_here(path, &file));
     const err e = read_file(file, ret);
     fclose(file);
     return e;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/local.h"
 #include "core/base/fingerprint.h"
 #include "core/base/json_foreign.h"
 #include "core/base/random.h"
@@ -117,8 +118,9 @@ static err read_tokens(struct arena *arena, const char *path, const uint8_t *byt
 static err hdfs_token_of_file(struct arena *arena, const char *path, const char **ret)
 {
     uint8_t bytes[HDFS_TOKEN_FILE_BYTES_MAX];
-    FILE *in = fopen(path, "re");
-    if (!in) return fail(ERR_INPUT, "HADOOP_TOKEN_FILE_LOCATION=%s: %s", path, strerror(errno));
+    FILE *in;
+    const err e = local_open_text(path, &in);
+    if (e) return fail(e, "HADOOP_TOKEN_FILE_LOCATION=%s", error_text());
     const size_t count = fread(bytes, 1, sizeof bytes, in);
     fclose(in);
     return read_tokens(arena, path, bytes, count, ret);

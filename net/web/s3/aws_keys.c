@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = AWS_TOKEN_BYTES + 64, PATH_BYTES = 4096 };
+#include "core/base/files/local.h"
+
+enum { LINE_BYTES = AWS_TOKEN_BYTES + 64, PATH_BYTES = 4096, LINES_MAX = 1 << 16 };
 
 struct setting {
     const char *name; /* in a file */
@@ -44,8 +46,9 @@ static bool read_file(const char *path, const char *profile, const struct settin
 {
     char line[LINE_BYTES];
     bool is_inside = false, is_found = false;
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
+    FILE *file;
+    if (local_open_text(path, &file)) return false;
+    for (int i = 0; i < LINES_MAX && fgets(line, sizeof line, file); i++) {
         char *equals = strchr(line, '=');
         if (line[0] == '[') {
             is_inside = is_profile(line, profile);
@@ -55,7 +58,7 @@ static bool read_file(const char *path, const char *profile, const struct settin
             keep(settings, trimmed(line), trimmed(equals + 1));
         }
     }
-    if (file) fclose(file);
+    fclose(file);
     return is_found;
 }
 

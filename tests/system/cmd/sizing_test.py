@@ -118,7 +118,7 @@ class PlanTest(ClusterCase):
                             (["--record=short.json", "--computing=5"], "stand for each other"),
                             (["--link=0"], "link"), (["--ps=1025"], "ps")):
             self.assertIn(said, self.plan(*words, code=2))
-        self.assertIn("No such file", self.plan("--record=nosuch.json", code=1))
+        self.assertIn("No such file", self.plan("--record=nosuch.json", code=2))
         self.assertEqual(program.run(["plan"], self.folder).returncode, 2)
 
 

@@ -118,7 +118,7 @@ class WhyTest(ClusterCase):
         os.mkdir(self.folder / "empty")
         for word in ("none.txt", "none.json", "empty"):
             self.assertIn("nothing in it that a run leaves", self.why(word, code=2))
-        self.assertIn("No such file", self.why("nosuch", code=1))
+        self.assertIn("No such file", self.why("nosuch", code=2))
         self.assertIn("which run?", self.why(code=2))
         two = json.dumps({"code": 0, "verdict": "done"})
         self.assertIn("one run at a time", self.why(self.write("1.json", two), self.write("2.json", two), code=2))

@@ -79,6 +79,7 @@ static void put_aside(const struct cluster *cluster, int number, const char *tex
     files_make_folder(path);
     for (int i = 0; (name = name_at(cluster, i)); i++) {
         const char *bytes = text_of(cluster, name, &count);
+        if (strchr(name, '/')) continue; /* of a checkpoint that is being made */
         if (!bytes || strncmp(name, list->named[0].name, strlen(list->named[0].name)) != 0)
             continue;
         snprintf(path, sizeof path, "/aside-%d/%s", number, name);

@@ -97,7 +97,7 @@ class Status(ClusterCase):
                             (("--worker_hosts=a:1",), 'status: unknown flag "worker_hosts"')):
             self.assertIn(said, self.ask(cluster, "status", *words, hosts=False, code=2))
         self.assertIn("nosuch: No such file or directory",
-                      self.ask(cluster, "status", "--ready_file=nosuch", hosts=False, code=1))
+                      self.ask(cluster, "status", "--ready_file=nosuch", hosts=False, code=2))
         self.assertIn("saves no checkpoints", self.ask(cluster, "save", TIMEOUT, code=2))
         self.ask(cluster, "stop", TIMEOUT)
         self.assert_codes(cluster, 143)

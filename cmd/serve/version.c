@@ -179,8 +179,14 @@ err version_freshen(struct version *v, const char *prefix, int64_t step)
     return OK;
 }
 
-void version_renew_lease(const struct version *v)
+void version_renew_lease(struct version *v)
 {
-    if (v->model.lease && lease_renew(v->model.lease))
-        log_line(LOG_WARNING, "rows of tables are read from it: %s", error_text());
+    if (!v->model.lease) return;
+    v->lost_leases = lease_renew(v->model.lease) ? v->lost_leases + 1 : 0;
+    if (v->lost_leases && log_again(v->lost_leases))
+        log_line(LOG_WARNING,
+                 "%s; version %lld is served on from what is open: a newer checkpoint in the "
+                 "folder takes its place, and a server that is started anew needs one there "
+                 "(%llu looks in vain)",
+                 error_text(), (long long)version_number(v), (unsigned long long)v->lost_leases);
 }

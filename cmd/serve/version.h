@@ -41,7 +41,7 @@ const struct graph *version_graph(const struct version *);
  * the values before. One thread, and not that which computes; each delta once, in order. step: its
  * own, as was said. On an error nothing has changed. */
 err version_freshen(struct version *, const char *prefix, int64_t step);
-void version_renew_lease(const struct version *);
+void version_renew_lease(struct version *);
 
 /* What heads say of a request's rows: [rows, columns] of each, to be freed. */
 struct version_answer {

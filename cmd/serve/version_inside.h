@@ -22,6 +22,7 @@ struct version {
     pthread_t thread;
     struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
     const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
+    uint64_t lost_leases;       /* looks since it was there last */
 
     pthread_mutex_t lock; /* of what is below */
     pthread_cond_t came;

@@ -82,7 +82,7 @@ class Family:
     def __init__(self, dtrain, path, folder):
         self.dtrain, self.folder, self.name = dtrain, folder, path.name
         spec = json.loads(path.read_text())
-        self.data = spec["data"]
+        self.data, self.heads = spec["data"], spec.get("heads", [])
         if not self.data.get("columns") and self.data["train"]["format"] != "text" and not spec["model"][0].get("inputs"):
             spec["model"].insert(0, {"op": "clip", "name": "as_read", "min": -1e30, "max": 1e30})
         (folder / path.name).write_text(json.dumps(spec))
@@ -92,8 +92,11 @@ class Family:
         ends = [word for key, value in (("num_steps", "null"), ("epochs", "null"), ("daily", "false")) if key in spec["train"]
                 for word in ("--set", f"train.{key}={value}")]
         quick = ["--set", "data.train.take=400"] if spec["data"]["train"]["format"] in ("clicks", "text") else []
-        run(dtrain, *ends, *quick, "--set", "train.last_step=3", *([] if any(node["op"] == "in_batch_logits" for node in spec["model"]) else ["--set", "data.batch_size=4"]), "--set", "train.checkpoint_dir=run",
+        run(dtrain, *ends, *quick, "--set", "train.last_step=3", *([] if any(isinstance(node, dict) and node.get("op") == "in_batch_logits" for node in spec["model"]) else ["--set", "data.batch_size=4"]), "--set", "train.checkpoint_dir=run",
             "--set", f"data.{part}.take={ROWS}" if part == "eval" else "seed=1", *self.more(spec), path.name, cwd=folder)
+        if part == "train":
+            source = spec["data"]["train"]
+            self.sets.append("--data=" + source.get("file", source.get("features", "")).replace("*", "0"))
         self.wanted = self.predict("wanted.npy")
         self.columns = [one for column in spec["data"].get("columns", []) for one in each_of(column)]
 
@@ -108,6 +111,10 @@ class Family:
             said = np.load(self.folder / out)
             return said.reshape(len(said), -1)
         return [json.loads(line) for line in (self.folder / out).read_text().splitlines()]
+
+    def place_of(self, output):
+        """TensorFlow sorts outputs by name, and predict has them as the spec has its heads."""
+        return [head["name"] for head in self.heads].index(output.split("/")[0]) if self.heads else 0
 
     def export(self, form):
         run(self.dtrain, "export", "--checkpoint=run", f"--format={form}", f"--out={form}", *self.sets, self.name, cwd=self.folder)
@@ -163,7 +170,7 @@ class Family:
             (name, spec), = inputs.items()
             fed[name] = tf.constant(self.features().reshape([-1, *spec.shape[1:]]), spec.dtype)
         said = serve(**fed)
-        return np.concatenate([np.asarray(said[name]).reshape(len(self.wanted), -1) for name in said], axis=1)
+        return np.concatenate([np.asarray(said[name]).reshape(len(self.wanted), -1) for name in sorted(said, key=self.place_of)], axis=1)
 
     def onnx(self):
         import onnx  # pylint: disable=import-outside-toplevel

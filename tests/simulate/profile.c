@@ -108,7 +108,8 @@ static uint64_t draw_limit(struct dice *dice, const uint64_t *limit)
     /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
      */
     if (limit == &p->limits.start_ms && p->story != STORY_HARSH) return between(dice, 5000, 8000);
-    if (limit == &p->limits.chief_ms) return 0; /* profile_add_terms */
+    if (limit == &p->limits.chief_ms) return 0;   /* profile_add_terms */
+    if (limit == &p->limits.publish_ms) return 1; /* which no role asks for */
     return draw_patience(dice, limit == &p->limits.stop_ms || limit == &p->limits.save_ms ? 4 : 1);
 }
 

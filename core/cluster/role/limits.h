@@ -25,7 +25,11 @@
               "SIGHUP, or for a worker to leave it"),                                              \
         LIMIT(save, 600, 0.001,                                                                    \
               "seconds that a checkpoint may take before it is given up, and for which the last "  \
-              "one of a run is tried again")
+              "one of a run is tried again"),                                                      \
+        LIMIT(                                                                                     \
+            publish, 600, 0.001,                                                                   \
+            "seconds for which the copy of a checkpoint to train.publish.to is tried again, and "  \
+            "for which the end of the run waits for the last one")
 
 #define WAIT_LIMIT_MEMBER(NAME, ...) NAME##_ms
 struct wait_limits { /* milliseconds */

@@ -514,6 +514,7 @@ void runner_worker_close(struct runner_worker *w)
     hooks_close(&w->hooks.view);
     if (w->task.peers) runner_worker_hang_up(&w->task);
     runner_worker_stop_looking(w);
+    published_to_end(w);
     runner_worker_close_checkpoints(w);
     runner_worker_trace_close(w);
     worker_role_free(w->task.role);

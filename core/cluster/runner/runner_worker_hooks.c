@@ -125,16 +125,17 @@ static bool ask_trace(void *asker, uint64_t first_step, int steps)
     return runner_worker_trace_begin(asker, first_step, steps);
 }
 
-/* All ps have saved, and wait for the verdict. */
+/* All ps have saved, and wait for the verdict. What servers are to have is that checkpoint, too. */
 static err ask_restore(void *asker, const char *prefix)
 {
     struct runner_worker *w = asker;
     char published[CHECKPOINT_PATH_MAX];
     if (!w->folder.checkpoints) return fail(ERR_IO, "the folder of the checkpoints is not open");
-    task_job_close(&w->folder.jobs.publishing); /* it is about the same list */
-    task_job_close(&w->folder.jobs.removing);
-    return checkpoints_take_values(w->folder.checkpoints, prefix, greeting_draw_incarnation(),
-                                   clock_unix_s(), published);
+    runner_worker_end_files(w);
+    checkpoints_hold(w->folder.checkpoints, published_to_reads(w));
+    TRY(checkpoints_take_values(w->folder.checkpoints, prefix, greeting_draw_incarnation(),
+                                clock_unix_s(), published));
+    return runner_worker_publish_made(w, published);
 }
 
 static const struct run_asks asks = {.save = ask_save,

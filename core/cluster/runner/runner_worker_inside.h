@@ -76,6 +76,20 @@ struct saving_files {
 };
 
 /* In threads, as the storage may not answer for long. What they are about is theirs meanwhile. */
+/* Of train.publish.to: the thread's while it copies, but for `next`. */
+struct copies {
+    struct task_job copying;
+    struct copied {
+        char prefix[CHECKPOINT_PATH_MAX];
+        struct publishing is;
+    } now, next;
+    bool has_next;
+    uint64_t since_ms;
+    _Atomic bool gives_up, is_done; /* gives_up: the next attempt, for a newer one or the end */
+    struct checkpoints *there;      /* that folder, opened; NULL: not, or it is none */
+    struct publication made;        /* with the copy */
+};
+
 struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */
@@ -87,9 +101,9 @@ struct folder_jobs {
     double taken_s; /* unix time when its values were so */
     int shards;
     struct publication publication; /* of which it becomes a part */
-    struct checkpoints *there;      /* publish.to, opened; NULL: not, or it is none */
-    int not_published;              /* of the last checkpoints, one after the other */
-    bool has_litter, is_void;       /* is_void: given up, and nobody waits for it any more */
+    struct copies copies;
+    int not_published;        /* of the last checkpoints, one after the other */
+    bool has_litter, is_void; /* is_void: given up, and nobody waits for it any more */
     char removed[CHECKPOINT_PATH_MAX];
 };
 
@@ -334,11 +348,31 @@ void runner_worker_abandon_files(struct runner_worker *, const struct action_aba
 void runner_worker_take_shard(struct runner_worker *, int ps, const struct message *);
 void runner_worker_close_checkpoints(struct runner_worker *);
 
-/* Where servers look, beside the checkpoints or in publish.to (published_to.c): that it can be
- * written; in the thread that publishes: a checkpoint, and what follows it. */
+/* Storage that has failed so, `tries` times since then, is asked again, after a pause. Where it is
+ * not, e becomes what is told. */
+bool runner_worker_asks_again(err *e, uint64_t since_ms, uint64_t limit_ms, const char *flag,
+                              uint64_t tries);
+void runner_worker_pause(const _Atomic bool *gives_up);
+/* The list of what servers are to have was begun with a checkpoint, or could not be. */
+void runner_worker_begun_publication(struct runner_worker *, err);
+/* Of a checkpoint that is no save: that servers are to have it, too (train.publish). */
+err runner_worker_publish_made(struct runner_worker *, const char *prefix);
+
+/* train.publish.to (published_to.c): whether there is one, and that it can be written. */
+bool published_to_is_wanted(const struct runner_worker *);
 err published_to_prove(const struct runner_worker *);
-err published_to_begin(struct runner_worker *, const struct publishing *);
+/* A checkpoint is copied there, in a thread of its own, and the list begun with it: until that is
+ * done, or given up, it is busy, and no delta follows. A newer one takes the place of one that
+ * waits. While checkpoints are published none is begun: it goes on with the next afterwards. */
+void published_to_want(struct runner_worker *, const char *prefix, const struct publishing *);
+void published_to_go_on(struct runner_worker *);
+bool published_to_is_busy(const struct runner_worker *);
+const char *published_to_reads(const struct runner_worker *); /* that it copies; NULL: none */
+/* A delta, there or beside the checkpoints; in the thread that publishes. */
 err published_to_add(struct runner_worker *, const struct publishing *);
+/* The last copy is waited for, until --publish_timeout; --stop_timeout of a run that was ended. Of
+ * one that continues with other tasks it is not: that copies the next one. */
+void published_to_end(struct runner_worker *);
 void published_to_close(struct runner_worker *);
 
 bool runner_worker_save(

@@ -25,16 +25,14 @@ enum {
 };
 
 /* A pause before the next attempt, unless it is to be given up. */
-static void pause_for_storage(const struct folder_jobs *j)
+void runner_worker_pause(const _Atomic bool *gives_up)
 {
-    for (int ms = 0; ms < STORAGE_PAUSE_MS && !j->gives_up; ms += STORAGE_LOOK_MS)
+    for (int ms = 0; ms < STORAGE_PAUSE_MS && !*gives_up; ms += STORAGE_LOOK_MS)
         nanosleep(&(struct timespec){.tv_nsec = STORAGE_LOOK_MS * 1000000L}, NULL);
 }
 
-/* Whether storage that has failed so, `tries` times since then, is to be asked again. Where not, e
- * becomes what is told. */
-static bool is_asked_again(err *e, uint64_t since_ms, uint64_t limit_ms, const char *flag,
-                           uint64_t tries)
+bool runner_worker_asks_again(err *e, uint64_t since_ms, uint64_t limit_ms, const char *flag,
+                              uint64_t tries)
 {
     char why[ERROR_TEXT_MAX];
     const unsigned long long waited_s = (clock_ms() - since_ms) / 1000, limit_s = limit_ms / 1000;
@@ -85,8 +83,10 @@ static err open_in_time(void *context)
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     err e = open_once(w, &j->opened);
     for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
-        if (!is_asked_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout", tries)) break;
-        pause_for_storage(j);
+        if (!runner_worker_asks_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout",
+                                      tries))
+            break;
+        runner_worker_pause(&j->gives_up);
         e = open_once(w, &j->opened);
     }
     return e;
@@ -139,8 +139,8 @@ err runner_worker_prove_checkpoints(struct runner_worker *w)
     err e = prove(w);
     const bool may_wait = path_is_url(directory) || checkpoints_has_begun(directory);
     for (uint64_t tries = 1; e && may_wait; tries++) { /* ends: in time */
-        if (!is_asked_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
-        pause_for_storage(&w->folder.jobs);
+        if (!runner_worker_asks_again(&e, since_ms, limit_ms, "--start_timeout", tries)) break;
+        runner_worker_pause(&w->folder.jobs.gives_up);
         e = prove(w);
     }
     return e ? put_off(w, e) : OK;
@@ -156,7 +156,7 @@ void runner_worker_end_files(struct runner_worker *w)
 static err pause_beside(void *context)
 {
     const struct runner_worker *w = context;
-    pause_for_storage(&w->folder.jobs);
+    runner_worker_pause(&w->folder.jobs.gives_up);
     return OK;
 }
 
@@ -172,7 +172,7 @@ bool runner_worker_looks_again(struct runner_worker *w, err *e)
 {
     struct folder_jobs *j = &w->folder.jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
-    if (!is_asked_again(e, w->origin.since_ms, limit_ms, "--restart_timeout", ++j->looks))
+    if (!runner_worker_asks_again(e, w->origin.since_ms, limit_ms, "--restart_timeout", ++j->looks))
         return false;
     j->gives_up = false;
     j->opening = (struct task_job){
@@ -348,23 +348,42 @@ static bool publishes(const struct runner_worker *w)
     return w->options.spec->train.checkpoint.publish.every_secs > 0;
 }
 
-/* What follows is published beside it. Where that cannot be said now, all is saved once more when
- * it is time. */
-static void begin_publication(struct runner_worker *w)
+/* Where it cannot be said now what follows, all is saved once more when it is time. */
+void runner_worker_begun_publication(struct runner_worker *w, err e)
 {
     struct folder_jobs *j = &w->folder.jobs;
-    const struct publishing is = {j->shards, j->step, j->taken_s};
-    const bool is_published = published_to_begin(w, &is) == OK;
-    if (!is_published) log_line(LOG_WARNING, "train.publish: %s", error_text());
-    j->not_published = is_published ? 0 : j->not_published + 1;
+    if (e) log_line(LOG_WARNING, "train.publish: %s", error_text());
+    j->not_published = e ? j->not_published + 1 : 0;
+}
+
+static err count_shards(const char *prefix, int *ret)
+{
+    struct bundle *bundle;
+    TRY(bundle_open(prefix, &bundle));
+    *ret = bundle_shards(bundle);
+    bundle_close(bundle);
+    return OK;
+}
+
+err runner_worker_publish_made(struct runner_worker *w, const char *prefix)
+{
+    struct publishing is = {.step = (uint64_t)checkpoint_step(prefix), .time_s = clock_unix_s()};
+    if (!publishes(w)) return OK;
+    TRY(count_shards(prefix, &is.shards));
+    published_to_want(w, prefix, &is);
+    if (published_to_is_wanted(w)) return OK;
+    return publication_begin(&w->folder.jobs.publication, w->folder.checkpoints, prefix, &is);
 }
 
 static err publish_checkpoint(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
+    const struct publishing is = {j->shards, j->step, j->taken_s};
     TRY(checkpoints_publish(w->folder.checkpoints, j->folder, j->shards, j->step, clock_unix_s(),
                             j->prefix));
-    if (publishes(w)) begin_publication(w);
+    if (publishes(w) && !published_to_is_wanted(w))
+        runner_worker_begun_publication(
+            w, publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is));
     return OK;
 }
 
@@ -420,8 +439,11 @@ static void on_published(void *context, err result)
         log_line(LOG_INFO, "saved %s in %.2f s", j->prefix,
                  (double)(clock_ns() - w->saving.began_ns) * 1e-9);
         count_saved(w, j->step);
+        if (publishes(w))
+            published_to_want(w, j->prefix, &(struct publishing){j->shards, j->step, j->taken_s});
         told_saved(w, j->prefix, "");
     }
+    published_to_go_on(w);
     if (!j->is_void) task_done(&w->task, ACTION_PUBLISH, result);
     j->is_void = false;
     task_flush(&w->task);
@@ -442,7 +464,7 @@ void runner_worker_publish_in_time(struct runner_worker *w, uint64_t now_ms)
     const struct folder_jobs *j = &w->folder.jobs;
     const double every_secs = w->options.spec->train.checkpoint.publish.every_secs;
     if (!publishes(w) || !w->folder.checkpoints || !runner_worker_leads(w)) return;
-    if (j->publishing.is_running || j->opening.is_running) return;
+    if (j->publishing.is_running || j->opening.is_running || published_to_is_busy(w)) return;
     if (now_ms < w->folder.published_ms + pause_ms(j, (uint64_t)(every_secs * 1000))) return;
     const bool is_begun = publication_wants_full(&j->publication)
                               ? worker_role_save(w->task.role, &w->task.outbox)
@@ -468,6 +490,7 @@ void runner_worker_publish_files(struct runner_worker *w, const struct action_pu
         .context = w,
         .loop = w->options.task.loop,
     };
+    checkpoints_hold(w->folder.checkpoints, published_to_reads(w));
     err e = s->result ? fail(s->result, "%s", s->why) : task_job_start(&j->publishing);
     if (e) task_done(&w->task, ACTION_PUBLISH, e);
 }

@@ -82,6 +82,9 @@ err checkpoints_take_values(struct checkpoints *, const char *from, uint64_t tag
  * copied. */
 err checkpoints_copy(struct checkpoints *, const char *from, uint64_t tag, double now_s,
                      char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* Another thread of the run reads this checkpoint: it stays until another one is named. NULL: none.
+ */
+void checkpoints_hold(struct checkpoints *, const char *prefix);
 void checkpoints_abandon(struct checkpoints *,
                          const char *folder); /* removes the temporary folder */
 /* What dead or abandoned attempts left, whoever made it; while none is going on. At open, too. */

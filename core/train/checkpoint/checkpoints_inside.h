@@ -76,9 +76,10 @@ err state_parse(const char *text, size_t length, struct checkpoint_state *ret);
 struct checkpoints {
     char directory[CHECKPOINT_PATH_MAX]; /* absolute, without links */
     struct retention retention;
-    struct checkpoint_state state; /* oldest first */
-    uint64_t token;                /* of checkpoints_own; 0: nobody else is expected */
-    uint64_t resizes;              /* of the job, that its owners know of */
+    struct checkpoint_state state;  /* oldest first */
+    uint64_t token;                 /* of checkpoints_own; 0: nobody else is expected */
+    uint64_t resizes;               /* of the job, that its owners know of */
+    char held[CHECKPOINT_PATH_MAX]; /* by a thread of the run; "": none */
 };
 /* Does it lie in this folder, not elsewhere, where a state file may point too? */
 bool checkpoints_is_ours(const struct checkpoints *, const char *path);

@@ -3,6 +3,11 @@
 
 #include "core/train/checkpoint/checkpoints_inside.h"
 
+void checkpoints_hold(struct checkpoints *c, const char *prefix)
+{
+    snprintf(c->held, sizeof c->held, "%s", prefix ? prefix : "");
+}
+
 err checkpoints_copy(struct checkpoints *c, const char *from, uint64_t tag, double now_s,
                      char ret_prefix[CHECKPOINT_PATH_MAX])
 {

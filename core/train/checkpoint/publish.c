@@ -71,7 +71,7 @@ static bool remove_files(const struct checkpoints *c, const struct checkpoint_re
     const char *prefix = record->prefix;
     char meta[CHECKPOINT_PATH_MAX + 8]; /* the graph, where TensorFlow wrote it */
     if (record->is_found || !checkpoints_is_ours(c, prefix)) return true;
-    if (lease_is_held(prefix, now_s)) return false;
+    if (strcmp(prefix, c->held) == 0 || lease_is_held(prefix, now_s)) return false;
     if (bundle_remove(prefix)) {
         log_line(LOG_WARNING, "an old checkpoint stays for now: %s", error_text());
         return false;

@@ -237,6 +237,56 @@ class Runs:
             self.dtrain("checkpoint", "verify", to)
             self.assertEqual(self.dtrain("checkpoint", "diff", "other", to), wanted)
 
+    def servers(self):
+        return self.spec(**{"train.checkpoint_dir": "run", "train.publish": {"every_secs": 60, "to": f"{self.bucket}/servers"}})
+
+    def test_how_long_a_copy_takes_is_no_part_of_a_checkpoint(self):
+        """Checkpoints come while it is under way, and the end waits for the last one's."""
+        is_back = threading.Event()
+        self.served.fault = lambda _, request: None if is_back.is_set() or "servers/model" not in request.path else is_back
+        self.write_spec(self.servers())
+        with open(self.folder / "log", "w+", encoding="utf-8") as log:
+            process = subprocess.Popen([program.BINARY, "--set", "train.keep_checkpoint_max=1", "spec.json"], cwd=self.folder,
+                                       stdout=log, stderr=log, env=program.environment(self.env(self.served)))
+            try:
+                text = (self.folder / "log").read_text
+                program.wait_until(lambda: "run/model.ckpt-40 in" in text() or process.poll() is not None, text)
+                self.assertIsNone(process.poll(), text())
+                is_back.set()
+                self.assertEqual(process.wait(program.LIMIT_S), 0, text())
+            finally:
+                is_back.set()
+                process.kill()
+                process.wait()
+        self.assertNotIn("WARNING", text())
+        self.assertEqual(self.dtrain("checkpoint", "diff", "run", f"{self.bucket}/servers"), self.dtrain("checkpoint", "diff", "run", "run"))
+
+    def test_what_is_not_copied_is_said(self):
+        self.write_spec(self.servers())
+        self.served.fault = lambda _, request: 503 if "/servers/model" in request.path else None
+        done = self.run_dtrain("--publish_timeout=3", env={"DTRAIN_URL_TRIES": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"WARNING: train.publish: model.ckpt-40 is not copied to .*/servers: to: .*")
+        self.assertIn("of 3 s (--publish_timeout)", done.stderr)
+        self.served.fault = lambda *_: None
+        self.dtrain("checkpoint", "verify", "run")
+
+    def test_the_best_is_what_servers_have(self):
+        best = {"train.keep_best": 2, "train.restore_best": True, "train.evaluate_every_steps": 1000}
+        for to in (f"{self.bucket}/servers", "servers", None):
+            with self.subTest(to):
+                self.write_spec(program.changed(self.servers(), {**best, "train.publish.to": to, "train.checkpoint_dir": f"of{to is None}{to == 'servers'}"}))
+                self.dtrain("spec.json", "--set", "train.last_step=5")
+                done = self.run_dtrain("--set", "optimizer.learning_rate=30", "--set", "train.last_step=10")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("has the values of the best now", done.stderr)
+                run = json.loads((self.folder / "spec.json").read_text())["train"]["checkpoint_dir"]
+                self.assertEqual(self.dtrain("checkpoint", "diff", run, to or run), self.dtrain("checkpoint", "diff", run, run))
+                said = json.loads(self.served.files["/bucket/servers/published.json"] if to and "//" in to
+                                  else (self.folder / (to or run) / "published.json").read_bytes())
+                newest = re.search(r"(model.ckpt-\d+), newest", self.dtrain("checkpoint", "ls", to or run))
+                self.assertEqual((said["checkpoint"]["name"], said["deltas"]), (newest[1], []))
+
     def test_training_goes_on_while_the_storage_does_not_answer(self):
         """Neither saves nor summaries nor copies of the best hold it up, and the last checkpoint is waited for."""
         is_back = threading.Event()

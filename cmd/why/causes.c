@@ -27,7 +27,7 @@ static void end(const struct evidence *e, struct findings *f)
                      meaning ? meaning : "which no task has",
                      exit_code_is_retryable(r->code) ? ", worth another try" : "", r->verdict.text,
                      r->verdict.where);
-    else if (l->files && !l->has_end)
+    else if (l->cut.where[0] && !l->has_end)
         findings_say(
             f, FINDING_WARNING,
             "no log tells of an end: it runs still, or was killed (memory? dmesg) or its host is "
@@ -47,6 +47,15 @@ static void one_was_cut(const struct evidence *e, struct findings *f)
             "one task says nothing of an end, as the others do: was it killed? its last line: %s "
             "(%s)",
             l->cut.text, l->cut.where);
+}
+
+static void one_was_not_read(const struct evidence *e, struct findings *f)
+{
+    if (e->unread.where[0])
+        findings_say(f, FINDING_WARNING,
+                     "%s: read up to there only: what is behind in it is of lines too long to be "
+                     "looked at",
+                     e->unread.where);
 }
 
 /* ---- what is kept ---- */
@@ -189,6 +198,7 @@ static const struct {
 } causes[] = {
     {"end", "how it ended, by its result, the first error, or a log that is cut", end},
     {"cut", "a task's log has no end where others have one with a code", one_was_cut},
+    {"unread", "a file whose lines are too long was not read to its end", one_was_not_read},
     {"kept", "steps behind the newest checkpoint, damaged checkpoints", kept},
     {"outside", "more than 30 % of the time, and 10 s, was not in steps", outside_of_steps},
     {"stood_still", "10 times as long between two lines of metrics as usual, and 5 s",

@@ -18,12 +18,13 @@
 #include "core/train/checkpoint/checkpoints.h"
 
 enum {
-    LINE_BYTES_MAX = 8192,   /* what is behind is not looked at */
-    LOOKED_LINES_MAX = 4096, /* of a file in which nothing of a run has been found */
-    LINE_REST_MAX = 1 << 20, /* of what is behind in a line: a longer one is of no text */
+    LINE_BYTES_MAX = 8192,       /* what is behind is not looked at */
+    LINE_REST_MAX = 1 << 20,     /* of that, where nothing of a run has been found: it is no text */
+    PASSED_BYTES_MAX = 64 << 20, /* of a file: such rests, and all before the first of a run */
     RESULT_BYTES_MAX = 64 << 20,
     FILES_MAX = 4096, /* of a folder */
     PATH_BYTES = 4096,
+    CLOCK_WITHIN = 64, /* bytes of a line */
 };
 
 const struct line_row line_rows[LINES] = {
@@ -197,21 +198,22 @@ static void take_json(struct log_reading *r, json_t *json, long line)
         take_line(r, text, strcmp(level, "error") == 0, strcmp(level, "warning") == 0, line);
 }
 
-static void end_log(struct log_reading *r)
+/* Of one that was not read to its end nobody knows whether it has one. */
+static void end_log(struct log_reading *r, bool is_whole)
 {
     struct logs_seen *l = r->logs;
     l->files++;
     l->has_end = l->has_end || r->has_end;
-    if (!r->has_end && !l->cut.where[0]) l->cut = r->last;
+    if (is_whole && !r->has_end && !l->cut.where[0]) l->cut = r->last;
 }
 
 /* "22:00:45.595 dtrain", "worker/0: 12:00:00.000 ...", "2026-11-23T12:26:00.695+01:00 ..." */
 static bool is_log(const char *text)
 {
-    for (const char *c = text; *c && c < text + LINE_BYTES_MAX; c++) {
+    for (const char *c = text; *c && c - text <= CLOCK_WITHIN; c++) {
         int used = 0;
-        if (sscanf(c, "%*2u:%*2u:%*2u.%*3u%n", &used) == 0 && used >= 12) return true;
-        if (c - text > 64) break;
+        if (c[1] && c[2] == ':' && sscanf(c, "%*2u:%*2u:%*2u.%*3u%n", &used) == 0 && used >= 12)
+            return true;
     }
     return false;
 }
@@ -228,16 +230,30 @@ static enum shape shape_of(const char *line, json_t *json)
     return is_log(line) ? SHAPE_LOG : SHAPE_NONE;
 }
 
-/* A line without what is behind LINE_BYTES_MAX; false: there is none. */
-static bool next_line(FILE *file, char ret[LINE_BYTES_MAX])
+struct line_reading {
+    FILE *file;
+    long line; /* from 1 */
+    long passed;
+    char text[LINE_BYTES_MAX]; /* what is behind is passed over; a NUL is a blank */
+};
+
+/* False: there is no line, or what is of no use is more than its limits. */
+static bool next_line(struct line_reading *l, bool found_some)
 {
-    if (!fgets(ret, LINE_BYTES_MAX, file)) return false;
-    const bool is_whole = strchr(ret, '\n') != NULL;
-    ret[strcspn(ret, "\n")] = '\0';
+    size_t bytes = 0;
     long rest = 0;
-    for (int c = is_whole ? EOF : getc(file); c != EOF && c != '\n'; c = getc(file))
-        if (++rest > LINE_REST_MAX) return false;
-    return true;
+    int c = getc_unlocked(l->file);
+    const bool is_one = c != EOF;
+    for (; c != EOF && c != '\n'; c = getc_unlocked(l->file)) {
+        if (bytes + 1 < sizeof l->text)
+            l->text[bytes++] = (char)(c ? c : ' ');
+        else if (++rest > PASSED_BYTES_MAX - l->passed || (!found_some && rest > LINE_REST_MAX))
+            return false;
+    }
+    l->text[bytes] = '\0';
+    l->passed += rest + (found_some ? 0 : (long)bytes);
+    l->line += is_one;
+    return is_one && l->passed <= PASSED_BYTES_MAX;
 }
 
 /* By its first lines; a log may begin with a table, or with what other programs said. */
@@ -245,21 +261,23 @@ static err read_lines(FILE *file, const char *path, struct evidence *e, enum sha
 {
     struct log_reading reading = {.logs = &e->logs, .path = path};
     struct metrics_seen metrics = {0};
-    char text[LINE_BYTES_MAX];
+    struct line_reading l = {.file = file};
     *ret = SHAPE_NONE;
-    for (long line = 1; next_line(file, text); line++) {
-        json_t *json = *text == '{' ? json_loads(text, 0, NULL) : NULL;
-        const enum shape shape = shape_of(text, json);
+    while (next_line(&l, *ret != SHAPE_NONE)) {
+        json_t *json = *l.text == '{' ? json_loads(l.text, 0, NULL) : NULL;
+        const enum shape shape = shape_of(l.text, json);
         if (*ret == SHAPE_NONE) *ret = shape;
-        if (shape == SHAPE_METRICS) take_metrics(&metrics, path, line, json);
-        if (shape == SHAPE_JSON_LOG) take_json(&reading, json, line);
-        if (*ret == SHAPE_LOG && !json) take_text(&reading, text, line);
+        if (shape == SHAPE_METRICS) take_metrics(&metrics, path, l.line, json);
+        if (shape == SHAPE_JSON_LOG) take_json(&reading, json, l.line);
+        if (*ret == SHAPE_LOG && !json) take_text(&reading, l.text, l.line);
         json_decref(json);
-        if (*ret == SHAPE_NONE && line >= LOOKED_LINES_MAX) break;
     }
-    if (*ret == SHAPE_LOG || *ret == SHAPE_JSON_LOG) end_log(&reading);
+    if (ferror(file)) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    const bool is_whole = feof(file);
+    if (*ret == SHAPE_LOG || *ret == SHAPE_JSON_LOG) end_log(&reading, is_whole);
+    if (*ret != SHAPE_NONE && !is_whole) e->unread = quote(path, l.line, "");
     add_metrics(&e->metrics, &metrics);
-    return ferror(file) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
+    return OK;
 }
 
 /* NULL: it is none, or too much to be a result. */

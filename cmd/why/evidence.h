@@ -70,6 +70,7 @@ struct evidence {
     struct metrics_seen metrics;
     struct logs_seen logs;
     struct checkpoints_seen checkpoints;
+    struct quote unread; /* up to where a file was read whose lines are too long; where "": none */
 };
 
 /* What the path is shows by what is in it; a folder may have all of it. ERR_IO, ERR_INPUT: nothing

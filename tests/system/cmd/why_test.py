@@ -112,6 +112,25 @@ class WhyTest(ClusterCase):
         evil = self.why(self.write("a.log", f"{CLOCK}ERROR: \x1b[31m (exit code 1)\n"))
         self.assertNotIn("\x1b", evil["end", "warning"])
 
+    def test_what_stands_between_the_lines_of_a_log(self):
+        """Lines of other programs, long ones, bytes that are no text: no line of the run is lost behind them."""
+        begin, end = f"{CLOCK}worker/0: ERROR: it is lost\n", f"{CLOCK}worker/0: ended (exit code 129)\n"
+        for between in ("x" * 1_100_000 + "\n", "a\0b\n", "\0" * 9000 + "\n", "x" * 8191 + "\n", "x" * 8192 + "\n"):
+            found = self.why(self.write("a.log", begin + between + end))
+            self.assertEqual(list(found), [("end", "warning")])
+            self.assertIn("it is lost (a.log, line 1)", found["end", "warning"])
+            found = self.why(self.write("a.log", between[:9000].rstrip("\n") + "\n" + begin + between + end))
+            self.assertIn("it is lost (a.log, line 2)", found["end", "warning"])
+        found = self.why(self.write("a.log", "".join(f"init {i}\n" for i in range(5000)) + begin + end))
+        self.assertIn("it is lost (a.log, line 5001)", found["end", "warning"])
+
+    def test_a_log_that_is_not_read_to_its_end(self):
+        said = f"{CLOCK}worker/0: begun\n"
+        found = self.why(self.write("a.log", said + ("x" * (40 << 20) + "\n") * 2 + f"{CLOCK}ended (exit code 129)\n"))
+        self.assertEqual(list(found), [("unread", "warning")])
+        self.assertIn("a.log, line 2: read up to there only", found["unread", "warning"])
+        self.assertIn("nothing in it", self.why(self.write("a.log", ("x" * 63 + "\n") * (2 << 20) + said), code=2))
+
     def test_what_no_run_leaves_is_refused(self):
         self.write("none.txt", "hello\n")
         self.write("none.json", "{}")

@@ -195,7 +195,7 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
     }
     d->next_line += s.lines;
     d->has_quote = s.has_quote;
-    d->lines = s.lines;
+    d->lines = s.lines + !found; /* of the last one the line end may be missing */
     *ret_bytes = s.done;
     *ret_taken = s.done + (found ? 1 : 0);
     if (s.done > 0 && d->buffer[d->at + s.done - 1] == '\r') --*ret_bytes;

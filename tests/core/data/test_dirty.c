@@ -202,6 +202,19 @@ static void a_mark_in_front_of_each_file_is_passed_over(void **state)
         }
 }
 
+/* The same where the odd line is the last one, which nothing ends */
+static void assert_said_at_end(const struct form *form, const char *odd, const char *words)
+{
+    char spec[TEXT_MAX];
+    const struct text sound = file_of(form, NULL, 0);
+    struct text other = sound;
+    add(&other, odd, strlen(odd) - 1);
+    write_packed("file-0", &sound, false);
+    write_packed("file-1", &other, false);
+    spec_of(form, "", spec);
+    assert_refused(spec, "file-1: line 5: ", words, NULL);
+}
+
 static void lines_of_another_width_say_why(void **state)
 {
     static const struct {
@@ -212,8 +225,10 @@ static void lines_of_another_width_say_why(void **state)
                {"a,1,234,0\n", "a cell with a delimiter in it is to stand in quotes"},
                {"\"a,1,0\na,\",1\n", "in quotes it goes on to line"}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        for (int f = 0; f < 3; f++)
+        for (int f = 0; f < 3; f++) {
             assert_said(&forms[f], odd[i].row, strlen(odd[i].row), odd[i].words);
+            assert_said_at_end(&forms[f], odd[i].row, odd[i].words);
+        }
 }
 
 /* Rows that a stray quote has swallowed are more than one broken one. */
@@ -230,6 +245,7 @@ static void a_quote_that_swallows_rows_is_an_error_always(void **state)
             write_packed("file-1", &odd, false);
             spec_of(&forms[f], ", 'bad_rows': 9", spec);
             assert_refused(spec, "file-1: line 4: a quote is opened in front of cell 0", NULL);
+            assert_said_at_end(&forms[f], quotes[q], "a quote is opened in front of cell 0");
         }
 }
 

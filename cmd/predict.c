@@ -180,6 +180,21 @@ static const char *column_name(const struct said *s, int64_t column, char number
 
 /* ---- cells beside ---- */
 
+enum { BESIDE_TEXT_MAX = 2 * ITEM_TEXT_MAX };
+
+/* An id that has a weight beside it is "ID:WEIGHT", as exported models and servers read it. */
+static const char *item_beside(const struct item *item, char buffer[BESIDE_TEXT_MAX],
+                               size_t *ret_length)
+{
+    char id[ITEM_TEXT_MAX], weight[ITEM_TEXT_MAX];
+    const struct item number = {.number = item->number};
+    if (!item->is_pair) return item_text(item, buffer, ret_length);
+    item_text(item, id, ret_length);
+    item_text(&number, weight, ret_length);
+    *ret_length = (size_t)snprintf(buffer, BESIDE_TEXT_MAX, "%s:%s", id, weight);
+    return buffer;
+}
+
 /* Values of a list are put together with blanks. */
 static const char *beside_text(struct predict *p, int i)
 {
@@ -187,10 +202,10 @@ static const char *beside_text(struct predict *p, int i)
     struct items items = {.cell = cell};
     struct item item;
     size_t used = 0, length;
-    char buffer[ITEM_TEXT_MAX];
+    char buffer[BESIDE_TEXT_MAX];
     if (cell->text) return cell->text;
     while (items_next(&items, &item)) {
-        const char *text = item_text(&item, buffer, &length);
+        const char *text = item_beside(&item, buffer, &length);
         const size_t wanted = used + length + 2;
         if (wanted > p->cell_bytes) {
             char *more = realloc(p->cell, 2 * wanted);

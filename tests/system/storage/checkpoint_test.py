@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import threading
+import urllib.parse
 
 import program
 import read_test
@@ -237,13 +238,18 @@ class Runs:
             self.dtrain("checkpoint", "verify", to)
             self.assertEqual(self.dtrain("checkpoint", "diff", "other", to), wanted)
 
+    @staticmethod
+    def is_of_servers(request):
+        """A checkpoint's file, in the path or, while it is written to gs, among its parameters"""
+        return "servers/model" in urllib.parse.unquote(request.path)
+
     def servers(self):
         return self.spec(**{"train.checkpoint_dir": "run", "train.publish": {"every_secs": 60, "to": f"{self.bucket}/servers"}})
 
     def test_how_long_a_copy_takes_is_no_part_of_a_checkpoint(self):
         """Checkpoints come while it is under way, and the end waits for the last one's."""
         is_back = threading.Event()
-        self.served.fault = lambda _, request: None if is_back.is_set() or "servers/model" not in request.path else is_back
+        self.served.fault = lambda _, request: None if is_back.is_set() or not self.is_of_servers(request) else is_back
         self.write_spec(self.servers())
         with open(self.folder / "log", "w+", encoding="utf-8") as log:
             process = subprocess.Popen([program.BINARY, "--set", "train.keep_checkpoint_max=1", "spec.json"], cwd=self.folder,
@@ -263,7 +269,7 @@ class Runs:
 
     def test_what_is_not_copied_is_said(self):
         self.write_spec(self.servers())
-        self.served.fault = lambda _, request: 503 if "/servers/model" in request.path else None
+        self.served.fault = lambda _, request: 503 if self.is_of_servers(request) else None
         done = self.run_dtrain("--publish_timeout=3", env={"DTRAIN_URL_TRIES": "1"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"WARNING: train.publish: model.ckpt-40 is not copied to .*/servers: to: .*")

@@ -466,6 +466,7 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to, 
 {
     if (!process_now()) return REAL(renameat2)(from_folder, from, to_folder, to, flags);
     call_takes("rename", NAME_NS);
+    if (flags & RENAME_NOREPLACE && disk_always_replaces()) return call_fails(EINVAL);
     return rename_path(from, to, !(flags & RENAME_NOREPLACE));
 }
 

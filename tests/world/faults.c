@@ -36,6 +36,12 @@ void disks_heal(void)
     watched.left = 0;
 }
 
+/* Beside the draws: of whatever else befalls the seed */
+bool disk_always_replaces(void)
+{
+    return machine.seed / 16 % 2;
+}
+
 void data_lack(int host, uint64_t until_ns)
 {
     lacks_until_ns[host] = until_ns;

@@ -27,6 +27,8 @@ enum disk_use { USE_LOOK, USE_OPEN, USE_READ, USE_NAME, USE_CREATE, USE_WRITE, U
 /* host -1: all of them. share: of 1024 calls so many fail. */
 void disk_fail(enum disk_fault, int host, int share, uint64_t until_ns);
 void disks_heal(void);
+/* One of a server, as NFS: no rename spares what has the name. Of some seeds */
+bool disk_always_replaces(void);
 /* Until then the host has none of the files that jobs read. */
 void data_lack(int host, uint64_t until_ns);
 bool data_is_lacking(const char *path);

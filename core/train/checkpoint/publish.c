@@ -113,10 +113,12 @@ static err write_state(const struct checkpoints *c)
     return state_write(c->directory, &c->state, first);
 }
 
-/* That the state file still names what is gone does no harm: the next one will not. */
+/* That the state file still names what is gone does no harm: the next one will not. Where another
+ * chief leads by now, the names may be those of its own. */
 static void let_go(struct checkpoints *c, double now_s)
 {
     const int before = c->state.count;
+    if (checkpoints_still_own(c)) return;
     remove_replaced(c, now_s);
     remove_oldest(c, now_s);
     if (c->state.count != before && write_state(c)) log_line(LOG_WARNING, "%s", error_text());
@@ -200,27 +202,64 @@ static err undo(const char *prefix, err e)
     return fail(e, "%s", text);
 }
 
-static err link_data(const char *from, const char *to, int shard, int shards)
+/* Its data files, then its index: as far as this has linked them. Another chief may have come to
+ * the same names. */
+struct links {
+    const char *from, *to;
+    int shards, count;
+    struct file_id *ids; /* [shards + 1] */
+};
+
+static err link_path(const char *prefix, int file, int shards, char **ret)
+{
+    return file < shards ? bundle_data_path(prefix, file, shards, ret)
+                         : bundle_index_path(prefix, ret);
+}
+
+static err link_next(struct links *l)
 {
     char *old = NULL, *new = NULL;
-    err e = bundle_data_path(from, shard, shards, &old);
-    if (!e) e = bundle_data_path(to, shard, shards, &new);
-    if (!e && link(old, new) != 0) e = fail(ERR_IO, "%s: %s", new, strerror(errno));
+    err e = link_path(l->from, l->count, l->shards, &old);
+    if (!e) e = link_path(l->to, l->count, l->shards, &new);
+    if (!e && (!file_id_find(old, &l->ids[l->count]) || link(old, new)))
+        e = fail(ERR_IO, "%s: %s", new, strerror(errno));
+    if (!e) l->count++;
     free(old);
     free(new);
     return e;
 }
 
 /* The index last, as ever. */
-static err link_all(const char *from, const char *to, int shards)
+static err link_all(struct links *l)
 {
-    char old[CHECKPOINT_PATH_MAX + 8], new[CHECKPOINT_PATH_MAX + 8];
-    for (int i = 0; i < shards; i++) TRY(link_data(from, to, i, shards));
-    snprintf(old, sizeof old, "%s" CHECKPOINT_INDEX, from);
-    snprintf(new, sizeof new, "%s" CHECKPOINT_INDEX, to);
-    TRY(file_sync_folder(new));
-    if (link(old, new) != 0) return fail(ERR_IO, "%s: %s", new, strerror(errno));
-    return file_sync_folder(new);
+    while (l->count < l->shards) TRY(link_next(l));
+    TRY(file_sync_folder(l->to));
+    TRY(link_next(l));
+    return file_sync_folder(l->to);
+}
+
+static void unlink_ours(const struct links *l)
+{
+    for (int i = l->count - 1; i >= 0; i--) {
+        char *path;
+        if (link_path(l->to, i, l->shards, &path)) return;
+        if (file_id_is_at(path, &l->ids[i]) && bundle_unlink(path))
+            log_line(LOG_WARNING, "%s", error_text());
+        free(path);
+    }
+}
+
+/* Under both names, or under the one that it has. */
+static err name_twice(struct checkpoints *c, const char *usual, int shards, double now_s)
+{
+    struct links links = {c->state.records[c->state.count - 1].prefix, usual, shards, 0,
+                          calloc((size_t)shards + 1, sizeof *links.ids)};
+    err e = links.ids ? OK : fail(ERR_MEMORY, "no memory for the names of %d files", shards);
+    if (!e) e = link_all(&links);
+    if (!e) e = announce(c, usual, now_s);
+    if (e) unlink_ours(&links);
+    free(links.ids);
+    return e;
 }
 
 /* Gives the newest the usual name where that has become free. Without links in the file system, as
@@ -232,10 +271,7 @@ static void take_usual_name(struct checkpoints *c, uint64_t step, const char *us
     struct taken_names taken = {.step = step};
     if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_index(usual)) return;
     if (folder_visit(c->directory, note_taken, &taken) || taken.is_taken[0]) return;
-    err e = link_all(spare, usual, shards);
-    if (!e) e = announce(c, usual, now_s);
-    if (e && bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
-    if (!e) let_go(c, now_s);
+    if (!name_twice(c, usual, shards, now_s)) let_go(c, now_s);
 }
 
 /* Where the newest is gone somebody has removed what there was, most likely the whole folder. What

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/files/own.h"
@@ -229,6 +230,16 @@ err output_publish(struct output *o)
     return OK;
 }
 
+err output_publish_new(struct output *o, bool *ret_is_taken)
+{
+    *ret_is_taken = false;
+    if (o->writer) return file_finish(o->writer);
+    TRY(bundle_rename_new(o->temporary, o->path, ret_is_taken));
+    free(o->temporary);
+    o->temporary = NULL;
+    return OK;
+}
+
 /* Safe at any point of an output's life, and twice. */
 void output_drop(struct output *o)
 {
@@ -285,5 +296,59 @@ err bundle_rename(const char *from, const char *to)
 {
     if (path_is_url(from)) return file_move(from, to);
     if (rename(from, to) == 0) return OK;
+    return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
+}
+
+bool file_id_find(const char *path, struct file_id *ret)
+{
+    struct stat status;
+    if (stat(path, &status)) return false;
+    *ret = (struct file_id){status.st_dev, status.st_ino};
+    return true;
+}
+
+bool file_id_is_at(const char *path, const struct file_id *id)
+{
+    struct file_id found;
+    return file_id_find(path, &found) && found.device == id->device && found.inode == id->inode;
+}
+
+/* Where there are no links either, as on some file systems of a person's disks, a look must do. */
+static int rename_after_look(const char *from, const char *to)
+{
+    struct stat status;
+    if (lstat(to, &status)) return errno == ENOENT ? rename(from, to) : -1;
+    errno = EEXIST;
+    return -1;
+}
+
+/* A server whose answer was lost is asked twice, and says the second time that it is there. */
+static bool is_linked(const char *from, const char *to)
+{
+    struct file_id id;
+    return errno == EEXIST && file_id_find(from, &id) && file_id_is_at(to, &id);
+}
+
+static int rename_by_link(const char *from, const char *to)
+{
+    if (link(from, to) && !is_linked(from, to)) {
+        const bool has_none = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
+        return has_none ? rename_after_look(from, to) : -1;
+    }
+    if (!unlink(from) || errno == ENOENT) return 0;
+    const int error = errno;
+    unlink(to);
+    errno = error;
+    return -1;
+}
+
+err bundle_rename_new(const char *from, const char *to, bool *ret_is_taken)
+{
+    *ret_is_taken = false;
+    if (path_is_url(from)) return file_move(from, to);
+    int failed = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS)) failed = rename_by_link(from, to);
+    if (!failed) return OK;
+    *ret_is_taken = errno == EEXIST;
     return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/files/file_system.h"
 
@@ -49,6 +50,8 @@ err output_write_at(struct output *, int64_t offset, const void *, size_t bytes)
 err output_join(struct output *, int64_t end);
 err output_sync(struct output *); /* what was written is on the disk; closes the file */
 err output_publish(struct output *);
+/* As bundle_rename_new. Behind a URL it replaces what is there. */
+err output_publish_new(struct output *, bool *ret_is_taken);
 void output_drop(struct output *); /* and removes what was not published */
 /* By a new file beside it, which is synced: readers find the old one or the new one. Once renamed
  * it counts: that the folder cannot be synced is only logged. */
@@ -61,5 +64,17 @@ err bundle_file_piece(const char *path, int64_t offset, const void *, size_t byt
 /* An absent file is no error. */
 err bundle_unlink(const char *path);
 err bundle_rename(const char *from, const char *to);
+/* To a name that nothing has, on this host's file systems; else a failure, and it stays as it was.
+ */
+err bundle_rename_new(const char *from, const char *to, bool *ret_is_taken);
+
+/* Which file has a name: another one may get that name. */
+struct file_id {
+    dev_t device;
+    ino_t inode;
+};
+
+bool file_id_find(const char *path, struct file_id *ret); /* false: nobody can say */
+bool file_id_is_at(const char *path, const struct file_id *);
 
 #endif

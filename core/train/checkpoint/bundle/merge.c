@@ -3,7 +3,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 /* A data file and what it will be called. */
 struct move {
     char *from, *to;
+    struct file_id id; /* of one on this host, once it is called so */
 };
 
 /* What is on its way; everything in it but shards and prefix is owned. */
@@ -122,6 +122,13 @@ static err find_other(const struct merge *m)
     return is_there ? fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path) : OK;
 }
 
+/* What has its name by now may be another one's. */
+static void move_back(const struct move *move)
+{
+    const bool is_ours = path_is_url(move->to) || file_id_is_at(move->to, &move->id);
+    if (is_ours) (void)bundle_rename(move->to, move->from);
+}
+
 /* A move back that fails leaves a file that no index names. */
 static err give_up(const struct merge *m, int moved, err e)
 {
@@ -129,24 +136,38 @@ static err give_up(const struct merge *m, int moved, err e)
     snprintf(why, sizeof why, "%s", error_text());
     const err other = find_other(m);
     if (other) return other;
-    for (int i = moved - 1; i >= 0; i--) (void)bundle_rename(m->moves[i].to, m->moves[i].from);
+    for (int i = moved - 1; i >= 0; i--) move_back(&m->moves[i]);
     return fail(e, "%s", why);
 }
 
-/* To a name that nothing has. Where something has it that no index names, as of an attempt before
- * in a folder that may be written and not listed, or where the file system cannot tell, in its
- * place. */
-static err move_one(const struct merge *m, const struct move *move)
+/* Who may list the folder has looked for a name without data: these have come since. Else they may
+ * be of an attempt before, which ended amid this, and are in nobody's way. */
+static err take_over(const struct move *move)
 {
-    if (path_is_url(move->from)) return bundle_rename(move->from, move->to);
-    if (!renameat2(AT_FDCWD, move->from, AT_FDCWD, move->to, RENAME_NOREPLACE)) return OK;
-    if (errno == EEXIST) TRY(find_other(m));
+    char *folder = strdup(move->to), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (!folder) return fail(ERR_MEMORY, "no memory to look at %s", move->to);
+    if (slash) slash[slash == folder] = '\0';
+    const bool is_listed = !access(slash ? folder : ".", R_OK);
+    free(folder);
+    if (is_listed) return fail(ERR_PEER, "%s was made by another one meanwhile", move->to);
     return bundle_rename(move->from, move->to);
+}
+
+static err move_one(const struct merge *m, struct move *move)
+{
+    bool is_taken;
+    if (path_is_url(move->from)) return bundle_rename(move->from, move->to);
+    if (!file_id_find(move->from, &move->id))
+        return fail(ERR_IO, "%s: %s", move->from, strerror(errno));
+    const err e = bundle_rename_new(move->from, move->to, &is_taken);
+    if (!is_taken) return e;
+    TRY(find_other(m));
+    return take_over(move);
 }
 
 /* Renames only: the data are on this file system already, and on the disk. Behind a URL a server
  * may have to copy them. */
-static err move_data(const struct merge *m)
+static err move_data(struct merge *m)
 {
     for (int i = 0; i < m->move_count; i++) {
         const err e = move_one(m, &m->moves[i]);
@@ -211,13 +232,15 @@ static err remove_all_data(const char *prefix)
 }
 
 /* Data files first, then the index: an index never refers to data that are not its own, nor to data
- * files whose directory entries a power cut could still lose. */
+ * files whose directory entries a power cut could still lose. One that is there is not replaced:
+ * it is of other data. */
 static err publish(struct merge *m, struct output *index)
 {
+    bool is_taken;
     TRY(find_other(m));
     TRY(move_data(m));
     err e = file_sync_folder(m->index_path);
-    if (!e) e = output_publish(index);
+    if (!e) e = output_publish_new(index, &is_taken);
     if (e) return give_up(m, m->move_count, e);
     e = file_sync_folder(m->index_path);
     if (!e) return OK;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,28 +13,60 @@ static struct {
     int left; /* calls until it strikes; 0: unarmed, or it has */
     int error;
     bool has_struck;
+    void (*other)(void);
+    int killed_after;
 } fault;
+
+static bool rename_replaces;
 
 void faults_arm(int call, int error)
 {
     fault.left = call;
     fault.error = error;
     fault.has_struck = false;
+    fault.other = NULL;
+}
+
+void faults_arm_other(int call, void (*other)(void), int killed_after)
+{
+    faults_arm(call, 0);
+    fault.other = other;
+    fault.killed_after = killed_after;
+}
+
+void faults_rename_replaces(bool is_so)
+{
+    rename_replaces = is_so;
 }
 
 bool faults_disarm(void)
 {
     fault.left = 0;
+    fault.other = NULL;
     return fault.has_struck;
 }
 
 static bool strikes(void)
 {
-    if (fault.left == 0 || --fault.left > 0) return false;
+    if (fault.left == 0 || fault.other || --fault.left > 0) return false;
     fault.has_struck = true;
     if (fault.error == 0) raise(SIGKILL);
     errno = fault.error;
     return true;
+}
+
+/* Does the file at `to` get its name in this call, as one of a checkpoint? */
+static bool strikes_name(const char *to)
+{
+    if (!fault.other) return strikes();
+    if (!strstr(to, "/model.ckpt-") || --fault.left > 0) return false;
+    fault.has_struck = true;
+    void (*const other)(void) = fault.other;
+    fault.other = NULL;
+    fault.left = 0;
+    other();
+    fault.left = fault.killed_after;
+    return false;
 }
 
 /* ld makes the real ones of these names. */
@@ -83,18 +116,21 @@ int __wrap_fsync(int file)
 
 int __wrap_rename(const char *from, const char *to)
 {
-    return strikes() ? -1 : __real_rename(from, to);
+    return strikes_name(to) ? -1 : __real_rename(from, to);
 }
 
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
                      unsigned flags)
 {
-    return strikes() ? -1 : __real_renameat2(from_folder, from, to_folder, to, flags);
+    if (strikes_name(to)) return -1;
+    if (!rename_replaces) return __real_renameat2(from_folder, from, to_folder, to, flags);
+    errno = EINVAL;
+    return -1;
 }
 
 int __wrap_link(const char *from, const char *to)
 {
-    return strikes() ? -1 : __real_link(from, to);
+    return strikes_name(to) ? -1 : __real_link(from, to);
 }
 
 int __wrap_unlink(const char *path)

@@ -53,7 +53,7 @@ static char *next_prefix(void)
 static err try_into(struct checkpoints *c, uint64_t step, float value, double now_s, char *prefix)
 {
     char folder[CHECKPOINT_PATH_MAX];
-    TRY(checkpoints_begin(c, step, 0x1234, folder));
+    TRY(checkpoints_begin(c, step, 1 + (uint64_t)value, folder)); /* each attempt has its own */
     err e = run_write_shards(folder, value);
     if (!e) return checkpoints_publish(c, folder, RUN_SHARDS, step, now_s, prefix);
     checkpoints_abandon(c, folder);

@@ -156,6 +156,102 @@ static void killed_in_any_system_call_the_newest_is_whole(void **state)
     }
 }
 
+/* ---- another chief ---- */
+
+enum { OTHER_VALUE = 33, KILLED_AFTER_MAX = 4, NAMES_MIN = 3, MEETINGS = 8 };
+
+/* Who leads while the first one stands still, either new, and removes what seems left over, or as
+ * before. */
+static struct {
+    const char *folder;
+    uint64_t step;
+    bool is_new;
+    struct checkpoints *c;
+} other;
+
+static void publish_as_other(void)
+{
+    if (other.is_new) other.c = run_open(other.folder, 2, NOW);
+    assert_int_equal(checkpoints_own(other.c, 2, 0, NOW), OK);
+    if (run_try(other.c, other.step, OTHER_VALUE, NOW)) fail_msg("%s", error_text());
+}
+
+static bool publish_beside_other(const char *folder, const struct attempt *attempt, int call,
+                                 int killed_after)
+{
+    other.c = other.is_new ? NULL : run_open(folder, 2, NOW);
+    struct checkpoints *c = run_open(folder, 2, NOW);
+    assert_int_equal(checkpoints_own(c, 1, 0, NOW), OK);
+    other.folder = folder;
+    other.step = attempt->step;
+    faults_arm_other(call, publish_as_other, killed_after);
+    (void)run_try(c, attempt->step, attempt->value, NOW);
+    const bool has_met = faults_disarm();
+    if (has_met) run_check(checkpoints_newest(other.c, 0), OTHER_VALUE);
+    checkpoints_close(c);
+    checkpoints_close(other.c);
+    return has_met;
+}
+
+/* In a child, which is killed. 0: it was not stopped, 1: the other one's is whole */
+static bool is_killed_beside_other(const char *folder, const struct attempt *attempt, int call,
+                                   int killed_after)
+{
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(publish_beside_other(folder, attempt, call, killed_after) ? 1 : 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) < 2);
+    return WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
+}
+
+/* Whoever opens the folder then finds nothing that is damaged, and goes on. */
+static void check_beside_other(const char *folder)
+{
+    struct checkpoints *c = run_open(folder, 2, NOW);
+    const float newest = check_all(c);
+    assert_true(newest > 0);
+    run_publish(c, 4, NOW);
+    run_publish(c, 5, NOW);
+    check_all(c);
+    assert_string_equal(run_list(folder), "model.ckpt-4 model.ckpt-5");
+    checkpoints_close(c);
+}
+
+static void meet_other(const char *top, const struct attempt *attempt, int killed_after)
+{
+    int call = 1;
+    for (bool has_met = true; has_met && call <= CALLS_MAX; call++) {
+        char name[64];
+        snprintf(name, sizeof name, "run-%d-%d", killed_after, call);
+        char *folder = strdup(folder_path(top, name));
+        prepare(folder);
+        has_met = killed_after ? is_killed_beside_other(folder, attempt, call, killed_after)
+                               : publish_beside_other(folder, attempt, call, 0);
+        if (has_met) check_beside_other(folder);
+        free(folder);
+    }
+    assert_in_range(call, NAMES_MIN, CALLS_MAX);
+}
+
+static void what_another_chief_makes_of_the_same_step_is_whole(void **state)
+{
+    for (int i = 0; i < MEETINGS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "beside-%d", i);
+        char *top = strdup(folder_path(*state, name));
+        assert_int_equal(mkdir(top, 0777), 0);
+        faults_rename_replaces(i & 1);
+        other.is_new = i & 2;
+        for (int killed_after = 0; killed_after <= KILLED_AFTER_MAX; killed_after++)
+            meet_other(top, &attempts[i / 4], killed_after);
+        free(top);
+    }
+    faults_rename_replaces(false);
+}
+
 /* Publishes until it is killed, and tells of each time by a byte. */
 static void publish_on_and_on(const char *folder, int pipe_end)
 {
@@ -289,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(each_system_call_that_fails_leaves_the_old_checkpoint_or_the_new_one),
         IN_FOLDER(killed_in_any_system_call_the_newest_is_whole),
+        IN_FOLDER(what_another_chief_makes_of_the_same_step_is_whole),
         IN_FOLDER(killed_at_any_moment_the_newest_is_whole),
         IN_FOLDER(a_disk_that_is_full_leaves_what_was_there),
         IN_FOLDER(a_folder_that_is_gone_is_an_error_and_then_made_again),

@@ -116,4 +116,9 @@ err lease_take(const char *prefix, const char *holder, struct lease **ret);
 err lease_renew(struct lease *);
 void lease_drop(struct lease *); /* NULL is fine */
 
+/* The same for who publishes in this very process, and without the disk, which may not answer now:
+ * until it is let go as often as it was held. Not remembered by a restart. ERR_MEMORY */
+err lease_hold(const char *prefix);
+void lease_let_go(const char *prefix);
+
 #endif

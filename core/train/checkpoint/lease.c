@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,58 @@ void lease_drop(struct lease *lease)
     free(lease);
 }
 
+/* ---- held in memory ---- */
+
+struct held {
+    struct held *next;
+    char prefix[];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct held *first;
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+err lease_hold(const char *prefix)
+{
+    const size_t bytes = strlen(prefix) + 1;
+    struct held *held = malloc(sizeof *held + bytes);
+    if (!held) return fail(ERR_MEMORY, "no memory to hold %s", prefix);
+    memcpy(held->prefix, prefix, bytes);
+    pthread_mutex_lock(&memory.lock);
+    held->next = memory.first;
+    memory.first = held;
+    pthread_mutex_unlock(&memory.lock);
+    return OK;
+}
+
+/* With the lock */
+static struct held **find_held(const char *prefix)
+{
+    struct held **at = &memory.first;
+    while (*at && strcmp((*at)->prefix, prefix) != 0) at = &(*at)->next;
+    return at;
+}
+
+void lease_let_go(const char *prefix)
+{
+    pthread_mutex_lock(&memory.lock);
+    struct held **at = find_held(prefix), *held = *at;
+    if (held) *at = held->next;
+    pthread_mutex_unlock(&memory.lock);
+    free(held);
+}
+
+static bool is_held_here(const char *prefix)
+{
+    pthread_mutex_lock(&memory.lock);
+    const bool ret = *find_held(prefix);
+    pthread_mutex_unlock(&memory.lock);
+    return ret;
+}
+
+/* ---- looked for ---- */
+
 struct search {
     char folder[CHECKPOINT_PATH_MAX];
     char beginning[CHECKPOINT_PATH_MAX]; /* of the names of this checkpoint's leases */
@@ -103,6 +156,7 @@ static void look_at(void *context, const char *name)
 bool lease_is_held(const char *prefix, double now_s)
 {
     struct search search = {.now_s = now_s};
+    if (is_held_here(prefix)) return true;
     const char *base = folder_split(prefix, search.folder);
     snprintf(search.beginning, sizeof search.beginning, LEASE_NAME "%s.", base);
     return folder_visit(search.folder, look_at, &search) || search.is_held;

@@ -62,6 +62,7 @@ static void *run(void *context)
     struct best_copy *copy = context;
     do { /* ends: what waits is given by the owner, one each time that it is called */
         const err e = keep_leased(copy);
+        lease_let_go(copy->offer.prefix);
         if (!e) continue;
         copy->result = e;
         snprintf(copy->why, sizeof copy->why, "%s", error_text());
@@ -110,7 +111,11 @@ static bool queue(struct best_copy *copy, const struct best_offer *offer)
     pthread_mutex_lock(&copy->lock);
     const bool ret = !copy->is_done;
     if (ret) copy->next[copy->next_count++] = *offer;
-    if (copy->next_count > copy->kept.keep) forget_next(copy, find_worst(copy));
+    if (copy->next_count > copy->kept.keep) {
+        const int worst = find_worst(copy);
+        lease_let_go(copy->next[worst].prefix);
+        forget_next(copy, worst);
+    }
     pthread_mutex_unlock(&copy->lock);
     return ret;
 }
@@ -126,10 +131,13 @@ void best_keeper_close(struct best_keeper *k)
     (void)best_keeper_wait(k);
 }
 
+/* Retention removes nothing that waits. */
 err best_keeper_offer(struct best_keeper *k, const struct best_offer *offer)
 {
+    TRY(lease_hold(offer->prefix));
     if (k->copy && queue(k->copy, offer)) return OK;
     const err before = best_keeper_wait(k), e = start(k, offer);
+    if (e) lease_let_go(offer->prefix);
     return e ? e : before;
 }
 

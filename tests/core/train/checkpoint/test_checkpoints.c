@@ -392,6 +392,25 @@ static void what_is_leased_stays_until_it_is_dropped(void **state)
     checkpoints_close(c);
 }
 
+static void what_this_process_holds_stays_until_it_is_let_go_as_often(void **state)
+{
+    const double now_s = unix_time_s();
+    struct checkpoints *c = run_open(*state, 1, now_s);
+    const char *first = run_publish(c, 1, now_s);
+    for (int i = 0; i < 2; i++) assert_int_equal(lease_hold(first), OK);
+    run_publish(c, 2, now_s);
+    lease_let_go(first);
+    lease_let_go(folder_path(*state, "model.ckpt-2")); /* nobody holds it */
+    run_publish(c, 3, now_s);
+    run_check(folder_path(*state, "model.ckpt-1"), 1);
+    assert_string_equal(run_list(*state), "model.ckpt-1 model.ckpt-3");
+    lease_let_go(first);
+    run_publish(c, 4, now_s);
+    assert_string_equal(run_list(*state), "model.ckpt-4");
+    assert_int_equal(folder_count(*state, "*"), 1 + 3);
+    checkpoints_close(c);
+}
+
 static void a_lease_that_is_not_renewed_ends(void **state)
 {
     static const char name[] = ".lease-model.ckpt-1.evaluator";
@@ -631,6 +650,7 @@ int main(void)
         IN_FOLDER(one_that_the_list_does_not_know_is_never_replaced),
         IN_FOLDER(one_that_is_read_is_replaced_when_the_reader_is_done),
         IN_FOLDER(what_is_leased_stays_until_it_is_dropped),
+        IN_FOLDER(what_this_process_holds_stays_until_it_is_let_go_as_often),
         IN_FOLDER(a_lease_that_is_not_renewed_ends),
         IN_FOLDER(a_lease_of_another_checkpoint_protects_nothing),
         IN_FOLDER(a_checkpoint_that_is_gone_cannot_be_leased),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/log.h"
 #include "core/base/threads/thread.h"
 #include "core/train/spec/spec.h"
 
@@ -128,7 +129,7 @@ void best_keeper_open(struct best_keeper *k, const char *checkpoint_dir)
 
 void best_keeper_close(struct best_keeper *k)
 {
-    (void)best_keeper_wait(k);
+    if (best_keeper_wait(k)) log_line(LOG_WARNING, "%s", error_text());
 }
 
 /* Retention removes nothing that waits. */

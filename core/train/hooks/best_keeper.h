@@ -23,7 +23,7 @@ struct best_keeper {
 
 /* kept was opened. */
 void best_keeper_open(struct best_keeper *, const char *checkpoint_dir);
-void best_keeper_close(struct best_keeper *); /* waits as best_keeper_wait() does */
+void best_keeper_close(struct best_keeper *); /* waits, and logs what that one says */
 
 /* As best_checkpoints_offer, later, in the order of the calls. ERR_IO also where one from before
  * could not be kept. */

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
 
 static double accuracy = 0.5;
 
@@ -225,6 +226,21 @@ static void a_run_that_starts_over_does_not_take_the_best_of_another(void **stat
     assert_non_null(strstr(error_text(), "another run"));
 }
 
+/* Each is held until the thread is done with it, whatever came of it. */
+static void one_that_is_gone_is_told_at_the_end_too(void **state)
+{
+    struct rig *rig = *state;
+    char prefix[160];
+    start(rig, "train.keep_best=2");
+    answer(rig, 0.5);
+    steps(rig, 2, 11);
+    snprintf(prefix, sizeof prefix, "%s/run/model.ckpt-10", rig->folder);
+    rig_saved(rig, prefix, "");
+    rig_end(rig, 0);
+    assert_non_null(strstr(rig_log(rig), "best checkpoints: "));
+    assert_false(lease_is_held(prefix, clock_unix_s()));
+}
+
 static void keys_that_cannot_work_are_refused(void **state)
 {
     struct rig *rig = *state;
@@ -247,6 +263,7 @@ int main(void)
         TEST(a_better_one_that_was_not_saved_is_told),
         TEST(the_metric_is_that_of_early_stopping_unless_another_is_named),
         TEST(a_run_that_starts_over_does_not_take_the_best_of_another),
+        TEST(one_that_is_gone_is_told_at_the_end_too),
         TEST(keys_that_cannot_work_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,11 @@ err published_to_prove(const struct runner_worker *w)
     return OK;
 }
 
+void published_to_note(const struct runner_worker *w)
+{
+    if (place(w)) url_folder_note(place(w));
+}
+
 /* ---- in the thread ---- */
 
 /* Whoever leads has both folders. */

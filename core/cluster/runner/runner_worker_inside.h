@@ -361,6 +361,7 @@ err runner_worker_publish_made(struct runner_worker *, const char *prefix);
 /* train.publish.to (published_to.c): whether there is one, and that it can be written. */
 bool published_to_is_wanted(const struct runner_worker *);
 err published_to_prove(const struct runner_worker *);
+void published_to_note(const struct runner_worker *); /* a denial there may pass, from now on */
 /* A checkpoint is copied there, in a thread of its own, and the list begun with it: until that is
  * done, or given up, it is busy, and no delta follows. A newer one takes the place of one that
  * waits. While checkpoints are published none is begun: it goes on with the next afterwards. */

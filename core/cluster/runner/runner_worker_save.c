@@ -121,12 +121,19 @@ static err prove(const struct runner_worker *w)
 }
 
 /* What a server says that does not let this task in is told where it leads: a job in progress was
- * let in before, and what proves who asks may have ended and come anew. */
+ * let in before, and what proves who asks may have ended and come anew. Asked again as one of a job
+ * that was let in, a denial is a failure that may pass; what a person can change stays one. */
 static err put_off(struct runner_worker *w, err e)
 {
+    char why[ERROR_TEXT_MAX];
     const bool is_url = path_is_url(w->options.spec->train.checkpoint.dir);
     if (e != ERR_INPUT || !is_url || task_is_inside(&w->options.task)) return e;
-    snprintf(w->folder.refusal, sizeof w->folder.refusal, "%s", error_text());
+    snprintf(why, sizeof why, "%s", error_text());
+    url_folder_note(w->options.spec->train.checkpoint.dir);
+    published_to_note(w);
+    const err again = prove(w);
+    if (again != ERR_IO) return again;
+    snprintf(w->folder.refusal, sizeof w->folder.refusal, "%s", why);
     log_line(LOG_WARNING, "%s; ends, unless the job is in progress", w->folder.refusal);
     return OK;
 }

@@ -93,6 +93,18 @@ class Credentials(read_test.UrlCase, cluster.ClusterCase):
         running = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
         self.assertEqual(running.tasks["worker/0"].code(), program.BAD_INPUT, running.story())
 
+    def test_what_is_no_denial_ends_a_chief_before_its_ps_are_there(self):
+        """A bucket that is not there, of the checkpoints or of what is published, says the same whenever it is asked."""
+        for folder in ("/absent/run", "/absent/to"):
+            with self.subTest(folder):
+                self.served.fault = lambda _, request: 404 if request.path.startswith("/absent") else None
+                changes = ({"train.checkpoint_dir": "s3://absent/run/"} if folder.endswith("run") else
+                           {"train.publish.every_secs": 1, "train.publish.to": "s3://absent/to/"})
+                plan = dataclasses.replace(self.plan("--start_timeout=60", **changes), absent=["ps/0", "ps/1", "worker/1"])
+                running = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
+                self.assertEqual(running.tasks["worker/0"].code(), program.BAD_INPUT, running.story())
+                running.kill()
+
     def test_a_ps_that_was_never_let_in_ends_the_job(self):
         """It restores where the job begins: nobody knows that it ever could."""
         first = self.begin(self.plan())

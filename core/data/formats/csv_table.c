@@ -238,19 +238,6 @@ static err find_label(struct csv_table *t, const struct csv_key *key)
     return OK;
 }
 
-/* The only one may be broken. One of several is read again as a row, by whoever counts those that
- * are broken, if it is known how many cells it is to have. */
-static err find_first_row(struct csv_table *t, bool *ret_found)
-{
-    const err e = delimited_next(&t->text, ret_found);
-    const bool knows_width = t->names || t->attributes->names.count > 0;
-    t->has_row = !e && *ret_found;
-    if (!e || !t->text.is_passed) return e;
-    *ret_found = !delimited_is_at_end(&t->text);
-    if (!*ret_found) return bad_rows_leave_out(t->bad_rows, e);
-    return knows_width ? delimited_seek(&t->text, t->text.begin, t->text.line) : e;
-}
-
 static err open_text(const struct csv_attributes *a, struct input *in, struct delimited *ret)
 {
     TRY(delimited_open(in, a->delimiter[0], ret));
@@ -280,15 +267,43 @@ static err count_cells(const struct csv_table *t, const struct format_context *c
     struct delimited text = {0};
     TRY(input_open(context, context->files[0], &in));
     err e = open_text(t->attributes, in, &text);
-    while (!e && count < ROWS_COUNTED) {
+    while (!e && found && count < ROWS_COUNTED) {
         e = delimited_next(&text, &found);
-        if (e || !found) break;
-        widths[count++] = text.count;
+        if (!e && found) widths[count++] = text.count;
+        if (e && text.is_passed) e = OK;
     }
     delimited_close(&text);
     input_close(in);
     *ret = most_frequent(widths, count);
     return OK; /* what is wrong with a row is told when it is read */
+}
+
+/* To the end of a file which has no other rows */
+static err leave_out_all(struct csv_table *t, bool *ret_found)
+{
+    do {
+        const err e = delimited_next(&t->text, ret_found);
+        if (e && !t->text.is_passed) return e;
+        if (e) TRY(bad_rows_leave_out(t->bad_rows, e));
+    } while (*ret_found);
+    return OK;
+}
+
+/* A broken one is read again as a row, by whoever counts those that are broken, unless nobody can
+ * know how many cells it is to have: then all may be broken. */
+static err find_first_row(struct csv_table *t, const struct format_context *context,
+                          bool *ret_found)
+{
+    const err e = delimited_next(&t->text, ret_found);
+    const struct row_place first = {t->text.begin, t->text.line};
+    int width = t->names ? t->width : t->attributes->names.count + context->cell_names.count;
+    t->has_row = !e && *ret_found;
+    if (!e || !t->text.is_passed) return e;
+    if (!width && !bad_rows_are_allowed(t->bad_rows)) return e;
+    if (!width) TRY(count_cells(t, context, &width));
+    TRY(delimited_seek(&t->text, first.byte, first.number));
+    *ret_found = width > 0;
+    return width ? OK : leave_out_all(t, ret_found);
 }
 
 /* Of a file whose cells have no names */
@@ -312,7 +327,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
         if (found) TRY(a->names.count ? check_given(t) : check_header(t));
         if (found && !a->names.count) TRY(take_names(t, t->text.count));
     }
-    TRY(find_first_row(t, &found));
+    TRY(find_first_row(t, context, &found));
     if (!found && context->has_other_parts) {
         t->reader.is_empty = true;
         return OK;

@@ -326,11 +326,6 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
     return OK;
 }
 
-bool delimited_is_at_end(const struct delimited *d)
-{
-    return d->is_at_end && d->at == d->end;
-}
-
 err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
 {
     d->at = d->end = 0;

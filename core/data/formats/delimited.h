@@ -54,9 +54,6 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 /* The cells stay until the next call. *ret_found is false past the last record. */
 err delimited_next(struct delimited *, bool *ret_found);
 
-/* Nothing is behind the record. */
-bool delimited_is_at_end(const struct delimited *);
-
 /* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). Of
  * errors it sees only a file that ends within quotes. */
 err delimited_skip(struct delimited *, char comment, bool *ret_found);

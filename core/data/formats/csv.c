@@ -213,7 +213,7 @@ static err match_names(struct table *t, const struct format_context *context)
 /* A column by its index is meant. */
 static void warn_of_nameless(const struct table *t)
 {
-    const struct csv_names names = {t->file.path, t->file.names, t->file.width};
+    const struct csv_names names = csv_table_names(&t->file);
     const bool is_listed = is_given(t->file.attributes->columns);
     for (int i = 0; !is_listed && t->file.is_named && i < t->column_count; i++)
         if (!*t->feature_names[i]) csv_warn_of_nameless(&names, t->columns[i]);

@@ -21,16 +21,23 @@ bool csv_looks_uncut(const struct csv_names *names)
     return names->width == 1 && has_delimiter(names->at[0]);
 }
 
+/* Behind a mark in the middle of a file quotes are text. */
+static bool is_first_name(const char *name, const char *text)
+{
+    if (strncmp(text, MARK, strlen(MARK)) != 0) return strcmp(text, name) == 0;
+    text += strlen(MARK);
+    const size_t quotes = *text == '"', length = strlen(text);
+    return length == strlen(name) + 2 * quotes && !strncmp(text + quotes, name, strlen(name)) &&
+           (!quotes || text[length - 1] == '"');
+}
+
 /* One word alone may be a word of the data, too. */
 bool csv_is_header(const struct csv_names *names, const struct delimited *row)
 {
     if (names->width < 2 || row->count != names->width) return false;
-    for (int i = 0; i < names->width; i++) {
-        const char *text = row->cells[i].text;
-        if (i == 0 && !strncmp(text, MARK, strlen(MARK))) text += strlen(MARK);
-        if (strcmp(text, names->at[i])) return false;
-    }
-    return true;
+    for (int i = 1; i < names->width; i++)
+        if (strcmp(row->cells[i].text, names->at[i])) return false;
+    return is_first_name(names->at[0], row->cells[0].text);
 }
 
 static const char *reason_of(const struct csv_names *names, const struct delimited *row)
@@ -86,10 +93,11 @@ static void say_double(const struct csv_names *names, const struct place *first)
 {
     if (!*first->name || !said_first(fingerprint_join(of_text(first->name), of_text("double"))))
         return;
-    log_line(LOG_WARNING,
-             "%s: line 1: columns %d and %d are both called \"%.64s\": rename one, or name all by "
-             "\"names\"",
-             names->path, first[0].column, first[1].column, first->name);
+    log_line(
+        LOG_WARNING,
+        "%s: line %lld: columns %d and %d are both called \"%.64s\": rename one, or name all by "
+        "\"names\"",
+        names->path, (long long)names->line, first[0].column, first[1].column, first->name);
 }
 
 void csv_warn_of_doubles(const struct csv_names *names)
@@ -106,17 +114,18 @@ void csv_warn_of_doubles(const struct csv_names *names)
 void csv_warn_of_nameless(const struct csv_names *names, int column)
 {
     if (!said_first(fingerprint_join((uint64_t)column, of_text("nameless")))) return;
-    log_line(LOG_WARNING,
-             "%s: line 1: column %d has no name, and is a feature: are these numbers of rows, or "
-             "does the line end with a delimiter? \"except\": [%d] leaves it out",
-             names->path, column, column);
+    log_line(
+        LOG_WARNING,
+        "%s: line %lld: column %d has no name, and is a feature: are these numbers of rows, or "
+        "does the line end with a delimiter? \"except\": [%d] leaves it out",
+        names->path, (long long)names->line, column, column);
 }
 
 void csv_warn_of_uncut(const struct csv_names *names)
 {
     if (!csv_looks_uncut(names) || !said_first(of_text(names->at[0]))) return;
     log_line(LOG_WARNING,
-             "%s: all of the first line is one cell, \"%.64s\"; is \"delimiter\" "
+             "%s: line %lld: all of it is one cell, \"%.64s\"; is \"delimiter\" "
              "another?",
-             names->path, names->at[0]);
+             names->path, (long long)names->line, names->at[0]);
 }

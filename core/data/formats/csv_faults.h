@@ -6,16 +6,17 @@
 
 enum { CSV_REASON_MAX = 160 };
 
-/* The names of the first line, and where they are from */
+/* The names of the header, and where they are from */
 struct csv_names {
     const char *path;
+    int64_t line;    /* 0: no header was read */
     char *const *at; /* [width] */
     int width;
 };
 
 /* All of the first line is one name, in which another delimiter stands. */
 bool csv_looks_uncut(const struct csv_names *);
-/* Is the row the first line once more, as in files that were put together? */
+/* Is the row the header once more, as in files that were put together? */
 bool csv_is_header(const struct csv_names *, const struct delimited *row);
 /* Why a row may have other than `width` cells: ": ..."; "" where nothing is known. */
 const char *csv_width_reason(const struct csv_names *, const struct delimited *row,

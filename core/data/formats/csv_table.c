@@ -80,14 +80,39 @@ static err take_names(struct csv_table *t, int width)
     return OK;
 }
 
-static struct csv_names names_of(const struct csv_table *t)
+/* To know it where it comes again */
+static err keep_header(struct csv_table *t)
 {
-    return (struct csv_names){t->path, t->names, t->width};
+    const int width = t->text.count;
+    t->header = calloc((size_t)width, sizeof *t->header);
+    if (!t->header) return no_memory(t);
+    t->header_width = width;
+    for (int i = 0; i < width; i++) {
+        t->header[i] = strdup(t->text.cells[i].text);
+        if (!t->header[i]) return no_memory(t);
+    }
+    return OK;
+}
+
+static err read_header(struct csv_table *t)
+{
+    t->header_line = t->text.line;
+    if (!t->attributes->names.count) {
+        TRY(check_header(t));
+        return take_names(t, t->text.count);
+    }
+    TRY(check_given(t));
+    return keep_header(t);
+}
+
+struct csv_names csv_table_names(const struct csv_table *t)
+{
+    return (struct csv_names){t->path, t->header_line, t->names, t->width};
 }
 
 static bool looks_uncut(const struct csv_table *t)
 {
-    const struct csv_names names = names_of(t);
+    const struct csv_names names = csv_table_names(t);
     return csv_looks_uncut(&names);
 }
 
@@ -134,7 +159,7 @@ err csv_table_find(const struct csv_table *t, const struct csv_key *key, int *re
 static err check_width(const struct csv_table *t)
 {
     char reason[CSV_REASON_MAX];
-    const struct csv_names names = names_of(t);
+    const struct csv_names names = csv_table_names(t);
     if (t->text.count == t->width) return OK;
     const bool is_counted = !t->is_named && bad_rows_are_allowed(t->bad_rows);
     return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in %s, got %d%s", t->path,
@@ -145,11 +170,14 @@ static err check_width(const struct csv_table *t)
 /* Of words it would be one more row, with one more class. */
 static err check_is_data(const struct csv_table *t)
 {
-    const struct csv_names names = names_of(t);
-    if (!t->attributes->header || !csv_is_header(&names, &t->text)) return OK;
+    struct csv_names header = csv_table_names(t);
+    if (t->header) header.at = t->header;
+    if (t->header) header.width = t->header_width;
+    if (!header.line || !csv_is_header(&header, &t->text)) return OK;
     return fail(ERR_INPUT,
                 "%s: line %lld: is the header once more, as where files were put together: leave "
-                "the line out",
+                "the line out, or allow \"bad_rows\" (where it is data: \"names\", \"header\": "
+                "false, and no header in the file)",
                 t->path, (long long)t->text.line);
 }
 
@@ -324,8 +352,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     t->is_named = a->header || a->names.count;
     if (a->header) {
         TRY(delimited_next(&t->text, &found));
-        if (found) TRY(a->names.count ? check_given(t) : check_header(t));
-        if (found && !a->names.count) TRY(take_names(t, t->text.count));
+        if (found) TRY(read_header(t));
     }
     TRY(find_first_row(t, context, &found));
     if (!found && context->has_other_parts) {
@@ -336,7 +363,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     int width = a->names.count;
     if (!t->names && !width) TRY(find_width(t, context, &width));
     if (!t->names) TRY(take_names(t, width));
-    const struct csv_names names = names_of(t);
+    const struct csv_names names = csv_table_names(t);
     if (a->header && !a->names.count) csv_warn_of_doubles(&names);
     return find_label(t, label);
 }
@@ -392,6 +419,8 @@ void csv_table_close(struct csv_table *t)
 {
     for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
     free(t->names);
+    for (int i = 0; t->header && i < t->header_width; i++) free(t->header[i]);
+    free(t->header);
     free(t->missing.at);
     csv_layout_free(&t->layout);
     delimited_close(&t->text);
@@ -402,7 +431,7 @@ void csv_table_close(struct csv_table *t)
 static err lay_out(struct csv_table *t, const struct format_context *context)
 {
     const struct csv_attributes *a = t->attributes;
-    const struct csv_names names = names_of(t);
+    const struct csv_names names = csv_table_names(t);
     if (t->reader.is_empty || !a->header || a->names.count) return OK;
     csv_warn_of_uncut(&names);
     if (csv_looks_uncut(&names)) return OK;

@@ -4,6 +4,7 @@
 #define CORE_DATA_FORMATS_CSV_TABLE_H
 
 #include "core/data/data.h"
+#include "core/data/formats/csv_faults.h"
 #include "core/data/formats/csv_layout.h"
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/label.h"
@@ -30,7 +31,10 @@ struct csv_table {
     struct input *input;
     struct delimited text; /* of the row that was read last */
     const char *path;
-    char **names; /* [width]; where nobody names the cells, their indices */
+    char **names;  /* [width]; where nobody names the cells, their indices */
+    char **header; /* [header_width] as it was read, where other names are given; NULL else */
+    int header_width;
+    int64_t header_line; /* 0: there is none */
     bool is_named;
     int width;
     int label; /* cell; -1: the file has none, and none is needed */
@@ -53,6 +57,7 @@ void csv_table_close(struct csv_table *); /* a zeroed one is fine */
 err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
                    struct strings missing, const struct format_context *, struct row_reader **ret);
 
+struct csv_names csv_table_names(const struct csv_table *);
 err csv_table_find(const struct csv_table *, const struct csv_key *, int *ret);
 
 /* ERR_INPUT that names the place. Cells are counted from 0, as the spec counts them; lines from 1,

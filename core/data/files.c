@@ -180,28 +180,57 @@ static int compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void warn_of_two(const struct named *a, const struct named *b)
+/* What of a list is read twice; the first of each kind */
+struct doubles {
+    const struct named *at;
+    int count;
+    uint64_t what; /* a fingerprint of all names */
+};
+
+static void note_double(struct doubles *d, const struct named *at)
 {
-    const bool is_same = strcmp(a->name, b->name) == 0;
-    const uint64_t what = fingerprint_join(fingerprint(a->name, strlen(a->name)), is_same);
-    if (a->bytes != b->bytes || memcmp(a->name, b->name, a->bytes) || !said_first(what)) return;
-    if (is_same)
-        log_line(LOG_WARNING, "%s: is listed twice: each of its rows counts twice", a->path);
+    if (!d->count++) d->at = at;
+    d->what = fingerprint_join(d->what, fingerprint(at->name, strlen(at->name)));
+}
+
+static void say_listed_twice(const struct doubles *d)
+{
+    if (d->count == 0 || !said_first(SAID_LISTED_TWICE, d->what)) return;
+    if (d->count == 1)
+        log_line(LOG_WARNING, "%s: is listed twice: each of its rows counts twice", d->at->path);
     else
         log_line(LOG_WARNING,
-                 "%s and %s: both are read; where one is the other, packed, leave it out: each row "
+                 "%s: is listed twice, and so are others, %d times in all: each of their rows "
                  "counts twice",
-                 a->path, b->path);
+                 d->at->path, d->count);
+}
+
+static void say_packed_beside(const struct doubles *d)
+{
+    char more[64] = "";
+    if (d->count == 0 || !said_first(SAID_PACKED_BESIDE, d->what)) return;
+    if (d->count > 1) snprintf(more, sizeof more, ", and so are %d pairs in all", d->count);
+    log_line(LOG_WARNING,
+             "%s and %s: both are read%s; where one is the other, packed, leave it out: each row "
+             "counts twice",
+             d->at[0].path, d->at[1].path, more);
 }
 
 /* Of lists that join patterns, and of folders where files were packed and kept. */
 static void warn_of_doubles(const struct strings *files)
 {
+    struct doubles listed = {0}, packed = {0};
     struct named *sorted = calloc((size_t)files->count + 1, sizeof *sorted);
     if (!sorted) return; /* a warning less */
     for (int i = 0; i < files->count; i++) sorted[i] = name_of(files->at[i]);
     qsort(sorted, (size_t)files->count, sizeof *sorted, compare);
-    for (int i = 0; i + 1 < files->count; i++) warn_of_two(&sorted[i], &sorted[i + 1]);
+    for (int i = 0; i + 1 < files->count; i++) {
+        const struct named *a = &sorted[i], *b = &sorted[i + 1];
+        if (a->bytes == b->bytes && memcmp(a->name, b->name, a->bytes) == 0)
+            note_double(strcmp(a->name, b->name) == 0 ? &listed : &packed, a);
+    }
+    say_listed_twice(&listed);
+    say_packed_beside(&packed);
     free(sorted);
 }
 

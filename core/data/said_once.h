@@ -6,7 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* what: a fingerprint of the line. False: it was said by this process, or too many others were. */
-bool said_first(uint64_t what);
+enum said_kind {
+    SAID_LISTED_TWICE,
+    SAID_PACKED_BESIDE,
+    SAID_DOUBLE_NAMES,
+    SAID_NAMELESS,
+    SAID_UNCUT,
+    SAID_LACKING,
+    SAID_KINDS
+};
+
+/* what: a fingerprint of what it is about. False: it was said by this process, or too many others
+ * of the kind were. */
+bool said_first(enum said_kind, uint64_t what);
 
 #endif

@@ -88,32 +88,43 @@ static int compare(const void *a, const void *b)
     return order ? order : x->column - y->column;
 }
 
-/* Of all files with these names one is warned of. */
-static void say_double(const struct csv_names *names, const struct place *first)
+/* The first of such names; of all files with these names one is warned of. */
+static void say_doubles(const struct csv_names *names, const struct place *first, int count,
+                        uint64_t what)
 {
-    if (!*first->name || !said_first(fingerprint_join(of_text(first->name), of_text("double"))))
-        return;
+    char more[64] = "";
+    if (count == 0 || !said_first(SAID_DOUBLE_NAMES, what)) return;
+    if (count > 1) snprintf(more, sizeof more, ", and so are others: %d names in all", count);
     log_line(
         LOG_WARNING,
-        "%s: line %lld: columns %d and %d are both called \"%.64s\": rename one, or name all by "
-        "\"names\"",
-        names->path, (long long)names->line, first[0].column, first[1].column, first->name);
+        "%s: line %lld: columns %d and %d are both called \"%.64s\"%s: rename one, or name all "
+        "by \"names\"",
+        names->path, (long long)names->line, first[0].column, first[1].column, first->name, more);
 }
 
 void csv_warn_of_doubles(const struct csv_names *names)
 {
     struct place *sorted = calloc((size_t)names->width, sizeof *sorted);
+    const struct place *first = NULL;
+    uint64_t what = 0;
+    int count = 0;
     if (!sorted) return; /* a warning less */
     for (int i = 0; i < names->width; i++) sorted[i] = (struct place){names->at[i], i};
     qsort(sorted, (size_t)names->width, sizeof *sorted, compare);
-    for (int i = 0; i + 1 < names->width; i++)
-        if (strcmp(sorted[i].name, sorted[i + 1].name) == 0) say_double(names, &sorted[i]);
+    for (int i = 0; i + 1 < names->width; i++) {
+        const char *name = sorted[i].name;
+        if (!*name || strcmp(name, sorted[i + 1].name) != 0) continue;
+        if (i > 0 && strcmp(name, sorted[i - 1].name) == 0) continue; /* counted */
+        if (!count++) first = &sorted[i];
+        what = fingerprint_join(what, of_text(name));
+    }
+    say_doubles(names, first, count, what);
     free(sorted);
 }
 
 void csv_warn_of_nameless(const struct csv_names *names, int column)
 {
-    if (!said_first(fingerprint_join((uint64_t)column, of_text("nameless")))) return;
+    if (!said_first(SAID_NAMELESS, (uint64_t)column)) return;
     log_line(
         LOG_WARNING,
         "%s: line %lld: column %d has no name, and is a feature: are these numbers of rows, or "
@@ -123,7 +134,7 @@ void csv_warn_of_nameless(const struct csv_names *names, int column)
 
 void csv_warn_of_uncut(const struct csv_names *names)
 {
-    if (!csv_looks_uncut(names) || !said_first(of_text(names->at[0]))) return;
+    if (!csv_looks_uncut(names) || !said_first(SAID_UNCUT, of_text(names->at[0]))) return;
     log_line(LOG_WARNING,
              "%s: line %lld: all of it is one cell, \"%.64s\"; is \"delimiter\" "
              "another?",

@@ -103,7 +103,7 @@ static void say_lacking(const struct csv_layout *l, const struct csv_header *hea
             used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%.64s\"",
                                      used ? ", " : "", l->names[i]);
     }
-    if (lacking == 0 || !said_first(what)) return;
+    if (lacking == 0 || !said_first(SAID_LACKING, what)) return;
     const struct suggestion near =
         suggest(first, (const char *const *)header->names, header->width);
     if (lacking > NAMES_SHOWN_MAX)

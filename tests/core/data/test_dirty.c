@@ -380,6 +380,32 @@ static void a_file_that_is_read_twice_is_warned_of(void **state)
                   "part-b.csv and part-b.csv.gz: both are read");
 }
 
+/* However many are of one kind, each kind is said. */
+static void many_warnings_of_a_kind_hide_none_of_another(void **state)
+{
+    enum { MANY = 100 };
+    char name[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "many-%d.csv", i);
+        file_write_text(name, "x,y\n1,0\n");
+    }
+    assert_warned("{'format': 'csv', 'file': ['many-*', 'many-*.csv'], 'label': 'y'}",
+                  "many-0.csv: is listed twice, and so are others, 100 times in all");
+    for (int i = 0; i < MANY; i++) { /* each of its own kind */
+        char first[96];
+        struct dataset d;
+        snprintf(first, sizeof first, "d%d,d%d,x,y\n1,2,3,0\n", i, i);
+        file_write_text("twins", first);
+        source_open_ok("{'format': 'csv', 'file': 'twins', 'label': 'y'}", &d);
+        dataset_close(&d);
+    }
+    file_write_text("without-z", "x,y\n1,0\n");
+    assert_warned("{'format': 'csv', 'file': 'without-z', 'label': 'y'}, 'columns': [{'column': "
+                  "'numeric', 'name': 'z', 'default': 0}, {'column': 'numeric', 'name': 'x'}], "
+                  "'batch_size': 1",
+                  "without-z: the header has no \"z\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +421,7 @@ int main(void)
         cmocka_unit_test(numbers_as_people_write_them_are_refused_with_what_to_write),
         cmocka_unit_test(names_that_are_the_same_or_none_are_warned_of),
         cmocka_unit_test(a_file_that_is_read_twice_is_warned_of),
+        cmocka_unit_test(many_warnings_of_a_kind_hide_none_of_another),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

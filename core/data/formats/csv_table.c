@@ -234,9 +234,7 @@ static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_
 {
     struct csv_table *t = (struct csv_table *)reader;
     *ret_found = t->has_row;
-    const err e = t->has_row ? OK : delimited_skip(&t->text, '\0', ret_found);
-    const bool is_left_out = e && t->text.is_passed && bad_rows_are_allowed(t->bad_rows);
-    if (e && !is_left_out) return e;
+    TRY(t->has_row ? OK : delimited_skip(&t->text, '\0', ret_found));
     t->has_row = false;
     *ret = (struct row_place){t->text.begin, t->text.line};
     return OK;
@@ -410,6 +408,7 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
     TRY(input_open(context, context->files[0], &ret->input));
     ret->path = input_path(ret->input);
     TRY(open_text(a, ret->input, &ret->text));
+    ret->text.skips_broken = bad_rows_are_allowed(context->bad_rows);
     TRY(read_first(ret, label, context));
     describe(ret);
     return OK;

@@ -16,6 +16,11 @@ enum {
 _Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
 #define WRITE_LF "write LF instead (tr '\\r' '\\n')"
+static const char of_nul[] = "has a NUL byte: was the file written to its end, and is it text? "
+                             "(tr -d '\\0' leaves NULs out)";
+const char delimited_of_return[] =
+    "has a carriage return (CR) within: where lines end with CR alone, " WRITE_LF
+    ", else leave it out (tr -d '\\r')";
 
 static bool is_blank(char c)
 {
@@ -169,6 +174,39 @@ static bool find_end(const struct delimited *d, struct search *s)
     return false;
 }
 
+/* Is all that is left of the file NULs, from the first one? Then it is read. */
+static err pass_nuls(struct delimited *d, bool *ret_is_so)
+{
+    while (d->buffer[d->at]) d->at++;
+    while (d->at < d->end || !d->is_at_end) {
+        if (d->at == d->end)
+            TRY(fill(d));
+        else if (memchr("\0\r\n", d->buffer[d->at], 3))
+            d->at++;
+        else
+            break;
+    }
+    *ret_is_so = d->at == d->end;
+    return OK;
+}
+
+/* NULs are at the end of a file whose host went down while it was written: one broken row. */
+static err refuse_long(struct delimited *d, const struct search *s)
+{
+    const bool has_quote = s->place == IN_QUOTES;
+    if (d->is_odd && memchr(d->buffer + d->at, '\0', d->end - d->at)) {
+        TRY(pass_nuls(d, &d->is_passed));
+        d->is_passed = d->is_passed && !(has_quote && s->lines > 0);
+        return fail(ERR_INPUT, "%s: line %lld: %s", input_path(d->input), (long long)d->line,
+                    of_nul);
+    }
+    return fail(ERR_INPUT, "%s: line %lld: longer than %d bytes%s", input_path(d->input),
+                (long long)d->line, (int)RECORD_BYTES_MAX,
+                has_quote   ? "; a quote was opened and not closed"
+                : d->is_odd ? "; do its lines end with CR alone? " WRITE_LF
+                            : "");
+}
+
 /* The bytes of the next record without its line end; *ret_bytes of it, *ret_taken with it. */
 static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken)
 {
@@ -178,12 +216,7 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
     d->begin = input_offset(d->input) - (d->end - d->at);
     bool found = find_end(d, &s);
     while (!found && !d->is_at_end) {
-        if (d->end - d->at == RECORD_BYTES_MAX)
-            return fail(ERR_INPUT, "%s: line %lld: longer than %d bytes%s", input_path(d->input),
-                        (long long)d->line, (int)RECORD_BYTES_MAX,
-                        s.place == IN_QUOTES ? "; a quote was opened and not closed"
-                        : d->is_odd          ? "; do its lines end with CR alone? " WRITE_LF
-                                             : "");
+        if (d->end - d->at == RECORD_BYTES_MAX) return refuse_long(d, &s);
         TRY(fill(d));
         found = find_end(d, &s);
     }
@@ -318,7 +351,10 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
     const char *from;
     do {
         *ret_found = true;
-        TRY(find_record(d, &bytes, &taken));
+        d->is_passed = false;
+        const err e = find_record(d, &bytes, &taken);
+        if (e && d->is_passed && d->skips_broken) return OK;
+        TRY(e);
         from = d->buffer + d->at;
         d->at += taken;
     } while (taken > 0 && !has_cells(d, from, bytes, comment));
@@ -421,11 +457,11 @@ static void take_marked(struct delimited *d)
     d->at = (size_t)(from - d->buffer);
 }
 
-/* In quotes it is text. */
+/* In quotes it is text; of a whole line whoever reads it knows what it is. */
 static bool has_return(const struct delimited *d, const char *from, size_t bytes)
 {
     enum place place = AT_START;
-    if (!memchr(from, '\r', bytes)) return false;
+    if (d->delimiter == LINES || !memchr(from, '\r', bytes)) return false;
     if (!has_quotes(d) || !memchr(from, '"', bytes)) return true;
     for (const char *at = from, *to = from + bytes; at < to; at++) {
         const size_t width = place == IN_QUOTES ? 0 : delimiter_at(d, at, to);
@@ -443,11 +479,7 @@ static err check_bytes(struct delimited *d, const char *from, size_t bytes)
     d->is_passed = has_nul || has_return(d, from, bytes);
     if (!d->is_passed) return OK;
     return fail(ERR_INPUT, "%s: line %lld: %s", input_path(d->input), (long long)d->line,
-                has_nul
-                    ? "has a NUL byte: was the file written to its end, and is it text? "
-                      "(tr -d '\\0' leaves NULs out)"
-                    : "has a carriage return (CR) within: where lines end with CR alone or with "
-                      "CR CR LF, " WRITE_LF);
+                has_nul ? of_nul : delimited_of_return);
 }
 
 /* Empty lines have no cells; nor have blank ones where words or lines are read. */

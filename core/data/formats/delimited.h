@@ -3,7 +3,8 @@
  * A record is a line, except that a cell in double quotes may hold delimiters, line ends and, as
  * "", quotes; a quote behind the beginning of a cell is text. LF and CRLF end lines, a byte order
  * mark at the beginning and empty lines are skipped, blanks around a cell do not belong to it.
- * A line with a NUL, or with a CR in it that is neither in quotes nor in front of LF, is refused.
+ * A line with a NUL, or with a CR in it that is neither in quotes nor in front of LF, is refused;
+ * of LINES a CR within is left to the reader.
  */
 #ifndef CORE_DATA_FORMATS_DELIMITED_H
 #define CORE_DATA_FORMATS_DELIMITED_H
@@ -14,6 +15,8 @@
 /* The delimiter of cells that are words with any blanks around them: quotes are text then, and
  * lines of blanks are skipped. */
 static const char WORDS = '\0';
+/* What is wrong with a CR elsewhere, and what to do */
+extern const char delimited_of_return[];
 /* Of cells that are whole lines. */
 static const char LINES = '\n';
 enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
@@ -38,10 +41,11 @@ struct delimited {
     size_t marked;
     int mark, mark_count; /* the next one, all */
     int64_t next_line;
-    int64_t lines;  /* of the record: more than one where a cell in quotes has line ends */
-    bool has_quote; /* the record may have one */
-    bool is_odd;    /* NULs or lone CRs were read: each record is looked at */
-    bool is_at_end; /* of the file; the buffer may hold more */
+    int64_t lines;     /* of the record: more than one where a cell in quotes has line ends */
+    bool has_quote;    /* the record may have one */
+    bool is_odd;       /* NULs or lone CRs were read: each record is looked at */
+    bool is_at_end;    /* of the file; the buffer may hold more */
+    bool skips_broken; /* as it reads them: delimited_skip() passes over records that are */
     bool is_passed; /* beside an ERR_INPUT: it is about this record alone, and the next call gives
                        the one behind it */
 };
@@ -55,7 +59,7 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 err delimited_next(struct delimited *, bool *ret_found);
 
 /* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). Of
- * errors it sees only a file that ends within quotes. */
+ * errors it sees only a file that ends within quotes, or a record that is too long. */
 err delimited_skip(struct delimited *, char comment, bool *ret_found);
 /* The next record is the one that begins there: its byte and its line. */
 err delimited_seek(struct delimited *, uint64_t begin, int64_t line);

@@ -1,6 +1,7 @@
 /* jsonl: a JSON object per line; its members are cells (core/data/formats/json_cells.h). Plain or
  * packed. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/data/formats/json_cells.h"
 #include "core/data/formats/named_lines.h"
@@ -31,10 +32,12 @@ static err read_line(struct named_lines *lines)
     struct jsonl *s = (struct jsonl *)lines;
     const struct cell *line = &lines->text.cells[0];
     json_error_t error;
+    const bool has_return = memchr(line->text, '\r', line->length);
     json_decref(s->line);
     s->line = json_cells_load(line->text, line->length, &error);
     if (!s->line)
-        return fail(ERR_INPUT, "column %d: %s", error.column > 0 ? error.column : 1, error.text);
+        return fail(ERR_INPUT, "column %d: %s%s%s", error.column > 0 ? error.column : 1, error.text,
+                    has_return ? "; the line " : "", has_return ? delimited_of_return : "");
     if (!json_is_object(s->line))
         return fail(ERR_INPUT, "expected an object, got %s", json_type_text(s->line));
     TRY(json_cells_clear(&s->cells, line->length));

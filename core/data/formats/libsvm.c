@@ -237,6 +237,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     if (!e) s->reader.name = input_path(s->input);
     s->reader.input = s->input;
     if (!e) e = delimited_open(s->input, WORDS, &s->text);
+    s->text.skips_broken = bad_rows_are_allowed(context->bad_rows);
     if (e)
         close_reader(&s->reader);
     else

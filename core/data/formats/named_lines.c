@@ -61,7 +61,9 @@ static void close_reader(struct row_reader *reader)
 static err open_file(struct named_lines *s, const struct format_context *context)
 {
     TRY(input_open(context, context->files[0], &s->input));
-    return delimited_open(s->input, s->delimiter, &s->text);
+    TRY(delimited_open(s->input, s->delimiter, &s->text));
+    s->text.skips_broken = bad_rows_are_allowed(context->bad_rows);
+    return OK;
 }
 
 /* Names of the first lines that are sound, which are then read again */

@@ -116,6 +116,38 @@ static bool is_number_without(const struct cell *cell, bool without_points)
     return cell_number(&(struct cell){.text = text, .length = length}, &number);
 }
 
+static bool has_digit(const char *from, const char *to)
+{
+    while (from < to && !isdigit((unsigned char)*from)) from++;
+    return from < to;
+}
+
+/* Is what is between digits in front of three of them, or a comma in front of decimals? Else these
+ * are several numbers: 1 2 3. */
+static bool is_one_number(const struct cell *cell)
+{
+    const char *text = cell->text;
+    int commas = 0;
+    bool has_digits = false;
+    for (size_t at = 0; at < cell->length;) {
+        const struct sign *sign = sign_at(text + at, cell->length - at);
+        const bool is_comma = text[at] == ',';
+        has_digits = has_digits || isdigit((unsigned char)text[at]);
+        at += sign ? strlen(sign->text) : 1;
+        if (!sign || sign->is != BETWEEN || !has_digits) continue;
+        size_t end = at;
+        while (end < cell->length && isdigit((unsigned char)text[end])) end++;
+        const struct sign *next =
+            end < cell->length ? sign_at(text + end, cell->length - end) : NULL;
+        const bool is_unit = end == at && next && next->is == UNIT;
+        const bool is_decimal =
+            is_comma && commas == 0 && end > at && !has_digit(text + end, text + cell->length);
+        if (end - at != 3 && !is_unit && !is_decimal) return false;
+        commas += is_comma;
+    }
+    return true;
+}
+
 const char *cell_number_hint(const struct cell *cell)
 {
     static const char *const hints[] = {
@@ -130,5 +162,6 @@ const char *cell_number_hint(const struct cell *cell)
         if (sign) has[sign->is] = true;
     }
     if (!is_number_without(cell, false) && !is_number_without(cell, true)) return "";
+    if (has[BETWEEN] && !is_one_number(cell)) return "";
     return has[BETWEEN] ? hints[BETWEEN] : has[UNIT] ? hints[UNIT] : has[MINUS] ? hints[MINUS] : "";
 }

@@ -477,11 +477,13 @@ err arrivals_example(struct arrivals *a, const char **ret_name)
     TRY(find_whole(a, true, name, &state, &is_whole));
     if (is_whole) *ret_name = arena_string(&a->arena, name);
     if (name[0] || !is_end) return OK;
-    return fail(ERR_INPUT, "%s: %s, and %s%s says that no more will come", a->pattern,
-                a->rows > 0 ? "the files that were taken are gone, of which one is needed to see "
-                              "what columns they have"
+    return fail(ERR_INPUT, "%s: %s, and %s%s says that no more will come: put one %s, or remove %s",
+                a->pattern,
+                a->rows > 0 ? "the files that were taken are gone, so that their columns cannot be "
+                              "known"
                             : "no file has a row of data",
-                a->folder, a->source->end_marker);
+                a->folder, a->source->end_marker, a->rows > 0 ? "back" : "there",
+                a->source->end_marker);
 }
 
 void arrivals_pass(struct arrivals *a, const char *name)

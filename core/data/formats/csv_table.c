@@ -1,6 +1,7 @@
 /* csv_table.c - see csv_table.h. */
 #include "core/data/formats/csv_table.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static err check_header(const struct csv_table *t)
         double number;
         numbers += cell_number(&text->cells[i], &number);
     }
-    if (text->count <= 2 && strncasecmp(text->cells[0].text, "sep=", 4) == 0)
+    if (text->count <= 2 && strncasecmp(text->cells[0].text, "sep=", 4) == 0 &&
+        !isalnum((unsigned char)text->cells[0].text[4]))
         return fail(
             ERR_INPUT,
             "%s: line %lld: \"%.8s\" is a spreadsheet's word on the delimiter, and no name: "

@@ -336,6 +336,10 @@ static void first_lines_that_are_no_names_are_said(void **state)
                    NULL);
     file_write_text("table", "sep=;\nw;x;y\na;1;0\n");
     assert_refused(CUT, "table: line 1: \"sep=\"", "leave the line out", NULL);
+    struct dataset d;
+    file_write_text("table", "sep=a,y\n1,0\n"); /* a name */
+    source_open_ok(SOURCE, &d);
+    dataset_close(&d);
     file_write_text("table", "x,y,\n1,0\n");
     assert_refused(SOURCE, "table: line 2: expected 3 cells", "ends with a delimiter, and no name",
                    NULL);
@@ -352,6 +356,9 @@ static void numbers_as_people_write_them_are_refused_with_what_to_write(void **s
                    {"1.234,5", "nothing between thousands"},
                    {"1.234.567,5", "nothing between thousands"},
                    {"-1 234", "nothing between thousands"},
+                   {"1 234,5", "nothing between thousands"},
+                   {"1,234,567.25", "nothing between thousands"},
+                   {"-1,5 %", "nothing between thousands"},
                    {"1'234", "nothing between thousands"},
                    {"1_234", "nothing between thousands"},
                    {"1\xc2\xa0"
@@ -374,8 +381,9 @@ static void numbers_as_people_write_them_are_refused_with_what_to_write(void **s
         assert_said(&forms[8], row, strlen(row), numbers[i].hint);
     }
     assert_said(&forms[9], "0 1:1,5\n", 8, "decimals are written with a point");
-    static const char *const others[] = {"",  "1",     "1.5", "red", "1,2,x", "a b",
-                                         ",", "1.2.3", "-",   "1e5", "%",     "0x1f"};
+    static const char *const others[] = {"",      "1",     "1.5", "red",  "1,2,x", "a b",
+                                         ",",     "1.2.3", "-",   "1e5",  "%",     "0x1f",
+                                         "1 2 3", "1,2,3", "0 0", "1, 5", "12 34", "1,234,56"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_string_equal(
             cell_number_hint(&(struct cell){.text = others[i], .length = strlen(others[i])}), "");

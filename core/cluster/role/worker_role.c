@@ -702,7 +702,7 @@ bool worker_role_is_in_progress(const struct role *role)
     const struct worker_role *w = (const struct worker_role *)role;
     bool ret = false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        ret |= w->servers[ps].contact == KNOWN && w->servers[ps].said.state == PS_SERVING;
+        ret |= w->servers[ps].contact == KNOWN && w->servers[ps].said.generation;
     return ret;
 }
 

@@ -69,7 +69,9 @@ uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
 bool worker_role_is_evaluating(const struct role *);
 uint64_t worker_role_term(const struct role *);
 bool worker_role_leads(const struct role *);
-bool worker_role_is_in_progress(const struct role *); /* some ps has said that it serves */
+/* Some ps has said of which generation it is, though the chief may have ended before all of them
+ * served: whoever began that was let into the folder. */
+bool worker_role_is_in_progress(const struct role *);
 /* Chief: will say nothing for a while, for a reason that has a limit of its own (evaluation). */
 void worker_role_hold_lease(struct role *, struct outbox *);
 /* Updates by others between the values of the last answered step and its own (asynchronous). */

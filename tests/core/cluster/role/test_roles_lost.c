@@ -650,9 +650,34 @@ static void a_start_whose_link_is_lost_begins_anew(void **state)
     worker_role_free(chief);
 }
 
+/* A chief may have ended as it told the ps what to hold, before any of them served. */
+static void a_job_is_in_progress_where_a_ps_is_of_a_generation(void **state)
+{
+    static const int64_t floats[1] = {1};
+    const struct worker_options o = {
+        .ps_count = 1, .workers = 1, .incarnation = 1, .block_floats = floats};
+    const uint32_t states[] = {PS_EMPTY, PS_READY, PS_SERVING};
+    for (int i = 0; i < 3; i++) {
+        struct role *chief = worker_role_new(&o);
+        struct outbox out = {0};
+        const struct message m = {
+            .type = MESSAGE_STATE, .state.state = states[i], .generation = (uint64_t)i};
+        chief->ops->start(chief, 1, &out);
+        assert_false(worker_role_is_in_progress(chief));
+        chief->ops->peer_up(chief, JOB_PS, 0, 7, &out);
+        chief->ops->message(chief, JOB_PS, 0, &m, &out);
+        assert_int_equal(worker_role_is_in_progress(chief), i > 0);
+        lose_ps(chief);
+        assert_false(worker_role_is_in_progress(chief));
+        outbox_free(&out);
+        worker_role_free(chief);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_in_progress_where_a_ps_is_of_a_generation),
         cmocka_unit_test(a_start_whose_link_is_lost_begins_anew),
         cmocka_unit_test(
             a_sync_round_waits_for_a_lost_worker_and_its_next_life_brings_its_gradient),

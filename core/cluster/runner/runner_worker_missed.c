@@ -33,7 +33,8 @@ static err tell_what_is_there(struct runner_worker *w)
 }
 
 /* A chief that has ended well takes its token away, and a later one puts its own there: of one
- * whose token is there still what it has saved itself is no end. */
+ * whose token is there still what it has saved itself is no end. A failure: looked at again, also
+ * where only what the checkpoint counts, which --result tells, cannot be read now. */
 static err look(void *context)
 {
     struct runner_worker *w = context;
@@ -44,10 +45,12 @@ static err look(void *context)
     if (checkpoint_step(m->prefix) < (int64_t)m->last_step) return OK;
     if (m->has_saved)
         TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
-    m->is_over = !is_ours;
-    if (!m->is_over) return OK;
-    m->is_counted = !runner_worker_read_covered(w, m->prefix, &m->step, &m->covered);
-    if (!m->is_counted) log_line(LOG_DEBUG, "%s: %s", m->prefix, error_text());
+    if (is_ours) return OK;
+    const err e = runner_worker_read_covered(w, m->prefix, &m->step, &m->covered);
+    m->is_counted = !e;
+    m->is_over = e != ERR_IO;
+    if (!m->is_over) return e;
+    if (e) log_line(LOG_WARNING, "%s: what it counts is not known: %s", m->prefix, error_text());
     return OK;
 }
 

@@ -159,7 +159,8 @@ static const char *old_name(struct planning *p, const char *name)
 struct part_name {
     struct word word;
     int first, last; /* there; -1: none has it */
-    int at;          /* of those: where the part before was; -1: it was none of them */
+    int at, old_at;  /* where the part before was, of those and of what they were called there; -1:
+                        it was none of them */
     bool is_asked;
 };
 
@@ -199,17 +200,20 @@ static void index_parts(const struct kernel_parts *parts, int here, struct arena
     }
 }
 
-/* Which of those there the next part of this name is: the first of the name, or of what it was
- * called there, and then the ones after it; -1: it is new. */
+/* Which of those there the next part of this name is: of the name, or else of what it was called
+ * there, the first, and then the ones after it; -1: it is new. */
 static int next_there(struct planning *p, struct parts_there *there, const char *part)
 {
     struct part_name *name = name_place(there, part);
-    if (name->is_asked)
+    if (name->is_asked) {
         name->at = name->at < 0 ? -1 : there->next[name->at];
-    else
-        name->at = name->first >= 0 ? name->first : name_place(there, old_name(p, part))->first;
+        name->old_at = name->old_at < 0 ? -1 : there->next[name->old_at];
+    } else {
+        name->at = name->first;
+        name->old_at = name_place(there, old_name(p, part))->first;
+    }
     name->is_asked = true;
-    return name->at;
+    return name->at >= 0 ? name->at : name->old_at;
 }
 
 static err fail_part(const struct param *kernel, const struct kernel_part *part, int64_t rows)

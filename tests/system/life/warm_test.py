@@ -312,6 +312,16 @@ class Change(LifeCase):
         kernel = self.rows(was, "h/kernel", 6)
         self.assertEqual(self.rows(now, "h/kernel", 6), kernel[1:] + kernel[:1])
 
+    def test_an_input_that_stands_twice_is_found_each_time(self):
+        """By its name as often as that is there, and then by the one that the map has for it."""
+        old = animals({"words": OLD}, ["e", "e", "e"], "old")
+        old["model"].insert(0, {**old["model"][0], "name": "f"})
+        old["model"][2]["inputs"] = ["f", "e", "e"]
+        new = json.loads(json.dumps(animals({"words": OLD}, ["e", "e"], "new")).replace('"e"', '"f"'))
+        was, now, _ = self.begin(old, new, map=[["e/*", "f/*"]])
+        kernel = self.rows(was, "h/kernel", 6)
+        self.assertEqual(self.rows(now, "h/kernel", 6), kernel[:4] + kernel[8:])
+
     def test_cells_without_columns_have_names_too(self):
         old = animals({}, ["e"], "old")
         old["data"] = {"train": {"format": "csv", "file": "rows.csv", "label": "y", "columns": ["x", "q"]},

@@ -113,12 +113,20 @@ static err write_state(const struct checkpoints *c)
     return state_write(c->directory, &c->state, first);
 }
 
+/* Right after a look at the token: one that is gone by now went with another chief, which came, and
+ * to the end of the job, in between. That the storage does not say is no sign of it. */
+static bool is_taken_over(const struct checkpoints *c)
+{
+    bool is_ours;
+    return c->token && !checkpoints_token_find(c->directory, c->token, &is_ours) && !is_ours;
+}
+
 /* That the state file still names what is gone does no harm: the next one will not. Where another
  * chief leads by now, the names may be those of its own. */
 static void let_go(struct checkpoints *c, double now_s)
 {
     const int before = c->state.count;
-    if (checkpoints_still_own(c)) return;
+    if (is_taken_over(c)) return;
     remove_replaced(c, now_s);
     remove_oldest(c, now_s);
     if (c->state.count != before && write_state(c)) log_line(LOG_WARNING, "%s", error_text());
@@ -137,6 +145,8 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     TRY(state_add(state, prefix, now_s));
     err e = checkpoints_still_own(c);
     if (!e) e = write_state(c);
+    if (!e && is_taken_over(c))
+        e = fail(ERR_PEER, "another chief has written to %s meanwhile", c->directory);
     if (e) state_forget(state, state->count - 1);
     return e;
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/files/replace.h"
@@ -168,6 +169,15 @@ static void note_taken(void *context, const char *name)
     if (zeros <= SPARE_ZEROS_MAX) taken->is_taken[zeros] = true;
 }
 
+/* By what is no file: a link, which is not followed, a pipe, a folder. It is not ours either. */
+static bool is_index_blocked(const char *prefix)
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    struct stat found;
+    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
+    return !path_is_url(prefix) && !lstat(path, &found) && !S_ISREG(found.st_mode);
+}
+
 /* The usual name, or where that is taken one with zeros before the step. Data files alone take it,
  * too: they are not ours, and perhaps their index comes back. Who may not list the folder, but
  * write there, goes by indices. */
@@ -179,7 +189,7 @@ static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKP
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         bool has_one;
         TRY(checkpoint_name(c->directory, step, zeros, ret));
-        if (taken.is_taken[zeros]) continue;
+        if (taken.is_taken[zeros] || is_index_blocked(ret)) continue;
         TRY(folder_find_index(ret, &has_one));
         if (!has_one) return OK;
     }

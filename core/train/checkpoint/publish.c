@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/files/replace.h"
@@ -152,7 +151,8 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     return e;
 }
 
-/* Which names of a step have data files, by the zeros before it. */
+/* Which names of a step have data files or an index, be it a link or a pipe, by the zeros before
+ * it. */
 struct taken_names {
     uint64_t step;
     bool is_taken[SPARE_ZEROS_MAX + 1];
@@ -163,19 +163,11 @@ static void note_taken(void *context, const char *name)
     struct taken_names *taken = context;
     const char *rest;
     const int64_t step = checkpoint_name_step(name, &rest);
-    if (step < 0 || (uint64_t)step != taken->step || !is_data_ending(rest)) return;
+    if (step < 0 || (uint64_t)step != taken->step) return;
+    if (!is_data_ending(rest) && strcmp(rest, CHECKPOINT_INDEX) != 0) return;
     const size_t usual = (size_t)snprintf(NULL, 0, CHECKPOINT_NAME "%" PRId64, step);
     const size_t zeros = (size_t)(rest - name) - usual;
     if (zeros <= SPARE_ZEROS_MAX) taken->is_taken[zeros] = true;
-}
-
-/* By what is no file: a link, which is not followed, a pipe, a folder. It is not ours either. */
-static bool is_index_blocked(const char *prefix)
-{
-    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
-    struct stat found;
-    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
-    return !path_is_url(prefix) && !lstat(path, &found) && !S_ISREG(found.st_mode);
 }
 
 /* The usual name, or where that is taken one with zeros before the step. Data files alone take it,
@@ -189,7 +181,7 @@ static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKP
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         bool has_one;
         TRY(checkpoint_name(c->directory, step, zeros, ret));
-        if (taken.is_taken[zeros] || is_index_blocked(ret)) continue;
+        if (taken.is_taken[zeros]) continue;
         TRY(folder_find_index(ret, &has_one));
         if (!has_one) return OK;
     }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX, FILE_ENDING_MAX = 64 };
@@ -115,11 +115,11 @@ static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_
 static bool is_linked(const char *a, const char *b, const char *ending)
 {
     char path[CHECKPOINT_PATH_MAX + FILE_ENDING_MAX];
-    struct stat first, second;
+    struct file_id id;
     snprintf(path, sizeof path, "%s%s", a, ending);
-    if (stat(path, &first)) return false;
+    if (!file_id_find(path, &id)) return false;
     snprintf(path, sizeof path, "%s%s", b, ending);
-    return !stat(path, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    return file_id_is_at(path, &id);
 }
 
 /* Data files of a name that was about to be given to a checkpoint */

@@ -46,10 +46,10 @@ static void merge_drop(struct merge *m)
 /* A shard must not be what the result is called: it would be removed. */
 static err check_shard(const struct merge *m, const char *index_path)
 {
-    struct stat shard, result;
+    struct file_id shard;
     if (path_is_url(index_path)) return OK;
-    if (stat(index_path, &shard) || stat(m->index_path, &result)) return OK; /* opening tells */
-    if (shard.st_dev != result.st_dev || shard.st_ino != result.st_ino) return OK;
+    if (!file_id_find(index_path, &shard)) return OK; /* opening tells */
+    if (!file_id_is_at(m->index_path, &shard)) return OK;
     return fail(ERR_INPUT, "%s: a checkpoint cannot be joined into itself", index_path);
 }
 

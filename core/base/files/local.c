@@ -164,12 +164,9 @@ err local_open_text(const char *path, FILE **ret)
     *ret = NULL;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0 && errno == ENXIO) return fail_special(path);
-    if (descriptor < 0 || fstat(descriptor, &status)) {
-        const err e = fail(ERR_INPUT, "%s: %s", path, strerror(errno));
-        if (descriptor >= 0) close(descriptor);
-        return e;
-    }
-    err e = refuse_text(path, &status, descriptor);
+    err e = descriptor < 0 || fstat(descriptor, &status)
+                ? fail(ERR_INPUT, "%s: %s", path, strerror(errno))
+                : refuse_text(path, &status, descriptor);
     if (!e && S_ISFIFO(status.st_mode)) e = read_pipe(path, &descriptor);
     if (e) {
         const int why = errno;

@@ -16,14 +16,14 @@
 enum { LOOK_MS = 20 /* whether the last copy is done */ };
 enum { KEPT = 2 }; /* the newest, and the one before, which somebody may be about to open */
 
-bool published_to_is_wanted(const struct runner_worker *w)
+static const char *place(const struct runner_worker *w)
 {
     return w->options.spec->train.checkpoint.publish.to;
 }
 
-static const char *place(const struct runner_worker *w)
+bool published_to_is_wanted(const struct runner_worker *w)
 {
-    return w->options.spec->train.checkpoint.publish.to;
+    return place(w);
 }
 
 static err prove(const char *to, const char *directory)

@@ -75,7 +75,6 @@ struct saving_files {
     bool is_looked_for; /* its token: by ps that were described and may not have come to that yet */
 };
 
-/* In threads, as the storage may not answer for long. What they are about is theirs meanwhile. */
 /* Of train.publish.to: the thread's while it copies, but for `next`. */
 struct copies {
     struct task_job copying;
@@ -90,6 +89,7 @@ struct copies {
     struct publication made;        /* with the copy */
 };
 
+/* In threads, as the storage may not answer for long. What they are about is theirs meanwhile. */
 struct folder_jobs {
     struct task_job opening, publishing, removing;
     struct checkpoints *opened; /* by opening, not w's yet */

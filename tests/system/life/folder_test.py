@@ -45,6 +45,12 @@ class ReadOnly(LifeCase):
             with self.subTest(tasks):
                 self.become_read_only(tasks)
 
+    def end_changes(self, running):
+        """Whatever has failed: the shell would leave the job behind."""
+        for name in ("ro", "rw", "end"):
+            (self.folder / name).touch()
+        running.process.wait(program.LIMIT_S)
+
     def become_read_only(self, tasks):
         for name in ("ro", "rw", "end"):
             (self.folder / name).unlink(missing_ok=True)
@@ -54,6 +60,7 @@ class ReadOnly(LifeCase):
                          "train.log_every_steps": 10 ** 6})
         running = Running([*tasks, "spec.json"], self.folder, command=[*MOUNTING, "sh", "-c", CHANGES, "sh"])
         self.addCleanup(running.process.kill)
+        self.addCleanup(self.end_changes, running)
         running.wait_for("saved ")
         (self.folder / "ro").touch()
         running.wait_for_match(FAILED, 2)

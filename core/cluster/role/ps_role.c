@@ -288,7 +288,6 @@ static void narrow(const struct ps_role *p, int worker, struct message_ends *end
     const bool follows = ps_config_drops(&p->config) && p->options.task != 0;
     const uint32_t agreed = ps_config_gradients(&p->config, p->options.workers, worker);
     const uint64_t ahead = p->config.is_sync ? (uint64_t)p->options.workers : p->config.last_step;
-    ends->at[RANGE_ARRAYS].most = (uint64_t)p->config.arrays;
     ends->at[RANGE_GRADIENTS] = (struct message_end){agreed, agreed};
     ends->at[RANGE_PUSHES].most = m->ledger.received + 1 + (follows ? m->joins : 0);
     ends->at[RANGE_GIVEN].most = p->step + (follows ? ahead : 0);
@@ -300,9 +299,11 @@ static bool is_breach(struct ps_role *p, int worker, const struct message *m, st
 {
     struct message_ends ends = message_ends_of_all;
     char text[MESSAGE_BREACH_MAX];
-    const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
+    const bool is_of_now = p->phase != EMPTY && m->generation == p->config.generation;
     ends.at[RANGE_TERMS].most = p->lead.term + TERMS_AHEAD_MAX;
-    if (is_of_now) narrow(p, worker, &ends);
+    if (is_of_now)
+        ends.at[RANGE_ARRAYS].most = p->config.arrays ? (uint64_t)p->config.arrays - 1 : 0;
+    if (is_of_now && p->phase == SERVING) narrow(p, worker, &ends);
     if (message_is_within(m, &ends, text)) return false;
     outbox_breach(out, true, "hangs up on worker/%d, which sent %s (%u), %s", worker,
                   message_name(m->type), m->type, text);

@@ -489,6 +489,8 @@ static bool is_breach(const struct worker_role *w, int ps, const struct message 
     char text[MESSAGE_BREACH_MAX];
     const char *fault = message_fault(m, FROM_PS);
     ends.at[RANGE_TERMS].most = w->lead.term + TERMS_AHEAD_MAX;
+    if (w->arrays && m->generation == w->generation)
+        ends.at[RANGE_ARRAYS].most = (uint64_t)w->arrays;
     if (!fault && message_is_within(m, &ends, text)) return false;
     outbox_breach(out, !fault, "ps/%d sent %s (%u), %s", ps, message_name(m->type), m->type,
                   fault ? fault : text);

@@ -268,6 +268,37 @@ static void a_push_of_what_was_not_agreed_is_a_breach(void **state)
                                                                              : MESSAGE_PART);
 }
 
+static void run_until_set_up(struct stage *s)
+{
+    for (int i = 0; i < 4 * MIDDLE && !ps_role_is_set_up(s->ps[0].role); i++) stage_run(s, 1);
+    assert_true(ps_role_is_set_up(s->ps[0].role));
+}
+
+/* While a ps is filled, too, both ends know how many arrays its block has. */
+static void an_array_that_a_block_has_not_is_a_breach(void **state)
+{
+    int filling = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct stage s;
+        const struct stage_options o = options_of(seed);
+        begin(&s, &o);
+        run_until_set_up(&s);
+        const uint64_t generation = worker_role_generation(s.workers[CHIEF].role);
+        const uint64_t beyond = STAGE_ARRAYS + 1 + stage_draw(&s, 1000);
+        const struct message init = {
+            .type = MESSAGE_INIT, .generation = generation, .init.array = (uint32_t)beyond};
+        const struct message ready = {
+            .type = MESSAGE_READY, .generation = generation, .ready = {READY_WANTS, beyond}};
+        filling += !ps_role_is_serving(s.ps[0].role);
+        stage_lie(&s, &s.workers[CHIEF], 0, &ready);
+        stage_lie(&s, &s.ps[0], CHIEF, &init);
+        assert_int_equal(s.world.breaches, 2);
+        go_on_to_the_end(&s);
+        stage_close(&s);
+    }
+    assert_true(filling > SEEDS / 2);
+}
+
 /* Where ps/0 decides, a worker brings the others fewer pushes: how many fewer, they have heard. */
 static void a_push_far_ahead_of_another_ps_is_a_breach(void **state)
 {
@@ -383,6 +414,7 @@ int main(void)
         cmocka_unit_test(a_number_beyond_its_range_is_a_breach),
         cmocka_unit_test(no_number_makes_a_role_unsound),
         cmocka_unit_test(a_push_of_what_was_not_agreed_is_a_breach),
+        cmocka_unit_test(an_array_that_a_block_has_not_is_a_breach),
         cmocka_unit_test(a_push_far_ahead_of_another_ps_is_a_breach),
         cmocka_unit_test(a_term_that_was_not_given_out_is_overheard),
         cmocka_unit_test(a_term_that_ps_0_has_not_given_out_is_outbid),

@@ -31,6 +31,8 @@ void peer_say(struct peer_link *, const struct peer_place *, struct view *input)
 /* What lies in memory that both ends see changes. */
 void peer_scribble(struct peer_link *, struct view *input);
 void peer_note(struct peer_link *, const struct message *); /* it has come */
+/* As it is: none of the checks that keep a task from saying what is wrong. */
+void peer_send(struct peer_link *, const struct message *);
 /* As whoever has this place. */
 void peer_greet(struct peer_link *, const struct peer_place *, enum message_type);
 

@@ -1,6 +1,7 @@
 /* test_floods.c - each kind of message over and over, by who has greeted as worker/1 and by a
  * stranger, its numbers right or at an end of their ranges: the chief trains at half of its speed
  * at least, in turns of the loop, and nothing is allocated for what a number only announces. */
+#include "tests/fuzz/allocated.h"
 #include "tests/fuzz/job.h"
 
 #include "core/base/log.h"
@@ -25,40 +26,6 @@ enum {
     ALLOCATED_MAX = 1 << 20,      /* more than the job's own needs: none of its blocks has 32 KiB */
     NUMBERS = 16,                 /* bytes of an input, of which each makes a number, or a body */
 };
-
-/* ---- what is allocated ---- */
-
-static size_t largest;
-
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
-
-static void note(size_t bytes)
-{
-    if (bytes > largest) largest = bytes;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    note(bytes);
-    return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    note(bytes && count > SIZE_MAX / bytes ? SIZE_MAX : count * bytes);
-    return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *at, size_t bytes)
-{
-    note(bytes);
-    return __real_realloc(at, bytes);
-}
 
 /* ---- a job ---- */
 
@@ -165,7 +132,7 @@ static int turns_of(uint8_t kind, struct flood flood)
     assert_int_equal(runner_worker_open(&options, &s.chief), OK);
     struct task *const tasks[] = {runner_ps_task(s.ps), runner_worker_task(s.chief)};
     struct job_turns turns = {.drive = drive, .context = &s, .most = TURNS_MAX};
-    largest = 0;
+    allocated_most();
     job_run(&turns, tasks, 2);
     if (tasks[1]->code != EXIT_DONE)
         fail_msg("%s, numbers %d: %s", message_name(flood.type), flood.number, tasks[1]->text);
@@ -198,9 +165,9 @@ static void try_all(uint8_t kind, bool greets, bool is_early)
             if (turns > 2 * quiet)
                 fail_msg("%s, numbers %d: %d turns, %d without", message_name(type), numbers[i],
                          turns, quiet);
-            if (largest > ALLOCATED_MAX)
-                fail_msg("%s, numbers %d: %zu bytes at once", message_name(type), numbers[i],
-                         largest);
+            const size_t most = allocated_most();
+            if (most > ALLOCATED_MAX)
+                fail_msg("%s, numbers %d: %zu bytes at once", message_name(type), numbers[i], most);
         }
 }
 

@@ -106,6 +106,9 @@ class Breaches(garbage_test.Strangers):
         cluster.wait_for("worker/1", "step ")
         cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, garbage_test.TERMINATED)
+        self.restore()
+
+    def restore(self):
         self.start(Plan(changes={**self.changes, "train.mode": "sync", "train.last_step": ENDLESS}),
                    lambda c: re.search("begins from(.|\n)*step ", c.tasks["worker/0"].text()))
 
@@ -136,7 +139,8 @@ class Breaches(garbage_test.Strangers):
         self.assert_unharmed(cluster, before)
 
     def test_a_chief_that_feeds_others(self):
-        self.changes = {**garbage_test.Garbage.changes, "train.replication": "in_graph"}
+        self.changes = {**garbage_test.Garbage.changes, "train.replication": "in_graph",
+                        "train.checkpoint_dir": os.path.join(str(self.folder), "kept")}
         cluster = self.start_half(last_step=10)
         before = self.sizes(cluster)
         for life, (kind, header, body) in enumerate(all_lies(set()), 1):
@@ -151,8 +155,10 @@ class Breaches(garbage_test.Strangers):
                 pass
             caller.close()
         self.assert_unharmed(cluster, before)
+        self.assertRegex(cluster.tasks["worker/0"].text(), "hangs up on .*, which |refused .*: sent ")
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
+        self.restore()
 
     def test_who_is_silent_at_a_chief_that_feeds_others_keeps_nobody_out(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

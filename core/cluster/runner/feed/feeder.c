@@ -195,8 +195,11 @@ static err take_asking(struct caller *caller, const struct message *m)
     const bool is_handed_out = caller->feeder->is_handed_out;
     struct share *share = &caller->feeder->shares[caller->worker];
     struct batch_source *source = share->read.source;
+    char breach[MESSAGE_BREACH_MAX];
     if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->feed.asking == 0)
         return fail(ERR_PROTOCOL, "sent %s, which is no asking for batches", message_name(m->type));
+    if (!message_is_within(m, &message_ends_of_all, breach))
+        return fail(ERR_PROTOCOL, "sent FEED, %s", breach);
     const bool is_new = m->feed.asking != share->asking;
     const uint64_t from = is_new ? m->feed.first : share->next;
     if (is_handed_out != (m->body_bytes > 0))
@@ -228,6 +231,9 @@ static void on_closed(void *context, struct link *link, err why)
     struct caller *caller = context;
     if (link_is_of_other_version(link))
         log_limited(&caller->feeder->refused, clock_ms(), LOG_WARNING, "refused %s: it %s",
+                    link_peer_name(link), error_text());
+    else if (why == ERR_PROTOCOL)
+        log_limited(&caller->feeder->refused, clock_ms(), LOG_WARNING, "hangs up on %s, which %s",
                     link_peer_name(link), error_text());
     else if (caller->worker != STRANGER)
         log_line(LOG_DEBUG, "worker/%d has gone: %s", caller->worker, error_text());

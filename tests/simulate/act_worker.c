@@ -317,6 +317,14 @@ static void hear_coverage(struct world *world, struct actor *worker,
     worker->covered = c->epoch + action->is_over;
 }
 
+/* Of the checkpoint that is being made */
+static void hear_torn(struct world *world, const struct actor *chief,
+                      const struct torn_pushes *of_workers)
+{
+    world->torn_tag = chief->save_tag;
+    memcpy(world->torn, of_workers, (size_t)world->profile.workers * sizeof *of_workers);
+}
+
 /* ---- who leads ---- */
 
 static void lead(struct world *world, struct actor *chief, const struct action_lead *action)
@@ -396,6 +404,9 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         break;
     case ACTION_COVERED:
         hear_coverage(world, worker, &action->covered);
+        break;
+    case ACTION_TORN:
+        hear_torn(world, worker, action->torn.of_workers);
         break;
     case ACTION_PUBLISH:
         actor_work(world, worker, action, world->profile.write_us);

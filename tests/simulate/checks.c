@@ -474,6 +474,10 @@ static void check_last_shards(struct world *world)
         const struct node *a = node_of(world, first->node), *b = node_of(world, shard->node);
         for (int w = 0; w < world->profile.workers; w++) {
             const bool is_in_time = was_in_time(world, 0, w) && was_in_time(world, shard->ps, w);
+            const bool is_told =
+                world->torn_tag != last->tag || world->torn[w].lacking || world->torn[w].more;
+            if (a->sets[w] != b->sets[w] && !world->profile.config.is_sync && !is_told)
+                blame(world, "a push of worker/%d is not in all of the last checkpoint, untold", w);
             if (a->sets[w] != b->sets[w] && is_in_time)
                 blame(world,
                       "of worker/%d the last checkpoint has push %llu at ps/0, %llu at ps/%d", w,

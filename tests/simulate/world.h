@@ -310,6 +310,8 @@ struct world {
     struct nodes nodes;
     struct memory *memory;
     struct folder folder;
+    struct torn_pushes torn[WORKERS_MAX]; /* that a chief heard of at the snapshot of that tag */
+    uint64_t torn_tag;
     uint64_t saves; /* that were asked for, of a job that saves changes */
     struct counters counters;
     bool has_happened[FAULTS_MAX];

@@ -131,15 +131,59 @@ void counts_check_dense(const struct job_plan *plan, const struct tensors *tenso
     }
 }
 
+/* What the run says of its rows at its end, where that is not that each was used once. */
+struct said {
+    unsigned long long used, twice, lost;
+};
+static struct said said_of_rows(const struct cluster *cluster)
+{
+    static const char words[] = "rows of the run: ";
+    struct said ret = {0};
+    for (int i = 0; i < cluster->count; i++) {
+        const struct process *life = cluster->tasks[i].life;
+        const char *at = life && life->said ? strstr(life->said, words) : NULL;
+        if (at)
+            sscanf(at + sizeof words - 1, "%llu used, %llu of them twice, %llu lost", &ret.used,
+                   &ret.twice, &ret.lost);
+    }
+    return ret;
+}
+
+/* Of a worker that died between two ps, and came no more: each row was used once in each epoch, or
+ * is said not to have been. */
+static void check_gone(const struct cluster *cluster, const struct tensors *tensors, double use)
+{
+    const struct said said = said_of_rows(cluster);
+    double lacking = 0, more = 0;
+    for (int i = 0; i < tensors->count; i++) {
+        const struct tensor *t = &tensors->at[i];
+        for (int64_t k = 0; k < t->count && is_part_of_table(t->name); k++) {
+            const double apart = tensor_at(t, k) / use - cluster->plan->training.epochs;
+            if (apart < 0) lacking -= apart;
+            if (apart > 0) more += apart;
+        }
+    }
+    if (lacking > (double)said.lost + 0.01 || more > (double)said.twice + 0.01)
+        machine_fail("rows lack %g uses and have %g more, and %llu are said to be lost, %llu twice",
+                     lacking, more, said.lost, said.twice);
+    if (said.lost + said.twice > COUNTS_BATCH)
+        machine_fail("one worker is gone, and %llu rows are lost, %llu twice", said.lost,
+                     said.twice);
+}
+
 /* Each gradient is in each variable once; of the batches that they were of no row was used two
  * times more than another. */
 static void check_counts(const struct cluster *cluster, int last_step)
 {
-    enum { BATCH = 4 };
+    enum { BATCH = COUNTS_BATCH };
     static struct tensors tensors;
     const struct job_plan *plan = cluster->plan;
     tensors_read(job_folder(plan, cluster->folder), &tensors);
     if (machine.failed) return;
+    if (job_plan_has(plan, MISHAP_GONE)) {
+        check_gone(cluster, &tensors, 1.0 / BATCH);
+        return;
+    }
     counts_check_dense(plan, &tensors, last_step);
     const struct range rows = range_of_rows(&tensors);
     const double use = 1.0 / (BATCH * job_plan_gradients(plan));

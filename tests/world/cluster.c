@@ -320,6 +320,8 @@ static void befall(void *subject, uint64_t number)
     case MISHAP_LAST:
         watch_last(mishap);
         return;
+    case MISHAP_GONE: /* a blow */
+        return;
     case MISHAP_COORDINATOR:
         coordinator_fail((enum coordinator_trouble)(mishap->share % COORDINATOR_TROUBLES),
                          machine.now_ns + mishap->lasts_ns);
@@ -338,8 +340,10 @@ static void strike(struct blow *blow, struct process *process)
     if (over_ns > cluster_now->calm_ns) cluster_now->calm_ns = over_ns;
     if (!process || process->state != PROCESS_RUNS) return;
     if (blow->kind == BLOW_KILL) {
+        const bool is_gone = job_plan_has(cluster_now->plan, MISHAP_GONE);
+        if (is_gone) network_forget_host(process->host);
         process_signal(process, SIGKILL);
-        if (task) begin_later(task, blow->lasts_ns);
+        if (task && !is_gone) begin_later(task, blow->lasts_ns);
     } else if (blow->kind == BLOW_STAND) {
         places_trouble(cluster_now, over_ns, true);
         process_signal(process, SIGSTOP);

@@ -15,7 +15,8 @@
 
 enum { PS_MOST = 3, WORKERS_MOST = 4, TASKS_MOST = PS_MOST + WORKERS_MOST + 1, MISHAPS_MOST = 8 };
 
-enum { ROWS = 48 }; /* of the table of MODEL_COUNTS, unless it is large */
+enum { COUNTS_BATCH = 4 }; /* of MODEL_COUNTS */
+enum { ROWS = 48 };        /* of the table of MODEL_COUNTS, unless it is large */
 #define TABLE "rows/embedding_weights"
 
 enum model_kind {
@@ -39,6 +40,7 @@ enum mishap_kind {
     MISHAP_FREEZE, /* SIGSTOP to all, and SIGCONT later, as to a host that sleeps */
     MISHAP_LACK,   /* a host has no data for a while, and who starts there ends with 2 */
     MISHAP_LAST,   /* whoever leads stands still amid the last checkpoint, as MISHAP_STAND */
+    MISHAP_GONE, /* a worker with its host, as a push of it comes to a ps; there is no other life */
     MISHAP_KINDS
 };
 

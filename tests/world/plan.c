@@ -1,6 +1,7 @@
 /* plan.c - what a seed says of a job. */
 #include "tests/world/cluster.h"
 
+#include "net/message.h"
 #include "tests/world/coordinator.h"
 
 #include <string.h>
@@ -233,6 +234,35 @@ static void draw_last(struct job_plan *plan, enum mishap_kind only)
     machine.random = kept;
 }
 
+/* It has shown the push to some ps, and perhaps not to others. */
+static void draw_gone(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x676f6e65);
+    struct training_plan *t = &plan->training;
+    plan->model = MODEL_COUNTS;
+    plan->is_sync = plan->is_in_graph = plan->has_evaluator = plan->is_url = false;
+    plan->is_large = plan->is_alone = false;
+    plan->hosts = plan->towers = plan->coordinator = plan->keep_best = 0;
+    if (plan->ps < 2) plan->ps = 2;
+    if (plan->workers < 2) plan->workers = 2;
+    plan->chief_timeout_s = 2 + (int)draw_below(6);
+    *t = (struct training_plan){.accumulate = 1, .staleness = -1, .limit_s = t->limit_s};
+    t->worker_timeout_s = 1 + (int)draw_below(4);
+    t->epochs = 1 + (int)draw_below(4);
+    plan->last_step = t->epochs * ROWS / COUNTS_BATCH;
+    plan->save_steps = 5 + (int)draw_below(40);
+    plan->mishaps[0] = (struct mishap){.kind = MISHAP_GONE};
+    plan->mishap_count = plan->blow_count = 1;
+    plan->blows[0] = (struct blow){.kind = BLOW_KILL,
+                                   .message = MESSAGE_PUSH,
+                                   .nth = 1 + (int)draw_below(2 * (uint64_t)plan->last_step),
+                                   .is_at_sender = true,
+                                   .is_after = draw_below(2) == 0,
+                                   .later_ns = draw_below(UINT64_C(1) << draw_below(20))};
+    machine.random = kept;
+}
+
 /* As for disks. */
 static void draw_wire(struct job_plan *plan)
 {
@@ -274,6 +304,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_lack(plan, only);
     draw_last(plan, only);
     draw_wire(plan);
+    if (only == MISHAP_GONE) draw_gone(plan);
 }
 
 bool job_plan_has_epochs(const struct job_plan *plan)
@@ -347,7 +378,7 @@ bool job_plan_asks(const struct job_plan *plan)
 const char *const mishap_names[MISHAP_KINDS] = {
     "kill",    "stand", "reset",       "cut",      "alone",  "dark",  "slow",
     "ask",     "full",  "broken",      "readonly", "denied", "hangs", "unsynced",
-    "emptied", "store", "coordinator", "freeze",   "lack",   "last"};
+    "emptied", "store", "coordinator", "freeze",   "lack",   "last",  "gone"};
 
 enum mishap_kind mishap_find(const char *name)
 {

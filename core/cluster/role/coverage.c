@@ -60,6 +60,26 @@ bool data_share_is_same(const struct data_share *a, const struct data_share *b)
            gradients_brought(a) == gradients_brought(b);
 }
 
+/* Of counts that a file may have made up */
+static uint64_t rows_of_pushes(const struct data_share *s, int worker, uint64_t pushes)
+{
+    const uint64_t each = s->batch * data_share_gradients(s, worker);
+    return pushes < ROWS_MAX / each ? pushes * each : ROWS_MAX;
+}
+
+struct torn_rows data_share_torn(const struct data_share *s, const struct torn_pushes *torn,
+                                 int workers)
+{
+    struct torn_rows rows = {0};
+    const bool is_queue = data_share_is_queue(s);
+    for (int w = 0; w < workers; w++) {
+        if (!is_queue && (uint64_t)w >= s->workers) break;
+        rows.lost += rows_of_pushes(s, w, torn[w].lacking);
+        if (is_queue) rows.twice += rows_of_pushes(s, w, torn[w].more);
+    }
+    return rows;
+}
+
 /* Own rows that so many pushes bring. */
 static uint64_t own_rows(const struct data_share *s, int worker, uint64_t pushes)
 {

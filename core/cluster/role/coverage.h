@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct ledger; /* role.h */
+struct torn_pushes;
 struct message;
 
 /* Data that come while they are used have one epoch, which is never over. */
@@ -42,6 +43,13 @@ bool data_share_is_queue(const struct data_share *);
 uint64_t data_share_epochs(const struct data_share *);
 uint64_t data_share_rows(const struct data_share *);
 uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
+/* Of pushes that are in the values of some ps only: rows that count as lost, though ps/0 has them,
+ * and of a queue, whose batch another worker was given then, rows that other ps have twice. */
+struct torn_rows {
+    uint64_t lost, twice;
+};
+struct torn_rows data_share_torn(const struct data_share *, const struct torn_pushes *torn,
+                                 int workers);
 /* Can it be counted? Not of no rows, nor by more workers than a job has. */
 bool data_share_is_countable(const struct data_share *);
 

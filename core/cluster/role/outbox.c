@@ -187,6 +187,20 @@ bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
     return true;
 }
 
+static void raise(uint64_t *most, uint64_t a, uint64_t b)
+{
+    if (a > b && a - b > *most) *most = a - b;
+}
+
+void torn_pushes_note(struct torn_pushes *torn, int count, const struct ledger *first,
+                      const struct ledger *other)
+{
+    for (int i = 0; i < count; i++) {
+        raise(&torn[i].lacking, first[i].taken, other[i].taken);
+        raise(&torn[i].more, other[i].taken, first[i].taken);
+    }
+}
+
 int state_after(const uint16_t follows[], int from, int to)
 {
     assert(from == to || follows[from] & MAY(to));

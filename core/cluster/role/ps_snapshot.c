@@ -2,8 +2,8 @@
  * "Snapshots").
  *
  * SAVE: the body is the
- * number of shards and, but for ps/0, the ledger that ps/0 had. SNAPSHOT: code 0, or why there is
- * none.
+ * number of shards and, but for ps/0, the ledger that ps/0 had. SNAPSHOT: code 0 and the ledger, or
+ * why there is none.
  */
 #include <stdio.h>
 #include <string.h>
@@ -188,11 +188,10 @@ static void make_snapshot(struct ps_role *p, struct outbox *out)
     outbox_add_snapshot(out, snapshot);
     struct message *m = ps_tell_chief(p, MESSAGE_SNAPSHOT, out);
     m->snapshot = (struct message_snapshot){0, p->snapshot.tag, p->step, p->counters.applied};
-    if (!is_first) return;
     ledger_pack(p->snapshot.as_of, p->options.workers, p->snapshot.numbers);
     m->body = p->snapshot.numbers;
     m->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->snapshot.numbers;
-    ps_tell_coverage_at_snapshot(p, out);
+    if (is_first) ps_tell_coverage_at_snapshot(p, out);
 }
 
 void ps_try_snapshot(struct ps_role *p, struct outbox *out)

@@ -80,6 +80,17 @@ struct ledger {
     uint64_t taken_step; /* the step that it was meant for */
 };
 
+/* Of one worker's pushes, those that not all ps have in their values: it died between two of them.
+ */
+struct torn_pushes {
+    uint64_t lacking; /* of those that ps/0 has, some other ps lacks so many, */
+    uint64_t more;    /* or has so many more than ps/0 */
+};
+/* What another ps than ps/0 has of these workers: torn [count], as by all that were noted before.
+ */
+void torn_pushes_note(struct torn_pushes *, int count, const struct ledger *first,
+                      const struct ledger *other);
+
 /* A queue that the runner empties after every call; bounded by what one event can cause. */
 struct outbox {
     struct action *at;

@@ -656,7 +656,9 @@ struct role *worker_role_new(const struct worker_options *options)
     w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
     w->saving.numbers =
         calloc(1 + (size_t)options->workers * LEDGER_NUMBERS, sizeof *w->saving.numbers);
-    if (!w->servers || !w->saving.numbers) {
+    w->saving.ledgers = calloc(2 * (size_t)options->workers, sizeof *w->saving.ledgers);
+    w->saving.torn = calloc((size_t)options->workers, sizeof *w->saving.torn);
+    if (!w->servers || !w->saving.numbers || !w->saving.ledgers || !w->saving.torn) {
         worker_role_free(&w->role);
         return NULL;
     }
@@ -671,6 +673,8 @@ void worker_role_free(struct role *role)
     if (!w) return;
     free(w->servers);
     free(w->saving.numbers);
+    free(w->saving.ledgers);
+    free(w->saving.torn);
     free(w);
 }
 

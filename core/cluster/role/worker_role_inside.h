@@ -125,6 +125,8 @@ struct saving {
     uint64_t saved_step;
     uint64_t end_step; /* of the values that all workers have ended with; 0: they have not */
     int shards;
+    struct ledger *ledgers;   /* [2 * workers]: of ps/0, and of another one, at the snapshot */
+    struct torn_pushes *torn; /* [workers], by what has come */
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */
     uint32_t number_bytes;
 };

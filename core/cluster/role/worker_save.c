@@ -266,6 +266,13 @@ static void abandon_by(struct worker_role *w, int ps, const struct message *m, s
     worker_abandon(w, why, out);
 }
 
+static void abandon_unreadable(struct worker_role *w, int ps, struct outbox *out)
+{
+    char why[ACTION_TEXT_MAX];
+    snprintf(why, sizeof why, "ps/%d made a snapshot that cannot be read", ps);
+    worker_abandon(w, why, out);
+}
+
 /* All shards are so far, or further. */
 static bool all_shards(const struct worker_role *w, enum shard_phase least)
 {
@@ -300,6 +307,20 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     return true;
 }
 
+/* What this ps has beside ps/0, whose ledger is the one that SAVE brings the others. */
+static bool note_torn(struct worker_role *w, int ps, const struct message *m)
+{
+    struct saving *s = &w->saving;
+    const int workers = w->options.workers;
+    struct ledger *first = s->ledgers, *other = s->ledgers + workers;
+    if (!ledger_unpack(m, workers, ps == 0 ? first : other)) return false;
+    if (ps == 0)
+        memset(s->torn, 0, (size_t)workers * sizeof *s->torn);
+    else
+        torn_pushes_note(s->torn, workers, first, other);
+    return true;
+}
+
 static bool is_of_save(const struct worker_role *w, int ps, uint64_t tag)
 {
     return w->saving.phase != SAVE_IDLE && tag == w->saving.tag &&
@@ -315,13 +336,14 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
         abandon_by(w, ps, m, out);
         return;
     }
-    if (ps == 0 && !begin_rest(w, m, out)) {
-        worker_abandon(w, "ps/0 made a snapshot that cannot be read", out);
+    if (!note_torn(w, ps, m) || (ps == 0 && !begin_rest(w, m, out))) {
+        abandon_unreadable(w, ps, out);
         return;
     }
     server_set_shard(s, SHARD_COPIED);
     s->values.snapshot_version = m->snapshot.updates;
     if (!all_shards(w, SHARD_COPIED)) return;
+    outbox_add_torn(out, (struct action_torn){w->saving.torn});
     worker_send(w, 0, MESSAGE_RESUME, out)->resume.stays =
         w->saving.resizes ? RESUME_STAY : RESUME_GO;
 }

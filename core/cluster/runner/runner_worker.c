@@ -257,6 +257,9 @@ static void act(struct task *t, const struct action *a)
     case ACTION_COVERED:
         covered(w, &a->covered);
         break;
+    case ACTION_TORN:
+        runner_worker_torn(w, a->torn.of_workers);
+        break;
     case ACTION_EVALUATE:
         evaluate(w, a->evaluate.step);
         break;

@@ -156,6 +156,46 @@ static struct data_share share_of(const struct runner_worker *w)
     };
 }
 
+void runner_worker_torn(struct runner_worker *w, const struct torn_pushes *of_workers)
+{
+    const struct data_share share = share_of(w);
+    struct torn_rows torn = {0};
+    if (data_share_is_countable(&share)) torn = data_share_torn(&share, of_workers, workers_of(w));
+    runner_worker_note_torn(w, &torn);
+}
+
+/* *ret NULL: there was no such ps. */
+static err read_ledger(struct bundle *bundle, struct arena *arena, int ps, struct ledger **ret,
+                       int *ret_workers)
+{
+    int64_t *numbers;
+    *ret = NULL;
+    TRY(shard_stored_ledger(bundle, arena, ps, &numbers, ret_workers));
+    if (!numbers) return OK;
+    *ret = arena_array(arena, (size_t)*ret_workers + 1, sizeof **ret);
+    for (int i = 0; i < *ret_workers; i++) (*ret)[i] = ledger_of(numbers + i * LEDGER_COLUMNS);
+    return OK;
+}
+
+/* By the ledgers of all ps that there were */
+static err read_torn(struct bundle *bundle, struct arena *arena, const struct data_share *share,
+                     struct torn_rows *ret, int *ret_ps)
+{
+    struct torn_pushes *torn = NULL;
+    struct ledger *first = NULL, *ledger;
+    int workers = 0, count;
+    *ret = (struct torn_rows){0};
+    for (*ret_ps = 0; *ret_ps < PS_MAX; ++*ret_ps, first = first ? first : ledger) {
+        TRY(read_ledger(bundle, arena, *ret_ps, &ledger, &count));
+        if (!ledger) break;
+        if (!first || count < workers) workers = count;
+        if (!torn) torn = arena_array(arena, (size_t)workers, sizeof *torn);
+        if (first) torn_pushes_note(torn, workers, first, ledger);
+    }
+    if (torn) *ret = data_share_torn(share, torn, workers);
+    return OK;
+}
+
 /* Some batches cost less where one worker reads those beside them, too. */
 static int stretch_of(const struct runner_worker *w)
 {
@@ -320,6 +360,11 @@ static err read_covered(struct runner_worker *w, struct bundle *bundle, struct a
     }
     *ret = coverage_of_open(&coverage, is_queue ? &queue : NULL);
     batch_queue_free(&queue);
+    struct torn_rows torn;
+    int ps;
+    TRY(read_torn(bundle, arena, &coverage.share, &torn, &ps));
+    ret->lost += torn.lost;
+    ret->twice += torn.twice;
     return OK;
 }
 
@@ -447,6 +492,15 @@ static void tell_order(const struct new_share *n, bool is_same_data)
              (unsigned long long)n->epoch + 1, (unsigned long long)n->left);
 }
 
+/* Nobody brings the rest of them any more. */
+static void leave_torn(struct runner_worker *w)
+{
+    struct torn_rows *torn = &w->hooks.rows.torn;
+    w->origin.plan.coverage.lost += torn->lost;
+    w->origin.plan.coverage.twice += torn->twice;
+    *torn = (struct torn_rows){0};
+}
+
 static err share_anew(struct runner_worker *w, const struct data_share *share)
 {
     struct origin *o = &w->origin;
@@ -469,6 +523,7 @@ static err share_anew(struct runner_worker *w, const struct data_share *share)
     const uint64_t last_step = last_step_of(w);
     w->end.keeps_counts = last_step && o->plan.step >= last_step;
     if (w->end.keeps_counts) return tell_counts(w, &before_it);
+    leave_torn(w);
     if ((is_same_data && is_same_order) || was.rows != share->rows)
         tell_share(&was, &n);
     else
@@ -522,6 +577,18 @@ static bool is_as_before(const struct runner_worker *w, const struct data_share 
            (!is_known || (before.rows == now->rows && before.order == now->order));
 }
 
+/* Of other ps values are mixed, and who comes back finds nothing that one lacks. */
+static err find_torn(struct runner_worker *w)
+{
+    struct origin *o = &w->origin;
+    struct torn_rows torn;
+    int ps;
+    TRY(read_torn(o->bundle, &o->arena, &o->plan.coverage.share, &torn, &ps));
+    runner_worker_note_torn(w, &torn);
+    if (ps != w->task.peer_count) leave_torn(w);
+    return OK;
+}
+
 static err count_rows(struct runner_worker *w)
 {
     struct origin *o = &w->origin;
@@ -531,12 +598,14 @@ static err count_rows(struct runner_worker *w)
     const bool is_known = o->ledgers && o->is_counted && o->plan.coverage.share.rows;
     o->plan.data = identity_of(w);
     o->plan.stretch = stretch_of(w);
+    w->hooks.rows.torn = (struct torn_rows){0};
     if (!data_share_is_countable(&share)) {
         o->plan.coverage = (struct coverage){0};
         return OK;
     }
     if (begins) return count_from_first(w, &share);
     if (!is_known) return begin_counting(w, &share);
+    TRY(find_torn(w));
     if (!is_as_before(w, &share)) return share_anew(w, &share);
     if (!data_share_is_queue(&share)) return OK;
     struct batch_queue queue;

@@ -65,9 +65,45 @@ static void note_rows_that_came(struct batch_source *data, struct rows_seen *see
         seen->twice += seen->applied - seen->rows;
 }
 
+static uint64_t less(uint64_t count, uint64_t by)
+{
+    return count > by ? count - by : 0;
+}
+
+static bool is_so_far(const struct runner_worker *w, bool is_over)
+{
+    return !is_over || !w->session.data.train->rows;
+}
+
+static void note_torn(struct rows_seen *seen, const struct torn_rows *torn)
+{
+    seen->lost += torn->lost;
+    seen->twice += torn->twice;
+    seen->total = less(seen->total, torn->lost) + torn->twice;
+}
+
+/* What a snapshot shows to be torn changes what was told of the end before it. */
+void runner_worker_note_torn(struct runner_worker *w, const struct torn_rows *torn)
+{
+    struct told_rows *told = &w->hooks.rows;
+    const bool is_news = torn->lost != told->torn.lost || torn->twice != told->torn.twice;
+    told->torn = *torn;
+    if (!is_news) return;
+    if (torn->lost || torn->twice)
+        log_line(LOG_WARNING,
+                 "%llu rows are in the values of some ps only, and count as lost or twice: their "
+                 "worker died between two ps, and has not come back",
+                 (unsigned long long)(torn->lost + torn->twice));
+    if (told->covered.rows && is_so_far(w, told->is_over))
+        runner_worker_told(w, runner_worker_tell_covered(w, w->hooks.view.global_step,
+                                                         &told->covered, told->is_over));
+}
+
 err runner_worker_tell_covered(struct runner_worker *w, uint64_t step, const struct covered *c,
                                bool is_over)
 {
+    w->hooks.rows.covered = *c;
+    w->hooks.rows.is_over = is_over;
     struct rows_seen seen = {
         .epoch = c->epoch,
         .epochs = c->epochs,
@@ -80,6 +116,7 @@ err runner_worker_tell_covered(struct runner_worker *w, uint64_t step, const str
         .is_over = is_over,
     };
     if (!w->session.data.train->rows) note_rows_that_came(w->session.data.train, &seen);
+    if (is_so_far(w, is_over)) note_torn(&seen, &w->hooks.rows.torn);
     return runner_worker_tell(w, step, &(struct occasion){OCCASION_COVERED, .covered = &seen});
 }
 

@@ -245,6 +245,11 @@ struct runner_worker {
     struct {
         struct run_view view;
         struct arena arena; /* of the view */
+        struct told_rows {
+            struct covered covered; /* last */
+            bool is_over;
+            struct torn_rows torn;
+        } rows;
         struct asked_timeline {
             uint64_t asking, first_step; /* first_step 0: it has not begun, or there is none */
             int steps;
@@ -386,6 +391,9 @@ err runner_worker_tell(struct runner_worker *, uint64_t step, const struct occas
 /* What a checkpoint of the job says of its rows; from any thread. */
 err runner_worker_read_covered(struct runner_worker *, const char *prefix, uint64_t *ret_step,
                                struct covered *ret);
+void runner_worker_note_torn(struct runner_worker *, const struct torn_rows *);
+void runner_worker_torn(struct runner_worker *, const struct torn_pushes *of_workers);
+/* Counts that are of the end, or of what is there so far, are told with what is torn. */
 err runner_worker_tell_covered(struct runner_worker *, uint64_t step, const struct covered *,
                                bool is_over);
 void runner_worker_told(struct runner_worker *, err);

@@ -130,6 +130,9 @@ int64_t shard_rows_there(struct bundle *, const struct warm_start *, const char 
 err shard_check_values(const struct bundle *, const struct warm_start *, const struct slice *,
                        int count);
 
+/* The ledger of one ps as it was written; in the arena. *ret NULL: there is none. ERR_INPUT. */
+err shard_stored_ledger(struct bundle *, struct arena *, int ps, int64_t **ret, int *ret_workers);
+
 /* What was written as `data`; *ret in the arena. None: *ret_count 0. ERR_INPUT. */
 err shard_read_data(struct bundle *, struct arena *, const int64_t **ret, int *ret_count);
 

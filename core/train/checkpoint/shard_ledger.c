@@ -51,6 +51,21 @@ static err take_larger(const int64_t *from, int64_t *to, const struct bundle_ent
     return OK;
 }
 
+err shard_stored_ledger(struct bundle *bundle, struct arena *arena, int ps, int64_t **ret,
+                        int *ret_workers)
+{
+    const struct bundle_entry *entry = find_ledger(bundle, ps);
+    *ret = NULL;
+    *ret_workers = 0;
+    if (!entry) return OK;
+    TRY(check(bundle, entry));
+    const int64_t workers = entry->shape.dim[0];
+    const size_t bytes = (size_t)workers * LEDGER_COLUMNS * sizeof(int64_t);
+    *ret = arena_new(arena, bytes + 1); /* not none */
+    *ret_workers = (int)workers;
+    return bundle_read(bundle, entry, NULL, *ret, bytes);
+}
+
 /* Into the ledger's rows, as many as both sides have; ret_rows: how many. */
 static err merge_ledger(struct bundle *bundle, const struct bundle_entry *entry,
                         struct shard *shard, int *ret_rows)

@@ -81,7 +81,8 @@ err growing_restore_begin(struct growing *, int64_t step, int64_t keys, int64_t 
 /* A key that is not there yet. ret_number: of its row, one more than that of the row restored
  * before; what nobody is going to write of it is initial. -1: it has none. */
 err growing_restore(struct growing *, const struct key_state *, int64_t *ret_number);
-void growing_write(struct growing *, int array, int64_t number, int64_t count, const float *);
+/* Where that row of an array is to be read to, and those that were restored behind it. */
+float *growing_place(struct growing *, int array, int64_t number);
 void growing_restore_end(struct growing *);
 
 #endif

@@ -374,7 +374,8 @@ static void restore(struct table *const *tables, int parts, const struct picture
             const bool is_here = table_has(tables[part], &from->keys[i].key, 1);
             if (is_here) assert_int_equal(growing_restore(g, &from->keys[i], &number), OK);
             for (int k = 0; is_here && from->keys[i].sights == 0 && k < ARRAYS; k++)
-                growing_write(g, k, number, 1, from->rows[k] + row * WIDTH);
+                memcpy(growing_place(g, k, number), from->rows[k] + row * WIDTH,
+                       WIDTH * sizeof(float));
             row += from->keys[i].sights == 0;
         }
         growing_restore_end(g);
@@ -428,7 +429,7 @@ static void rows_that_were_touched_ahead_are_as_others(void **state)
             const float row[WIDTH] = {(float)i, 1, 2};
             assert_int_equal(growing_restore(g, &(struct key_state){.key = i}, &number), OK);
             assert_int_equal(number, i);
-            growing_write(g, 0, number, 1, row);
+            memcpy(growing_place(g, 0, number), row, WIDTH * sizeof *row);
         }
         if (ends) growing_restore_end(g);
         for (int64_t i = 0; ends && i < IDS; i++) {

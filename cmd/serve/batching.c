@@ -1,10 +1,12 @@
 /* batching.c - requests that wait are computed together: those at the front, as far as there is
- * room, after --batch_wait_ms or at once. */
+ * room, after --batch_wait_ms or at once; by the version's thread, or where they are few rows, by
+ * that of the first one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/serve/version_inside.h"
 #include "core/base/clock.h"
+#include "kernels/cpu_threads.h"
 
 /* A request that waits */
 struct waiting {
@@ -15,8 +17,8 @@ struct waiting {
     uint64_t came_ns;
     err e;
     char text[ERROR_TEXT_MAX];
-    bool is_done;
-    pthread_cond_t done;
+    bool is_done, has_turn;
+    pthread_cond_t told; /* that it is one of these */
 };
 
 /* A request of which some rows were computed ends with the values that it began with: new ones wait
@@ -105,7 +107,7 @@ static void finish(struct version *v, struct waiting *w, err e)
     if (e) snprintf(w->text, sizeof w->text, "%s", error_text());
     pthread_mutex_lock(&v->lock);
     w->is_done = true;
-    pthread_cond_signal(&w->done);
+    pthread_cond_signal(&w->told);
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -124,7 +126,7 @@ static void compute(struct version *v, const struct together *t)
     struct predictions p;
     int64_t at = 0;
     const uint64_t began_ns = clock_ns();
-    for (struct waiting *w = v->first; at < t->rows; w = w->next) {
+    for (struct waiting *w = v->first; w; w = w == t->last ? NULL : w->next) {
         const struct share s = share_of(w, at, t);
         tally_note_wait(v->options.tally, began_ns - w->came_ns);
         copy_in(v, &s);
@@ -145,13 +147,53 @@ static void compute(struct version *v, const struct together *t)
     }
 }
 
+/* ---- whose turn it is ---- */
+
+/* With the lock, while nobody computes. */
+static void give_turn(struct version *v)
+{
+    struct waiting *w = v->first;
+    if (!w) return;
+    if (v->options.batch_wait_ms || gather(v).rows > v->alone_rows) {
+        pthread_cond_signal(&v->came);
+        return;
+    }
+    v->is_computing = w->has_turn = true;
+    pthread_cond_signal(&w->told);
+}
+
+/* With the lock */
+static void end_turn(struct version *v)
+{
+    v->is_computing = false;
+    give_turn(v);
+}
+
+/* With the lock, in the thread of one that waits. More may have come since it was given the turn.
+ */
+static void wait_for_turn(struct version *v, struct waiting *w)
+{
+    while (!w->has_turn && !w->is_done) pthread_cond_wait(&w->told, &v->lock);
+    if (!w->has_turn) return;
+    w->has_turn = false;
+    const struct together t = gather(v);
+    if (t.rows <= v->alone_rows) {
+        pthread_mutex_unlock(&v->lock);
+        const uint64_t before = cpu_enter();
+        compute(v, &t);
+        cpu_leave(before);
+        pthread_mutex_lock(&v->lock);
+    }
+    end_turn(v);
+}
+
 /* Until there is a batch; rows 0: nobody will come any more. */
 static struct together wait_for_rows(struct version *v)
 {
     struct timespec until = {0};
     struct together t;
     pthread_mutex_lock(&v->lock);
-    while (!v->first && !v->is_stopping) pthread_cond_wait(&v->came, &v->lock);
+    while ((!v->first || v->is_computing) && !v->is_stopping) pthread_cond_wait(&v->came, &v->lock);
     t = gather(v);
     if (v->options.batch_wait_ms && t.rows) until = clock_in_ms(v->options.batch_wait_ms);
     while (v->options.batch_wait_ms && t.rows && t.rows < v->options.max_batch && !v->is_stopping) {
@@ -159,6 +201,7 @@ static struct together wait_for_rows(struct version *v)
         t = gather(v);
     }
     if (t.rows) t = gather(v);
+    v->is_computing = t.rows > 0;
     pthread_mutex_unlock(&v->lock);
     return t;
 }
@@ -167,7 +210,12 @@ void version_compute(struct version *v)
 {
     for (bool goes_on = true; goes_on;) {
         const struct together t = wait_for_rows(v);
-        if (t.rows) compute(v, &t);
+        if (t.rows) {
+            compute(v, &t);
+            pthread_mutex_lock(&v->lock);
+            end_turn(v);
+            pthread_mutex_unlock(&v->lock);
+        }
         goes_on = t.rows > 0;
     }
 }
@@ -198,14 +246,14 @@ err version_predict(struct version *v, const struct taken_rows *rows, struct ver
 {
     struct waiting w = {.rows = rows, .answer = ret, .came_ns = clock_ns()};
     TRY(open_answer(v, rows->rows, ret));
-    pthread_cond_init(&w.done, NULL);
+    pthread_cond_init(&w.told, NULL);
     pthread_mutex_lock(&v->lock);
     *(v->last ? &v->last->next : &v->first) = &w;
     v->last = &w;
-    pthread_cond_signal(&v->came);
-    while (!w.is_done) pthread_cond_wait(&w.done, &v->lock);
+    if (!v->is_computing) give_turn(v);
+    while (!w.is_done) wait_for_turn(v, &w);
     pthread_mutex_unlock(&v->lock);
-    pthread_cond_destroy(&w.done);
+    pthread_cond_destroy(&w.told);
     if (!w.e) return OK;
     version_answer_free(ret);
     return fail(w.e, "%s", w.text);

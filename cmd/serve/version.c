@@ -10,6 +10,7 @@
 #include "core/data/storage.h"
 #include "core/train/checkpoint/delta.h"
 #include "core/train/session/fresh.h"
+#include "kernels/cpu_threads.h"
 
 /* ---- opening ---- */
 
@@ -46,10 +47,18 @@ static err make_room(struct version *v)
 /* So that the first requests find all that is made once; rows of zeros. */
 static err warm_up(struct version *v)
 {
+    const int64_t most = v->options.max_batch;
+    const struct device *d = &v->model.device;
     struct predictions unused;
-    for (int64_t rows = 1; rows < v->options.max_batch; rows *= 2)
+    bool is_alone = device_is_cpu(d);
+    for (int64_t rows = 1, before = 0; before < most; rows = rows < most / 2 ? 2 * rows : most) {
+        const uint64_t shared_out = cpu_shared_out();
         TRY(session_predict_rows(&v->model.session, v->together, rows, &unused));
-    return session_predict_rows(&v->model.session, v->together, v->options.max_batch, &unused);
+        is_alone &= cpu_shared_out() == shared_out;
+        if (is_alone) v->alone_rows = rows;
+        before = rows;
+    }
+    return OK;
 }
 
 static err open_model(struct version *v)

@@ -1,10 +1,12 @@
 /* version.h - one checkpoint that is served: the model at its values, what clients send of a row,
  * and a thread that computes what waits, together.
  *
- * All of it lives in that thread, which opens the model, computes and closes it; a request is read
- * by its client's thread, waits, and has its own numbers. Rows of tables are read from the files of
- * the checkpoint when a request names them, so that memory does not grow with a table. Rows that
- * deltas have brought since are in memory, and all of a request is of one step.
+ * That thread opens the model, computes and closes it; a request is read by its client's thread,
+ * waits, and has its own numbers. Where no other thread would help with what waits, as with a row
+ * of most models, its client's thread computes it: handing it over would take longer. Rows of
+ * tables are read from the files of the checkpoint when a request names them, so that memory does
+ * not grow with a table. Rows that deltas have brought since are in memory, and all of a request is
+ * of one step.
  */
 #ifndef CMD_SERVE_VERSION_H
 #define CMD_SERVE_VERSION_H

@@ -23,10 +23,12 @@ struct version {
     struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
     const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
     uint64_t lost_leases;       /* looks since it was there last */
+    int64_t alone_rows; /* so many at most are computed without a thread beside; 0: none are */
 
     pthread_mutex_t lock; /* of what is below */
-    pthread_cond_t came;
+    pthread_cond_t came;  /* to the version's thread, whose turn it is if nobody computes */
     struct waiting *first, *last;
+    bool is_computing; /* one thread at a time: who does may touch the model, and the first ones */
     struct fresh *coming; /* from the next request on; NULL: nothing newer has come */
     bool is_stopping;
     enum version_state state;
@@ -34,7 +36,8 @@ struct version {
     char text[ERROR_TEXT_MAX];
 };
 
-/* In the version's thread: what comes, until it is stopping and nobody waits. */
+/* In the version's thread: what comes, until it is stopping and nobody waits. Few rows are computed
+ * by the threads that ask, in turn. */
 void version_compute(struct version *);
 
 #endif

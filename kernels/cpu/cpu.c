@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu_bf16.h"
+#include "kernels/cpu_threads.h"
 
 #define CPU_KERNELS_VARIABLE "DTRAIN_CPU_KERNELS"
 #define CPU_BF16_VARIABLE "DTRAIN_CPU_BF16"
@@ -47,16 +48,27 @@ static err usual_set(const struct instruction_set **ret)
  * cycles each on Intel's processors: they are taken for and become zero, as in TensorFlow's
  * threads. Of this thread and of all that it starts from now on (OpenMP's, which oneDNN's run on,
  * and towers'): a thread begins with what its creator has. OpenBLAS has no threads here. */
-static void flush_denormals(void)
+uint64_t cpu_enter(void)
 {
+    uint64_t before = 0;
 #if defined __x86_64__
     enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
-    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+    before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr((unsigned)before | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
 #elif defined __aarch64__
     const uint64_t flush_to_zero = UINT64_C(1) << 24;
-    uint64_t fpcr;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | flush_to_zero));
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | flush_to_zero));
+#endif
+    return before;
+}
+
+void cpu_leave(uint64_t before)
+{
+#if defined __x86_64__
+    __builtin_ia32_ldmxcsr((unsigned)before);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before));
 #endif
 }
 
@@ -98,9 +110,14 @@ err device_open_cpu(int threads, const char *isa, struct device *ret)
     state->table.spread = spread_host;
     memory_fill_table(&state->table);
     openblas_set_num_threads(1);
-    flush_denormals();
+    (void)cpu_enter();
     *ret = (struct device){.kernels = &state->table, .threads = threads, .state = state};
     return OK;
+}
+
+bool device_is_cpu(const struct device *d)
+{
+    return d->kernels->close == close_cpu;
 }
 
 void device_close(struct device *d)

@@ -35,7 +35,8 @@ static void openblas(const struct gemm *g)
 /* a_stride: floats from row to row of a */
 static void onednn(struct device *d, const struct gemm *g, int64_t a_stride)
 {
-    library_threads(d);
+    const struct device alone = {.threads = 1}; /* of little work */
+    library_threads(g->m * g->n <= SPREAD_GRAIN / g->k ? &alone : d);
     const dnnl_status_t status = dnnl_sgemm(
         g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f, g->a,
         a_stride, g->b, g->transpose_b ? g->k : g->n, g->add ? 1.0f : 0.0f, g->c, g->n);

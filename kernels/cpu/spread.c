@@ -1,5 +1,6 @@
 /* spread.c - one loop over several threads. */
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu_threads.h"
 
 /* From the OpenMP runtime that oneDNN uses; declared here because clang has no header for it. It
  * sets the number for the calling thread alone. */
@@ -8,6 +9,13 @@ void omp_set_num_threads(int threads);
 /* Parts of many elements begin at whole cache lines, so that no two threads write to the same one;
  * of few (images, slices), anywhere. */
 enum { PART_ALIGN = 16, ALIGNED_PART_MIN = 8 * PART_ALIGN };
+
+static _Thread_local uint64_t shared_out;
+
+uint64_t cpu_shared_out(void)
+{
+    return shared_out;
+}
 
 static int64_t part_length(int64_t n, int64_t parts)
 {
@@ -26,6 +34,7 @@ void spread(const struct device *d, int64_t n, int64_t grain, range_body *body,
         return;
     }
     const int64_t length = part_length(n, parts);
+    shared_out++;
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
     for (int64_t begin = 0; begin < n; begin += length)
         body(arguments, begin, begin + length < n ? begin + length : n);
@@ -33,5 +42,6 @@ void spread(const struct device *d, int64_t n, int64_t grain, range_body *body,
 
 void library_threads(const struct device *d)
 {
+    shared_out += d->threads > 1;
     omp_set_num_threads(d->threads);
 }

@@ -383,12 +383,12 @@ class Versions(Serving):
         powers = [model.math.exp(x) for x in logits]
         return [power / sum(powers) for power in powers]
 
-    def ask_on(self, server, is_over, answers, failures):
+    def ask_on(self, server, count, is_over, answers, failures):
         wanted = [self.probabilities(bias) for bias in self.BIASES]
         with contextlib.closing(server.connect()) as connection:
             while not is_over.is_set():
                 try:
-                    status, said = server.post("predict", {"instances": [[1.0, 2.0]] * 3}, connection=connection)
+                    status, said = server.post("predict", {"instances": [[1.0, 2.0]] * count}, connection=connection)
                     rows = [row["probabilities"] for row in said["predictions"]]
                 except (OSError, http.client.HTTPException, KeyError) as error:
                     failures.append(repr(error))
@@ -402,7 +402,8 @@ class Versions(Serving):
         self.write_version(1, self.BIASES[0])
         server = self.serve_small("--max_batch=4")
         is_over, answers, failures = threading.Event(), [], []
-        clients = [threading.Thread(target=self.ask_on, args=(server, is_over, answers, failures)) for _ in range(4)]
+        clients = [threading.Thread(target=self.ask_on, args=(server, count, is_over, answers, failures))
+                   for count in (1, 1, 3, 11)]
         for client in clients:
             client.start()
         for k in range(1, len(self.BIASES)):

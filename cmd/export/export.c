@@ -16,7 +16,7 @@
 #include "cmd/export/onnx.h"
 #include "cmd/export/saved_model.h"
 #include "cmd/restored_model.h"
-#include "core/base/files/url.h"
+#include "core/base/files/file_system.h"
 #include "core/train/checkpoint/newest.h"
 
 enum export_format { EXPORT_C, EXPORT_SAVED_MODEL, EXPORT_ONNX };
@@ -40,7 +40,8 @@ static const struct field own_flags[] = {
     {.name = "out",
      .type = FIELD_STRING,
      .offset = offsetof(struct export_flags, out),
-     .help = "folder to write to, which is made where it is not there"},
+     .help = "folder to write to, which is made where it is not there; or its URL (s3://, gs://, "
+             "hdfs://, ...)"},
     {.name = "optimize",
      .type = FIELD_BOOL,
      .offset = offsetof(struct export_flags, optimize),
@@ -200,6 +201,7 @@ static err write_c(const struct export *x)
 static err make_folder(const char *out, struct arena *arena)
 {
     char *path = arena_string(arena, out);
+    if (path_is_url(out)) return OK;
     for (char *at = path + 1;; at++) {
         const char was = *at;
         if (was && was != '/') continue;
@@ -245,8 +247,10 @@ static void report(const struct export *x)
     int steps = 0;
     for (int i = 0; i < p->count; i++)
         steps += p->values[i].uses && p->values[i].primitive > PRIMITIVE_CONSTANT;
-    printf("%s: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)", x->made,
-           x->model.step, steps, p->constant_floats, (double)p->constant_floats * 4e-6);
+    char shown[PATH_BYTES_MAX];
+    printf("%s: step %" PRId64 ", %d operations, %" PRId64 " numbers (%.1f MB)",
+           path_shown(x->made, shown), x->model.step, steps, p->constant_floats,
+           (double)p->constant_floats * 4e-6);
     if (x->newest) printf(", with %d deltas", newest_deltas(x->newest));
     if (p->dropped) printf(", left out: %" PRId64 " nodes for training", p->dropped);
     if (x->flags.optimize) printf(", folded: %d", x->folds);
@@ -254,14 +258,27 @@ static void report(const struct export *x)
     if (x->flags.format == EXPORT_ONNX) report_left(x);
 }
 
+/* Keys of a bucket have no "//". */
+static void trim(struct export *x, struct arena *arena)
+{
+    if (!path_is_url(x->flags.out)) return;
+    char *out = arena_string(arena, x->flags.out);
+    size_t length = strlen(out);
+    while (out[length - 1] == '/') length--; /* ends: at the scheme's colon */
+    out[length] = '\0';
+    x->flags.out = out;
+}
+
 static err export(struct export *x, int argc, char **argv, struct arena *arena)
 {
     const struct restored_call call = {argc, argv, own_flags, sizeof x->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &x->flags, &path));
-    if (path_is_url(x->flags.out) || strcmp(x->flags.out, "-") == 0 || !*x->flags.out)
-        return fail(ERR_INPUT, "--out=%.64s: several files are written: name a folder of this host",
-                    x->flags.out);
+    if (strcmp(x->flags.out, "-") == 0 || !*x->flags.out)
+        return fail(ERR_INPUT, "--out=%s: several files are written: name a folder", x->flags.out);
+    if (!files_can_be_written(x->flags.out))
+        return fail(ERR_INPUT, "--out=%s: nothing can be written there", x->flags.out);
+    trim(x, arena);
     TRY(load(x, path));
     TRY(lower(x, arena));
     x->name = identifier(x->model.spec.name, arena);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
 #include "core/base/files/replace.h"
 #include "core/train/checkpoint/stored_table.h"
 
@@ -412,6 +413,7 @@ static err write_values(const struct saving *s, struct bundle_writer *writer)
 
 static err make_folder(const char *path)
 {
+    if (path_is_url(path)) return OK;
     if (mkdir(path, 0777) && errno != EEXIST) return fail(ERR_IO, "%s: %s", path, strerror(errno));
     return OK;
 }
@@ -449,30 +451,57 @@ static err write_message(const struct saving *s)
                  "the graph takes %zu bytes, TensorFlow reads 2 GB: vocabularies are in "
                  "it",
                  b.used);
-    if (!e) e = file_replace(path, b.at, b.used);
+    if (!e) e = path_is_url(path) ? file_put(path, b.at, b.used) : file_replace(path, b.at, b.used);
     buffer_drop(&b);
     return e;
 }
 
+static void remove_file(const char *path)
+{
+    if (path_is_url(path))
+        (void)file_remove(path);
+    else
+        unlink(path);
+}
+
+/* Behind a URL the graph, which is what makes a folder a model, comes last. */
 static void remove_partial(const struct saving *s)
 {
     static const char *const files[] = {"/saved_model.pb", "/variables/variables.index",
                                         "/variables/variables.data-00000-of-00001"};
     char path[PATH_MAX_HERE];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (!path_in(s, files[i], path)) unlink(path);
+        if (!path_in(s, files[i], path)) remove_file(path);
+    if (path_is_url(s->temporary)) return;
     if (!path_in(s, "/variables", path)) rmdir(path);
     rmdir(s->temporary);
 }
 
+/* Behind a URL there is no folder that could be renamed. */
+static err find_version(struct saving *s, bool *ret_is_there)
+{
+    char path[PATH_MAX_HERE];
+    struct file_state unused;
+    struct stat there;
+    *ret_is_there = false;
+    if (!path_is_url(s->folder)) {
+        *ret_is_there = !stat(s->folder, &there);
+        return OK;
+    }
+    memcpy(s->temporary, s->folder, sizeof s->folder);
+    TRY(path_in(s, "/saved_model.pb", path));
+    return file_find(path, ret_is_there, &unused);
+}
+
 static err name_folders(struct saving *s, const char *out, int64_t version)
 {
-    struct stat there;
+    bool is_there;
     const int length = snprintf(s->temporary, PATH_MAX_HERE, "%s/.%" PRId64 ".partial-%ld", out,
                                 version, (long)getpid());
     if (length >= PATH_MAX_HERE) return fail(ERR_INPUT, "--out: too long a path");
     snprintf(s->folder, PATH_MAX_HERE, "%s/%" PRId64, out, version);
-    if (!stat(s->folder, &there))
+    TRY(find_version(s, &is_there));
+    if (is_there)
         return fail(ERR_INPUT,
                     "%s: this version is there already: remove it, or name another "
                     "folder",
@@ -480,15 +509,29 @@ static err name_folders(struct saving *s, const char *out, int64_t version)
     return make_folder(s->temporary);
 }
 
+static err publish(const struct saving *s)
+{
+    if (path_is_url(s->folder)) return OK;
+    if (rename(s->temporary, s->folder)) return fail(ERR_IO, "%s: %s", s->folder, strerror(errno));
+    return OK;
+}
+
+/* What is said is why it was not written, not why something of it stays. */
+static err fail_partial(const struct saving *s, err e)
+{
+    char text[ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", error_text());
+    remove_partial(s);
+    return fail(e, "%s", text);
+}
+
 static err write_files(struct saving *s, const char *out, int64_t version)
 {
     TRY(name_folders(s, out, version));
     err e = write_variables(s);
     if (!e) e = write_message(s);
-    if (!e && rename(s->temporary, s->folder))
-        e = fail(ERR_IO, "%s: %s", s->folder, strerror(errno));
-    if (e) remove_partial(s);
-    return e ? e : file_sync_folder(s->folder);
+    if (!e) e = publish(s);
+    return e ? fail_partial(s, e) : file_sync_folder(s->folder);
 }
 
 /* ---- all of it ---- */

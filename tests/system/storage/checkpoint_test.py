@@ -185,6 +185,39 @@ class Runs:
             (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
         self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
 
+    @staticmethod
+    def export(form, out):
+        return ["export", "spec.json", "--checkpoint=here", f"--format={form}", f"--out={out}"]
+
+    def test_an_export_is_whole_or_is_not_there(self):
+        self.write_spec(self.spec(**{"train.checkpoint_dir": "here"}))
+        self.dtrain("spec.json")
+        for form, last in (("c", "urls.h"), ("onnx", "urls.onnx"), ("saved_model", "40/saved_model.pb")):
+            there = self.export(form, f"{self.bucket}/{form}")
+            self.dtrain(*self.export(form, form))
+            here = {str(path.relative_to(self.folder / form)): path.read_bytes()
+                    for path in (self.folder / form).rglob("*") if path.is_file()}
+            first = len(self.served.asked)
+            self.assertIn(f"{self.bucket}/{form}/", self.dtrain(*there[:-1], there[-1] + "/"))
+            self.assertEqual({name: self.served.files[f"/bucket/{form}/{name}"] for name in self.names(form)}, here)
+            for k in range(len(self.served.asked) - first):  # all is refused from there on
+                self.served.files.clear()
+                begun = itertools.count()
+                self.served.fault = lambda *_, begun=begun, k=k: 403 if next(begun) >= k else None
+                done = program.run(there, self.folder, env=self.env(self.served))
+                self.served.fault = lambda *_: None
+                self.assertIn(done.returncode, (program.BAD_HOST, program.BAD_INPUT))
+                self.assertIn(f"/{form}/", done.stderr)
+                self.assertIn("403", done.stderr)
+                self.assertNotIn(last, self.names(form))
+                self.assertEqual([name for name in self.names(form)
+                                  if self.served.files[f"/bucket/{form}/{name}"] != here.get(name) and ".tempstate" not in name], [])
+            self.dtrain(*there)  # what could not be removed before may stay
+            self.assertEqual([name for name in self.names(form) if ".tempstate" not in name], sorted(here))
+        self.assertIn("this version is there already", self.dtrain(*there, code=program.BAD_INPUT))
+        said = self.dtrain(*self.export("c", "http://127.0.0.1:1/x"), code=program.BAD_INPUT)
+        self.assertIn("nothing can be written there", said)
+
     def loss_of(self, folder):
         return float(re.search(r"loss (\S+?),", self.dtrain("eval", f"--checkpoint={folder}", "spec.json"))[1])
 

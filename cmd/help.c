@@ -141,8 +141,8 @@ static bool topic_at(int index, struct topic *ret)
 void print_usage(FILE *out)
 {
     fputs("usage: dtrain [FLAGS] SPEC.json           train in this process\n"
-          "       dtrain --local_ps=2 --local_workers=2 [FLAGS] SPEC.json\n"
-          "                                         a whole cluster on this host\n"
+          "       dtrain --local_ps=2 --local_workers=2 [FLAGS] SPEC.json  a whole cluster on this "
+          "host\n"
           "       dtrain --job_name=ps|worker|evaluator --task_index=N --ps_hosts=HOST:PORT,...\n"
           "              --worker_hosts=HOST:PORT,... [FLAGS] [SPEC.json]\n"
           "                                         one task of a cluster\n",

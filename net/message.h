@@ -127,6 +127,7 @@ enum request_code {
     REQUEST_LEAVE,   /* to a worker: to leave, as by a signal, while the job continues */
     REQUEST_LOG,     /* to a worker: lines of its log, from `number` on; a REPLY comes */
     REQUEST_PROFILE, /* to the chief: a timeline of `number` steps; a REPLY comes */
+    REQUEST_SETTING, /* to the chief: JSON of a key and its value, or none; a REPLY comes */
 };
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };

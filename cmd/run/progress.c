@@ -430,7 +430,7 @@ const struct hook hook_progress = {
            [OCCASION_END] = end},
 };
 
-struct runner_worker_options worker_options_of(const struct run *run, struct loop *loop,
+struct runner_worker_options worker_options_of(struct run *run, struct loop *loop,
                                                struct task_devices *devices,
                                                struct progress *progress)
 {

@@ -43,8 +43,8 @@ void progress_close(struct progress *); /* a zeroed one is fine */
 extern const struct hook hook_progress; /* its state is a struct progress */
 
 /* The worker with its devices and its progress; all are borrowed. */
-struct runner_worker_options worker_options_of(const struct run *, struct loop *,
-                                               struct task_devices *, struct progress *);
+struct runner_worker_options worker_options_of(struct run *, struct loop *, struct task_devices *,
+                                               struct progress *);
 
 enum { COUNT_TEXT_MAX = 32 };
 /* 1234567 -> "1,234,567" */

@@ -305,7 +305,7 @@ static int cmd_logs(int argc, char **argv)
     struct job_visit v = {0};
     struct logs l = {.flags = &flags, .v = &v};
     spell_out(argc, argv);
-    err e = job_visit_read(&v, &logs_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
+    err e = job_visit_read(&v, &logs_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL, 0);
     if (!e) e = job_visit_open(&v, &flags.job, true);
     if (!e) e = show(&l);
     const bool has_ended = e == ERR_PEER && flags.follow && job_visit_job_has_ended(&v);

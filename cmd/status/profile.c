@@ -87,7 +87,8 @@ static int cmd_profile(int argc, char **argv)
 {
     struct profile_flags flags = {0};
     struct job_visit v = {0};
-    err e = job_visit_read(&v, &profile_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
+    err e =
+        job_visit_read(&v, &profile_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL, 0);
     if (!e) e = job_visit_open(&v, &flags.job, false);
     if (!e) e = profile(&v, &flags);
     const int code = e ? report_error(e) : EXIT_DONE;

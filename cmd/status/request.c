@@ -36,7 +36,7 @@ static err open_request(struct job_visit *v, const struct object *object, int ar
                         const char **ret_word)
 {
     struct job_flags flags;
-    TRY(job_visit_read(v, object, argc, argv, &flags, &flags, ret_word));
+    TRY(job_visit_read(v, object, argc, argv, &flags, &flags, ret_word, ret_word ? 1 : 0));
     return job_visit_open(v, &flags, false);
 }
 

@@ -197,7 +197,8 @@ static int cmd_status(int argc, char **argv)
 {
     struct status_flags flags = {0};
     struct job_visit v = {0};
-    err e = job_visit_read(&v, &status_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL);
+    err e =
+        job_visit_read(&v, &status_flags_object, argc - 1, argv + 1, &flags, &flags.job, NULL, 0);
     if (!e) e = job_visit_open(&v, &flags.job, true);
     if (!e) e = show(&flags, &v);
     const bool has_ended = e && flags.watch && job_visit_job_has_ended(&v);

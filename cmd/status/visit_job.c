@@ -36,17 +36,18 @@ static err read_ready_file(struct job_flags *flags, struct arena *arena)
     return e;
 }
 
+enum { WORDS_MAX = 2 };
+
 err job_visit_read(struct job_visit *v, const struct object *object, int argc, char **argv,
-                   void *ret_flags, struct job_flags *flags, const char **ret_word)
+                   void *ret_flags, struct job_flags *flags, const char **ret_words, int most)
 {
-    const int most = ret_word ? 1 : 0;
-    const char *words[2];
+    const char *words[WORDS_MAX + 1]; /* one more, to say which is too many */
     int count;
-    const err e = flags_parse(object, argc, argv, &v->arena, ret_flags, words, 2, &count);
+    const err e = flags_parse(object, argc, argv, &v->arena, ret_flags, words, most + 1, &count);
     if (e) return fail_prefix(e, "%s", object->name);
     if (count > most)
         return fail(ERR_INPUT, "%s: unexpected argument \"%.64s\"", object->name, words[most]);
-    if (ret_word) *ret_word = count ? words[0] : NULL;
+    for (int i = 0; i < most; i++) ret_words[i] = i < count ? words[i] : NULL;
     if (flags->ready_file) {
         if (!flags_given(object, argc, argv, "ps_hosts")) flags->cluster.ps_hosts = NULL;
         TRY(read_ready_file(flags, &v->arena));

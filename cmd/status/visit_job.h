@@ -35,10 +35,10 @@ struct job_visit {
     uint64_t timeout_ms;
 };
 
-/* The words of a command; ret_word: the one argument that is no flag, or NULL where there is none;
- * NULL: the command takes none. ERR_INPUT. */
+/* The words of a command; ret_words: at most so many arguments that are no flags, NULL for each
+ * that is not there. ERR_INPUT. */
 err job_visit_read(struct job_visit *, const struct object *, int argc, char **argv,
-                   void *ret_flags, struct job_flags *, const char **ret_word);
+                   void *ret_flags, struct job_flags *, const char **ret_words, int most);
 /* all: of the ps some may be away, where one is there. Else ps/0 alone. */
 err job_visit_open(struct job_visit *, const struct job_flags *, bool all);
 void job_visit_close(struct job_visit *); /* a zeroed one is fine */

@@ -131,7 +131,7 @@ static void run(struct scene *s, struct runner_ps *ps)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct scene s = {.input = {bytes, bytes + count}, .place = job_place(JOB_WORKER, 1)};
-    const struct spec *spec = job_spec(fuzz_byte(&s.input));
+    struct spec *spec = job_spec(fuzz_byte(&s.input));
     const struct cluster_spec ps_cluster = job_cluster(JOB_PS, 0);
     const struct cluster_spec chief_cluster = job_cluster(JOB_WORKER, 0);
     struct runner_ps *ps = NULL;

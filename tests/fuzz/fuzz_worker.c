@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct scene s = {.input = {bytes, bytes + count}, .place = job_place(JOB_PS, 0)};
     const uint8_t kind = fuzz_byte(&s.input);
-    const struct spec *spec = job_spec(kind);
+    struct spec *spec = job_spec(kind);
     const struct cluster_spec cluster = job_cluster(JOB_WORKER, kind / 4 % JOB_WORKERS);
     log_set_level(LOG_ERROR);
     fuzz_holds(loop_open(&s.loop) == OK, "a loop can be had");

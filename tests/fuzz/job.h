@@ -12,7 +12,7 @@ enum { JOB_WORKERS = 2, JOB_LAST_STEP = 8 };
 
 /* By the lowest bits of `kind`: with a table of rows or without, asynchronous or not. Loaded once.
  */
-const struct spec *job_spec(uint8_t kind);
+struct spec *job_spec(uint8_t kind);
 struct device *job_device(void);
 
 struct cluster_spec job_cluster(enum job, int task);

@@ -120,7 +120,7 @@ static void drive(void *context, int turn)
 static int turns_of(uint8_t kind, struct flood flood)
 {
     struct scene s = {.flood = flood, .place = job_place(JOB_WORKER, 1)};
-    const struct spec *spec = job_spec(kind);
+    struct spec *spec = job_spec(kind);
     const struct cluster_spec of_ps = job_cluster(JOB_PS, 0), of_chief = job_cluster(JOB_WORKER, 0);
     assert_int_equal(loop_open(&s.loop), OK);
     struct task_options ps_options = job_options(&of_ps, s.loop, spec);

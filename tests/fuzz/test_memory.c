@@ -111,7 +111,7 @@ static int run_ps(const struct scene *s, struct loop *loop)
     return code;
 }
 
-static int run_worker(const struct scene *s, int task, struct loop *loop)
+static int run_worker(struct scene *s, int task, struct loop *loop)
 {
     const struct cluster_spec c = cluster_of(s, JOB_WORKER, task);
     const struct runner_worker_options o = {
@@ -127,7 +127,7 @@ static int run_worker(const struct scene *s, int task, struct loop *loop)
 }
 
 /* i: ps/0, worker/0, worker/1. may_fail: whatever the job comes to, a task ends as tasks do. */
-static pid_t start(const struct scene *s, int i, bool may_fail)
+static pid_t start(struct scene *s, int i, bool may_fail)
 {
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -391,7 +391,7 @@ static void visit(struct visitor *v, const struct scene *s)
     leave(v);
 }
 
-static void measure(const struct scene *s, struct visitor *v)
+static void measure(struct scene *s, struct visitor *v)
 {
     v->cluster = cluster_of(s, JOB_WORKER, 1);
     const struct runner_worker_options o = {

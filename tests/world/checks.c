@@ -14,11 +14,12 @@ enum { WARNINGS_MOST = 40 }; /* of a life, of some minutes */
 
 #define COUNT(ARRAY) (int)(sizeof(ARRAY) / sizeof *(ARRAY))
 
-/* Of an epoch: rounds that ended without somebody leave batches for more steps. */
+/* Of an epoch: rounds that ended without somebody leave batches for more steps. Of num_steps: they
+ * may be counted anew. */
 static bool may_take_longer(const struct job_plan *plan)
 {
-    return plan->is_sync && job_plan_has_epochs(plan) &&
-           (job_plan_asks(plan) || !job_plan_is_steady(plan));
+    return job_plan_counts_from_start(plan) || (plan->is_sync && job_plan_has_epochs(plan) &&
+                                                (job_plan_asks(plan) || !job_plan_is_steady(plan)));
 }
 
 /* Its step. */
@@ -207,6 +208,7 @@ static bool is_known(const struct cluster *cluster, const char *name)
     static const char *const known[] = {"checkpoint",
                                         "measured.json",
                                         "last_spec.json",
+                                        "settings.json",
                                         "model.ckpt-*.index",
                                         "model.ckpt-*.data-*-of-*",
                                         "events.out.*",

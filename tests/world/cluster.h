@@ -110,6 +110,8 @@ bool job_plan_has(const struct job_plan *, enum mishap_kind);
 bool job_plan_asks(const struct job_plan *);
 bool job_plan_has_epochs(const struct job_plan *);
 bool job_plan_follows(const struct job_plan *); /* files that come */
+/* num_steps for last_step: at least as many, as all that begins again from files counts anew */
+bool job_plan_counts_from_start(const struct job_plan *);
 /* A worker never has its data, and nothing else befalls the job: the worker, or NULL. */
 const struct mishap *job_plan_lack(const struct job_plan *);
 /* Each step has the same gradients in every run, whatever befalls it. */

@@ -317,6 +317,14 @@ bool job_plan_follows(const struct job_plan *plan)
     return plan->training.files && !visits_resize(plan);
 }
 
+bool job_plan_counts_from_start(const struct job_plan *plan)
+{
+    bool has_its_name = false; /* the last checkpoint's, by which a mishap knows it */
+    for (int i = 0; i < plan->mishap_count; i++)
+        has_its_name |= plan->mishaps[i].kind >= MISHAP_DISK;
+    return visits_resize(plan) && !has_its_name;
+}
+
 const struct mishap *job_plan_lack(const struct job_plan *plan)
 {
     const bool is_it = plan->training.lacks_for_good && plan->mishap_count == 1 &&

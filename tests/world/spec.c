@@ -102,7 +102,9 @@ void job_put(const struct job_plan *plan, const char *folder)
     if (job_plan_has_epochs(plan))
         snprintf(end, sizeof end, "'epochs': %d", t->epochs);
     else
-        snprintf(end, sizeof end, "'last_step': %d", job_plan_follows(plan) ? 0 : plan->last_step);
+        snprintf(end, sizeof end, "'%s': %d",
+                 job_plan_counts_from_start(plan) ? "num_steps" : "last_step",
+                 job_plan_follows(plan) ? 0 : plan->last_step);
     snprintf(ways, sizeof ways, "'accumulate': %d, 'max_staleness': %d, 'worker_timeout_secs': %d",
              t->accumulate, t->staleness, t->worker_timeout_s ? t->worker_timeout_s : 60);
     if (t->replicas && !visits_resize(plan))

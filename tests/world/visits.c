@@ -2,20 +2,25 @@
 #include "tests/world/visits.h"
 
 #include "tests/world/cluster.h"
+#include "tests/world/files.h"
+#include "tests/world/store.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { VISITORS_HOST = HOSTS_MAX - 1, TIMEOUT_S = 30, WORDS = 12, WORD_BYTES = 256 };
+enum { TRIES_MOST = 100, AGAIN_MS = 20 };
 
-static const char *const visit_names[] = {"var ls",  "var get",   "var get global_step", "var add",
-                                          "var set", "var add 0", "var watch",           "scale"};
+static const char *const visit_names[] = {"var ls",    "var get", "var get global_step",
+                                          "var add",   "var set", "var add 0",
+                                          "var watch", "set",     "scale"};
 
 /* ---- of a plan ---- */
 
-void visits_draw(struct job_plan *plan)
+void visits_draw(struct job_plan *plan, bool sets)
 {
-    const bool may_resize = draw_below(2) == 0;
+    const bool may_resize = !sets && draw_below(2) == 0;
     if (may_resize && draw_below(2) == 0) {
         plan->first_ps = 1 + (int)draw_below((uint64_t)plan->ps);
         plan->first_workers = 1 + (int)draw_below((uint64_t)plan->workers);
@@ -24,6 +29,7 @@ void visits_draw(struct job_plan *plan)
     for (int i = 0; i < plan->visit_count; i++) {
         struct visit *v = &plan->visits[i];
         v->kind = (enum visit_kind)draw_below(may_resize ? VISIT_KINDS : VISIT_SCALE);
+        if (sets) v->kind = VISIT_RATE;
         v->at_ns = draw_below((UINT64_C(100) << draw_below(5)) * MS_NS);
         v->ps = (int)draw_below((uint64_t)plan->ps + 1);
         v->workers = (int)draw_below((uint64_t)plan->workers + 1);
@@ -67,6 +73,12 @@ static void add_word(struct words *words, const char *text, int number)
 static void add_command(struct words *words, const struct visit *v, const struct job_plan *plan)
 {
     const bool is_counts = plan->model == MODEL_COUNTS;
+    if (v->kind == VISIT_RATE) {
+        add_word(words, "set", 0);
+        add_word(words, "learning_rate", 0);
+        add_word(words, "x1", 0);
+        return;
+    }
     add_word(words, v->kind == VISIT_SCALE ? "scale" : "var", 0);
     if (v->kind == VISIT_SCALE) {
         if (v->ps) add_word(words, "--ps=", v->ps);
@@ -84,6 +96,8 @@ static void add_command(struct words *words, const struct visit *v, const struct
     if (v->kind == VISIT_TOUCH) add_word(words, "0", 0);
     if (v->kind == VISIT_WATCH) add_word(words, "--every=0", 0), add_word(words, "--count=", 5);
 }
+
+static void look_again(void *subject, uint64_t of);
 
 static void begin_visit(void *subject, uint64_t of)
 {
@@ -103,6 +117,21 @@ static void begin_visit(void *subject, uint64_t of)
     words.at[words.count++] = hosts;
     add_word(&words, "--timeout=", TIMEOUT_S);
     v->process = process_start("visitor", VISITORS_HOST, words.count, words.at);
+    v->tries++;
+    if (v->kind == VISIT_RATE) event_at(machine.now_ns + AGAIN_MS * MS_NS, look_again, v, of);
+}
+
+/* Most jobs begin too late for it, or end too early. */
+static void look_again(void *subject, uint64_t of)
+{
+    struct visit *v = subject;
+    struct cluster *cluster = (struct cluster *)of;
+    const bool has_ended = v->process->state == PROCESS_ENDED;
+    if (cluster->done_ns || v->tries >= TRIES_MOST) return;
+    if (!has_ended)
+        event_at(machine.now_ns + AGAIN_MS * MS_NS, look_again, v, of);
+    else if (v->process->said && strstr(v->process->said, "try again"))
+        begin_visit(v, of);
 }
 
 void visits_begin(struct cluster *cluster)
@@ -125,6 +154,87 @@ bool visits_have_ended(const struct cluster *cluster)
     return true;
 }
 
+/* ---- what was set is what is kept ---- */
+
+enum { STEPS_MOST = 64 };
+
+struct steps_set {
+    int at[STEPS_MOST], count;
+};
+
+static struct steps_set steps_kept(const struct cluster *cluster)
+{
+    char path[FILE_PATH_BYTES];
+    size_t bytes = 0;
+    const bool is_url = cluster->plan->is_url;
+    struct steps_set ret = {.count = 0};
+    snprintf(path, sizeof path, "%s/%s/settings.json", is_url ? "bucket" : "/disk",
+             cluster->folder);
+    const char *text = is_url ? store_bytes(path, &bytes) : files_text(path, &bytes);
+    json_t *json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
+    const json_t *list = json_object_get(json, "changes");
+    if (text && !json_is_array(list)) machine_fail("settings.json cannot be read");
+    for (size_t i = 0; i < json_array_size(list) && ret.count < STEPS_MOST; i++)
+        ret.at[ret.count++] =
+            (int)json_integer_value(json_object_get(json_array_get(list, i), "step"));
+    json_decref(json);
+    return ret;
+}
+
+/* One of a step, which is taken out. */
+static bool take_step(struct steps_set *steps, int step)
+{
+    for (int i = 0; i < steps->count; i++) {
+        if (steps->at[i] != step) continue;
+        steps->at[i] = steps->at[--steps->count];
+        return true;
+    }
+    return false;
+}
+
+static bool some_say(const struct cluster *cluster, const char *words)
+{
+    for (int i = 0; i < machine.process_count; i++) {
+        const struct process *life = machine.processes[i];
+        if (life->started_ns >= cluster->started_ns && life->said && strstr(life->said, words))
+            return true;
+    }
+    return false;
+}
+
+/* A visitor that was not answered knows nothing. */
+static bool may_be_set(const struct visit *v)
+{
+    static const char *const unknown[] = {"it may be set yet", "it may hold when",
+                                          "dtrain set shows", "it holds when it is started again"};
+    const char *said = v->process ? v->process->said : NULL;
+    if (!said || v->process->killed_by) return true;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        if (strstr(said, unknown[i])) return true;
+    return false;
+}
+
+/* What visitors were told holds is kept, and nothing else but what they were not told of. */
+static void check_settings(const struct cluster *cluster)
+{
+    static const char from[] = " from step ";
+    struct steps_set kept = steps_kept(cluster);
+    int unknown = 0;
+    for (int i = 0; i < cluster->plan->visit_count; i++) {
+        const struct visit *v = &cluster->visits[i];
+        if (v->kind != VISIT_RATE) continue;
+        const char *step = v->process && v->process->said ? strstr(v->process->said, from) : NULL;
+        if (!step || v->process->code)
+            unknown += may_be_set(v);
+        else if (!take_step(&kept, atoi(step + strlen(from))) &&
+                 !some_say(cluster, "by dtrain set after step"))
+            machine_fail("what holds%.20s is not kept", step);
+    }
+    if (kept.count > unknown)
+        machine_fail("%d changes are kept of which nobody heard; from step %d on", kept.count,
+                     kept.at[0]);
+}
+
 /* What is asked for is there, or the visitor says why not. */
 void visits_check(const struct cluster *cluster)
 {
@@ -138,7 +248,9 @@ void visits_check(const struct cluster *cluster)
                          v->process->code);
         if (v->kind != VISIT_STEP || v->process->code) continue;
         const double step = strtod(said, NULL);
-        if (step < 0 || (step > plan->last_step && !job_plan_has_epochs(plan)))
+        const bool has_end = !job_plan_has_epochs(plan) && !job_plan_counts_from_start(plan);
+        if (step < 0 || (step > plan->last_step && has_end))
             machine_fail("global_step was %s, and the last one is %d", said, plan->last_step);
     }
+    if (!cluster->is_calm) check_settings(cluster);
 }

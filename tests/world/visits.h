@@ -21,6 +21,7 @@ enum visit_kind {
     VISIT_SET,   /* one of its own */
     VISIT_TOUCH, /* adds nothing to a variable that is trained */
     VISIT_WATCH, /* a variable that is trained, for a while */
+    VISIT_RATE,  /* the learning rate becomes what it is, and all begin again for it */
     VISIT_SCALE, /* the job */
     VISIT_KINDS
 };
@@ -29,11 +30,12 @@ struct visit {
     enum visit_kind kind;
     uint64_t at_ns; /* from the start of the job */
     int ps, workers;
+    int tries; /* of what is to be tried again later */
     struct process *process;
 };
 
-/* Few jobs have any; of those that can be resized some begin small. */
-void visits_draw(struct job_plan *);
+/* Few jobs have any; of those that can be resized some begin small. sets: all are of VISIT_RATE. */
+void visits_draw(struct job_plan *, bool sets);
 void visit_print(const struct visit *, FILE *);
 bool visits_resize(const struct job_plan *);
 

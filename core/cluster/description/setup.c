@@ -593,6 +593,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .config = {.generation = strtoull(f.generation, NULL, 16),
                    .is_sync = f.sync,
                    .last_step = (uint64_t)f.last_step,
+                   .rate_factor = f.rate_factor,
                    .replicas_to_aggregate = (uint32_t)f.replicas_to_aggregate,
                    .takes_all = f.takes_all,
                    .max_staleness = f.max_staleness,
@@ -619,6 +620,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     };
     ret->optimizers.frozen = f.freeze;
     ret->optimizers.decay = f.weight_decay;
+    ret->optimizers.rate_factor = f.rate_factor;
     optimizers_keep_average(&ret->optimizers,
                             &(struct average_spec){f.average_decay, f.average_num_updates});
     TRY(optimizers_count_epochs(&ret->optimizers, f.steps_per_epoch));

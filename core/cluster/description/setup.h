@@ -77,7 +77,10 @@ struct setup_plan {
     uint64_t token, resizes;
     const float *powers; /* NULL: as they begin */
     int power_count;
-    double steps_per_epoch;      /* 0: not known */
+    struct {
+        double steps_per_epoch; /* 0: not known */
+        double factor;          /* 0: 1 */
+    } rates;
     const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
     struct coverage coverage;    /* of all rows; ps/0 continues counting */
     const int64_t *queue; /* [queue_numbers] of a share that is one; 0: nothing is used yet */

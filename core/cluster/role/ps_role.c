@@ -78,7 +78,8 @@ void ps_say_state(struct ps_role *p, int worker, struct outbox *out)
     struct message *m = ps_send(p, worker, MESSAGE_STATE, out);
     m->state = (struct message_state){states[p->phase],
                                       p->members[worker].lead.claims ? 1 + p->lead.term : 0,
-                                      p->step, p->config.last_step};
+                                      p->step, p->config.last_step, 0};
+    memcpy(&m->state.rate_factor, &p->config.rate_factor, sizeof m->state.rate_factor);
 }
 
 static void tell_state(struct ps_role *p, struct outbox *out)

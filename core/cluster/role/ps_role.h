@@ -69,6 +69,7 @@ struct ps_config { /* from the chief's SETUP */
     uint64_t generation;
     bool is_sync;
     uint64_t last_step;
+    double rate_factor;             /* of learning rates: workers are told it. 0: 1 */
     uint32_t replicas_to_aggregate; /* gradients per round */
     bool takes_all;        /* every round needs every worker: values can be used in place */
     int64_t max_staleness; /* -1: unbounded */

@@ -123,6 +123,7 @@ static void yield(struct worker_role *w, struct outbox *out)
 {
     outbox_log(out, "worker/%d leads from now on", worker_chief(w));
     w->lead.is_ours = w->has_served = false;
+    w->outlived = 0; /* for the other one to say */
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         server_set_setup(&w->servers[ps], NOT_READY);
         w->servers[ps].is_claimed = false;
@@ -133,6 +134,7 @@ static void yield(struct worker_role *w, struct outbox *out)
         worker_say_finished_to_all(w, out); /* a ps that was joined again has not heard it */
     }
     worker_abandon(w, "another worker leads", out);
+    worker_forget_change(w, out);
     outbox_add_yield(out, (struct action_yield){w->lead.term});
 }
 
@@ -224,6 +226,13 @@ static bool some_ps_has_values(const struct worker_role *w)
     return false;
 }
 
+static bool is_any_outlived(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count && w->outlived; ps++)
+        if (w->servers[ps].said.generation == w->outlived) return true;
+    return false;
+}
+
 /* A chief that has just come back knows of the training before it only that some ps have values of
  * it, which are of no use without the others'. */
 static void note_choice(const struct worker_role *w, const struct choice *choice,
@@ -232,6 +241,13 @@ static void note_choice(const struct worker_role *w, const struct choice *choice
     char empty[TASKS_TEXT_MAX];
     const unsigned long long step = choice->step;
     const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
+    if (is_any_outlived(w)) {
+        char text[64] = "";
+        if (lost)
+            snprintf(text, sizeof text, ", %llu step%s lost", lost, lost == 1 ? " is" : "s are");
+        outbox_log(out, "all continue from step %llu with what has been set%s", step, text);
+        return;
+    }
     name_empty(w, empty, sizeof empty);
     const char *who = empty[0] ? empty : "a ps";
     if (w->participation == IN_NONE && !some_ps_has_values(w)) return;

@@ -28,7 +28,8 @@ static const char *why_not(const struct worker_role *w, const struct membership 
 {
     const int *now = w->options.membership.count;
     if (w->resizing.refusal) return w->resizing.refusal;
-    if (w->saving.resizes) return "it is being resized already";
+    if (w->saving.held_for == HELD_TO_RESIZE) return "it is being resized already";
+    if (w->changing.is_asked) return "a change of its settings is being made: try again later";
     if (wanted->count[JOB_PS] == now[JOB_PS] && wanted->count[JOB_WORKER] == now[JOB_WORKER])
         return "there are so many already";
     return NULL;
@@ -73,7 +74,7 @@ void worker_resize_failed(struct worker_role *w, const char *why, struct outbox 
 void worker_watch_resize(struct worker_role *w, struct outbox *out)
 {
     struct resizing *m = &w->resizing;
-    if (!m->is_asked || w->saving.resizes) return;
+    if (!m->is_asked || w->saving.held_for == HELD_TO_RESIZE) return;
     const bool has_joined = w->phase >= JOINING;
     const bool is_old = has_joined && m->generation != w->generation;
     if (is_old || !is_to_lead(w)) {
@@ -84,7 +85,7 @@ void worker_watch_resize(struct worker_role *w, struct outbox *out)
     } else if (w->patience.now_ms - m->since_ms >= w->options.limits.save_ms) {
         worker_resize_failed(w, "not all ps are here, within --save_timeout", out);
     } else {
-        worker_save_to_resize(w, out);
+        worker_save_held(w, HELD_TO_RESIZE, out);
     }
 }
 

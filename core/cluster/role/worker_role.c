@@ -95,6 +95,7 @@ static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         if (s->contact != KNOWN) continue;
+        if (w->outlived && s->said.generation == w->outlived) return false;
         if (s->said.state != PS_SERVING || (first && s->said.generation != first->said.generation))
             return false;
         first = s;
@@ -111,6 +112,7 @@ static bool all_will_serve(const struct worker_role *w)
         bool will_serve =
             s->said.state == PS_SERVING || (s->said.state == PS_READY && s->setup == WAS_TOLD);
         if (!will_serve || s->said.generation != w->generation) return false;
+        if (w->outlived == w->generation) return false;
     }
     return true;
 }
@@ -628,6 +630,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     worker_watch_lease(w, out);
     worker_watch_save(w, out);
     worker_watch_resize(w, out);
+    worker_watch_change(w, out);
     worker_watch(w, out);
 }
 

@@ -39,6 +39,12 @@
  * Resizing (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
  * (RESUME_STAY) until it is published; then RESIZE to every ps. Where it fails, RESUME, and the job
  * continues.
+ *
+ * Changing (chief): what the values depend on (dtrain set) changes at a checkpoint, which is made
+ * as for a resize. The runner keeps the change beside it, with the generation that it was made in.
+ * That one is over then: all ps begin another one from the checkpoint, which the runner describes
+ * as it was changed. A chief that comes to lead outlives the generation of the last change, too: so
+ * no death on the way leaves some ps with it and some without.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_H
@@ -124,6 +130,12 @@ bool worker_role_can_save(const struct role *); /* false: not now, but perhaps l
  * where there was none in this generation, or one has failed since, of all. */
 bool worker_role_save_changes(struct role *, struct outbox *);
 int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a ps writes */
+/* Chief: what the values depend on is to change: CHANGED comes; or why nothing comes of it. */
+const char *worker_role_change(struct role *, struct outbox *);
+/* Chief: this generation is over, whichever ps serve it; 0: none is. false: none is, or all its
+ * steps are taken, so that what was set comes too late. */
+#define CHANGE_TOO_LATE "the job ends meanwhile: it holds when it is started again"
+bool worker_role_outlive(struct role *, uint64_t generation, struct outbox *);
 /* Chief: what is wrong with the membership that SCALE asks for, as its runner knows; before the
  * role hears of that. NULL: nothing. Borrowed until then. */
 void worker_role_refuse_scale(struct role *, const char *why);

@@ -3,8 +3,8 @@
  *
  * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
  * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and resizes the
- * job; worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
- * together.
+ * job; worker_change.c: and changes what its values depend on; worker_wait.c: what is waited for;
+ * worker_states.c: which state follows which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
@@ -106,13 +106,16 @@ struct server {
 
 enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
 
+/* What workers stay held for when all ps have made the checkpoint's snapshot (RESUME_STAY). */
+enum held_for { HELD_FOR_NOTHING, HELD_TO_RESIZE, HELD_TO_CHANGE };
+
 struct saving {
     enum save_phase phase;
     uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
     bool is_last;                                    /* of the final values */
-    bool resizes;                                    /* the job is to be resized when it is there */
-    bool is_refused;                                 /* by a ps that could not make its snapshot */
-    int refusals;                                    /* of last ones */
+    enum held_for held_for;
+    bool is_refused;               /* by a ps that could not make its snapshot */
+    int refusals;                  /* of last ones */
     uint64_t failing_ms, again_ms; /* of last ones: since when they fail, and when the next one is
                                       to begin; 0: none has, none is */
     bool awaits_folder;            /* this worker leads, and it is being opened */
@@ -137,6 +140,12 @@ struct resizing {
     struct membership membership;
     uint64_t generation, since_ms;
     const char *refusal; /* by the runner, of the next SCALE */
+};
+
+/* Chief: it was asked to change what the values depend on, in which generation. */
+struct changing {
+    bool is_asked;
+    uint64_t generation, since_ms;
 };
 
 /* In generations. */
@@ -207,6 +216,8 @@ struct worker_role {
     bool has_served; /* chief: SERVE has gone out: there may be steps that can be lost */
     struct saving saving;
     struct resizing resizing;
+    struct changing changing;
+    uint64_t outlived; /* chief: a generation that is over, whoever still serves it; 0: none */
 
     enum ending ending;
     struct {
@@ -282,10 +293,19 @@ void worker_snapshot(struct worker_role *, int ps, const struct message *, struc
 void worker_saved(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_published(struct worker_role *, err, const char *text, struct outbox *);
 void worker_abandon(struct worker_role *, const char *why, struct outbox *);
-bool worker_save_to_resize(struct worker_role *, struct outbox *); /* false: not now */
+/* false: not now */
+bool worker_save_held(struct worker_role *, enum held_for, struct outbox *);
 void worker_watch_save(struct worker_role *, struct outbox *);
 /* after the last checkpoint: the chief evaluates, or ends */
 void worker_conclude(struct worker_role *, struct outbox *);
+
+/* worker_change.c */
+void worker_watch_change(struct worker_role *, struct outbox *);
+void worker_change_failed(struct worker_role *, const char *why, struct outbox *);
+void worker_forget_change(struct worker_role *, struct outbox *); /* another worker leads */
+/* The checkpoint is there: all begin again from it; false: the job continues as it is. */
+bool worker_change(struct worker_role *, struct outbox *);
+void worker_outlive(struct worker_role *, uint64_t generation, struct outbox *);
 
 /* worker_resize.c */
 void worker_scale(struct worker_role *, const struct message *, struct outbox *);

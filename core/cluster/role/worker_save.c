@@ -58,7 +58,7 @@ static void begin(struct worker_role *w, uint64_t since, bool is_last, struct ou
     struct saving *s = &w->saving;
     s->is_last = is_last;
     s->since = since;
-    s->resizes = false;
+    s->held_for = HELD_FOR_NOTHING;
     s->is_refused = false;
     s->shards = choose_savers(w);
     worker_set_save(w, SAVE_FIRST);
@@ -112,11 +112,11 @@ bool worker_role_can_save(const struct role *role)
     return can_save((const struct worker_role *)role);
 }
 
-bool worker_save_to_resize(struct worker_role *w, struct outbox *out)
+bool worker_save_held(struct worker_role *w, enum held_for held_for, struct outbox *out)
 {
     if (!can_save(w)) return false;
     begin(w, 0, false, out);
-    w->saving.resizes = true;
+    w->saving.held_for = held_for;
     return true;
 }
 
@@ -240,9 +240,10 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
 {
     struct saving *s = &w->saving;
     if (s->phase == SAVE_IDLE) return;
-    const bool is_begun = s->phase != SAVE_FIRST, resizes = s->resizes;
+    const bool is_begun = s->phase != SAVE_FIRST;
     const bool may_be_yet = s->phase == SAVE_PUBLISHING; /* which comes to its end */
-    s->resizes = false;
+    const enum held_for held_for = s->held_for;
+    s->held_for = HELD_FOR_NOTHING;
     s->last.tag = 0; /* a ps may have made this snapshot, and note what changes since then */
     worker_set_save(w, SAVE_IDLE);
     resume(w, may_be_yet ? RESUME_GO : RESUME_DROP, out);
@@ -250,7 +251,8 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     const struct action_abandon abandon = {s->step, s->tag, s->since, is_begun, kept};
     outbox_add_abandon(out, abandon);
     forget_shards(w);
-    if (resizes) worker_resize_failed(w, kept, out);
+    if (held_for == HELD_TO_RESIZE) worker_resize_failed(w, kept, out);
+    if (held_for == HELD_TO_CHANGE) worker_change_failed(w, kept, out);
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
         conclude_without(w, kept, out);
@@ -288,7 +290,8 @@ static void publish_when_done(struct worker_role *w, struct outbox *out)
     struct saving *s = &w->saving;
     if (!all_shards(w, SHARD_SAVED)) return;
     worker_set_save(w, SAVE_PUBLISHING);
-    outbox_add_publish(out, (struct action_publish){s->step, s->tag, s->since});
+    outbox_add_publish(
+        out, (struct action_publish){s->step, s->tag, s->since, s->held_for == HELD_TO_CHANGE});
 }
 
 /* ps/0 has the global step: that is where the others are to snapshot. */
@@ -345,7 +348,7 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
     if (!all_shards(w, SHARD_COPIED)) return;
     outbox_add_torn(out, (struct action_torn){w->saving.torn});
     worker_send(w, 0, MESSAGE_RESUME, out)->resume.stays =
-        w->saving.resizes ? RESUME_STAY : RESUME_GO;
+        w->saving.held_for ? RESUME_STAY : RESUME_GO;
 }
 
 void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -385,10 +388,14 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     }
     worker_set_save(w, SAVE_IDLE);
     note_saved(w);
-    const bool resizes = w->saving.resizes;
-    w->saving.resizes = false;
-    if (resizes && worker_resize(w, out)) return;
-    if (resizes) resume(w, RESUME_GO, out);
+    const enum held_for held_for = w->saving.held_for;
+    w->saving.held_for = HELD_FOR_NOTHING;
+    if (held_for == HELD_TO_RESIZE && worker_resize(w, out)) return;
+    if (held_for == HELD_TO_CHANGE && worker_change(w, out)) {
+        forget_shards(w);
+        return;
+    }
+    if (held_for) resume(w, RESUME_GO, out);
     forget_shards(w);
     worker_watch_resize(w, out); /* which is told why nothing comes of it */
     if (w->phase == SAVING_LAST)

@@ -1,5 +1,6 @@
 /* runner_ps_visit.c - visitors of a ps: their links, and what they are shown of its memory. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -76,19 +77,22 @@ static json_t *on_status(void *context, uint64_t from)
 }
 
 static const char *send_request(struct runner_ps *p, int worker,
-                                const struct message_request *request)
+                                const struct message_request *request, const char *body)
 {
     struct link *link = p->task.peers[worker].link;
-    const struct message m = {
-        .type = MESSAGE_REQUEST, .job = JOB_PS, .task = 0, .request = *request};
-    if (!link_has_room(link, 0)) return "that worker is busy: try again";
+    const struct message m = {.type = MESSAGE_REQUEST,
+                              .job = JOB_PS,
+                              .request = *request,
+                              .body = body,
+                              .body_bytes = body ? (uint32_t)strlen(body) : 0};
+    if (!link_has_room(link, m.body_bytes)) return "that worker is busy: try again";
     if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text());
     return NULL;
 }
 
 /* A worker that waits for the job to begin has a log, too. */
-static const char *ask_worker(struct runner_ps *p, int worker,
-                              const struct message_request *request)
+static const char *ask_worker_of(struct runner_ps *p, int worker,
+                                 const struct message_request *request, const char *body)
 {
     struct task *t = &p->task;
     if (worker >= t->peer_count) return "there is no such worker: dtrain status lists them";
@@ -96,7 +100,30 @@ static const char *ask_worker(struct runner_ps *p, int worker,
         return "the job does not take steps yet: try again later";
     if (!t->peers[worker].is_up || !t->peers[worker].link)
         return "that worker is not here: it has left, or is not connected";
-    return send_request(p, worker, request);
+    return send_request(p, worker, request, body);
+}
+
+static const char *ask_worker(struct runner_ps *p, int worker,
+                              const struct message_request *request)
+{
+    return ask_worker_of(p, worker, request, NULL);
+}
+
+/* Who wants it goes with it. */
+static const char *ask_setting(struct runner_ps *p, const struct ask *ask, const char *who)
+{
+    json_t *json = ask->name[0]
+                       ? json_pack("{ss ss ss}", "key", ask->name, "value", ask->value, "by", who)
+                       : json_object();
+    char *body = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    const struct message_request request = {.what = REQUEST_SETTING, .asking = ask->asking};
+    const char *why = body ? ask_worker_of(p, ask->worker, &request, body) : "no memory to ask";
+    if (!why && ask->name[0])
+        log_limited(&p->task.lines.requests, clock_ms(), LOG_INFO,
+                    "a visitor (%s) asks to set %s to %s", who, ask->name, ask->value);
+    free(body);
+    json_decref(json);
+    return why;
 }
 
 /* The same, of what changes the job; the worker is not told who asked. */
@@ -156,6 +183,8 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
         return ask_worker(
             p, ask->worker,
             &(struct message_request){REQUEST_LOG, ask->asking, ask->from, ask->last});
+    case VERB_SETTING:
+        return ask_setting(p, ask, who);
     case VERB_PROFILE:
         return ask_logged(p, who, ask->worker,
                           &(struct message_request){.what = REQUEST_PROFILE,

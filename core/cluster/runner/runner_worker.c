@@ -254,6 +254,9 @@ static void act(struct task *t, const struct action *a)
     case ACTION_ABANDON:
         runner_worker_abandon_files(w, &a->abandon);
         break;
+    case ACTION_CHANGED:
+        runner_worker_changed(w, &a->changed);
+        break;
     case ACTION_COVERED:
         covered(w, &a->covered);
         break;
@@ -383,12 +386,12 @@ static void take_last_step(struct runner_worker *w)
     const uint64_t *found = w->options.last_step;
     if (!found || !*found || !w->options.spec->train.num_steps) return;
     w->end.is_known = true;
-    w->end.step = *found;
+    w->end.step = w->end.unset = *found;
 }
 
 static void leave_last_step(const struct runner_worker *w)
 {
-    if (w->options.last_step && w->end.is_known) *w->options.last_step = w->end.step;
+    if (w->options.last_step && w->end.is_known) *w->options.last_step = w->end.unset;
 }
 
 static err open_session(struct runner_worker *w)

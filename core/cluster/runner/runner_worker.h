@@ -12,7 +12,7 @@ struct remote_input; /* feed/remote_input.h */
 
 struct runner_worker_options {
     struct task_options task;
-    const struct spec *spec;
+    struct spec *spec;     /* what is set while the job runs changes it */
     struct device *device; /* borrowed; of tasks in one process the ps' too */
     struct tower_devices towers;
     struct own_hook own_hook; /* beside those of the spec */

@@ -284,7 +284,6 @@ static uint64_t last_step_of(const struct runner_worker *w)
     const struct spec *spec = w->options.spec;
     const struct setup_plan *plan = &w->origin.plan;
     const struct coverage *c = &plan->coverage;
-    if (w->end.is_known) return w->end.step;
     if (spec->train.epochs && w->origin.is_counted && c->share.rows &&
         c->share.rows != DATA_ROWS_ENDLESS) {
         const double left = spec->train.epochs * (double)c->share.rows - (double)c->total;
@@ -295,8 +294,10 @@ static uint64_t last_step_of(const struct runner_worker *w)
 
 static void find_last_step(struct runner_worker *w)
 {
-    w->end.step = last_step_of(w);
+    uint64_t set;
+    if (!w->end.is_known) w->end.unset = last_step_of(w);
     w->end.is_known = true;
+    w->end.step = runner_worker_set_last_step(w, &set) ? set : w->end.unset;
 }
 
 static err tell_counts(struct runner_worker *w, const struct covered *covered)
@@ -695,7 +696,8 @@ static err look_into_folder(struct runner_worker *w)
     runner_worker_end_files(w);
     TRY(checkpoints_own(w->folder.checkpoints, w->folder.token, w->options.task.cluster->resizes,
                         clock_unix_s()));
-    return choose_checkpoint(w, w->origin.why_bad);
+    TRY(choose_checkpoint(w, w->origin.why_bad));
+    return runner_worker_settings_choose(w, w->origin.plan.step);
 }
 
 /* ---- another run's values ---- */
@@ -814,7 +816,8 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->wire_values = w->task.wire_values;
     plan->last_step = (int64_t)w->end.step;
     plan->generation = choice.generation;
-    plan->steps_per_epoch =
+    plan->rates.factor = settings_rate_factor(&w->folder.set.kept, w->options.spec);
+    plan->rates.steps_per_epoch =
         spec_steps_per_epoch(w->options.spec, w->session.data.train->rows, workers_of(w));
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
     plan->resumes = a->generation != 0;

@@ -30,7 +30,9 @@ static void look_at_step(struct runner_worker *w)
     struct run_view *v = &w->hooks.view;
     const int64_t before = (int64_t)v->global_step - 1;
     v->loss = w->done.loss;
-    v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
+    v->rate_factor = runner_worker_rate_factor(w);
+    v->learning_rate =
+        v->rate_factor * schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
     v->gradient_norm = v->session->clip.norm;
     v->staleness = worker_role_staleness(w->task.role);
     v->push_seconds = w->done.push_seconds;

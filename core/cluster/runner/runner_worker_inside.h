@@ -4,7 +4,8 @@
  * meanwhile; runner_worker_speculate.c: between them; runner_worker_hooks.c: who hears of
  * them; runner_worker_links.c: connecting; runner_worker_missed.c: when nobody is there any more;
  * runner_worker_chief.c: what the ps begin from;
- * runner_worker_save.c: checkpoints; trace/trace_worker.c, trace/trace_worker_gather.c: timelines.
+ * runner_worker_save.c: checkpoints; runner_worker_setting.c: what is set meanwhile;
+ * trace/trace_worker.c, trace/trace_worker_gather.c: timelines.
  */
 #ifndef CORE_CLUSTER_RUNNER_RUNNER_WORKER_INSIDE_H
 #define CORE_CLUSTER_RUNNER_RUNNER_WORKER_INSIDE_H
@@ -17,6 +18,7 @@
 #include "core/cluster/runner/runner_worker.h"
 #include "core/train/checkpoint/publication.h"
 #include "core/train/session/warm_start.h"
+#include "core/train/spec/settings.h"
 
 struct runner_worker_trace;
 
@@ -102,8 +104,9 @@ struct folder_jobs {
     int shards;
     struct publication publication; /* of which it becomes a part */
     struct copies copies;
-    int not_published;        /* of the last checkpoints, one after the other */
-    bool has_litter, is_void; /* is_void: given up, and nobody waits for it any more */
+    int not_published;         /* of the last checkpoints, one after the other */
+    bool has_litter, is_void;  /* is_void: given up, and nobody waits for it any more */
+    bool is_change, publishes; /* what was set is kept with it; deltas are to follow it */
     char removed[CHECKPOINT_PATH_MAX];
 };
 
@@ -192,6 +195,23 @@ struct attempts {
     struct missed_end missed;       /* nobody is reached any more */
 };
 
+/* By dtrain set (runner_worker_setting.c) */
+struct set_so_far {
+    struct settings kept;   /* what the folder has, as far as is known */
+    struct settings next;   /* of the job that keeps it, while that runs */
+    struct settings opened; /* by folder_jobs.opening */
+    struct train_spec was;  /* is_followed: as the spec was read */
+    bool is_followed;
+    struct setting_change change; /* that is being made, or the last one */
+    uint64_t asking;              /* of who asked for it; 0: nobody waits */
+    bool is_held;                 /* a job keeps it: what comes of that is the answer */
+    bool is_kept, is_unsure;      /* by the job; is_unsure: it failed, and the folder may have it */
+    _Atomic bool is_given_up;     /* it is not to be kept any more */
+    struct task_job keeping;
+    double rate_factor;  /* of the values that are served, as ps/0 says; 0: it has not */
+    uint64_t generation; /* of these */
+};
+
 /* Of checkpoints, of a worker that leads. */
 struct lead_folder {
     struct checkpoints *checkpoints;     /* NULL: not open, or no directory */
@@ -201,6 +221,7 @@ struct lead_folder {
     bool is_asked_to_save; /* by a signal, and has not begun */
     uint64_t published_ms; /* when what changed was last saved, or is being */
     struct folder_jobs jobs;
+    struct set_so_far set;
 };
 
 struct runner_worker {
@@ -224,6 +245,7 @@ struct runner_worker {
     uint32_t gradients_per_push;
     struct {
         uint64_t step;
+        uint64_t unset;    /* is_known: as it is where nobody has set it */
         bool is_known;     /* num_steps: once the first generation is chosen */
         bool keeps_counts; /* nothing is left to train: rows are shared anew, and no row is lost by
                               it */
@@ -380,6 +402,26 @@ err published_to_add(struct runner_worker *, const struct publishing *);
  * one that continues with other tasks it is not: that copies the next one. */
 void published_to_end(struct runner_worker *);
 void published_to_close(struct runner_worker *);
+
+void runner_worker_heard_setting(struct runner_worker *, const struct message *); /* REQUEST */
+void runner_worker_changed(struct runner_worker *, const struct action_changed *);
+/* The change that is being made holds from this step on; it is kept (in the thread that publishes);
+ * it is not to be; and what came of it. is_void: the role has given the checkpoint up. */
+err runner_worker_setting_at(struct runner_worker *, uint64_t step);
+err runner_worker_keep_setting(struct runner_worker *);
+void runner_worker_give_setting_up(struct runner_worker *);
+void runner_worker_setting_kept(struct runner_worker *, err result, bool is_void);
+void runner_worker_settings_open(struct runner_worker *); /* the folder is */
+void runner_worker_settings_close(struct runner_worker *);
+/* A generation begins at this step: what the folder has holds, which is this chief's. Joins what is
+ * being kept (end), before it is. */
+void runner_worker_settings_end(struct runner_worker *);
+err runner_worker_settings_choose(struct runner_worker *, uint64_t step);
+bool runner_worker_set_last_step(const struct runner_worker *,
+                                 uint64_t *ret); /* false: nobody has */
+void runner_worker_note_settings(struct runner_worker *,
+                                 const struct message *);       /* STATE of ps/0 */
+double runner_worker_rate_factor(const struct runner_worker *); /* of learning rates */
 
 bool runner_worker_save(
     struct runner_worker *); /* a checkpoint, where there is a folder for it; false: not now */

@@ -233,6 +233,7 @@ static void note_last_step(struct runner_worker *w, const struct message *m)
     const bool is_told = m->type == MESSAGE_STATE && m->state.state == PS_SERVING;
     if (!is_told || w->end.is_known) return;
     w->end.is_known = true;
+    w->end.unset = w->options.spec->train.last_step ? w->end.step : m->state.last_step;
     w->end.step = m->state.last_step;
 }
 
@@ -252,6 +253,7 @@ static void note_past(struct runner_worker *w, const struct message *m)
 static void hear(struct runner_worker *w, int ps, const struct message *m)
 {
     if (m->type == MESSAGE_SCALE) runner_worker_check_scale(w, m);
+    if (m->type == MESSAGE_STATE && ps == 0) runner_worker_note_settings(w, m);
     if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (m->type == MESSAGE_VALUES) runner_worker_note_values(w, ps, m);
     if (m->type == MESSAGE_VALUES) runner_worker_count_answered(w);

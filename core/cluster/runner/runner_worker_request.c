@@ -70,6 +70,9 @@ void runner_worker_heard_request(struct runner_worker *w, int ps, const struct m
     case REQUEST_LOG:
         runner_worker_reply(w, r->asking, log_kept_json(r->number, r->last));
         break;
+    case REQUEST_SETTING:
+        runner_worker_heard_setting(w, m);
+        break;
     case REQUEST_PROFILE:
         log_limited(&t->lines.requests, clock_ms(), LOG_INFO, "a visitor asks for a timeline");
         runner_worker_trace_ask(w, r);

@@ -69,6 +69,7 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
                                w->folder.directory);
     if (!e) e = last_spec_keep(w->options.spec, w->folder.directory);
     if (!e) e = checkpoints_own(c, w->folder.token, resizes_of(w), clock_unix_s());
+    if (!e) e = settings_load(w->folder.directory, &w->folder.set.opened);
     if (!e)
         *ret = c;
     else
@@ -107,6 +108,7 @@ static void on_opened(void *context, err result)
     struct runner_worker *w = context;
     const err e = take_opened(w, result);
     runner_worker_told(w, e);
+    if (!e) runner_worker_settings_open(w);
     if (!e) worker_role_folder_is_open(w->task.role, &w->task.outbox);
     task_flush(&w->task);
 }
@@ -157,6 +159,7 @@ void runner_worker_end_files(struct runner_worker *w)
 {
     task_job_close(&w->folder.jobs.publishing); /* they are about the same list */
     task_job_close(&w->folder.jobs.removing);
+    runner_worker_settings_end(w);
     w->folder.jobs.is_void = false;
 }
 
@@ -257,6 +260,7 @@ void runner_worker_close_checkpoints(struct runner_worker *w)
     task_job_close(&j->opening);
     task_job_close(&j->publishing);
     task_job_close(&j->removing);
+    runner_worker_settings_close(w);
     runner_worker_origin_close(w);
     leave_folder(w);
     published_to_close(w);
@@ -388,7 +392,8 @@ static err publish_checkpoint(struct runner_worker *w)
     const struct publishing is = {j->shards, j->step, j->taken_s};
     TRY(checkpoints_publish(w->folder.checkpoints, j->folder, j->shards, j->step, clock_unix_s(),
                             j->prefix));
-    if (publishes(w) && !published_to_is_wanted(w))
+    if (j->is_change) TRY(runner_worker_keep_setting(w));
+    if (j->publishes && !published_to_is_wanted(w))
         runner_worker_begun_publication(
             w, publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is));
     return OK;
@@ -438,6 +443,7 @@ static void on_published(void *context, err result)
     struct folder_jobs *j = &w->folder.jobs;
     w->saving.has_litter |= result && j->has_litter;
     if (result == ERR_PEER) w->saving.own_step = 0;
+    if (j->is_change) runner_worker_setting_kept(w, result, j->is_void);
     if (!result && j->since) {
         w->saving.is_away = false;
         count_published(w);
@@ -489,6 +495,8 @@ void runner_worker_publish_files(struct runner_worker *w, const struct action_pu
     j->since = a->since;
     j->taken_s = clock_unix_s() - (double)(clock_ns() - s->began_ns) * 1e-9;
     j->has_litter = s->has_litter;
+    j->is_change = a->is_change;
+    j->publishes = publishes(w);
     w->saving.has_litter = w->saving.takes =
         false; /* what is left from now on is for the next one */
     j->publishing = (struct task_job){
@@ -498,7 +506,10 @@ void runner_worker_publish_files(struct runner_worker *w, const struct action_pu
         .loop = w->options.task.loop,
     };
     checkpoints_hold(w->folder.checkpoints, published_to_reads(w));
-    err e = s->result ? fail(s->result, "%s", s->why) : task_job_start(&j->publishing);
+    err e = s->result ? fail(s->result, "%s", s->why) : OK;
+    if (!e && j->is_change) e = runner_worker_setting_at(w, s->step);
+    if (!e) e = task_job_start(&j->publishing);
+    if (!e) w->folder.set.is_held |= j->is_change;
     if (e) task_done(&w->task, ACTION_PUBLISH, e);
 }
 
@@ -539,10 +550,12 @@ void runner_worker_abandon_files(struct runner_worker *w, const struct action_ab
         log_line(LOG_WARNING, "the %s of step %llu failed: %s (%llu failed since the start)",
                  a->since ? "delta" : "checkpoint", (unsigned long long)a->step, a->why,
                  (unsigned long long)failures);
-    if (w->folder.jobs.publishing.is_running)
+    if (w->folder.jobs.publishing.is_running) {
         w->folder.jobs.is_void = true;
-    else if (a->is_begun)
+        if (w->folder.jobs.is_change) runner_worker_give_setting_up(w);
+    } else if (a->is_begun) {
         remove_beside(w);
+    }
     s->has_litter = true;
     s->takes = false;
     s->tag = 0;

@@ -11,13 +11,13 @@
 #include "core/cluster/visit/body.h"
 #include "core/train/summary/timeline.h"
 
-static const char *const verbs[VERB_COUNT] = {"list",  "get",    "set",     "add",
-                                              "scale", "status", "stop",    "save",
-                                              "leave", "absent", "profile", "log"};
+static const char *const verbs[VERB_COUNT] = {"list",    "get",     "set",  "add",   "scale",
+                                              "status",  "stop",    "save", "leave", "absent",
+                                              "profile", "setting", "log"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
-    const char *verb, *name, *why;
+    const char *verb, *name, *why, *to;
     json_t *index, *shape;
     json_int_t rows, since, every_ms, limit_ms, from, last, steps, ps, workers, worker;
     int makes;
@@ -31,7 +31,7 @@ static err read_verb(const char *name, enum verb *ret)
             return OK;
         }
     return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save, "
-                           "leave, absent, profile or log");
+                           "leave, absent, profile, setting or log");
 }
 
 /* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
@@ -133,6 +133,20 @@ static err read_steps(const struct members *m, struct ask *ask)
     return OK;
 }
 
+/* Of which the chief knows more; no name: all are asked for. */
+static err read_setting(const struct members *m, struct ask *ask)
+{
+    if (!m->name) return OK;
+    TRY(read_name(m->name, ask->name));
+    if (!m->to || strlen(m->to) >= VISIT_SETTING_MAX)
+        return fail(ERR_INPUT, "to: expected less than %d characters", VISIT_SETTING_MAX);
+    for (const char *c = m->to; *c; c++)
+        if (!isgraph((unsigned char)*c))
+            return fail(ERR_INPUT, "to: a character that no value has");
+    strcpy(ask->value, m->to);
+    return OK;
+}
+
 /* It goes into logs and last words. */
 static void read_why(const char *why, char ret[VISIT_WHY_MAX])
 {
@@ -156,6 +170,7 @@ static err read_members(const struct members *m, const struct visit_body *body, 
     if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT || ask->verb == VERB_LOG)
         return read_worker(m, ask);
     if (ask->verb == VERB_PROFILE) return read_steps(m, ask);
+    if (ask->verb == VERB_SETTING) return read_setting(m, ask);
     if (names_nothing(ask->verb)) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
@@ -172,13 +187,13 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
 {
     struct members m = {.worker = NO_WORKER};
     json_error_t error;
-    int failed = json_unpack_ex(json, &error, JSON_STRICT,
-                                "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I s?s s?I s?I}",
-                                "do", &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows,
-                                "shape", &m.shape, "since", &m.since, "every_ms", &m.every_ms,
-                                "limit_ms", &m.limit_ms, "from", &m.from, "make", &m.makes, "ps",
-                                &m.ps, "workers", &m.workers, "worker", &m.worker, "why", &m.why,
-                                "last", &m.last, "steps", &m.steps);
+    int failed = json_unpack_ex(
+        json, &error, JSON_STRICT,
+        "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I s?I s?s s?s s?I s?I}", "do", &m.verb,
+        "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since", &m.since,
+        "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make", &m.makes, "ps",
+        &m.ps, "workers", &m.workers, "worker", &m.worker, "why", &m.why, "to", &m.to, "last",
+        &m.last, "steps", &m.steps);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

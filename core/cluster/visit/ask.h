@@ -13,6 +13,8 @@
  *     {"do": "absent", "worker": 3, "why": "rows.csv: No such file or directory"}
  *     {"do": "log", "worker": 3, "from": 17, "last": 100}
  *     {"do": "profile", "steps": 10}
+ *     {"do": "setting", "name": "train.last_step", "to": "5000"}
+ *     {"do": "setting"}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
  * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
@@ -23,7 +25,8 @@
  * stop, save, leave: of ps/0; the job is to end well, the chief to make a checkpoint, a worker to
  * leave. absent: a worker that has ended says so, and why it would end again. log: lines of a
  * worker's log, of ps/0, or without worker of the ps' own (core/base/log_kept.h). profile: of ps/0;
- * a timeline of the next so many steps of all tasks.
+ * a timeline of the next so many steps of all tasks. setting: of ps/0; what the chief may change
+ * while the job runs (core/train/spec/settings.h), or what it has.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
@@ -35,6 +38,7 @@ enum {
     VISIT_NAME_MAX = 256,
     VISIT_TEXT_MAX = 4096,
     VISIT_WHY_MAX = 256,
+    VISIT_SETTING_MAX = 32,
     VISIT_ASK_BYTES_MAX = VISIT_TEXT_MAX + 1 + 8 * VISIT_ELEMENTS_MAX,
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
@@ -53,22 +57,24 @@ enum verb {
     VERB_LEAVE,
     VERB_ABSENT,
     VERB_PROFILE,
+    VERB_SETTING,
     VERB_LOG,
     VERB_COUNT
 };
 
 struct ask {
     enum verb verb;
-    char name[VISIT_NAME_MAX];
-    struct change change; /* its selection is that of a GET too; owns the value */
+    char name[VISIT_NAME_MAX]; /* of SETTING: "": all are asked for */
+    struct change change;      /* its selection is that of a GET too; owns the value */
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from;   /* LIST, STATUS, LOG */
-    uint64_t last;   /* LOG; 0: all that are there */
-    int steps;       /* PROFILE */
-    int worker;      /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself. SAVE, PROFILE: chief */
-    uint64_t asking; /* what a worker replies to: of visit.h */
+    uint64_t from;                 /* LIST, STATUS, LOG */
+    uint64_t last;                 /* LOG; 0: all that are there */
+    int steps;                     /* PROFILE */
+    char value[VISIT_SETTING_MAX]; /* SETTING */
+    int worker; /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING: chief */
+    uint64_t asking;         /* what a worker replies to: of visit.h */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };

@@ -237,7 +237,7 @@ void visits_refuse_scale(struct visits *v, int code, const char *why)
 
 static bool has_reply(const struct ask *ask)
 {
-    return ask->verb == VERB_LOG || ask->verb == VERB_PROFILE;
+    return ask->verb == VERB_LOG || ask->verb == VERB_PROFILE || ask->verb == VERB_SETTING;
 }
 
 static bool waits_for_reply(const struct visit *visit)
@@ -269,8 +269,8 @@ static const char *request_of(struct visits *v, int visitor)
     struct visit *visit = &v->visitors[visitor];
     struct ask *ask = &visit->ask;
     if (!o->request) return "ps/0 is to be asked for that";
-    if (o->chief && (ask->verb == VERB_SAVE || ask->verb == VERB_PROFILE))
-        ask->worker = o->chief(o->context);
+    const bool is_chiefs = ask->verb == VERB_SAVE || ask->verb == VERB_PROFILE;
+    if (o->chief && (is_chiefs || ask->verb == VERB_SETTING)) ask->worker = o->chief(o->context);
     struct due *due = has_reply(ask) ? find_due(v, ask->worker, visit->asked_ms) : NULL;
     if (has_reply(ask) && !due) return "that worker is busy: try again";
     ask->asking = ++v->asked;

@@ -27,6 +27,8 @@
  *     {"lines": [...], "next": 18}                                of log (core/base/log_kept.h)
  *     {"timeline": "{...", "missing": ["worker/2: ..."]}          of profile: a text, which is a
  * file in Chrome's trace format
+ *     {"step": 1200} or {"settings": {...}}                       of setting: from where on it
+ * holds; or all of them
  *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job is resized, at
  * that step
  *
@@ -69,10 +71,10 @@ struct visits_options {
     const char *(*scale)(void *context, const int count[JOB_COUNT]);
     /* Of all ps: an answer to status; NULL: no memory. New reference. */
     json_t *(*status)(void *context, uint64_t from);
-    /* Of ps/0: the worker that SAVE and PROFILE are asked of. */
+    /* Of ps/0: the worker that SAVE, PROFILE and SETTING are asked of. */
     int (*chief)(void *context);
-    /* STOP, SAVE, LEAVE, ABSENT, PROFILE and LOG of a worker: NULL, or why it is not done. To the
-     * last two the answer is what visits_replied() brings, by ask->asking. */
+    /* STOP, SAVE, LEAVE, ABSENT, PROFILE, SETTING and LOG of a worker: NULL, or why it is not done.
+     * To the last three the answer is what visits_replied() brings, by ask->asking. */
     const char *(*request)(void *context, int visitor, const struct ask *);
     void *context;
 };

@@ -17,6 +17,8 @@
 /* Beside the checkpoints: what a run has measured of its data (core/train/spec/measured.c) */
 #define MEASURED_NAME "measured.json"
 #define LAST_SPEC_NAME "last_spec.json"
+/* and what was set while it ran (core/train/spec/settings.h) */
+#define SETTINGS_NAME "settings.json"
 
 enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 };
 

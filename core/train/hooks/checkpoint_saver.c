@@ -10,10 +10,12 @@
 struct checkpoint_saver {
     double save_secs; /* exactly one of the two is above zero */
     int64_t save_steps;
+    bool is_of_train; /* made from the keys of "train", which may change while the job runs */
 };
 
 struct state {
     struct hook_timer timer;
+    bool is_of_train;
     bool is_due;    /* the last one that was asked for was not begun */
     bool is_missed; /* one that was due by time or steps, and none was begun since */
 };
@@ -45,14 +47,15 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
 }
 
-/* Both zero: a person wants the last checkpoint only. */
+/* Both zero: a person wants the last checkpoint only, until one is set. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     const struct train_spec *train = &view->spec->train;
     struct checkpoint_saver *a = attributes;
     a->save_secs = train->checkpoint.every_secs;
     a->save_steps = train->checkpoint.every_steps;
-    return view->checkpoint_dir && (a->save_secs > 0 || a->save_steps > 0);
+    a->is_of_train = true;
+    return view->checkpoint_dir;
 }
 
 static err begin(void *state, const void *attributes, const struct run_view *view)
@@ -61,13 +64,26 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     struct state *s = state;
     s->timer.every_secs = a->save_secs;
     s->timer.every_steps = a->save_steps;
+    s->is_of_train = a->is_of_train;
     return OK;
+}
+
+/* As the spec says by now. false: none but the last one. */
+static bool saves_meanwhile(struct state *s, const struct run_view *view)
+{
+    const struct checkpoint_spec *keys = &view->spec->train.checkpoint;
+    if (s->is_of_train) {
+        s->timer.every_secs = keys->every_secs;
+        s->timer.every_steps = keys->every_steps;
+    }
+    return s->timer.every_secs > 0 || s->timer.every_steps > 0;
 }
 
 /* Whether one is being written already is the runner's to know. */
 static err save(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    if (!saves_meanwhile(s, view)) return OK;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     s->is_due = !view->asks->save(view->asker);
     s->is_missed = s->is_missed && s->is_due;
@@ -80,6 +96,7 @@ static err save(void *state, const struct run_view *view, const struct occasion 
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    if (!saves_meanwhile(s, view)) return OK;
     const bool publishes = view->spec->train.checkpoint.publish.every_secs > 0;
     const bool is_due = hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
     s->is_missed |= is_due && publishes;

@@ -94,6 +94,7 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     uint64_t last_step;   /* where the run ends; 0: unknown */
     uint64_t own_steps;   /* of this process */
     double loss, learning_rate, gradient_norm; /* of the last own step; norm 0 where unknown */
+    double rate_factor;                        /* what rates of schedules are multiplied by, then */
     uint64_t staleness;  /* async: updates between the values of the last answered step and its
                             gradient's turn */
     double push_seconds; /* from the last push to the last of its answers */

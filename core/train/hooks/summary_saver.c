@@ -242,8 +242,8 @@ static void write_rates(const struct run_view *view)
         char tag[32];
         snprintf(tag, sizeof tag, "learning_rate_%d", i);
         events_scalar(view->events, tag,
-                      schedule_rate(optimizer_learning_rate(&optimizers->at[i]),
-                                    (int64_t)view->global_step - 1));
+                      view->rate_factor * schedule_rate(optimizer_learning_rate(&optimizers->at[i]),
+                                                        (int64_t)view->global_step - 1));
     }
 }
 

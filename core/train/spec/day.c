@@ -44,9 +44,8 @@ static err read_day(const char *path, struct arena *arena, struct day *ret)
 {
     json_t *json = NULL;
     *ret = (struct day){0};
-    if (!file_is_there(path)) return OK;
-    err e = spec_read_kept(path, &json);
-    if (!e) e = fields_parse(&day_object, json, "", arena, ret);
+    err e = spec_find_kept(path, &json);
+    if (!e && json) e = fields_parse(&day_object, json, "", arena, ret);
     json_decref(json);
     return e ? fail_prefix(e, "%s", path) : OK;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/files/file_system.h"
 #include "core/base/files/local.h"
@@ -96,6 +97,24 @@ err spec_read(const char *path, json_t **ret)
     const err e = read_file(file, ret);
     fclose(file);
     return e;
+}
+
+static err find_kept(const char *path, bool *ret_is_there)
+{
+    struct stat status;
+    struct file_state state;
+    if (path_is_url(path)) return file_find(path, ret_is_there, &state);
+    *ret_is_there = stat(path, &status) == 0;
+    if (*ret_is_there || errno == ENOENT || errno == ENOTDIR) return OK;
+    return fail(ERR_IO, "cannot be looked at: %s", strerror(errno));
+}
+
+err spec_find_kept(const char *path, json_t **ret)
+{
+    bool is_there;
+    *ret = NULL;
+    TRY(find_kept(path, &is_there));
+    return is_there ? spec_read_kept(path, ret) : OK;
 }
 
 err spec_read_kept(const char *path, json_t **ret)

@@ -8,6 +8,8 @@
 err spec_read(const char *path, json_t **ret);
 /* That of a file which a run keeps in its folder. */
 err spec_read_kept(const char *path, json_t **ret);
+/* NULL where it is absent. ERR_IO: storage does not say. */
+err spec_find_kept(const char *path, json_t **ret);
 /* Writes such a file. Takes the JSON; NULL: there was no memory for it. */
 err spec_write_kept(const char *path, json_t *);
 

@@ -43,8 +43,9 @@ struct optimizers {
     struct weight_decay decay;       /* borrowed */
     struct average_spec average;
     int count;
-    int slot_count;                          /* of the one that has the most; with the average */
-    int power_count;                         /* of all, one optimizer behind the other */
+    int slot_count;     /* of the one that has the most; with the average */
+    double rate_factor; /* what rates of schedules are multiplied by; 0: nothing */
+    int power_count;    /* of all, one optimizer behind the other */
     const char *power_names[ALL_POWERS_MAX]; /* of a second "beta1_power": "beta1_power_1" */
 };
 

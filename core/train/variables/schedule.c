@@ -109,6 +109,17 @@ double schedule_rate(const struct schedule_spec *spec, int64_t step)
     return schedule->rate(attributes, 0) * (double)step / (double)spec->warmup_steps;
 }
 
+bool schedule_base(const struct schedule_spec *spec, double *ret)
+{
+    const struct field *field = schedule_of(spec)->object.fields;
+    for (; field->name; field++)
+        if (strcmp(field->name, "learning_rate") == 0) {
+            memcpy(ret, (const char *)spec->schedule.attributes + field->offset, sizeof *ret);
+            return true;
+        }
+    return false;
+}
+
 const struct object schedule_spec_object = {.name = "learning_rate",
                                             .summary = "the learning rate of each step",
                                             .fields = fields,

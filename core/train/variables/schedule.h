@@ -74,5 +74,7 @@ bool schedule_has_epochs(const struct schedule_spec *);
 err schedule_count_epochs(struct schedule_spec *, const char *path, double steps_per_epoch);
 
 double schedule_rate(const struct schedule_spec *, int64_t step);
+/* Its member learning_rate. false: it has none. */
+bool schedule_base(const struct schedule_spec *, double *ret);
 
 #endif

@@ -72,7 +72,8 @@ static int section_of(const struct store *store, int64_t at)
     return low;
 }
 
-static struct updater updater_of(const struct optimizer_spec *spec, int first_power)
+static struct updater updater_of(const struct optimizer_spec *spec, int first_power,
+                                 double rate_factor)
 {
     const struct optimizer *optimizer = optimizer_of(spec);
     const void *attributes = spec->optimizer.attributes;
@@ -80,6 +81,7 @@ static struct updater updater_of(const struct optimizer_spec *spec, int first_po
         .optimizer = optimizer,
         .attributes = attributes,
         .learning_rate = optimizer_learning_rate(spec),
+        .rate_factor = rate_factor > 0 ? rate_factor : 1,
         .form = optimizer_form(optimizer, attributes),
         .slot_count = optimizer_slots(optimizer, attributes),
         .first_power = first_power,
@@ -102,7 +104,8 @@ err store_open(const struct optimizers *optimizers, const struct section *sectio
         .updater_count = optimizers->count,
     };
     for (int i = 0; i < optimizers->count; i++) {
-        store.updaters[i] = updater_of(&optimizers->at[i], store.power_count);
+        store.updaters[i] =
+            updater_of(&optimizers->at[i], store.power_count, optimizers->rate_factor);
         store.power_count += store.updaters[i].optimizer->power_count;
     }
     const err e = allocate(&store);
@@ -380,9 +383,9 @@ static void advance_powers(struct store *store)
 struct juncture store_juncture(const struct store *store, int updater, int64_t step)
 {
     const struct updater *by = &store->updaters[updater];
-    return (struct juncture){.rate = (float)schedule_rate(by->learning_rate, step),
-                             .powers = store->powers + by->first_power,
-                             .step = step};
+    const double rate = by->rate_factor * schedule_rate(by->learning_rate, step);
+    return (struct juncture){
+        .rate = (float)rate, .powers = store->powers + by->first_power, .step = step};
 }
 
 static void derive(const struct store *store, int64_t step, struct application *a)

@@ -10,6 +10,7 @@ struct updater {
     const struct optimizer *optimizer;
     const void *attributes;
     const struct schedule_spec *learning_rate;
+    double rate_factor;   /* times that */
     int form, slot_count; /* of its rule; the average is the slot behind them */
     int first_power;
     double decay; /* of a table: rate of its weight decay */

@@ -325,7 +325,7 @@ static void load_spec(struct spec *ret)
 #define EACH_LIMIT(...) LIMIT_MS
 
 /* Runs one task to its end. job PS: in a process of its own */
-static void run_task(enum job job, int index, const struct spec *spec)
+static void run_task(enum job job, int index, struct spec *spec)
 {
     static const char worker[] = "127.0.0.1:1"; /* nobody calls it */
     const char *ps_hosts[PS], *worker_hosts[] = {worker};

@@ -27,7 +27,7 @@ static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
         {"{\"do\": \"get\", \"nam\": \"w\"}", "what is asked: 1 object item(s) left unpacked: nam"},
         {"{\"do\": \"drop\", \"name\": \"w\"}",
          "what is asked: do: expected list, get, set, add, scale, status, stop, save, "
-         "leave, absent, profile or log"},
+         "leave, absent, profile, setting or log"},
         {"{\"do\": \"get\"}", "what is asked: name: missing"},
         {"{\"do\": \"get\", \"name\": \"\\u00e4\"}",
          "what is asked: name: a character that no name has"},

@@ -10,6 +10,8 @@
 
 enum { NAME_WIDTH_MAX = 32, WORD_SHOWN_MAX = 24, JSON_WORDS_MAX = 100 };
 
+static const double OTHERS_SHARE_MAX = 0.1;
+
 enum { QUANTILES = 3 };
 static const double fractions[QUANTILES] = {0.25, 0.5, 0.75};
 
@@ -98,6 +100,20 @@ static err print_cell(const struct cell_stats *c, int width, FILE *out)
     return OK;
 }
 
+/* Of a cell of numbers what is none: most often one that is written otherwise, or a word that
+ * stands for a missing value. */
+static void print_others(const struct stats *s, FILE *out)
+{
+    for (int i = 0; i < s->count; i++) {
+        const struct cell_stats *c = &s->cells[i];
+        const int64_t others = c->values - c->numbers;
+        if (!c->other || others > (int64_t)(OTHERS_SHARE_MAX * (double)c->values)) continue;
+        fprintf(out, "%s: %lld of %lld values %s no number%s, %s%s\n", c->name, (long long)others,
+                (long long)c->values, others == 1 ? "is" : "are", others == 1 ? "" : "s",
+                others == 1 ? "" : "the first ", c->other);
+    }
+}
+
 /* What is not exact, and by how much */
 static void print_limits(const struct stats *s, FILE *out)
 {
@@ -125,6 +141,7 @@ err stats_print(const struct stats *s, FILE *out)
             "rows", "missing", "numbers", "mean", "deviation", "min", "25 %", "50 %", "75 %", "max",
             "distinct", "most frequent");
     for (int i = 0; i < s->count; i++) TRY(print_cell(&s->cells[i], width, out));
+    print_others(s, out);
     print_limits(s, out);
     return OK;
 }
@@ -169,6 +186,7 @@ static err cell_json(const struct cell_stats *c, json_t *cells)
         "numbers", (json_int_t)c->numbers, "distinct", (json_int_t)c->words.count, "forgotten",
         (json_int_t)c->words.forgotten, "short_by", (json_int_t)c->words.short_by, "too_long",
         (json_int_t)c->words.too_long, "words", words);
+    if (counts && c->other) json_object_set_new(counts, "first_no_number", json_string(c->other));
     if (!counts || json_object_update(counts, cell))
         return fail(ERR_MEMORY, "no memory for the JSON");
     json_decref(cell);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/stats/report.h"
@@ -209,18 +210,45 @@ static err pattern_of_all(const char *folder, struct arena *arena, const char **
     return OK;
 }
 
+static err add_path(const char *path, struct strings *paths)
+{
+    if (paths->count == FILES_NAMED_MAX)
+        return fail(ERR_INPUT, "more than %d files; a pattern in quotes names any number",
+                    (int)FILES_NAMED_MAX);
+    paths->at[paths->count++] = path;
+    return OK;
+}
+
+/* Of the files in a folder those that are, by their names, what the first is of which that is
+ * known: beside data lie specs and pages. Where no name tells, all. */
+static err add_files_of(const char *folder, const struct format_context *context,
+                        struct arena *arena, struct strings *paths)
+{
+    const char *pattern;
+    struct strings found;
+    TRY(pattern_of_all(folder, arena, &pattern));
+    const struct strings all = {&pattern, 1};
+    const int format = bare_format_of(telling_file(&all, context, arena));
+    if (format == BARE_AUTO) return add_path(pattern, paths);
+    TRY(files_find(&all, context, arena, &found));
+    for (int i = 0; i < found.count; i++)
+        if (bare_format_of(found.at[i]) == format) TRY(add_path(found.at[i], paths));
+    return OK;
+}
+
 /* A folder is what lies in it. */
-static err name_what_folders_hold(const struct stats_flags *flags, struct strings *paths,
+static err name_what_folders_hold(const struct format_context *context, struct strings *paths,
                                   struct arena *arena)
 {
-    for (int i = 0; i < paths->count; i++) {
-        const char *path = paths->at[i];
+    const struct strings given = {arena_strings(arena, paths->at, paths->count), paths->count};
+    paths->count = 0;
+    for (int i = 0; i < given.count; i++) {
+        const char *path = given.at[i];
         struct stat state;
-        const char *from = flags->data_dir && *path != '/'
-                               ? arena_format(arena, "%s/%s", flags->data_dir, path)
-                               : path;
-        if (path_is_url(path) || stat(from, &state) || !S_ISDIR(state.st_mode)) continue;
-        TRY(pattern_of_all(path, arena, &paths->at[i]));
+        const char *from =
+            *path != '/' ? arena_format(arena, "%s/%s", context->directory, path) : path;
+        const bool is_folder = !path_is_url(path) && !stat(from, &state) && S_ISDIR(state.st_mode);
+        TRY(is_folder ? add_files_of(path, context, arena, paths) : add_path(path, paths));
     }
     return OK;
 }
@@ -259,18 +287,16 @@ static json_t *bare_json(const struct stats_flags *flags, const struct strings *
     return json_pack("{so}", "data", told);
 }
 
-static err look_at_files(const struct stats_flags *flags, const struct strings *paths,
-                         struct arena *arena)
+static err look_at_files(const struct stats_flags *flags, const struct format_context *context,
+                         const struct strings *paths, struct arena *arena)
 {
-    const struct format_context context = {.directory = flags->data_dir ? flags->data_dir : ".",
-                                           .without_labels = true};
     const struct objects none = {0};
     struct stats stats = {0};
     struct bare bare;
-    json_t *json = bare_json(flags, paths, &context, arena);
+    json_t *json = bare_json(flags, paths, context, arena);
     err e = json ? fields_parse(&bare_object, json, "", arena, &bare)
                  : fail(ERR_MEMORY, "no memory for names of files");
-    if (!e) e = stats_read(&bare.source, &context, &none, flags->words, &stats);
+    if (!e) e = stats_read(&bare.source, context, &none, flags->words, &stats);
     if (!e) e = report(flags, &stats);
     stats_free(&stats);
     json_decref(json);
@@ -288,8 +314,11 @@ static err look_at_spec(const struct stats_flags *flags, const char *path)
                                          .data_dir = flags->data_dir,
                                          .seed = -1,
                                          .trains_nothing = true};
-    TRY(spec_load(&options, &spec));
-    err e = read_data(flags, &spec, &stats);
+    err e = spec_load(&options, &spec);
+    const bool may_be_data = e == ERR_INPUT && !ends_in(path, ".json") && !access(path, R_OK);
+    if (may_be_data) return fail(e, "%s (where it is data: --format=csv)", error_text());
+    TRY(e);
+    e = read_data(flags, &spec, &stats);
     if (!e) e = report(flags, &stats);
     stats_free(&stats);
     spec_free(&spec);
@@ -304,8 +333,10 @@ static err look(int argc, char **argv, struct arena *arena)
                     &paths.count));
     if (paths.count == 0) return fail(ERR_INPUT, "no SPEC.json and no file of data was named");
     TRY(cache_flags_begin(&flags.cache));
-    TRY(name_what_folders_hold(&flags, &paths, arena));
-    return is_bare(&flags, &paths) ? look_at_files(&flags, &paths, arena)
+    const struct format_context context = {.directory = flags.data_dir ? flags.data_dir : ".",
+                                           .without_labels = true};
+    TRY(name_what_folders_hold(&context, &paths, arena));
+    return is_bare(&flags, &paths) ? look_at_files(&flags, &context, &paths, arena)
                                    : look_at_spec(&flags, paths.at[0]);
 }
 

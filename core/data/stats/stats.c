@@ -27,7 +27,24 @@ static err add_number(struct cell_stats *c, double number)
     return quantiles_add(&c->quantiles, number);
 }
 
-static err add_item(struct cell_stats *c, const struct item *item)
+struct place {
+    struct arena *arena;
+    const struct row_reader *reader;
+    const struct row *row;
+};
+
+/* `"12,5" in part-1.csv, line 7; decimals are written with a point` */
+static const char *describe_other(const struct place *place, const char *text, size_t length)
+{
+    char shown[CELL_TEXT_MAX];
+    const char *copy = arena_format(place->arena, "%.*s", (int)length, text);
+    const struct cell cell = {.text = copy, .length = strlen(copy)};
+    return arena_format(place->arena, "\"%s\" in %s, %s %lld%s", cell_text(&cell, shown),
+                        place->reader->name, place->reader->numbered, (long long)place->row->number,
+                        cell_number_hint(&cell));
+}
+
+static err add_item(struct cell_stats *c, const struct item *item, const struct place *place)
 {
     char buffer[ITEM_TEXT_MAX];
     size_t length;
@@ -35,16 +52,19 @@ static err add_item(struct cell_stats *c, const struct item *item)
     const char *text = item_text(item, buffer, &length);
     c->values++;
     c->ids += item->is_id;
-    if (number_of(item, &number)) TRY(add_number(c, number));
+    if (number_of(item, &number))
+        TRY(add_number(c, number));
+    else if (!c->other)
+        c->other = describe_other(place, text, length);
     return words_add(&c->words, text, length);
 }
 
-static err add_cell(struct cell_stats *c, const struct cell *cell)
+static err add_cell(struct cell_stats *c, const struct cell *cell, const struct place *place)
 {
     struct items items = {.cell = cell, .separator = c->separator};
     struct item item;
     const int64_t before = c->values;
-    while (items_next(&items, &item)) TRY(add_item(c, &item));
+    while (items_next(&items, &item)) TRY(add_item(c, &item, place));
     c->rows++;
     c->missing += c->values == before;
     return OK;
@@ -105,8 +125,9 @@ static err add_row(void *context, const struct row_reader *reader, const struct 
 {
     struct stats *s = ((const struct reading *)context)->stats;
     const struct cell of_label = label_of(row);
+    const struct place place = {&s->arena, reader, row};
     for (int i = 0; i < s->count; i++)
-        TRY(add_cell(&s->cells[i], i < reader->cell_count ? &row->cells[i] : &of_label));
+        TRY(add_cell(&s->cells[i], i < reader->cell_count ? &row->cells[i] : &of_label, &place));
     s->rows++;
     return OK;
 }

@@ -16,6 +16,7 @@ struct cell_stats {
     int64_t values;        /* more than rows where cells are lists */
     int64_t numbers;       /* values that are finite numbers */
     int64_t ids;           /* values that the format has as whole numbers */
+    const char *other;     /* the first value that is no number, and where; NULL: all are */
     struct spread spread;  /* of numbers */
     double min, max;
     struct quantiles quantiles; /* of numbers */

@@ -498,7 +498,9 @@ static err replace_file(struct predict *p, struct source_spec *source)
     const bool stays = path_is_url(p->flags.data) || strcmp(p->flags.data, STANDARD_INPUT) == 0;
     char *path = stays ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
     if (!path && strpbrk(p->flags.data, "*?[")) path = path_from_here(p->flags.data);
-    if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
+    if (!path)
+        return fail(ERR_INPUT, "--data=%s: %s%s", p->flags.data, strerror(errno),
+                    strchr(p->flags.data, ',') ? "; it names one file, or a pattern (*)" : "");
     struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
     files->at[0] = arena_string(&p->model.spec.arena, path);
     files->count = 1;

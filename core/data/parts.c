@@ -464,17 +464,27 @@ static void keep_first(struct parts *parts, const struct row_reader *first)
                          first->feature_count};
 }
 
+static err refuse_width(const struct strings *expected, const struct row_reader *reader)
+{
+    const int count = reader->cell_count;
+    int lacking = 0;
+    while (lacking < expected->count && row_reader_cell(reader, expected->at[lacking]) >= 0)
+        lacking++;
+    const char *named = count == 1                  ? reader->cell_names[0]
+                        : lacking < expected->count ? expected->at[lacking]
+                                                    : NULL;
+    const char *before = !named ? "" : count == 1 ? ", \"" : ": no \"";
+    return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d%s%.64s%s",
+                reader->name, expected->count, count, before, named ? named : "",
+                named ? "\"" : "");
+}
+
 static err check_rows(const struct parts *parts, const struct row_reader *reader)
 {
     const struct strings *expected = &parts->cell_names;
     for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
         TRY(check_column(&parts->stored[i], &reader->stored[i], reader->name));
-    if (reader->cell_count != expected->count)
-        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d%s%s%s",
-                    reader->name, expected->count, reader->cell_count,
-                    reader->cell_count == 1 ? ", \"" : "",
-                    reader->cell_count == 1 ? reader->cell_names[0] : "",
-                    reader->cell_count == 1 ? "\"" : "");
+    if (reader->cell_count != expected->count) return refuse_width(expected, reader);
     for (int i = 0; i < expected->count; i++)
         if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
             return fail(ERR_INPUT,

@@ -13,6 +13,8 @@ enum said_kind {
     SAID_NAMELESS,
     SAID_UNCUT,
     SAID_LACKING,
+    SAID_NOT_UTF8,
+    SAID_NUMBER_NAME,
     SAID_KINDS
 };
 

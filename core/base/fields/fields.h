@@ -201,9 +201,11 @@ json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new refe
 const char *nearest_name(const char *given, const char *const *names, int count);
 /* For the end of a message: ` (did you mean "NAME"?)` with the nearest known name, or "". */
 struct suggestion {
-    char text[160];
+    char text[200];
 };
 struct suggestion suggest(const char *given, const char *const *names, int count);
+/* Of names that a file has: the nearest, or where none is near `; it has a, b, ...`. */
+struct suggestion suggest_or_list(const char *given, const char *const *names, int count);
 /* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
 const char *name_of_others(const char *word);
 

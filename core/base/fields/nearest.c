@@ -220,3 +220,21 @@ struct suggestion suggest(const char *given, const char *const *names, int count
     if (near) snprintf(ret.text, sizeof ret.text, " (did you mean \"%s\"?)", near);
     return ret;
 }
+
+/* As many as there is room for */
+static void list(char *text, size_t size, const char *const *names, int count)
+{
+    enum { MORE_BYTES = 24, NAME_BYTES = 40 };
+    size_t used = (size_t)snprintf(text, size, "; it has ");
+    int i = 0;
+    for (; i < count && used + NAME_BYTES + MORE_BYTES < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%.32s", i ? ", " : "", names[i]);
+    if (i < count) snprintf(text + used, size - used, ", ... (%d in all)", count);
+}
+
+struct suggestion suggest_or_list(const char *given, const char *const *names, int count)
+{
+    struct suggestion ret = suggest(given, names, count);
+    if (!ret.text[0] && count > 0) list(ret.text, sizeof ret.text, names, count);
+    return ret;
+}

@@ -132,6 +132,23 @@ void csv_warn_of_nameless(const struct csv_names *names, int column)
         names->path, (long long)names->line, column, column);
 }
 
+/* Numbers of columns are names that many programs write. */
+void csv_warn_of_numbers(const struct csv_names *names)
+{
+    double number;
+    for (int i = 0; i < names->width; i++) {
+        const struct cell cell = {.text = names->at[i], .length = strlen(names->at[i])};
+        const bool is_index = strspn(cell.text, "0123456789") == cell.length;
+        if (is_index || !cell_number(&cell, &number)) continue;
+        if (said_first(SAID_NUMBER_NAME, of_text(names->at[i])))
+            log_line(LOG_WARNING,
+                     "%s: line %lld: the name of column %d is a number, \"%.64s\": is this line "
+                     "data? \"header\": false takes it so",
+                     names->path, (long long)names->line, i, names->at[i]);
+        return;
+    }
+}
+
 void csv_warn_of_uncut(const struct csv_names *names)
 {
     if (!csv_looks_uncut(names) || !said_first(SAID_UNCUT, of_text(names->at[0]))) return;

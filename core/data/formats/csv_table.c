@@ -141,7 +141,7 @@ static err find_by_name(const struct csv_table *t, const char *name, int *ret)
         return fail(ERR_INPUT, "%s: no column \"%s\": all of the first line is one, \"%.64s\"; %s",
                     t->path, name, t->names[0],
                     looks_uncut(t) ? "is \"delimiter\" another?" : "are these the names?");
-    const struct suggestion near = suggest(name, (const char *const *)t->names, t->width);
+    const struct suggestion near = suggest_or_list(name, (const char *const *)t->names, t->width);
     return fail(ERR_INPUT, "%s: no column \"%s\"%s", t->path, name, near.text);
 }
 
@@ -216,8 +216,10 @@ err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected
 static err read_label(struct csv_table *t, double *ret)
 {
     const struct label_form *form = &t->attributes->label_form;
-    if (label_read(form, &t->text.cells[t->label], &t->seen, ret)) return OK;
-    return csv_table_bad_cell(t, t->label, label_expected(form, &t->text.cells[t->label]));
+    const struct cell *cell = &t->text.cells[t->label];
+    if (label_read(form, cell, &t->seen, ret)) return OK;
+    const err e = csv_table_bad_cell(t, t->label, label_expected(form, cell));
+    return fail(e, "%s%s", error_text(), label_none(cell));
 }
 
 /* ---- as a reader of rows ---- */
@@ -365,6 +367,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     if (!t->names) TRY(take_names(t, width));
     const struct csv_names names = csv_table_names(t);
     if (a->header && !a->names.count) csv_warn_of_doubles(&names);
+    if (a->header && !a->names.count) csv_warn_of_numbers(&names);
     return find_label(t, label);
 }
 

@@ -27,6 +27,10 @@ static err read_members(struct json_cells *cells, json_t *object, const char *li
     return OK;
 }
 
+static const char of_array[] =
+    "expected an object, got a list: JSON lines have a row in each line, "
+    "and no list around them (jq -c '.[]' makes them)";
+
 static err read_line(struct named_lines *lines)
 {
     struct jsonl *s = (struct jsonl *)lines;
@@ -35,9 +39,12 @@ static err read_line(struct named_lines *lines)
     const bool has_return = memchr(line->text, '\r', line->length);
     json_decref(s->line);
     s->line = json_cells_load(line->text, line->length, &error);
+    if (!s->line && *line->text == '[' && lines->text.line == 1)
+        return fail(ERR_INPUT, "%s", of_array);
     if (!s->line)
         return fail(ERR_INPUT, "column %d: %s%s%s", error.column > 0 ? error.column : 1, error.text,
                     has_return ? "; the line " : "", has_return ? delimited_of_return : "");
+    if (json_is_array(s->line)) return fail(ERR_INPUT, "%s", of_array);
     if (!json_is_object(s->line))
         return fail(ERR_INPUT, "expected an object, got %s", json_type_text(s->line));
     TRY(json_cells_clear(&s->cells, line->length));

@@ -151,6 +151,11 @@ const char *label_expected(const struct label_form *form, const struct cell *got
                  "\"positive\": \"...\")";
 }
 
+const char *label_none(const struct cell *got)
+{
+    return got->length ? "" : ": a row without a label is broken (\"bad_rows\" leaves some out)";
+}
+
 struct label_seen label_seen_begin(bool has_others, struct label_seen *all)
 {
     return (struct label_seen){.all = all, .has_positive = has_others && !all};

@@ -77,6 +77,8 @@ void label_store(enum dtype, double label, void *to); /* INT32 or FLOAT32 */
  * classes are not sorted any word is class 0. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
 const char *label_expected(const struct label_form *, const struct cell *got);
+/* For the end of that message where there is no label at all; else "". */
+const char *label_none(const struct cell *got);
 /* Before the first row. has_others: other files may have what this one has none of. */
 struct label_seen label_seen_begin(bool has_others, struct label_seen *all);
 /* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all

@@ -208,6 +208,15 @@ void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *
 
 /* ---- the label ---- */
 
+/* Another cell that may be meant */
+static struct suggestion near_label(const struct named_cells *c)
+{
+    const char *const *names = (const char *const *)c->names;
+    const struct suggestion before = suggest(names[c->label], names, c->label);
+    const int behind = c->label + 1;
+    return before.text[0] ? before : suggest(names[c->label], names + behind, c->count - behind);
+}
+
 err named_cells_label(struct named_cells *c, const struct named_attributes *a, bool without_labels,
                       double *ret)
 {
@@ -221,9 +230,10 @@ err named_cells_label(struct named_cells *c, const struct named_attributes *a, b
         return OK;
     items_next(&items, &item);
     cell.text = item_text(&item, buffer, &cell.length);
-    return fail(ERR_INPUT, "\"%s\": expected %s, got %s\"%s\"", a->label,
-                label_expected(&a->label_form, &cell), items.cell->count > 1 ? "a list of " : "",
-                cell_text(&cell, text));
+    return fail(ERR_INPUT, "\"%s\"%s: expected %s, got %s\"%s\"%s", a->label,
+                cell.length ? "" : near_label(c).text, label_expected(&a->label_form, &cell),
+                items.cell->count > 1 ? "a list that begins with " : "", cell_text(&cell, text),
+                label_none(&cell));
 }
 
 void named_cells_describe(struct named_cells *c, const struct named_attributes *a,

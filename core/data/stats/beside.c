@@ -25,7 +25,7 @@ static err find_cells(struct beside *b)
         const char *name = b->names->at[i];
         b->cells[i] = row_reader_cell(r, name);
         if (b->cells[i] >= 0) continue;
-        const struct suggestion near = suggest(name, r->cell_names, r->cell_count);
+        const struct suggestion near = suggest_or_list(name, r->cell_names, r->cell_count);
         return fail(ERR_INPUT, "%s: no cell \"%.64s\"%s", r->name, name, near.text);
     }
     return OK;

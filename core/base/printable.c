@@ -48,6 +48,26 @@ int utf8_bytes(const char *at, size_t count)
     return read_character(at, count, &code);
 }
 
+/* Most text is ASCII, which is passed over by words of 8. */
+size_t utf8_prefix(const char *at, size_t count)
+{
+    size_t done = 0;
+    while (done < count) {
+        uint64_t word;
+        if (done + sizeof word <= count) {
+            memcpy(&word, at + done, sizeof word);
+            if (!(word & UINT64_C(0x8080808080808080))) {
+                done += sizeof word;
+                continue;
+            }
+        }
+        const int bytes = utf8_bytes(at + done, count - done);
+        if (bytes <= 0) break;
+        done += (size_t)bytes;
+    }
+    return done;
+}
+
 int printable_bytes(const char *at, size_t count)
 {
     uint32_t code;

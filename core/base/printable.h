@@ -16,6 +16,9 @@ enum { PRINTABLE_BEGUN = -1, PRINTABLE_BYTES_MAX = 4 }; /* of one character, esc
  * Nothing behind a NUL is looked at. */
 int utf8_bytes(const char *at, size_t count);
 
+/* How many of the bytes are whole characters of UTF-8 before the first that is none. */
+size_t utf8_prefix(const char *at, size_t count);
+
 /* How many bytes the first character has that may be shown as it is, 1 to 4; 0: its first byte may
  * not; PRINTABLE_BEGUN: more than the count bytes that are there are needed to tell. */
 int printable_bytes(const char *at, size_t count);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/data/packing/unpacker.h"
 
@@ -169,6 +170,30 @@ err input_is_text(const struct input *in)
                 "%s: is text in UTF-16, which is not read here: write it in UTF-8 (iconv -f "
                 "UTF-16LE -t UTF-8)",
                 in->file->name);
+}
+
+/* What is there instead of a file of data, most often because of how it was fetched. */
+err input_is_table(const struct input *in, const char *head, size_t bytes)
+{
+    enum { TAR_AT = 257 };
+    static const struct foreign documents[] = {
+        {"<!doctype html", 14, "a page of HTML", "was the file fetched, or a page about it?"},
+        {"<html", 5, "a page of HTML", "was the file fetched, or a page about it?"},
+        {"<?xml", 5, "an XML document", "was the file fetched, or a server's error?"},
+        {"%PDF-", 5, "a PDF document", "write CSV, JSON lines or TFRecord from it"},
+        {"version https://git-lfs", 23, "a pointer of Git LFS", "fetch the file (git lfs pull)"},
+    };
+    const bool is_tar = bytes >= INPUT_TOLD_BYTES && memcmp(head + TAR_AT, "ustar", 5) == 0;
+    if (is_tar)
+        return fail(ERR_INPUT, "%s: is a tar archive, which is not read here: unpack it (tar -xf)",
+                    in->file->name);
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        const struct foreign *d = &documents[i];
+        if (bytes >= d->bytes && strncasecmp(head, d->head, d->bytes) == 0)
+            return fail(ERR_INPUT, "%s: is %s, which is not read here: %s", in->file->name, d->is,
+                        d->wanted);
+    }
+    return OK;
 }
 
 uint64_t input_offset(const struct input *in)

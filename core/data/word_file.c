@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "core/base/printable.h"
 #include "core/data/input.h"
+#include "core/data/not_utf8.h"
 
 enum { FILE_GROW = 1 << 16 };
 
@@ -47,6 +49,8 @@ err word_file_read(const struct format_context *context, const char *path, struc
         memcpy(text, block.at, bytes);
         *ret = of_text(text, bytes);
         ret->path = arena_string(arena, input_path(in));
+        const size_t sound = utf8_prefix(text, bytes);
+        if (sound < bytes) not_utf8_warn(ret->path, 1, text, sound, bytes);
     }
     block_drop(&block);
     input_close(in);

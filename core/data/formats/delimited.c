@@ -1,6 +1,9 @@
 /* delimited.c - records of delimited text: see delimited.h. */
 #include "core/data/formats/delimited.h"
 
+#include "core/base/printable.h"
+#include "core/data/not_utf8.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@ enum {
     BUFFER_BYTES = RECORD_BYTES_MAX + 1, /* a record, and the NUL behind its last cell */
     MARKED_BYTES = 16 << 10,             /* at once: what stays in the nearest cache */
     STEP_BYTES = 64,                     /* of which a word has the bits */
+    OTHERS_BYTES = 16 << 20,             /* beyond ASCII: a file that is UTF-8 so far is UTF-8 */
 };
 _Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
@@ -44,6 +48,30 @@ static bool has_odd_bytes(const char *from, size_t bytes)
     return memchr(from, '\0', bytes) || find_lone_return(from, from + bytes);
 }
 
+/* Words are compared by their bytes: of a text in Latin-1 none is like that of other files. JSON is
+ * refused by whoever reads it. from: of the buffer, what is new, with the beginning of a character
+ * before it. */
+static void look_for_others(struct delimited *d, size_t from)
+{
+    enum { BYTES_BEFORE = 3 };
+    size_t bytes = d->end - from;
+    for (int i = 0; i < BYTES_BEFORE && from > d->at; i++) from--, bytes++;
+    while (from > d->at && bytes > 0 && (d->buffer[from] & 0xc0) == 0x80) from++, bytes--;
+    const size_t sound = utf8_prefix(d->buffer + from, bytes);
+    const bool is_begun = utf8_bytes(d->buffer + from + sound, bytes - sound) == PRINTABLE_BEGUN;
+    if (sound == bytes || (is_begun && !d->is_at_end)) return;
+    d->others_left = 0;
+    not_utf8_warn(input_path(d->input), d->next_line, d->buffer + d->at, from + sound - d->at,
+                  d->end - d->at);
+}
+
+static bool has_others(const char *from, size_t bytes)
+{
+    uint8_t all = 0;
+    for (size_t i = 0; i < bytes; i++) all |= (uint8_t)from[i];
+    return all & 0x80;
+}
+
 /* Moves what is left to the beginning of the buffer and fills the rest of it, or so many bytes. */
 static err fill_to(struct delimited *d, size_t bytes)
 {
@@ -56,6 +84,10 @@ static err fill_to(struct delimited *d, size_t bytes)
     if (!d->is_odd) d->is_odd = has_odd_bytes(d->buffer + d->end - behind, got + behind);
     d->end += got;
     d->is_at_end = got == 0;
+    if (d->others_left == 0 || !has_others(d->buffer + d->end - got - behind, got + behind))
+        return OK;
+    d->others_left -= got < d->others_left ? got : d->others_left;
+    look_for_others(d, d->end - got);
     return OK;
 }
 
@@ -64,25 +96,26 @@ static err fill(struct delimited *d)
     return fill_to(d, RECORD_BYTES_MAX);
 }
 
-/* Spreadsheets put it in front; it would become part of the first column's name. A stream opens a
- * file for its names and rows that are elsewhere: not much is read here. */
-static err skip_byte_order_mark(struct delimited *d)
+/* Spreadsheets put a byte order mark in front; it would become part of the first column's name. A
+ * stream opens a file for its names and rows that are elsewhere: not much is read here. */
+static err look_at_head(struct delimited *d)
 {
-    while (d->end < 3 && !d->is_at_end) TRY(fill_to(d, MARKED_BYTES));
+    while (d->end < INPUT_TOLD_BYTES && !d->is_at_end) TRY(fill_to(d, MARKED_BYTES));
     if (d->end >= 3 && !memcmp(d->buffer, "\xef\xbb\xbf", 3)) d->at = 3;
-    return OK;
+    return input_is_table(d->input, d->buffer + d->at, d->end - d->at);
 }
 
 err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 {
     struct delimited d = {.input = input, .delimiter = delimiter, .more = "", .next_line = 1};
+    d.others_left = delimiter == LINES ? 0 : OTHERS_BYTES;
     TRY(input_is_text(input));
     d.buffer = malloc(BUFFER_BYTES);
     d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
     err e = block_new(CELLS_MAX * sizeof *d.cells, &d.cell_memory);
     d.cells = d.cell_memory.at; /* all text: nothing else is ever set */
     if (e || !d.buffer || !d.marks) e = fail(ERR_MEMORY, "no memory to read %s", input_path(input));
-    if (!e) e = skip_byte_order_mark(&d);
+    if (!e) e = look_at_head(&d);
     if (e)
         delimited_close(&d);
     else
@@ -336,6 +369,31 @@ static void take_line(struct delimited *d, char *from, char *to)
     d->count = d->cells[0].length > 0;
 }
 
+/* In quotes it is text; of a whole line whoever reads it knows what it is. */
+static bool has_return(const struct delimited *d, const char *from, size_t bytes)
+{
+    enum place place = AT_START;
+    if (d->delimiter == LINES || !memchr(from, '\r', bytes)) return false;
+    if (!has_quotes(d) || !memchr(from, '"', bytes)) return true;
+    for (const char *at = from, *to = from + bytes; at < to; at++) {
+        const size_t width = place == IN_QUOTES ? 0 : delimiter_at(d, at, to);
+        if (*at == '\r' && place != IN_QUOTES) return true;
+        place = width ? AT_START : place_after(place, *at);
+        at += width ? width - 1 : 0;
+    }
+    return false;
+}
+
+/* Of a file that has such bytes somewhere */
+static err check_bytes(struct delimited *d, const char *from, size_t bytes)
+{
+    const bool has_nul = memchr(from, '\0', bytes);
+    d->is_passed = has_nul || has_return(d, from, bytes);
+    if (!d->is_passed) return OK;
+    return fail(ERR_INPUT, "%s: line %lld: %s", input_path(d->input), (long long)d->line,
+                has_nul ? of_nul : delimited_of_return);
+}
+
 /* As next_cells finds them, and what it would find in the first of them */
 static bool has_cells(const struct delimited *d, const char *from, size_t bytes, char comment)
 {
@@ -352,11 +410,12 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
     do {
         *ret_found = true;
         d->is_passed = false;
-        const err e = find_record(d, &bytes, &taken);
+        err e = find_record(d, &bytes, &taken);
+        from = d->buffer + d->at;
+        if (!e) d->at += taken;
+        if (!e && d->is_odd && !has_cells(d, from, bytes, comment)) e = check_bytes(d, from, bytes);
         if (e && d->is_passed && d->skips_broken) return OK;
         TRY(e);
-        from = d->buffer + d->at;
-        d->at += taken;
     } while (taken > 0 && !has_cells(d, from, bytes, comment));
     *ret_found = taken > 0;
     return OK;
@@ -455,31 +514,6 @@ static void take_marked(struct delimited *d)
     d->count = (int)(cell - d->cells);
     d->mark = (int)(mark - d->marks);
     d->at = (size_t)(from - d->buffer);
-}
-
-/* In quotes it is text; of a whole line whoever reads it knows what it is. */
-static bool has_return(const struct delimited *d, const char *from, size_t bytes)
-{
-    enum place place = AT_START;
-    if (d->delimiter == LINES || !memchr(from, '\r', bytes)) return false;
-    if (!has_quotes(d) || !memchr(from, '"', bytes)) return true;
-    for (const char *at = from, *to = from + bytes; at < to; at++) {
-        const size_t width = place == IN_QUOTES ? 0 : delimiter_at(d, at, to);
-        if (*at == '\r' && place != IN_QUOTES) return true;
-        place = width ? AT_START : place_after(place, *at);
-        at += width ? width - 1 : 0;
-    }
-    return false;
-}
-
-/* Of a file that has such bytes somewhere */
-static err check_bytes(struct delimited *d, const char *from, size_t bytes)
-{
-    const bool has_nul = memchr(from, '\0', bytes);
-    d->is_passed = has_nul || has_return(d, from, bytes);
-    if (!d->is_passed) return OK;
-    return fail(ERR_INPUT, "%s: line %lld: %s", input_path(d->input), (long long)d->line,
-                has_nul ? of_nul : delimited_of_return);
 }
 
 /* Empty lines have no cells; nor have blank ones where words or lines are read. */

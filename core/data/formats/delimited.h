@@ -41,11 +41,12 @@ struct delimited {
     size_t marked;
     int mark, mark_count; /* the next one, all */
     int64_t next_line;
-    int64_t lines;     /* of the record: more than one where a cell in quotes has line ends */
-    bool has_quote;    /* the record may have one */
-    bool is_odd;       /* NULs or lone CRs were read: each record is looked at */
-    bool is_at_end;    /* of the file; the buffer may hold more */
-    bool skips_broken; /* as it reads them: delimited_skip() passes over records that are */
+    int64_t lines;      /* of the record: more than one where a cell in quotes has line ends */
+    bool has_quote;     /* the record may have one */
+    size_t others_left; /* bytes to look at for what is no UTF-8; 0: it is known */
+    bool is_odd;        /* NULs or lone CRs were read: each record is looked at */
+    bool is_at_end;     /* of the file; the buffer may hold more */
+    bool skips_broken;  /* as it reads them: delimited_skip() passes over records that are */
     bool is_passed; /* beside an ERR_INPUT: it is about this record alone, and the next call gives
                        the one behind it */
 };

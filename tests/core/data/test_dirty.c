@@ -148,6 +148,17 @@ static void a_byte_that_text_has_not_is_said_wherever_it_stands(void **state)
         }
 }
 
+/* Behind a lone CR rows may be. */
+static void a_byte_that_text_has_not_is_said_in_comments(void **state)
+{
+    for (int f = 0; f < FORMS; f++) {
+        if (!strstr(forms[f].source, "libsvm")) continue;
+        assert_said(&forms[f], "# a\r0 1:1\n", 10, "has a carriage return (CR)");
+        assert_said(&forms[f], " # a\0b\n", 7, "has a NUL byte");
+        assert_said(&forms[f], "0 1:1 # a\rb\n", 12, "has a carriage return (CR)");
+    }
+}
+
 /* All line ends, or those of the second file, or of what was put behind a sound file */
 static void lines_that_end_with_cr_alone_or_twice_are_said(void **state)
 {
@@ -424,6 +435,134 @@ static void names_that_are_the_same_or_none_are_warned_of(void **state)
     assert_warned(SOURCE, "table: line 3: column 0 has no name, and is a feature");
 }
 
+/* Numbers of columns are names; of a file without a header the first row is not. */
+static void a_name_that_is_a_number_is_warned_of(void **state)
+{
+    struct dataset d;
+    file_write_text("table", "0,1,y\n1,0,2\n");
+    source_open_ok(SOURCE, &d);
+    dataset_close(&d);
+    assert_false(is_warned("is a number"));
+    file_write_text("table", "0.5,x,y\n1,0,2\n");
+    assert_warned(SOURCE, "table: line 1: the name of column 0 is a number, \"0.5\"");
+}
+
+/* What a read ends with may be half of a character: lines of every length from there on. */
+static void write_characters(const char *name, bool is_packed, const char *last)
+{
+    enum { BYTES = 5 << 18 };
+    char *text = malloc(BYTES + TEXT_MAX), *at = text + sprintf(text, "w,x,y\n");
+    for (int i = 0; at - text < BYTES; i++) {
+        for (int k = 0; k < 1 + i % 7; k++)
+            at = stpcpy(at, i % 3 ? "\xc3\xa9" : "\xf0\x9f\x9a\x80");
+        at = stpcpy(at, ",1,0\n");
+    }
+    at = stpcpy(at, last);
+    if (is_packed)
+        file_write_gzip(name, text, (size_t)(at - text));
+    else
+        file_write(name, text, (size_t)(at - text));
+    free(text);
+}
+
+static void words_that_are_no_utf_8_are_warned_of_with_their_line(void **state)
+{
+    static const struct {
+        const char *name, *source, *text, *words;
+    } files[] = {
+        {"latin", "'csv', 'label': 'y', 'except': ['w']", "w,x,y\na,1,0\ncaf\xe9 b,1,0\n",
+         "latin: line 3: \"caf\\xe9\" is no UTF-8"},
+        {"named", "'csv', 'label': 'y'", "x\xfc,y\n1,0\n", "named: line 1: \"x\\xfc\" is no UTF-8"},
+        {"quoted", "'csv', 'label': 'y', 'except': ['w']", "w,x,y\n\"a\n\xff\",1,0\n",
+         "quoted: line 3: \"\\xff\" is no UTF-8"},
+        {"cut", "'csv', 'label': 'y', 'except': ['w']", "x,y,w\n1,0,caf\xc3",
+         "cut: line 2: \"caf\\xc3\" is no UTF-8"},
+        {"sparse", "'libsvm', 'features': 2", "0 1:1\n0 2:1 # \xe9\n",
+         "sparse: line 2: \"\\xe9\" is no UTF-8"},
+    };
+    char source[TEXT_MAX];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        file_write_text(files[i].name, files[i].text);
+        snprintf(source, sizeof source, "{'format': %s, 'file': '%s'}", files[i].source,
+                 files[i].name);
+        assert_warned(source, files[i].words);
+    }
+    file_write_text("words", "a\nb\xe9\n");
+    file_write_text("ascii", "w,y\na,0\n");
+    assert_warned("{'format': 'csv', 'file': 'ascii', 'label': 'y'}, 'columns': [{'column': "
+                  "'vocabulary', 'name': 'w', 'file': 'words'}], 'batch_size': 1",
+                  "words: line 2: \"b\\xe9\" is no UTF-8");
+}
+
+static void characters_that_are_read_in_two_parts_are_whole(void **state)
+{
+    struct dataset d;
+    for (int packed = 0; packed < 2; packed++) {
+        write_characters("whole", packed, "");
+        source_open_ok("{'format': 'csv', 'file': 'whole', 'label': 'y', 'except': ['w']}", &d);
+        dataset_close(&d);
+        assert_false(is_warned("whole: "));
+    }
+    write_characters("late", true, "\xe9,1,0\n");
+    assert_warned("{'format': 'csv', 'file': 'late', 'label': 'y', 'except': ['w']}",
+                  "late: line ");
+}
+
+/* Plain and packed, whatever is fetched instead of a file */
+static void what_is_no_table_is_called_what_it_is(void **state)
+{
+    static const struct {
+        const char *head, *is;
+    } files[] = {{"<!DOCTYPE html><html>", "a page of HTML"},
+                 {"<HTML>\n<body>", "a page of HTML"},
+                 {"\xef\xbb\xbf<?xml version=\"1.0\"?>", "an XML document"},
+                 {"%PDF-1.4\n", "a PDF document"},
+                 {"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"}};
+    char tar[TEXT_MAX] = "a.csv";
+    memcpy(tar + 257, "ustar", 5);
+    for (int packed = 0; packed < 2; packed++) {
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            struct text t = {.bytes = 0};
+            add(&t, files[i].head, strlen(files[i].head));
+            add(&t, "\nw,x,y\n", 7);
+            write_packed("table", &t, packed);
+            assert_refused(SOURCE, "table: is ", files[i].is, "not read here", NULL);
+        }
+        struct text t = {.bytes = 0};
+        add(&t, tar, sizeof tar - 1);
+        write_packed("table", &t, packed);
+        assert_refused(SOURCE, "table: is a tar archive", "tar -xf", NULL);
+    }
+    file_write_text("list", "[\n{\"x\": 1, \"y\": 0}\n]\n");
+    assert_refused("{'format': 'jsonl', 'file': 'list', 'label': 'y'}, 'columns': [{'column': "
+                   "'numeric', 'name': 'x'}], 'batch_size': 1",
+                   "list: line 1: expected an object, got a list", "jq -c '.[]'", NULL);
+}
+
+static void a_name_that_a_file_lacks_comes_with_those_that_it_has(void **state)
+{
+    file_write_text("table", "w,x,y\na,1,0\n");
+    file_write_text("next", "x,y\n1,0\n");
+    assert_refused("{'format': 'csv', 'file': 'table', 'label': 'clicked'}",
+                   "no column \"clicked\"; it has w, x, y", NULL);
+    assert_refused(SOURCE
+                   ", 'columns': [{'column': 'numeric', 'name': 'seconds'}], 'batch_size': 1",
+                   "has no cell \"seconds\"; it has w, x, y", NULL);
+    assert_refused("{'format': 'csv', 'file': ['table', 'next'], 'label': 'y'}, 'columns': "
+                   "[{'column': 'hash', 'name': 'w', 'buckets': 2}], 'batch_size': 1",
+                   "next: expected 3 cells as in the files before, got 2: no \"w\"", NULL);
+    file_write_text("rows", "{\"x\": 1, \"clicked\": 1}\n");
+    assert_refused("{'format': 'jsonl', 'file': 'rows', 'label': 'click'}, 'columns': [{'column': "
+                   "'numeric', 'name': 'x'}], 'batch_size': 1",
+                   "rows: line 1: \"click\" (did you mean \"clicked\"?): ", "without a label",
+                   NULL);
+    file_write_text("table", "x,y\n1,NA\n");
+    assert_refused(
+        "{'format': 'csv', 'file': 'table', 'label': 'y', 'missing': ['NA']}, 'columns': "
+        "[{'column': 'numeric', 'name': 'x'}], 'batch_size': 1",
+        "table: line 2: column 1 (y): ", "a row without a label is broken", NULL);
+}
+
 static void a_file_that_is_read_twice_is_warned_of(void **state)
 {
     file_write_text("part-a.csv", "x,y\n1,0\n");
@@ -465,6 +604,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_byte_that_text_has_not_is_said_wherever_it_stands),
+        cmocka_unit_test(a_byte_that_text_has_not_is_said_in_comments),
         cmocka_unit_test(lines_that_end_with_cr_alone_or_twice_are_said),
         cmocka_unit_test(a_return_between_members_is_none),
         cmocka_unit_test(more_nuls_than_a_line_may_have_at_the_end_are_one_broken_row),
@@ -477,6 +617,11 @@ int main(void)
         cmocka_unit_test(first_lines_that_are_no_names_are_said),
         cmocka_unit_test(numbers_as_people_write_them_are_refused_with_what_to_write),
         cmocka_unit_test(names_that_are_the_same_or_none_are_warned_of),
+        cmocka_unit_test(a_name_that_is_a_number_is_warned_of),
+        cmocka_unit_test(words_that_are_no_utf_8_are_warned_of_with_their_line),
+        cmocka_unit_test(characters_that_are_read_in_two_parts_are_whole),
+        cmocka_unit_test(what_is_no_table_is_called_what_it_is),
+        cmocka_unit_test(a_name_that_a_file_lacks_comes_with_those_that_it_has),
         cmocka_unit_test(a_file_that_is_read_twice_is_warned_of),
         cmocka_unit_test(many_warnings_of_a_kind_hide_none_of_another),
     };

@@ -68,6 +68,28 @@ class Stats(tool.ToolCase):
         (self.folder / "names").write_text("data[[]1]/p-*\n")
         self.assert_has_two_cells("@names")
 
+    def test_beside_data_in_a_folder_lie_other_files(self):
+        (self.folder / "job/words").mkdir(parents=True)
+        (self.folder / "job/README.md").write_text("# Data\n")
+        (self.folder / "job/p-1.csv").write_text("a,b\n1,2\n")
+        (self.folder / "job/spec.json").write_text("{}\n")
+        self.assert_has_two_cells("job")
+
+    def test_a_cell_of_numbers_that_has_another_value_says_where(self):
+        rows = "".join(f"{i},w{i % 3},0\n" for i in range(30))
+        (self.folder / "p-1.csv").write_text("a,b,y\n" + rows)
+        (self.folder / "p-2.csv").write_text("a,b,y\n" + rows + '"1,5",1,yes\noff,NA,0\n')
+        told = self.run_ok("stats", "p-*.csv").splitlines()[5:]
+        self.assertEqual(told, ['a: 2 of 62 values are no numbers, the first "1,5" in p-2.csv, line 32; decimals are '
+                                'written with a point, and nothing between thousands',
+                                'y: 1 of 62 values is no number, "yes" in p-2.csv, line 32'])
+        cells = json.loads(self.run_ok("stats", "--json", "p-*.csv"))["cells"]
+        self.assertEqual([cell.get("first_no_number", "")[:5] for cell in cells], ['"1,5"', '"w0" ', '"yes"'])
+
+    def test_data_of_any_name_are_no_spec(self):
+        (self.folder / "rows").write_text("a,b\n1,2\n")
+        self.assertIn("(where it is data: --format=csv)", self.run_bad("stats", "rows"))
+
     def assert_has_two_cells(self, *words):
         told = json.loads(self.run_ok("stats", "--json", *words))
         self.assertEqual((told["rows"], [cell["name"] for cell in told["cells"]]), (1, ["a", "b"]), words)
@@ -147,8 +169,10 @@ class Stats(tool.ToolCase):
     def test_names_of_cells_are_made_safe(self):
         (self.folder / "rows.csv").write_bytes(b"caf\xe9,a\x1b[31m,y\n1,2,0\n2,3,1\n")
         self.spec({"format": "csv", "file": "rows.csv", "label": "y"})
-        self.assertEqual(list(self.cells()[1]), ["caf\\xe9", "a\\x1b[31m", "y"])
-        self.assertNotIn("\x1b", self.run_ok("stats", "spec.json"))
+        told = self.dtrain("stats", "--json", "spec.json")
+        self.assertEqual([cell["name"] for cell in json.loads(told.stdout)["cells"]], ["caf\\xe9", "a\\x1b[31m", "y"])
+        self.assertIn('rows.csv: line 1: "caf\\xe9" is no UTF-8', told.stderr)
+        self.assertNotIn("\x1b", told.stderr + self.dtrain("stats", "spec.json").stdout)
 
     def test_more_words_than_are_counted_at_a_time(self):
         lines = "".join(f"w{i},0\nfrequent,1\n" for i in range(3000))

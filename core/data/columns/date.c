@@ -108,8 +108,8 @@ static bool seconds_of(struct tm *time, double *ret)
 static bool read_zone(const char *at, double *seconds)
 {
     int hours = 0, minutes = 0, taken = 0;
-    const char sign = *at;
     while (*at == ' ') at++;
+    const char sign = *at;
     if (*at == 0 || strcmp(at, "Z") == 0 || strcmp(at, "UTC") == 0) return true;
     if (*at != '+' && *at != '-') return false;
     if ((sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &taken) != 2 &&

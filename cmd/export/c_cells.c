@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/export/c_writer.h"
+#include "core/data/columns/date.h"
 #include "core/data/columns/numeric.h"
 
 static void write_text(FILE *f, const char *text)
@@ -123,6 +124,27 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
     fputs("};\n", f);
 }
 
+/* Seconds as a number, or a part of them as an id */
+static void write_date(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    const bool has_default = json_is_number(a->fallback);
+    const double fallback = json_number_value(a->fallback);
+    const int time = date_is_in_milliseconds(a) ? 2 : 1;
+    if (a->part == DATE_SECONDS) {
+        fprintf(f,
+                "static const struct numbers column%d = {.max = 1, .truncate = %d, .time = %d, "
+                ".has_default = %d,\n    .fallback = %.17g, .scale = %.17g, .offset = %.17g, "
+                ".last_scale = %.17g, .last_offset = %.17g};\n",
+                column, a->source.truncate, time, has_default, fallback, a->scale, a->offset,
+                c->data->scale, c->data->offset);
+        return;
+    }
+    write_common(f, spec, column);
+    fprintf(f, ", .time = %d, .part = %d, .stand_in = %" PRId64 "};\n", time, a->part,
+            date_default(a));
+}
+
 /* A key is a column's ids, or its words, or those of a cell. */
 static void write_cross(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
@@ -155,6 +177,8 @@ static err write_column(FILE *f, const struct cells *c, int column)
     const char *kind = cells_kind(spec);
     if (strcmp(kind, "numeric") == 0)
         write_numeric(f, c, spec, column);
+    else if (strcmp(kind, "date") == 0)
+        write_date(f, c, spec, column);
     else if (strcmp(kind, "crossed") == 0)
         write_cross(f, c, spec, column);
     else

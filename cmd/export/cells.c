@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/data/columns/date.h"
 #include "core/data/parts.h"
 #include "core/data/word_file.h"
 
@@ -23,6 +24,12 @@ int cells_column_named(const struct cells *c, const char *name)
 const char *cells_kind(const struct column_spec *spec)
 {
     return spec->column.kind->object->name;
+}
+
+bool cells_is_seconds(const struct column_spec *spec)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    return strcmp(cells_kind(spec), "date") == 0 && a->part == DATE_SECONDS;
 }
 
 const void *cells_attribute(const struct column_spec *spec, const char *name)
@@ -142,10 +149,6 @@ static err add_cell(struct cells *c, const char *name)
 static err add_cells(struct cells *c, const struct column_spec *spec)
 {
     const char *kind = cells_kind(spec);
-    if (strcmp(kind, "date") == 0)
-        return fail(ERR_INPUT, "no format reads times: give what is wanted of it a cell of its "
-                               "own, as \"identity\" (its hour, its weekday) or \"numeric\" "
-                               "(seconds), which clients fill in, and train with that");
     if (strcmp(kind, "crossed")) return add_cell(c, cell_of(spec));
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {

@@ -34,6 +34,7 @@ int cells_column_named(const struct cells *, const char *name); /* -1: none */
 int cells_of_column(const struct cells *, const struct column_spec *);
 int cells_named(const struct cells *, const char *name);
 const char *cells_kind(const struct column_spec *); /* "hash" */
+bool cells_is_seconds(const struct column_spec *);  /* a date, as a number */
 /* An attribute by its field's name, which there is. */
 const void *cells_attribute(const struct column_spec *, const char *name);
 /* Words of a vocabulary, [count] in the arena; boundaries. */

@@ -17,6 +17,7 @@
 #include "cmd/export/saved_model.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
+#include "core/data/columns/date.h"
 #include "core/train/checkpoint/newest.h"
 
 enum export_format { EXPORT_C, EXPORT_SAVED_MODEL, EXPORT_ONNX };
@@ -74,11 +75,13 @@ static void print_export_help(FILE *out)
           "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
           "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
           "data.train) is read for the names of its cells.\n\n"
-          "c: a row of NAME_predict has the text of each cell, as it stands in the file.\n"
+          "c: a row of NAME_predict has the text of each cell, as it stands in the file, but of\n"
+          "times that have a format of their own ISO 8601, or seconds since 1970.\n"
           "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
-          "as strings, numbers as float64, ids as int64; values of a list beside each other, of a\n"
-          "cell with a separator as the text that stands in the file. Empty texts, NaN and -1\n"
-          "are cells without a value. parse_example takes serialized Examples of the same cells.\n"
+          "as strings, numbers as float64, as are times (seconds since 1970), ids as int64;\n"
+          "values of a list beside each other, of a cell with a separator as the text that stands\n"
+          "in the file. Empty texts, NaN and -1 are cells without a value. parse_example takes\n"
+          "serialized Examples of the same cells.\n"
           "onnx: an input is called as its column, float64 numbers of its cell, or int64 ids, -1\n"
           "where there is none. Words are hashed, looked up and crossed by the client.\n\n"
           "The rows of one table: dtrain checkpoint rows. What nodes say of rows: dtrain predict\n"
@@ -241,6 +244,28 @@ static void report_left(const struct export *x)
     if (*before == ',') putchar('\n');
 }
 
+static bool leaves_time(const struct export *x, const struct column_spec *spec)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    if (strcmp(cells_kind(spec), "date")) return false;
+    if (x->flags.format == EXPORT_ONNX) return cells_is_seconds(spec);
+    return x->flags.format == EXPORT_C ? a->format && !date_is_in_milliseconds(a)
+                                       : !date_is_in_milliseconds(a);
+}
+
+/* Texts that nobody but the client reads */
+static void report_times(const struct export *x)
+{
+    const char *before = "seconds since 1970 are given of the times of these columns: ";
+    for (int i = 0; i < x->cells.columns->count; i++) {
+        const struct column_spec *spec = cells_column(&x->cells, i);
+        if (!x->cells.is_read[i] || !leaves_time(x, spec)) continue;
+        printf("%s%s", before, spec->name);
+        before = ", ";
+    }
+    if (*before == ',') putchar('\n');
+}
+
 static void report(const struct export *x)
 {
     const struct program *p = &x->program;
@@ -256,6 +281,7 @@ static void report(const struct export *x)
     if (x->flags.optimize) printf(", folded: %d", x->folds);
     printf("\n");
     if (x->flags.format == EXPORT_ONNX) report_left(x);
+    report_times(x);
 }
 
 /* Keys of a bucket have no "//". */

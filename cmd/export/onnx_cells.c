@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/export/onnx.h"
+#include "core/data/columns/date.h"
 #include "core/data/columns/numeric.h"
 
 static bool is_kind(const struct column_spec *spec, const char *kind)
@@ -14,7 +15,8 @@ static bool is_kind(const struct column_spec *spec, const char *kind)
 
 bool onnx_leaves(const struct column_spec *spec)
 {
-    return is_kind(spec, "hash") || is_kind(spec, "vocabulary") || is_kind(spec, "crossed");
+    return (is_kind(spec, "date") && !cells_is_seconds(spec)) || is_kind(spec, "hash") ||
+           is_kind(spec, "vocabulary") || is_kind(spec, "crossed");
 }
 
 /* [batch] where a row has one value */
@@ -84,6 +86,14 @@ static int standardized(struct onnx_graph *g, const struct numeric_attributes *a
     return onnx_two(g, "Div", x, onnx_constant(g, ONNX_DOUBLE, &shape, a->deviation.at));
 }
 
+/* As data.scale and data.offset have it */
+static int scaled(struct onnx_graph *g, const struct cells *c, int x)
+{
+    x = onnx_cast(g, ONNX_DOUBLE, onnx_cast(g, ONNX_FLOAT, x));
+    x = with_double(g, "Add", with_double(g, "Mul", x, c->data->scale), c->data->offset);
+    return onnx_cast(g, ONNX_FLOAT, x);
+}
+
 static int write_numeric(struct onnx_graph *g, const struct cells *c,
                          const struct column_spec *spec)
 {
@@ -100,19 +110,32 @@ static int write_numeric(struct onnx_graph *g, const struct cells *c,
     x = with_double(g, "Add", with_double(g, "Mul", x, a->scale), a->offset);
     if (json_is_number(a->padding))
         x = onnx_where(g, lacks, onnx_double(g, json_number_value(a->padding)), x);
-    x = onnx_cast(g, ONNX_DOUBLE, onnx_cast(g, ONNX_FLOAT, x));
-    x = with_double(g, "Add", with_double(g, "Mul", x, c->data->scale), c->data->offset);
-    return onnx_cast(g, ONNX_FLOAT, x);
+    return scaled(g, c, x);
+}
+
+/* Since 1970, of a date; also where its cells are milliseconds */
+static int write_seconds(struct onnx_graph *g, const struct cells *c,
+                         const struct column_spec *spec)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    int x = write_given(g, spec->name, ONNX_DOUBLE, 1);
+    const int lacks = onnx_one(g, "IsNaN", x);
+    if (json_is_number(a->fallback))
+        x = onnx_where(g, lacks, onnx_double(g, json_number_value(a->fallback)), x);
+    return scaled(g, c, with_double(g, "Add", with_double(g, "Mul", x, a->scale), a->offset));
 }
 
 int onnx_write_column(struct onnx_graph *g, const struct cells *c, int column, int64_t max)
 {
     const struct column_spec *spec = cells_column(c, column);
     if (is_kind(spec, "numeric")) return write_numeric(g, c, spec);
+    if (cells_is_seconds(spec)) return write_seconds(g, c, spec);
     if (is_kind(spec, "bucketized")) return write_bucketized(g, c, spec, max);
     if (is_kind(spec, "ids")) return write_whole(g, spec, "rows", -1, max);
     if (is_kind(spec, "identity"))
         return write_whole(g, spec, "buckets", *(const int64_t *)cells_attribute(spec, "default"),
                            max);
-    return write_given(g, spec->name, ONNX_INT64, max);
+    const int64_t stand_in = is_kind(spec, "date") ? date_default(spec->column.attributes) : -1;
+    const int ids = write_given(g, spec->name, ONNX_INT64, max);
+    return stand_in < 0 ? ids : onnx_where(g, is_id(g, ids), ids, onnx_int64(g, stand_in));
 }

@@ -24,6 +24,7 @@ struct tf_cells {
     const struct cells *cells;
     enum tf_type types[CELLS_MAX]; /* a text as it stands in the file, numbers, or whole ones */
     bool is_list[CELLS_MAX];       /* [batch, values], else [batch] */
+    bool is_time[CELLS_MAX];       /* in Examples whole numbers: float32 has no second of today */
     struct tf_tensor words[COLUMNS_MAX], word_counts[COLUMNS_MAX]; /* tables of vocabularies */
 };
 
@@ -38,5 +39,8 @@ struct tf_tensor tf_write_column(const struct tf_cells *, struct tf_graph *, int
 /* Of serialized Examples, [batch], into ret [cells] */
 void tf_parse_examples(const struct tf_cells *, struct tf_graph *, struct tf_tensor serialized,
                        struct tf_tensor *ret);
+
+/* Of seconds since 1970, float64: an id, as the columns' enum date_part has it */
+struct tf_tensor tf_part_of_time(struct tf_graph *, int part, struct tf_tensor seconds);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/export/saved_model.h"
+#include "core/data/columns/date.h"
 #include "core/data/columns/numeric.h"
 
 static const int64_t CROSS_KEY = INT64_C(0xDECAFCAFFE); /* TensorFlow's own, and ours */
@@ -30,7 +31,8 @@ static bool has_texts(const struct cells *c)
  * are such */
 static const char *separator_of(const struct cells *c, const struct column_spec *spec)
 {
-    return is_kind(spec, "ids") && !has_texts(c) ? NULL : source_of(spec)->separator;
+    const bool is_one = is_kind(spec, "date") || (is_kind(spec, "ids") && !has_texts(c));
+    return is_one ? NULL : source_of(spec)->separator;
 }
 
 /* ---- what a client gives ---- */
@@ -56,12 +58,14 @@ static bool has_weights(const struct column_spec *spec)
 static void want_cell(struct tf_cells *t, const struct column_spec *spec)
 {
     const bool splits = separator_of(t->cells, spec);
-    const bool is_number = is_kind(spec, "numeric") || is_kind(spec, "bucketized");
+    const bool is_number =
+        is_kind(spec, "numeric") || is_kind(spec, "bucketized") || is_kind(spec, "date");
     const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
     const enum tf_type type = splits || has_weights(spec) ? TF_STRING
                               : is_number                 ? TF_DOUBLE
                               : is_whole                  ? TF_INT64
                                                           : TF_STRING;
+    t->is_time[cells_of_column(t->cells, spec)] |= is_kind(spec, "date");
     want(t, cells_of_column(t->cells, spec), type,
          !splits && source_of(spec)->max > 1 && !has_texts(t->cells));
 }
@@ -130,6 +134,12 @@ err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
     return OK;
 }
 
+static struct tf_tensor time_of(struct tf_graph *g, struct tf_tensor x)
+{
+    const struct tf_tensor is_none = tf_two(g, "Equal", TF_INT64, x, tf_int64(g, INT64_MIN));
+    return tf_select(g, TF_DOUBLE, is_none, tf_double(g, NAN), tf_cast(g, TF_INT64, TF_DOUBLE, x));
+}
+
 void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor serialized,
                        struct tf_tensor *ret)
 {
@@ -143,10 +153,10 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     inputs[at++] = tf_texts(g, t->cells->names, count, true);
     inputs[at++] = tf_texts(g, NULL, 0, true); /* ragged keys */
     for (int i = 0; i < count; i++) {
-        types[i] = t->types[i] == TF_DOUBLE ? TF_FLOAT : t->types[i];
+        types[i] = t->types[i] != TF_DOUBLE ? t->types[i] : t->is_time[i] ? TF_INT64 : TF_FLOAT;
         shapes[i] = (struct shape){t->is_list[i], {-1}};
         inputs[at++] = types[i] == TF_FLOAT   ? tf_float(g, NAN)
-                       : types[i] == TF_INT64 ? tf_int64(g, -1)
+                       : types[i] == TF_INT64 ? tf_int64(g, t->is_time[i] ? INT64_MIN : -1)
                                               : tf_texts(g, &(const char *){""}, 1, false);
     }
     const struct tf_tensor parsed = tf_node(g, "ParseExampleV2", inputs, at);
@@ -157,7 +167,9 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     tf_attr_types(g, "ragged_split_types", NULL, 0);
     tf_attr_shapes(g, "dense_shapes", shapes, count);
     for (int i = 0; i < count; i++) ret[i] = (struct tf_tensor){parsed.node, i};
-    for (int i = 0; i < count; i++) ret[i] = tf_cast(g, types[i], t->types[i], ret[i]);
+    for (int i = 0; i < count; i++)
+        ret[i] = t->is_time[i] && types[i] == TF_INT64 ? time_of(g, ret[i])
+                                                       : tf_cast(g, types[i], t->types[i], ret[i]);
 }
 
 /* ---- values of a cell ---- */
@@ -324,9 +336,30 @@ static struct tf_tensor bucketized(const struct tf_cells *t, struct tf_graph *g,
     return tf_two(g, "Reshape", TF_INT64, ids, like);
 }
 
+/* ---- times ---- */
+
+/* What TensorFlow has no op for is left to the client: a text becomes seconds since 1970. */
+static struct tf_tensor seconds_of(struct tf_graph *g, const struct column_spec *spec,
+                                   const struct values *v)
+{
+    const struct tf_tensor x = numbers_of(g, v);
+    return date_is_in_milliseconds(spec->column.attributes) ? tf_with_double(g, "RealDiv", x, 1000)
+                                                            : x;
+}
+
+static struct tf_tensor part_of_time(struct tf_graph *g, const struct column_spec *spec,
+                                     const struct values *v)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    const struct tf_tensor x = seconds_of(g, spec, v);
+    return tf_part_of_time(g, a->part,
+                           tf_select(g, TF_DOUBLE, is_there(g, TF_DOUBLE, x), x, tf_double(g, 0)));
+}
+
 /* The id of a row without any; -1: none */
 static int64_t stand_in_of(const struct column_spec *spec)
 {
+    if (is_kind(spec, "date")) return date_default(spec->column.attributes);
     return is_kind(spec, "identity") ? *(const int64_t *)cells_attribute(spec, "default") : -1;
 }
 
@@ -345,6 +378,8 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
         ids = hashed(g, v->at, limit_of(spec, "buckets"));
     else if (is_kind(spec, "vocabulary"))
         ids = found(t, g, column, v->at);
+    else if (is_kind(spec, "date"))
+        ids = part_of_time(g, spec, v);
     else
         ids = bucketized(t, g, spec, numbers_of(g, v));
     return tf_select(g, TF_INT64, v->is_there, ids, tf_int64(g, -1));
@@ -478,12 +513,6 @@ static struct tf_tensor write_cross(const struct tf_cells *t, struct tf_graph *g
 
 /* ---- numbers ---- */
 
-static struct tf_tensor with_double(struct tf_graph *g, const char *op, struct tf_tensor x,
-                                    double number)
-{
-    return tf_two(g, op, TF_DOUBLE, x, tf_double(g, number));
-}
-
 /* So many a row: NaN where there are fewer */
 static struct tf_tensor cut(struct tf_graph *g, struct tf_tensor x, int64_t max)
 {
@@ -509,6 +538,15 @@ static struct tf_tensor standardized(struct tf_graph *g, const struct numeric_at
     return tf_two(g, "RealDiv", TF_DOUBLE, x, tf_constant(g, TF_DOUBLE, &shape, a->deviation.at));
 }
 
+/* As data.scale and data.offset have it */
+static struct tf_tensor scaled(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor x)
+{
+    const struct data_spec *data = t->cells->data;
+    x = tf_cast(g, TF_FLOAT, TF_DOUBLE, tf_cast(g, TF_DOUBLE, TF_FLOAT, x));
+    x = tf_with_double(g, "AddV2", tf_with_double(g, "Mul", x, data->scale), data->offset);
+    return tf_cast(g, TF_DOUBLE, TF_FLOAT, x);
+}
+
 static struct tf_tensor write_numeric(const struct tf_cells *t, struct tf_graph *g,
                                       const struct numeric_attributes *a, const struct values *v)
 {
@@ -521,16 +559,24 @@ static struct tf_tensor write_numeric(const struct tf_cells *t, struct tf_graph 
         x = tf_select(g, TF_DOUBLE, is_empty, tf_double(g, json_number_value(a->fallback)), x);
     }
     const struct tf_tensor given = tf_two(g, "Equal", TF_DOUBLE, x, x);
-    if (json_is_number(a->min)) x = with_double(g, "Maximum", x, json_number_value(a->min));
+    if (json_is_number(a->min)) x = tf_with_double(g, "Maximum", x, json_number_value(a->min));
     if (a->log1p) x = tf_one(g, "Log1p", TF_DOUBLE, x);
     x = standardized(g, a, x);
-    x = with_double(g, "AddV2", with_double(g, "Mul", x, a->scale), a->offset);
+    x = tf_with_double(g, "AddV2", tf_with_double(g, "Mul", x, a->scale), a->offset);
     if (json_is_number(a->padding))
         x = tf_select(g, TF_DOUBLE, given, x, tf_double(g, json_number_value(a->padding)));
-    x = tf_cast(g, TF_FLOAT, TF_DOUBLE, tf_cast(g, TF_DOUBLE, TF_FLOAT, x));
-    const struct data_spec *data = t->cells->data;
-    x = with_double(g, "AddV2", with_double(g, "Mul", x, data->scale), data->offset);
-    return tf_cast(g, TF_DOUBLE, TF_FLOAT, x);
+    return scaled(t, g, x);
+}
+
+static struct tf_tensor write_seconds(const struct tf_cells *t, struct tf_graph *g,
+                                      const struct column_spec *spec, const struct values *v)
+{
+    const struct date_attributes *a = spec->column.attributes;
+    struct tf_tensor x = seconds_of(g, spec, v);
+    if (json_is_number(a->fallback))
+        x = tf_select(g, TF_DOUBLE, v->is_there, x, tf_double(g, json_number_value(a->fallback)));
+    return scaled(t, g,
+                  tf_with_double(g, "AddV2", tf_with_double(g, "Mul", x, a->scale), a->offset));
 }
 
 struct tf_tensor tf_write_weights(const struct tf_cells *t, struct tf_graph *g, int column,
@@ -556,6 +602,7 @@ struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, i
     const int cell = cells_of_column(t->cells, spec);
     const struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
     if (is_kind(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);
+    if (cells_is_seconds(spec)) return write_seconds(t, g, spec, &v);
     struct tf_tensor ids = ids_of(t, g, column, &v);
     if (!v.is_one || max > 1)
         ids = side_by_side(g, ids, max, source_of(spec)->truncate == TRUNCATE_LAST);

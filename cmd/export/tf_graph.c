@@ -278,3 +278,9 @@ struct tf_tensor tf_placeholder(struct tf_graph *g, enum tf_type type, const str
     tf_attr_shape(g, "shape", shape);
     return y;
 }
+
+struct tf_tensor tf_with_double(struct tf_graph *g, const char *op, struct tf_tensor x,
+                                double number)
+{
+    return tf_two(g, op, TF_DOUBLE, x, tf_double(g, number));
+}

@@ -48,6 +48,7 @@ void tf_finish(struct tf_graph *);            /* the GraphDef is whole */
 struct tf_tensor tf_one(struct tf_graph *, const char *op, enum tf_type, struct tf_tensor);
 struct tf_tensor tf_two(struct tf_graph *, const char *op, enum tf_type, struct tf_tensor,
                         struct tf_tensor);
+struct tf_tensor tf_with_double(struct tf_graph *, const char *op, struct tf_tensor, double);
 struct tf_tensor tf_select(struct tf_graph *, enum tf_type, struct tf_tensor condition,
                            struct tf_tensor yes, struct tf_tensor no);
 struct tf_tensor tf_cast(struct tf_graph *, enum tf_type from, enum tf_type to, struct tf_tensor);

@@ -7,6 +7,7 @@ FOLDER has spec.json, its data.eval a CSV file with a label or JSON lines, and t
 FOLDER/run. Words of at most 16 bytes are hashed here, as any client would; crosses are not made.
 """
 import csv
+import datetime
 import json
 import pathlib
 import subprocess
@@ -61,8 +62,19 @@ def read_cells(folder, source):
     return None, np.array([[float(x) for i, x in enumerate(row) if i != label] for row in rows])
 
 
+def seconds_of(column, word):
+    return float(word) / (1000 if column.get("format") == "milliseconds" else 1)
+
+
+def part_of(column, word):
+    time = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds_of(column, word))
+    return {"hour": time.hour, "weekday": time.weekday(), "day": time.day - 1, "month": time.month - 1}[column["part"]]
+
+
 def id_of(column, word):
     kind = column["column"]
+    if kind == "date":
+        return part_of(column, word)
     if kind in ("identity", "ids"):
         return int(float(str(word).partition(":")[0]))
     if kind == "hash":
@@ -76,7 +88,9 @@ def value_of(column, cell, width):
     separator = column.get("separator", " " if column["column"] == "ids" else None)
     items = cell if isinstance(cell, list) else str(cell or "").split(separator) if separator else [cell]
     items = [item for item in items if item not in ("", None)]
-    if column["column"] in ("numeric", "bucketized"):
+    if column.get("part") == "seconds":
+        values = [seconds_of(column, item) for item in items] + [np.nan]
+    elif column["column"] in ("numeric", "bucketized"):
         values = [float(item) for item in items] + [np.nan] * width
     else:
         values = [x for x in (id_of(column, item) for item in items) if x >= 0]

@@ -48,12 +48,15 @@ def values_of(cells, spec):
     return [[value_of(x, spec.dtype) for x in [*cell, *[None] * (most - len(cell))]] for cell in cells]
 
 
-def example(cells, inputs, row):
+def example(cells, inputs, times, row):
     features = {}
     for name, spec in inputs.items():
         cell = cells[name][row]
         values = [value_of(x, spec.dtype) for x in (cell if isinstance(cell, list) else [cell])]
-        if spec.dtype == tf.string:
+        if name in times and spec.dtype == tf.float64:
+            if values[0] == values[0]:
+                features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=[int(values[0])]))
+        elif spec.dtype == tf.string:
             features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
         elif spec.dtype == tf.int64 and values != [-1]:
             features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
@@ -91,7 +94,8 @@ def check_session(path, feeds, wanted):
 def main():
     dtrain, folder, *flags = sys.argv[1:]
     folder, dtrain = pathlib.Path(folder), str(pathlib.Path(dtrain).resolve())
-    source = json.loads((folder / "spec.json").read_text())["data"]["eval"]
+    spec = json.loads((folder / "spec.json").read_text())
+    source = spec["data"]["eval"]
     with tempfile.TemporaryDirectory() as out:
         out = pathlib.Path(out)
         print(subprocess.run([dtrain, "export", "spec.json", "--checkpoint=run", "--format=saved_model", f"--out={out}/m",
@@ -105,13 +109,15 @@ def main():
         if cells is None:
             feeds = {"features": stored.reshape([-1, *inputs["features"].shape[1:]]).astype(np.float32)}
         else:
-            feeds = {name: np.array(values_of(cells[name], spec), object if spec.dtype == tf.string else None)
-                     for name, spec in inputs.items()}
+            feeds = {name: np.array(values_of(cells[name], given), object if given.dtype == tf.string else None)
+                     for name, given in inputs.items()}
         tensors = {name: tf.constant(value, inputs[name].dtype) for name, value in feeds.items()}
         is_right = report("serving_default", joined(serve(**tensors)), wanted)
         is_right &= check_session(path, feeds, wanted)
         if cells is not None:
-            examples = [example(cells, inputs, row) for row in range(len(wanted))]
+            columns = spec["data"].get("columns", [])
+            times = {column.get("source", column["name"]) for column in columns if column["column"] == "date"}
+            examples = [example(cells, inputs, times, row) for row in range(len(wanted))]
             said = loaded.signatures["parse_example"](examples=tf.constant(examples))
             is_right &= report("parse_example", joined(said), wanted)
     sys.exit(not is_right)

@@ -1,7 +1,7 @@
 /* date: a part of a point in time: its hour, weekday and so on as an id, or its seconds as a
  * number. A time is written as ISO 8601 has it, as "format" says, or as seconds or
  * milliseconds since 1970. */
-#include "core/data/columns/column.h"
+#include "core/data/columns/date.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,52 +13,45 @@ enum { DATE_TEXT_MAX = 64, SECONDS_OF_DAY = 86400 };
 static const double YEAR_9999_END = 253402300800; /* seconds since 1970 */
 static const char in_milliseconds[] = "milliseconds";
 
-enum part { HOUR, WEEKDAY, DAY, MONTH, SECONDS };
-static const char *const parts[] = {[HOUR] = "hour",   [WEEKDAY] = "weekday", [DAY] = "day",
-                                    [MONTH] = "month", [SECONDS] = "seconds", NULL};
-static const int64_t ids_of_part[] = {[HOUR] = 24, [WEEKDAY] = 7, [DAY] = 31, [MONTH] = 12};
-
-struct attributes {
-    struct column_source source;
-    int part; /* enum part */
-    const char *format;
-    double scale, offset;
-    json_t *fallback; /* borrowed from the spec */
-};
+static const char *const parts[] = {
+    [DATE_HOUR] = "hour",   [DATE_WEEKDAY] = "weekday", [DATE_DAY] = "day",
+    [DATE_MONTH] = "month", [DATE_SECONDS] = "seconds", NULL};
+static const int64_t ids_of_part[] = {
+    [DATE_HOUR] = 24, [DATE_WEEKDAY] = 7, [DATE_DAY] = 31, [DATE_MONTH] = 12};
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
     {.name = "part",
      .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, part),
+     .offset = offsetof(struct date_attributes, part),
      .choices = parts,
      .help =
          "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and month (12) "
          "are ids from 0; seconds since 1970 are a number"},
     {.name = "format",
      .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, format),
+     .offset = offsetof(struct date_attributes, format),
      .fallback = "null",
      .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
              "with an optional time behind a space or T and an optional Z or offset such as "
              "+02:00, or a number of seconds since 1970; milliseconds: a number of those"},
     {.name = "scale",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, scale),
+     .offset = offsetof(struct date_attributes, scale),
      .fallback = "1",
      .min = -1e30,
      .max = 1e30,
      .help = "of seconds: x = scale * x + offset, in double"},
     {.name = "offset",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, offset),
+     .offset = offsetof(struct date_attributes, offset),
      .fallback = "0",
      .min = -1e30,
      .max = 1e30,
      .help = "of seconds: x = scale * x + offset, in double"},
     {.name = "default",
      .type = FIELD_JSON,
-     .offset = offsetof(struct attributes, fallback),
+     .offset = offsetof(struct date_attributes, fallback),
      .fallback = "null",
      .help =
          "seconds since 1970 for empty cells; null: such a cell has no id, and is an error where "
@@ -66,24 +59,21 @@ static const struct field fields[] = {
     {0},
 };
 
-static int64_t id_of(int part, double seconds);
-
 static err open(struct column_maker *m, const struct column_context *context)
 {
-    const struct attributes *a = m->attributes;
+    const struct date_attributes *a = m->attributes;
     (void)context;
     if (a->source.max != 1) return fail(ERR_INPUT, "max: expected 1, a row has one time");
     if (a->fallback && !json_is_null(a->fallback) && !json_is_number(a->fallback))
         return fail(ERR_INPUT, "default: expected a number or null");
-    if (a->part != SECONDS && json_is_number(a->fallback) &&
+    if (a->part != DATE_SECONDS && json_is_number(a->fallback) &&
         !(fabs(json_number_value(a->fallback)) < YEAR_9999_END))
         return fail(ERR_INPUT, "default: expected seconds since 1970, before the year 10000");
-    if (a->part != SECONDS && (a->scale != 1 || a->offset != 0))
+    if (a->part != DATE_SECONDS && (a->scale != 1 || a->offset != 0))
         return fail(ERR_INPUT, "scale and offset: for seconds only");
-    if (a->part != SECONDS) {
+    if (a->part != DATE_SECONDS) {
         column_makes_ids(m, 1, ids_of_part[a->part]);
-        if (json_is_number(a->fallback))
-            m->stand_in = id_of(a->part, json_number_value(a->fallback));
+        if (json_is_number(a->fallback)) m->stand_in = date_default(a);
         return OK;
     }
     m->made.dtype = FLOAT32;
@@ -191,7 +181,12 @@ static err read_milliseconds(const struct item *item, double *ret)
     return OK;
 }
 
-static err read_time(const struct attributes *a, const struct item *item, double *ret)
+bool date_is_in_milliseconds(const struct date_attributes *a)
+{
+    return a->format && strcmp(a->format, in_milliseconds) == 0;
+}
+
+static err read_time(const struct date_attributes *a, const struct item *item, double *ret)
 {
     char text[DATE_TEXT_MAX];
     const bool fits = item->text && item->length < sizeof text;
@@ -199,7 +194,7 @@ static err read_time(const struct attributes *a, const struct item *item, double
         memcpy(text, item->text, item->length);
         text[item->length] = '\0';
     }
-    if (a->format && strcmp(a->format, in_milliseconds) == 0) return read_milliseconds(item, ret);
+    if (date_is_in_milliseconds(a)) return read_milliseconds(item, ret);
     if (fits && a->format && read_as(a->format, text, ret)) return OK;
     if (fits && !a->format && read_iso(text, ret)) return OK;
     if (!a->format && item_number(item, ret) && isfinite(*ret)) return check_seconds(*ret);
@@ -213,28 +208,35 @@ static err read_time(const struct attributes *a, const struct item *item, double
 
 /* ---- making ---- */
 
-static int64_t id_of(int part, double seconds)
+int64_t date_id(int part, double seconds)
 {
     const double day = floor(seconds / SECONDS_OF_DAY);
     const time_t whole = (time_t)floor(seconds);
     struct tm time;
-    if (part == HOUR) return (int64_t)((seconds - day * SECONDS_OF_DAY) / 3600);
+    if (part == DATE_HOUR) return (int64_t)((seconds - day * SECONDS_OF_DAY) / 3600);
     if (!gmtime_r(&whole, &time)) return NO_ID;
-    return part == WEEKDAY ? (time.tm_wday + 6) % 7 : part == DAY ? time.tm_mday - 1 : time.tm_mon;
+    return part == DATE_WEEKDAY ? (time.tm_wday + 6) % 7
+           : part == DATE_DAY   ? time.tm_mday - 1
+                                : time.tm_mon;
+}
+
+int64_t date_default(const struct date_attributes *a)
+{
+    return json_is_number(a->fallback) ? date_id(a->part, json_number_value(a->fallback)) : NO_ID;
 }
 
 static err key(const struct column_maker *m, struct item *item, int64_t *ret)
 {
-    const struct attributes *a = m->attributes;
+    const struct date_attributes *a = m->attributes;
     double seconds = 0;
     TRY(read_time(a, item, &seconds));
-    *ret = id_of(a->part, seconds);
+    *ret = date_id(a->part, seconds);
     return OK;
 }
 
 static err make(struct column_maker *m, const struct cell *cells, void *to)
 {
-    const struct attributes *a = m->attributes;
+    const struct date_attributes *a = m->attributes;
     struct items items = column_items(m, cells);
     struct item item;
     double seconds = 0;
@@ -245,8 +247,8 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
         TRY(read_time(a, &item, &seconds));
     else if (has_time)
         seconds = json_number_value(a->fallback);
-    if (a->part != SECONDS) {
-        *(int64_t *)to = has_time ? id_of(a->part, seconds) : NO_ID;
+    if (a->part != DATE_SECONDS) {
+        *(int64_t *)to = has_time ? date_id(a->part, seconds) : NO_ID;
         return OK;
     }
     if (!has_time)
@@ -259,7 +261,7 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
 
 const struct column_kind column_date = {
     .object = {"date", "a part of a time: hour, weekday, day, month as ids, or its seconds", fields,
-               sizeof(struct attributes)},
+               sizeof(struct date_attributes)},
     .open = open,
     .make = make,
     .key = key,

@@ -1,5 +1,6 @@
 """dtrain export: what a compiled model says is what predict says, row by row."""
 import csv
+import datetime
 import json
 import os
 import random
@@ -179,6 +180,40 @@ class Cells(Rows):
             row[CELLS.index(cell)] = text
         self.assertEqual(self.compiled(self.as_c(bad), folder="c3"),
                          ["bad cell age", "bad cell zone", "bad cell pair", "bad cell list"])
+
+    def write_times(self, columns, rows):
+        """Of a table whose first columns are times, and a model of them"""
+        (self.folder / "rows.csv").write_text("\n".join(["when,ms,y", *(f"{','.join(row)},{i % 2}" for i, row in enumerate(rows))]))
+        ids = [column["name"] for column in columns if column["part"] != "seconds"]
+        self.train([*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ids),
+                    {"op": "concat", "inputs": [*(f"e_{name}" for name in ids),
+                                                *(column["name"] for column in columns if column["part"] == "seconds")]},
+                    {"op": "dense", "units": 1}], {**self.data, "columns": columns}, steps=20)
+
+    def test_times(self):
+        draw = random.Random(9)
+        forms = ["%Y-%m-%d", "%Y/%m/%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S.5", "%Y-%m-%dT%H:%M+02:00",
+                 "%Y-%m-%d %H:%M:%S -0530", "%Y-%m-%dT%H:%M:%S-11"]
+        epoch = datetime.datetime(1970, 1, 1)
+        days = [epoch + datetime.timedelta(seconds=draw.randrange(-3 * 10**9, 10**10)) for _ in range(150)]
+        days += [datetime.datetime(year, month, day, 23, 59) for year, month, day in
+                 ((2000, 2, 29), (1900, 2, 28), (1900, 3, 1), (2100, 2, 28), (1969, 12, 31), (2026, 12, 31), (1, 1, 2))]
+        rows = [[day.strftime(draw.choice(forms)).rjust(10, "0"), str(draw.randrange(-10**12, 10**13))] for day in days]
+        rows += [["1711900800", ""], ["-86400.5", "1"], ["", "-1"]]
+        scale = {"scale": 1e-10, "offset": 0.25, "default": 86400}
+        columns = [{"column": "date", "name": part, "source": "when", "part": part} for part in ("hour", "weekday", "day", "month")]
+        columns += [{"column": "date", "name": "s", "source": "when", "part": "seconds", **scale},
+                    {"column": "date", "name": "sm", "source": "ms", "part": "seconds", "format": "milliseconds", **scale},
+                    {"column": "date", "name": "m", "source": "ms", "part": "month", "format": "milliseconds", "default": 5e6}]
+        self.write_times(columns, rows)
+        as_c = [f"{{.when = {quoted(row[0])}, .ms = {quoted(row[1])}}}" for row in rows]
+        self.assert_rows(self.compiled(as_c), self.predicted())
+        bad = ["2026-02-30", "2026-13-01", "2026-03-31 24:00", "2026-03-31 10:00 +2", "20260331", "1e13", "soon", "2026-03-31T"]
+        said = self.compiled([f'{{.when = {quoted(text)}, .ms = "1"}}' for text in bad], folder="c2")
+        self.assertEqual(said[:3] + said[4:], ["bad cell when"] * 7)
+        for form, left in (("saved_model", "hour, weekday, day, month, s"), ("onnx", "s, sm")):
+            told = self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
+            self.assertIn(f"seconds since 1970 are given of the times of these columns: {left}\n", told)
 
     def test_names_of_cells_that_c_does_not_take(self):
         names = ["default", "a*/b", "a__b", "a??b", "a__b_1", "a++b", "9th", "_X", "class"]

@@ -20,12 +20,14 @@ struct peer_place job_place(enum job, int task);
 struct task_options job_options(const struct cluster_spec *, struct loop *, const struct spec *);
 
 /* Until all tasks have left. drive: once before each look at the links; the turn, from 0. Time
- * passes by a millisecond a turn, and nothing is waited for. The target is linked with
+ * passes by a millisecond a turn, and nothing is waited for but what `waits` says. The target is
+ * linked with
  * --wrap=loop_poll. */
 struct job_turns {
     void (*drive)(void *context, int turn);
     void *context;
     int count, most; /* most: the job has ended by then */
+    bool waits;      /* a millisecond for what comes: of threads that write files */
 };
 void job_run(struct job_turns *, struct task *const tasks[], int count);
 

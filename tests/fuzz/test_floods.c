@@ -1,8 +1,12 @@
-/* test_floods.c - each kind of message over and over, by who has greeted as worker/1 and by a
- * stranger, its numbers right or at an end of their ranges: the chief trains at half of its speed
- * at least, in turns of the loop, and nothing is allocated for what a number only announces. */
+/* test_floods.c - each kind of message over and over, its numbers right or at an end of their
+ * ranges, to a ps by who has greeted as worker/1 and by a stranger, and to a chief and a worker by
+ * the ps that serves them beside: the job trains at half of its speed at least, in turns of the
+ * loop, nothing is allocated for what a number only announces, and what the job saves begins
+ * another one.
+ */
 #include "tests/fuzz/allocated.h"
 #include "tests/fuzz/job.h"
+#include "tests/fuzz/lies.h"
 
 #include "core/base/log.h"
 #include "core/cluster/role/ps_role.h"
@@ -14,37 +18,51 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
 enum {
     EACH_TURN = 100,
+    EACH_TURN_OF_PS = 32,   /* what it means comes behind them, over the same link */
+    SAVE_LIMIT_MS = 600000, /* while time passes faster than files are written */
+    STEP_WAITS = 3 * 20, /* turns of a round for a worker that comes, brings something and goes */
+    SOME = 5,            /* of the kinds */
+    LIES_OF_KIND_MAX = 200,
     TURNS_MAX = 20000,
     WAITED_MS = 20,
     MEASURED = JOB_LAST_STEP - 2, /* the last step may be one that a worker has, and waits for it */
     ALLOCATED_MAX = 1 << 20,      /* more than the job's own needs: none of its blocks has 32 KiB */
-    NUMBERS = 16,                 /* bytes of an input, of which each makes a number, or a body */
+    KINDS = MESSAGE_TYPES + 2,
+    NUMBERS = 16, /* bytes of an input, of which each makes a number, or a body */
 };
 
 /* ---- a job ---- */
 
+enum flooded_by { NOBODY_FLOODS, A_STRANGER, A_WORKER, THE_PS };
+
 struct flood {
-    uint32_t type;
-    uint8_t number; /* what each is (tests/fuzz/peer.c) */
-    bool is_any, greets;
-    bool is_early; /* as soon as the chief leads, before any ps serves */
+    enum flooded_by by;
+    uint32_t type;      /* MESSAGE_TYPES + 2: it comes, and is silent */
+    uint8_t number;     /* what each is (tests/fuzz/peer.c); of THE_PS: those of lies.h, in turn */
+    bool is_early;      /* as soon as the chief leads, before any ps serves */
+    int victim;         /* of THE_PS: the worker that hears it */
+    const char *folder; /* of checkpoints, or NULL */
 };
 
 struct scene {
     struct loop *loop;
     struct runner_ps *ps;
-    struct runner_worker *chief;
+    struct runner_worker *chief, *worker; /* worker/1, or NULL: its place is free */
     struct peer_place place;
     struct peer_link peer;
     struct flood flood;
     bool has_greeted;
-    int began, ended; /* turns of the first (or what is_early says) and the last step */
+    struct lie lie;
+    uint64_t last_step, from; /* from: of the first values that it saw */
+    int began, ended;         /* turns of the first (or what is_early says) and the last step */
 };
 
 static void on_opened(void *context, struct link *link)
@@ -83,7 +101,7 @@ static void say_much(struct scene *s)
 {
     if (!s->peer.link) come(s);
     if (s->peer.link->state != LINK_OPEN) return;
-    if (!s->has_greeted && s->flood.greets) {
+    if (!s->has_greeted && s->flood.by == A_WORKER) {
         const struct message joins = {.type = MESSAGE_JOIN,
                                       .task = (uint32_t)s->place.task,
                                       .job = JOB_WORKER,
@@ -93,12 +111,47 @@ static void say_much(struct scene *s)
         (void)link_send(s->peer.link, &joins);
     }
     s->has_greeted = true;
-    for (int i = 0; i < EACH_TURN && s->peer.link; i++) {
+    for (int i = 0; i < EACH_TURN && s->peer.link && s->flood.type < KINDS; i++) {
         uint8_t bytes[2 + NUMBERS] = {(uint8_t)s->flood.type};
         memset(bytes + 2, s->flood.number, NUMBERS);
         struct view input = {bytes, bytes + sizeof bytes};
         peer_say(&s->peer, &s->place, &input);
     }
+}
+
+/* The next one of this kind that no ps may say; false: all are within their ranges. */
+static bool next_lie(struct scene *s)
+{
+    for (int tries = 0; tries < LIES_OF_KIND_MAX; tries++) {
+        if (s->lie.type != s->flood.type) s->lie = (struct lie){.type = s->flood.type, .index = -1};
+        if (!lies_next(&s->lie) || s->lie.type != s->flood.type) continue;
+        if (s->lie.field < MESSAGE_PLACES && !lie_is_allowed(&s->lie, FROM_PS)) return true;
+    }
+    return false;
+}
+
+/* Over the link that the ps serves it by. */
+static void say_much_as_ps(struct scene *s)
+{
+    const struct task *victim = runner_worker_task(s->flood.victim ? s->worker : s->chief);
+    const struct link *link = victim->peers[0].link;
+    if (!link || link->state != LINK_OPEN) return;
+    struct peer_link ps = {.link = link->ops->other_end(link)};
+    for (int i = 0; i < EACH_TURN_OF_PS && ps.link && next_lie(s); i++) {
+        struct message m = {.type = s->flood.type,
+                            .job = JOB_PS,
+                            .generation = worker_role_generation(victim->role)};
+        lie_into(&m, &s->lie);
+        peer_send(&ps, &m);
+    }
+}
+
+static void flood(struct scene *s)
+{
+    if (s->flood.by == THE_PS)
+        say_much_as_ps(s);
+    else if (s->flood.by != NOBODY_FLOODS)
+        say_much(s);
 }
 
 static void drive(void *context, int turn)
@@ -107,8 +160,9 @@ static void drive(void *context, int turn)
     const uint64_t step = ps_role_step(runner_ps_task(s->ps)->role);
     const struct role *chief = runner_worker_task(s->chief)->role;
     if (!s->began && (s->flood.is_early ? worker_role_leads(chief) : step > 0)) s->began = turn;
-    if (!s->ended && step >= MEASURED) s->ended = turn;
-    if (s->began && !s->ended && s->flood.is_any) say_much(s);
+    if (s->began && !s->from) s->from = step;
+    if (!s->ended && step >= s->last_step - 2) s->ended = turn;
+    if (s->began && !s->ended) flood(s);
     if (s->ended && s->peer.link) {
         link_close(s->peer.link);
         s->peer.link = NULL;
@@ -116,30 +170,67 @@ static void drive(void *context, int turn)
     if (s->ended) peer_pass(WAITED_MS);
 }
 
+static void open_worker(const struct scene *s, struct spec *spec, struct runner_worker **ret)
+{
+    static const struct cluster_spec *cluster;
+    static struct cluster_spec clusters[JOB_WORKERS];
+    const int task = ret == &s->worker;
+    clusters[task] = job_cluster(JOB_WORKER, task);
+    cluster = &clusters[task];
+    struct runner_worker_options options = {
+        .task = job_options(cluster, s->loop, spec), .spec = spec, .device = job_device()};
+    options.task.limits.save_ms = SAVE_LIMIT_MS;
+    if (s->flood.is_early) options.task.limits.chief_ms = options.task.limits.start_ms;
+    if (runner_worker_open(&options, ret)) fail_msg("%s", error_text());
+}
+
+static void open_ps(struct scene *s, struct spec *spec)
+{
+    static struct cluster_spec cluster;
+    cluster = job_cluster(JOB_PS, 0);
+    struct task_options options = job_options(&cluster, s->loop, spec);
+    if (s->flood.is_early)
+        options.limits.chief_ms = options.limits.start_ms; /* others could lead */
+    assert_int_equal(runner_ps_open(&options, job_device(), &s->ps), OK);
+}
+
+static void close_job(struct scene *s)
+{
+    assert_int_equal(runner_worker_end(s->chief), OK);
+    runner_worker_close(s->chief);
+    if (s->worker) assert_int_equal(runner_worker_end(s->worker), OK);
+    if (s->worker) runner_worker_close(s->worker);
+    runner_ps_close(s->ps);
+    loop_close(s->loop);
+}
+
+static void run_job(struct scene *s, uint8_t kind)
+{
+    struct spec spec = *job_spec(kind);
+    if (!s->last_step) s->last_step = JOB_LAST_STEP;
+    spec.train.last_step = s->last_step;
+    spec.train.checkpoint.dir = (char *)s->flood.folder;
+    assert_int_equal(loop_open(&s->loop), OK);
+    open_ps(s, &spec);
+    open_worker(s, &spec, &s->chief);
+    if (s->flood.by == THE_PS) open_worker(s, &spec, &s->worker);
+    struct task *tasks[] = {runner_ps_task(s->ps), runner_worker_task(s->chief),
+                            s->worker ? runner_worker_task(s->worker) : NULL};
+    struct job_turns turns = {
+        .drive = drive, .context = s, .most = TURNS_MAX, .waits = s->flood.folder};
+    allocated_most();
+    job_run(&turns, tasks, s->worker ? 3 : 2);
+    if (tasks[1]->code != EXIT_DONE)
+        fail_msg("%s, numbers %d: %s", message_name(s->flood.type), s->flood.number,
+                 tasks[1]->text);
+    close_job(s);
+}
+
 /* From the first step to the last that is measured */
 static int turns_of(uint8_t kind, struct flood flood)
 {
     struct scene s = {.flood = flood, .place = job_place(JOB_WORKER, 1)};
-    struct spec *spec = job_spec(kind);
-    const struct cluster_spec of_ps = job_cluster(JOB_PS, 0), of_chief = job_cluster(JOB_WORKER, 0);
-    assert_int_equal(loop_open(&s.loop), OK);
-    struct task_options ps_options = job_options(&of_ps, s.loop, spec);
-    struct runner_worker_options options = {
-        .task = job_options(&of_chief, s.loop, spec), .spec = spec, .device = job_device()};
-    if (flood.is_early) /* others could lead */
-        ps_options.limits.chief_ms = options.task.limits.chief_ms = ps_options.limits.start_ms;
-    assert_int_equal(runner_ps_open(&ps_options, job_device(), &s.ps), OK);
-    assert_int_equal(runner_worker_open(&options, &s.chief), OK);
-    struct task *const tasks[] = {runner_ps_task(s.ps), runner_worker_task(s.chief)};
-    struct job_turns turns = {.drive = drive, .context = &s, .most = TURNS_MAX};
-    allocated_most();
-    job_run(&turns, tasks, 2);
-    if (tasks[1]->code != EXIT_DONE)
-        fail_msg("%s, numbers %d: %s", message_name(flood.type), flood.number, tasks[1]->text);
-    assert_int_equal(runner_worker_end(s.chief), OK);
-    runner_worker_close(s.chief);
-    runner_ps_close(s.ps);
-    loop_close(s.loop);
+    run_job(&s, kind);
     if (!s.began || s.ended < s.began)
         fail_msg("%s, numbers %d: %d to %d", message_name(flood.type), flood.number, s.began,
                  s.ended);
@@ -153,41 +244,104 @@ static bool ends_a_job(uint32_t type)
            type == MESSAGE_FINISHED;
 }
 
-static void try_all(uint8_t kind, bool greets, bool is_early)
+static void try_one(uint8_t kind, const struct flood *flood, int quiet)
 {
-    static const uint8_t numbers[] = {8 /* right */, 0, 1, 2, 4, 6};
-    const int quiet = turns_of(kind, (struct flood){.is_early = is_early});
-    for (uint32_t type = 0; type < MESSAGE_TYPES + 2; type++)
-        for (size_t i = 0; i < sizeof numbers; i++) {
-            if (ends_a_job(type) && greets) continue;
-            const struct flood flood = {type, numbers[i], true, greets, is_early};
-            const int turns = turns_of(kind, flood);
-            if (turns > 2 * quiet)
-                fail_msg("%s, numbers %d: %d turns, %d without", message_name(type), numbers[i],
-                         turns, quiet);
-            const size_t most = allocated_most();
-            if (most > ALLOCATED_MAX)
-                fail_msg("%s, numbers %d: %zu bytes at once", message_name(type), numbers[i], most);
-        }
+    const int turns = turns_of(kind, *flood);
+    if (turns > 2 * quiet)
+        fail_msg("job %d, %s, numbers %d: %d turns, %d without", kind, message_name(flood->type),
+                 flood->number, turns, quiet);
+    const size_t most = allocated_most();
+    if (most > ALLOCATED_MAX)
+        fail_msg("%s, numbers %d: %zu bytes at once", message_name(flood->type), flood->number,
+                 most);
+}
+
+static const uint8_t numbers[] = {8 /* right */, 0, 1, 2, 4, 6};
+enum { SETS = sizeof numbers / sizeof *numbers };
+
+/* A round waits for whoever has the place of a worker: three times worker_timeout_secs in each
+ * step. step: of the pairs of kind and numbers */
+static void try_all(uint8_t kind, struct flood flood, int step)
+{
+    const bool is_sync = kind % 2;
+    const int turns = turns_of(kind, (struct flood){.is_early = flood.is_early}) +
+                      (is_sync && flood.by == A_WORKER ? MEASURED * STEP_WAITS / 2 : 0);
+    for (int i = 0; i < KINDS * SETS; i += step) {
+        flood.type = (uint32_t)(i / SETS);
+        flood.number = numbers[i % SETS];
+        if (!ends_a_job(flood.type) || flood.by == A_STRANGER) try_one(kind, &flood, turns);
+    }
 }
 
 static void a_worker_that_floods_a_ps_slows_nobody(void **state)
 {
     (void)state;
-    try_all(0, true, false);
-    try_all(2, true, false);
+    for (uint8_t kind = 0; kind < 4; kind++)
+        try_all(kind, (struct flood){.by = A_WORKER}, kind % 2 ? SOME : 1);
 }
 
 static void a_worker_that_floods_a_ps_before_it_serves_takes_nothing(void **state)
 {
     (void)state;
-    try_all(0, true, true);
+    try_all(0, (struct flood){.by = A_WORKER, .is_early = true}, 1);
 }
 
 static void a_stranger_that_floods_a_ps_slows_nobody(void **state)
 {
     (void)state;
-    try_all(0, false, false);
+    try_all(0, (struct flood){.by = A_STRANGER}, 1);
+}
+
+/* A ps that serves, and says beside what none may say */
+static void a_ps_that_floods_a_worker_slows_nobody(void **state)
+{
+    (void)state;
+    for (uint8_t kind = 0; kind < 4; kind++) {
+        const int quiet = turns_of(kind, (struct flood){.by = THE_PS, .type = KINDS});
+        for (uint32_t type = MESSAGE_WINDOWS + 1; type < KINDS;
+             type++) { /* that one ends the link */
+            const struct flood flood = {.by = THE_PS, .type = type, .victim = (int)type % 2};
+            const struct flood other = {.by = THE_PS, .type = type, .victim = !flood.victim};
+            try_one(kind, &flood, quiet);
+            if (kind == 0) try_one(kind, &other, quiet);
+        }
+    }
+}
+
+static void remove_all(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Another job begins from it, and trains on. */
+static void restore(uint8_t kind, const char *folder)
+{
+    struct scene s = {
+        .flood.folder = folder, .place = job_place(JOB_WORKER, 1), .last_step = 2 * JOB_LAST_STEP};
+    run_job(&s, kind);
+    if (s.from < JOB_LAST_STEP)
+        fail_msg("job %d began at step %llu", kind, (unsigned long long)s.from);
+}
+
+static void what_a_flooded_job_saves_begins_another(void **state)
+{
+    (void)state;
+    for (uint32_t type = 1; type < KINDS; type += SOME) {
+        char folder[] = "/tmp/floods-XXXXXX";
+        assert_non_null(mkdtemp(folder));
+        const bool is_of_ps = type % 2;
+        if (is_of_ps || !ends_a_job(type)) {
+            const struct flood flood = {.by = is_of_ps ? THE_PS : A_WORKER,
+                                        .type = type,
+                                        .number = numbers[type % SETS],
+                                        .folder = folder};
+            turns_of((uint8_t)(type % 4), flood);
+            restore((uint8_t)(type % 4), folder);
+        }
+        remove_all(folder);
+    }
 }
 
 int main(void)
@@ -196,6 +350,8 @@ int main(void)
         cmocka_unit_test(a_worker_that_floods_a_ps_slows_nobody),
         cmocka_unit_test(a_worker_that_floods_a_ps_before_it_serves_takes_nothing),
         cmocka_unit_test(a_stranger_that_floods_a_ps_slows_nobody),
+        cmocka_unit_test(a_ps_that_floods_a_worker_slows_nobody),
+        cmocka_unit_test(what_a_flooded_job_saves_begins_another),
     };
     log_set_level(LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

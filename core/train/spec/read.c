@@ -45,6 +45,20 @@ static bool is_users(void)
            errno == ENXIO || errno == EISDIR || errno == ENAMETOOLONG;
 }
 
+/* Behind a member or an element the parser wants the end or a comma, and names the end alone. */
+static const char *comma_hint(const char *text)
+{
+    static const char behind[] = "' expected near '";
+    if (strcmp(text, "string or '}' expected near '}'") == 0 ||
+        strcmp(text, "unexpected token near ']'") == 0)
+        return "; the comma in front of it is one too many";
+    const bool wants_end = text[0] == '\'' && (text[1] == '}' || text[1] == ']') &&
+                           strncmp(text + 2, behind, sizeof behind - 1) == 0;
+    return wants_end && !strchr("]}", text[1 + sizeof behind])
+               ? "; is a comma missing in front of it?"
+               : "";
+}
+
 static err fail_read(const struct reader *reader, const json_error_t *error)
 {
     if (reader->error)
@@ -60,7 +74,7 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
     const bool is_other = /* a table of data, say */
         (error->line == 1 && error->column <= 1) || strncmp(error->text, "'['", 3) == 0;
     return fail(ERR_INPUT, "line %d, column %d: %s%s", error->line, error->column, error->text,
-                is_other ? "; a spec is a JSON object" : "");
+                is_other ? "; a spec is a JSON object" : comma_hint(error->text));
 }
 
 static err read_file(FILE *file, json_t **ret)

@@ -278,8 +278,10 @@ static err read_json(const struct greeter *me, json_t *json, struct greeting *re
     const struct cluster_spec *cluster = me->cluster;
     if (strcmp(job, job_name(me->peer_job)) != 0 || index < 0 ||
         index >= cluster_room(cluster, me->peer_job))
-        return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
-                    job_name(me->peer_job));
+        return fail(
+            ERR_INPUT,
+            "%.20s/%d is no %s of this cluster, which has %d; are the lists of hosts the same?",
+            job, index, job_name(me->peer_job), cluster_room(cluster, me->peer_job));
     ret->job = me->peer_job;
     ret->task = index;
     char name[TASK_NAME_MAX];

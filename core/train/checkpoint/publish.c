@@ -257,6 +257,7 @@ static void unlink_ours(const struct links *l)
         if (link_path(l->to, i, l->shards, &path)) return;
         if (file_id_is_at(path, &l->ids[i]) && bundle_unlink(path))
             log_line(LOG_WARNING, "%s", error_text());
+        if (i == l->shards) (void)file_sync_folder(path); /* the index is gone before its data */
         free(path);
     }
 }

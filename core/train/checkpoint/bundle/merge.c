@@ -276,6 +276,9 @@ err bundle_remove(const char *prefix)
     char *index_path = NULL;
     TRY(bundle_index_path(prefix, &index_path));
     const err e = bundle_unlink(index_path);
+    /* a power cut must not bring back an index of data that are gone; a disk that fails here is as
+     * full of them either way */
+    if (!e) (void)file_sync_folder(index_path);
     free(index_path);
     return e ? e : remove_all_data(prefix);
 }

@@ -7,6 +7,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,16 @@ static void check_counts(const struct cluster *cluster, int last_step)
     check_counted(cluster, &tensors, &rows, use);
 }
 
+/* What they read has their lease until it is over, or the checkpoint goes. */
+static bool some_were_killed(const struct cluster *cluster)
+{
+    for (int i = 0; i < machine.process_count; i++)
+        if (machine.processes[i]->started_ns >= cluster->started_ns &&
+            machine.processes[i]->killed_by == SIGKILL)
+            return true;
+    return false;
+}
+
 static bool is_known(const struct cluster *cluster, const char *name)
 {
     static const char *const known[] = {"checkpoint",
@@ -219,6 +230,7 @@ static bool is_known(const struct cluster *cluster, const char *name)
                                         "followed",
                                         "eval"};
     if (strstr(name, ".delta-")) return published_names(cluster, name);
+    if (fnmatch(".lease-*", name, 0) == 0) return some_were_killed(cluster);
     for (int i = 0; i < COUNT(known); i++)
         if (fnmatch(known[i], name, 0) == 0) return true;
     return false;

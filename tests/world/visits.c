@@ -29,7 +29,10 @@ void visits_draw(struct job_plan *plan, bool sets)
     for (int i = 0; i < plan->visit_count; i++) {
         struct visit *v = &plan->visits[i];
         v->kind = (enum visit_kind)draw_below(may_resize ? VISIT_KINDS : VISIT_SCALE);
-        if (sets) v->kind = VISIT_RATE;
+        if (sets)
+            v->kind = VISIT_RATE;
+        else if (may_resize && draw_below(2))
+            v->kind = VISIT_SCALE;
         v->at_ns = draw_below((UINT64_C(100) << draw_below(5)) * MS_NS);
         v->ps = (int)draw_below((uint64_t)plan->ps + 1);
         v->workers = (int)draw_below((uint64_t)plan->workers + 1);
@@ -118,7 +121,7 @@ static void begin_visit(void *subject, uint64_t of)
     add_word(&words, "--timeout=", TIMEOUT_S);
     v->process = process_start("visitor", VISITORS_HOST, words.count, words.at);
     v->tries++;
-    if (v->kind == VISIT_RATE) event_at(machine.now_ns + AGAIN_MS * MS_NS, look_again, v, of);
+    if (v->kind >= VISIT_RATE) event_at(machine.now_ns + AGAIN_MS * MS_NS, look_again, v, of);
 }
 
 /* Most jobs begin too late for it, or end too early. */
@@ -130,7 +133,8 @@ static void look_again(void *subject, uint64_t of)
     if (cluster->done_ns || v->tries >= TRIES_MOST) return;
     if (!has_ended)
         event_at(machine.now_ns + AGAIN_MS * MS_NS, look_again, v, of);
-    else if (v->process->said && strstr(v->process->said, "try again"))
+    else if (v->process->said && (strstr(v->process->said, "try again") ||
+                                  strstr(v->process->said, "has not begun to train")))
         begin_visit(v, of);
 }
 

@@ -39,6 +39,10 @@ struct run_flags { /* one table: run_flags_object */
     int changed_features; /* enum changed_features */
     int64_t seed;         /* -1: the spec's */
     const char *result, *metrics_file;
+    struct {
+        const char *to, *from; /* core/cluster/runner/record.h; NULL: none */
+        int64_t to_step;       /* where what is replayed ends; 0: with the record */
+    } record;
     int transport;           /* 0: auto; else 1 + which of transports[] (net/transport.h) */
     int parts;               /* enum parts_choice, there too */
     int64_t threads;         /* 0: cores of this task divided by the workers here */

@@ -37,18 +37,17 @@ extern const struct command command_help, command_check, command_plan, command_e
     command_predict, command_sample, command_similar, command_serve, command_export,
     command_checkpoint, command_status, command_save, command_drain, command_stop, command_doctor,
     command_var, command_scale, command_why, command_plot, command_stats, command_devices,
-    command_schema, command_logs, command_profile, command_set;
+    command_schema, command_logs, command_profile, command_set, command_replay;
 
 /* In the order of `dtrain help` */
-const struct command *const commands[] = {&command_help,       &command_check,   &command_plan,
-                                          &command_eval,       &command_predict, &command_sample,
-                                          &command_similar,    &command_serve,   &command_export,
-                                          &command_checkpoint, &command_status,  &command_logs,
-                                          &command_profile,    &command_save,    &command_set,
-                                          &command_drain,      &command_stop,    &command_why,
-                                          &command_doctor,     &command_var,     &command_scale,
-                                          &command_plot,       &command_stats,   &command_devices,
-                                          &command_schema,     &command_version, NULL};
+const struct command *const commands[] = {
+    &command_help,    &command_check,      &command_plan,    &command_eval,
+    &command_predict, &command_sample,     &command_similar, &command_serve,
+    &command_export,  &command_checkpoint, &command_status,  &command_logs,
+    &command_profile, &command_save,       &command_set,     &command_drain,
+    &command_stop,    &command_why,        &command_doctor,  &command_var,
+    &command_scale,   &command_replay,     &command_plot,    &command_stats,
+    &command_devices, &command_schema,     &command_version, NULL};
 
 const char *version_text(void)
 {

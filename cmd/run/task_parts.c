@@ -152,6 +152,9 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .is_launched = flags->launched != LAUNCHED_NO,
         .listens = run->ready ? listens : NULL,
         .listens_context = run->ready,
+        .record = flags->record.to,
+        .replay = flags->record.from,
+        .replay_to = (uint64_t)flags->record.to_step,
         .board = task_http_board(run->http),
     };
 }

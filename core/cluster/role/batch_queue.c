@@ -265,10 +265,11 @@ static int find(const struct batch_range *at, int count, uint64_t batch)
     return -1;
 }
 
-/* Back from whom it was given to, and has not begun with it. */
-static bool take_back(struct batch_queue *q, uint64_t batch)
+/* For a worker, back from whom it was given to, and has not begun with it. */
+static bool take_back(struct batch_queue *q, int worker, uint64_t batch)
 {
     for (int w = 0; w < q->workers; w++) {
+        if (w == worker) continue;
         const struct batch_plan *plan = &q->plans[w];
         const bool is_begun = keeps_first(plan) && plan->at[0].begin == batch;
         if (find(plan->at, plan->count, batch) >= 0 && !is_begun) batch_queue_give_back(q, w);
@@ -282,18 +283,47 @@ static bool take_back(struct batch_queue *q, uint64_t batch)
     return true;
 }
 
+static void reclaim_batch(struct batch_queue *q, int worker, uint64_t batch)
+{
+    struct batch_plan *plan = &q->plans[worker];
+    batch_queue_give_back(q, worker);
+    plan->lost = plan->again = 0;
+    plan->is_told = false;
+    if (take_back(q, worker, batch))
+        append(plan, (struct batch_range){batch, batch + 1});
+    else
+        plan->again = batch + 1;
+}
+
 void batch_queue_reclaim(struct batch_queue *q, int worker)
 {
     struct batch_plan *plan = &q->plans[worker];
     const uint64_t any = plan->last ? plan->last : q->front;
-    const uint64_t batch = (plan->lost ? plan->lost : any ? any : 1) - 1;
-    batch_queue_give_back(q, worker);
-    plan->lost = plan->again = 0;
-    plan->is_told = false;
-    if (take_back(q, batch))
-        append(plan, (struct batch_range){batch, batch + 1});
-    else
-        plan->again = batch + 1;
+    reclaim_batch(q, worker, (plan->lost ? plan->lost : any ? any : 1) - 1);
+}
+
+/* All before it, too, can be planned. */
+static void reach(struct batch_queue *q, uint64_t batch)
+{
+    if (batch < q->front) return;
+    add_back(q, (struct batch_range){q->front, batch + 1});
+    q->front = batch + 1;
+}
+
+void batch_queue_assign(struct batch_queue *q, int worker, uint64_t batch)
+{
+    struct batch_plan *plan = &q->plans[worker];
+    if (batch_queue_has_next(q, worker) && keeps_first(plan)) return;
+    reach(q, batch);
+    reclaim_batch(q, worker, batch);
+}
+
+void batch_queue_assign_next(struct batch_queue *q, int worker, uint64_t batch)
+{
+    struct batch_plan *plan = &q->plans[worker];
+    reach(q, batch);
+    if (find(plan->at, plan->count, batch) >= 0 || !take_back(q, worker, batch)) return;
+    append(plan, (struct batch_range){batch, batch + 1});
 }
 
 bool batch_queue_has_next(const struct batch_queue *q, int worker)

@@ -83,6 +83,12 @@ bool batch_queue_has_rest(const struct batch_queue *);
  */
 void batch_queue_reclaim(struct batch_queue *, int worker);
 
+/* Of a run that is to use the same batches in the same order again: this one is the worker's next,
+ * and all that is in its plan. */
+void batch_queue_assign(struct batch_queue *, int worker, uint64_t batch);
+/* And then this one, where nobody has begun with it. */
+void batch_queue_assign_next(struct batch_queue *, int worker, uint64_t batch);
+
 /* A plan as numbers: of the worker's last push, where it is known, and of the next ones. ret_first:
  * 0: of the last, 1: of the one behind it. Returns how many numbers. */
 enum { PLAN_NUMBERS_MAX = 2 * (PLAN_RANGES_MAX + 2) };

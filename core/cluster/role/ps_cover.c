@@ -171,6 +171,13 @@ void ps_take_batch(struct ps_role *p, int worker, bool is_dropped)
     if (!is_again && is_dropped) batch_queue_put_back(&p->data.queue, batch);
 }
 
+uint64_t ps_next_batch(const struct ps_role *p, int worker)
+{
+    if (!is_queue(p) || !batch_queue_has_next(&p->data.queue, worker)) return 0;
+    const struct batch_plan *plan = &p->data.queue.plans[worker];
+    return plan->again ? plan->again : plan->at[0].begin + 1;
+}
+
 void ps_commit_batch(struct ps_role *p, int worker, bool is_out)
 {
     if (!is_queue(p)) return;
@@ -236,6 +243,15 @@ bool ps_is_in_share(const struct ps_role *p, int worker)
 bool ps_plan(struct ps_role *p, int worker, struct outbox *out)
 {
     if (!is_queue(p)) return ps_is_in_share(p, worker);
+    if (ps_has_turns(p)) {
+        uint64_t batches[2];
+        ps_turn_batches(p, worker, batches);
+        if (!batches[0]) return false;
+        batch_queue_assign(&p->data.queue, worker, batches[0] - 1);
+        if (batches[1]) batch_queue_assign_next(&p->data.queue, worker, batches[1] - 1);
+        ps_say_plan(p, worker, out);
+        return true;
+    }
     if (!batch_queue_plan(&p->data.queue, worker, room(p))) return false;
     if (!p->data.queue.plans[worker].is_told) ps_say_plan(p, worker, out);
     return true;

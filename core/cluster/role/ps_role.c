@@ -50,6 +50,7 @@ void ps_end(struct ps_role *p, int code, const char *text, int from, struct outb
     if (p->phase == ENDED) return;
     if (from != NOBODY) p->members[from].knows_end = true;
     ps_take_back(p, out);
+    ps_note_turns_end(p, code, from, out);
     ps_set_phase(p, ENDED);
     p->verdict.from = from;
     p->verdict.code = code;
@@ -99,6 +100,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->arrays = 0;
     p->round.gradients = 0;
     p->tickets = p->step = p->counters.applied = p->round.advanced = 0;
+    p->turns.next = 0;
     p->stopping.is_on = false;
     p->data.coverage = (struct coverage){0};
     p->data.waiting.count = 0;
@@ -181,6 +183,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     ps_set_phase(p, READY);
     p->was_set_up = true;
     p->step = p->tickets = r->config.step;
+    if (ps_has_turns(p)) p->config.last_step = ps_turns_last_step(p);
     for (int w = 0; w < p->options.workers && r->config.ledger; w++)
         p->members[w].ledger = r->config.ledger[w];
     const struct data_share *share = &r->config.coverage.share;
@@ -259,7 +262,7 @@ static void verdict(struct ps_role *p, int worker, const struct message *m, stru
 static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (is_outdated(p, worker, m->stop.claim)) return;
+    if (is_outdated(p, worker, m->stop.claim) || ps_has_turns(p)) return;
     const int code = message_verdict(m, m->stop.exit_code, text);
     stop_well(p, code, text, worker, out);
 }
@@ -350,6 +353,7 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
     default:
         break;
     }
+    ps_take_turns(p, out);
     if (p->phase == SERVING) ps_try_snapshot(p, out);
 }
 
@@ -415,6 +419,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     ps_forget_ahead(p, worker, out);
     ps_pool_forget_link(p, worker);
     m->wants.values = false;
+    m->turn.late_push = (struct message){0};
     m->lead.claims = m->lead.can_lead = false;
     m->lead.late_term = (struct message){0};
     m->lost_ms = p->patience.now_ms;
@@ -453,6 +458,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     if (member_is_here(m)) ps_forget_link(p, worker, out); /* it has made a better one */
     if (m->presence == AWAY && m->life.incarnation != incarnation) {
         m->wants_fresh = true;
+        if (p->phase == SERVING) ps_note_turn(p, TURN_BREAK, worker, NULL, out);
         if (p->config.is_sync) m->ticket.is_held = false; /* it does not compute */
     }
     if (is_back && p->phase == SERVING)

@@ -32,6 +32,9 @@
  * at once and its new values go ahead, where that is planned (core/base/overlap.h); a round that
  * takes all, and no other. They count with the round's VALUES, and can be taken back until then.
  *
+ * Turns: what decides the bits of asynchronous training can be noted, and given to a later run of
+ * the same job, which then takes every push in its turn (ps_turns.c).
+ *
  * Windows: a ps that has many workers far away has fewer windows for gradients than workers
  * (ps_pool.c). No values go ahead of the round then.
  *
@@ -111,6 +114,8 @@ struct ps_options {
     struct membership membership; /* of which the workers are */
     uint64_t incarnation;
     struct wait_limits limits;
+    bool notes_turns;   /* asynchronous: they are said (ACTION_TURN) */
+    struct turns turns; /* asynchronous: taken as they are here. Borrowed */
 };
 
 struct ps_counters {
@@ -159,6 +164,12 @@ bool ps_role_has_window(const struct role *, int worker);
 bool ps_role_brings(const struct role *, int worker);  /* and its gradient is not whole */
 bool ps_role_is_read(const struct role *, int worker); /* some of it is on its way just now */
 int ps_role_waiting(const struct role *);              /* how many wait for one */
+
+/* Where turns are given: rows that the worker has asked for are those of now; rows that its push
+ * has named go with its values; it has got them. */
+bool ps_role_rows_are_due(struct role *, int worker);
+bool ps_role_rows_go_with_values(struct role *, int worker);
+void ps_role_gave_rows(struct role *, int worker, struct outbox *);
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */

@@ -2,8 +2,9 @@
  *
  * ps_role.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are
  * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: resizes;
- * ps_cover.c: which rows are in the values; ps_wait.c: who leads, who is waited for, and how long;
- * ps_states.c: which state follows which, and which go together.
+ * ps_turns.c: in which order they came, again; ps_cover.c: which rows are in the values; ps_wait.c:
+ * who leads, who is waited for, and how long; ps_states.c: which state follows which, and which go
+ * together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
@@ -102,6 +103,17 @@ struct member_window {
     uint64_t step; /* of the values that it wants to push to */
 };
 
+/* Of asynchronous training (ps_turns.c) */
+struct member_turn {
+    bool is_open;    /* it was answered, and its push has not come, or not in its turn */
+    uint64_t values; /* is_open: updates in what it was answered with */
+    /* Where turns are given: */
+    int64_t next;                   /* none before this one is the worker's next */
+    bool has_rows;                  /* of that one */
+    struct message late_push;       /* that waits for its turn; of no type: none */
+    char what[ACTION_TEXT_MAX / 2]; /* its body */
+};
+
 /* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
  * ends with the generation. */
 struct member {
@@ -131,6 +143,7 @@ struct member {
     uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
     struct member_window window;
 
+    struct member_turn turn;
     struct message late_join; /* that must wait for the end of a snapshot; of no type: none */
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
 };
@@ -247,6 +260,9 @@ struct ps_role {
     struct data_progress data;
     struct snapshot snapshot;
     struct leadership lead;
+    struct {
+        int64_t next; /* of those that are given: none before this one is next */
+    } turns;
     struct patience patience;
     struct scaling scaling;
     struct stopping stopping;
@@ -313,10 +329,30 @@ void ps_begin_sum(struct ps_role *);             /* of another round */
 /* So that a push of this worker, which is in the sum, comes again. false: that cannot be. */
 bool ps_unfold(struct ps_role *, int worker, struct outbox *);
 
+/* ps_turns.c. push: NULL: it has not come */
+void ps_note_turn(struct ps_role *, enum turn_kind, int worker, const struct message *push,
+                  struct outbox *);
+void ps_note_turns_end(struct ps_role *, int code, int from, struct outbox *);
+void ps_open_turn(struct ps_role *, int worker); /* it is answered */
+bool ps_has_turns(const struct ps_role *);       /* they are given */
+/* Where they are: */
+uint64_t ps_turns_last_step(const struct ps_role *); /* of a generation that begins */
+bool ps_has_turn(struct ps_role *, int worker);      /* there is one more for it */
+bool ps_turns_are_left(struct ps_role *);
+/* Of that one, and of the one behind it: 1 + which batch, or 0 */
+void ps_turn_batches(struct ps_role *, int worker, uint64_t ret[2]);
+bool ps_turn_is_answered_now(struct ps_role *, int worker); /* also where none are given */
+/* This push waits for its turn, and is kept; false: it is the one. */
+bool ps_turn_defers(struct ps_role *, int worker, const struct message *push);
+void ps_turn_joins(struct ps_role *, int worker);      /* it is answered anew */
+void ps_take_turns(struct ps_role *, struct outbox *); /* after anything that may let some come */
+
 void ps_tell_waiting_coverage(struct ps_role *, struct outbox *); /* when the chief listens */
 void ps_cover(struct ps_role *, int worker, struct outbox *);     /* its last push is applied */
 /* A push of this worker has come, for which it had a ticket. */
 void ps_take_batch(struct ps_role *, int worker, bool is_dropped);
+uint64_t ps_next_batch(const struct ps_role *,
+                       int worker); /* 1 + the one before that; 0: none is */
 /* A ticket for the next one is out, or has come back. */
 void ps_commit_batch(struct ps_role *, int worker, bool is_out);
 void ps_note_data_end(struct ps_role *, uint64_t version); /* of FINISHED */

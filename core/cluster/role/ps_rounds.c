@@ -24,7 +24,8 @@ static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
     if (p->config.is_sync) return m->ticket.is_held = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
     const bool is_any = p->tickets < p->config.last_step || m->ticket.completes_push;
-    if (!m->ticket.is_held && has_batch && is_any) {
+    const bool is_given = ps_has_turns(p) ? ps_has_turn(p, worker) : is_any;
+    if (!m->ticket.is_held && has_batch && is_given) {
         p->tickets++;
         m->ticket.is_held = true;
         ps_commit_batch(p, worker, true);
@@ -37,6 +38,8 @@ static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
 static bool prepare_ticket(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
+    if (ps_has_turns(p))
+        return m->ticket.is_held || (ps_has_turn(p, worker) && ps_plan(p, worker, out));
     const bool is_any =
         m->ticket.is_held || m->ticket.completes_push || p->tickets < p->config.last_step;
     return is_any && ps_plan(p, worker, out);
@@ -71,6 +74,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     m->wants.values = false;
     if (!member_is_here(m)) return; /* it asks again when it is back */
+    ps_open_turn(p, worker);
     ps_take_back(p, out);
     uint64_t left = parts_all(&p->block) & ~m->given;
     const struct range front = parts_take_front(&p->block, &left);
@@ -115,6 +119,11 @@ static void answer(struct ps_role *p, int worker, struct outbox *out)
     bool is_awaited =
         p->snapshot.phase == SNAPSHOT_COMING && m->ticket.is_held && !p->config.is_sync;
     if (m->standing == EVICTED) return;
+    if (!ps_turn_is_answered_now(p, worker)) {
+        p->members[worker].wants.values = true;
+        p->members[worker].wants.step = 0;
+        return;
+    }
     if (ps_is_holding(p, worker) && !is_awaited) {
         hold(p, worker, out);
         return;
@@ -157,6 +166,7 @@ static void return_lost_tickets(struct ps_role *p)
 /* The steps that are being computed are the last ones. */
 void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 {
+    if (ps_has_turns(p)) return; /* they say which are the last */
     if (!p->config.is_sync) {
         return_lost_tickets(p);
         p->config.last_step = p->tickets;
@@ -208,6 +218,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     member->joins++;
+    if (!comes_again) ps_turn_joins(p, worker);
     member->ticket.completes_push =
         m->join.what == JOIN_COMPLETES && !p->config.is_sync && p->options.task == 0;
     member->makes_good = m->join.what == JOIN_TAKES_BACK || member->ticket.completes_push;
@@ -423,17 +434,20 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     member->ticket.is_held = false;
     if (decides && (!had_ticket || (p->config.max_staleness >= 0 &&
                                     staleness > (uint64_t)p->config.max_staleness))) {
+        ps_note_turn(p, TURN_DROPPED, worker, m, out);
         drop(p, worker, had_ticket, out);
         return;
     }
     take(member, m);
+    ps_note_turn(p, TURN_TAKEN, worker, m, out);
     ps_take_batch(p, worker, false);
-    p->round.applying[0] = worker;
-    outbox_add_apply(out, (struct action_apply){p->round.applying, 1, m->push.gradients, p->step});
+    int *const applying = &p->round.applying[p->round.applying_count++ % p->options.workers];
+    *applying = worker; /* of each worker one, until they are applied */
+    outbox_add_apply(out, (struct action_apply){applying, 1, m->push.gradients, p->step});
     ps_begin_step(p);
     p->counters.applied++;
     ps_cover(p, worker, out);
-    if (ps_is_holding(p, worker))
+    if (ps_is_holding(p, worker) || !ps_turn_is_answered_now(p, worker))
         answer(p, worker, out);
     else
         send_values(p, worker, out); /* APPLY of one gradient refreshes on the way */
@@ -458,8 +472,11 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
                       worker);
         return;
     }
+    if (ps_turn_defers(p, worker, m)) return;
     char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
     if (m->push.gradients == 0) { /* as who pushed it says itself */
+        ps_note_turn(p, TURN_BAD, worker, m, out);
+        member->turn.is_open = false;
         snprintf(what, sizeof what, "%.*s", (int)m->body_bytes, m->body ? (char *)m->body : "");
         snprintf(text, sizeof text,
                  "worker/%d pushed a gradient that is not finite at step %llu%s%s", worker,
@@ -472,6 +489,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
     member->ledger.received = m->push.push;
+    member->turn.is_open = false;
     member->joins = 0;
     member->life.has_pushed = true;
     member->life.kept_snapshot = false;

@@ -95,6 +95,11 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
         ps_refuse_save(p, ps_chief(p), m->save.tag, "is still writing the last checkpoint", out);
         return;
     }
+    if (p->counters.applied && ps_turns_are_left(p)) { /* the first is made before anything */
+        ps_refuse_save(p, ps_chief(p), m->save.tag,
+                       "a record is replayed, which says what comes next", out);
+        return;
+    }
     if (!read_save(p, m)) {
         ps_refuse_save(p, ps_chief(p), m->save.tag, "cannot read what is to be saved", out);
         return;

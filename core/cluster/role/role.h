@@ -36,6 +36,7 @@
 #include "core/base/error.h"
 #include "core/cluster/role/coverage.h"
 #include "core/cluster/role/membership.h"
+#include "core/cluster/role/turns.h"
 #include "net/message.h"
 
 enum { CHIEF = 0, NOBODY = -1 }; /* of term 0; among the tasks of a job */

@@ -72,6 +72,9 @@ static void act(struct task *t, const struct action *a)
         runner_ps_visit_hide(p);
         runner_ps_setup(p, &a->setup.message);
         break;
+    case ACTION_TURN:
+        runner_ps_turn(p, &a->turn);
+        break;
     case ACTION_HANG_UP:
         hang_up(p, a->hang_up.worker);
         break;
@@ -410,7 +413,10 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     if (m->type == MESSAGE_ROWS) {
-        if (runner_ps_tables_heard(p, worker, m)) break_off(connection);
+        if (runner_ps_tables_heard(p, worker, m))
+            break_off(connection);
+        else if (p->turns.is_replay)
+            task_flush(&p->task);
         return;
     }
     if (m->type == MESSAGE_AVERAGES) {
@@ -518,6 +524,7 @@ static void tick(struct task *t, uint64_t now_ms)
         connection_hang_up(l);
     }
     visits_tick(p->visiting.visits, now_ms);
+    runner_ps_turns_tick(p);
     runner_ps_pool_tick(p, now_ms);
     runner_ps_plan_overlap(p);
     watch_chief(t, now_ms);
@@ -542,6 +549,7 @@ static void pump(struct task *t)
 static void flushed(struct task *t)
 {
     runner_ps_pool_flushed((struct runner_ps *)t);
+    runner_ps_tables_pump((struct runner_ps *)t);
     runner_ps_visit_flushed((struct runner_ps *)t);
 }
 
@@ -600,7 +608,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
     int workers = options->cluster->hosts[JOB_WORKER].count;
     p->task.incarnation = greeting_draw_incarnation();
     (void)greeting_boot_id(); /* while there is a descriptor to read it by */
-    const struct ps_options role_options = {
+    struct ps_options role_options = {
         .task = options->cluster->task,
         .workers = workers,
         .membership = cluster_membership(options->cluster),
@@ -610,6 +618,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);
     if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
+    TRY(runner_ps_turns_open(p, options, &role_options));
     TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
     TRY(runner_ps_visit_open(p));
@@ -645,6 +654,7 @@ void runner_ps_close(struct runner_ps *p)
     runner_ps_snapshot_close(p);
     runner_ps_trace_close(p);
     runner_ps_store_close(p);
+    runner_ps_turns_close(p);
     ps_role_free(p->task.role);
     task_close(&p->task);
     free(p);

@@ -59,6 +59,7 @@ void runner_ps_tell_counted(struct runner_ps *p, int worker, uint64_t now_ms)
     struct task *t = &p->task;
     int count;
     if (worker != ps_role_chief(t->role) || !ps_role_is_serving(t->role)) return;
+    if (p->turns.is_replay) return; /* rows come late there, and nothing is to come between */
     struct told *all = board_copy(t->counting.board, false, &count);
     for (int i = 0; i < count && all; i++)
         if (is_passed_on(p, &all[i], worker, now_ms))

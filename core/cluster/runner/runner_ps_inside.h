@@ -3,13 +3,15 @@
  * runner_ps.c, runner_ps_connections.c: links; runner_ps_store.c: values, windows, updates;
  * runner_ps_pool.c: windows that workers share; runner_ps_values.c: how values travel;
  * runner_ps_snapshot.c: shards of checkpoints; runner_ps_visit.c: visitors; runner_ps_rows.c:
- * tables; runner_ps_averages.c: averages for evaluations; trace/trace_ps.c: its part of timelines.
+ * tables; runner_ps_turns.c: records of turns; runner_ps_averages.c: averages for evaluations;
+ * trace/trace_ps.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
 #define CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
 
 #include "core/base/log.h"
 #include "core/cluster/runner/greeting.h"
+#include "core/cluster/runner/record.h"
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/row_exchange.h"
 #include "core/cluster/runner/runner_ps.h"
@@ -25,8 +27,17 @@ struct share {
 };
 void share_release(struct share *); /* NULL is fine */
 
+/* When rows were read for the next push of a worker: at so many updates. */
+struct rows_read {
+    bool is_any, is_asked; /* is_asked: not with the values */
+    uint64_t at;
+};
+
 /* What a worker has last named of rows. */
 struct rows_named {
+    struct rows_read read;
+    struct message
+        late; /* asks for rows of later values (turns that are given); of no type: none */
     struct rows_told told;
     struct area_counts counts; /* with a push */
     int64_t *pushed, *wanted;  /* [area.rows] ids of it, checked */
@@ -148,6 +159,13 @@ struct ps_visiting {
     bool has_told;           /* them the verdict */
 };
 
+/* Of asynchronous training */
+struct ps_turns {
+    struct record *record; /* NULL: none is written */
+    bool is_replay;
+    struct replay replay;
+};
+
 struct ps_timeline {
     struct runner_ps_trace *trace; /* NULL until the first one */
     struct trace *recording;       /* in it; NULL: nothing is recorded */
@@ -173,6 +191,7 @@ struct runner_ps {
 
     struct ps_saving saving;
     struct ps_visiting visiting;
+    struct ps_turns turns;
     struct ps_timeline timeline;
     uint64_t noted_ms; /* when it was last told who is not here */
     uint64_t held_ns;  /* since when workers wait for a snapshot; 0: they do not */
@@ -256,6 +275,22 @@ void runner_ps_plan_overlap(struct runner_ps *);
  * it is planned again. */
 void runner_ps_settle(struct runner_ps *);
 void runner_ps_store_close(struct runner_ps *);
+
+/* Where turns are given: answers who has asked for rows before theirs; or it asks anew. */
+void runner_ps_tables_pump(struct runner_ps *);
+void runner_ps_tables_give_up(struct runner_ps *, int worker);
+
+/* runner_ps_turns.c */
+err runner_ps_turns_open(struct runner_ps *, const struct task_options *,
+                         struct ps_options *ret_role);
+err runner_ps_turns_check(
+    const struct runner_ps *);                  /* of a SETUP. ERR_INPUT: it is not the run's */
+void runner_ps_turns_begin(struct runner_ps *); /* a generation */
+void runner_ps_turn(struct runner_ps *, const struct action_turn *);
+void runner_ps_turns_note_rows(struct runner_ps *, int worker,
+                               bool is_asked); /* it has read some */
+void runner_ps_turns_tick(struct runner_ps *);
+void runner_ps_turns_close(struct runner_ps *);
 
 /* runner_ps_averages.c. ERR_PROTOCOL: no worker says so. */
 err runner_ps_averages_heard(struct runner_ps *, int worker, const struct message *);

@@ -238,12 +238,27 @@ static void answer(struct runner_ps *p, int worker, struct message_rows rows,
         log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
+static void note_read(struct runner_ps *p, int worker, const struct area_counts *counts,
+                      bool is_asked)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < p->tables->area.count; i++) rows += counts->wanted[i];
+    if (rows) runner_ps_turns_note_rows(p, worker, is_asked);
+}
+
 void runner_ps_tables_answer(struct runner_ps *p, int worker)
 {
     struct rows_named *named = &p->windows[worker].named;
-    if (!p->tables || !rows_are_due(&named->told)) return;
+    if (!p->tables || !named->told.wants) return;
+    if (p->turns.is_replay && !ps_role_rows_go_with_values(p->task.role, worker)) {
+        named->told.wants = false; /* it asks for them */
+        return;
+    }
+    if (!rows_are_due(&named->told)) return;
     gather(p, worker, named->wanted, named->counts.wanted, true);
+    note_read(p, worker, &named->counts, false);
     answer(p, worker, (struct message_rows){.push = named->told.push}, &named->counts);
+    if (p->turns.is_replay) ps_role_gave_rows(p->task.role, worker, &p->task.outbox);
 }
 
 static bool is_of_this_life(const struct runner_ps *p, int worker, const struct message *m)
@@ -268,9 +283,42 @@ static err answer_asking(struct runner_ps *p, int worker, const struct message *
     void *front = p->windows[worker].rows.base;
     TRY(read_front(p, worker, m, asked));
     TRY(take_ids(p, area_wanted_ids(&t->area, asked, front), asked->wanted, t->ids));
-    gather(p, worker, t->ids, asked->wanted, !(m->rows.flags & ROWS_MADE));
+    const bool trains = !(m->rows.flags & ROWS_MADE);
+    gather(p, worker, t->ids, asked->wanted, trains);
     answer(p, worker, (struct message_rows){ROWS_ASKED, .asking = m->rows.asking}, asked);
+    if (!trains) return OK;
+    note_read(p, worker, asked, true);
+    if (p->turns.is_replay) ps_role_gave_rows(p->task.role, worker, &p->task.outbox);
     return OK;
+}
+
+/* What trains is answered in its turn, where turns are given. */
+static err answer_in_turn(struct runner_ps *p, int worker, const struct message *m)
+{
+    const bool trains = !(m->rows.flags & ROWS_MADE);
+    p->windows[worker].named.late = (struct message){0};
+    if (!p->turns.is_replay || !trains || ps_role_rows_are_due(p->task.role, worker))
+        return answer_asking(p, worker, m);
+    p->windows[worker].named.late = *m;
+    return OK;
+}
+
+void runner_ps_tables_give_up(struct runner_ps *p, int worker)
+{
+    const struct message late = p->windows[worker].named.late;
+    p->windows[worker].named.late = (struct message){0};
+    if (!late.type || !p->task.peers[worker].link) return;
+    answer(p, worker, (struct message_rows){ROWS_NONE, .asking = late.rows.asking}, NULL);
+}
+
+void runner_ps_tables_pump(struct runner_ps *p)
+{
+    if (!p->tables || !p->turns.is_replay) return;
+    for (int w = 0; w < p->task.peer_count && !p->task.outbox.count; w++) {
+        const struct message late = p->windows[w].named.late;
+        if (!late.type || !p->task.peers[w].link || !is_of_this_life(p, w, &late)) continue;
+        if (answer_in_turn(p, w, &late)) log_line(LOG_WARNING, "worker/%d: %s", w, error_text());
+    }
 }
 
 /* Those that were wanted before */
@@ -317,7 +365,7 @@ err runner_ps_tables_heard(struct runner_ps *p, int worker, const struct message
         answer(p, worker, (struct message_rows){ROWS_NONE, .asking = m->rows.asking}, NULL);
         return OK;
     case ROWS_ANSWER:
-        return answer_asking(p, worker, m);
+        return answer_in_turn(p, worker, m);
     case ROWS_KEEP:
         return keep_named(p, worker, m);
     case ROWS_WRONG:

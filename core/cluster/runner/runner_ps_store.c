@@ -363,6 +363,7 @@ static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad
     if (e && p->share != s) share_release(s);
     if (e) return e;
     const struct setup *setup = &s->setup;
+    TRY(runner_ps_turns_check(p));
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0], NULL));
     look_for_folder(p);
@@ -391,6 +392,7 @@ void runner_ps_setup(struct runner_ps *p, const struct message *m)
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
     r.config.windows = p->pool.count;
+    if (!r.result) runner_ps_turns_begin(p);
     ps_role_set_up(p->task.role, &r, &p->task.outbox);
     runner_ps_plan_overlap(p);
 }

@@ -54,7 +54,9 @@ void runner_ps_values_heard(struct runner_ps *p, int worker, const struct messag
 {
     if (m->type == MESSAGE_PUSH || m->type == MESSAGE_JOIN)
         p->windows[worker].takes_rest = m->type == MESSAGE_PUSH;
-    if (m->type == MESSAGE_JOIN) rows_told_forget(&p->windows[worker].named.told);
+    if (m->type != MESSAGE_JOIN) return;
+    rows_told_forget(&p->windows[worker].named.told);
+    runner_ps_tables_give_up(p, worker);
 }
 
 static bool has_rest(const struct runner_ps *p, int worker, const struct message *m)

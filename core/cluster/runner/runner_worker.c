@@ -291,6 +291,7 @@ static void report(const struct task *t)
 bool runner_worker_save(struct runner_worker *w)
 {
     if (w->folder.jobs.opening.is_running) return false;
+    if (w->options.task.replay) return true; /* the last one alone */
     return !w->folder.checkpoints || worker_role_save(w->task.role, &w->task.outbox);
 }
 
@@ -411,6 +412,7 @@ static err open_session(struct runner_worker *w)
         .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
         .batches_per_round = (int)spec_replicas(w->options.spec, workers),
+        .names_rows = w->options.task.replay,
         .is_handed_out = spec_hands_out(w->options.spec),
         .exchange = is_alone ? NULL : runner_worker_open_exchange(w),
         .parts = w->options.task.parts,

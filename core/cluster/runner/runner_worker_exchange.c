@@ -85,12 +85,13 @@ void runner_worker_lack_values(struct runner_worker *w, const char *what)
 err runner_worker_await_link(struct runner_worker *w, int ps)
 {
     struct link *const link = w->task.peers[ps].link;
+    const int limit_ms = w->options.task.replay ? AWAIT_TURN_MS : AWAIT_MS;
     err e = link ? ERR_TIMEOUT : fail(ERR_PEER, "ps/%d is gone", ps);
-    for (int ms = 0; e == ERR_TIMEOUT && ms < AWAIT_MS; ms += TASK_TICK_MS) {
+    for (int ms = 0; e == ERR_TIMEOUT && ms < limit_ms; ms += TASK_TICK_MS) {
         e = loop_await(w->options.task.loop, link, TASK_TICK_MS);
         if (e == ERR_TIMEOUT && task_signal_waits())
             return fail(ERR_PEER, "ps/%d: a signal is to be heard first", ps);
-        if (e == ERR_TIMEOUT) e = fail(e, "nothing came for %d ms", AWAIT_MS);
+        if (e == ERR_TIMEOUT) e = fail(e, "nothing came for %d ms", limit_ms);
     }
     return e && link ? fail_prefix(e, "ps/%d", ps) : e;
 }

@@ -25,6 +25,7 @@ struct runner_worker_trace;
 /* While a step waits for what a ps is to bring */
 enum {
     AWAIT_MS = 10000,          /* for a byte */
+    AWAIT_TURN_MS = 600000,    /* where a record is replayed, and others are to come first */
     AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
     LACKS_MAX = 100, /* tries of a step whose values do not all come; and --step_timeout */
 };

@@ -42,6 +42,9 @@ struct task_options {
     /* Optional: it listens, and this is how others reach it; an error ends the task. */
     err (*listens)(void *context, const char *address);
     void *listens_context;
+    const char *record;  /* of a ps: where it records its turns (record.h); NULL: nowhere */
+    const char *replay;  /* the record that is done once more; NULL: none */
+    uint64_t replay_to;  /* a step; 0: to its end */
     struct board *board; /* borrowed: where it puts up what it counts; NULL: one of its own */
 };
 

@@ -53,6 +53,7 @@ struct session_options {
     int worker, workers, ps_count;
     int batches_per_push;  /* gradients summed into one push (replicas_to_aggregate > workers) */
     int batches_per_round; /* of all workers; 0: one of each */
+    bool names_rows;       /* a push waits for the next batch that is known, to name its rows */
     bool is_handed_out;    /* it trains on what session_plan_batches says; else on its share */
     /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
      * the process, whatever the placement says; values come from session_restore. */
@@ -113,6 +114,7 @@ struct session_evaluation {
 
 /* What the plan of a step is given. */
 struct step_input {
+    uint64_t planned;   /* where batches are handed out: those before this one are known */
     uint64_t batches;   /* index of the next one in this worker's share of the stream */
     struct batch batch; /* that towers share */
     uint64_t draw;

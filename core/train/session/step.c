@@ -202,11 +202,17 @@ err session_step(struct session *s, double *ret_loss)
     return OK;
 }
 
+/* Where a record says that they came with the values, they are to do so again. */
+static bool waits_for_next(const struct session *s)
+{
+    return s->options.names_rows && (!s->options.is_handed_out || s->fed.batches < s->fed.planned);
+}
+
 /* The next batch's rows are named where it lies ready: a push is not to wait for it. */
 static err put_rows(struct session *s)
 {
     struct prepared *next = &s->rows.batches[!s->rows.current];
-    if (s->data.train->calls->ready(s->data.train) != 0) TRY(prepare(s, next));
+    if (waits_for_next(s) || s->data.train->calls->ready(s->data.train) != 0) TRY(prepare(s, next));
     rows_put(&s->rows);
     return OK;
 }
@@ -271,5 +277,7 @@ err session_plan_batches(struct session *s, uint64_t first, const uint64_t *rang
         return fail(ERR_INPUT, "data.train: batches that are handed out cannot be read here");
     const err e = calls->plan(s->data.train, first, ranges, count, &is_void);
     if (e) return fail_prefix(e, "data.train");
+    s->fed.planned = first;
+    for (int i = 0; i < count; i++) s->fed.planned += ranges[2 * i + 1] - ranges[2 * i];
     return is_void ? seek(s, s->fed.batches) : OK;
 }

@@ -332,7 +332,7 @@ class CommandLine(CommandCase):
         for env in ({}, {"JOB_NAME": "build-42"}):
             ended = self.run_dtrain(env=env)
             self.assertTrue(ended.stderr.startswith("usage: dtrain"), ended.stderr)
-            self.assertLess(len(ended.stderr.splitlines()), 32)
+            self.assertLess(len(ended.stderr.splitlines()), 33)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):

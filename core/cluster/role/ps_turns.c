@@ -1,0 +1,231 @@
+/* ps_turns.c - the turns of asynchronous training (turns.h): a ps says which there are, or takes
+ * them as they are given, so that the same bits come out once more.
+ *
+ * Given, at each number of updates: first everybody is answered who was answered there, with values
+ * and with rows; then comes the push whose turn it is. What comes before its turn waits. A worker
+ * gets a ticket for each of its turns, of the batch that it was for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/role/ps_role_inside.h"
+#include "core/cluster/role/verdict.h"
+
+/* ---- noting ---- */
+
+void ps_note_turn(struct ps_role *p, enum turn_kind kind, int worker, const struct message *push,
+                  struct outbox *out)
+{
+    const struct member_turn *turn = &p->members[worker].turn;
+    if (!p->options.notes_turns || p->config.is_sync) return;
+    const struct turn noted = {
+        .kind = kind,
+        .worker = worker,
+        .values = push ? push->push.updates : turn->values,
+        .batch = p->options.task == 0 ? ps_next_batch(p, worker) : 0,
+    };
+    outbox_add_turn(out, (struct action_turn){noted, p->counters.applied});
+}
+
+void ps_note_turns_end(struct ps_role *p, int code, int from, struct outbox *out)
+{
+    if (!p->options.notes_turns || p->config.is_sync || p->phase != SERVING) return;
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].turn.is_open) ps_note_turn(p, TURN_OPEN, w, NULL, out);
+    const struct turn end = {
+        .kind = TURN_END, .worker = code, .batch = (uint64_t)(from - NOBODY + 1)};
+    outbox_add_turn(out, (struct action_turn){end, p->counters.applied});
+}
+
+void ps_open_turn(struct ps_role *p, int worker)
+{
+    struct member_turn *turn = &p->members[worker].turn;
+    turn->is_open = true;
+    turn->values = p->counters.applied;
+}
+
+/* ---- given ones ---- */
+
+bool ps_has_turns(const struct ps_role *p)
+{
+    return p->options.turns.at && !p->config.is_sync;
+}
+
+/* A push that was dropped never came to the other ps, and what never came has no order. */
+static bool is_in_order(const struct ps_role *p, const struct turn *turn)
+{
+    return turn->kind == TURN_TAKEN || turn->kind == TURN_BAD ||
+           (turn->kind == TURN_DROPPED && p->options.task == 0);
+}
+
+static const struct turn *next_in_order(struct ps_role *p)
+{
+    const struct turns *turns = &p->options.turns;
+    while (p->turns.next < turns->count && !is_in_order(p, &turns->at[p->turns.next]))
+        p->turns.next++;
+    return p->turns.next < turns->count ? &turns->at[p->turns.next] : NULL;
+}
+
+/* The worker's own next one; NULL: none. */
+static const struct turn *next_of(struct ps_role *p, int worker)
+{
+    const struct turns *turns = &p->options.turns;
+    int64_t *next = &p->members[worker].turn.next;
+    while (*next < turns->count && turns->at[*next].worker != worker) ++*next;
+    return *next < turns->count ? &turns->at[*next] : NULL;
+}
+
+uint64_t ps_turns_last_step(const struct ps_role *p)
+{
+    uint64_t last = p->step;
+    for (int64_t i = 0; i < p->options.turns.count; i++)
+        last += p->options.turns.at[i].kind == TURN_TAKEN;
+    return last;
+}
+
+bool ps_has_turn(struct ps_role *p, int worker)
+{
+    return next_of(p, worker);
+}
+
+bool ps_turns_are_left(struct ps_role *p)
+{
+    return ps_has_turns(p) && next_in_order(p);
+}
+
+void ps_turn_batches(struct ps_role *p, int worker, uint64_t ret[2])
+{
+    const struct turn *turn = next_of(p, worker),
+                      *end = p->options.turns.at + p->options.turns.count;
+    ret[0] = turn ? turn->batch : 0;
+    ret[1] = 0;
+    if (!turn) return;
+    for (turn++; turn < end && turn->worker != worker;) turn++;
+    if (turn < end) ret[1] = turn->batch;
+}
+
+bool ps_turn_is_answered_now(struct ps_role *p, int worker)
+{
+    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    return !turn || turn->values == TURN_NOTHING || turn->values == p->counters.applied;
+}
+
+/* Its next one that is of certain values; NULL: none. ret_is_open: it was answered with them. */
+static const struct turn *next_sure_of(struct ps_role *p, int worker, bool *ret_is_open)
+{
+    const struct turn *turn = next_of(p, worker),
+                      *end = p->options.turns.at + p->options.turns.count;
+    *ret_is_open = p->members[worker].turn.is_open;
+    while (turn && turn->values == TURN_NOTHING) {
+        *ret_is_open = false;
+        for (turn++; turn < end && turn->worker != worker;) turn++;
+        if (turn == end) return NULL;
+    }
+    return turn;
+}
+
+static bool lacks_answer(struct ps_role *p, int worker)
+{
+    bool is_open;
+    const struct turn *turn = next_sure_of(p, worker, &is_open);
+    if (!turn) return false;
+    return (turn->values == p->counters.applied && !is_open) ||
+           (turn->rows == p->counters.applied && !(is_open && p->members[worker].turn.has_rows));
+}
+
+/* All that is to be answered at this number of updates has been, but for who has pushed. */
+static bool all_are_answered(struct ps_role *p, int pushes)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (w != pushes && lacks_answer(p, w)) return false;
+    return true;
+}
+
+static void pass(struct ps_role *p, int worker)
+{
+    struct member_turn *m = &p->members[worker].turn;
+    m->next++;
+    m->is_open = m->has_rows = false;
+}
+
+bool ps_turn_defers(struct ps_role *p, int worker, const struct message *push)
+{
+    if (!ps_has_turns(p)) return false;
+    struct member_turn *m = &p->members[worker].turn;
+    const struct turn *turn = next_in_order(p);
+    if (turn && turn->worker == worker && all_are_answered(p, worker)) {
+        p->turns.next++;
+        pass(p, worker);
+        return false;
+    }
+    m->late_push = *push;
+    snprintf(m->what, sizeof m->what, "%.*s", (int)push->body_bytes,
+             push->body ? (const char *)push->body : "");
+    m->late_push.body = m->what;
+    m->late_push.body_bytes = (uint32_t)strlen(m->what);
+    return true;
+}
+
+void ps_turn_joins(struct ps_role *p, int worker)
+{
+    struct member_turn *m = &p->members[worker].turn;
+    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    const bool was_dropped = turn && turn->kind == TURN_DROPPED && p->options.task != 0;
+    if (was_dropped && m->is_open) pass(p, worker);
+    m->is_open = m->has_rows = false;
+}
+
+/* Too late for one that is to be answered with what is no more. */
+static bool has_strayed(struct ps_role *p, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    for (int w = 0; w < p->options.workers; w++) {
+        bool is_open;
+        const struct turn *turn = next_sure_of(p, w, &is_open);
+        if (!turn || is_open || turn->values >= p->counters.applied) continue;
+        snprintf(text, sizeof text,
+                 "the run has left its record: worker/%d is to compute from the values of %llu "
+                 "updates, and there are %llu",
+                 w, (unsigned long long)turn->values, (unsigned long long)p->counters.applied);
+        ps_end(p, EXIT_FAILED, text, NOBODY, out);
+        return true;
+    }
+    return false;
+}
+
+void ps_take_turns(struct ps_role *p, struct outbox *out)
+{
+    if (!ps_has_turns(p) || p->phase != SERVING || has_strayed(p, out)) return;
+    for (int i = 0; i <= p->options.workers && p->phase == SERVING; i++) {
+        const struct turn *turn = next_in_order(p);
+        if (!turn || !all_are_answered(p, turn->worker)) return;
+        struct member_turn *m = &p->members[turn->worker].turn;
+        const struct message push = m->late_push;
+        if (!push.type) return;
+        m->late_push = (struct message){0};
+        ps_push(p, turn->worker, &push, out);
+    }
+}
+
+/* ---- rows ---- */
+
+bool ps_role_rows_are_due(struct role *role, int worker)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    return !turn || turn->rows == TURN_NOTHING || turn->rows <= p->counters.applied;
+}
+
+bool ps_role_rows_go_with_values(struct role *role, int worker)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    return !turn || turn->rows == TURN_NOTHING || !turn->asks_rows;
+}
+
+void ps_role_gave_rows(struct role *role, int worker, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->members[worker].turn.has_rows = true;
+    ps_take_turns(p, out);
+}

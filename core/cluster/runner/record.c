@@ -1,0 +1,115 @@
+/* record.c - see record.h: writing. */
+#include "core/cluster/runner/record_inside.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+
+enum { ROWS_KEPT = 1024 };
+
+struct record {
+    int fd; /* -1: it has ended */
+    int count;
+    uint32_t rows[ROWS_KEPT][RECORD_NUMBERS];
+    char path[RECORD_PATH_MAX];
+};
+
+void record_path(const char *path, int ps, char ret[RECORD_PATH_MAX])
+{
+    snprintf(ret, RECORD_PATH_MAX, "%s.ps-%d", path, ps);
+}
+
+err record_open(const char *path, int ps, struct record **ret)
+{
+    struct record *r = calloc(1, sizeof *r);
+    if (!r) return fail(ERR_MEMORY, "no memory for a record");
+    record_path(path, ps, r->path);
+    r->fd = open(r->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (r->fd >= 0) {
+        *ret = r;
+        return OK;
+    }
+    const err e = fail(ERR_INPUT, "--record: cannot write %s: %s", r->path, strerror(errno));
+    free(r);
+    return e;
+}
+
+static void give_up(struct record *r, const char *why)
+{
+    log_line(LOG_WARNING, "the record %s ends here: %s", r->path, why);
+    close(r->fd);
+    r->fd = -1;
+}
+
+void record_flush(struct record *r)
+{
+    const char *from = (const char *)r->rows;
+    size_t left = (size_t)r->count * sizeof r->rows[0];
+    r->count = 0;
+    while (left > 0 && r->fd >= 0) { /* ends: each write takes some, or is the last */
+        const ssize_t done = write(r->fd, from, left);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) {
+            give_up(r, strerror(errno));
+            return;
+        }
+        from += done;
+        left -= (size_t)done;
+    }
+}
+
+static void add(struct record *r, const uint32_t row[RECORD_NUMBERS])
+{
+    if (r->fd < 0) return;
+    for (int i = 0; i < RECORD_NUMBERS; i++) r->rows[r->count][i] = htole32(row[i]);
+    if (++r->count == ROWS_KEPT) record_flush(r);
+}
+
+static void add_numbers(struct record *r, uint64_t a, uint64_t b)
+{
+    const uint32_t row[RECORD_NUMBERS] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b,
+                                          (uint32_t)(b >> 32)};
+    add(r, row);
+}
+
+void record_begin(struct record *r, const struct record_section *s)
+{
+    const uint32_t first[RECORD_NUMBERS] = {(uint32_t)RECORD_SECTION << 24 | RECORD_VERSION,
+                                            (uint32_t)s->ps, (uint32_t)s->ps_count,
+                                            (uint32_t)s->workers};
+    add(r, first);
+    add_numbers(r, s->generation, s->step);
+    add_numbers(r, s->spec, 0);
+}
+
+/* How far back; RECORD_NONE: there was nothing, or it is too far to be said. */
+static uint32_t behind(uint64_t applied, uint64_t at)
+{
+    return at == TURN_NOTHING || at > applied || applied - at >= RECORD_NONE
+               ? RECORD_NONE
+               : (uint32_t)(applied - at);
+}
+
+void record_add(struct record *r, const struct turn *turn, uint64_t applied)
+{
+    if (r->fd >= 0 && turn->batch > UINT32_MAX) give_up(r, "it has no room for such a batch");
+    const uint32_t row[RECORD_NUMBERS] = {
+        (uint32_t)(turn->kind | (turn->asks_rows ? RECORD_ASKED : 0)) << 24 |
+            ((uint32_t)turn->worker & 0xffffff),
+        behind(applied, turn->values), behind(applied, turn->rows), (uint32_t)turn->batch};
+    add(r, row);
+}
+
+void record_close(struct record *r)
+{
+    if (!r) return;
+    record_flush(r);
+    if (r->fd >= 0) close(r->fd);
+    free(r);
+}

@@ -1,0 +1,117 @@
+"""Asynchronous runs that are recorded, and done once more with the same bits."""
+import json
+import os
+import re
+import shutil
+import unittest
+
+import program
+from program import changed
+from program.clicks import GROWING, CLICKS
+from program.cluster import SPEC
+
+TASKS = ["--local_ps=2", "--local_workers=3"]
+DROPS = [*SPEC["model"][:2], {"op": "dropout", "rate": 0.2}, SPEC["model"][2]]
+DENSE = changed(SPEC, {"model": DROPS, "data.shuffle": True, "optimizer": {"type": "adam", "learning_rate": 0.003},
+                       "train": {"last_step": 140, "save_checkpoint_steps": 50, "log_every_steps": 100}})
+TABLES = {**DENSE, **CLICKS, **GROWING}
+OWN = "dtrain/"  # tensors in a checkpoint that say how far data were used, not what was learnt
+
+
+class Replay(program.FolderCase):
+    def run_in(self, *words):
+        return program.run(words, self.folder)
+
+    def write(self, spec, name="spec.json"):
+        (self.folder / name).write_text(json.dumps(spec))
+
+    def record(self, spec, *words, code=0):
+        self.write(spec)
+        done = self.run_in(*TASKS, "--record=run", "-o", "first", *words, "spec.json")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def replay(self, *words, code=0, out="again"):
+        done = self.run_in("replay", "--record=run", f"--out={out}", *words, "spec.json")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def differing(self, one, other):
+        """Names of tensors."""
+        done = self.run_in("checkpoint", "diff", one, other)
+        return {line.split(":")[0] for line in done.stdout.splitlines() if not line.startswith("equal: ")}
+
+    def check_same(self, spec):
+        self.record(spec)
+        self.replay()
+        self.assertEqual({name for name in self.differing("first", "again") if not name.startswith(OWN)}, set())
+
+    def test_same_bits(self):
+        self.check_same(DENSE)
+
+    def test_same_bits_of_tables_that_grow(self):
+        self.check_same(TABLES)
+
+    def test_same_bits_where_gradients_are_dropped(self):
+        self.check_same(changed(DENSE, {"train.max_staleness": 1}))
+
+    def test_to_a_step(self):
+        """A checkpoint in the middle is one of the places where all ps have had the same gradients."""
+        self.record(changed(DENSE, {"train.last_step": 1200}))
+        steps = sorted(int(step) for name in os.listdir(self.folder / "first")
+                       for step in re.findall(r"^model\.ckpt-(\d+)\.index$", name))
+        self.assertGreater(len(steps), 2)
+        story = self.replay(f"--to_step={steps[1]}")
+        self.assertIn(f"replays steps 0 to {steps[1]} of 2 ps and 3 workers", story)
+        names = self.differing(f"first/model.ckpt-{steps[1]}", "again")
+        self.assertEqual({name for name in names if not name.startswith(OWN)}, set())
+
+    def test_from_a_later_step(self):
+        self.record(changed(DENSE, {"train.last_step": 60}))
+        self.write(DENSE)
+        again = self.folder / "again"
+        again.mkdir()
+        for path in [self.folder / "first" / "checkpoint", *(self.folder / "first").glob("model.ckpt-60.*")]:
+            shutil.copy(path, again)
+        self.record(DENSE)
+        self.assertIn("copy the checkpoint of that step", self.replay(code=2, out="empty"))
+        self.replay()
+        self.assertEqual({name for name in self.differing("first", "again") if not name.startswith(OWN)}, set())
+
+    def test_number_that_is_not_finite(self):
+        """The same worker, step and reason; and of which rows it was."""
+        spec = changed(DENSE, {"loss": "mean_squared_error", "model": DROPS[:-1] + [{"op": "dense", "name": "number", "units": 1}],
+                               "metrics": [], "optimizer": {"type": "gradient_descent", "learning_rate": 1000}})
+        bad = r"step \d+: the (?:loss|gradient) .*\(exit code 3\)"
+        first = re.search(bad, self.record(spec, code=3))
+        story = self.replay(code=3)
+        self.assertIsNotNone(first)
+        self.assertRegex(story, bad)
+        self.assertRegex(story, r"it came of push \d+ of worker/\d, of batch \d+: rows \d+ to \d+ of the data")
+
+    def test_end_that_is_missing(self):
+        """As of a ps that was killed: to the last step that all have."""
+        self.record(DENSE)
+        path = self.folder / "run.ps-1"
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size // 2 + 5)
+        self.assertIn("what was recorded behind that is left out", self.replay())
+
+    def test_refused(self):
+        self.write(DENSE)
+        self.assertIn("cannot read run.ps-0", self.replay(code=2))
+        self.record(DENSE)
+        self.assertIn("the record is of another spec", self.replay("--seed=7", code=2, out="seed"))
+        self.assertIn("there is a checkpoint already", self.replay(code=2, out="first"))
+        with (self.folder / "run.ps-1").open("r+b") as file:
+            file.seek(4 * 16)
+            file.write(b"\xff" * 16)
+        self.assertIn("run.ps-1: damaged at byte 64", self.replay(code=2, out="damaged"))
+
+    def test_synchronous(self):
+        self.assertIn("nothing is recorded: synchronous training has the same bits in any case",
+                      self.record(changed(DENSE, {"train.mode": "sync", "train.last_step": 20})))
+
+
+if __name__ == "__main__":
+    program.main()

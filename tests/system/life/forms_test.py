@@ -29,6 +29,8 @@ MEMORY_MAX = 1 << 30  # of any command: a sanitizer takes most of it
 CPU_MAX_S = 60 * program.SLOWER
 TERABYTE = 1 << 40
 PR_CAPBSET_DROP, RIGHTS_OF_ROOT = 24, (1, 2)  # to read what nobody may
+OF_THE_SYSTEM = ("memory", "link to itself")
+IN_FOLDERS = ("pipe", "link to itself", "endless device", "terabyte", "NUL bytes")
 DONE_OR_NAMED, FAILED_OR_NAMED = (0, 2), (0, 1, 2)  # that a read fails is the system's
 CDLL = ctypes.CDLL(None)
 
@@ -130,7 +132,7 @@ class Forms(program.FolderCase):
         with open(self.said, "rb") as file:
             return file.read(1 << 16).decode(errors="replace")
 
-    def try_forms(self, name, words):
+    def try_forms(self, name, words, forms=tuple(FORMS)):
         at = self.folder / name
         keep = self.folder / "kept"
         shutil.rmtree(keep, ignore_errors=True)
@@ -138,12 +140,12 @@ class Forms(program.FolderCase):
         for each in self.folder.iterdir():
             if each not in (keep, self.said):
                 (shutil.copytree if each.is_dir() else shutil.copy2)(each, keep / each.name)
-        for form, make in FORMS.items():
+        for form in forms:
             remove(at)
-            make(at)
+            FORMS[form](at)
             with self.subTest(name=name, form=form, words=words):
                 code = self.run_limited(words, at)
-                self.assertIn(code, FAILED_OR_NAMED if form == "memory" else DONE_OR_NAMED, self.text())
+                self.assertIn(code, FAILED_OR_NAMED if form in OF_THE_SYSTEM else DONE_OR_NAMED, self.text())
                 if code:
                     self.assertIn(at.name, self.text())
             for each in self.folder.iterdir():
@@ -170,6 +172,12 @@ class Forms(program.FolderCase):
         for name in ("result.json", "metrics.jsonl"):
             self.try_forms(name, ["why", name])
             self.try_forms(name, ["why", "."])
+
+    def test_what_lies_in_a_folder_of_checkpoints(self):
+        self.train()
+        for name in ("checkpoint", "model.ckpt-20.index", "model.ckpt-20.data-00000-of-00001"):
+            self.try_forms(f"run/{name}", ["eval", "--checkpoint=run", "spec.json"], IN_FOLDERS)
+        self.try_forms("run/.token", ["--restart_timeout=1", "--set", "train.last_step=21", "spec.json"], IN_FOLDERS)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """One stage of all tests: `meson test` in one build folder, and a test that failed once more, alone.
 
     stage.py REPORT BUILD [WORDS OF MESON TEST...]
+    stage.py REPORT --left-out BUILD...       fails where a test of these builds was in none of the stages before
 
 A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage continues
 and the test is named in REPORT, where whoever reads the end of the run finds it and mends it. What a sanitizer, the
@@ -17,10 +18,11 @@ import time
 from pathlib import Path
 
 AGAIN_MAX = 5  # more that fail are no chance
-FINAL = {"law", "simulate", "ways"}  # suites whose outcome is a function of the sources
+FINAL = {"law", "simulate", "ways", "world", "seeds"}  # suites whose outcome is a function of the sources
 WRONG = ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT", "UNEXPECTEDPASS")
 FOUND = ("Sanitizer:", "runtime error:")
 FINDING_LINES = 60
+BY_HAND = {"gpu"}  # suites that no stage has: tests/gpu.sh
 
 
 class Test:
@@ -89,6 +91,27 @@ def show_findings(findings):
     return len(told)
 
 
+def ran_in(report):
+    """Where the stages of a report write which tests they ran."""
+    return Path(f"{report}.ran")
+
+
+def tests_of(build):
+    told = subprocess.run(["meson", "introspect", "--tests", str(build)], stdout=subprocess.PIPE, check=True).stdout
+    for test in json.loads(told):
+        if not BY_HAND & {suite.rpartition(":")[2] for suite in test["suite"]}:
+            yield test["name"]
+
+
+def left_out(report, builds):
+    """A test whose suites are in no stage would look like one that passes."""
+    ran = set(ran_in(report).read_text(encoding="utf-8").splitlines())
+    missing = sorted({name for build in builds for name in tests_of(build)} - ran)
+    for name in missing:
+        print(f"stage: IN NO STAGE {name}")
+    return 1 if missing else 0
+
+
 def run(report, build, words):
     findings = build / "findings"
     findings.mkdir(exist_ok=True)
@@ -103,6 +126,8 @@ def run(report, build, words):
     failed = [test for test in wrong if test not in shaky]
     skipped = sum(test.result == "SKIP" for test in tests)
     line = f"{len(tests) - skipped - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
+    with ran_in(report).open("a", encoding="utf-8") as file:
+        file.writelines(f"{test.name}\n" for test in tests)
     with open(report, "a", encoding="utf-8") as file:
         file.writelines(f"shaky: {test.name}\n" for test in shaky)
         file.write(f"stage: {build.name} {' '.join(words)}: {line}, {time.monotonic() - begin:.0f} s\n")
@@ -112,4 +137,6 @@ def run(report, build, words):
 
 
 if __name__ == "__main__":
+    if sys.argv[2] == "--left-out":
+        sys.exit(left_out(Path(sys.argv[1]), sys.argv[3:]))
     sys.exit(run(Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:]))

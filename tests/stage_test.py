@@ -14,6 +14,9 @@ import stage
 MESON = """#!/usr/bin/env python3
 import json, sys
 play = json.load(open("play.json"))
+if sys.argv[1] == "introspect":
+    print(json.dumps([{"name": test["name"].split(" / ")[1], "suite": [test["name"].split(" / ")[0]]} for test in play]))
+    sys.exit()
 alone = [test for test in play if test["name"].endswith(" / " + sys.argv[-1])]
 lines = []
 for test in alone or play:
@@ -88,6 +91,16 @@ class Stage(unittest.TestCase):
         code, report = self.run_stage(*tests)
         self.assertEqual(code, 1)
         self.assertNotIn("shaky", report)
+
+    def test_what_no_stage_has_is_found(self):
+        ran, more = played("dtrain:net / ends"), played("dtrain:world / world, a coordinator")
+        self.run_stage(ran)
+        by_hand = played("dtrain:gpu / gpu packs")
+        for tests, code in (([ran, by_hand], 0), ([ran, more], 1)):
+            Path("play.json").write_text(json.dumps(tests), encoding="utf-8")
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(stage.left_out(Path("report"), ["build"]), code)
+        self.assertEqual(said.getvalue(), "stage: IN NO STAGE world, a coordinator\n")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,10 @@ void on_every_device(void (*body)(struct device *))
     bool is_generic = strcmp(any.kernels->name, "cpu generic") == 0;
     device_close(&any);
     for (int threads = 1; threads <= 2; threads++) {
+        if (KERNELS_ARE_SLOW && threads > 1) {
+            on_device(threads, NULL, body);
+            continue;
+        }
         if (is_generic) on_device(threads, "generic", body);
         for (int i = 0; sets[i] && !is_generic; i++) on_device(threads, sets[i], body);
     }

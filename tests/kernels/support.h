@@ -12,13 +12,23 @@
 
 #include <cmocka.h>
 
-/* Runs body on every instruction set of this machine, with one thread and with two; where
+#ifdef __SANITIZE_ADDRESS__ /* which looks at memory; numbers are for the other builds */
+enum { KERNELS_ARE_SLOW = true };
+#else
+enum { KERNELS_ARE_SLOW = false };
+#endif
+
+/* Runs body on every instruction set of this machine, with one thread and with two (where a
+ * sanitizer is slow, two with one set: how they share does not depend on it); where
  * KERNELS_IN_BF16 is in the environment, with products and convolutions in bfloat16. */
 void on_every_device(void (*body)(struct device *));
 
 /* Lengths around the widths of registers, and one that is shared between threads */
 extern const int64_t lengths[];
-enum { LENGTHS = 9, LENGTH_MAX = 150001 };
+enum {
+    LENGTHS = 9,
+    LENGTH_MAX = KERNELS_ARE_SLOW ? 70001 : 150001, /* twice SPREAD_GRAIN at least */
+};
 
 /* Whether so many rows are worth their time: an emulated GPU takes a thousand times as long. */
 bool is_feasible(const struct device *, int64_t rows);

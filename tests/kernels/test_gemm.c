@@ -81,8 +81,10 @@ static void check_product(struct device *d, const struct product *p, int choice)
 
 static void each_product(struct device *d)
 {
+    enum { STEP = KERNELS_ARE_SLOW ? 3 : 1 }; /* then not all of each shape, but all of any */
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        for (int choice = 0; choice < 8; choice++) check_product(d, &products[i], choice);
+        for (int choice = (int)i % STEP; choice < 8; choice += STEP)
+            check_product(d, &products[i], choice);
 }
 
 static void products_are_right_in_every_orientation(void **state)

@@ -114,7 +114,8 @@ static void print_predict_help(FILE *out)
         "one; otherwise the outputs. A model with several heads gives each under its name:\n"
         "click/probability in csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are\n"
         "words are written as words. Labels are not read: idx and raw formats need only the\n"
-        "features, and a csv file may lack the label's column if that is named.\n\n",
+        "features, and a csv file may lack the label's column if that is named; so may it, and\n"
+        "other files of named cells, lack what only weights and metrics read.\n\n",
         out);
     flags_help(out, &flags);
     arena_free(&arena);

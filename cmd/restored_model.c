@@ -163,6 +163,8 @@ err restored_model_open(struct restored_model *r, bool without_labels)
     TRY(checkpoint_open(r->flags.checkpoint, &r->bundle));
     TRY(checkpoint_global_step(r->bundle, &r->step));
     TRY(measure(r));
+    if (without_labels && !r->asks)
+        spec_leave_measures(&r->spec); /* rows may be sent as they are */
     TRY(open_restored_device(r));
     struct asked_rows asked;
     if (r->asks) TRY(r->asks(r->asks_context, &asked));

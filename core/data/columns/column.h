@@ -150,6 +150,7 @@ struct column_spec {
     /* Set where what it has listed is known before: a file that has changed since is refused.
      * Zeroed: not known. */
     struct column_content content;
+    int left_out; /* of those that stand before it in the spec, for messages */
 };
 extern const struct object column_spec_object;
 

@@ -219,8 +219,8 @@ static err open_makers(struct columns *c, const struct row_reader *reader,
         const struct column_spec *spec = (const struct column_spec *)specs->at + i;
         const err e = open_maker(c, reader, spec, context);
         if (e)
-            return fail_prefix(e, "columns[%d] (%s \"%s\")", i, spec->column.kind->object->name,
-                               spec->name);
+            return fail_prefix(e, "columns[%d] (%s \"%s\")", i + spec->left_out,
+                               spec->column.kind->object->name, spec->name);
     }
     return OK;
 }

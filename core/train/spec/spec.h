@@ -135,6 +135,10 @@ err spec_load(const struct spec_options *,
               struct spec *ret); /* text: "spec.json: model[2].units: ..." */
 void spec_free(struct spec *);
 
+/* For predictions, of a measured spec: without weights of rows and metrics, and without the columns
+ * that no node reads, of which rows need no cell then. */
+void spec_leave_measures(struct spec *);
+
 /* What the spec leaves to the training data, means and deviations of columns that say "standardize"
  * and the words that labels are, becomes part of it and of its fingerprint, by which tasks know
  * that they have the same: what was kept in this folder, where it has a checkpoint; else what the

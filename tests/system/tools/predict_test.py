@@ -271,6 +271,31 @@ class Data(Predict):
         self.assertEqual(list(metrics), ["loss", "loss/kind", "accuracy/kind", "loss/early"])
         self.assertAlmostEqual(metrics["loss"], metrics["loss/kind"] + metrics["loss/early"] / 2, 6)
 
+    def test_what_only_losses_and_metrics_read_need_not_be_there(self):
+        """A weight of rows, the ids of a metric, of a head too, and a key of a cross that only these read; not what nodes read."""
+        spec = model.spec(metrics=["accuracy", {"op": "gauc", "by": "both"}])
+        spec["data"]["columns"] = [
+            {"column": "numeric", "name": "a"}, {"column": "numeric", "name": "w"}, {"column": "hash", "name": "user", "buckets": 7},
+            {"column": "crossed", "name": "both", "keys": ["user", "day"]}, {"column": "numeric", "name": "b"}]
+        spec["data"]["weight"] = "w"
+        spec["loss"] = {"op": "sigmoid_cross_entropy"}
+        spec["model"] = [{"op": "concat", "inputs": ["a", "b"]}, {"op": "dense", "name": "out", "units": 3},
+                         {"op": "slice", "name": "first", "begin": [0], "size": [1]}]
+        heads = {**spec, "heads": [{"name": "it", "loss": spec["loss"], "row_weight": "w", "metrics": spec["metrics"]}]}
+        del heads["loss"], heads["metrics"], heads["data"]["weight"]
+        wanted = [1 / (1 + math.exp(-model.logits(row)[0])) for row in model.ROWS]
+        for name, lines in {"few.csv": ["b,a", *(f"{b},{a}" for a, b in model.ROWS)],
+                            "all.csv": ["a,b,user,day,w,y", *(f"{a},{b},u{i},1,1,1" for i, (a, b) in enumerate(model.ROWS))]}.items():
+            (self.folder / name).write_text("\n".join(lines) + "\n")
+        for (has_heads, form), name in itertools.product(enumerate(({**spec, "data": {**spec["data"], "weight": "w"}}, heads)),
+                                                         ("few.csv", "all.csv")):
+            with self.subTest(heads=has_heads, file=name):
+                self.write_spec(form)
+                lines = self.lines(f"--data={name}", *(["--with=user,w"] if name == "all.csv" else []))
+                self.assert_near([(line["it"] if has_heads else line)["probability"] for line in lines], wanted)
+        (self.folder / "few.csv").write_text("a,w\n1,2\n")
+        self.assertRegex(self.refuse("--out=o.csv", "--data=few.csv"), r'columns\[4\] \(numeric "b"\): source: .* has no cell "b"')
+
     def vectors(self):
         """A model of several nodes, whose values are known: out is behind hidden."""
         spec = model.spec(data_eval={"format": "csv", "file": "table.csv", "label": "y", "bad_rows": 9})

@@ -1,0 +1,69 @@
+/* measures.c - a spec without what losses and metrics alone read: see spec_leave_measures(). */
+#include <string.h>
+
+#include "core/data/columns/column.h"
+#include "core/train/spec/spec_inside.h"
+
+static bool is_among(const struct strings *names, const char *name)
+{
+    for (int i = 0; i < names->count; i++)
+        if (strcmp(names->at[i], name) == 0) return true;
+    return false;
+}
+
+static bool node_names(const struct node_spec *node, const char *name)
+{
+    const struct op *op = node->op.kind->descriptor;
+    const char *const *keys = op->named_inputs;
+    for (int k = 0; keys && keys[k]; k++) {
+        const char *named = fields_string(&op->object, node->op.attributes, keys[k]);
+        if (named && strcmp(named, name) == 0) return true;
+    }
+    return is_among(&node->inputs, name);
+}
+
+/* Of a cross */
+static const struct strings *keys_of(const struct column_spec *column)
+{
+    static const struct strings none;
+    for (const struct field *f = column->column.kind->object->fields; f->name; f++)
+        if (f->type == FIELD_STRINGS && strcmp(f->name, "keys") == 0)
+            return (const void *)((const char *)column->column.attributes + f->offset);
+    return &none;
+}
+
+static bool is_read(const struct spec *spec, const struct column_spec *column)
+{
+    const struct column_spec *columns = spec->data.columns.at;
+    const struct node_spec *nodes = spec->model.nodes.at;
+    for (int i = 0; i < spec->model.nodes.count; i++)
+        if (node_names(&nodes[i], column->name)) return true;
+    for (int i = 0; i < spec->data.columns.count; i++)
+        if (is_among(keys_of(&columns[i]), column->name)) return true;
+    return false;
+}
+
+/* Keys of a cross stand before it, so that one look from the end sees all that are needed. */
+static void leave_columns(struct spec *spec)
+{
+    struct objects *columns = &spec->data.columns;
+    struct column_spec *at = columns->at;
+    for (int i = columns->count - 1; i >= 0; i--) {
+        if (is_read(spec, &at[i])) continue;
+        columns->count--;
+        memmove(&at[i], &at[i + 1], (size_t)(columns->count - i) * sizeof *at);
+        for (int k = i; k < columns->count; k++) at[k].left_out++;
+    }
+}
+
+void spec_leave_measures(struct spec *spec)
+{
+    struct head_spec *heads = spec->model.heads.at;
+    spec->data.weight = NULL;
+    spec->model.metrics.count = 0;
+    for (int i = 0; i < spec->model.heads.count; i++) {
+        heads[i].row_weight = NULL;
+        heads[i].metrics.count = 0;
+    }
+    leave_columns(spec);
+}

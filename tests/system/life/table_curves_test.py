@@ -15,6 +15,7 @@ SHARED = program.ROOT.parent / "shared"
 DATA = Path(os.environ.get("DTRAIN_DATA", SHARED / "data"))
 CURVES = SHARED / "fixtures" / "curves"
 LISTS = program.ROOT / "tests" / "fixtures" / "sequences"
+SAMPLED = program.ROOT / "tests" / "fixtures" / "sampled"
 STEPS, ROWS = 120, 12000
 FLOOR = 2e-5  # relative; else three times the largest distance of TensorFlow's float32 from its float64 so far
 # TensorFlow's norm of a table's gradient counts an id that comes twice as two, here it is their sum: from the first clip on
@@ -80,6 +81,17 @@ def gru():
     return lists({"op": "gru", "name": "interest", "inputs": ["items"], "units": 7, "mask": "there", "output": "last"})
 
 
+def sampled():
+    """Of 50 classes a step computes the label and 8 others, which TensorFlow was given."""
+    spec = {
+        "data": {"train": {"format": "csv", "file": "train.csv", "label": "next"}, "batch_size": 20,
+                 "columns": [{"column": "identity", "name": "word", "buckets": 30}]},
+        "model": [{"op": "embedding", "name": "words", "inputs": ["word"], "dimension": 6},
+                  {"op": "sampled_logits", "name": "logits", "classes": 50, "sampled": 8}],
+        "loss": "sampled_softmax", "optimizer": {"type": "adagrad", "learning_rate": 0.2}}
+    return spec, SAMPLED, [["*", "*"]]
+
+
 class Curves(program.FolderCase):
     def train(self, curve, model, ps, workers=1):
         """Leaves summaries of every step and the last checkpoint in `run` and the number of ps."""
@@ -133,6 +145,9 @@ class Curves(program.FolderCase):
 
     def test_gates_over_a_list(self):
         self.follow(LISTS / "gru", gru)
+
+    def test_a_sample_of_many_classes(self):
+        self.follow(SAMPLED, sampled, workers=1)
 
     def test_characters_through_an_lstm(self):
         self.follow(CURVES / "shakespeare_lstm", shakespeare, workers=1, clipped=CLIPPED)

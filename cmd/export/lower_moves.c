@@ -94,6 +94,11 @@ err lower_moves(struct lowering *l, int *ret)
         y.primitive = PRIMITIVE_SLICE;
         lower_begin(lower_ints(l->node, "begin"), &y);
     }
+    if (strcmp(op, "split") == 0) {
+        const int axis = axis_of(l->node, y.shape.rank);
+        y.primitive = PRIMITIVE_SLICE;
+        y.axes[axis] = lower_int(l->node, "part") * y.shape.dim[axis];
+    }
     if (strcmp(op, "pad") == 0) {
         y.primitive = PRIMITIVE_PAD;
         y.number = (float)lower_float(l->node, "value");

@@ -5,6 +5,8 @@
 #include "core/ops/sparse/combine.h"
 #include "kernels/kernels.h"
 
+enum { INDICATOR_MAX = 1024 }; /* ids: a matrix of these is written */
+
 /* Rows of ids, in their places */
 struct looked_up {
     int rows;   /* [batch, ..., ids, width], each times what it counts; zeros where there is none */
@@ -102,11 +104,28 @@ static err lower_linear(struct lowering *l, int *ret)
     return OK;
 }
 
+/* The sum of rows of a matrix that has 1 in the place of each id */
+static err lower_indicator(struct lowering *l, int *ret)
+{
+    const int64_t ids = l->node->output.shape.dim[1];
+    const struct shape shape = {2, {ids, ids}};
+    const char *name = arena_format(l->program->arena, "%s/ids", l->node->name);
+    struct looked_up of;
+    if (ids > INDICATOR_MAX) return lower_refuse("it has more than 1024 ids");
+    float *ones = arena_array(l->program->arena, (size_t)(ids * ids), sizeof *ones);
+    for (int64_t i = 0; i < ids; i++) ones[i * ids + i] = 1;
+    const int table = lower_constant(l, name, &shape, ones);
+    TRY(lower_rows(l, 0, table, COMBINER_SUM, &of));
+    *ret = combine(l->program, &of, COMBINER_SUM, ids);
+    return OK;
+}
+
 err lower_sparse(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
     if (strcmp(op, "embedding") == 0) return lower_embedding(l, ret);
     if (strcmp(op, "linear") == 0) return lower_linear(l, ret);
+    if (strcmp(op, "indicator") == 0) return lower_indicator(l, ret);
     int ids;
     TRY(lower_input(l, 0, &ids));
     *ret = program_one(l->program, PRIMITIVE_PRESENT, ids);

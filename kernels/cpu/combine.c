@@ -76,6 +76,23 @@ void ISA(ids_mask)(struct device *d, float *y, const int64_t *ids, int64_t n)
     spread(d, n, SPREAD_GRAIN, mask_range, &(struct ids_mask){y, ids});
 }
 
+static void count_examples(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct combine_task *t = arguments;
+    const struct combine *c = &t->c;
+    float *y = t->to + begin * c->rows;
+    memset(y, 0, (size_t)((end - begin) * c->rows) * sizeof *y);
+    for (int64_t example = begin; example < end; example++, y += c->rows)
+        for (int64_t at = example * c->places; at < (example + 1) * c->places; at++)
+            if (element_is_row(c, at)) y[c->ids[at]] += element_weight(c, at);
+}
+
+void ISA(ids_count)(struct device *d, const struct combine *c, float *y)
+{
+    const int64_t grain = SPREAD_GRAIN / (c->places + c->rows) + 1;
+    spread(d, c->batch, grain, count_examples, &(struct combine_task){.c = *c, .to = y});
+}
+
 static void same_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct same_ids *s = arguments;

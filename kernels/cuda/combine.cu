@@ -77,6 +77,23 @@ void cuda_ids_mask(struct device *d, float *y, const int64_t *ids, int64_t n)
     each(d, "ids_mask", ids_mask_body{y, ids}, n);
 }
 
+struct ids_count_body {
+    struct combine c;
+    float *y;
+
+    __device__ void operator()(int64_t example) const
+    {
+        for (int64_t at = example * c.places; at < (example + 1) * c.places; at++)
+            if (element_is_row(&c, at)) y[example * c.rows + c.ids[at]] += element_weight(&c, at);
+    }
+};
+
+void cuda_ids_count(struct device *d, const struct combine *c, float *y)
+{
+    cuda_fill(d, y, 0.0f, c->batch * c->rows);
+    each(d, "ids_count", ids_count_body{*c, y}, c->batch);
+}
+
 struct same_ids_body {
     struct same_ids s;
 

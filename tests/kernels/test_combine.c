@@ -175,6 +175,34 @@ static void a_mask_is_1_where_there_is_an_id(void **state)
     on_every_device(check_mask);
 }
 
+static void check_count(struct device *d)
+{
+    const struct shape s = {300, 7, 40, 1};
+    int64_t *ids = new_ids(d, &s);
+    float *weights = random_floats(d, s.batch * s.places, -1, 2, 409);
+    float *y = random_floats(d, s.batch * s.rows, 2, 3, 410);
+    for (int weighs = 0; weighs < 2 && is_feasible(d, s.batch * s.rows); weighs++) {
+        const struct combine c = {
+            s.batch, s.places, s.rows, 1, COMBINER_SUM, ids, weighs ? weights : NULL};
+        d->kernels->ids_count(d, &c, y);
+        assert_int_equal(d->kernels->synchronize(d), OK);
+        for (int64_t i = 0; i < s.batch * s.rows; i++) {
+            float sum = 0;
+            for (int64_t at = i / s.rows * s.places; at < (i / s.rows + 1) * s.places; at++)
+                if (ids[at] == i % s.rows) sum += weighs ? weights[at] : 1;
+            assert_true(y[i] == sum);
+        }
+    }
+    free_floats(d, y);
+    free_floats(d, weights);
+    free_floats(d, (float *)ids);
+}
+
+static void ids_are_counted_with_their_weights(void **state)
+{
+    on_every_device(check_count);
+}
+
 /* Of blocks of three rows, and of a matrix that is part of a wider one */
 static void check_same(struct device *d)
 {
@@ -216,6 +244,7 @@ int main(void)
         cmocka_unit_test(rows_and_their_gradients_are_right),
         cmocka_unit_test(gradients_do_not_depend_on_threads),
         cmocka_unit_test(a_mask_is_1_where_there_is_an_id),
+        cmocka_unit_test(ids_are_counted_with_their_weights),
         cmocka_unit_test(places_of_the_same_ids_are_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* moves.c - ops that move numbers and compute nothing: slice, stack, transpose, tile, pad.
+/* moves.c - ops that move numbers and compute nothing: slice, split, stack, transpose, tile,
+ * pad.
  *
  * Each is told as loops in which both sides go on by steps; forward is those from x to y, backward
  * the same from dy to dx, summed where x stays.
@@ -8,7 +9,7 @@
 
 #include <inttypes.h>
 
-extern const struct op op_slice, op_stack, op_transpose, op_tile, op_pad;
+extern const struct op op_slice, op_split, op_stack, op_transpose, op_tile, op_pad;
 
 /* Between input i and the output; gaps: places that no loop comes to */
 struct move {
@@ -90,6 +91,63 @@ static struct move slice_of(const struct node *node)
         add_loop(&m, y->dim[i], step_of(y, i), step_of(x, i));
         if (i > 0) m.x_first += a->begin.at[i - 1] * step_of(x, i);
     }
+    return m;
+}
+
+/* ---- split ---- */
+
+struct split {
+    int64_t parts, part, axis;
+};
+
+static const struct field split_fields[] = {
+    {.name = "parts",
+     .type = FIELD_INT,
+     .offset = offsetof(struct split, parts),
+     .min = 1,
+     .max = 1 << 20,
+     .help = "number of equal parts that the axis is divided into"},
+    {.name = "part",
+     .type = FIELD_INT,
+     .offset = offsetof(struct split, part),
+     .max = 1 << 20,
+     .help = "which of them this node is, from 0"},
+    {.name = "axis",
+     .type = FIELD_INT,
+     .offset = offsetof(struct split, axis),
+     .fallback = "-1",
+     .min = -RANK_MAX,
+     .max = RANK_MAX - 1,
+     .help = "the axis, counting the batch as 0; negative: from the end"},
+    {0},
+};
+
+static err infer_split(struct node *node, struct arena *arena)
+{
+    const struct split *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    int axis;
+    TRY(axis_of("axis", a->axis, x, &axis));
+    if (x->dim[axis] % a->parts)
+        return fail(ERR_INPUT, "parts: axis %d is %" PRId64 " long: no %" PRId64 " equal parts",
+                    axis, x->dim[axis], a->parts);
+    if (a->part >= a->parts)
+        return fail(ERR_INPUT, "part: expected 0 to %" PRId64 ", got %" PRId64, a->parts - 1,
+                    a->part);
+    node->output.shape = *x;
+    node->output.shape.dim[axis] /= a->parts;
+    node->output.is_shares = node->input[0]->is_shares;
+    return OK;
+}
+
+static struct move split_of(const struct node *node)
+{
+    const struct split *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
+    const int axis = (int)(a->axis < 0 ? a->axis + x->rank : a->axis);
+    struct move m = {.x_has_gaps = a->parts > 1,
+                     .x_first = a->part * y->dim[axis] * step_of(x, axis)};
+    for (int i = 0; i < y->rank; i++) add_loop(&m, y->dim[i], step_of(y, i), step_of(x, i));
     return m;
 }
 
@@ -292,6 +350,7 @@ static struct move pad_of(const struct node *node)
 static struct move move_of(const struct node *node, int input)
 {
     return node->op == &op_slice       ? slice_of(node)
+           : node->op == &op_split     ? split_of(node)
            : node->op == &op_stack     ? stack_of(node, input)
            : node->op == &op_transpose ? transpose_of(node)
            : node->op == &op_tile      ? tile_of(node)
@@ -335,6 +394,13 @@ static const struct op_case slice_cases[] = {
     {0},
 };
 
+static const struct op_case split_cases[] = {
+    {"{\"parts\": 3, \"part\": 1}", 1, {{2, {3, 6}}}},
+    {"{\"parts\": 2, \"part\": 1, \"axis\": 1}", 1, {{3, {2, 4, 3}}}},
+    {"{\"parts\": 1, \"part\": 0}", 1, {{2, {3, 5}}}},
+    {0},
+};
+
 static const struct op_case stack_cases[] = {
     {"{}", 3, {{2, {2, 5}}, {2, {2, 5}}, {2, {2, 5}}}},
     {"{\"axis\": -1}", 2, {{3, {2, 3, 4}}, {3, {2, 3, 4}}}},
@@ -367,6 +433,16 @@ const struct op op_slice = {
     .forward = forward,
     .backward = backward,
     .cases = slice_cases,
+};
+
+const struct op op_split = {
+    .object = {"split", "one of the equal parts of an axis", split_fields, sizeof(struct split)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer_split,
+    .forward = forward,
+    .backward = backward,
+    .cases = split_cases,
 };
 
 const struct op op_stack = {

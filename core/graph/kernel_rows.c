@@ -21,11 +21,13 @@ struct taking {
     struct arena *arena;
     struct kernel_parts *parts;
     int room;
+    int axis; /* of what the layer reads that meets the rows, the last one; 1: all of an example */
 };
 
-static int64_t example_of(const struct tensor *t)
+/* How many rows it meets */
+static int64_t rows_of(const struct taking *k, const struct tensor *t)
 {
-    return shape_count_from(&t->shape, 1);
+    return k->axis == 1 ? shape_count_from(&t->shape, 1) : t->shape.dim[k->axis];
 }
 
 static const struct node *maker_of(const struct graph *graph, const struct tensor *t)
@@ -54,34 +56,35 @@ static int64_t axis_joined(const struct node *node)
 }
 
 /* Element i of the output is made of element i of the input, for one of any width. */
-static bool keeps_places(const struct node *node)
+static bool keeps_places(const struct taking *k, const struct node *node)
 {
+    const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
     static const char *const ops[] = {"dropout",  "relu",     "relu6", "elu",   "leaky_relu",
                                       "sigmoid",  "tanh",     "selu",  "swish", "gelu",
                                       "softplus", "softsign", "scale", "clip",  NULL};
     bool is_one = node->is_view;
     for (int i = 0; ops[i] && !is_one; i++) is_one = strcmp(ops[i], node->op->object.name) == 0;
     return is_one && node->input_count == 1 &&
-           example_of(node->input[0]) == example_of(&node->output);
+           (k->axis == 1 ? shape_count_from(x, 1) == shape_count_from(y, 1) : shape_equal(x, y));
 }
 
 /* The node before one that keeps places, however many there are. */
-static const struct tensor *behind(const struct graph *graph, const struct tensor *t)
+static const struct tensor *behind(const struct taking *k, const struct tensor *t)
 {
-    const struct node *node = maker_of(graph, t);
-    while (node && keeps_places(node)) {
+    const struct node *node = maker_of(k->graph, t);
+    while (node && keeps_places(k, node)) {
         t = node->input[0];
-        node = maker_of(graph, t);
+        node = maker_of(k->graph, t);
     }
     return t;
 }
 
 static void add_whole(struct taking *k, const struct tensor *t)
 {
-    const int64_t rows = example_of(t);
+    const int64_t rows = rows_of(k, t);
     const bool are_cells = graph_input_of(k->graph, t) >= 0 &&
-                           strcmp(t->name, FEATURES_NAME) == 0 && k->names->count == rows &&
-                           rows <= KERNEL_PARTS_MAX;
+                           strcmp(t->name, FEATURES_NAME) == 0 && t->shape.rank == 2 &&
+                           k->names->count == rows && rows <= KERNEL_PARTS_MAX;
     if (!are_cells) {
         add(k, t->name, rows);
         return;
@@ -106,9 +109,9 @@ static void take_apart(struct taking *k, const struct tensor *whole)
     struct stack left = {0};
     push(&left, whole, k->arena);
     while (left.count && k->parts->count <= KERNEL_PARTS_MAX) { /* ends: a graph has no circles */
-        const struct tensor *t = behind(k->graph, left.at[--left.count]);
+        const struct tensor *t = behind(k, left.at[--left.count]);
         const struct node *node = maker_of(k->graph, t);
-        if (!node || axis_joined(node) != 1) {
+        if (!node || axis_joined(node) != k->axis) {
             add_whole(k, t);
             continue;
         }
@@ -116,14 +119,30 @@ static void take_apart(struct taking *k, const struct tensor *whole)
     }
 }
 
+/* The state of the step before is another input. */
+static bool is_recurrent(const struct node *node)
+{
+    const char *op = node->op->object.name;
+    return strcmp(op, "lstm") == 0 || strcmp(op, "gru") == 0;
+}
+
+bool kernel_has_parts(const struct param *param, const struct kernel_parts *parts)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < parts->count; i++) rows += parts->at[i].rows;
+    return parts->count && param->shape.rank == 2 && !param->ids && param->shape.dim[0] == rows;
+}
+
 struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node *node,
                                     const struct strings *feature_names, struct arena *arena)
 {
     struct kernel_parts parts = {0};
-    const bool is_one = strcmp(node->op->object.name, "dense") == 0 && !node->sharing.of &&
-                        node->input[0]->shape.rank == 2;
-    if (!is_one) return parts;
-    take_apart(&(struct taking){graph, feature_names, arena, &parts, 0}, node->input[0]);
+    const bool is_layer = strcmp(node->op->object.name, "dense") == 0 || is_recurrent(node);
+    if (!is_layer || node->sharing.of) return parts;
+    const struct tensor *x = node->input[0];
+    struct taking k = {graph, feature_names, arena, &parts, 0, x->shape.rank - 1};
+    take_apart(&k, x);
+    if (is_recurrent(node)) add(&k, node->name, node->param[0].shape.dim[0] - rows_of(&k, x));
     if (parts.count > KERNEL_PARTS_MAX) parts.count = 0;
     return parts;
 }

@@ -1,5 +1,5 @@
-/* kernel_rows.h - which rows of a dense layer's kernel belong to which input: the columns and nodes
- * that stand side by side in what the layer reads.
+/* kernel_rows.h - which rows of a layer's kernels belong to which input: the columns and nodes that
+ * stand side by side in what the layer reads.
  *
  * A run that begins with values of another model finds rows by these names, wherever they stood.
  */
@@ -18,10 +18,14 @@ struct kernel_parts {
 };
 enum { KERNEL_PARTS_MAX = 1 << 16 };
 
-/* Of the kernel that the node has for itself: its first param. What is joined along the first axis
- * of an example is taken apart, also behind flatten, reshape, dropout and activations; what else
- * nodes make is one part. feature_names: of the cells, in their order; none: not known. */
+/* Of the kernels that a dense or a recurrent layer has for itself. What is joined along the first
+ * axis of an example, or of a sequence along the last, is taken apart, also behind flatten,
+ * reshape, dropout and activations; what else nodes make is one part, and so is the state of a
+ * recurrent layer, called as the layer is. feature_names: of the cells, in their order; none: not
+ * known. */
 struct kernel_parts kernel_parts_of(const struct graph *, const struct node *,
                                     const struct strings *feature_names, struct arena *);
+/* Which of the node's params are such kernels. */
+bool kernel_has_parts(const struct param *, const struct kernel_parts *);
 
 #endif

@@ -266,9 +266,8 @@ static int64_t rows_of(const struct kernel_parts *parts)
 
 /* Where no name is one of those there, and the shape is, the rows are taken as they stand; so they
  * are where the names are not those of this kernel. */
-static err plan_kernel(struct planning *p, const struct node *node)
+static err plan_kernel(struct planning *p, const struct param *kernel)
 {
-    const struct param *kernel = &node->param[0];
     char stored[BUNDLE_NAME_MAX];
     struct mapped_parts mapped;
     const struct kernel_parts parts =
@@ -309,11 +308,9 @@ static err plan_params(struct planning *p)
         const int64_t rows = shard_rows_there(p->bundle, p->ret, param->name);
         if (param->ids && !param->growth && rows > 0) TRY(plan_table(p, param, rows));
     }
-    for (int i = 0; i < g->node_count; i++) {
-        const struct node *node = &g->nodes[i];
-        if (node->param_count && !shard_map_skips(p->ret, node->param[0].name))
-            TRY(plan_kernel(p, node));
-    }
+    for (int i = 0; i < g->param_count; i++)
+        if (!g->params[i]->ids && !shard_map_skips(p->ret, g->params[i]->name))
+            TRY(plan_kernel(p, g->params[i]));
     if (p->runs > ROW_RUNS_MAX)
         return fail(ERR_INPUT,
                     "the rows of words and inputs that changed are %d stretches, of at most %d: "

@@ -291,10 +291,12 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         const struct kernel_parts parts = kernel_parts_of(graph, node, names, &arena);
-        if (!parts.count || parts.count > KERNEL_PARTS_MAX - kept) continue;
-        json_t *list = list_parts(&parts);
-        if (list) json_object_set_new(rows, node->param[0].name, list);
-        kept += parts.count;
+        for (int p = 0; p < node->param_count && parts.count <= KERNEL_PARTS_MAX - kept; p++) {
+            if (!kernel_has_parts(&node->param[p], &parts)) continue;
+            json_t *list = list_parts(&parts);
+            if (list) json_object_set_new(rows, node->param[p].name, list);
+            kept += parts.count;
+        }
     }
     arena_free(&arena);
     return rows;

@@ -296,6 +296,28 @@ class Change(LifeCase):
                 self.assertEqual(now["h/bias"], was["h/bias"])
                 self.assertIn("h/kernel: 5 of 6 rows, by inputs; initial values for those of z\n", self.said)
 
+    def test_rows_of_kernels_of_sequences_follow_their_inputs(self):
+        """Of recurrent layers, whose own state comes along, and of a dense layer of each step."""
+        def sequences(inputs, name):
+            model = animals({"words": OLD}, ["e", "x"], name)
+            each = [{"op": "embedding", "name": f"{k}s", "inputs": ["w"], "dimension": 2, "combiner": "none"} for k in "abc" if f"{k}s" in inputs]
+            layers = [{"op": "lstm", "name": "l", "units": 2}, {"op": "gru", "name": "g", "units": 2}, {"op": "dense", "name": "d", "units": 2}]
+            for layer in layers:
+                layer["inputs"] = ["joined"]
+            model["model"] = [*each, {"op": "concat", "name": "all", "inputs": inputs, "axis": -1},
+                              {"op": "tanh", "name": "joined"}, *layers,
+                              {"op": "add", "inputs": ["l", "g", "d"]}, {"op": "flatten"}, {"op": "dense", "name": "h", "units": 2}]
+            return model
+
+        new = sequences(["cs", "bs"], "new")
+        was, now, cold = self.begin(sequences(["as", "bs"], "old"), new, 0, absent="initial")
+        for kernel, width in (("l/kernel", 8), ("g/gates/kernel", 4), ("g/candidate/kernel", 2), ("d/kernel", 2)):
+            was_rows, now_rows, cold_rows = (self.rows(a, kernel, width) for a in (was, now, cold))
+            self.assertEqual(now_rows, cold_rows[:2] + was_rows[2:], kernel)
+            self.assertNotEqual(now_rows, was_rows)
+            self.assertRegex(self.said, f"{kernel}: \\d of \\d rows, by inputs; initial values for those of cs\n")
+        self.assertEqual(now["l/bias"], was["l/bias"])
+
     def test_the_same_words_and_inputs_in_another_order_are_not_taken_as_they_stand(self):
         old = animals({"words": OLD}, ["x", "e"], "old")
         was, now, _ = self.begin(old, animals({"words": OLD[::-1]}, ["e", "x"], "new"))

@@ -12,7 +12,7 @@ enum { SHOWN_BYTES = 12 }; /* on either side */
 
 static bool ends_word(char c)
 {
-    return (c >= 0 && c <= ' ') || strchr(",;|\"", c);
+    return (unsigned char)c <= ' ' || strchr(",;|\"", c);
 }
 
 void not_utf8_warn(const char *path, int64_t line, const char *text, size_t at, size_t bytes)

@@ -1,10 +1,12 @@
 /* replay.c - `dtrain replay --record=PATH --out=FOLDER SPEC.json`: an asynchronous run once more,
  * as it was recorded: a cluster on this host, whose ps take every gradient in its turn. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/own_flags.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/cluster/role/role.h"
 #include "core/cluster/runner/record.h"
@@ -77,11 +79,24 @@ static err keep_hooks(const struct run *run, struct arena *arena, char **ret)
     return OK;
 }
 
+/* That one cannot be read is no reason to take the folder for an empty one. */
+static err find_checkpoint(const char *folder, bool *ret_is_any, char ret[CHECKPOINT_PATH_MAX])
+{
+    struct file_state state;
+    char *list = path_join(folder, "checkpoint");
+    if (!list) return fail(ERR_MEMORY, "no memory for the name of a file");
+    const err e = file_find(list, ret_is_any, &state);
+    free(list);
+    if (e) return fail_prefix(e, "--out=%s", folder);
+    return *ret_is_any ? checkpoint_find(folder, ret) : OK;
+}
+
 /* Where the record begins, the run does too. */
 static err check_folder(const struct replay_flags *flags, const struct replay *r)
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    const bool is_any = checkpoint_find(flags->out, prefix) == OK;
+    bool is_any = false;
+    TRY(find_checkpoint(flags->out, &is_any, prefix));
     const uint64_t begin = r->section.step;
     if (!begin && !is_any) return OK;
     if (is_any && checkpoint_step(prefix) == begin) return OK;

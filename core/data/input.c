@@ -172,10 +172,19 @@ err input_is_text(const struct input *in)
                 in->file->name);
 }
 
+/* "ustar" may stand there in a text, too; in a header NULs end the names and numbers before it, and
+ * a NUL or a blank is behind it. */
+static bool is_tar(const char *head, size_t bytes)
+{
+    enum { MARK_AT = 257, MARK_BYTES = 5 };
+    if (bytes < INPUT_TOLD_BYTES || memcmp(head + MARK_AT, "ustar", MARK_BYTES) != 0) return false;
+    const char behind = head[MARK_AT + MARK_BYTES];
+    return memchr(head, '\0', MARK_AT) && (behind == '\0' || behind == ' ');
+}
+
 /* What is there instead of a file of data, most often because of how it was fetched. */
 err input_is_table(const struct input *in, const char *head, size_t bytes)
 {
-    enum { TAR_AT = 257 };
     static const struct foreign documents[] = {
         {"<!doctype html", 14, "a page of HTML", "was the file fetched, or a page about it?"},
         {"<html", 5, "a page of HTML", "was the file fetched, or a page about it?"},
@@ -183,8 +192,7 @@ err input_is_table(const struct input *in, const char *head, size_t bytes)
         {"%PDF-", 5, "a PDF document", "write CSV, JSON lines or TFRecord from it"},
         {"version https://git-lfs", 23, "a pointer of Git LFS", "fetch the file (git lfs pull)"},
     };
-    const bool is_tar = bytes >= INPUT_TOLD_BYTES && memcmp(head + TAR_AT, "ustar", 5) == 0;
-    if (is_tar)
+    if (is_tar(head, bytes))
         return fail(ERR_INPUT, "%s: is a tar archive, which is not read here: unpack it (tar -xf)",
                     in->file->name);
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {

@@ -44,7 +44,7 @@ err input_is_known(const struct input *);
 err input_is_text(const struct input *); /* likewise, of what is to be text */
 /* Likewise, of what is to be a table or a list of words, by the first bytes of the text, of which
  * INPUT_TOLD_BYTES tell. */
-enum { INPUT_TOLD_BYTES = 262 };
+enum { INPUT_TOLD_BYTES = 263 };
 err input_is_table(const struct input *, const char *head, size_t bytes);
 
 /* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,

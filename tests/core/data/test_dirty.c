@@ -533,6 +533,15 @@ static void what_is_no_table_is_called_what_it_is(void **state)
         write_packed("table", &t, packed);
         assert_refused(SOURCE, "table: is a tar archive", "tar -xf", NULL);
     }
+    struct text sound = {.bytes = 0};
+    struct dataset d;
+    add(&sound, "w,x,y\n", 6);
+    while (sound.bytes < 252) add(&sound, "a,1,0\n", 6);
+    add(&sound, "our mustard,1,0\n", 16);
+    assert_memory_equal(sound.at + 257, "ustar", 5);
+    write_packed("table", &sound, false);
+    source_open_ok("{'format': 'csv', 'file': 'table', 'label': 'y', 'except': ['w']}", &d);
+    dataset_close(&d);
     file_write_text("list", "[\n{\"x\": 1, \"y\": 0}\n]\n");
     assert_refused("{'format': 'jsonl', 'file': 'list', 'label': 'y'}, 'columns': [{'column': "
                    "'numeric', 'name': 'x'}], 'batch_size': 1",

@@ -542,6 +542,11 @@ static void what_is_no_table_is_called_what_it_is(void **state)
     write_packed("table", &sound, false);
     source_open_ok("{'format': 'csv', 'file': 'table', 'label': 'y', 'except': ['w']}", &d);
     dataset_close(&d);
+    file_write_text("table", "w,y\na,0\n");
+    file_write_text("words", "\xef\xbb\xbf<!DOCTYPE html>\na\n");
+    assert_refused(SOURCE ", 'columns': [{'column': 'vocabulary', 'name': 'w', 'file': 'words'}], "
+                          "'batch_size': 1",
+                   "words: is a page of HTML", NULL);
     file_write_text("list", "[\n{\"x\": 1, \"y\": 0}\n]\n");
     assert_refused("{'format': 'jsonl', 'file': 'list', 'label': 'y'}, 'columns': [{'column': "
                    "'numeric', 'name': 'x'}], 'batch_size': 1",

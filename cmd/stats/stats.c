@@ -9,11 +9,12 @@
 #include "cmd/stats/report.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/url.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/data/cells.h"
 #include "core/data/files.h"
 
-enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
+enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096, NAMED_GROW_MIN = 16 };
 
 enum bare_format { BARE_AUTO, BARE_CSV, BARE_JSONL, BARE_TFRECORD, BARE_LIBSVM };
 static const char *const bare_formats[] = {"auto", "csv", "jsonl", "tfrecord", "libsvm", NULL};
@@ -159,45 +160,62 @@ static bool ends_in(const char *path, const char *end)
     return length > tail && strncmp(path + length - tail, end, tail) == 0;
 }
 
-static int bare_format_of(const char *path)
+static const struct ending {
+    const char *end;
+    int format;
+    bool is_weak; /* tells it where no other file does */
+} endings[] = {{".csv", BARE_CSV},
+               {".tsv", BARE_CSV},
+               {".jsonl", BARE_JSONL},
+               {".ndjson", BARE_JSONL},
+               {".tfrecord", BARE_TFRECORD},
+               {".tfrecords", BARE_TFRECORD},
+               {".libsvm", BARE_LIBSVM},
+               {".svm", BARE_LIBSVM},
+               {".txt", BARE_CSV, true},
+               /* which are not read here, and named as what they are */
+               {".bz2", BARE_CSV, true},
+               {".xz", BARE_CSV, true},
+               {".zip", BARE_CSV, true},
+               {".7z", BARE_CSV, true},
+               {".lz4", BARE_CSV, true},
+               {".xlsx", BARE_CSV, true},
+               {".parquet", BARE_CSV, true},
+               {".orc", BARE_CSV, true},
+               {".avro", BARE_CSV, true}};
+
+/* NULL: its name does not tell what it is. */
+static const struct ending *ending_of(const char *path)
 {
-    static const struct {
-        const char *end;
-        int format;
-    } known[] = {{".csv", BARE_CSV},
-                 {".tsv", BARE_CSV},
-                 {".txt", BARE_CSV},
-                 {".jsonl", BARE_JSONL},
-                 {".ndjson", BARE_JSONL},
-                 {".tfrecord", BARE_TFRECORD},
-                 {".tfrecords", BARE_TFRECORD},
-                 {".libsvm", BARE_LIBSVM},
-                 {".svm", BARE_LIBSVM},
-                 /* which are not read here, and named as what they are */
-                 {".bz2", BARE_CSV},
-                 {".xz", BARE_CSV},
-                 {".zip", BARE_CSV},
-                 {".7z", BARE_CSV},
-                 {".lz4", BARE_CSV},
-                 {".xlsx", BARE_CSV},
-                 {".parquet", BARE_CSV},
-                 {".orc", BARE_CSV},
-                 {".avro", BARE_CSV}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ends_in(path, known[i].end)) return known[i].format;
-    return BARE_AUTO;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_in(path, endings[i].end)) return &endings[i];
+    return NULL;
 }
 
-/* The first file in the order in which they are read whose name tells what it is; "": there is
- * none. Of what cannot be found the reader says why. */
+static int bare_format_of(const char *path)
+{
+    const struct ending *ending = ending_of(path);
+    return ending ? ending->format : BARE_AUTO;
+}
+
+/* The first in the order in which they are read whose name tells what it is; "": there is none. */
+static const char *telling_of(const struct strings *found)
+{
+    const char *weak = "";
+    for (int i = 0; i < found->count; i++) {
+        const struct ending *ending = ending_of(found->at[i]);
+        if (ending && !ending->is_weak) return found->at[i];
+        if (ending && !*weak) weak = found->at[i];
+    }
+    return weak;
+}
+
+/* Of what cannot be found the reader says why. */
 static const char *telling_file(const struct strings *paths, const struct format_context *context,
                                 struct arena *arena)
 {
     struct strings found;
-    if (files_find(paths, context, arena, &found)) return "";
-    for (int i = 0; i < found.count; i++)
-        if (bare_format_of(found.at[i]) != BARE_AUTO) return found.at[i];
-    return "";
+    return files_find(paths, context, arena, &found) ? "" : telling_of(&found);
 }
 
 /* Of a folder, whose own stars mean themselves */
@@ -210,45 +228,68 @@ static err pattern_of_all(const char *folder, struct arena *arena, const char **
     return OK;
 }
 
-static err add_path(const char *path, struct strings *paths)
+/* What is named, and what folders hold of it */
+struct named {
+    struct arena *arena;
+    struct strings paths;
+    int capacity;
+};
+
+static err add_path(const char *path, struct named *n)
 {
-    if (paths->count == FILES_NAMED_MAX)
-        return fail(ERR_INPUT, "more than %d files; a pattern in quotes names any number",
-                    (int)FILES_NAMED_MAX);
-    paths->at[paths->count++] = path;
+    if (n->paths.count == FIELD_LIST_MAX)
+        return fail(ERR_INPUT, "more than %d files", (int)FIELD_LIST_MAX);
+    if (n->paths.count == n->capacity) {
+        n->capacity = n->capacity ? 2 * n->capacity : NAMED_GROW_MIN;
+        const char **at = arena_array(n->arena, (size_t)n->capacity, sizeof *at);
+        if (n->paths.count) memcpy(at, n->paths.at, (size_t)n->paths.count * sizeof *at);
+        n->paths.at = at;
+    }
+    n->paths.at[n->paths.count++] = path;
     return OK;
+}
+
+static void tell_left_out(const char *folder, int format, int count, const char *first)
+{
+    if (!count) return;
+    log_line(LOG_WARNING, "%s: %d of its files are left out, which are no %s by their names: %s%s",
+             folder, count, bare_formats[format], first, count > 1 ? " is the first" : "");
 }
 
 /* Of the files in a folder those that are, by their names, what the first is of which that is
  * known: beside data lie specs and pages. Where no name tells, all. */
-static err add_files_of(const char *folder, const struct format_context *context,
-                        struct arena *arena, struct strings *paths)
+static err add_files_of(const char *folder, const struct format_context *context, struct named *n)
 {
-    const char *pattern;
+    const char *pattern, *left_out = "";
     struct strings found;
-    TRY(pattern_of_all(folder, arena, &pattern));
+    int count = 0;
+    TRY(pattern_of_all(folder, n->arena, &pattern));
     const struct strings all = {&pattern, 1};
-    const int format = bare_format_of(telling_file(&all, context, arena));
-    if (format == BARE_AUTO) return add_path(pattern, paths);
-    TRY(files_find(&all, context, arena, &found));
-    for (int i = 0; i < found.count; i++)
-        if (bare_format_of(found.at[i]) == format) TRY(add_path(found.at[i], paths));
+    if (files_find(&all, context, n->arena, &found)) return add_path(pattern, n);
+    const struct ending *telling = ending_of(telling_of(&found));
+    if (!telling) return add_path(pattern, n);
+    for (int i = 0; i < found.count; i++) {
+        const struct ending *ending = ending_of(found.at[i]);
+        const bool is_such =
+            ending && ending->format == telling->format && ending->is_weak == telling->is_weak;
+        if (is_such) TRY(add_path(found.at[i], n));
+        if (ending && !is_such && count++ == 0) left_out = found.at[i];
+    }
+    tell_left_out(folder, telling->format, count, left_out);
     return OK;
 }
 
 /* A folder is what lies in it. */
-static err name_what_folders_hold(const struct format_context *context, struct strings *paths,
-                                  struct arena *arena)
+static err name_what_folders_hold(const struct format_context *context, const struct strings *given,
+                                  struct named *ret)
 {
-    const struct strings given = {arena_strings(arena, paths->at, paths->count), paths->count};
-    paths->count = 0;
-    for (int i = 0; i < given.count; i++) {
-        const char *path = given.at[i];
+    for (int i = 0; i < given->count; i++) {
+        const char *path = given->at[i];
         struct stat state;
         const char *from =
-            *path != '/' ? arena_format(arena, "%s/%s", context->directory, path) : path;
+            *path != '/' ? arena_format(ret->arena, "%s/%s", context->directory, path) : path;
         const bool is_folder = !path_is_url(path) && !stat(from, &state) && S_ISDIR(state.st_mode);
-        TRY(is_folder ? add_files_of(path, context, arena, paths) : add_path(path, paths));
+        TRY(is_folder ? add_files_of(path, context, ret) : add_path(path, ret));
     }
     return OK;
 }
@@ -335,9 +376,10 @@ static err look(int argc, char **argv, struct arena *arena)
     TRY(cache_flags_begin(&flags.cache));
     const struct format_context context = {.directory = flags.data_dir ? flags.data_dir : ".",
                                            .without_labels = true};
-    TRY(name_what_folders_hold(&context, &paths, arena));
-    return is_bare(&flags, &paths) ? look_at_files(&flags, &context, &paths, arena)
-                                   : look_at_spec(&flags, paths.at[0]);
+    struct named named = {.arena = arena};
+    TRY(name_what_folders_hold(&context, &paths, &named));
+    return is_bare(&flags, &named.paths) ? look_at_files(&flags, &context, &named.paths, arena)
+                                         : look_at_spec(&flags, named.paths.at[0]);
 }
 
 static int cmd_stats(int argc, char **argv)

@@ -75,6 +75,31 @@ class Stats(tool.ToolCase):
         (self.folder / "job/spec.json").write_text("{}\n")
         self.assert_has_two_cells("job")
 
+    def test_a_text_or_an_archive_beside_data_decides_nothing(self):
+        """Files of another format are left out, and that is said."""
+        (self.folder / "job").mkdir()
+        for name, text in (("README.txt", "# Data\n"), ("all.zip", "PK\3\4"), ("rows.jsonl", '{"a": 1, "b": 2}\n')):
+            (self.folder / "job" / name).write_text(text)
+        self.assert_is_told_of_one("job: 2 of its files are left out, which are no jsonl by their names: job/README.txt is "
+                                   "the first")
+        (self.folder / "job/rows.jsonl").unlink()
+        (self.folder / "job/rows.csv").write_text("a,b\n1,2\n")
+        self.assert_is_told_of_one("job: 2 of its files are left out, which are no csv by their names")
+        (self.folder / "job/rows.csv").rename(self.folder / "job/README.txt")
+        (self.folder / "job/all.zip").unlink()
+        self.assert_has_two_cells("job")
+
+    def assert_is_told_of_one(self, left_out):
+        told = self.dtrain("stats", "--json", "job")
+        self.assertEqual((told.returncode, json.loads(told.stdout)["rows"]), (0, 1), told.stderr)
+        self.assertIn(left_out, told.stderr)
+
+    def test_a_folder_has_any_number_of_files(self):
+        (self.folder / "parts").mkdir()
+        for i in range(5000):
+            (self.folder / f"parts/p-{i}.csv").write_text(f"a\n{i}\n")
+        self.assertEqual(json.loads(self.run_ok("stats", "--json", "parts"))["rows"], 5000)
+
     def test_a_cell_of_numbers_that_has_another_value_says_where(self):
         rows = "".join(f"{i},w{i % 3},0\n" for i in range(30))
         (self.folder / "p-1.csv").write_text("a,b,y\n" + rows)

@@ -346,6 +346,17 @@ static err look_at_files(const struct stats_flags *flags, const struct format_co
 
 /* ---- the data of a spec ---- */
 
+/* What cannot be read once more, and an object of JSON, is not taken for data. */
+static bool may_be_data(const char *path)
+{
+    struct stat state;
+    if (stat(path, &state) || !S_ISREG(state.st_mode) || access(path, R_OK)) return false;
+    json_t *json = json_load_file(path, 0, NULL);
+    const bool is_object = json_is_object(json);
+    json_decref(json);
+    return !is_object;
+}
+
 static err look_at_spec(const struct stats_flags *flags, const char *path)
 {
     struct stats stats = {0};
@@ -356,8 +367,8 @@ static err look_at_spec(const struct stats_flags *flags, const char *path)
                                          .seed = -1,
                                          .trains_nothing = true};
     err e = spec_load(&options, &spec);
-    const bool may_be_data = e == ERR_INPUT && !ends_in(path, ".json") && !access(path, R_OK);
-    if (may_be_data) return fail(e, "%s (where it is data: --format=csv)", error_text());
+    if (e == ERR_INPUT && !ends_in(path, ".json") && may_be_data(path))
+        return fail(e, "%s (where it is data: --format=csv)", error_text());
     TRY(e);
     e = read_data(flags, &spec, &stats);
     if (!e) e = report(flags, &stats);

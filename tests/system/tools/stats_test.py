@@ -114,6 +114,10 @@ class Stats(tool.ToolCase):
     def test_data_of_any_name_are_no_spec(self):
         (self.folder / "rows").write_text("a,b\n1,2\n")
         self.assertIn("(where it is data: --format=csv)", self.run_bad("stats", "rows"))
+        (self.folder / "rows").write_text('{"a": 1}\n{"a": 2}\n')
+        self.assertIn("(where it is data: ", self.run_bad("stats", "rows"))
+        (self.folder / "job").write_text('{"data": {"train": {"format": "cvs"}}}\n')
+        self.assertNotIn("where it is data", self.run_bad("stats", "job"))
 
     def assert_has_two_cells(self, *words):
         told = json.loads(self.run_ok("stats", "--json", *words))

@@ -103,6 +103,9 @@ class Replay(program.FolderCase):
         self.record(DENSE)
         self.assertIn("the record is of another spec", self.replay("--seed=7", code=2, out="seed"))
         self.assertIn("there is a checkpoint already", self.replay(code=2, out="first"))
+        (self.folder / "odd").mkdir()
+        (self.folder / "odd/checkpoint").write_text("no list\n")
+        self.assertIn("odd/checkpoint: line 1: ", self.replay(code=2, out="odd"))
         with (self.folder / "run.ps-1").open("r+b") as file:
             file.seek(4 * 16)
             file.write(b"\xff" * 16)

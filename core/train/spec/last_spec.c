@@ -22,9 +22,7 @@ struct changes {
 
 static void value_of(const json_t *value, char ret[VALUE_MAX_BYTES])
 {
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS |
-                                               JSON_REAL_PRECISION(9))
-                       : NULL;
+    char *text = value ? spec_value_text(value, 0) : NULL;
     const int wanted = snprintf(ret, VALUE_MAX_BYTES, "%s", text ? text : "(default)");
     if (wanted >= VALUE_MAX_BYTES) strcpy(ret + VALUE_MAX_BYTES - sizeof "...", "...");
     free(text);

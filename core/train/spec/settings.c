@@ -121,8 +121,7 @@ static const json_t *value_at(const json_t *json, const char *path)
 /* What is long is known by its beginning and a digest. */
 static void shorten(const json_t *value, char ret[SETTING_VALUE_MAX])
 {
-    const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII;
-    char *text = value ? json_dumps(value, flags) : NULL;
+    char *text = value ? spec_value_text(value, JSON_ENSURE_ASCII) : NULL;
     const size_t length = text ? strlen(text) : 0;
     if (length < SETTING_VALUE_MAX)
         strcpy(ret, text ? text : "null");

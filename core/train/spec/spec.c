@@ -319,6 +319,12 @@ char *spec_text(const struct spec *spec)
     return text;
 }
 
+char *spec_value_text(const json_t *value, size_t flags)
+{
+    const size_t always = JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9);
+    return json_dumps(value, always | flags);
+}
+
 int64_t spec_replicas(const struct spec *spec, int workers)
 {
     if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */

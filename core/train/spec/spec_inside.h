@@ -13,6 +13,10 @@ err spec_find_kept(const char *path, json_t **ret);
 /* Writes such a file. Takes the JSON; NULL: there was no memory for it. */
 err spec_write_kept(const char *path, json_t *);
 
+/* One value as it is shown, with keys in order and numbers of nine digits (0.1 is "0.1"), and other
+ * flags of jansson. Freed with free(); NULL: no memory. */
+char *spec_value_text(const json_t *value, size_t flags);
+
 /* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
  * task and its next life: what is said, saved and measured beside the steps, and where files lie.
  * features: what they mean, by files that lie anywhere; NULL: not known yet.

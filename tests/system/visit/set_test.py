@@ -94,7 +94,7 @@ class Set(ClusterCase):
         self.set(cluster, "save_checkpoint_steps", 50)
         cluster.wait_until(lambda: self.counters(cluster).get("checkpoints_total", 0) > 4, "checkpoints by steps")
         said = self.ask(cluster, "set")
-        self.assertRegex(said, r"optimizer.learning_rate +x0.5 since step \d+, set by 127.0.0.1\S*; the spec says 0.05")
+        self.assertRegex(said, r"optimizer.learning_rate +x0.5 since step \d+, set by 127.0.0.1\S*; the spec says 0\.05\n")
         self.assertRegex(said, r"train.save_checkpoint_steps +50 since")
         self.assertRegex(cluster.tasks["ps/0"].text(), r"a visitor \(127.0.0.1\S*\) asks to set optimizer.learning_rate to x0.5")
         self.assertRegex(cluster.tasks["worker/0"].text(), r"from step \d+ on optimizer.learning_rate is x0.5 \(dtrain set, by")

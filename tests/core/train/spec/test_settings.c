@@ -116,6 +116,20 @@ static void what_does_not_fit_the_job_is_refused(void **state)
     remove_place(&place);
 }
 
+/* 0.1 is 0.1 to people and in the file, whichever bits come next to it. */
+static void numbers_of_a_spec_are_short(void **state)
+{
+    const struct place place = make_place();
+    struct spec spec = load(&place, "optimizer.learning_rate=0.1");
+    char text[SETTING_VALUE_MAX];
+    setting_of_spec(&spec, SETTING_LEARNING_RATE, text);
+    assert_string_equal(text, "0.1");
+    setting_instead_of(&spec, SETTING_LEARNING_RATE, text);
+    assert_string_equal(text, "0.1");
+    spec_free(&spec);
+    remove_place(&place);
+}
+
 static void a_rate_is_a_factor_of_the_whole_schedule(void **state)
 {
     const struct place place = make_place();
@@ -261,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_and_values_that_cannot_be_are_refused),
         cmocka_unit_test(what_does_not_fit_the_job_is_refused),
+        cmocka_unit_test(numbers_of_a_spec_are_short),
         cmocka_unit_test(a_rate_is_a_factor_of_the_whole_schedule),
         cmocka_unit_test(a_spec_that_says_something_else_by_now_holds),
         cmocka_unit_test(keys_that_stand_for_each_other_are_one),

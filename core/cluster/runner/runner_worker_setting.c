@@ -164,11 +164,28 @@ static err begin_keeping(struct runner_worker *w)
 
 /* ---- of the checkpoint that is made for it ---- */
 
+/* With num_steps who came to lead later knows it of ps/0 alone, which had it as it was set then. */
+static uint64_t end_of_spec(const struct runner_worker *w)
+{
+    const struct settings *kept = &set_of(w)->kept;
+    bool is_sure = w->end.is_known;
+    if (w->options.spec->train.last_step) return (uint64_t)w->options.spec->train.last_step;
+    for (int i = 0; i < kept->count; i++)
+        if (kept->at[i].key == SETTING_LAST_STEP && kept->at[i].number == (double)w->end.unset)
+            is_sure = false;
+    return is_sure ? w->end.unset : 0;
+}
+
+static err check_at(struct runner_worker *w, const struct setting_change *c, uint64_t step)
+{
+    return setting_check(c, w->options.spec, step, end_of_spec(w));
+}
+
 /* The job may be further than when it was asked. */
 err runner_worker_setting_at(struct runner_worker *w, uint64_t step)
 {
     char why[ERROR_TEXT_MAX];
-    const err e = setting_check(&set_of(w)->change, w->options.spec, step);
+    const err e = check_at(w, &set_of(w)->change, step);
     if (!e) {
         prepare(w, step);
         return OK;
@@ -231,7 +248,7 @@ static err check(struct runner_worker *w, const char *key, const char *value,
                  struct setting_change *ret)
 {
     TRY(setting_read(key, value, ret));
-    TRY(setting_check(ret, w->options.spec, worker_role_global_step(w->task.role)));
+    TRY(check_at(w, ret, worker_role_global_step(w->task.role)));
     if (!runner_worker_leads(w) || !w->folder.checkpoints)
         return fail(ERR_PEER, "the chief has not opened the folder of its checkpoints yet: "
                               "try again later");

@@ -188,17 +188,23 @@ static err check_rate(const struct setting_change *c, const struct spec *spec)
         spec->optimizers.count > 1 ? "several optimizers" : "a schedule without one learning_rate");
 }
 
-static err check_last_step(const struct setting_change *c, const struct spec *spec, uint64_t step)
+static err check_last_step(const struct setting_change *c, const struct spec *spec, uint64_t step,
+                           uint64_t end_of_spec)
 {
     const char *key = setting_table[c->key].key;
     if (spec->train.epochs > 0)
         return fail(ERR_INPUT, "%s: the job ends by train.epochs, not by steps", key);
-    if (c->kind == SETTING_SPEC && !spec->train.last_step)
-        return fail(ERR_INPUT, "%s: the spec has none: set a step", key);
-    if (c->kind == SETTING_NUMBER && c->number <= (double)step)
-        return fail(ERR_INPUT, "%s: the job is at step %" PRIu64 " already: dtrain stop ends it",
-                    key, step);
-    return OK;
+    if (c->kind == SETTING_SPEC && !end_of_spec)
+        return fail(ERR_INPUT,
+                    "%s: the spec has train.num_steps, and from which step they count is not known "
+                    "here: set a step",
+                    key);
+    const uint64_t end = c->kind == SETTING_SPEC ? end_of_spec : (uint64_t)c->number;
+    if (end > step) return OK;
+    return fail(ERR_INPUT,
+                "%s: %" PRIu64 "%s, and the job is at step %" PRIu64 " already: dtrain "
+                "stop ends it",
+                key, end, c->kind == SETTING_SPEC ? " by the spec" : "", step);
 }
 
 static err check_saves(const struct setting_change *c, const struct spec *spec)
@@ -211,7 +217,8 @@ static err check_saves(const struct setting_change *c, const struct spec *spec)
     return OK;
 }
 
-err setting_check(const struct setting_change *c, const struct spec *spec, uint64_t step)
+err setting_check(const struct setting_change *c, const struct spec *spec, uint64_t step,
+                  uint64_t end_of_spec)
 {
     if (!spec->train.checkpoint.dir)
         return fail(ERR_INPUT,
@@ -220,7 +227,7 @@ err setting_check(const struct setting_change *c, const struct spec *spec, uint6
     case SETTING_LEARNING_RATE:
         return check_rate(c, spec);
     case SETTING_LAST_STEP:
-        return check_last_step(c, spec, step);
+        return check_last_step(c, spec, step, end_of_spec);
     case SETTING_SAVE_SECS:
     case SETTING_SAVE_STEPS:
         return check_saves(c, spec);

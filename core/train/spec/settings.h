@@ -68,8 +68,10 @@ void setting_of_spec(const struct spec *, enum setting_key, char ret[SETTING_VAL
  * where it is another one by now, the spec holds. */
 void setting_instead_of(const struct spec *, enum setting_key, char ret[SETTING_VALUE_MAX]);
 void setting_note_who(struct setting_change *, const char *who); /* cut to its room */
-/* Does the change fit a job of this spec, which is at this step? ERR_INPUT. */
-err setting_check(const struct setting_change *, const struct spec *, uint64_t step);
+/* Does the change fit a job of this spec, which is at this step? end_of_spec: at which step it ends
+ * where nobody has set one; 0: not known. ERR_INPUT. */
+err setting_check(const struct setting_change *, const struct spec *, uint64_t step,
+                  uint64_t end_of_spec);
 
 /* None where there is no file. ERR_INPUT: it cannot be understood; ERR_IO: storage does not say. */
 err settings_load(const char *folder, struct settings *ret);

@@ -48,16 +48,28 @@ static void remove_place(const struct place *place)
     assert_int_equal(rmdir(place->directory), 0);
 }
 
-static struct spec load(const struct place *place, const char *override)
+static struct spec load_with(const struct place *place, const char **overrides, int count)
 {
     struct spec spec;
     const struct spec_options options = {
         .path = place->path,
-        .overrides = {.at = &override, .count = override != NULL},
+        .overrides = {.at = overrides, .count = count},
         .seed = -1,
     };
     if (spec_load(&options, &spec)) fail_msg("%s", error_text());
     return spec;
+}
+
+static struct spec load(const struct place *place, const char *override)
+{
+    return load_with(place, &override, override != NULL);
+}
+
+/* The override says at which step, and the spec's own last_step does not. */
+static struct spec load_ends(const struct place *place, const char *override)
+{
+    const char *overrides[] = {"train.last_step=0", override};
+    return load_with(place, overrides, 2);
 }
 
 static struct setting_change change(const struct spec *spec, const char *key, const char *value,
@@ -65,7 +77,7 @@ static struct setting_change change(const struct spec *spec, const char *key, co
 {
     struct setting_change c;
     if (setting_read(key, value, &c)) fail_msg("%s", error_text());
-    if (setting_check(&c, spec, step)) fail_msg("%s", error_text());
+    if (setting_check(&c, spec, step, 1000)) fail_msg("%s", error_text());
     c.step = step;
     c.generation = setting_table[c.key].is_of_values ? 7 + step : 0;
     strcpy(c.who, "10.0.0.1:99");
@@ -107,12 +119,39 @@ static void what_does_not_fit_the_job_is_refused(void **state)
     struct spec spec = load(&place, NULL);
     struct setting_change c;
     assert_int_equal(setting_read("last_step", "100", &c), OK);
-    assert_int_equal(setting_check(&c, &spec, 99), OK);
-    assert_int_equal(setting_check(&c, &spec, 100), ERR_INPUT);
+    assert_int_equal(setting_check(&c, &spec, 99, 1000), OK);
+    assert_int_equal(setting_check(&c, &spec, 100, 1000), ERR_INPUT);
     assert_int_equal(setting_read("publish.every_secs", "1", &c), ERR_INPUT);
     assert_int_equal(setting_read("train.publish.every_secs", "1", &c), OK);
-    assert_int_equal(setting_check(&c, &spec, 0), ERR_INPUT);
+    assert_int_equal(setting_check(&c, &spec, 0, 1000), ERR_INPUT);
     spec_free(&spec);
+    remove_place(&place);
+}
+
+static void to_the_end_that_the_spec_says_goes_who_can(void **state)
+{
+    static const struct {
+        const char *override;
+        uint64_t step, end_of_spec;
+        const char *why; /* NULL: it fits */
+    } cases[] = {
+        {"train.last_step=1000", 999, 1000, NULL},
+        {"train.last_step=1000", 1000, 1000, "1000 by the spec, and the job is at step 1000"},
+        {"train.num_steps=50", 119, 120, NULL},
+        {"train.num_steps=50", 130, 120, "120 by the spec, and the job is at step 130"},
+        {"train.num_steps=50", 130, 0, "from which step they count is not known here"},
+        {"train.epochs=3", 0, 12, "the job ends by train.epochs"},
+    };
+    const struct place place = make_place();
+    struct setting_change c;
+    assert_int_equal(setting_read("last_step", "spec", &c), OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec spec = load_ends(&place, cases[i].override);
+        const err e = setting_check(&c, &spec, cases[i].step, cases[i].end_of_spec);
+        assert_int_equal(e, cases[i].why ? ERR_INPUT : OK);
+        if (e && !strstr(error_text(), cases[i].why)) fail_msg("%s", error_text());
+        spec_free(&spec);
+    }
     remove_place(&place);
 }
 
@@ -275,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_and_values_that_cannot_be_are_refused),
         cmocka_unit_test(what_does_not_fit_the_job_is_refused),
+        cmocka_unit_test(to_the_end_that_the_spec_says_goes_who_can),
         cmocka_unit_test(numbers_of_a_spec_are_short),
         cmocka_unit_test(a_rate_is_a_factor_of_the_whole_schedule),
         cmocka_unit_test(a_spec_that_says_something_else_by_now_holds),

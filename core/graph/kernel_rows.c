@@ -1,9 +1,12 @@
 /* kernel_rows.c - see kernel_rows.h. */
 #include "core/graph/kernel_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ROOM_FIRST = 16 };
+
+static const char too_long[] = "(...)"; /* ends what a node of too much is called */
 
 /* Room for one more behind `count` of `size` bytes */
 static void *with_room(struct arena *arena, void *at, int count, int *room, size_t size)
@@ -24,10 +27,11 @@ struct taking {
     int axis; /* of what the layer reads that meets the rows, the last one; 1: all of an example */
 };
 
-/* How many rows it meets */
+/* How many rows it meets; without that axis, stacked along it: one */
 static int64_t rows_of(const struct taking *k, const struct tensor *t)
 {
-    return k->axis == 1 ? shape_count_from(&t->shape, 1) : t->shape.dim[k->axis];
+    if (k->axis == 1) return shape_count_from(&t->shape, 1);
+    return t->shape.rank > k->axis ? t->shape.dim[k->axis] : 1;
 }
 
 static const struct node *maker_of(const struct graph *graph, const struct tensor *t)
@@ -55,6 +59,84 @@ static int64_t axis_joined(const struct node *node)
     return axis < 0 ? axis + node->output.shape.rank : axis;
 }
 
+/* ---- what parts are called ---- */
+
+/* As names are made up: by the op, and where in the model it stands. */
+static bool has_made_up_name(const struct node *node)
+{
+    const char *op = node->op->object.name, *within = strrchr(node->name, '/');
+    const char *name = within ? within + 1 : node->name;
+    const size_t length = strlen(op);
+    if (strncmp(name, op, length) != 0) return false;
+    const char *suffix = name + length;
+    return !*suffix || (*suffix == '_' && suffix[strspn(suffix + 1, "0123456789") + 1] == '\0');
+}
+
+/* Its values are found by its name, however that came about. */
+static bool has_own_params(const struct node *node)
+{
+    return node->param_count && !node->sharing.of;
+}
+
+struct description {
+    char at[KERNEL_PART_NAME_MAX];
+    size_t length;
+    bool is_cut;
+};
+
+static void say(struct description *d, const char *text)
+{
+    const size_t length = strlen(text);
+    d->is_cut |= length >= sizeof d->at - d->length;
+    if (d->is_cut) return;
+    memcpy(d->at + d->length, text, length + 1);
+    d->length += length;
+}
+
+/* Ends: each node within another says its op, of which there is room for so many. */
+static void describe(struct description *d, const struct graph *graph, const struct tensor *t)
+{
+    const struct node *node = maker_of(graph, t);
+    const bool is_said = node && !has_own_params(node) && has_made_up_name(node);
+    say(d, is_said ? node->op->object.name : t->name);
+    for (int i = 0; is_said && i < node->input_count && !d->is_cut; i++) {
+        say(d, i ? ", " : "(");
+        describe(d, graph, node->input[i]);
+    }
+    if (is_said) say(d, ")");
+}
+
+static const char *name_of(const struct taking *k, const struct tensor *t)
+{
+    struct description d = {.at = ""};
+    describe(&d, k->graph, t);
+    if (!d.is_cut) return arena_string(k->arena, d.at);
+    const struct node *node = maker_of(k->graph, t);
+    if (!node || has_own_params(node) || !has_made_up_name(node)) return t->name;
+    return arena_format(k->arena, "%s%s", node->op->object.name, too_long);
+}
+
+bool kernel_part_is_described(const char *name)
+{
+    const size_t length = strlen(name);
+    return length && name[length - 1] == ')';
+}
+
+bool kernel_part_is_unknown(const char *name)
+{
+    const size_t length = strlen(name), end = sizeof too_long - 1;
+    return length >= end && strcmp(name + length - end, too_long) == 0;
+}
+
+/* ---- which there are ---- */
+
+/* The same with an axis of 1 behind it */
+static bool adds_axis(const struct shape *x, const struct shape *y)
+{
+    struct shape less = *y;
+    return y->rank == x->rank + 1 && y->dim[--less.rank] == 1 && shape_equal(x, &less);
+}
+
 /* Element i of the output is made of element i of the input, for one of any width. */
 static bool keeps_places(const struct taking *k, const struct node *node)
 {
@@ -65,7 +147,9 @@ static bool keeps_places(const struct taking *k, const struct node *node)
     bool is_one = node->is_view;
     for (int i = 0; ops[i] && !is_one; i++) is_one = strcmp(ops[i], node->op->object.name) == 0;
     return is_one && node->input_count == 1 &&
-           (k->axis == 1 ? shape_count_from(x, 1) == shape_count_from(y, 1) : shape_equal(x, y));
+           (k->axis == 1 ? shape_count_from(x, 1) == shape_count_from(y, 1)
+                         : shape_equal(x, y) ||
+                               (node->is_view && y->rank == k->axis + 1 && adds_axis(x, y)));
 }
 
 /* The node before one that keeps places, however many there are. */
@@ -86,7 +170,7 @@ static void add_whole(struct taking *k, const struct tensor *t)
                            strcmp(t->name, FEATURES_NAME) == 0 && t->shape.rank == 2 &&
                            k->names->count == rows && rows <= KERNEL_PARTS_MAX;
     if (!are_cells) {
-        add(k, t->name, rows);
+        add(k, name_of(k, t), rows);
         return;
     }
     for (int64_t i = 0; i < rows; i++) add(k, k->names->at[i], 1);

@@ -9,20 +9,27 @@
 #include "core/graph/graph.h"
 
 struct kernel_part {
-    const char *name; /* of a column, of a node, or of one of the cells that "features" are */
+    /* of a column, of a node, or of one of the cells that "features" are; a node without values
+     * whose name was made up is described, as "reshape(price)": its name is its place */
+    const char *name;
     int64_t rows;
 };
 struct kernel_parts {
     struct kernel_part *at;
     int count; /* 0: it is no such kernel, or has more than KERNEL_PARTS_MAX */
 };
-enum { KERNEL_PARTS_MAX = 1 << 16 };
+enum { KERNEL_PARTS_MAX = 1 << 16, KERNEL_PART_NAME_MAX = 256 };
+
+/* A description does not say all of a node: several that are the same may be of different ones. */
+bool kernel_part_is_described(const char *name);
+/* One that would be too long says nothing. */
+bool kernel_part_is_unknown(const char *name);
 
 /* Of the kernels that a dense or a recurrent layer has for itself. What is joined along the first
- * axis of an example, or of a sequence along the last, is taken apart, also behind flatten,
- * reshape, dropout and activations; what else nodes make is one part, and so is the state of a
- * recurrent layer, called as the layer is. feature_names: of the cells, in their order; none: not
- * known. */
+ * axis of an example, or of a sequence along the last, also by a stack, is taken apart, also behind
+ * flatten, reshape, dropout and activations; what else nodes make is one part, and so is the state
+ * of a recurrent layer, called as the layer is. feature_names: of the cells, in their order; none:
+ * not known. */
 struct kernel_parts kernel_parts_of(const struct graph *, const struct node *,
                                     const struct strings *feature_names, struct arena *);
 /* Which of the node's params are such kernels. */

@@ -161,6 +161,7 @@ struct part_name {
     int first, last; /* there; -1: none has it */
     int at, old_at;  /* where the part before was, of those and of what they were called there; -1:
                         it was none of them */
+    int here;        /* how many */
     bool is_asked;
 };
 
@@ -201,10 +202,13 @@ static void index_parts(const struct kernel_parts *parts, int here, struct arena
 }
 
 /* Which of those there the next part of this name is: of the name, or else of what it was called
- * there, the first, and then the ones after it; -1: it is new. */
+ * there, the first, and then the ones after it; -1: it is new, or nobody knows. */
 static int next_there(struct planning *p, struct parts_there *there, const char *part)
 {
     struct part_name *name = name_place(there, part);
+    const bool is_one = name->first == name->last && name->here == 1;
+    if (kernel_part_is_described(part))
+        return is_one && !kernel_part_is_unknown(part) ? name->first : -1;
     if (name->is_asked) {
         name->at = name->at < 0 ? -1 : there->next[name->at];
         name->old_at = name->old_at < 0 ? -1 : there->next[name->old_at];
@@ -232,6 +236,14 @@ struct mapped_parts {
     const char *fresh; /* names of inputs that are new */
 };
 
+static bool are_same(const struct kernel_parts *a, const struct kernel_parts *b)
+{
+    bool are = a->count == b->count;
+    for (int i = 0; are && i < a->count; i++)
+        are = a->at[i].rows == b->at[i].rows && strcmp(a->at[i].name, b->at[i].name) == 0;
+    return are;
+}
+
 static err map_parts(struct planning *p, const struct param *kernel,
                      const struct kernel_parts *parts, const struct kernel_parts *old,
                      struct mapped_parts *ret)
@@ -241,6 +253,7 @@ static err map_parts(struct planning *p, const struct param *kernel,
     index_parts(old, parts->count, &p->scratch, &there);
     *ret = (struct mapped_parts){.runs = runs_for(p, parts->count), .fresh = ""};
     ret->are_in_place = old->count == parts->count;
+    for (int i = 0; i < parts->count; i++) name_place(&there, parts->at[i].name)->here++;
     for (int i = 0; i < parts->count; to += parts->at[i++].rows) {
         const struct kernel_part *part = &parts->at[i];
         const int at = next_there(p, &there, part->name);
@@ -277,6 +290,7 @@ static err plan_kernel(struct planning *p, const struct param *kernel)
     const int64_t rows = shard_rows_there(p->bundle, p->ret, kernel->name);
     if (!parts.count || !old.count || rows <= 0) return OK;
     if (rows_of(&parts) != kernel->shape.dim[0] || rows_of(&old) != rows) return OK;
+    if (are_same(&parts, &old)) return OK;
     TRY(map_parts(p, kernel, &parts, &old, &mapped));
     if (mapped.are_in_place || !mapped.count) return OK;
     add_map(p, kernel->name, rows, mapped.runs, mapped.count);

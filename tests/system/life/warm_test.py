@@ -318,6 +318,55 @@ class Change(LifeCase):
             self.assertRegex(self.said, f"{kernel}: \\d of \\d rows, by inputs; initial values for those of cs\n")
         self.assertEqual(now["l/bias"], was["l/bias"])
 
+    def lists(self, made, joined, layers, name):
+        """Of columns of two numbers each; the nodes `made` have no names of their own."""
+        (self.folder / "rows.csv").write_text("\n".join(
+            ["x,z,q,y", *(f"{i % 7 / 7:.3f} {i % 2},{i % 5 / 5:.3f} {i % 3},{i % 3 / 3:.3f} 1,{i % 2}" for i in range(200))]) + "\n")
+        spec = animals({"words": OLD}, [], name)
+        spec["data"]["columns"] = [{"column": "numeric", "name": column, "separator": " ", "max": 2} for column in "xzq"]
+        spec["model"] = [*made, {"name": "c", **joined}, *layers, {"op": "flatten"}, {"op": "dense", "name": "h", "units": 2}]
+        return spec
+
+    def assert_followed(self, arrays, kernel, width, where):
+        """-1: begun anew"""
+        was, now, cold = (self.rows(a, kernel, width) for a in arrays)
+        self.assertEqual(now, [was[k] if k >= 0 else cold[i] for i, k in enumerate(where)], self.said)
+
+    def test_inputs_that_are_stacked_into_steps_are_found(self):
+        lstm = [{"op": "lstm", "name": "l", "units": 2}]
+
+        def stacked(inputs, name):
+            return self.lists([], {"op": "stack", "inputs": inputs, "axis": -1}, lstm, name)
+
+        def reshaped(inputs, name):
+            return self.lists([{"op": "reshape", "inputs": [i], "shape": [2, 1]} for i in inputs],
+                              {"op": "concat", "inputs": ["reshape", *(f"reshape_{i}" for i in range(1, len(inputs)))], "axis": -1}, lstm, name)
+
+        for model, before, after, where in ((stacked, "xz", "qx", [-1, 0, 2, 3]), (reshaped, "xz", "qxz", [-1, 0, 1, 2, 3]),
+                                            (reshaped, "xzq", "zx", [1, 0, 3, 4])):
+            with self.subTest(model=model.__name__, before=before, after=after):
+                arrays = self.begin(model([*before], "old"), model([*after], "new"))
+                self.assert_followed(arrays, "l/kernel", 8, where)
+
+    def test_nodes_without_names_are_known_by_what_they_are_made_of(self):
+        """Their own names are places: one more before them would give each the rows of its neighbour. Of several that look
+        the same nobody knows which is which."""
+        def products(pairs, name):
+            return self.lists([{"op": "multiply", "inputs": [*pair]} for pair in pairs],
+                              {"op": "concat", "inputs": ["multiply", *(f"multiply_{i}" for i in range(1, len(pairs)))]}, [], name)
+
+        def slices(places, name):
+            return self.lists([{"op": "slice", "inputs": ["x"], "begin": [i], "size": [1]} for i in places],
+                              {"op": "concat", "inputs": ["slice", *(f"slice_{i}" for i in range(1, len(places))), "z"]}, [], name)
+
+        arrays = self.begin(products(["xz", "zq"], "old"), products(["qx", "xz", "zq"], "new"))
+        self.assert_followed(arrays, "h/kernel", 2, [-1, -1, 0, 1, 2, 3])
+        self.assertIn("h/kernel: 4 of 6 rows, by inputs; initial values for those of multiply(q, x)\n", self.said)
+        arrays = self.begin(slices([0, 1], "old"), slices([1, 0, 1], "new"))
+        self.assert_followed(arrays, "h/kernel", 2, [-1, -1, -1, 2, 3])
+        arrays = self.begin(slices([0, 1], "old"), slices([0, 1], "new"))
+        self.assert_followed(arrays, "h/kernel", 2, [0, 1, 2, 3])
+
     def test_the_same_words_and_inputs_in_another_order_are_not_taken_as_they_stand(self):
         old = animals({"words": OLD}, ["x", "e"], "old")
         was, now, _ = self.begin(old, animals({"words": OLD[::-1]}, ["e", "x"], "new"))

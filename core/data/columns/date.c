@@ -88,27 +88,46 @@ static bool seconds_of(struct tm *time, double *ret)
 {
     const struct tm given = *time;
     if (given.tm_hour > 23 || given.tm_min > 59 || given.tm_sec > 60) return false;
-    *ret = (double)timegm(time);
-    return given.tm_mon < 12 && given.tm_mday >= 1 &&
-           (time->tm_mday == given.tm_mday || given.tm_sec == 60) &&
-           (time->tm_mon == given.tm_mon || given.tm_sec == 60);
+    time->tm_sec = 0; /* a leap second is one of the next day */
+    *ret = (double)timegm(time) + given.tm_sec;
+    return given.tm_mday >= 1 && time->tm_mday == given.tm_mday && time->tm_mon == given.tm_mon;
+}
+
+/* At most so many digits; false: there are none */
+static bool read_digits(const char **at, int most, int *ret)
+{
+    int count = 0;
+    for (*ret = 0; count < most && **at >= '0' && **at <= '9'; count++, ++*at)
+        *ret = 10 * *ret + (**at - '0');
+    return count > 0;
+}
+
+/* Behind blanks, as strptime has it */
+static bool read_part(const char **at, int most, int *ret)
+{
+    while (**at == ' ') ++*at;
+    return read_digits(at, most, ret);
+}
+
+static bool read_sign(const char **at, char sign)
+{
+    if (**at != sign) return false;
+    ++*at;
+    return true;
 }
 
 /* "Z", "+02:00", "-0530", "+02" or nothing, to the end */
 static bool read_zone(const char *at, double *seconds)
 {
-    int hours = 0, minutes = 0, taken = 0;
+    int hours = 0, minutes = 0;
     while (*at == ' ') at++;
-    const char sign = *at;
     if (*at == 0 || strcmp(at, "Z") == 0 || strcmp(at, "UTC") == 0) return true;
-    if (*at != '+' && *at != '-') return false;
-    if ((sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &taken) != 2 &&
-         sscanf(at + 1, "%2d%2d%n", &hours, &minutes, &taken) != 2 &&
-         sscanf(at + 1, "%2d%n", &hours, &taken) != 1) ||
-        at[1 + taken] || hours < 0 || minutes < 0 || hours > 23 || minutes > 59)
-        return false;
+    const char sign = *at++;
+    if ((sign != '+' && sign != '-') || !read_digits(&at, 2, &hours)) return false;
+    const bool has_colon = read_sign(&at, ':');
+    if ((has_colon || *at) && !read_digits(&at, 2, &minutes)) return false;
     *seconds -= (sign == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
-    return true;
+    return !*at && hours < 24 && minutes < 60;
 }
 
 /* Of a second */
@@ -120,18 +139,27 @@ static const char *read_fraction(const char *at, double *ret)
     return at;
 }
 
-static bool read_iso(const char *text, double *ret)
+/* An exported source reads the same: iso_of() of cmd/export. */
+static bool read_iso(const char *at, double *ret)
 {
     struct tm time = {0};
+    int year;
     double fraction = 0;
-    const char *at = strptime(text, "%Y-%m-%d", &time);
-    if (!at) at = strptime(text, "%Y/%m/%d", &time);
-    if (!at) return false;
-    if (*at == 'T' || *at == ' ') {
-        const char *minutes = strptime(at + 1, "%H:%M", &time);
-        if (minutes) at = minutes;
-        const char *seconds = minutes ? strptime(minutes, ":%S", &time) : NULL;
-        if (seconds) at = read_fraction(seconds, &fraction);
+    if (!read_part(&at, 4, &year) || (*at != '-' && *at != '/')) return false;
+    const char between = *at++;
+    if (!read_part(&at, 2, &time.tm_mon) || !read_sign(&at, between) ||
+        !read_part(&at, 2, &time.tm_mday))
+        return false;
+    time.tm_year = year - 1900;
+    time.tm_mon--;
+    const char *clock = *at == 'T' || *at == ' ' ? at + 1 : "";
+    if (read_part(&clock, 2, &time.tm_hour)) {
+        at = clock;
+        if (!read_sign(&at, ':') || !read_part(&at, 2, &time.tm_min)) return false;
+        if (read_sign(&at, ':')) {
+            if (!read_part(&at, 2, &time.tm_sec)) return false;
+            at = read_fraction(at, &fraction);
+        }
     }
     if (!seconds_of(&time, ret)) return false;
     *ret += fraction;

@@ -203,6 +203,8 @@ class Cells(Rows):
         days += [datetime.datetime(year, month, day, 23, 59) for year, month, day in
                  ((2000, 2, 29), (1900, 2, 28), (1900, 3, 1), (2100, 2, 28), (1969, 12, 31), (2026, 12, 31), (1, 1, 2))]
         rows = [[day.strftime(draw.choice(forms)).rjust(10, "0"), str(draw.randrange(-10**12, 10**13))] for day in days]
+        rows += [[text, "0"] for text in ("2026-03- 1  9:05", "2026- 3-31 10: 5: 7.25 +2", "2026/ 3/31T 9:05Z", "2026-03-31  +02:00",
+                                          "2016-12-31 23:59:60.5", "2026-3-1 7:5")]
         rows += [["1711900800", ""], ["-86400.5", "1"], ["", "-1"]]
         scale = {"scale": 1e-10, "offset": 0.25, "default": 86400}
         columns = [{"column": "date", "name": part, "source": "when", "part": part} for part in ("hour", "weekday", "day", "month")]
@@ -212,12 +214,16 @@ class Cells(Rows):
         self.write_times(columns, rows)
         as_c = [f"{{.when = {quoted(row[0])}, .ms = {quoted(row[1])}}}" for row in rows]
         self.assert_rows(self.compiled(as_c), self.predicted())
-        bad = ["2026-02-30", "2026-13-01", "2026-03-31 24:00", "2026-03-31 10:00 +2", "20260331", "1e13", "soon", "2026-03-31T"]
+        bad = ["2026-02-30", "2026-13-01", "2026-03-31 24:00", "2026-03-31 10:00 +2", "20260331", "1e13", "soon", "2026-03-31T",
+               "2026-03-31 10:30.5", "2026-03-31 10:30:", "2026-02-30 10:00:60", "2026-03-31 10:00+ 2", "2026-03-31 10:00++2", "2026-03-31 10:00+02:"]
         said = self.compiled([f'{{.when = {quoted(text)}, .ms = "1"}}' for text in bad], folder="c2")
-        self.assertEqual(said[:3] + said[4:], ["bad cell when"] * 7)
+        self.assertEqual(said[:3] + said[4:], ["bad cell when"] * (len(bad) - 1))
         for form, left in (("saved_model", "hour, weekday, day, month, s"), ("onnx", "s, sm")):
             told = self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
             self.assertIn(f"seconds since 1970 are given of the times of these columns: {left}\n", told)
+        for text in bad[8:]:
+            (self.folder / "rows.csv").write_text(f"when,ms,y\n{text},1,0\n")
+            self.assertIn("expected a time such as", self.run_bad("predict", "spec.json", "--checkpoint=run", "--out=-"), text)
 
     def test_names_of_cells_that_c_does_not_take(self):
         names = ["default", "a*/b", "a__b", "a??b", "a__b_1", "a++b", "9th", "_X", "class"]

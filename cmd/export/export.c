@@ -112,9 +112,11 @@ static const char *identifier(const char *name, struct arena *arena)
 }
 
 /* Batches of one row: of their axes the first is the batch, whatever it is. */
-static err load(struct export *x, const char *path)
+static err load(struct export *x, const char *path, struct arena *arena)
 {
+    const struct spec *spec = &x->model.spec;
     TRY(restored_model_load_spec(&x->model, &x->flags.shared, path));
+    TRY(program_check_ops(spec->model.nodes.at, spec->model.nodes.count, arena));
     if (!x->model.spec.data.eval.format.kind) restored_model_use_train(&x->model);
     x->model.spec.data.eval_batch_size = 1;
     TRY(restored_model_open(&x->model, true));
@@ -305,7 +307,7 @@ static err export(struct export *x, int argc, char **argv, struct arena *arena)
     if (!files_can_be_written(x->flags.out))
         return fail(ERR_INPUT, "--out=%s: nothing can be written there", x->flags.out);
     trim(x, arena);
-    TRY(load(x, path));
+    TRY(load(x, path, arena));
     TRY(lower(x, arena));
     x->name = identifier(x->model.spec.name, arena);
     return write_model(x, arena);

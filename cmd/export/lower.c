@@ -317,17 +317,31 @@ static const struct {
     {"augment", lower_moves},
 };
 
+/* NULL: no format has it. */
+static lowers *lowers_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].op, op) == 0) return table[i].lowers;
+    return NULL;
+}
+
+err program_check_ops(const struct node_spec *nodes, int count, struct arena *arena)
+{
+    for (int i = 0; i < count; i++) {
+        const char *op = nodes[i].op.kind->object->name;
+        if (lowers_of(op)) continue;
+        return fail(ERR_INPUT, "%s (%s) cannot be exported: no format has this op",
+                    node_place(nodes, i, arena), op);
+    }
+    return OK;
+}
+
 static err lower_node(struct lowering *l, int node)
 {
     l->node = &l->graph->nodes[node];
     const char *op = l->node->op->object.name;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].op, op) == 0) {
-            const err e = table[i].lowers(l, &l->of_node[node]);
-            return e ? fail_prefix(e, "node \"%s\" (%s)", l->node->name, op) : OK;
-        }
-    return fail(ERR_INPUT, "node \"%s\" (%s) cannot be exported: no format has this op",
-                l->node->name, op);
+    const err e = lowers_of(op)(l, &l->of_node[node]);
+    return e ? fail_prefix(e, "node \"%s\" (%s)", l->node->name, op) : OK;
 }
 
 /* As predict says it */

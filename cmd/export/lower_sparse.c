@@ -111,7 +111,8 @@ static err lower_indicator(struct lowering *l, int *ret)
     const struct shape shape = {2, {ids, ids}};
     const char *name = arena_format(l->program->arena, "%s/ids", l->node->name);
     struct looked_up of;
-    if (ids > INDICATOR_MAX) return lower_refuse("it has more than 1024 ids");
+    if (ids > INDICATOR_MAX)
+        return fail(ERR_INPUT, "cannot be exported: it has more than %d ids", (int)INDICATOR_MAX);
     float *ones = arena_array(l->program->arena, (size_t)(ids * ids), sizeof *ones);
     for (int64_t i = 0; i < ids; i++) ones[i * ids + i] = 1;
     const int table = lower_constant(l, name, &shape, ones);

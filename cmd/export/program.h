@@ -120,8 +120,11 @@ struct row_key {
 };
 void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
 
-/* All heads of the graph, at the values of the checkpoint. ERR_INPUT names the node that cannot be
- * exported, and why. */
+/* Before the graph is made for one row, which some ops refuse: ERR_INPUT names one that no format
+ * has. */
+err program_check_ops(const struct node_spec *, int count, struct arena *);
+/* All heads of the graph, whose ops were checked, at the values of the checkpoint. ERR_INPUT names
+ * the node that cannot be exported, and why. */
 err program_lower(struct program *, const struct graph *);
 /* Multiplications and additions of constants go into the kernel before them. Returns how many. */
 int program_fold(struct program *);

@@ -43,8 +43,9 @@ static const struct op_case cases[] = {
 };
 
 const struct op op_indicator = {
-    .object = {"indicator", "how often an example has each id: [batch, ids], one-hot where it has "
-                            "one; weights of ids are summed"},
+    .object = {"indicator",
+               "how often an example has each id: [batch, ids], one-hot where it has "
+               "one; weights of ids are summed; of more than 1024 ids it is not exported"},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_ids = true,

@@ -247,6 +247,17 @@ class Cells(Rows):
         told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
         self.assertIn('node "steps" (gru): cannot be exported: its state is carried', told)
         self.assertFalse((self.folder / "c").exists())
+        towers = [*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ("job", "zone")),
+                  {"op": "in_batch_logits", "inputs": ["e_job", "e_zone"], "ids": "zone", "block": 4}]
+        wide = [{"op": "indicator", "name": "each", "inputs": ["many"]}, {"op": "dense", "units": 1}]
+        many = {"column": "hash", "name": "many", "source": "job", "buckets": 1025}
+        for model, data, loss, words in (
+                (towers, self.data, "softmax_cross_entropy", "model[2] (in_batch_logits) cannot be exported: no format has this op"),
+                (wide, {**self.data, "columns": [many]}, "sigmoid_cross_entropy",
+                 'node "each" (indicator): cannot be exported: it has more than 1024 ids')):
+            shutil.rmtree(self.folder / "run")
+            self.train(model, data, steps=1, loss=loss)
+            self.assertIn(words, self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c"))
 
 
 class Sequences(Export):

@@ -166,6 +166,7 @@ static void give_turn(struct version *v)
 static void end_turn(struct version *v)
 {
     v->is_computing = false;
+    if (v->is_stopping) pthread_cond_signal(&v->came); /* its thread waits for that */
     give_turn(v);
 }
 
@@ -193,7 +194,7 @@ static struct together wait_for_rows(struct version *v)
     struct timespec until = {0};
     struct together t;
     pthread_mutex_lock(&v->lock);
-    while ((!v->first || v->is_computing) && !v->is_stopping) pthread_cond_wait(&v->came, &v->lock);
+    while (v->is_computing || (!v->first && !v->is_stopping)) pthread_cond_wait(&v->came, &v->lock);
     t = gather(v);
     if (v->options.batch_wait_ms && t.rows) until = clock_in_ms(v->options.batch_wait_ms);
     while (v->options.batch_wait_ms && t.rows && t.rows < v->options.max_batch && !v->is_stopping) {

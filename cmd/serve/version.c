@@ -51,7 +51,7 @@ static err warm_up(struct version *v)
     const struct device *d = &v->model.device;
     struct predictions unused;
     bool is_alone = device_is_cpu(d);
-    for (int64_t rows = 1, before = 0; before < most; rows = rows < most / 2 ? 2 * rows : most) {
+    for (int64_t rows = 1, before = 0; before < most; rows = 2 * rows < most ? 2 * rows : most) {
         const uint64_t shared_out = cpu_shared_out();
         TRY(session_predict_rows(&v->model.session, v->together, rows, &unused));
         is_alone &= cpu_shared_out() == shared_out;

@@ -35,6 +35,7 @@ stage() {
 # what has threads under the thread sanitizer. Many tests wait for processes, so more of them run than there are cores.
 stages() {
     at_once=$(($(nproc) * 3))
+    # That it compiles and links, no more: unoptimized, a compiler does not see what some warnings are about.
     say "the program without its optional parts"
     ( target=cmd/dtrain
       build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dtls=disabled )

@@ -72,6 +72,7 @@ struct torn_rows data_share_torn(const struct data_share *s, const struct torn_p
 {
     struct torn_rows rows = {0};
     const bool is_queue = data_share_is_queue(s);
+    if (!data_share_is_countable(s)) return rows;
     for (int w = 0; w < workers; w++) {
         if (!is_queue && (uint64_t)w >= s->workers) break;
         rows.lost += rows_of_pushes(s, w, torn[w].lacking);
@@ -456,7 +457,8 @@ static bool is_in_stream(const struct coverage *c)
     return c->first <= ROWS_MAX / data_share_rows(&c->share);
 }
 
-/* Counts, too, are of rows that a stream can have: what is added to them later fits. */
+/* Counts, too, are of rows that a stream can have: what is added to them later fits. Of no rows
+ * there is no share either, whatever the file says: nothing divides by it, or doubles it. */
 bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
 {
     for (int i = 0; i < COVERAGE_NUMBERS; i++)
@@ -471,6 +473,7 @@ bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
         .total = (uint64_t)numbers[8],
     };
     memcpy(ret->applied, numbers + COVERAGE_NUMBERS - COVERAGE_EPOCHS, sizeof ret->applied);
+    if (!ret->share.rows) ret->share = (struct data_share){0};
     return !ret->share.rows || (data_share_is_countable(&ret->share) && is_in_stream(ret));
 }
 

@@ -44,7 +44,8 @@ uint64_t data_share_epochs(const struct data_share *);
 uint64_t data_share_rows(const struct data_share *);
 uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
 /* Of pushes that are in the values of some ps only: rows that count as lost, though ps/0 has them,
- * and of a queue, whose batch another worker was given then, rows that other ps have twice. */
+ * and of a queue, whose batch another worker was given then, rows that other ps have twice. None of
+ * what cannot be counted. */
 struct torn_rows {
     uint64_t lost, twice;
 };

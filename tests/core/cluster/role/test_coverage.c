@@ -374,6 +374,32 @@ static void numbers_that_cannot_be_are_refused(void **state)
     }
 }
 
+/* A file that counts nothing may say anything of how it was shared. */
+static void a_share_of_no_rows_is_none(void **state)
+{
+    static const struct data_share made_up[] = {
+        {.workers = 1},
+        {.batch = 1, .workers = 1},
+        {.batch = 1, .workers = 2, .replicas = UINT64_C(1) << 32},
+        {.batch = UINT64_C(1) << 28, .replicas = UINT64_C(1) << 56},
+    };
+    const struct torn_pushes torn[] = {{.lacking = 3, .more = 1}, {.lacking = 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
+        const struct coverage written = {.share = made_up[i]};
+        struct coverage read;
+        int64_t numbers[COVERAGE_NUMBERS];
+        coverage_numbers(&written, numbers);
+        assert_true(coverage_of(numbers, &read));
+        assert_int_equal(coverage_of_open(&read, NULL).rows, 0);
+        assert_int_equal(data_share_torn(&read.share, torn, 2).lost, 0);
+        assert_int_equal(data_share_torn(&written.share, torn, 2).lost, 0);
+    }
+    const struct data_share wraps = {
+        .rows = 8, .batch = 1, .workers = 1, .replicas = UINT64_C(1) << 32};
+    assert_int_equal(data_share_torn(&wraps, torn, 1).lost, 0);
+}
+
 /* For each of them there is memory: of a file it asks for no more than a job can have. */
 static void a_share_of_more_workers_than_a_job_has_is_refused(void **state)
 {
@@ -823,6 +849,7 @@ int main(void)
         cmocka_unit_test(a_share_is_the_same_where_pushes_are),
         cmocka_unit_test(numbers_are_read_as_they_were_written),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),
+        cmocka_unit_test(a_share_of_no_rows_is_none),
         cmocka_unit_test(a_share_of_more_workers_than_a_job_has_is_refused),
         cmocka_unit_test(many_small_epochs_are_counted),
         cmocka_unit_test(what_nobody_brought_is_missing),

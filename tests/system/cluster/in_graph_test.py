@@ -195,12 +195,14 @@ class Strangers(Fed):
         caller = self.call(cluster)
         caller.socket.sendall(random.Random(1).randbytes(4096))
         self.assertIsNone(caller.hear())
-        largest = 2 ** 64 - 1
+        largest, most = 2 ** 64 - 1, 2 ** 62  # of a number, and of a batch
         for asking, answer in (({"end": 1}, "no asking"),
                                ({"asking": 1, "end": 1000}, "at most 65"),
                                ({"asking": 1, "first": 5, "end": 4}, "at most 65"),
-                               ({"asking": 1, "first": largest, "end": largest}, "beyond"),
-                               ({"asking": 1, "first": largest - 1, "end": 0}, "at most")):
+                               ({"asking": 1, "first": largest, "end": largest}, "is right"),
+                               ({"asking": 1, "first": largest - 1, "end": 0}, "is right"),
+                               ({"asking": 1, "first": most, "end": most}, "beyond"),
+                               ({"asking": 1, "first": most - 1, "end": 0}, "at most 65")):
             caller = self.be_fed(cluster)
             caller.send("FEED", **asking)
             self.assert_refused(caller, answer)

@@ -153,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     struct ps ps = {0};
     const struct visits_options options = {.has_step = true,
                                            .change_limit_ms = LIMIT_MS,
+                                           .setting_limit_ms = 2 * LIMIT_MS,
                                            .answer = take,
                                            .scale = scale,
                                            .status = status,

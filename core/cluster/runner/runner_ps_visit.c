@@ -195,6 +195,13 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     }
 }
 
+/* The chief waits for all ps, and then for the checkpoint. */
+static uint64_t setting_limit_ms(const struct wait_limits *limits)
+{
+    const uint64_t twice = 2 * limits->save_ms;
+    return twice > limits->step_ms ? twice : limits->step_ms;
+}
+
 err runner_ps_visit_open(struct runner_ps *p)
 {
     const bool is_first = p->task.options.cluster->task == 0;
@@ -202,6 +209,7 @@ err runner_ps_visit_open(struct runner_ps *p)
         .has_step = is_first,
         .scale = is_first ? on_scale : NULL,
         .change_limit_ms = p->task.options.limits.step_ms,
+        .setting_limit_ms = setting_limit_ms(&p->task.options.limits),
         .answer = on_answer,
         .changed = on_changed,
         .status = on_status,

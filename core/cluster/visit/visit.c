@@ -245,6 +245,11 @@ static bool waits_for_reply(const struct visit *visit)
     return visit->is_waiting && has_reply(&visit->ask);
 }
 
+static uint64_t reply_limit_ms(const struct visits *v, const struct ask *ask)
+{
+    return ask->verb == VERB_SETTING ? v->options.setting_limit_ms : v->options.change_limit_ms;
+}
+
 /* NULL: one more cannot be waited for. A worker that says nothing for the limit is not waited for
  * any more. */
 static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
@@ -253,7 +258,7 @@ static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
     struct due *free_one = NULL;
     for (int i = 0; i < DUE_MAX; i++) {
         struct due *due = &v->dues[i];
-        if (due->asking && now_ms - due->asked_ms >= v->options.change_limit_ms) due->asking = 0;
+        if (due->asking && now_ms >= due->until_ms) due->asking = 0;
         if (!due->asking)
             free_one = due;
         else if (due->worker == worker)
@@ -275,7 +280,8 @@ static const char *request_of(struct visits *v, int visitor)
     if (has_reply(ask) && !due) return "that worker is busy: try again";
     ask->asking = ++v->asked;
     const char *why = o->request(o->context, visitor, ask);
-    if (!why && due) *due = (struct due){ask->asking, visit->asked_ms, ask->worker};
+    if (!why && due)
+        *due = (struct due){ask->asking, visit->asked_ms + reply_limit_ms(v, ask), ask->worker};
     return why;
 }
 
@@ -446,10 +452,12 @@ static void expire(struct visits *v, int visitor)
 {
     struct visit *visit = &v->visitors[visitor];
     if (waits_for_reply(visit)) {
+        const uint64_t limit_ms = reply_limit_ms(v, &visit->ask);
+        const bool is_of_steps = limit_ms == v->options.change_limit_ms;
         answer_error(v, visitor,
-                     fail(ERR_TIMEOUT,
-                          "no worker has replied within %llu s (--step_timeout of the ps)",
-                          (unsigned long long)v->options.change_limit_ms / 1000));
+                     fail(ERR_TIMEOUT, "no worker has replied within %llu s (%s of the ps)",
+                          (unsigned long long)limit_ms / 1000,
+                          is_of_steps ? "--step_timeout" : "twice --save_timeout"));
         return;
     }
     if (visit->ask.verb == VERB_GET) {
@@ -470,8 +478,8 @@ void visits_tick(struct visits *v, uint64_t now_ms)
         const struct visit *visit = &v->visitors[i];
         const bool has_limit = !visit->is_scanning && !waits_for_scale(visit);
         if (!visit->is_waiting || !has_limit) continue;
-        uint64_t limit_ms =
-            visit->ask.verb == VERB_GET ? visit->ask.limit_ms : v->options.change_limit_ms;
+        const uint64_t limit_ms =
+            visit->ask.verb == VERB_GET ? visit->ask.limit_ms : reply_limit_ms(v, &visit->ask);
         if (now_ms - visit->asked_ms >= limit_ms) expire(v, i);
     }
 }

@@ -58,9 +58,11 @@ enum {
 };
 
 struct visits_options {
-    bool has_step;            /* of ps/0: it answers for global_step */
-    uint64_t change_limit_ms; /* how long a change may wait for its round, and an ask for the reply
-                                 of a worker (--step_timeout) */
+    bool has_step;             /* of ps/0: it answers for global_step */
+    uint64_t change_limit_ms;  /* how long a change may wait for its round, and an ask for the reply
+                                  of a worker (--step_timeout) */
+    uint64_t setting_limit_ms; /* the same of SETTING, to which the reply comes when a checkpoint is
+                                  there (twice --save_timeout, where that is longer) */
     /* Receives every answer; may not call back. */
     void (*answer)(void *context, int visitor, const struct message *);
     /* Hears of every change that was made, which took the value: its shape, and the first of its

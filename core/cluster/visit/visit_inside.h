@@ -10,7 +10,7 @@
 enum { DUE_OF_WORKER_MAX = 8, DUE_MAX = 256 };
 
 struct due {                   /* a reply: it comes, too, where the visitor takes the ask back */
-    uint64_t asking, asked_ms; /* asking 0: none */
+    uint64_t asking, until_ms; /* asking 0: none */
     int worker;
 };
 

@@ -370,6 +370,24 @@ static void who_waits_for_a_reply_hears_of_its_limit_and_of_a_refusal(void **sta
     close_ps(&ps);
 }
 
+/* It comes when a checkpoint is there. */
+static void the_reply_to_a_setting_is_waited_for_as_long_as_it_may_take(void **state)
+{
+    static const char set[] = "{\"do\": \"setting\", \"name\": \"train.last_step\", \"to\": \"9\"}";
+    struct ps ps;
+    serving_ps(&ps);
+    ask_at(&ps, 0, 0, set);
+    visits_tick(ps.visits, SETTING_LIMIT_MS - 1);
+    assert_null(ps.answer[0]);
+    ask_at(&ps, 1, SETTING_LIMIT_MS - 1, set); /* what is due is not given up for it */
+    reply_of(&ps, 0, ps.asking - 1, "{\"step\": 7}");
+    assert_int_equal(json_integer_value(json_object_get(ps.answer[0], "step")), 7);
+    visits_tick(ps.visits, 2 * SETTING_LIMIT_MS - 1);
+    assert_string_equal(json_string_value(json_object_get(ps.answer[1], "error")),
+                        "no worker has replied within 12 s (twice --save_timeout of the ps)");
+    close_ps(&ps);
+}
+
 static void a_ps_has_a_log_of_its_own(void **state)
 {
     struct ps ps;
@@ -402,6 +420,7 @@ int main(void)
         cmocka_unit_test(one_worker_is_asked_so_much_at_a_time),
         cmocka_unit_test(all_workers_together_are_asked_so_much_at_a_time),
         cmocka_unit_test(who_waits_for_a_reply_hears_of_its_limit_and_of_a_refusal),
+        cmocka_unit_test(the_reply_to_a_setting_is_waited_for_as_long_as_it_may_take),
         cmocka_unit_test(a_ps_has_a_log_of_its_own),
         cmocka_unit_test(a_watcher_sees_no_values_while_a_chief_restores_them),
     };

@@ -58,6 +58,7 @@ void empty_ps(struct ps *ps)
     const struct visits_options options = {
         .has_step = true,
         .change_limit_ms = CHANGE_LIMIT_MS,
+        .setting_limit_ms = SETTING_LIMIT_MS,
         .answer = take,
         .chief = chief,
         .request = request,

@@ -372,16 +372,6 @@ static void hear_visitor(struct connection *connection, const struct message *m)
     connection_hang_up(connection);
 }
 
-/* With what it sent in error_text() */
-static void break_off(struct connection *connection)
-{
-    struct runner_ps *p = connection->ps;
-    const int worker = connection->worker;
-    log_limited(&p->logs.wrong, clock_ms(), LOG_WARNING, "worker/%d sent %s", worker, error_text());
-    connection_hang_up(connection);
-    task_peer_lost(&p->task, worker, "it broke the protocol");
-}
-
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct connection *connection = context;
@@ -414,13 +404,13 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     if (m->type == MESSAGE_ROWS) {
         if (runner_ps_tables_heard(p, worker, m))
-            break_off(connection);
+            connection_break_off(connection);
         else if (p->turns.is_replay)
             task_flush(&p->task);
         return;
     }
     if (m->type == MESSAGE_AVERAGES) {
-        if (runner_ps_averages_heard(p, worker, m)) break_off(connection);
+        if (runner_ps_averages_heard(p, worker, m)) connection_break_off(connection);
         return;
     }
     runner_ps_values_heard(p, worker, m);
@@ -430,7 +420,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         (void)fail(ERR_PROTOCOL, "%s with %llu bytes from %llu on where a block has %zu",
                    message_name(m->type), (unsigned long long)m->length,
                    (unsigned long long)m->offset, runner_ps_block_bytes(p));
-        break_off(connection);
+        connection_break_off(connection);
     } else {
         if (p->timeline.recording && m->type == MESSAGE_PART) runner_ps_trace_took(p, worker, m);
         if (p->timeline.recording && m->type == MESSAGE_PUSH)

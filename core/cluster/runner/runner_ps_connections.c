@@ -69,3 +69,12 @@ void connection_hang_up(struct connection *connection)
     link_close(connection->link);
     connection_drop(connection);
 }
+
+void connection_break_off(struct connection *connection)
+{
+    struct runner_ps *p = connection->ps;
+    const int worker = connection->worker;
+    log_limited(&p->logs.wrong, clock_ms(), LOG_WARNING, "worker/%d sent %s", worker, error_text());
+    connection_hang_up(connection);
+    task_peer_lost(&p->task, worker, "it broke the protocol");
+}

@@ -94,6 +94,8 @@ struct connection *connection_of_oldest_stranger(const struct runner_ps *);
 void connection_refuse(struct connection *, err why); /* with error_text(); hangs up */
 /* The link says goodbye and is forgotten; the role is not told. */
 void connection_hang_up(struct connection *);
+/* Of a worker, with what it sent in error_text() */
+void connection_break_off(struct connection *);
 void connection_drop(struct connection *); /* whose link has gone */
 
 struct snapshot_job;

@@ -317,7 +317,9 @@ void runner_ps_tables_pump(struct runner_ps *p)
     for (int w = 0; w < p->task.peer_count && !p->task.outbox.count; w++) {
         const struct message late = p->windows[w].named.late;
         if (!late.type || !p->task.peers[w].link || !is_of_this_life(p, w, &late)) continue;
-        if (answer_in_turn(p, w, &late)) log_line(LOG_WARNING, "worker/%d: %s", w, error_text());
+        if (!answer_in_turn(p, w, &late)) continue;
+        connection_break_off(link_context(p->task.peers[w].link)); /* all others had their turn */
+        return;
     }
 }
 

@@ -71,6 +71,11 @@ bool worker_change(struct worker_role *w, struct outbox *out)
     return true;
 }
 
+void worker_role_drop_change(struct role *role)
+{
+    ((struct worker_role *)role)->changing.is_asked = false;
+}
+
 void worker_outlive(struct worker_role *w, uint64_t generation, struct outbox *out)
 {
     w->outlived = generation;

@@ -132,6 +132,8 @@ bool worker_role_save_changes(struct role *, struct outbox *);
 int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a ps writes */
 /* Chief: what the values depend on is to change: CHANGED comes; or why nothing comes of it. */
 const char *worker_role_change(struct role *, struct outbox *);
+/* It could not be kept, and whoever asked for it knows: the checkpoint is one like any other. */
+void worker_role_drop_change(struct role *);
 /* Chief: this generation is over, whichever ps serve it; 0: none is. false: none is, or all its
  * steps are taken, so that what was set comes too late. */
 #define CHANGE_TOO_LATE "the job ends meanwhile: it holds when it is started again"

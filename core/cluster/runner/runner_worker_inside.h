@@ -207,7 +207,9 @@ struct set_so_far {
     uint64_t asking;              /* of who asked for it; 0: nobody waits */
     bool is_held;                 /* a job keeps it: what comes of that is the answer */
     bool is_kept, is_unsure;      /* by the job; is_unsure: it failed, and the folder may have it */
-    _Atomic bool is_given_up;     /* it is not to be kept any more */
+    err failure;                  /* of the job that also publishes, which has published, and why */
+    char why[ERROR_TEXT_MAX];
+    _Atomic bool is_given_up; /* it is not to be kept any more */
     struct task_job keeping;
     double rate_factor;  /* of the values that are served, as ps/0 says; 0: it has not */
     uint64_t generation; /* of these */
@@ -406,8 +408,9 @@ void published_to_close(struct runner_worker *);
 
 void runner_worker_heard_setting(struct runner_worker *, const struct message *); /* REQUEST */
 void runner_worker_changed(struct runner_worker *, const struct action_changed *);
-/* The change that is being made holds from this step on; it is kept (in the thread that publishes);
- * it is not to be; and what came of it. is_void: the role has given the checkpoint up. */
+/* The change that is being made holds from this step on; it is kept (in the thread that publishes),
+ * ERR_PEER: another chief has the folder, any other failure is noted; it is not to be; and what
+ * came of it. is_void: the role has given the checkpoint up. */
 err runner_worker_setting_at(struct runner_worker *, uint64_t step);
 err runner_worker_keep_setting(struct runner_worker *);
 void runner_worker_give_setting_up(struct runner_worker *);

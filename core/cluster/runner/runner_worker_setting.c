@@ -90,7 +90,7 @@ static err keep_ours(const struct runner_worker *w, const struct settings *s)
 
 /* In a thread: the storage may not answer for long. What fails may be there all the same, and
  * nobody is told that it holds: what was there before is written again. */
-err runner_worker_keep_setting(struct runner_worker *w)
+static err keep_next(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
     char why[ERROR_TEXT_MAX];
@@ -105,6 +105,17 @@ err runner_worker_keep_setting(struct runner_worker *w)
     return fail(e, "%s", why);
 }
 
+/* The checkpoint is published, whatever comes of this. */
+err runner_worker_keep_setting(struct runner_worker *w)
+{
+    struct set_so_far *set = set_of(w);
+    const err e = keep_next(w);
+    if (!e || e == ERR_PEER) return e;
+    set->failure = e;
+    snprintf(set->why, sizeof set->why, "%s", error_text());
+    return OK;
+}
+
 static void prepare(struct runner_worker *w, uint64_t step)
 {
     struct set_so_far *set = set_of(w);
@@ -112,6 +123,7 @@ static void prepare(struct runner_worker *w, uint64_t step)
     set->next = set->kept;
     settings_add(&set->next, &set->change);
     set->is_kept = set->is_given_up = false;
+    set->failure = OK;
 }
 
 static void adopt(struct runner_worker *w)
@@ -135,7 +147,7 @@ static void end_failed(struct runner_worker *w, int code, const char *why)
 
 static err keep(void *context)
 {
-    return runner_worker_keep_setting(context);
+    return keep_next(context);
 }
 
 static void on_kept(void *context, err result)
@@ -211,6 +223,17 @@ static void outlive(struct runner_worker *w)
         end_asking(w, EXIT_LOST_PEER, CHANGE_TOO_LATE);
 }
 
+/* The checkpoint is there, and what was set is not: nothing begins anew from it. */
+static void end_unkept(struct runner_worker *w, bool is_void)
+{
+    const struct set_so_far *set = set_of(w);
+    if (!is_void) worker_role_drop_change(w->task.role);
+    if (set->failure)
+        end_failed(w, exit_code_of(set->failure), set->why);
+    else
+        end_failed(w, EXIT_FAILED, "the checkpoint was given up before");
+}
+
 /* Where the role waits for the checkpoint, it says when all is well. */
 void runner_worker_setting_kept(struct runner_worker *w, err result, bool is_void)
 {
@@ -221,9 +244,13 @@ void runner_worker_setting_kept(struct runner_worker *w, err result, bool is_voi
         if (is_void) outlive(w);
         return;
     }
-    snprintf(why, sizeof why, "%s", result ? error_text() : "the checkpoint was given up before");
-    end_failed(w, result ? exit_code_of(result) : EXIT_FAILED, why);
-    if (result) (void)fail(result, "%s", why); /* as who waits for the checkpoint hears it */
+    if (!result) {
+        end_unkept(w, is_void);
+        return;
+    }
+    snprintf(why, sizeof why, "%s", error_text());
+    end_failed(w, exit_code_of(result), why);
+    (void)fail(result, "%s", why); /* as who waits for the checkpoint hears it */
 }
 
 /* That a checkpoint is given up says nothing of the job that publishes it. */

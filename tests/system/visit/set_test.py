@@ -3,6 +3,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -107,6 +108,17 @@ class Set(ClusterCase):
         again.wait_until(lambda: self.counters(again).get("learning_rate") == 0.025, "the rate after a restart")
         self.set(again, "learning_rate", "spec")
         again.wait_until(lambda: self.counters(again).get("learning_rate") == 0.05, "the spec's rate")
+
+    def test_what_cannot_be_kept_is_no_failure_of_the_checkpoint(self):
+        cluster = self.start_endless(Plan(changes=SAVES))
+        in_its_place = self.folder / cluster.folder / "run" / "settings.json"
+        (in_its_place / "x").mkdir(parents=True)
+        self.assertIn("it could not be kept: ", self.ask(cluster, "set", "learning_rate", str(RATE), code=128))
+        cluster.wait_until(lambda: self.counters(cluster).get("checkpoints_total") == 2, "it beside that of step 0")
+        self.assertNotRegex(cluster.tasks["worker/0"].text(), "the checkpoint of step .* failed")
+        shutil.rmtree(in_its_place)
+        self.set(cluster, "learning_rate", RATE)
+        cluster.wait_until(lambda: self.counters(cluster).get("learning_rate") == RATE, "the rate in the counters")
 
     def test_what_cannot_be_set_is_refused(self):
         cluster = self.start_endless(Plan(changes=SAVES))

@@ -4,8 +4,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/log.h"
+#include "core/cluster/runner/runner_ps_inside.h"
+#include "core/cluster/runner/runner_worker_inside.h"
 
 #define DENSE                                                                                      \
     "\"data\":{\"train\":{\"format\":\"digits\",\"rows\":16},\"batch_size\":4,\"scale\":0.004},"   \
@@ -28,7 +31,11 @@ static const char *const texts[] = {
     "{\"name\":\"job\",\"seed\":1," TABLE TRAIN("async"),
     "{\"name\":\"job\",\"seed\":1," TABLE TRAIN("sync"),
 };
-enum { KINDS = sizeof texts / sizeof *texts, LIMIT_MS = 3000 /* more than an input takes */ };
+enum {
+    KINDS = sizeof texts / sizeof *texts,
+    LIMIT_MS = 3000 /* more than an input takes */,
+    FILES_LIMIT_MS = 600000 /* of the machine's time */
+};
 
 struct spec *job_spec(uint8_t kind)
 {
@@ -91,15 +98,41 @@ static struct job_turns *turns;
 bool __real_loop_poll(struct loop *, int timeout_ms);
 bool __wrap_loop_poll(struct loop *, int timeout_ms);
 
-/* Nothing is waited for: what comes comes of the turn before. */
+static uint64_t real_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A turn that is none. */
+static void await_files(struct job_turns *t)
+{
+    if (!t->waiting_ms) t->waiting_ms = real_ms();
+    fuzz_holds(real_ms() - t->waiting_ms < FILES_LIMIT_MS, "files are read and written");
+    (void)poll(NULL, 0, 1);
+}
+
+/* Nothing else is waited for: what comes comes of the turn before. */
 bool __wrap_loop_poll(struct loop *loop, int timeout_ms)
 {
     if (!turns) return __real_loop_poll(loop, timeout_ms);
+    if (turns->waits && turns->waits(turns->context)) {
+        await_files(turns);
+        return __real_loop_poll(loop, 0);
+    }
+    turns->waiting_ms = 0;
     peer_pass(1);
     fuzz_holds(turns->count < turns->most, "a job ends, whatever its peers do");
     turns->drive(turns->context, turns->count++);
-    if (turns->waits) (void)poll(NULL, 0, 1); /* the loop's own clock stands still */
     return __real_loop_poll(loop, 0);
+}
+
+bool job_has_files_in_hand(const struct runner_ps *ps, const struct runner_worker *chief)
+{
+    const struct folder_jobs *j = &chief->folder.jobs;
+    return j->opening.is_running || j->publishing.is_running || j->removing.is_running ||
+           ps->saving.job;
 }
 
 void job_run(struct job_turns *t, struct task *const tasks[], int count)

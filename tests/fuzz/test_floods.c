@@ -26,10 +26,9 @@
 
 enum {
     EACH_TURN = 100,
-    EACH_TURN_OF_PS = 32,   /* what it means comes behind them, over the same link */
-    SAVE_LIMIT_MS = 600000, /* while time passes faster than files are written */
-    STEP_WAITS = 3 * 20, /* turns of a round for a worker that comes, brings something and goes */
-    SOME = 5,            /* of the kinds */
+    EACH_TURN_OF_PS = 32, /* what it means comes behind them, over the same link */
+    STEP_WAITS = 3 * 20,  /* turns of a round for a worker that comes, brings something and goes */
+    SOME = 5,             /* of the kinds */
     LIES_OF_KIND_MAX = 200,
     TURNS_MAX = 20000,
     WAITED_MS = 20,
@@ -170,6 +169,12 @@ static void drive(void *context, int turn)
     if (s->ended) peer_pass(WAITED_MS);
 }
 
+static bool has_files_in_hand(void *context)
+{
+    const struct scene *s = context;
+    return job_has_files_in_hand(s->ps, s->chief);
+}
+
 static void open_worker(const struct scene *s, struct spec *spec, struct runner_worker **ret)
 {
     static const struct cluster_spec *cluster;
@@ -179,7 +184,6 @@ static void open_worker(const struct scene *s, struct spec *spec, struct runner_
     cluster = &clusters[task];
     struct runner_worker_options options = {
         .task = job_options(cluster, s->loop, spec), .spec = spec, .device = job_device()};
-    options.task.limits.save_ms = SAVE_LIMIT_MS;
     if (s->flood.is_early) options.task.limits.chief_ms = options.task.limits.start_ms;
     if (runner_worker_open(&options, ret)) fail_msg("%s", error_text());
 }
@@ -217,7 +221,7 @@ static void run_job(struct scene *s, uint8_t kind)
     struct task *tasks[] = {runner_ps_task(s->ps), runner_worker_task(s->chief),
                             s->worker ? runner_worker_task(s->worker) : NULL};
     struct job_turns turns = {
-        .drive = drive, .context = s, .most = TURNS_MAX, .waits = s->flood.folder};
+        .drive = drive, .context = s, .most = TURNS_MAX, .waits = has_files_in_hand};
     allocated_most();
     job_run(&turns, tasks, s->worker ? 3 : 2);
     if (tasks[1]->code != EXIT_DONE)

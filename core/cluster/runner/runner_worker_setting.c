@@ -271,18 +271,33 @@ static err read_ask(const struct message *m, json_t **ret, const char **key, con
                                                   : OK;
 }
 
+/* Of a job that keeps no checkpoints there is nothing set, and nothing to be known first. */
+static err check_folder(const struct runner_worker *w)
+{
+    if (!w->options.spec->train.checkpoint.dir) return OK;
+    if (runner_worker_leads(w) && w->folder.checkpoints) return OK;
+    return fail(ERR_PEER, "the chief has not opened the folder of its checkpoints yet: "
+                          "try again later");
+}
+
 static err check(struct runner_worker *w, const char *key, const char *value,
                  struct setting_change *ret)
 {
     TRY(setting_read(key, value, ret));
     TRY(check_at(w, ret, worker_role_global_step(w->task.role)));
-    if (!runner_worker_leads(w) || !w->folder.checkpoints)
-        return fail(ERR_PEER, "the chief has not opened the folder of its checkpoints yet: "
-                              "try again later");
+    TRY(check_folder(w));
     const struct folder_jobs *j = &w->folder.jobs;
     const bool is_publishing = j->publishing.is_running && j->is_change;
     if (set_of(w)->asking || set_of(w)->keeping.is_running || is_publishing)
         return fail(ERR_PEER, "another change is being made: try again later");
+    return OK;
+}
+
+static err list(struct runner_worker *w, uint64_t asking)
+{
+    TRY(check_folder(w));
+    json_t *all = settings_json(&set_of(w)->kept, w->options.spec);
+    runner_worker_reply(w, asking, json_pack("{so*}", "settings", all));
     return OK;
 }
 
@@ -310,13 +325,12 @@ void runner_worker_heard_setting(struct runner_worker *w, const struct message *
     struct setting_change change;
     err e = read_ask(m, &json, &key, &value, &who);
     if (!e && !key) {
-        json_t *all = settings_json(&set_of(w)->kept, w->options.spec);
-        runner_worker_reply(w, m->request.asking, json_pack("{so*}", "settings", all));
+        e = list(w, m->request.asking);
     } else {
         if (!e) e = check(w, key, value, &change);
         if (!e) e = begin(w, m->request.asking, change, who);
-        if (e) refuse(w, m->request.asking, exit_code_of(e), error_text());
     }
+    if (e) refuse(w, m->request.asking, exit_code_of(e), error_text());
     json_decref(json);
     task_flush(&w->task);
 }

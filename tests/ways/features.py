@@ -84,7 +84,7 @@ OPS = {  # of some model in made.py
     "prelu", "reduce", "mlp", "global_avg_pool", "global_max_pool", "batch_normalization", "dice", "lrn", "depthwise_conv2d", "separable_conv2d",
     "conv2d_transpose", "augment", "standardize", "mask", "layer_normalization", "lstm", "gru", "attention", "positional_embedding",
     "multi_head_attention", "target_attention", "experts", "gate", "cin", "cross_mixture",
-    "compare", "conv1d", "sampled_logits", "in_batch_logits", "negative_sampling"}
+    "compare", "conv1d", "indicator", "split", "sampled_logits", "in_batch_logits", "negative_sampling"}
 ALONE = {"format": {"text"}}  # tried by tests of their own: their rows are nothing that other models read
 COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
 

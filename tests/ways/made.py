@@ -301,7 +301,9 @@ def last_units(case):
 
 # From "hidden", 8 wide, through each op that moves or joins numbers: what it reads is above 0 where it must be
 ALGEBRA = [
-    {"op": "clip_by_norm", "name": "short", "norm": 2}, {"op": "l2_normalize", "name": "unit"}, {"op": "reshape", "name": "pairs", "shape": [4, 2]},
+    {"op": "clip_by_norm", "name": "short", "norm": 2}, {"op": "l2_normalize", "name": "unit"},
+    {"op": "split", "name": "front", "inputs": ["unit"], "parts": 2, "part": 0}, {"op": "split", "name": "back", "inputs": ["unit"], "parts": 2, "part": 1},
+    {"op": "concat", "name": "swapped", "inputs": ["back", "front"]}, {"op": "reshape", "name": "pairs", "shape": [4, 2]},
     {"op": "transpose", "name": "turned", "perm": [2, 1]}, {"op": "tile", "name": "tiled", "multiples": [2, 1]},
     {"op": "pad", "name": "padded", "before": [0, 1], "after": [0, 0]}, {"op": "slice", "name": "part", "begin": [0, 1], "size": [-1, 4]},
     {"op": "matmul", "name": "gram", "inputs": ["part", "turned"], "transpose_b": True},
@@ -358,8 +360,9 @@ def model(case):
                 {"op": "concat", "name": "joined", "inputs": [*inputs, "e1"]}, dense(case, "query", 4, act),
                 {"op": "in_batch_logits", "name": "out", "inputs": ["query", "item"], "ids": "id0", "block": 4}]
     elif kind == "shared":
+        ones = [{"op": "indicator", "name": "ones", "inputs": ["id1"]}] if case["table"] == "static" else []
         body = [embedding(case, "e0", ["id0"]), {"op": "embedding", "name": "e1", "inputs": ["id1"], "dimension": 4, "combiner": "mean", "table": "e0"},
-                {"op": "concat", "name": "joined", "inputs": [*inputs, "e0", "e1"]}, dense(case, "hidden", 8, act),
+                *ones, {"op": "concat", "name": "joined", "inputs": [*inputs, "e0", "e1", *(one["name"] for one in ones)]}, dense(case, "hidden", 8, act),
                 dense(case, "out", units, "linear")]
     elif kind == "interaction":
         body = [embedding(case, "e0", ["id0"]), embedding(case, "e1", ["id1"]),

@@ -140,6 +140,20 @@ class Embedding:
         return {}
 
 
+class Indicator:
+    def __init__(self, node, tanks):
+        self.source = tanks[node["inputs"][0]]
+
+    def forward(self, net, row):
+        sums = [0.0] * self.source.ids
+        for i, weight in self.source(row):
+            sums[i] += weight
+        return sums
+
+    def backward(self, net, row, upstream):
+        return {}
+
+
 class Linear:
     def __init__(self, node, tanks):
         self.node, self.tanks = node, tanks
@@ -203,7 +217,7 @@ class Sigmoid:
         return {self.node["inputs"][0]: [g * p * (1 - p) for g, p in zip(upstream, self.p)]}
 
 
-NODE = {"dense": Dense, "cross_layer": Cross, "embedding": Embedding, "linear": Linear, "concat": Concat, "sigmoid": Sigmoid,
+NODE = {"dense": Dense, "cross_layer": Cross, "embedding": Embedding, "linear": Linear, "indicator": Indicator, "concat": Concat, "sigmoid": Sigmoid,
         "factorization_machine": Product, "dot_interaction": Product}
 
 
@@ -224,12 +238,21 @@ def column(told):
     return lambda row: [(int(one), 1) for one in row[source].split()]
 
 
+def ids_of(told):
+    """How many there are; 0: it has none."""
+    if told["column"] == "vocabulary":
+        return len(told["words"]) + told.get("oov_buckets", 0)
+    return told.get("buckets") or told.get("rows") or 0
+
+
 class Graph:
     """The nodes of a spec over its columns."""
 
     def __init__(self, spec, values):
         self.net = Net(values)
         self.columns = {told["name"]: column(told) for told in spec["data"]["columns"]}
+        for told in spec["data"]["columns"]:
+            self.columns[told["name"]].ids = ids_of(told)
         self.nodes, self.value = {}, {}
         sources = dict(self.columns)
         last = None

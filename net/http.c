@@ -25,6 +25,7 @@ enum {
     TRIES_MAX = 100,
     HEADER_LINE_MAX = 8192,
     RECEIVED_BYTES = 256 << 10, /* at once */
+    LOOK_MS = 50,               /* whether what is waited for is still wanted */
 };
 
 enum transfer_state { WAITING, RUNNING, DONE };
@@ -631,11 +632,28 @@ bool http_is_done(const struct http_call *c)
     return is_done;
 }
 
+/* Or until nobody wants it any more. With the lock. */
+static void await_done(const struct http_transfer *t)
+{
+    while (t->state != DONE && !thread_is_over()) {
+        const struct timespec look = clock_in_ms(LOOK_MS);
+        if (thread_is_watched())
+            pthread_cond_clockwait(&http.done, &http.lock, CLOCK_MONOTONIC, &look);
+        else
+            pthread_cond_wait(&http.done, &http.lock);
+    }
+}
+
 err http_wait(struct http_call *c)
 {
     struct http_transfer *t = c->transfer;
     pthread_mutex_lock(&http.lock);
-    while (t->state != DONE) pthread_cond_wait(&http.done, &http.lock);
+    await_done(t);
+    if (t->state != DONE) {
+        pthread_mutex_unlock(&http.lock);
+        http_drop(c);
+        return fail(ERR_IO, "%s: not read to the end: nobody wants it any more", c->shown);
+    }
     for (struct http_transfer **at = &http.all; *at; at = &(*at)->next) {
         if (*at != t) continue;
         *at = t->next;
@@ -672,8 +690,12 @@ void http_pause(int tries)
     pthread_mutex_lock(&http.lock);
     const uint64_t ms = pause_ms(tries, 0);
     pthread_mutex_unlock(&http.lock);
-    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-    nanosleep(&pause, NULL);
+    for (uint64_t left = ms; left && !thread_is_over();) { /* ends: it is less each time */
+        const uint64_t part = thread_is_watched() && left > LOOK_MS ? LOOK_MS : left;
+        const struct timespec pause = {(time_t)(part / 1000), (long)(part % 1000) * 1000000};
+        nanosleep(&pause, NULL);
+        left -= part;
+    }
 }
 
 const char *http_version(void)

@@ -45,7 +45,8 @@ struct reader {
     pthread_cond_t freed_more;
     uint64_t positions[PREFETCH_MAX + 1]; /* of the batches in the ring's slots */
     bool is_moved;                        /* what is being made is from before the last seek */
-    bool waits, is_stopping;
+    bool waits;
+    _Atomic bool is_stopping;
     bool is_awaited;    /* files that are followed: nobody takes them who only looks */
     int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
 };
@@ -233,6 +234,7 @@ static void *read_batches(void *context)
     struct work work;
     bool is_there;
     err e = OK;
+    thread_reads_until(&p->reader.is_stopping);
     while (!e && wait_for_slot(p, &work)) {
         e = look(p, work.position, &is_there);
         if (!e && !is_there) {
@@ -440,11 +442,17 @@ static int ready(struct batch_source *source)
 static err await(struct batch_source *source, int count, int ms)
 {
     struct pipeline *p = (struct pipeline *)source;
+    uint64_t position;
+    if (!p->reader.has_thread) return OK;
     pthread_mutex_lock(&p->reader.ring.lock);
+    const bool is_planned =
+        p->from.followed ||
+        find_position(p, p->reader.ring.first + p->reader.ring.taken, &position);
     if (!p->reader.is_awaited) pthread_cond_signal(&p->reader.freed_more);
     p->reader.is_awaited = true;
-    const bool is_there =
-        batch_ring_wait(&p->reader.ring, want(p, count), (uint64_t)ms) || p->reader.ring.failure;
+    const bool is_there = !is_planned ||
+                          batch_ring_wait(&p->reader.ring, want(p, count), (uint64_t)ms) ||
+                          p->reader.ring.failure;
     const bool is_at_end = p->reader.ring.is_at_end;
     pthread_mutex_unlock(&p->reader.ring.lock);
     if (is_there) return OK;

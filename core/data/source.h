@@ -86,8 +86,8 @@ struct source_calls {
     err (*seek)(struct batch_source *, uint64_t index);
     void (*close)(struct batch_source *); /* begun or not */
 
-    /* Of one without end (rows 0); NULL: of others. Waits at most so long for so many batches, or a
-     * failure that next tells. ERR_PEER: they are not there yet; ERR_STOPPED: none will come. */
+    /* Waits at most so long for so many batches, or a failure that next tells: next does not wait
+     * then. ERR_PEER: they are not there yet; ERR_STOPPED: none will come. NULL: next waits. */
     err (*await)(struct batch_source *, int count, int ms);
     /* Of one without end: has the last row come? Then how many there are, and how many of these
      * whole pushes of everybody have. */

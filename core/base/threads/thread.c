@@ -4,6 +4,23 @@
 #include <signal.h>
 #include <string.h>
 
+static _Thread_local const _Atomic bool *over;
+
+void thread_reads_until(const _Atomic bool *is_over)
+{
+    over = is_over;
+}
+
+bool thread_is_watched(void)
+{
+    return over != NULL;
+}
+
+bool thread_is_over(void)
+{
+    return over && *over;
+}
+
 err thread_start(pthread_t *ret, void *(*run)(void *), void *context)
 {
     sigset_t all, before;

@@ -88,7 +88,7 @@ static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
 {
     char state[ACTION_TEXT_MAX] = "";
     if (t->role->ops->state) t->role->ops->state(t->role, state);
-    snprintf(ret, TOLD_STATE_MAX, "%s", state);
+    snprintf(ret, TOLD_STATE_MAX, "%s", t->counting.waits_for ? t->counting.waits_for : state);
     for (char *c = ret; *c; c++)
         if (!isprint((unsigned char)*c)) *c = '?';
 }

@@ -133,6 +133,12 @@ struct lack {
     uint64_t since_ms;
 };
 
+/* Batches of a step that did not come yet (feed/follow.h) */
+struct absent_batches {
+    uint64_t since_ms; /* 0: they are there */
+    bool is_told;
+};
+
 /* Between two steps: when the last gradients had left, and the first answer was there; 0: not yet
  */
 struct between_steps {
@@ -235,6 +241,7 @@ struct runner_worker {
     struct row_source rows_from;
     struct incoming incoming;
     struct lack lack;
+    struct absent_batches absent;
     struct {
         bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does
                               with it */

@@ -67,7 +67,7 @@ struct stream {
     struct shuffle_buffer memory[BUFFERS];
     struct shuffle_buffer *now,
         *next; /* of these: rows are asked of the one, and then of the other */
-    bool is_stopping;
+    _Atomic bool is_stopping;
     err failure;
     char failed[ERROR_TEXT_MAX];
 };
@@ -175,6 +175,7 @@ static void *read_passages(void *context)
     struct reader *r = context;
     struct shuffle_buffer *buffer;
     const struct passage *passage;
+    thread_reads_until(&r->stream->is_stopping);
     while ((passage = take_passage(r, &buffer))) {
         err e = row_cursor_read(&r->cursor, passage, buffer->to);
         if (!e) e = check_rows(r->stream, buffer, passage, r->cursor.reader->name);

@@ -254,7 +254,7 @@ err session_plan_batches(struct session *, uint64_t first, const uint64_t *range
 
 /* How many batches the next step takes of the source: not one that was taken ahead. */
 int session_wants_batches(const struct session *);
-/* Of data that are followed: how many batches must be awaited before a step need not wait; 0: none.
+/* How many batches must be awaited before a step need not wait, or not for its first ones; 0: none.
  */
 int session_lacks_batches(const struct session *);
 

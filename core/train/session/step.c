@@ -245,8 +245,11 @@ int session_wants_batches(const struct session *s)
 int session_lacks_batches(const struct session *s)
 {
     struct batch_source *data = s->data.train;
-    const int wanted = session_wants_batches(s);
-    return data->rows || data->calls->ready(data) >= wanted ? 0 : wanted;
+    const int most = (int)s->options.spec->data.prefetch, all = session_wants_batches(s),
+              wanted = all < most ? all : most;
+    if (wanted == 0 || !data->calls->await) return 0;
+    const int ready = data->calls->ready(data);
+    return ready < 0 || ready >= wanted ? 0 : wanted;
 }
 
 /* The stream is a function of the index, and random draws are numbered by the same index: a run

@@ -1,7 +1,11 @@
 /* follow.c - see follow.h. */
 #include "core/cluster/runner/feed/follow.h"
 
-enum { LOOKS = 20, LOOK_MS = 50 };
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/batch_ring.h"
+
+enum { LOOKS = 20, LOOK_MS = 50, ABSENT_MS = 30000 }; /* ABSENT_MS: until it is told */
 
 static err await(struct runner_worker *w, int lacks)
 {
@@ -24,14 +28,40 @@ static void note_end(struct runner_worker *w)
         worker_role_note_end(w->task.role, (uint64_t)(used / w->options.spec->data.batch_size));
 }
 
+/* Files that still come have a limit of their own (silent_secs). */
+static err note_absent(struct runner_worker *w)
+{
+    struct absent_batches *a = &w->absent;
+    const struct batch_source *data = w->session.data.train;
+    const uint64_t now_ms = clock_ms();
+    if (!a->since_ms) *a = (struct absent_batches){.since_ms = now_ms};
+    w->task.counting.waits_for = "waits for data";
+    if (!data->rows) return OK;
+    const uint64_t waited_ms = now_ms - a->since_ms;
+    if (waited_ms >= BATCH_WAIT_S_MAX * UINT64_C(1000))
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", data->name, (int)BATCH_WAIT_S_MAX);
+    if (waited_ms < ABSENT_MS || a->is_told) return OK;
+    a->is_told = true;
+    log_line(LOG_WARNING,
+             "%s: no batch for %llu s: where its files are does not answer, or is slow; waits at "
+             "most %d s",
+             data->name, (unsigned long long)waited_ms / 1000, (int)BATCH_WAIT_S_MAX);
+    return OK;
+}
+
 err follow_await(struct runner_worker *w)
 {
     const int lacks = session_lacks_batches(&w->session);
-    if (!lacks) return OK;
+    if (!lacks) {
+        w->absent.since_ms = 0;
+        w->task.counting.waits_for = NULL;
+        return OK;
+    }
     TRY(runner_worker_await_all(w));
     const uint64_t begin_ns = trace_begin(w->session.trace);
     const err e = await(w, lacks);
     trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
     if (e == ERR_STOPPED) note_end(w);
+    if (e == ERR_PEER && note_absent(w)) return ERR_TIMEOUT;
     return e;
 }

@@ -1,0 +1,65 @@
+"""Workers whose data do not come: they say so, hear signals, and continue when the data come again."""
+import json
+import signal
+import subprocess
+import threading
+
+import program
+import server
+from program import BINARY, LIMIT_S
+from program.cluster import ClusterCase, Plan
+
+ROWS = 200000  # more than memory_mb holds
+
+
+class Stuck(ClusterCase):
+    def setUp(self):
+        super().setUp()
+        self.served = server.Server()
+        self.addCleanup(self.served.stop)
+        self.comes = threading.Event()
+        self.addCleanup(self.comes.set)
+        lines = [f"{i / ROWS:.8f},{i % 1009 / 1009:.8f},{i % 7 / 7:.8f},{i % 2}\n" for i in range(ROWS)]
+        self.served.files["/rows.csv"] = ("a,b,c,y\n" + "".join(lines)).encode()
+
+    def hold(self):
+        """From now on no request is answered, until comes is set."""
+        self.served.fault = lambda number, request: None if self.comes.is_set() else self.comes
+
+    def tasks(self, cluster):
+        asked = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+        done = subprocess.run(asked, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
+        return {task["task"]: task for task in json.loads(done.stdout)["tasks"]}
+
+    def wait_for_state(self, cluster, workers, is_right):
+        cluster.wait_until(lambda: all(is_right(self.tasks(cluster).get(name, {"state": ""})["state"])
+                                       for name in workers), f"the states of {workers}")
+
+    def check(self, mode):
+        source = {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y",
+                  "stream": "always", "memory_mb": 1}
+        cluster = self.start_endless(Plan(ps=1, changes={
+            "train.mode": mode, "data": {"train": source, "batch_size": 500},
+            "model": [{"op": "dense", "name": "logits", "units": 2}]}))
+        self.hold()
+        self.wait_for_state(cluster, ["worker/0", "worker/1"], lambda state: state == "waits for data")
+        cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
+        cluster.wait_until(cluster.tasks["worker/1"].has_ended, "a worker without data that hears SIGTERM")
+        self.assertEqual(cluster.tasks["worker/1"].code(), 143, cluster.story())
+        self.assertFalse(self.comes.is_set())
+        self.comes.set()
+        self.wait_for_state(cluster, ["worker/0"], lambda state: state not in ("", "waits for data"))
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, 143)
+
+    def test_asynchronous_workers_hear_signals_while_no_data_come(self):
+        self.check("async")
+
+    def test_synchronous_workers_hear_signals_while_no_data_come(self):
+        self.check("sync")
+
+
+if __name__ == "__main__":
+    program.main()

@@ -100,14 +100,20 @@ static err print_cell(const struct cell_stats *c, int width, FILE *out)
     return OK;
 }
 
-/* Of a cell of numbers what is none: most often one that is written otherwise, or a word that
- * stands for a missing value. */
+/* Of a cell of numbers, whether it has a value that is none: most often one that is written
+ * otherwise, or a word that stands for a missing value. A cell of words has nothing odd. */
+static bool has_odd_values(const struct cell_stats *c)
+{
+    const int64_t others = c->values - c->numbers;
+    return c->other && others <= (int64_t)(OTHERS_SHARE_MAX * (double)c->values);
+}
+
 static void print_others(const struct stats *s, FILE *out)
 {
     for (int i = 0; i < s->count; i++) {
         const struct cell_stats *c = &s->cells[i];
         const int64_t others = c->values - c->numbers;
-        if (!c->other || others > (int64_t)(OTHERS_SHARE_MAX * (double)c->values)) continue;
+        if (!has_odd_values(c)) continue;
         fprintf(out, "%s: %lld of %lld values %s no number%s, %s%s\n", c->name, (long long)others,
                 (long long)c->values, others == 1 ? "is" : "are", others == 1 ? "" : "s",
                 others == 1 ? "" : "the first ", c->other);
@@ -186,7 +192,8 @@ static err cell_json(const struct cell_stats *c, json_t *cells)
         "numbers", (json_int_t)c->numbers, "distinct", (json_int_t)c->words.count, "forgotten",
         (json_int_t)c->words.forgotten, "short_by", (json_int_t)c->words.short_by, "too_long",
         (json_int_t)c->words.too_long, "words", words);
-    if (counts && c->other) json_object_set_new(counts, "first_no_number", json_string(c->other));
+    if (counts && has_odd_values(c))
+        json_object_set_new(counts, "first_no_number", json_string(c->other));
     if (!counts || json_object_update(counts, cell))
         return fail(ERR_MEMORY, "no memory for the JSON");
     json_decref(cell);

@@ -179,7 +179,7 @@ static err begin_keeping(struct runner_worker *w)
 /* With num_steps who came to lead later knows it of ps/0 alone, which had it as it was set then. */
 static uint64_t end_of_spec(const struct runner_worker *w)
 {
-    const struct settings *kept = &set_of(w)->kept;
+    const struct settings *kept = &w->folder.set.kept;
     bool is_sure = w->end.is_known;
     if (w->options.spec->train.last_step) return (uint64_t)w->options.spec->train.last_step;
     for (int i = 0; i < kept->count; i++)

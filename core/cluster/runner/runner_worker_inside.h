@@ -127,16 +127,17 @@ struct rows_there {
 
 /* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
  * come */
-struct lack {
-    bool is_now; /* the step that is computed has waited for some in vain */
-    int tries;   /* in vain, one after the other */
-    uint64_t since_ms;
-};
-
 /* Batches of a step that did not come yet (feed/follow.h) */
 struct absent_batches {
     uint64_t since_ms; /* 0: they are there */
     bool is_told;
+};
+
+struct lack {
+    bool is_now; /* the step that is computed has waited for some in vain */
+    int tries;   /* in vain, one after the other */
+    uint64_t since_ms;
+    struct absent_batches batches;
 };
 
 /* Between two steps: when the last gradients had left, and the first answer was there; 0: not yet
@@ -241,7 +242,6 @@ struct runner_worker {
     struct row_source rows_from;
     struct incoming incoming;
     struct lack lack;
-    struct absent_batches absent;
     struct {
         bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does
                               with it */

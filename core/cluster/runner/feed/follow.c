@@ -31,7 +31,7 @@ static void note_end(struct runner_worker *w)
 /* Files that still come have a limit of their own (silent_secs). */
 static err note_absent(struct runner_worker *w)
 {
-    struct absent_batches *a = &w->absent;
+    struct absent_batches *a = &w->lack.batches;
     const struct batch_source *data = w->session.data.train;
     const uint64_t now_ms = clock_ms();
     if (!a->since_ms) *a = (struct absent_batches){.since_ms = now_ms};
@@ -53,7 +53,7 @@ err follow_await(struct runner_worker *w)
 {
     const int lacks = session_lacks_batches(&w->session);
     if (!lacks) {
-        w->absent.since_ms = 0;
+        w->lack.batches.since_ms = 0;
         w->task.counting.waits_for = NULL;
         return OK;
     }

@@ -125,14 +125,14 @@ struct rows_there {
     char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
 };
 
-/* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
- * come */
 /* Batches of a step that did not come yet (feed/follow.h) */
 struct absent_batches {
     uint64_t since_ms; /* 0: they are there */
     bool is_told;
 };
 
+/* A step, or the last evaluation, that is begun again and again as its values, or rows, do not all
+ * come */
 struct lack {
     bool is_now; /* the step that is computed has waited for some in vain */
     int tries;   /* in vain, one after the other */

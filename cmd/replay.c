@@ -43,12 +43,13 @@ static const struct field own_fields[] = {
 static const struct object own_object = {
     .name = "replay", .summary = "", .fields = own_fields, .size = sizeof(struct replay_flags)};
 
-/* What would look at the values meanwhile, or have all wait for it, and makes no difference to
- * them.
- */
+/* What would look at the values meanwhile, have all wait for it, or write where the run itself may
+ * still write, and makes no difference to the values. */
 static const char *const left_out[] = {
     "train.save_checkpoint_secs=0",
     "train.save_checkpoint_steps=0",
+    "train.summary_dir=null",
+    "train.log_step_count_steps=0",
     "train.save_summaries_secs=0",
     "train.save_summaries_steps=0",
     "train.evaluate_every_steps=0",
@@ -162,6 +163,7 @@ static err load_spec(struct run *run)
         .overrides = run->flags.set,
         .data_dir = run->flags.data_dir,
         .seed = run->flags.seed,
+        .trains_nothing = true, /* its folder comes later */
     };
     TRY(spec_load(&options, &run->spec));
     run->has_spec = true;

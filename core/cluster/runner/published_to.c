@@ -16,9 +16,9 @@
 enum { LOOK_MS = 20 /* whether the last copy is done */ };
 enum { KEPT = 2 }; /* the newest, and the one before, which somebody may be about to open */
 
-static const char *place(const struct runner_worker *w)
+static const char *place(const struct runner_worker *w) /* NULL: nowhere; so of a replay */
 {
-    return w->options.spec->train.checkpoint.publish.to;
+    return w->options.task.replay ? NULL : w->options.spec->train.checkpoint.publish.to;
 }
 
 bool published_to_is_wanted(const struct runner_worker *w)

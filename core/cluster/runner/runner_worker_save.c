@@ -354,9 +354,10 @@ static err take_folder_again(struct runner_worker *w)
     return fail(ERR_PEER, "%s", why);
 }
 
+/* A replay does not: who serves is to have what the run itself learns. */
 static bool publishes(const struct runner_worker *w)
 {
-    return w->options.spec->train.checkpoint.publish.every_secs > 0;
+    return w->options.spec->train.checkpoint.publish.every_secs > 0 && !w->options.task.replay;
 }
 
 /* Where it cannot be said now what follows, all is saved once more when it is time. */

@@ -55,6 +55,24 @@ class Replay(program.FolderCase):
     def test_same_bits_where_gradients_are_dropped(self):
         self.check_same(changed(DENSE, {"train.max_staleness": 1}))
 
+    def files_in(self, *folders):
+        paths = [path for folder in folders for path in sorted((self.folder / folder).rglob("*")) if path.is_file()]
+        return {str(path): path.read_bytes() for path in paths}
+
+    def test_writes_nowhere_else(self):
+        """Where the run publishes and notes, somebody may be reading, and the run may still write."""
+        noted = {"type": "final_evaluation", "path": "noted/final.json"}
+        (self.folder / "noted").mkdir()
+        self.record(changed(DENSE, {"train.publish": {"every_secs": 1, "to": "served"}, "train.summary_dir": "seen",
+                                    "train.log_step_count_steps": 10, "train.hooks": [noted], "train.keep_best": 1,
+                                    "train.evaluate_every_steps": 50}))
+        before = self.files_in("first", "served", "seen", "noted")
+        for folder in ("first", "served", "seen", "noted"):
+            self.assertTrue(any(f"/{folder}/" in name for name in before), folder)
+        self.replay()
+        self.assertEqual(self.files_in("first", "served", "seen", "noted"), before)
+        self.assertEqual({name for name in self.differing("first", "again") if not name.startswith(OWN)}, set())
+
     def test_to_a_step(self):
         """A checkpoint in the middle is one of the places where all ps have had the same gradients."""
         self.record(changed(DENSE, {"train.last_step": 1200}))

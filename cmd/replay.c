@@ -46,17 +46,10 @@ static const struct object own_object = {
 /* What would look at the values meanwhile, have all wait for it, or write where the run itself may
  * still write, and makes no difference to the values. */
 static const char *const left_out[] = {
-    "train.save_checkpoint_secs=0",
-    "train.save_checkpoint_steps=0",
-    "train.summary_dir=null",
-    "train.log_step_count_steps=0",
-    "train.save_summaries_secs=0",
-    "train.save_summaries_steps=0",
-    "train.evaluate_every_steps=0",
-    "train.evaluate_every_secs=0",
-    "train.keep_best=0",
-    "train.restore_best=false",
-    "train.best_metric=null",
+    "train.save_checkpoint_secs=0", "train.save_checkpoint_steps=0", "train.summary_dir=null",
+    "train.log_step_count_steps=0", "train.save_summaries_secs=0",   "train.save_summaries_steps=0",
+    "train.evaluate_every_steps=0", "train.evaluate_every_secs=0",   "train.keep_best=0",
+    "train.restore_best=false",     "train.best_metric=null",
 };
 
 enum { LEFT_OUT = sizeof left_out / sizeof left_out[0], OWN_WORDS = 8 + 2 * (LEFT_OUT + 1) };
@@ -110,7 +103,7 @@ static err check_folder(const struct replay_flags *flags, const struct replay *r
         ERR_INPUT,
         "--out=%s: the record begins at step %llu: copy the checkpoint of that step there "
         "first (its files model.ckpt-%llu.*, and the file \"checkpoint\", of which it is the "
-        "newest)",
+        "newest; settings.json too where there is one)",
         flags->out, (unsigned long long)begin, (unsigned long long)begin);
 }
 
@@ -119,9 +112,11 @@ static void tell(const struct replay *r, const struct run *run)
     const struct record_section *s = &r->section;
     const long long batch = (long long)run->spec.data.batch_size;
     const long long first = ((long long)r->bad.batch - 1) * batch;
-    log_line(LOG_INFO, "replays steps %llu to %llu of %d ps and %d workers%s",
-             (unsigned long long)s->step, (unsigned long long)r->end, s->ps_count, s->workers,
-             r->is_whole ? "" : "; what was recorded behind that is left out");
+    log_line(LOG_INFO, "replays steps %llu to %llu of %d ps and %d workers",
+             (unsigned long long)s->step, (unsigned long long)r->end, s->ps_count, s->workers);
+    if (r->left_out)
+        log_line(LOG_INFO, "%llu steps that were recorded behind that are left out",
+                 (unsigned long long)r->left_out);
     if (!r->fails) return;
     log_line(LOG_INFO, "the run ended by a number that is not finite");
     if (r->bad.worker == NOBODY) return;
@@ -238,8 +233,9 @@ static void print_help(FILE *out)
         "left\n"
         "out. A record begins anew whenever all ps are filled anew (a ps was lost, the job was\n"
         "resized, or started again): the last of these sections is replayed, from the checkpoint\n"
-        "that it began with. A section ends early where a worker was started again, and may lack\n"
-        "its last tenth of a second where a ps was killed; then the replay ends at the last step\n"
+        "that it began with. A section ends early where a worker was started again, or was lost\n"
+        "between its pushes to two ps and never came back, and may lack its last tenth of a\n"
+        "second where a ps was killed; then the replay ends at the last step\n"
         "before that at which all ps had the same gradients. Not in a record: what dtrain set or "
         "var\n"
         "changed, and the arrival of followed files. Synchronous runs need none.\n\n"

@@ -50,7 +50,7 @@ void ps_end(struct ps_role *p, int code, const char *text, int from, struct outb
     if (p->phase == ENDED) return;
     if (from != NOBODY) p->members[from].knows_end = true;
     ps_take_back(p, out);
-    ps_note_turns_end(p, code, from, out);
+    ps_note_turns_end(p, code, text, from, out);
     ps_set_phase(p, ENDED);
     p->verdict.from = from;
     p->verdict.code = code;
@@ -614,6 +614,11 @@ bool ps_role_awaits(const struct role *role, int worker)
     /* or will be, unless it has looked in and gone again, as one that a signal ends at once */
     const bool is_told = member_is_here(m) || (m->standing != EVICTED && m->life.has_spoken);
     return p->phase == ENDED && !ps_has_resized(p) && !m->knows_end && !m->life.has_left && is_told;
+}
+
+uint64_t ps_role_received(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].ledger.received;
 }
 
 bool ps_role_has_pushed(const struct role *role, int worker)

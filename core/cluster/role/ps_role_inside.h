@@ -332,7 +332,7 @@ bool ps_unfold(struct ps_role *, int worker, struct outbox *);
 /* ps_turns.c. push: NULL: it has not come */
 void ps_note_turn(struct ps_role *, enum turn_kind, int worker, const struct message *push,
                   struct outbox *);
-void ps_note_turns_end(struct ps_role *, int code, int from, struct outbox *);
+void ps_note_turns_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
 void ps_open_turn(struct ps_role *, int worker); /* it is answered */
 bool ps_has_turns(const struct ps_role *);       /* they are given */
 /* Where they are: */

@@ -27,13 +27,25 @@ void ps_note_turn(struct ps_role *p, enum turn_kind kind, int worker, const stru
     outbox_add_turn(out, (struct action_turn){noted, p->counters.applied});
 }
 
-void ps_note_turns_end(struct ps_role *p, int code, int from, struct outbox *out)
+/* A worker that tells it may have heard it of another ps: the text begins with whose end it was. */
+static int origin_of(const struct ps_role *p, const char *text, int from)
+{
+    char name[TASK_NAME_MAX];
+    for (int w = 0; w < p->options.workers && from != NOBODY; w++) {
+        const size_t length = strlen(task_name(JOB_WORKER, w, name));
+        if (strncmp(text, name, length) == 0 && text[length] == ':') return w;
+    }
+    return from;
+}
+
+void ps_note_turns_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (!p->options.notes_turns || p->config.is_sync || p->phase != SERVING) return;
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].turn.is_open) ps_note_turn(p, TURN_OPEN, w, NULL, out);
-    const struct turn end = {
-        .kind = TURN_END, .worker = code, .batch = (uint64_t)(from - NOBODY + 1)};
+    const struct turn end = {.kind = TURN_END,
+                             .worker = code,
+                             .batch = (uint64_t)(origin_of(p, text, from) - NOBODY + 1)};
     outbox_add_turn(out, (struct action_turn){end, p->counters.applied});
 }
 

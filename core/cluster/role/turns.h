@@ -26,7 +26,7 @@ struct turn {
     uint64_t rows;  /* likewise when its rows of tables were read; TURN_NOTHING: it had none here */
     bool asks_rows; /* they did not come with the values, on no ps: the worker asked for them */
     uint64_t batch; /* of ps/0: 1 + which one; 0: they are not handed out. TURN_END: 1: the ps has
-                       found why, 2 + a worker: that has told it */
+                       found why; 2 + a worker: that has, or has told what another ps found */
 };
 
 /* Of one ps, in this order. */

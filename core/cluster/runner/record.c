@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
 
 enum { ROWS_KEPT = 1024 };
+/* Nothing waits for who reads a pipe. */
+enum { HOW = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
 
 struct record {
     int fd; /* -1: it has ended */
@@ -20,22 +23,46 @@ struct record {
     char path[RECORD_PATH_MAX];
 };
 
-void record_path(const char *path, int ps, char ret[RECORD_PATH_MAX])
+err record_path(const char *path, int ps, char ret[RECORD_PATH_MAX])
 {
-    snprintf(ret, RECORD_PATH_MAX, "%s.ps-%d", path, ps);
+    if (snprintf(ret, RECORD_PATH_MAX, "%s.ps-%d", path, ps) < RECORD_PATH_MAX) return OK;
+    return fail(ERR_INPUT, "the record %.64s...: too long a path", path);
+}
+
+/* Something else under this name is not added to. What a ps that was killed wrote of a last row
+ * goes. */
+static err look_at(const struct record *r)
+{
+    enum { ROW_BYTES = sizeof r->rows[0] };
+    struct stat found;
+    uint32_t row[RECORD_NUMBERS];
+    if (fstat(r->fd, &found)) return fail(ERR_INPUT, "--record: %s: %s", r->path, strerror(errno));
+    if (!S_ISREG(found.st_mode)) return fail(ERR_INPUT, "--record: %s is no file", r->path);
+    if (!found.st_size) return OK;
+    if (pread(r->fd, row, sizeof row, 0) != (ssize_t)sizeof row ||
+        le32toh(row[0]) >> 24 != RECORD_SECTION)
+        return fail(ERR_INPUT,
+                    "--record: %s is there, and is no record: give another path, or take it away",
+                    r->path);
+    const off_t whole = found.st_size - found.st_size % ROW_BYTES;
+    if (whole == found.st_size || !ftruncate(r->fd, whole)) return OK;
+    return fail(ERR_INPUT, "--record: cannot write %s: %s", r->path, strerror(errno));
 }
 
 err record_open(const char *path, int ps, struct record **ret)
 {
     struct record *r = calloc(1, sizeof *r);
     if (!r) return fail(ERR_MEMORY, "no memory for a record");
-    record_path(path, ps, r->path);
-    r->fd = open(r->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (r->fd >= 0) {
+    err e = record_path(path, ps, r->path);
+    r->fd = e ? -1 : open(r->path, HOW, 0666);
+    if (!e && r->fd < 0)
+        e = fail(ERR_INPUT, "--record: cannot write %s: %s", r->path, strerror(errno));
+    if (!e) e = look_at(r);
+    if (!e) {
         *ret = r;
         return OK;
     }
-    const err e = fail(ERR_INPUT, "--record: cannot write %s: %s", r->path, strerror(errno));
+    if (r->fd >= 0) close(r->fd);
     free(r);
     return e;
 }
@@ -85,7 +112,9 @@ void record_begin(struct record *r, const struct record_section *s)
                                             (uint32_t)s->workers};
     add(r, first);
     add_numbers(r, s->generation, s->step);
-    add_numbers(r, s->spec, 0);
+    uint64_t factor;
+    memcpy(&factor, &s->rate_factor, sizeof factor);
+    add_numbers(r, s->spec, factor);
 }
 
 /* How far back; RECORD_NONE: there was nothing, or it is too far to be said. */

@@ -3,15 +3,16 @@
  * A file is rows of 16 bytes, numbers with the lowest byte first. Each generation of the job adds a
  * section: three rows of what it was, and a row for each turn.
  *
- *   section: kind, 8 bits above 24 of the version; ps; how many ps; workers
+ *   section: kind, 8 bits above 24 of the version; ps; how many ps; workers: 32 bits each
  *            generation, 64 bits; the step that it begins at, 64 bits
- *            fingerprint of the spec as it was written, 64 bits; nothing, 64 bits
- *   turn:    kind, 8 bits above 24 of the worker, or of the exit code, and 64 more where its rows
- * were asked for; how many updates before the turn its values were read; likewise its rows; batch
- *
- * The end of a job has 1 in place of a batch where the ps itself ended it, 2 + the worker that told
- * it. The last three are 32 bits each. Of values or rows all ones mean that there were none; the
- * batch is what turns.h says.
+ *            fingerprint of the spec as it was written, 64 bits; what learning rates are multiplied
+ *            by (dtrain set), a double, 64 bits
+ *   turn:    kind, 8 bits above 24 of the worker; 64 is added to the kind where rows were asked for
+ *            how many updates before the turn its values were read, 32 bits; likewise its rows;
+ *            all ones: there were none
+ *            batch, 32 bits, as turns.h says
+ *   end:     as a turn, with the exit code in place of the worker, and of the batch what turns.h
+ *            says
  */
 #ifndef CORE_CLUSTER_RUNNER_RECORD_H
 #define CORE_CLUSTER_RUNNER_RECORD_H
@@ -26,12 +27,14 @@ enum { RECORD_PATH_MAX = 4096 };
 struct record_section {
     int ps, ps_count, workers;
     uint64_t generation, step, spec;
+    double rate_factor;
 };
 
 /* ---- written ---- */
 
 struct record;
-/* Adds to a file that is there. ERR_IO, ERR_INPUT: it cannot be written. */
+/* Adds to a record that is there, behind its last whole row; ERR_INPUT: what is there is no record,
+ * or cannot be written. */
 err record_open(const char *path, int ps, struct record **ret);
 void record_begin(struct record *, const struct record_section *);
 /* applied: updates before this turn. What cannot be written ends the record, with a warning. */
@@ -44,15 +47,14 @@ void record_close(struct record *); /* NULL is fine */
 /* What is to be done once more. */
 struct replay {
     struct record_section section; /* of ps/0 */
-    uint64_t end;  /* the step at which it ends: all ps had taken the same pushes there */
-    bool fails;    /* the job ended by a number, and so does this */
-    bool is_whole; /* nothing of what ps/0 has taken is missing */
+    uint64_t end;      /* the step at which it ends: all ps had taken the same pushes there */
+    bool fails;        /* the job ended by a number, and so does this */
+    uint64_t left_out; /* of what ps/0 has taken behind that */
     struct {
         int worker;           /* that brought it; NOBODY: it is not known, or does not fail */
         uint64_t push, batch; /* in its stream, from the section on; batch: as in turns.h */
     } bad;
-    struct turns turns; /* of the ps that was asked for */
-    struct turn *own;
+    struct turns turns; /* of the ps that was asked for; owned */
 };
 
 /* The last section of all ps, up to the first step from `to_step` on at which all of them had taken

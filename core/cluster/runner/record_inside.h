@@ -6,13 +6,14 @@
 
 enum {
     RECORD_NUMBERS = 4,
-    RECORD_VERSION = 1,
+    RECORD_VERSION = 2,
     RECORD_SECTION = 0xd7,
     RECORD_HEAD_ROWS = 3,
     RECORD_ASKED = 0x40
 };
 #define RECORD_NONE UINT32_MAX
 
-void record_path(const char *path, int ps, char ret[RECORD_PATH_MAX]);
+/* ERR_INPUT: it is too long. */
+err record_path(const char *path, int ps, char ret[RECORD_PATH_MAX]);
 
 #endif

@@ -29,7 +29,7 @@ struct one {
 static err read_file(const char *name, uint32_t **ret, int64_t *ret_rows)
 {
     struct stat found;
-    const int fd = open(name, O_RDONLY | O_CLOEXEC);
+    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return fail(ERR_INPUT, "cannot read %s: %s", name, strerror(errno));
     err e = OK;
     char *bytes = NULL;
@@ -98,6 +98,8 @@ static err read_head(const char *name, const uint32_t *rows, int64_t at, struct 
         .step = long_number(rows, at + 1, 2),
         .spec = long_number(rows, at + 2, 0),
     };
+    const uint64_t factor = long_number(rows, at + 2, 2);
+    memcpy(&ret->rate_factor, &factor, sizeof factor);
     const bool fits = ret->ps_count > 0 && ret->ps_count <= TASKS_MOST && ret->workers > 0 &&
                       ret->workers <= TASKS_MOST && ret->ps >= 0 && ret->ps < ret->ps_count;
     return fits ? OK
@@ -122,7 +124,9 @@ static bool read_turn(const uint32_t *rows, int64_t row, const struct one *one, 
                          .rows = back(applied, read),
                          .batch = number(rows, row, 3)};
     if (ret->kind < TURN_TAKEN || ret->kind >= TURN_KINDS) return false;
-    if (ret->kind == TURN_END || ret->kind == TURN_BREAK) return true;
+    const uint64_t ends = 2 + (uint64_t)one->section.workers;
+    if (ret->kind == TURN_END) return ret->batch >= 1 && ret->batch < ends;
+    if (ret->kind == TURN_BREAK) return true;
     return ret->worker < one->section.workers && values <= applied &&
            (read == RECORD_NONE || read <= applied);
 }
@@ -151,9 +155,9 @@ static err read_turns(const char *name, const uint32_t *rows, int64_t from, int6
 static err read_one(const char *path, int ps, struct one *ret)
 {
     char name[RECORD_PATH_MAX];
-    uint32_t *rows;
-    int64_t count, at;
-    record_path(path, ps, name);
+    uint32_t *rows = NULL;
+    int64_t count = 0, at = 0;
+    TRY(record_path(path, ps, name));
     TRY(read_file(name, &rows, &count));
     err e = find_section(name, rows, count, &at);
     if (!e) e = read_head(name, rows, at, &ret->section);
@@ -240,22 +244,23 @@ static uint64_t taken_by_first(const struct all *all)
     return taken;
 }
 
-/* What ps/0 has dropped the worker computed all the same, from any values of the others: it stands
- * before its next turn there. */
-static err add_dropped(const struct one *first, const struct one *one, struct replay *ret)
+/* Of one ps, as it is to take them; the caller frees them. What ps/0 has dropped the worker
+ * computed all the same, from any values of the others: it stands before its next turn there. */
+static err turns_of(const struct all *all, int ps, struct turns *ret)
 {
+    const struct one *first = &all->ps[0], *one = &all->ps[ps];
     const int64_t most = first->cut + one->cut;
     struct turn *to = malloc((size_t)(most + 1) * sizeof *to);
-    int64_t *at = calloc((size_t)first->section.workers, sizeof *at); /* among those of ps/0 */
-    ret->own = to;
+    int64_t *at = calloc((size_t)all->workers, sizeof *at); /* among those of ps/0 */
     if (!to || !at) {
+        free(to);
         free(at);
         return fail(ERR_MEMORY, "no memory for %lld turns", (long long)most);
     }
     int64_t count = 0;
     for (int64_t i = 0; i < one->cut; i++) {
         const struct turn turn = one->turns[i];
-        for (int64_t *next = &at[turn.worker]; *next < first->cut; ++*next) {
+        for (int64_t *next = &at[turn.worker]; ps && *next < first->cut; ++*next) {
             const struct turn *there = &first->turns[*next];
             if (there->worker != turn.worker) continue;
             if (there->kind != TURN_DROPPED) break;
@@ -266,24 +271,8 @@ static err add_dropped(const struct one *first, const struct one *one, struct re
         to[count++] = turn;
     }
     free(at);
-    ret->turns = (struct turns){to, count};
+    *ret = (struct turns){to, count};
     return OK;
-}
-
-static err copy_turns(const struct one *one, struct replay *ret)
-{
-    ret->own = malloc((size_t)(one->cut + 1) * sizeof *ret->own);
-    if (!ret->own) return fail(ERR_MEMORY, "no memory for %lld turns", (long long)one->cut);
-    memcpy(ret->own, one->turns, (size_t)one->cut * sizeof *ret->own);
-    ret->turns = (struct turns){ret->own, one->cut};
-    return OK;
-}
-
-static int64_t last_taken(const struct one *one)
-{
-    int64_t i = one->count - 1;
-    while (i >= 0 && one->turns[i].kind == TURN_OPEN) i--;
-    return i;
 }
 
 /* The worker's push of that number, dropped ones too, at ps/0, which knows of which batch it was.
@@ -297,21 +286,44 @@ static void find_batch(const struct one *first, struct replay *ret)
     }
 }
 
-/* A ps that has found it was at its last push; a worker that has was at the one that it owes. */
-static void find_bad(const struct all *all, struct replay *ret)
+/* The last push that came, of this worker or of any (NOBODY); -1 */
+static int64_t last_that_came(const struct turns *turns, int worker)
+{
+    int64_t i = turns->count - 1;
+    for (; i >= 0; i--) {
+        const struct turn *turn = &turns->at[i];
+        const bool came = turn->kind == TURN_TAKEN || turn->kind == TURN_BAD;
+        if (worker == NOBODY ? came : turn->kind != TURN_OPEN && turn->worker == worker) break;
+    }
+    return i;
+}
+
+/* A ps that has found it was at its last push; a worker that has was at the one that it owes. Those
+ * that ps/0 has dropped are counted, too. */
+static void find_push(const struct turns *turns, int from, struct replay *ret)
+{
+    const int64_t last = last_that_came(turns, from);
+    if (from == NOBODY && last < 0) return;
+    ret->bad.worker = from == NOBODY ? turns->at[last].worker : from;
+    ret->bad.push = from != NOBODY;
+    for (int64_t i = 0; i <= last; i++) ret->bad.push += turns->at[i].worker == ret->bad.worker;
+}
+
+/* What a ps has found itself counts before what it was told. */
+static err find_bad(const struct all *all, struct replay *ret)
 {
     ret->bad.worker = NOBODY;
     for (int i = 0; i < all->count; i++) {
         const struct one *one = &all->ps[i];
-        const int64_t last = last_taken(one);
-        if (one->code != EXIT_NUMBER || (one->from == NOBODY && last < 0)) continue;
+        struct turns turns;
+        if (one->code != EXIT_NUMBER) continue;
         if (one->from != NOBODY && ret->bad.worker != NOBODY) continue;
-        ret->bad.worker = one->from == NOBODY ? one->turns[last].worker : one->from;
-        ret->bad.push = one->from != NOBODY;
-        for (int64_t at = 0; at <= last; at++)
-            ret->bad.push += one->turns[at].worker == ret->bad.worker;
+        TRY(turns_of(all, i, &turns));
+        find_push(&turns, one->from, ret);
+        free((struct turn *)turns.at);
     }
     find_batch(&all->ps[0], ret);
+    return OK;
 }
 
 /* A run that ended by a number is done to its end, where what has gone wrong is seen again. */
@@ -326,12 +338,11 @@ static err choose(struct all *all, int64_t *at, uint64_t to_step, struct replay 
     const bool is_reached = wanted && taken >= wanted;
     ret->section = *first;
     ret->fails = !is_reached && fails_by_number(all);
-    ret->is_whole = ret->fails || taken == all_taken;
+    ret->left_out = ret->fails ? 0 : all_taken - taken;
     ret->end = first->step + (ret->fails ? all_taken : taken);
     ret->bad.worker = NOBODY;
-    if (ret->fails) find_bad(all, ret);
     for (int i = 0; i < all->count && ret->fails; i++) all->ps[i].cut = all->ps[i].count;
-    return OK;
+    return ret->fails ? find_bad(all, ret) : OK;
 }
 
 static err read_and_choose(const char *path, int ps, uint64_t to_step, struct all *all,
@@ -342,8 +353,7 @@ static err read_and_choose(const char *path, int ps, uint64_t to_step, struct al
     err e = at && all->counts ? read_all(path, all) : fail(ERR_MEMORY, "no memory for a record");
     if (!e) e = choose(all, at, to_step, ret);
     free(at);
-    if (e) return e;
-    return ps ? add_dropped(&all->ps[0], &all->ps[ps], ret) : copy_turns(&all->ps[0], ret);
+    return e ? e : turns_of(all, ps, &ret->turns);
 }
 
 err replay_read(const char *path, int ps, uint64_t to_step, struct replay *ret)
@@ -373,7 +383,6 @@ err replay_read(const char *path, int ps, uint64_t to_step, struct replay *ret)
 
 void replay_free(struct replay *r)
 {
-    free(r->own);
-    r->own = NULL;
+    free((struct turn *)r->turns.at);
     r->turns = (struct turns){0};
 }

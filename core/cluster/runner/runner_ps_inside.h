@@ -289,8 +289,9 @@ err runner_ps_turns_check(
     const struct runner_ps *);                  /* of a SETUP. ERR_INPUT: it is not the run's */
 void runner_ps_turns_begin(struct runner_ps *); /* a generation */
 void runner_ps_turn(struct runner_ps *, const struct action_turn *);
-void runner_ps_turns_note_rows(struct runner_ps *, int worker,
-                               bool is_asked); /* it has read some */
+/* It has read some, or none, for its next push. */
+void runner_ps_turns_note_rows(struct runner_ps *, int worker, bool is_any, bool is_asked);
+void runner_ps_turns_joins(struct runner_ps *, int worker, const struct message *join);
 void runner_ps_turns_tick(struct runner_ps *);
 void runner_ps_turns_close(struct runner_ps *);
 

@@ -243,7 +243,7 @@ static void note_read(struct runner_ps *p, int worker, const struct area_counts 
 {
     int64_t rows = 0;
     for (int i = 0; i < p->tables->area.count; i++) rows += counts->wanted[i];
-    if (rows) runner_ps_turns_note_rows(p, worker, is_asked);
+    runner_ps_turns_note_rows(p, worker, rows > 0, is_asked);
 }
 
 void runner_ps_tables_answer(struct runner_ps *p, int worker)

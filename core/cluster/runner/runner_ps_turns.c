@@ -1,6 +1,7 @@
 /* runner_ps_turns.c - a ps records its turns, or takes them from a record (record.h). */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
@@ -23,6 +24,25 @@ err runner_ps_turns_open(struct runner_ps *p, const struct task_options *o,
     return OK;
 }
 
+static double rate_factor_of(const struct ps_config *c)
+{
+    return c->rate_factor > 0 ? c->rate_factor : 1;
+}
+
+/* What was set is kept in the folder of checkpoints, and is of no spec. */
+static err check_rate(const struct runner_ps *p)
+{
+    const double was = p->turns.replay.section.rate_factor;
+    const double is = rate_factor_of(&p->share->setup.config);
+    if (memcmp(&was, &is, sizeof is) == 0) return OK;
+    return fail(ERR_INPUT,
+                "the record began with learning rates times %g, this run begins with them times "
+                "%g: put into --out the settings.json that lay beside the checkpoint which the "
+                "record begins with (dtrain set keeps there what it changed), or none where there "
+                "was none",
+                was, is);
+}
+
 /* A generation is to be that which was recorded. */
 err runner_ps_turns_check(const struct runner_ps *p)
 {
@@ -41,7 +61,7 @@ err runner_ps_turns_check(const struct runner_ps *p)
     if (t->replay.section.step != c->step)
         return fail(ERR_INPUT, "the record begins at step %" PRIu64 ", this run at step %" PRIu64,
                     t->replay.section.step, c->step);
-    return OK;
+    return check_rate(p);
 }
 
 void runner_ps_turns_begin(struct runner_ps *p)
@@ -60,6 +80,7 @@ void runner_ps_turns_begin(struct runner_ps *p)
         .generation = c->generation,
         .step = c->step,
         .spec = p->agreed.data.spec,
+        .rate_factor = rate_factor_of(c),
     };
     record_begin(p->turns.record, &section);
 }
@@ -80,10 +101,18 @@ void runner_ps_turn(struct runner_ps *p, const struct action_turn *a)
 }
 
 /* A batch that trains has its rows at once: those that were read last are the push's. */
-void runner_ps_turns_note_rows(struct runner_ps *p, int worker, bool is_asked)
+void runner_ps_turns_note_rows(struct runner_ps *p, int worker, bool is_any, bool is_asked)
 {
     struct rows_read *read = &p->windows[worker].named.read;
-    *read = (struct rows_read){true, is_asked, ps_role_counters(p->task.role).applied};
+    *read = (struct rows_read){is_any, is_asked, ps_role_counters(p->task.role).applied};
+}
+
+/* Rows that it has read were of a push which ps/0 has dropped, unless that push was lost on its way
+ * here, and comes again. */
+void runner_ps_turns_joins(struct runner_ps *p, int worker, const struct message *join)
+{
+    if (join->join.push <= ps_role_received(p->task.role, worker))
+        p->windows[worker].named.read = (struct rows_read){0};
 }
 
 void runner_ps_turns_tick(struct runner_ps *p)

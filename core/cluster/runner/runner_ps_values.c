@@ -56,6 +56,7 @@ void runner_ps_values_heard(struct runner_ps *p, int worker, const struct messag
         p->windows[worker].takes_rest = m->type == MESSAGE_PUSH;
     if (m->type != MESSAGE_JOIN) return;
     rows_told_forget(&p->windows[worker].named.told);
+    runner_ps_turns_joins(p, worker, m);
     runner_ps_tables_give_up(p, worker);
 }
 

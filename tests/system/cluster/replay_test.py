@@ -3,11 +3,12 @@ import json
 import os
 import re
 import shutil
+import struct
 import unittest
 
 import program
 from program import changed
-from program.clicks import GROWING, CLICKS
+from program.clicks import GROWING, CLICKS, TABLES_ONLY
 from program.cluster import SPEC
 
 TASKS = ["--local_ps=2", "--local_workers=3"]
@@ -15,6 +16,8 @@ DROPS = [*SPEC["model"][:2], {"op": "dropout", "rate": 0.2}, SPEC["model"][2]]
 DENSE = changed(SPEC, {"model": DROPS, "data.shuffle": True, "optimizer": {"type": "adam", "learning_rate": 0.003},
                        "train": {"last_step": 140, "save_checkpoint_steps": 50, "log_every_steps": 100}})
 TABLES = {**DENSE, **CLICKS, **GROWING}
+TAKEN, DROPPED = 1, 2  # kinds of turns (core/cluster/role/turns.h)
+ROWS_BEFORE = 3  # of a section that has just begun
 OWN = "dtrain/"  # tensors in a checkpoint that say how far data were used, not what was learnt
 
 
@@ -41,9 +44,17 @@ class Replay(program.FolderCase):
         done = self.run_in("checkpoint", "diff", one, other)
         return {line.split(":")[0] for line in done.stdout.splitlines() if not line.startswith("equal: ")}
 
+    def turns(self, ps):
+        """Kind and worker of each, of a record of one section."""
+        rows = list(struct.iter_unpack("<4I", (self.folder / f"run.ps-{ps}").read_bytes()))[ROWS_BEFORE:]
+        return [(row[0] >> 24 & 0x3f, row[0] & 0xffffff) for row in rows]
+
     def check_same(self, spec):
         self.record(spec)
         self.replay()
+        self.check_equal()
+
+    def check_equal(self):
         self.assertEqual({name for name in self.differing("first", "again") if not name.startswith(OWN)}, set())
 
     def test_same_bits(self):
@@ -52,8 +63,27 @@ class Replay(program.FolderCase):
     def test_same_bits_of_tables_that_grow(self):
         self.check_same(TABLES)
 
+    def check_same_with_drops(self, spec):
+        """Whether any are dropped is chance: nearly all runs have some."""
+        for i in range(20):
+            self.record(spec)
+            if any(kind == DROPPED for kind, _ in self.turns(0)):
+                break
+            shutil.rmtree(self.folder / "first")
+            for ps in range(2):
+                (self.folder / f"run.ps-{ps}").unlink()
+        else:
+            self.fail("no gradient was dropped")
+        self.replay()
+        self.check_equal()
+
     def test_same_bits_where_gradients_are_dropped(self):
-        self.check_same(changed(DENSE, {"train.max_staleness": 1}))
+        self.check_same_with_drops(changed(DENSE, {"train.max_staleness": 1}))
+
+    def test_same_bits_where_gradients_of_few_rows_are_dropped(self):
+        """Of many pushes a ps has no rows: those of one that was dropped are not the next one's."""
+        self.check_same_with_drops({**changed(TABLES, {"train.max_staleness": 1, "data.batch_size": 1}),
+                                    "model": [{**TABLES_ONLY["model"][0], "capacity": "dynamic"}]})
 
     def files_in(self, *folders):
         paths = [path for folder in folders for path in sorted((self.folder / folder).rglob("*")) if path.is_file()]
@@ -75,13 +105,13 @@ class Replay(program.FolderCase):
 
     def test_to_a_step(self):
         """A checkpoint in the middle is one of the places where all ps have had the same gradients."""
-        self.record(changed(DENSE, {"train.last_step": 1200}))
-        steps = sorted(int(step) for name in os.listdir(self.folder / "first")
-                       for step in re.findall(r"^model\.ckpt-(\d+)\.index$", name))
-        self.assertGreater(len(steps), 2)
-        story = self.replay(f"--to_step={steps[1]}")
-        self.assertIn(f"replays steps 0 to {steps[1]} of 2 ps and 3 workers", story)
-        names = self.differing(f"first/model.ckpt-{steps[1]}", "again")
+        ends = {"type": "command", "at": ["checkpoint"], "command": "test $DTRAIN_STEP = 0", "on_failure": "stop"}
+        self.record(changed(DENSE, {"train.last_step": 10 ** 6, "train.hooks": [ends]}), code=program.BAD_HOST)
+        step = min(int(step) for name in os.listdir(self.folder / "first")
+                   for step in re.findall(r"^model\.ckpt-(\d+)\.index$", name) if step != "0")
+        story = self.replay(f"--to_step={step}")
+        self.assertIn(f"replays steps 0 to {step} of 2 ps and 3 workers", story)
+        names = self.differing(f"first/model.ckpt-{step}", "again")
         self.assertEqual({name for name in names if not name.startswith(OWN)}, set())
 
     def test_from_a_later_step(self):
@@ -113,7 +143,7 @@ class Replay(program.FolderCase):
         path = self.folder / "run.ps-1"
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size // 2 + 5)
-        self.assertIn("what was recorded behind that is left out", self.replay())
+        self.assertRegex(self.replay(), r"\d+ steps that were recorded behind that are left out")
 
     def test_refused(self):
         self.write(DENSE)
@@ -124,10 +154,38 @@ class Replay(program.FolderCase):
         (self.folder / "odd").mkdir()
         (self.folder / "odd/checkpoint").write_text("no list\n")
         self.assertIn("odd/checkpoint: line 1: ", self.replay(code=2, out="odd"))
+        whole = (self.folder / "run.ps-1").read_bytes()
+        with (self.folder / "run.ps-1").open("r+b") as file:
+            file.seek(-4, os.SEEK_END)
+            file.write(struct.pack("<I", 2 + 3))  # no worker
+        self.assertIn(f"run.ps-1: damaged at byte {len(whole) - 16}", self.replay(code=2, out="damaged"))
         with (self.folder / "run.ps-1").open("r+b") as file:
             file.seek(4 * 16)
             file.write(b"\xff" * 16)
         self.assertIn("run.ps-1: damaged at byte 64", self.replay(code=2, out="damaged"))
+        with (self.folder / "run.ps-1").open("r+b") as file:
+            file.write(whole)
+        with (self.folder / "run.ps-0").open("r+b") as file:
+            file.seek(2 * 16 + 8)
+            file.write(struct.pack("<d", 0.5))
+        self.assertIn("put into --out the settings.json", self.replay(code=2, out="rates"))
+
+    def test_records_into_records_alone(self):
+        self.write(changed(DENSE, {"train.last_step": 20}))
+        words = [*TASKS, "--record=run", "-o", "first", "spec.json"]
+        (self.folder / "run.ps-0").write_text("a text that somebody wants to keep\n")
+        done = self.run_in(*words)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("run.ps-0 is there, and is no record", done.stderr)
+        self.assertEqual((self.folder / "run.ps-0").read_text(), "a text that somebody wants to keep\n")
+        (self.folder / "run.ps-0").unlink()
+        os.mkfifo(self.folder / "run.ps-0")
+        done = self.run_in(*words)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("run.ps-0 is no file", done.stderr)
+        done = self.run_in(*TASKS, f"--record={'x/' * 2100}", "-o", "first", "spec.json")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("too long a path", done.stderr)
 
     def test_synchronous(self):
         self.assertIn("nothing is recorded: synchronous training has the same bits in any case",

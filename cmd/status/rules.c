@@ -11,18 +11,33 @@
 enum {
     SILENT_MS = 30000,
     SILENT_PS_NAMED = 8, /* the rest is counted */
-    STEPS_LEAST = 10,    /* of a worker, for its times to mean anything */
+    STARVING_NAMED = 8,
+    STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
     OLD_CHECKPOINT_S = 30 * 60,
     LONG_CHECKPOINT_S = 60,
+    CHECKPOINTS_LEAST = 3, /* of a chief, for how often they come to mean anything */
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
 static const double slower = 1.5, waits_for_data = 0.3, unequal = 1.4, drops = 0.05, busy = 0.7,
-                    stale_for_each = 2;
+                    stale_for_each = 2, always_saves = 0.5;
 
 static double of(const struct told *t, enum counter c)
 {
     return t->counters.at[c];
+}
+
+/* What grows, of the last seconds where these are known: a job that was well for hours, and is not
+ * now, is not. */
+static double lately(const struct told *t, enum counter c)
+{
+    return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
+}
+
+/* Over which it grew so */
+static double lately_s(const struct told *t)
+{
+    return t->recent_s > 0 ? t->recent_s : of(t, COUNTER_UPTIME);
 }
 
 const struct told *tasks_chief(const struct told *tasks, int count)
@@ -56,7 +71,7 @@ static double part_seconds(const struct told *t, int part)
 {
     const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
     if (parts[part].time == COUNTER_TIME_OTHERS && waits_for_others) return 0;
-    return of(t, parts[part].time) / of(t, COUNTER_STEPS);
+    return lately(t, parts[part].time) / lately(t, COUNTER_STEPS);
 }
 
 static double own_seconds(const struct told *t)
@@ -68,7 +83,7 @@ static double own_seconds(const struct told *t)
 
 static bool is_measured(const struct told *t)
 {
-    return !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST;
+    return !t->is_ps && lately(t, COUNTER_STEPS) >= STEPS_LEAST;
 }
 
 static int compare(const void *a, const void *b)
@@ -110,22 +125,41 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
     }
 }
 
+/* The part of a worker's time in which it waits for data; NAN: not known. One that waits takes no
+ * steps meanwhile. */
+static double data_part(const struct told *t)
+{
+    double all = 0;
+    if (t->is_ps || of(t, COUNTER_STEPS) < STEPS_LEAST) return (double)NAN;
+    for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
+        all += lately(t, (enum counter)c);
+    return all > 0 ? lately(t, COUNTER_TIME_DATA) / all : (double)NAN;
+}
+
 static void starved(const struct job_facts *j, struct findings *f)
 {
-    double data = 0, all = 0;
+    const char *const advice = "see data.prefetch, and where the files are";
+    int workers = 0, starving = 0;
+    double sum = 0;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        if (!is_measured(t)) continue;
-        data += of(t, COUNTER_TIME_DATA);
-        for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
-            all += of(t, (enum counter)c);
+        const double part = data_part(&j->tasks[i]);
+        workers += isfinite(part);
+        if (!(part > waits_for_data)) continue;
+        starving++;
+        sum += part;
     }
-    if (all > 0 && data > waits_for_data * all)
-        findings_say(
-            f, FINDING_WARNING,
-            "workers wait for data %.0f %% of their time: see data.prefetch, and where the files "
-            "are",
-            100 * data / all);
+    if (starving && starving == workers) {
+        findings_say(f, FINDING_WARNING, "workers wait for data %.0f %% of their time: %s",
+                     100 * sum / starving, advice);
+        return;
+    }
+    for (int i = 0, named = 0; i < j->count && named < STARVING_NAMED; i++) {
+        const double part = data_part(&j->tasks[i]);
+        if (!(part > waits_for_data)) continue;
+        findings_say(f, FINDING_WARNING, "%s waits for data %.0f %% of its time: %s",
+                     j->tasks[i].task, 100 * part, advice);
+        named++;
+    }
 }
 
 static void no_answer(const struct job_facts *j, struct findings *f)
@@ -165,8 +199,8 @@ static void stale(const struct job_facts *j, struct findings *f)
     double sum = 0, count = 0;
     int workers = 0;
     for (int i = 0; i < j->count; i++) {
-        sum += of(&j->tasks[i], COUNTER_STALENESS_SUM);
-        count += of(&j->tasks[i], COUNTER_STALENESS_COUNT);
+        sum += lately(&j->tasks[i], COUNTER_STALENESS_SUM);
+        count += lately(&j->tasks[i], COUNTER_STALENESS_COUNT);
         workers += !j->tasks[i].is_ps;
     }
     if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
@@ -221,8 +255,8 @@ static void busy_ps(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double part = of(t, COUNTER_TIME_APPLY) / of(t, COUNTER_UPTIME);
-        if (t->is_ps && of(t, COUNTER_UPTIME) > 0 && part > busy)
+        const double part = lately(t, COUNTER_TIME_APPLY) / lately_s(t);
+        if (t->is_ps && lately_s(t) > 0 && part > busy)
             findings_say(
                 f, FINDING_WARNING,
                 "%s updates values %.0f %% of its time: more ps, or more cores for it, would help",
@@ -234,7 +268,8 @@ static void dropped(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double lost = of(t, COUNTER_DROPPED_STALE), all = lost + of(t, COUNTER_UPDATES);
+        const double lost = lately(t, COUNTER_DROPPED_STALE),
+                     all = lost + lately(t, COUNTER_UPDATES);
         if (t->is_ps && t->index == 0 && all >= STEPS_LEAST && lost > drops * all)
             findings_say(f, FINDING_WARNING,
                          "%.0f %% of the gradients came too late and were dropped",
@@ -302,6 +337,12 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
             "the last checkpoint took %.0f s: where checkpoint_dir lies is slow (dtrain doctor "
             "with the spec measures it)",
             of(t, COUNTER_CHECKPOINT_SECONDS));
+    const double writing_s = of(t, COUNTER_CHECKPOINT_SECONDS) * of(t, COUNTER_CHECKPOINTS);
+    if (of(t, COUNTER_CHECKPOINTS) >= CHECKPOINTS_LEAST && writing_s > always_saves * up_s)
+        findings_say(f, FINDING_WARNING,
+                     "a checkpoint takes %.3g s, and one is begun every %.3g s: where "
+                     "checkpoint_dir lies is slow, or train.save_checkpoint_secs is short",
+                     of(t, COUNTER_CHECKPOINT_SECONDS), up_s / of(t, COUNTER_CHECKPOINTS));
     if (since_s < OLD_CHECKPOINT_S) return;
     if (of(t, COUNTER_SAVES_TO))
         findings_say(f, FINDING_WARNING,
@@ -346,13 +387,13 @@ static const struct {
     {"missing", "tasks are not connected, or not asked", missing},
     {"loss", "a loss is not finite", loss},
     {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
-    {"starved", "workers wait for data more than 30 % of their time", starved},
+    {"starved", "workers, or one, wait for data more than 30 % of the time", starved},
     {"unequal_ps", "a ps holds, or moves, 1.4 times its part of the bytes", unequal_ps},
     {"busy_ps", "a ps updates values more than 70 % of its time", busy_ps},
     {"queue", "more than 64 MB wait to leave a task", queue},
     {"dropped", "more than 5 % of the gradients are dropped", dropped},
     {"stale", "gradients are older than twice the number of workers", stale},
-    {"checkpoints", "checkpoints fail, take more than 60 s, or the last one is 30 min old",
+    {"checkpoints", "checkpoints fail, take more than 60 s or half of the time, or none for 30 min",
      checkpoints},
     {"events", "restarts, elections, evictions, lost rows, refused connections", events},
 };

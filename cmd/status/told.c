@@ -38,12 +38,11 @@ static double number_of(json_t *json)
     return strcmp(text, "-inf") == 0 ? -(double)INFINITY : (double)NAN;
 }
 
-static void read_counters(json_t *counters, struct told *ret)
+static void read_counters(json_t *counters, struct counters *ret)
 {
     char key[COUNTER_KEY_MAX];
     for (int c = 0; c < COUNTERS; c++)
-        ret->counters.at[c] =
-            number_of(json_object_get(counters, counter_key((enum counter)c, key)));
+        ret->at[c] = number_of(json_object_get(counters, counter_key((enum counter)c, key)));
 }
 
 /* It is printed at a terminal. */
@@ -67,7 +66,12 @@ static bool read_task(json_t *json, uint64_t now_ms, struct told *ret)
     const uint64_t age_ms = (uint64_t)(age_s * 1000);
     ret->heard_ms = now_ms > age_ms ? now_ms - age_ms : 0;
     read_state(state, ret);
-    read_counters(counters, ret);
+    read_counters(counters, &ret->counters);
+    const json_t *recent = json_object_get(json, "recent");
+    const double recent_s = json_number_value(json_object_get(recent, "secs"));
+    if (!(recent_s > 0 && recent_s < 1e9)) return true;
+    ret->recent_s = recent_s;
+    read_counters(json_object_get(recent, "counters"), &ret->recent);
     return true;
 }
 

@@ -73,6 +73,8 @@ struct told {
     bool is_stepping;  /* of who tells itself: it has joined, and the job continues */
     uint64_t heard_ms; /* by the clock of who tells */
     struct counters counters;
+    double recent_s;        /* over so many seconds up to heard_ms; 0: not known */
+    struct counters recent; /* what was added then to those that only grow */
 };
 
 /* The text format of Prometheus, 0.0.4, with a label "task" in each line. */

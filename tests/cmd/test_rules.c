@@ -108,6 +108,40 @@ static void a_slow_worker_is_named_with_what_it_does(void **state)
           "answered late"); /* asynchronously nobody waits for others */
 }
 
+/* The last seconds of a job that was well for ten minutes. */
+static struct job turned(void)
+{
+    struct job job = healthy();
+    for (int i = 0; i < WORKERS; i++) {
+        struct told *t = worker(&job, i);
+        t->recent_s = 20;
+        t->recent.at[COUNTER_STEPS] = 50;
+        t->recent.at[COUNTER_TIME_COMPUTE] = 15;
+        t->recent.at[COUNTER_TIME_DATA] = 1;
+    }
+    return job;
+}
+
+static void what_is_wrong_since_a_moment_is_named(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = turned();
+    assert_int_equal(apply(&job, found), 0);
+    worker(&job, 2)->recent.at[COUNTER_TIME_COMPUTE] = 31;
+    finds(&job, "slow_worker", "worker/2 is 2.0 x slower than the median (0.64 s a step)");
+    job = turned();
+    worker(&job, 1)->recent = (struct counters){0}; /* its reader stands still */
+    worker(&job, 1)->recent.at[COUNTER_TIME_DATA] = 19;
+    finds(&job, "starved", "worker/1 waits for data 100 % of its time");
+    job = turned();
+    for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_TIME_DATA] = 80;
+    assert_int_equal(apply(&job, found), 0); /* that is over */
+    job = turned();
+    ps(&job, 1)->recent_s = 20;
+    ps(&job, 1)->recent.at[COUNTER_TIME_APPLY] = 18;
+    finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
+}
+
 static void faults_of_the_job_are_named(void **state)
 {
     struct job job = healthy();
@@ -143,6 +177,10 @@ static void faults_of_the_job_are_named(void **state)
     worker(&job, 0)->counters.at[COUNTER_STALENESS_SUM] = 1000;
     worker(&job, 0)->counters.at[COUNTER_STALENESS_COUNT] = 100;
     finds(&job, "stale", "10.0 updates old in the mean, with 4 workers");
+    job = healthy();
+    worker(&job, 0)->counters.at[COUNTER_CHECKPOINTS] = 20;
+    worker(&job, 0)->counters.at[COUNTER_CHECKPOINT_SECONDS] = 25;
+    finds(&job, "checkpoints", "a checkpoint takes 25 s, and one is begun every 30 s");
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
     finds(&job, "events", "started over 2 times");
@@ -247,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
+        cmocka_unit_test(what_is_wrong_since_a_moment_is_named),
         cmocka_unit_test(faults_of_the_job_are_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),

@@ -7,9 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RECENT_MS = 15000 }; /* at least so long, and twice that at most, is recent */
+
+struct noted {
+    uint64_t ms; /* 0: nothing is */
+    struct counters counters;
+};
+
 struct entry_of_task {
     bool is_there, is_own;
     struct told told;
+    struct noted before, last; /* RECENT_MS apart */
 };
 
 struct board {
@@ -52,6 +60,28 @@ static struct entry_of_task *entry_at(struct board *b, enum job job, int task)
     return &b->at[job][task];
 }
 
+/* Another life of a task begins to count anew. */
+static bool is_of_another_life(const struct noted *n, const struct told *told)
+{
+    return !n->ms || told->heard_ms < n->ms ||
+           told->counters.at[COUNTER_UPTIME] < n->counters.at[COUNTER_UPTIME];
+}
+
+static void note_recent(struct entry_of_task *entry)
+{
+    struct told *told = &entry->told;
+    const struct noted now = {told->heard_ms, told->counters};
+    if (is_of_another_life(&entry->last, told)) entry->before = entry->last = now;
+    told->recent_s = (double)(now.ms - entry->before.ms) / 1000;
+    for (int c = 0; c < COUNTERS; c++)
+        told->recent.at[c] = counter_rows[c].type == TYPE_GAUGE
+                                 ? 0
+                                 : now.counters.at[c] - entry->before.counters.at[c];
+    if (now.ms - entry->last.ms < RECENT_MS) return;
+    entry->before = entry->last;
+    entry->last = now;
+}
+
 err board_put(struct board *b, enum job job, int task, const struct told *told)
 {
     pthread_mutex_lock(&b->lock);
@@ -59,6 +89,7 @@ err board_put(struct board *b, enum job job, int task, const struct told *told)
     if (entry) {
         entry->is_there = true;
         entry->told = *told;
+        note_recent(entry);
     }
     pthread_mutex_unlock(&b->lock);
     return entry ? OK : fail(ERR_MEMORY, "no memory for the counters of %d tasks", task + 1);
@@ -133,12 +164,12 @@ static json_t *number_json(double number)
     return json_string(isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
 }
 
-static json_t *counters_json(const struct told *told)
+static json_t *counters_json(const struct told *told, const struct counters *counters)
 {
     json_t *all = json_object();
     char key[COUNTER_KEY_MAX];
     for (int c = 0; c < COUNTERS; c++) {
-        const double number = told->counters.at[c];
+        const double number = counters->at[c];
         if (number != 0 && counter_is_of((enum counter)c, told->is_ps, told->index == 0))
             json_object_set_new(all, counter_key((enum counter)c, key), number_json(number));
     }
@@ -148,8 +179,14 @@ static json_t *counters_json(const struct told *told)
 static json_t *told_json(const struct told *told, uint64_t now_ms)
 {
     const uint64_t age_ms = now_ms > told->heard_ms ? now_ms - told->heard_ms : 0;
-    return json_pack("{ss sf ss so}", "task", told->task, "age_secs", (double)age_ms / 1000,
-                     "state", told->state, "counters", counters_json(told));
+    json_t *json =
+        json_pack("{ss sf ss so}", "task", told->task, "age_secs", (double)age_ms / 1000, "state",
+                  told->state, "counters", counters_json(told, &told->counters));
+    if (json && told->recent_s > 0)
+        json_object_set_new(json, "recent",
+                            json_pack("{sf so}", "secs", told->recent_s, "counters",
+                                      counters_json(told, &told->recent)));
+    return json;
 }
 
 json_t *board_json(struct board *b, bool only_own, uint64_t from, int max, uint64_t now_ms)

@@ -35,7 +35,8 @@ void board_set_placement(struct board *, char *text);
 char *board_placement(struct board *);
 void board_note_own(struct board *, enum job, int task);
 
-/* {"tasks": [...], "next": n} as visitors and pages get it (visit.h), of at most `max` tasks from
+/* Of each task also what was counted in the last 15 to 30 seconds ("recent": {"secs", "counters"}).
+ * {"tasks": [...], "next": n} as visitors and pages get it (visit.h), of at most `max` tasks from
  * the one of this number on; now_ms: by which their age is told. NULL: no memory. */
 json_t *board_json(struct board *, bool only_own, uint64_t from, int max, uint64_t now_ms);
 

@@ -26,16 +26,24 @@ class Stuck(ClusterCase):
         """From now on no request is answered, until comes is set."""
         self.served.fault = lambda number, request: None if self.comes.is_set() else self.comes
 
-    def tasks(self, cluster):
+    def status(self, cluster):
         asked = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
         done = subprocess.run(asked, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
-        return {task["task"]: task for task in json.loads(done.stdout)["tasks"]}
+        return json.loads(done.stdout)
+
+    def states(self, cluster):
+        return {task["task"]: task["state"] for task in self.status(cluster)["tasks"]}
 
     def wait_for_state(self, cluster, workers, is_right):
-        cluster.wait_until(lambda: all(is_right(self.tasks(cluster).get(name, {"state": ""})["state"])
-                                       for name in workers), f"the states of {workers}")
+        cluster.wait_until(lambda: all(is_right(self.states(cluster).get(name, "")) for name in workers),
+                           f"the states of {workers}")
+
+    def find(self, cluster):
+        """Until status says what is wrong."""
+        cluster.wait_until(lambda: any(found["rule"] == "starved" for found in self.status(cluster)["findings"]),
+                           "what is wrong")
 
     def check(self, mode):
         source = {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y",
@@ -45,6 +53,7 @@ class Stuck(ClusterCase):
             "model": [{"op": "dense", "name": "logits", "units": 2}]}))
         self.hold()
         self.wait_for_state(cluster, ["worker/0", "worker/1"], lambda state: state == "waits for data")
+        self.find(cluster)
         cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
         cluster.wait_until(cluster.tasks["worker/1"].has_ended, "a worker without data that hears SIGTERM")
         self.assertEqual(cluster.tasks["worker/1"].code(), 143, cluster.story())

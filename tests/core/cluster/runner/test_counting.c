@@ -73,10 +73,45 @@ static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
     loop_close(t.options.loop);
 }
 
+static double recent_steps(struct board *b, uint64_t now_ms, double uptime_s, double steps,
+                           double *ret_s)
+{
+    struct told now = {.index = 1, .heard_ms = now_ms};
+    int found;
+    now.counters.at[COUNTER_UPTIME] = uptime_s;
+    now.counters.at[COUNTER_STEPS] = steps;
+    now.counters.at[COUNTER_STEP] = steps; /* a gauge: as of now */
+    assert_int_equal(board_put(b, JOB_WORKER, 1, &now), OK);
+    struct told *all = board_copy(b, false, &found);
+    assert_int_equal(found, 1);
+    const struct told seen = all[0];
+    free(all);
+    assert_true(seen.recent.at[COUNTER_STEP] == 0);
+    *ret_s = seen.recent_s;
+    return seen.recent.at[COUNTER_STEPS];
+}
+
+static void what_was_counted_lately_is_known_apart(void **state)
+{
+    struct board *b;
+    double seconds;
+    assert_int_equal(board_open(&b), OK);
+    assert_true(recent_steps(b, 1000, 1, 100, &seconds) == 0 && seconds == 0);
+    assert_true(recent_steps(b, 11000, 11, 130, &seconds) == 30 && seconds == 10);
+    assert_true(recent_steps(b, 16000, 16, 150, &seconds) == 50 && seconds == 15);
+    assert_true(recent_steps(b, 30000, 30, 160, &seconds) == 60 && seconds == 29);
+    assert_true(recent_steps(b, 31000, 31, 161, &seconds) == 61 && seconds == 30);
+    assert_true(recent_steps(b, 32000, 32, 162, &seconds) == 12 && seconds == 16);
+    assert_true(recent_steps(b, 33000, 1, 7, &seconds) == 0 && seconds == 0); /* another life */
+    assert_true(recent_steps(b, 34000, 2, 9, &seconds) == 2 && seconds == 1);
+    board_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_that_has_ended_says_so_and_tells_nobody),
+        cmocka_unit_test(what_was_counted_lately_is_known_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

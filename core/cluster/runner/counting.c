@@ -84,11 +84,18 @@ static void count_all(struct task *t, uint64_t now_ms)
     count_bytes(t, c);
 }
 
-static void name_state(const struct task *t, char ret[TOLD_STATE_MAX])
+/* As of its last attempt at a step: what the role does by now may be another thing. */
+static bool waits_for_data(const struct task *t, uint64_t now_ms)
+{
+    const uint64_t absent_ms = t->counting.absent_ms;
+    return absent_ms && !t->has_ended && now_ms - absent_ms < COUNTING_FRESH_MS;
+}
+
+static void name_state(const struct task *t, uint64_t now_ms, char ret[TOLD_STATE_MAX])
 {
     char state[ACTION_TEXT_MAX] = "";
     if (t->role->ops->state) t->role->ops->state(t->role, state);
-    snprintf(ret, TOLD_STATE_MAX, "%s", t->counting.waits_for ? t->counting.waits_for : state);
+    snprintf(ret, TOLD_STATE_MAX, "%s", waits_for_data(t, now_ms) ? "waits for data" : state);
     for (char *c = ret; *c; c++)
         if (!isprint((unsigned char)*c)) *c = '?';
 }
@@ -102,7 +109,7 @@ static struct told put_up(struct task *t, uint64_t now_ms)
         told.is_stepping = t->ops->count && t->ops->count(t, &t->counting.counters);
     }
     task_name(t->job, t->index, told.task);
-    name_state(t, told.state);
+    name_state(t, now_ms, told.state);
     told.counters = t->counting.counters;
     if (board_put(t->counting.board, t->job, t->index, &told))
         log_line(LOG_DEBUG, "%s", error_text());

@@ -104,7 +104,7 @@ struct task_counting {
     struct board *board, *own_board;
     uint64_t counted_ms;
     bool is_on;
-    const char *waits_for; /* of who computes, that it does not; NULL: it does */
+    uint64_t absent_ms; /* when data that a step needs did not come; 0: they have come since */
 };
 
 struct task {

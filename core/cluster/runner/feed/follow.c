@@ -35,7 +35,7 @@ static err note_absent(struct runner_worker *w)
     const struct batch_source *data = w->session.data.train;
     const uint64_t now_ms = clock_ms();
     if (!a->since_ms) *a = (struct absent_batches){.since_ms = now_ms};
-    w->task.counting.waits_for = "waits for data";
+    w->task.counting.absent_ms = now_ms;
     if (!data->rows) return OK;
     const uint64_t waited_ms = now_ms - a->since_ms;
     if (waited_ms >= BATCH_WAIT_S_MAX * UINT64_C(1000))
@@ -49,18 +49,24 @@ static err note_absent(struct runner_worker *w)
     return OK;
 }
 
+static void note_present(struct runner_worker *w)
+{
+    w->lack.batches.since_ms = 0;
+    w->task.counting.absent_ms = 0;
+}
+
 err follow_await(struct runner_worker *w)
 {
     const int lacks = session_lacks_batches(&w->session);
     if (!lacks) {
-        w->lack.batches.since_ms = 0;
-        w->task.counting.waits_for = NULL;
+        note_present(w);
         return OK;
     }
     TRY(runner_worker_await_all(w));
     const uint64_t begin_ns = trace_begin(w->session.trace);
     const err e = await(w, lacks);
     trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
+    if (!e) note_present(w);
     if (e == ERR_STOPPED) note_end(w);
     if (e == ERR_PEER && note_absent(w)) return ERR_TIMEOUT;
     return e;

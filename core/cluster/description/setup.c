@@ -402,19 +402,17 @@ static err read_shape(const struct slice_fields *f, bool grows, struct slice *re
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
     int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
     int64_t counted = shape_count(&ret->shape);
-    if (grows)
-        whole = KEYS;
-    else
-        counted = counted / whole * ret->length;
-    bool is_inside = has_axis && ret->length > 0 && ret->length <= whole &&
-                     ret->start <= whole - ret->length && ret->count == counted;
+    if (grows) whole = KEYS;
+    const bool fits = has_axis && ret->length > 0 && ret->length <= whole;
+    if (!grows && fits) counted = counted / whole * ret->length;
+    bool is_inside = fits && ret->start <= whole - ret->length && ret->count == counted;
     return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside its variable", ret->name);
 }
 
 static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
 {
     TRY(read_shape(f, false, ret));
-    if (ret->offset + ret->count <= floats) return OK;
+    if (ret->offset <= floats - ret->count) return OK;
     return fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
 }
 

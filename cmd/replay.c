@@ -236,7 +236,8 @@ static void print_help(FILE *out)
         "that it began with. A section ends early where a worker was started again, or was lost\n"
         "between its pushes to two ps and never came back, and may lack its last tenth of a\n"
         "second where a ps was killed; then the replay ends at the last step\n"
-        "before that at which all ps had the same gradients. Not in a record: what dtrain set or "
+        "before that at which all ps had the same gradients. With train.max_staleness and more\n"
+        "than one ps nothing is recorded. Not in a record: what dtrain set or "
         "var\n"
         "changed, and the arrival of followed files. Synchronous runs need none.\n\n"
         "Beside the flags of a run:\n\n",

@@ -43,6 +43,17 @@ static err check_rate(const struct runner_ps *p)
                 was, is);
 }
 
+/* A worker sends its gradient to other ps once ps/0 has said that it is not too old, together with
+ * its values, which are those of then or newer ones: in a replay ps/0 would wait for the newer
+ * ones, they for other workers, and these for what is not sent. */
+static bool is_bound(const struct runner_ps *p)
+{
+    return p->share->setup.config.max_staleness >= 0 &&
+           p->task.options.cluster->hosts[JOB_PS].count > 1;
+}
+
+#define BOUND_WHY "with train.max_staleness a run is done again only where it has one ps"
+
 /* A generation is to be that which was recorded. */
 err runner_ps_turns_check(const struct runner_ps *p)
 {
@@ -53,6 +64,7 @@ err runner_ps_turns_check(const struct runner_ps *p)
     if (c->is_sync)
         return fail(ERR_INPUT, "synchronous training has the same bits in any case: nothing is to "
                                "be replayed");
+    if (is_bound(p)) return fail(ERR_INPUT, BOUND_WHY);
     if (t->replay.section.spec && spec && spec != t->replay.section.spec)
         return fail(ERR_INPUT,
                     "the record is of another spec (%016" PRIx64 ", this one is %016" PRIx64
@@ -73,6 +85,10 @@ void runner_ps_turns_begin(struct runner_ps *p)
                            "case");
         return;
     }
+    if (is_bound(p)) {
+        log_line(LOG_WARNING, "nothing is recorded: " BOUND_WHY);
+        return;
+    }
     const struct record_section section = {
         .ps = p->task.index,
         .ps_count = p->task.options.cluster->hosts[JOB_PS].count,
@@ -89,7 +105,7 @@ void runner_ps_turn(struct runner_ps *p, const struct action_turn *a)
 {
     struct turn turn = a->turn;
     turn.rows = TURN_NOTHING;
-    if (!p->turns.record) return;
+    if (!p->turns.record || is_bound(p)) return;
     if (turn.kind != TURN_END && turn.kind != TURN_BREAK) {
         struct rows_read *read = &p->windows[turn.worker].named.read;
         if (read->is_any) turn.rows = read->at;

@@ -66,12 +66,11 @@ class Replay(program.FolderCase):
     def check_same_with_drops(self, spec):
         """Whether any are dropped is chance: nearly all runs have some."""
         for i in range(20):
-            self.record(spec)
+            self.record(spec, "--local_ps=1")
             if any(kind == DROPPED for kind, _ in self.turns(0)):
                 break
             shutil.rmtree(self.folder / "first")
-            for ps in range(2):
-                (self.folder / f"run.ps-{ps}").unlink()
+            (self.folder / "run.ps-0").unlink()
         else:
             self.fail("no gradient was dropped")
         self.replay()
@@ -186,6 +185,12 @@ class Replay(program.FolderCase):
         done = self.run_in(*TASKS, f"--record={'x/' * 2100}", "-o", "first", "spec.json")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("too long a path", done.stderr)
+
+    def test_several_ps_that_drop(self):
+        """What a worker sends to one ps waits there for what another one says."""
+        said = self.record(changed(DENSE, {"train.max_staleness": 1, "train.last_step": 20}))
+        self.assertIn("nothing is recorded: with train.max_staleness a run is done again only where it has one ps", said)
+        self.assertEqual([(self.folder / f"run.ps-{ps}").stat().st_size for ps in range(2)], [0, 0])
 
     def test_synchronous(self):
         self.assertIn("nothing is recorded: synchronous training has the same bits in any case",

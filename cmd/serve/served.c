@@ -11,7 +11,12 @@
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints.h"
 
-enum { OLD_MAX = 8 }; /* versions whose requests have not ended; with more no newer one is taken */
+enum {
+    OLD_MAX = 8,   /* versions whose requests have not ended; with more no newer one is taken */
+    OLDER_MAX = 5, /* checkpoints before a broken one that are tried at the beginning */
+    AGAIN_FIRST_MS = 500, /* until one that failed is tried again; twice as long each time, */
+    AGAIN_MAX_MS = 60000,
+};
 
 /* Which files a checkpoint is */
 struct identity {
@@ -26,8 +31,11 @@ struct held {
 
 struct served {
     struct version_options options;
-    struct identity known;  /* the last one that was looked at, taken or not */
-    struct version *coming; /* that opens */
+    struct identity known;    /* the last one that was looked at, taken or not */
+    struct version *coming;   /* that opens */
+    uint64_t tries, again_ms; /* of known: how often it failed, and when it is tried again */
+    int older;                /* checkpoints before it that were tried */
+    char newest_text[ERROR_TEXT_MAX]; /* why it is none of them */
     struct log_limit unseen;
     struct following following; /* with version_options.follows: what comes beside `now` */
 
@@ -83,14 +91,40 @@ static struct held *free_place(struct served *s)
     return NULL;
 }
 
-/* Without memory for one more thread now there may be some the next time; others are served on. */
-static void look_again(struct served *s, err failure)
+/* It may be half copied, or lack memory for now: it is tried again, ever more seldom. */
+static void note_failure(struct served *s, err failure)
 {
+    const uint64_t wait_ms = s->tries < 7 ? (uint64_t)AGAIN_FIRST_MS << s->tries : AGAIN_MAX_MS;
+    s->again_ms = clock_ms() + wait_ms;
+    s->tries++;
+    s->following.name[0] = '\0'; /* it was of that one */
     tally_note_version(s->options.tally, 0, failure);
-    log_limited(&s->unseen, clock_ms(), LOG_WARNING, "%s cannot be opened yet: %s", s->known.prefix,
-                error_text());
-    s->known = (struct identity){0};
-    s->following.name[0] = '\0';
+    if (served_is_ready(s) && log_again(s->tries))
+        log_line(LOG_WARNING, "the version before is served on: %s: %s", s->known.prefix,
+                 error_text());
+}
+
+/* Of a folder, at the beginning: one that is whole is served until the newest is. */
+static bool start_older(struct served *s)
+{
+    char **prefixes;
+    int count;
+    if (s->older == 0) snprintf(s->newest_text, sizeof s->newest_text, "%s", error_text());
+    if (s->older == OLDER_MAX ||
+        checkpoint_list(s->options.flags->checkpoint, &prefixes, &count) != OK)
+        return false;
+    const int at = count - 1 - ++s->older;
+    const bool begins = at >= 0 && version_start(&s->options, prefixes[at], &s->coming) == OK;
+    if (begins)
+        log_line(LOG_WARNING, "%s; %s, the one before, is tried", s->newest_text, prefixes[at]);
+    free(prefixes);
+    return begins;
+}
+
+/* Nothing can be served; what is wrong with the newest one is to be mended. */
+static err end_failed(struct served *s, err failure)
+{
+    return start_older(s) ? OK : fail(failure, "%s", s->newest_text);
 }
 
 /* Whether there is another one than that which was looked at last */
@@ -99,16 +133,19 @@ static err look(struct served *s)
     struct identity found;
     const char *path = s->options.flags->checkpoint;
     const err e = identify(path, &found);
-    if (e && !served_is_ready(s)) return e;
+    if (e && !served_is_ready(s)) return end_failed(s, e);
     if (e)
         log_limited(&s->unseen, clock_ms(), LOG_WARNING, "no newer checkpoint: %s", error_text());
-    if (e || is_same(&found, &s->known)) return OK;
+    if (e) return OK;
+    const bool is_known = is_same(&found, &s->known);
+    if (is_known && (s->tries == 0 || clock_ms() < s->again_ms)) return OK;
+    if (!is_known) s->tries = 0;
     s->known = found;
     if (s->options.follows && following_begin(&s->following, found.prefix))
         log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
     const err started = version_start(&s->options, found.prefix, &s->coming);
     if (started && !served_is_ready(s)) return started;
-    if (started) look_again(s, started);
+    if (started) note_failure(s, started);
     return OK;
 }
 
@@ -128,22 +165,20 @@ static err look_at_coming(struct served *s)
     const enum version_state state = version_state(s->coming, &failure);
     if (state == VERSION_OPENS) return OK;
     struct version *version = s->coming;
+    const bool is_newest = strcmp(version_prefix(version), s->known.prefix) == 0;
     s->coming = NULL;
     if (state == VERSION_SERVES) {
         put(s, version);
+        if (is_newest) s->tries = 0;
         tally_note_version(s->options.tally, version_number(version), OK);
         log_line(LOG_INFO, "serves %s, version %lld: %s", s->name,
-                 (long long)version_number(version), s->known.prefix);
+                 (long long)version_number(version), version_prefix(version));
         return OK;
     }
-    const bool goes_on = served_is_ready(s);
-    tally_note_version(s->options.tally, 0, failure);
-    if (goes_on)
-        log_line(LOG_WARNING, "the version before is served on: %s: %s", s->known.prefix,
-                 error_text());
+    if (is_newest) note_failure(s, failure);
+    const err e = served_is_ready(s) ? OK : end_failed(s, failure);
     version_close(version);
-    s->following.name[0] = '\0'; /* it was of that one */
-    return goes_on ? OK : failure;
+    return e;
 }
 
 /* Nobody takes an old one any more. */

@@ -1,6 +1,7 @@
 /* served.h - a model by its name: the newest checkpoint of a folder is served, and the next one
  * taken while requests go on. An old one serves until its requests have ended. One that cannot be
- * opened is a warning, and the old one continues.
+ * opened is a warning, and the old one continues, at the beginning one before it; it is tried
+ * again.
  */
 #ifndef CMD_SERVE_SERVED_H
 #define CMD_SERVE_SERVED_H

@@ -150,6 +150,11 @@ int64_t version_number(const struct version *v)
     return v->model.step;
 }
 
+const char *version_prefix(const struct version *v)
+{
+    return v->prefix;
+}
+
 const struct spec *version_spec(const struct version *v)
 {
     return &v->model.spec;

@@ -36,6 +36,7 @@ void version_close(struct version *);
 
 /* What follows is of one that serves. */
 int64_t version_number(const struct version *); /* the global step */
+const char *version_prefix(const struct version *);
 const struct spec *version_spec(const struct version *);
 struct intake *version_intake(const struct version *);
 const struct graph *version_graph(const struct version *);

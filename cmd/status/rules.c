@@ -27,14 +27,7 @@ static double of(const struct told *t, enum counter c)
     return t->counters.at[c];
 }
 
-/* What grows, of the last seconds where these are known: a job that was well for hours, and is not
- * now, is not. */
-static double lately(const struct told *t, enum counter c)
-{
-    return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
-}
-
-/* Over which it grew so */
+/* Over which told_lately() has grown */
 static double lately_s(const struct told *t)
 {
     return t->recent_s > 0 ? t->recent_s : of(t, COUNTER_UPTIME);
@@ -71,7 +64,7 @@ static double part_seconds(const struct told *t, int part)
 {
     const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
     if (parts[part].time == COUNTER_TIME_OTHERS && waits_for_others) return 0;
-    return lately(t, parts[part].time) / lately(t, COUNTER_STEPS);
+    return told_lately(t, parts[part].time) / told_lately(t, COUNTER_STEPS);
 }
 
 static double own_seconds(const struct told *t)
@@ -83,7 +76,7 @@ static double own_seconds(const struct told *t)
 
 static bool is_measured(const struct told *t)
 {
-    return !t->is_ps && lately(t, COUNTER_STEPS) >= STEPS_LEAST;
+    return !t->is_ps && told_lately(t, COUNTER_STEPS) >= STEPS_LEAST;
 }
 
 static int compare(const void *a, const void *b)
@@ -129,11 +122,9 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
  * steps meanwhile. */
 static double data_part(const struct told *t)
 {
-    double all = 0;
     if (t->is_ps || of(t, COUNTER_STEPS) < STEPS_LEAST) return (double)NAN;
-    for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
-        all += lately(t, (enum counter)c);
-    return all > 0 ? lately(t, COUNTER_TIME_DATA) / all : (double)NAN;
+    const double all = told_time_lately(t);
+    return all > 0 ? told_lately(t, COUNTER_TIME_DATA) / all : (double)NAN;
 }
 
 static void starved(const struct job_facts *j, struct findings *f)
@@ -199,8 +190,8 @@ static void stale(const struct job_facts *j, struct findings *f)
     double sum = 0, count = 0;
     int workers = 0;
     for (int i = 0; i < j->count; i++) {
-        sum += lately(&j->tasks[i], COUNTER_STALENESS_SUM);
-        count += lately(&j->tasks[i], COUNTER_STALENESS_COUNT);
+        sum += told_lately(&j->tasks[i], COUNTER_STALENESS_SUM);
+        count += told_lately(&j->tasks[i], COUNTER_STALENESS_COUNT);
         workers += !j->tasks[i].is_ps;
     }
     if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
@@ -255,7 +246,7 @@ static void busy_ps(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double part = lately(t, COUNTER_TIME_APPLY) / lately_s(t);
+        const double part = told_lately(t, COUNTER_TIME_APPLY) / lately_s(t);
         if (t->is_ps && lately_s(t) > 0 && part > busy)
             findings_say(
                 f, FINDING_WARNING,
@@ -268,8 +259,8 @@ static void dropped(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double lost = lately(t, COUNTER_DROPPED_STALE),
-                     all = lost + lately(t, COUNTER_UPDATES);
+        const double lost = told_lately(t, COUNTER_DROPPED_STALE),
+                     all = lost + told_lately(t, COUNTER_UPDATES);
         if (t->is_ps && t->index == 0 && all >= STEPS_LEAST && lost > drops * all)
             findings_say(f, FINDING_WARNING,
                          "%.0f %% of the gradients came too late and were dropped",

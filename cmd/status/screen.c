@@ -112,13 +112,12 @@ static void print_unanswered(const struct job_status *s)
     }
 }
 
-/* Where its time went lately, as far as that is known. */
-static double time_of(const struct told *t, enum counter c)
+/* Of its time, in percent */
+static double part_of(const struct told *t, enum counter c)
 {
-    return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
+    return 100 * told_lately(t, c) / (told_time_lately(t) + 1e-9);
 }
 
-/* In percent. */
 static void print_workers(const struct job_status *s)
 {
     char memory[TEXT_MAX];
@@ -126,17 +125,12 @@ static void print_workers(const struct job_status *s)
            "compute%", "data%", "push%", "others%", "pull%", "hooks%", "memory", "state");
     for (int i = 0; i < s->count; i++) {
         const struct told *t = &s->tasks[i];
-        double all = 1e-9;
         if (t->is_ps) continue;
-        for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
-            all += time_of(t, (enum counter)c);
-        printf(
-            "%-10s %9.0f %9.3g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,
-            of(t, COUNTER_STEPS), of(t, COUNTER_STEP_RATE),
-            100 * time_of(t, COUNTER_TIME_COMPUTE) / all, 100 * time_of(t, COUNTER_TIME_DATA) / all,
-            100 * time_of(t, COUNTER_TIME_PUSH) / all, 100 * time_of(t, COUNTER_TIME_OTHERS) / all,
-            100 * time_of(t, COUNTER_TIME_PULL) / all, 100 * time_of(t, COUNTER_TIME_HOOKS) / all,
-            bytes_text(of(t, COUNTER_MEMORY), memory), t->state);
+        printf("%-10s %9.0f %9.3g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,
+               of(t, COUNTER_STEPS), of(t, COUNTER_STEP_RATE), part_of(t, COUNTER_TIME_COMPUTE),
+               part_of(t, COUNTER_TIME_DATA), part_of(t, COUNTER_TIME_PUSH),
+               part_of(t, COUNTER_TIME_OTHERS), part_of(t, COUNTER_TIME_PULL),
+               part_of(t, COUNTER_TIME_HOOKS), bytes_text(of(t, COUNTER_MEMORY), memory), t->state);
     }
 }
 

@@ -104,6 +104,21 @@ void counters_note_staleness(struct counters *counters, uint64_t staleness)
     counters->at[COUNTER_STALENESS_COUNT]++;
 }
 
+/* ---- of the last seconds ---- */
+
+double told_lately(const struct told *t, enum counter c)
+{
+    return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
+}
+
+double told_time_lately(const struct told *t)
+{
+    double all = 0;
+    for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
+        all += told_lately(t, (enum counter)c);
+    return all;
+}
+
 /* ---- bytes ---- */
 
 void counters_pack(const struct counters *counters, unsigned char ret[COUNTERS_BYTES])

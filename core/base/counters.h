@@ -77,6 +77,12 @@ struct told {
     struct counters recent; /* what was added then to those that only grow */
 };
 
+/* Of what grows: lately, where that is known, else since the task began. A job that was well for
+ * hours, and is not now, is not. */
+double told_lately(const struct told *, enum counter);
+/* Of all that a worker's time went to (COUNTER_TIME_COMPUTE to COUNTER_TIME_HOOKS) */
+double told_time_lately(const struct told *);
+
 /* The text format of Prometheus, 0.0.4, with a label "task" in each line. */
 void counters_write_text(FILE *, const struct told *, int count);
 /* The same, of a server: of each of its models, with a label "model"; or of its only one, whose

@@ -78,13 +78,22 @@ static const struct turn *next_in_order(struct ps_role *p)
     return p->turns.next < turns->count ? &turns->at[p->turns.next] : NULL;
 }
 
+/* The worker's first from this one on; NULL: none. */
+static const struct turn *first_of(const struct ps_role *p, const struct turn *from, int worker)
+{
+    const struct turn *end = p->options.turns.at + p->options.turns.count;
+    while (from < end && from->worker != worker) from++;
+    return from < end ? from : NULL;
+}
+
 /* The worker's own next one; NULL: none. */
 static const struct turn *next_of(struct ps_role *p, int worker)
 {
     const struct turns *turns = &p->options.turns;
     int64_t *next = &p->members[worker].turn.next;
-    while (*next < turns->count && turns->at[*next].worker != worker) ++*next;
-    return *next < turns->count ? &turns->at[*next] : NULL;
+    const struct turn *turn = first_of(p, turns->at + *next, worker);
+    *next = turn ? turn - turns->at : turns->count;
+    return turn;
 }
 
 uint64_t ps_turns_last_step(const struct ps_role *p)
@@ -108,12 +117,9 @@ bool ps_turns_are_left(struct ps_role *p)
 void ps_turn_batches(struct ps_role *p, int worker, uint64_t ret[2])
 {
     const struct turn *turn = next_of(p, worker),
-                      *end = p->options.turns.at + p->options.turns.count;
+                      *behind = turn ? first_of(p, turn + 1, worker) : NULL;
     ret[0] = turn ? turn->batch : 0;
-    ret[1] = 0;
-    if (!turn) return;
-    for (turn++; turn < end && turn->worker != worker;) turn++;
-    if (turn < end) ret[1] = turn->batch;
+    ret[1] = behind ? behind->batch : 0;
 }
 
 bool ps_turn_is_answered_now(struct ps_role *p, int worker)
@@ -125,13 +131,11 @@ bool ps_turn_is_answered_now(struct ps_role *p, int worker)
 /* Its next one that is of certain values; NULL: none. ret_is_open: it was answered with them. */
 static const struct turn *next_sure_of(struct ps_role *p, int worker, bool *ret_is_open)
 {
-    const struct turn *turn = next_of(p, worker),
-                      *end = p->options.turns.at + p->options.turns.count;
+    const struct turn *turn = next_of(p, worker);
     *ret_is_open = p->members[worker].turn.is_open;
     while (turn && turn->values == TURN_NOTHING) {
         *ret_is_open = false;
-        for (turn++; turn < end && turn->worker != worker;) turn++;
-        if (turn == end) return NULL;
+        turn = first_of(p, turn + 1, worker);
     }
     return turn;
 }

@@ -174,7 +174,6 @@ static err make_words(const struct replay_flags *flags, int argc, char **argv, s
     struct replay r = {0};
     int count = 1;
     char **words = arena_array(arena, (size_t)argc + OWN_WORDS, sizeof *words);
-    if (!words) return fail(ERR_MEMORY, "no memory for the command line");
     err e = run_open(&run, argc, argv);
     if (!e) e = load_spec(&run);
     if (!e) e = replay_read(flags->record, 0, (uint64_t)flags->to_step, &r);

@@ -86,9 +86,10 @@ static const struct turn *first_of(const struct ps_role *p, const struct turn *f
     return from < end ? from : NULL;
 }
 
-/* The worker's own next one; NULL: none. */
+/* The worker's own next one; NULL: none, or none are given. */
 static const struct turn *next_of(struct ps_role *p, int worker)
 {
+    if (!ps_has_turns(p)) return NULL;
     const struct turns *turns = &p->options.turns;
     int64_t *next = &p->members[worker].turn.next;
     const struct turn *turn = first_of(p, turns->at + *next, worker);
@@ -124,7 +125,7 @@ void ps_turn_batches(struct ps_role *p, int worker, uint64_t ret[2])
 
 bool ps_turn_is_answered_now(struct ps_role *p, int worker)
 {
-    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    const struct turn *turn = next_of(p, worker);
     return !turn || turn->values == TURN_NOTHING || turn->values == p->counters.applied;
 }
 
@@ -185,7 +186,7 @@ bool ps_turn_defers(struct ps_role *p, int worker, const struct message *push)
 void ps_turn_joins(struct ps_role *p, int worker)
 {
     struct member_turn *m = &p->members[worker].turn;
-    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    const struct turn *turn = next_of(p, worker);
     const bool was_dropped = turn && turn->kind == TURN_DROPPED && p->options.task != 0;
     if (was_dropped && m->is_open) pass(p, worker);
     m->is_open = m->has_rows = false;
@@ -228,14 +229,14 @@ void ps_take_turns(struct ps_role *p, struct outbox *out)
 bool ps_role_rows_are_due(struct role *role, int worker)
 {
     struct ps_role *p = (struct ps_role *)role;
-    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    const struct turn *turn = next_of(p, worker);
     return !turn || turn->rows == TURN_NOTHING || turn->rows <= p->counters.applied;
 }
 
 bool ps_role_rows_go_with_values(struct role *role, int worker)
 {
     struct ps_role *p = (struct ps_role *)role;
-    const struct turn *turn = ps_has_turns(p) ? next_of(p, worker) : NULL;
+    const struct turn *turn = next_of(p, worker);
     return !turn || turn->rows == TURN_NOTHING || !turn->asks_rows;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/own.h"
 #include "core/base/log.h"
 
 enum { ROWS_KEPT = 1024 };
@@ -76,19 +77,9 @@ static void give_up(struct record *r, const char *why)
 
 void record_flush(struct record *r)
 {
-    const char *from = (const char *)r->rows;
-    size_t left = (size_t)r->count * sizeof r->rows[0];
+    const size_t bytes = (size_t)r->count * sizeof r->rows[0];
     r->count = 0;
-    while (left > 0 && r->fd >= 0) { /* ends: each write takes some, or is the last */
-        const ssize_t done = write(r->fd, from, left);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) {
-            give_up(r, strerror(errno));
-            return;
-        }
-        from += done;
-        left -= (size_t)done;
-    }
+    if (r->fd >= 0 && !own_write(r->fd, r->rows, bytes)) give_up(r, strerror(errno));
 }
 
 static void add(struct record *r, const uint32_t row[RECORD_NUMBERS])

@@ -242,6 +242,7 @@ static void note_read(struct runner_ps *p, int worker, const struct area_counts 
                       bool is_asked)
 {
     int64_t rows = 0;
+    if (!p->turns.record) return;
     for (int i = 0; i < p->tables->area.count; i++) rows += counts->wanted[i];
     runner_ps_turns_note_rows(p, worker, rows > 0, is_asked);
 }

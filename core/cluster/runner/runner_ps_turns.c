@@ -1,6 +1,5 @@
 /* runner_ps_turns.c - a ps records its turns, or takes them from a record (record.h). */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"

@@ -5,11 +5,6 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role_inside.h"
 
-static bool is_ending(const struct worker_role *w)
-{
-    return w->ending != GOES_ON || w->phase >= FINISHING;
-}
-
 const char *worker_role_change(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
@@ -17,7 +12,7 @@ const char *worker_role_change(struct role *role, struct outbox *out)
         return "the job does not take steps yet: try again later";
     if (w->changing.is_asked) return "another change is being made: try again later";
     if (w->resizing.is_asked) return "the job is being resized: try again later";
-    if (is_ending(w)) return "the job is about to end";
+    if (worker_is_ending(w)) return "the job is about to end";
     w->changing = (struct changing){true, w->generation, w->patience.now_ms};
     worker_watch_change(w, out);
     return NULL;
@@ -44,7 +39,7 @@ void worker_watch_change(struct worker_role *w, struct outbox *out)
     if (!c->is_asked || w->saving.held_for == HELD_TO_CHANGE) return;
     if (c->generation != w->generation || !worker_is_chief(w))
         answer(w, EXIT_LOST_PEER, "all began again, or another worker leads, before it", out);
-    else if (is_ending(w))
+    else if (worker_is_ending(w))
         answer(w, EXIT_LOST_PEER, "the job is about to end", out);
     else if (w->patience.now_ms - c->since_ms >= w->options.limits.save_ms)
         worker_change_failed(w, "not all ps are here, within --save_timeout", out);
@@ -62,7 +57,7 @@ void worker_forget_change(struct worker_role *w, struct outbox *out)
 bool worker_change(struct worker_role *w, struct outbox *out)
 {
     if (!w->changing.is_asked) return false;
-    if (is_ending(w)) {
+    if (worker_is_ending(w)) {
         answer(w, EXIT_LOST_PEER, CHANGE_TOO_LATE, out);
         return false;
     }

@@ -19,7 +19,7 @@ static void refuse(struct worker_role *w, uint64_t generation, int code, const c
     message_say(m, why, out);
 }
 
-static bool is_ending(const struct worker_role *w)
+bool worker_is_ending(const struct worker_role *w)
 {
     return w->ending != GOES_ON || w->phase >= FINISHING;
 }
@@ -79,7 +79,7 @@ void worker_watch_resize(struct worker_role *w, struct outbox *out)
     const bool is_old = has_joined && m->generation != w->generation;
     if (is_old || !is_to_lead(w)) {
         worker_forget_resize(w);
-    } else if (is_ending(w)) {
+    } else if (worker_is_ending(w)) {
         worker_forget_resize(w);
         refuse(w, m->generation, EXIT_LOST_PEER, "it is about to end", out);
     } else if (w->patience.now_ms - m->since_ms >= w->options.limits.save_ms) {
@@ -99,7 +99,7 @@ static void end(struct worker_role *w, const struct membership *membership, uint
 bool worker_resize(struct worker_role *w, struct outbox *out)
 {
     const struct membership membership = w->resizing.membership;
-    if (!w->resizing.is_asked || is_ending(w)) return false;
+    if (!w->resizing.is_asked || worker_is_ending(w)) return false;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (w->servers[ps].contact == GONE) continue;
         struct message *m = worker_send(w, ps, MESSAGE_RESIZE, out);

@@ -112,9 +112,8 @@ static bool all_will_serve(const struct worker_role *w)
         bool will_serve =
             s->said.state == PS_SERVING || (s->said.state == PS_READY && s->setup == WAS_TOLD);
         if (!will_serve || s->said.generation != w->generation) return false;
-        if (w->outlived == w->generation) return false;
     }
-    return true;
+    return w->outlived != w->generation;
 }
 
 static bool is_any_claimed(const struct worker_role *w)

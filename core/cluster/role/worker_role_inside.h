@@ -308,6 +308,7 @@ bool worker_change(struct worker_role *, struct outbox *);
 void worker_outlive(struct worker_role *, uint64_t generation, struct outbox *);
 
 /* worker_resize.c */
+bool worker_is_ending(const struct worker_role *); /* nothing is changed any more */
 void worker_scale(struct worker_role *, const struct message *, struct outbox *);
 /* The checkpoint is there: the job is resized; false: it continues, as it is to end meanwhile. */
 bool worker_resize(struct worker_role *, struct outbox *);

@@ -295,11 +295,10 @@ static void publish_when_done(struct worker_role *w, struct outbox *out)
 }
 
 /* ps/0 has the global step: that is where the others are to snapshot. */
-static bool begin_rest(struct worker_role *w, const struct message *m, struct outbox *out)
+static void begin_rest(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct saving *s = &w->saving;
     uint32_t bytes = (uint32_t)(w->options.workers * LEDGER_NUMBERS) * sizeof *s->numbers;
-    if (m->body_bytes != bytes || !m->body) return false;
     memcpy(s->numbers + 1, m->body, bytes);
     s->number_bytes = bytes + sizeof *s->numbers;
     s->step = m->snapshot.step;
@@ -307,7 +306,6 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     outbox_add_begin(out, (struct action_begin){s->step, s->tag, s->shards});
     for (int ps = 1; ps < w->options.ps_count; ps++)
         if (w->servers[ps].shard_phase != NO_SHARD) send_save(w, ps, out);
-    return true;
 }
 
 /* What this ps has beside ps/0, whose ledger is the one that SAVE brings the others. */
@@ -339,10 +337,11 @@ void worker_snapshot(struct worker_role *w, int ps, const struct message *m, str
         abandon_by(w, ps, m, out);
         return;
     }
-    if (!note_torn(w, ps, m) || (ps == 0 && !begin_rest(w, m, out))) {
+    if (!note_torn(w, ps, m)) {
         abandon_unreadable(w, ps, out);
         return;
     }
+    if (ps == 0) begin_rest(w, m, out);
     server_set_shard(s, SHARD_COPIED);
     s->values.snapshot_version = m->snapshot.updates;
     if (!all_shards(w, SHARD_COPIED)) return;

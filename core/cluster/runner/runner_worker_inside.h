@@ -302,6 +302,7 @@ void runner_worker_count_left(struct runner_worker *);     /* after every look a
 void runner_worker_heard_request(struct runner_worker *, int ps, const struct message *);
 /* To ps/0, for the visitor. Takes the reference; NULL: there was no memory for it. */
 void runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
+void runner_worker_refuse(struct runner_worker *, uint64_t asking, int code, const char *why);
 
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
 

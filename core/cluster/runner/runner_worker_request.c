@@ -42,6 +42,11 @@ void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
     free(text);
 }
 
+void runner_worker_refuse(struct runner_worker *w, uint64_t asking, int code, const char *why)
+{
+    runner_worker_reply(w, asking, json_pack("{ss si}", "error", why, "code", code));
+}
+
 static void leave(struct runner_worker *w)
 {
     struct task *t = &w->task;

@@ -24,11 +24,6 @@ static struct set_so_far *set_of(struct runner_worker *w)
 
 /* ---- telling ---- */
 
-static void refuse(struct runner_worker *w, uint64_t asking, int code, const char *why)
-{
-    runner_worker_reply(w, asking, json_pack("{ss si}", "error", why, "code", code));
-}
-
 /* Of a change that is kept. */
 static void tell(struct runner_worker *w)
 {
@@ -46,7 +41,7 @@ static void end_asking(struct runner_worker *w, int code, const char *why)
     set_of(w)->asking = 0;
     if (!asking) return;
     if (code)
-        refuse(w, asking, code, why);
+        runner_worker_refuse(w, asking, code, why);
     else
         runner_worker_reply(w, asking,
                             json_pack("{sI}", "step", (json_int_t)set_of(w)->change.step));
@@ -330,7 +325,7 @@ void runner_worker_heard_setting(struct runner_worker *w, const struct message *
         if (!e) e = check(w, key, value, &change);
         if (!e) e = begin(w, m->request.asking, change, who);
     }
-    if (e) refuse(w, m->request.asking, exit_code_of(e), error_text());
+    if (e) runner_worker_refuse(w, m->request.asking, exit_code_of(e), error_text());
     json_decref(json);
     task_flush(&w->task);
 }

@@ -13,17 +13,11 @@
  */
 enum { TIMELINE_BYTES_MAX = 6 << 20 };
 
-static void refuse(struct runner_worker *w, uint64_t asking, const char *why)
-{
-    const int code = exit_code_of(ERR_PEER);
-    runner_worker_reply(w, asking, json_pack("{ss si}", "error", why, "code", code));
-}
-
 void runner_worker_trace_refuse_asked(struct runner_worker *w, const char *why)
 {
     const struct asked_timeline a = w->hooks.asked;
     w->hooks.asked = (struct asked_timeline){0};
-    if (a.is_wanted || a.first_step) refuse(w, a.asking, why);
+    if (a.is_wanted || a.first_step) runner_worker_refuse(w, a.asking, exit_code_of(ERR_PEER), why);
 }
 
 void runner_worker_trace_ask(struct runner_worker *w, const struct message_request *request)
@@ -37,7 +31,7 @@ void runner_worker_trace_ask(struct runner_worker *w, const struct message_reque
     else if (a->is_wanted || a->first_step)
         why = "another timeline is being made: try again when it is done";
     if (why)
-        refuse(w, request->asking, why);
+        runner_worker_refuse(w, request->asking, exit_code_of(ERR_PEER), why);
     else
         w->hooks.asked = (struct asked_timeline){
             .asking = request->asking, .is_wanted = true, .steps = (int)request->number};

@@ -99,6 +99,13 @@ static void describe_shard(const struct runner_worker *w, int ps, struct shard *
     shard_name_state(ret, optimizers_of(w));
 }
 
+static struct ledger *ledgers_of(struct arena *arena, const int64_t *numbers, size_t workers)
+{
+    struct ledger *ret = arena_array(arena, workers + 1, sizeof *ret);
+    for (size_t i = 0; i < workers; i++) ret[i] = ledger_of(numbers + i * LEDGER_COLUMNS);
+    return ret;
+}
+
 /* ---- a checkpoint of this run ---- */
 
 /* Step, powers and ledger of one ps; its arrays it reads for itself where it can. */
@@ -107,16 +114,14 @@ static err read_numbers(struct runner_worker *w, int ps)
     struct origin *o = &w->origin;
     struct shard shard;
     size_t workers = (size_t)workers_of(w);
-    struct ledger *ledger = arena_array(&o->arena, workers, sizeof *ledger);
     describe_shard(w, ps, &shard);
     shard.ledger = arena_array(&o->arena, workers * LEDGER_COLUMNS, sizeof *shard.ledger);
     int64_t coverage[COVERAGE_NUMBERS];
     shard.coverage = coverage;
     TRY(shard_read(o->bundle, NULL, &shard));
-    for (size_t i = 0; i < workers; i++) ledger[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
     if (ps == 0) o->is_counted = coverage_of(coverage, &o->plan.coverage);
     if (ps == 0) TRY(shard_read_data(o->bundle, &o->arena, &o->data, &o->data_numbers));
-    o->ledgers[ps] = ledger;
+    o->ledgers[ps] = ledgers_of(&o->arena, shard.ledger, workers);
     o->plan.step = shard.global_step;
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
     return OK;
@@ -159,8 +164,7 @@ static struct data_share share_of(const struct runner_worker *w)
 void runner_worker_torn(struct runner_worker *w, const struct torn_pushes *of_workers)
 {
     const struct data_share share = share_of(w);
-    struct torn_rows torn = {0};
-    if (data_share_is_countable(&share)) torn = data_share_torn(&share, of_workers, workers_of(w));
+    const struct torn_rows torn = data_share_torn(&share, of_workers, workers_of(w));
     runner_worker_note_torn(w, &torn);
 }
 
@@ -172,8 +176,7 @@ static err read_ledger(struct bundle *bundle, struct arena *arena, int ps, struc
     *ret = NULL;
     TRY(shard_stored_ledger(bundle, arena, ps, &numbers, ret_workers));
     if (!numbers) return OK;
-    *ret = arena_array(arena, (size_t)*ret_workers + 1, sizeof **ret);
-    for (int i = 0; i < *ret_workers; i++) (*ret)[i] = ledger_of(numbers + i * LEDGER_COLUMNS);
+    *ret = ledgers_of(arena, numbers, (size_t)*ret_workers);
     return OK;
 }
 
@@ -182,16 +185,19 @@ static err read_torn(struct bundle *bundle, struct arena *arena, const struct da
                      struct torn_rows *ret, int *ret_ps)
 {
     struct torn_pushes *torn = NULL;
-    struct ledger *first = NULL, *ledger;
-    int workers = 0, count;
+    struct ledger *first, *ledger;
+    int ps = 1, workers, count;
     *ret = (struct torn_rows){0};
-    for (*ret_ps = 0; *ret_ps < PS_MAX; ++*ret_ps, first = first ? first : ledger) {
-        TRY(read_ledger(bundle, arena, *ret_ps, &ledger, &count));
+    *ret_ps = 0;
+    TRY(read_ledger(bundle, arena, 0, &first, &workers));
+    if (first) torn = arena_array(arena, (size_t)workers, sizeof *torn);
+    for (; torn && ps < PS_MAX; ps++) {
+        TRY(read_ledger(bundle, arena, ps, &ledger, &count));
         if (!ledger) break;
-        if (!first || count < workers) workers = count;
-        if (!torn) torn = arena_array(arena, (size_t)workers, sizeof *torn);
-        if (first) torn_pushes_note(torn, workers, first, ledger);
+        if (count < workers) workers = count;
+        torn_pushes_note(torn, workers, first, ledger);
     }
+    if (torn) *ret_ps = ps;
     if (torn) *ret = data_share_torn(share, torn, workers);
     return OK;
 }
@@ -234,13 +240,11 @@ static err read_ledgers_before(struct runner_worker *w, struct ledger **ret)
     struct origin *o = &w->origin;
     struct shard shard;
     const size_t workers = o->plan.coverage.share.workers;
-    struct ledger *ledgers = arena_array(&o->arena, workers, sizeof *ledgers);
     describe_shard(w, 0, &shard);
     shard.workers = (int)workers;
     shard.ledger = arena_array(&o->arena, workers * LEDGER_COLUMNS, sizeof *shard.ledger);
     TRY(shard_read(o->bundle, NULL, &shard));
-    for (size_t i = 0; i < workers; i++) ledgers[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
-    *ret = ledgers;
+    *ret = ledgers_of(&o->arena, shard.ledger, workers);
     return OK;
 }
 

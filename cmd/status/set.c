@@ -1,5 +1,4 @@
 /* set.c - `dtrain set KEY VALUE`: changes a running job. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -91,17 +90,15 @@ static err explain(err e, const json_t *answer)
     return fail(e, "%.400s; it may be set yet: dtrain set without KEY shows it", why);
 }
 
-static err set(struct job_visit *v, const char *const words[2], bool json)
+static err set(struct job_visit *v, enum setting_key which, const char *value, bool json)
 {
-    struct setting_change change;
     json_t *answer = NULL;
-    TRY(setting_read(words[0], words[1], &change)); /* a key may be the end of its name */
-    const char *key = setting_table[change.key].key;
+    const char *key = setting_table[which].key;
     const err e = job_visit_ask(
-        v, 0, json_pack("{ss ss ss}", "do", "setting", "name", key, "to", words[1]), &answer);
+        v, 0, json_pack("{ss ss ss}", "do", "setting", "name", key, "to", value), &answer);
     if (e) return is_refused_as_input(answer) ? fail_prefix(ERR_INPUT, "set") : explain(e, answer);
     if (json) return json_print(json_incref(answer));
-    printf("%s is %s from step %lld on\n", key, words[1],
+    printf("%s is %s from step %lld on\n", key, value,
            (long long)json_integer_value(json_object_get(answer, "step")));
     return OK;
 }
@@ -113,10 +110,10 @@ static err run(struct job_visit *v, int argc, char **argv)
     TRY(job_visit_read(v, &set_flags_object, argc, argv, &flags, &flags.job, words, 2));
     if (words[0] && !words[1])
         return fail(ERR_INPUT, "set: to which value? dtrain set %.64s VALUE", words[0]);
-    struct setting_change change;
+    struct setting_change change = {0};
     if (words[0]) TRY(setting_read(words[0], words[1], &change)); /* before anybody is asked */
     TRY(job_visit_open(v, &flags.job, false));
-    TRY(words[0] ? set(v, words, flags.json) : show(v, flags.json));
+    TRY(words[0] ? set(v, change.key, words[1], flags.json) : show(v, flags.json));
     return standard_output_flush();
 }
 

@@ -332,17 +332,21 @@ void cluster_check(const struct cluster *cluster)
     if (cluster->plan->model == MODEL_COUNTS && !machine.failed) check_counts(cluster, last_step);
 }
 
+bool cluster_says(const struct cluster *cluster, const char *words)
+{
+    for (int i = 0; i < machine.process_count; i++) {
+        const struct process *life = machine.processes[i];
+        if (life->started_ns >= cluster->started_ns && life->said && strstr(life->said, words))
+            return true;
+    }
+    return false;
+}
+
 /* What a worker had given to some ps only when it was lost is computed once more, from other
  * values, and it says so. */
 static bool says_that_bits_differ(const struct cluster *cluster)
 {
-    for (int i = 0; i < machine.process_count; i++) {
-        const struct process *life = machine.processes[i];
-        if (life->said && life->started_ns >= cluster->started_ns &&
-            strstr(life->said, "from here on the bits are not those of an undisturbed run"))
-            return true;
-    }
-    return false;
+    return cluster_says(cluster, "from here on the bits are not those of an undisturbed run");
 }
 
 /* Ledgers name lives, which are never the same. */

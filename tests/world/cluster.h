@@ -166,6 +166,7 @@ bool cluster_is_torn(const struct cluster *, const struct process *life);
 /* Of MODEL_COUNTS: each variable has the gradients of so many steps, and its average followed. */
 void counts_check_dense(const struct job_plan *, const struct tensors *, int step);
 /* Whether two runs are equal, bit for bit. */
+bool cluster_says(const struct cluster *, const char *words); /* a process of its time */
 void cluster_compare(const struct cluster *, const struct cluster *);
 
 /* Another command of the program; what it says, until the next one. */

@@ -196,16 +196,6 @@ static bool take_step(struct steps_set *steps, int step)
     return false;
 }
 
-static bool some_say(const struct cluster *cluster, const char *words)
-{
-    for (int i = 0; i < machine.process_count; i++) {
-        const struct process *life = machine.processes[i];
-        if (life->started_ns >= cluster->started_ns && life->said && strstr(life->said, words))
-            return true;
-    }
-    return false;
-}
-
 /* A visitor that was not answered knows nothing. */
 static bool may_be_set(const struct visit *v)
 {
@@ -231,7 +221,7 @@ static void check_settings(const struct cluster *cluster)
         if (!step || v->process->code)
             unknown += may_be_set(v);
         else if (!take_step(&kept, atoi(step + strlen(from))) &&
-                 !some_say(cluster, "by dtrain set after step"))
+                 !cluster_says(cluster, "by dtrain set after step"))
             machine_fail("what holds%.20s is not kept", step);
     }
     if (kept.count > unknown)

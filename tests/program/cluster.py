@@ -286,6 +286,10 @@ class ClusterCase(program.FolderCase):
             f" of {ENDLESS}, loss" in c.tasks[name].text() or c.tasks[name].has_ended()
             for name in workers))
 
+    def asked(self, cluster, *words):
+        """What a command from outside says of this job, when it has ended."""
+        return program.run([*words, f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])], cluster.folder)
+
     def assert_codes(self, cluster, code):
         self.assertEqual(cluster.wait(), dict.fromkeys(cluster.tasks, code), cluster.story())
 

@@ -1,12 +1,10 @@
 """Workers whose data do not come: they say so, hear signals, and continue when the data come again."""
 import json
 import signal
-import subprocess
 import threading
 
 import program
 import server
-from program import BINARY, LIMIT_S
 from program.cluster import ClusterCase, Plan
 
 ROWS = 200000  # more than memory_mb holds
@@ -27,9 +25,7 @@ class Stuck(ClusterCase):
         self.served.fault = lambda number, request: None if self.comes.is_set() else self.comes
 
     def status(self, cluster):
-        asked = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
-        done = subprocess.run(asked, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=LIMIT_S, check=False)
+        done = self.asked(cluster, "status", "--json")
         self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
         return json.loads(done.stdout)
 

@@ -277,12 +277,11 @@ class Data(Predict):
         spec["data"]["columns"] = [
             {"column": "numeric", "name": "a"}, {"column": "numeric", "name": "w"}, {"column": "hash", "name": "user", "buckets": 7},
             {"column": "crossed", "name": "both", "keys": ["user", "day"]}, {"column": "numeric", "name": "b"}]
-        spec["data"]["weight"] = "w"
         spec["loss"] = {"op": "sigmoid_cross_entropy"}
         spec["model"] = [{"op": "concat", "inputs": ["a", "b"]}, {"op": "dense", "name": "out", "units": 3},
                          {"op": "slice", "name": "first", "begin": [0], "size": [1]}]
         heads = {**spec, "heads": [{"name": "it", "loss": spec["loss"], "row_weight": "w", "metrics": spec["metrics"]}]}
-        del heads["loss"], heads["metrics"], heads["data"]["weight"]
+        del heads["loss"], heads["metrics"]
         wanted = [1 / (1 + math.exp(-model.logits(row)[0])) for row in model.ROWS]
         for name, lines in {"few.csv": ["b,a", *(f"{b},{a}" for a, b in model.ROWS)],
                             "all.csv": ["a,b,user,day,w,y", *(f"{a},{b},u{i},1,1,1" for i, (a, b) in enumerate(model.ROWS))]}.items():

@@ -8,10 +8,9 @@ import subprocess
 import unittest
 
 import program
-from program import BINARY, LIMIT_S
+from program import BINARY
 from program.cluster import Cluster, ClusterCase, Plan
 
-TIMEOUT = f"--timeout={LIMIT_S}"
 RATE = 0.01
 SAVES = {"train.mode": "sync", "train.checkpoint_dir": "run", "train.save_checkpoint_secs": 100000,
          "train.keep_checkpoint_max": 0, "data.batch_size": 100}
@@ -20,9 +19,7 @@ AHEAD = 400  # steps
 
 class Set(ClusterCase):
     def ask(self, cluster, *words, code=0):
-        done = subprocess.run([BINARY, *words, TIMEOUT, "--ps_hosts=" + ",".join(cluster.hosts["ps"])],
-                              env=program.environment(), stdin=subprocess.DEVNULL, cwd=cluster.folder,
-                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = self.asked(cluster, *words)
         self.assertEqual(done.returncode, code, done.stderr + cluster.story())
         return done.stderr if code else done.stdout
 
@@ -40,9 +37,7 @@ class Set(ClusterCase):
         """At which step it is to end: some steps from now, however fast they are."""
         for ahead in (AHEAD * 4**i for i in range(8)):
             step = int(self.counters(cluster, "ps/0").get("global_step", 0)) + ahead
-            words = [BINARY, "set", "last_step", str(step), TIMEOUT, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
-            done = subprocess.run(words, env=program.environment(), cwd=cluster.folder, capture_output=True, text=True,
-                                  timeout=LIMIT_S, check=False)
+            done = self.asked(cluster, "set", "last_step", step)
             if done.returncode == 0:
                 return step
             self.assertIn("already", done.stderr)

@@ -451,7 +451,7 @@ static err write_message(const struct saving *s)
                  "the graph takes %zu bytes, TensorFlow reads 2 GB: vocabularies are in "
                  "it",
                  b.used);
-    if (!e) e = path_is_url(path) ? file_put(path, b.at, b.used) : file_replace(path, b.at, b.used);
+    if (!e) e = file_replace(path, b.at, b.used);
     buffer_drop(&b);
     return e;
 }

@@ -14,6 +14,7 @@
 
 #include "core/base/files/file_system.h"
 #include "core/base/files/replace.h"
+#include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/stored_table.h"
 
 enum saved_model_field { SAVED_VERSION = 1, SAVED_GRAPH = 2 };
@@ -456,14 +457,6 @@ static err write_message(const struct saving *s)
     return e;
 }
 
-static void remove_file(const char *path)
-{
-    if (path_is_url(path))
-        (void)file_remove(path);
-    else
-        unlink(path);
-}
-
 /* Behind a URL the graph, which is what makes a folder a model, comes last. */
 static void remove_partial(const struct saving *s)
 {
@@ -471,7 +464,7 @@ static void remove_partial(const struct saving *s)
                                         "/variables/variables.data-00000-of-00001"};
     char path[PATH_MAX_HERE];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (!path_in(s, files[i], path)) remove_file(path);
+        if (!path_in(s, files[i], path)) (void)bundle_unlink(path);
     if (path_is_url(s->temporary)) return;
     if (!path_in(s, "/variables", path)) rmdir(path);
     rmdir(s->temporary);

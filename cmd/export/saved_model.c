@@ -470,8 +470,7 @@ static void remove_partial(const struct saving *s)
     rmdir(s->temporary);
 }
 
-/* Behind a URL there is no folder that could be renamed. */
-static err find_version(struct saving *s, bool *ret_is_there)
+static err find_version(const struct saving *s, bool *ret_is_there)
 {
     char path[PATH_MAX_HERE];
     struct file_state unused;
@@ -481,11 +480,11 @@ static err find_version(struct saving *s, bool *ret_is_there)
         *ret_is_there = !stat(s->folder, &there);
         return OK;
     }
-    memcpy(s->temporary, s->folder, sizeof s->folder);
     TRY(path_in(s, "/saved_model.pb", path));
     return file_find(path, ret_is_there, &unused);
 }
 
+/* Behind a URL there is no folder that could be renamed. */
 static err name_folders(struct saving *s, const char *out, int64_t version)
 {
     bool is_there;
@@ -493,6 +492,7 @@ static err name_folders(struct saving *s, const char *out, int64_t version)
                                 version, (long)getpid());
     if (length >= PATH_MAX_HERE) return fail(ERR_INPUT, "--out: too long a path");
     snprintf(s->folder, PATH_MAX_HERE, "%s/%" PRId64, out, version);
+    if (path_is_url(s->folder)) memcpy(s->temporary, s->folder, sizeof s->folder);
     TRY(find_version(s, &is_there));
     if (is_there)
         return fail(ERR_INPUT,

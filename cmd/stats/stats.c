@@ -14,7 +14,7 @@
 #include "core/data/cells.h"
 #include "core/data/files.h"
 
-enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096, NAMED_GROW_MIN = 16 };
+enum { WORDS_MIN = 1000, WORDS_MAX = 100000000, FILES_NAMED_MAX = 4096 };
 
 enum bare_format { BARE_AUTO, BARE_CSV, BARE_JSONL, BARE_TFRECORD, BARE_LIBSVM };
 static const char *const bare_formats[] = {"auto", "csv", "jsonl", "tfrecord", "libsvm", NULL};
@@ -228,24 +228,12 @@ static err pattern_of_all(const char *folder, struct arena *arena, const char **
     return OK;
 }
 
-/* What is named, and what folders hold of it */
-struct named {
-    struct arena *arena;
-    struct strings paths;
-    int capacity;
-};
-
-static err add_path(const char *path, struct named *n)
+/* named: what is named, and what folders hold of it; room for FIELD_LIST_MAX */
+static err add_path(const char *path, struct strings *named)
 {
-    if (n->paths.count == FIELD_LIST_MAX)
+    if (named->count == FIELD_LIST_MAX)
         return fail(ERR_INPUT, "more than %d files", (int)FIELD_LIST_MAX);
-    if (n->paths.count == n->capacity) {
-        n->capacity = n->capacity ? 2 * n->capacity : NAMED_GROW_MIN;
-        const char **at = arena_array(n->arena, (size_t)n->capacity, sizeof *at);
-        if (n->paths.count) memcpy(at, n->paths.at, (size_t)n->paths.count * sizeof *at);
-        n->paths.at = at;
-    }
-    n->paths.at[n->paths.count++] = path;
+    named->at[named->count++] = path;
     return OK;
 }
 
@@ -258,21 +246,22 @@ static void tell_left_out(const char *folder, int format, int count, const char 
 
 /* Of the files in a folder those that are, by their names, what the first is of which that is
  * known: beside data lie specs and pages. Where no name tells, all. */
-static err add_files_of(const char *folder, const struct format_context *context, struct named *n)
+static err add_files_of(const char *folder, const struct format_context *context,
+                        struct arena *arena, struct strings *named)
 {
     const char *pattern, *left_out = "";
     struct strings found;
     int count = 0;
-    TRY(pattern_of_all(folder, n->arena, &pattern));
+    TRY(pattern_of_all(folder, arena, &pattern));
     const struct strings all = {&pattern, 1};
-    if (files_find(&all, context, n->arena, &found)) return add_path(pattern, n);
+    if (files_find(&all, context, arena, &found)) return add_path(pattern, named);
     const struct ending *telling = ending_of(telling_of(&found));
-    if (!telling) return add_path(pattern, n);
+    if (!telling) return add_path(pattern, named);
     for (int i = 0; i < found.count; i++) {
         const struct ending *ending = ending_of(found.at[i]);
         const bool is_such =
             ending && ending->format == telling->format && ending->is_weak == telling->is_weak;
-        if (is_such) TRY(add_path(found.at[i], n));
+        if (is_such) TRY(add_path(found.at[i], named));
         if (ending && !is_such && count++ == 0) left_out = found.at[i];
     }
     tell_left_out(folder, telling->format, count, left_out);
@@ -281,15 +270,15 @@ static err add_files_of(const char *folder, const struct format_context *context
 
 /* A folder is what lies in it. */
 static err name_what_folders_hold(const struct format_context *context, const struct strings *given,
-                                  struct named *ret)
+                                  struct arena *arena, struct strings *named)
 {
     for (int i = 0; i < given->count; i++) {
         const char *path = given->at[i];
         struct stat state;
         const char *from =
-            *path != '/' ? arena_format(ret->arena, "%s/%s", context->directory, path) : path;
+            *path != '/' ? arena_format(arena, "%s/%s", context->directory, path) : path;
         const bool is_folder = !path_is_url(path) && !stat(from, &state) && S_ISDIR(state.st_mode);
-        TRY(is_folder ? add_files_of(path, context, ret) : add_path(path, ret));
+        TRY(is_folder ? add_files_of(path, context, arena, named) : add_path(path, named));
     }
     return OK;
 }
@@ -387,10 +376,10 @@ static err look(int argc, char **argv, struct arena *arena)
     TRY(cache_flags_begin(&flags.cache));
     const struct format_context context = {.directory = flags.data_dir ? flags.data_dir : ".",
                                            .without_labels = true};
-    struct named named = {.arena = arena};
-    TRY(name_what_folders_hold(&context, &paths, &named));
-    return is_bare(&flags, &named.paths) ? look_at_files(&flags, &context, &named.paths, arena)
-                                         : look_at_spec(&flags, named.paths.at[0]);
+    struct strings named = {arena_array(arena, FIELD_LIST_MAX, sizeof *named.at), 0};
+    TRY(name_what_folders_hold(&context, &paths, arena, &named));
+    return is_bare(&flags, &named) ? look_at_files(&flags, &context, &named, arena)
+                                   : look_at_spec(&flags, named.at[0]);
 }
 
 static int cmd_stats(int argc, char **argv)

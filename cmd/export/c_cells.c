@@ -81,7 +81,7 @@ static void write_common(FILE *f, const struct column_spec *spec, int column)
 static err write_ids(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     const char *kind = cells_kind(spec);
-    int64_t stand_in = -1, buckets = 0;
+    int64_t buckets = 0;
     struct strings words = {0};
     struct floats boundaries = {0};
     if (strcmp(kind, "vocabulary") == 0) TRY(cells_words(c, spec, &words));
@@ -92,11 +92,9 @@ static err write_ids(FILE *f, const struct cells *c, const struct column_spec *s
         buckets = limit_of(spec, "buckets");
     if (strcmp(kind, "ids") == 0) buckets = limit_of(spec, "rows");
     if (words.count) buckets = *(const int64_t *)cells_attribute(spec, "oov_buckets");
-    if (strcmp(kind, "identity") == 0)
-        stand_in = *(const int64_t *)cells_attribute(spec, "default");
     write_common(f, spec, column);
-    fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d", stand_in,
-            buckets, words.count + boundaries.count);
+    fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d",
+            cells_stand_in(spec), buckets, words.count + boundaries.count);
     if (words.count) fprintf(f, ", .words = words%d", column);
     if (boundaries.count) fprintf(f, ", .boundaries = boundaries%d", column);
     fputs("};\n", f);
@@ -142,7 +140,7 @@ static void write_date(FILE *f, const struct cells *c, const struct column_spec 
     }
     write_common(f, spec, column);
     fprintf(f, ", .time = %d, .part = %d, .stand_in = %" PRId64 "};\n", time, a->part,
-            date_default(a));
+            cells_stand_in(spec));
 }
 
 /* A key is a column's ids, or its words, or those of a cell. */

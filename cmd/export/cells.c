@@ -39,6 +39,13 @@ const void *cells_attribute(const struct column_spec *spec, const char *name)
     return (const char *)spec->column.attributes + f->offset;
 }
 
+int64_t cells_stand_in(const struct column_spec *spec)
+{
+    if (strcmp(cells_kind(spec), "date") == 0) return date_default(spec->column.attributes);
+    if (strcmp(cells_kind(spec), "identity")) return -1;
+    return *(const int64_t *)cells_attribute(spec, "default");
+}
+
 int cells_named(const struct cells *c, const char *name)
 {
     for (int i = 0; i < c->count; i++)

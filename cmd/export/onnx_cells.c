@@ -132,10 +132,8 @@ int onnx_write_column(struct onnx_graph *g, const struct cells *c, int column, i
     if (cells_is_seconds(spec)) return write_seconds(g, c, spec);
     if (is_kind(spec, "bucketized")) return write_bucketized(g, c, spec, max);
     if (is_kind(spec, "ids")) return write_whole(g, spec, "rows", -1, max);
-    if (is_kind(spec, "identity"))
-        return write_whole(g, spec, "buckets", *(const int64_t *)cells_attribute(spec, "default"),
-                           max);
-    const int64_t stand_in = is_kind(spec, "date") ? date_default(spec->column.attributes) : -1;
+    const int64_t stand_in = cells_stand_in(spec);
+    if (is_kind(spec, "identity")) return write_whole(g, spec, "buckets", stand_in, max);
     const int ids = write_given(g, spec->name, ONNX_INT64, max);
     return stand_in < 0 ? ids : onnx_where(g, is_id(g, ids), ids, onnx_int64(g, stand_in));
 }

@@ -356,13 +356,6 @@ static struct tf_tensor part_of_time(struct tf_graph *g, const struct column_spe
                            tf_select(g, TF_DOUBLE, is_there(g, TF_DOUBLE, x), x, tf_double(g, 0)));
 }
 
-/* The id of a row without any; -1: none */
-static int64_t stand_in_of(const struct column_spec *spec)
-{
-    if (is_kind(spec, "date")) return date_default(spec->column.attributes);
-    return is_kind(spec, "identity") ? *(const int64_t *)cells_attribute(spec, "default") : -1;
-}
-
 /* [batch, values]; -1: none */
 static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int column,
                                const struct values *v)
@@ -370,9 +363,10 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
     const struct column_spec *spec = cells_column(t->cells, column);
     struct tf_tensor ids;
     if (is_kind(spec, "identity"))
-        return tf_select(g, TF_INT64, v->is_there,
-                         within(g, wholes_of(g, v), limit_of(spec, "buckets"), stand_in_of(spec)),
-                         tf_int64(g, -1));
+        return tf_select(
+            g, TF_INT64, v->is_there,
+            within(g, wholes_of(g, v), limit_of(spec, "buckets"), cells_stand_in(spec)),
+            tf_int64(g, -1));
     if (is_kind(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
     if (is_kind(spec, "hash"))
         ids = hashed(g, v->at, limit_of(spec, "buckets"));
@@ -469,7 +463,7 @@ static struct values key_of(const struct tf_cells *t, struct tf_graph *g, const 
     if (cells_crosses_words(c, key)) return v;
     v.at = ids_of(t, g, of, &v);
     v.type = TF_INT64;
-    const int64_t stand_in = stand_in_of(spec);
+    const int64_t stand_in = cells_stand_in(spec);
     if (stand_in < 0) return v;
     const struct tf_tensor count = count_row(g, v.is_there);
     const struct tf_tensor is_empty = tf_two(g, "Equal", TF_INT64, count, tf_int64(g, 0));
@@ -606,5 +600,5 @@ struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, i
     struct tf_tensor ids = ids_of(t, g, column, &v);
     if (!v.is_one || max > 1)
         ids = side_by_side(g, ids, max, source_of(spec)->truncate == TRUNCATE_LAST);
-    return with_stand_in(g, ids, v.is_there, max, stand_in_of(spec));
+    return with_stand_in(g, ids, v.is_there, max, cells_stand_in(spec));
 }

@@ -48,15 +48,14 @@ static err make_room(struct version *v)
 static err warm_up(struct version *v)
 {
     const int64_t most = v->options.max_batch;
-    const struct device *d = &v->model.device;
     struct predictions unused;
-    bool is_alone = device_is_cpu(d);
-    for (int64_t rows = 1, before = 0; before < most; rows = 2 * rows < most ? 2 * rows : most) {
+    bool is_alone = device_is_cpu(&v->model.device);
+    for (int64_t at = 1, rows = 0; rows < most; at *= 2) {
+        rows = at < most ? at : most;
         const uint64_t shared_out = cpu_shared_out();
         TRY(session_predict_rows(&v->model.session, v->together, rows, &unused));
         is_alone &= cpu_shared_out() == shared_out;
         if (is_alone) v->alone_rows = rows;
-        before = rows;
     }
     return OK;
 }

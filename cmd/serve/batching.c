@@ -209,15 +209,11 @@ static struct together wait_for_rows(struct version *v)
 
 void version_compute(struct version *v)
 {
-    for (bool goes_on = true; goes_on;) {
-        const struct together t = wait_for_rows(v);
-        if (t.rows) {
-            compute(v, &t);
-            pthread_mutex_lock(&v->lock);
-            end_turn(v);
-            pthread_mutex_unlock(&v->lock);
-        }
-        goes_on = t.rows > 0;
+    for (struct together t = wait_for_rows(v); t.rows; t = wait_for_rows(v)) {
+        compute(v, &t);
+        pthread_mutex_lock(&v->lock);
+        end_turn(v);
+        pthread_mutex_unlock(&v->lock);
     }
 }
 

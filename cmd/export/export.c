@@ -205,8 +205,8 @@ static err write_c(const struct export *x)
 /* And the folders that it lies in */
 static err make_folder(const char *out, struct arena *arena)
 {
-    char *path = arena_string(arena, out);
     if (path_is_url(out)) return OK;
+    char *path = arena_string(arena, out);
     for (char *at = path + 1;; at++) {
         const char was = *at;
         if (was && was != '/') continue;
@@ -251,8 +251,7 @@ static bool leaves_time(const struct export *x, const struct column_spec *spec)
     const struct date_attributes *a = spec->column.attributes;
     if (strcmp(cells_kind(spec), "date")) return false;
     if (x->flags.format == EXPORT_ONNX) return cells_is_seconds(spec);
-    return x->flags.format == EXPORT_C ? a->format && !date_is_in_milliseconds(a)
-                                       : !date_is_in_milliseconds(a);
+    return !date_is_in_milliseconds(a) && (a->format || x->flags.format != EXPORT_C);
 }
 
 /* Texts that nobody but the client reads */

@@ -175,17 +175,14 @@ static bool has_files_in_hand(void *context)
     return job_has_files_in_hand(s->ps, s->chief);
 }
 
-static void open_worker(const struct scene *s, struct spec *spec, struct runner_worker **ret)
+static void open_worker(struct scene *s, struct spec *spec, int task)
 {
-    static const struct cluster_spec *cluster;
     static struct cluster_spec clusters[JOB_WORKERS];
-    const int task = ret == &s->worker;
     clusters[task] = job_cluster(JOB_WORKER, task);
-    cluster = &clusters[task];
     struct runner_worker_options options = {
-        .task = job_options(cluster, s->loop, spec), .spec = spec, .device = job_device()};
+        .task = job_options(&clusters[task], s->loop, spec), .spec = spec, .device = job_device()};
     if (s->flood.is_early) options.task.limits.chief_ms = options.task.limits.start_ms;
-    if (runner_worker_open(&options, ret)) fail_msg("%s", error_text());
+    if (runner_worker_open(&options, task ? &s->worker : &s->chief)) fail_msg("%s", error_text());
 }
 
 static void open_ps(struct scene *s, struct spec *spec)
@@ -216,8 +213,8 @@ static void run_job(struct scene *s, uint8_t kind)
     spec.train.checkpoint.dir = (char *)s->flood.folder;
     assert_int_equal(loop_open(&s->loop), OK);
     open_ps(s, &spec);
-    open_worker(s, &spec, &s->chief);
-    if (s->flood.by == THE_PS) open_worker(s, &spec, &s->worker);
+    open_worker(s, &spec, 0);
+    if (s->flood.by == THE_PS) open_worker(s, &spec, 1);
     struct task *tasks[] = {runner_ps_task(s->ps), runner_worker_task(s->chief),
                             s->worker ? runner_worker_task(s->worker) : NULL};
     struct job_turns turns = {

@@ -2,6 +2,7 @@
 #include "tests/fuzz/job.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,4 +140,11 @@ void job_run(struct job_turns *t, struct task *const tasks[], int count)
 {
     turns = t;
     fuzz_holds(tasks_run(tasks, count) == OK, "tasks can be run");
+}
+
+void job_remove(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    fuzz_holds(system(command) == 0, "a folder that a job has saved to can be removed");
 }

@@ -35,5 +35,6 @@ struct job_turns {
 /* Threads of the ps or of the chief do. */
 bool job_has_files_in_hand(const struct runner_ps *, const struct runner_worker *chief);
 void job_run(struct job_turns *, struct task *const tasks[], int count);
+void job_remove(const char *folder); /* that a job has saved to */
 
 #endif

@@ -309,13 +309,6 @@ static void a_ps_that_floods_a_worker_slows_nobody(void **state)
     }
 }
 
-static void remove_all(const char *folder)
-{
-    char command[64];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    assert_int_equal(system(command), 0);
-}
-
 /* Another job begins from it, and trains on. */
 static void restore(uint8_t kind, const char *folder)
 {
@@ -341,7 +334,7 @@ static void what_a_flooded_job_saves_begins_another(void **state)
             turns_of((uint8_t)(type % 4), flood);
             restore((uint8_t)(type % 4), folder);
         }
-        remove_all(folder);
+        job_remove(folder);
     }
 }
 

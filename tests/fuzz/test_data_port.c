@@ -24,7 +24,6 @@
 #include <cmocka.h> /* last: it has a macro named fail */
 
 enum {
-
     LIAR = 1, /* beside the CHIEF */
     FED,
     WORKERS,

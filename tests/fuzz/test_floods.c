@@ -299,8 +299,8 @@ static void a_ps_that_floods_a_worker_slows_nobody(void **state)
     (void)state;
     for (uint8_t kind = 0; kind < 4; kind++) {
         const int quiet = turns_of(kind, (struct flood){.by = THE_PS, .type = KINDS});
-        for (uint32_t type = MESSAGE_WINDOWS + 1; type < KINDS;
-             type++) { /* that one ends the link */
+        /* MESSAGE_WINDOWS ends the link */
+        for (uint32_t type = MESSAGE_WINDOWS + 1; type < KINDS; type++) {
             const struct flood flood = {.by = THE_PS, .type = type, .victim = (int)type % 2};
             const struct flood other = {.by = THE_PS, .type = type, .victim = !flood.victim};
             try_one(kind, &flood, quiet);

@@ -1,18 +1,12 @@
 /* day.c - see day.h. */
 #include "core/train/spec/day.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/data/parts.h"
-#include "core/train/checkpoint/bundle/file.h"
-#include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
 
 static const char file_name[] = "day.json";

@@ -11,7 +11,6 @@
 #include "core/base/text.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
-#include "core/train/hooks/hook.h"
 #include "core/train/spec/spec_inside.h"
 
 const struct setting setting_table[SETTING_KEYS] = {

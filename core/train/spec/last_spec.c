@@ -142,8 +142,7 @@ static err keep_text(const char *folder, const char *path, const char *text)
 err last_spec_keep(const struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, LAST_SPEC_NAME);
-    if (length >= (int)sizeof path) return fail(ERR_INPUT, "%s: too long a path", folder);
+    TRY(spec_kept_path(folder, LAST_SPEC_NAME, path));
     char *text = spec_text(spec);
     const err e = text ? keep_text(folder, path, text) : fail(ERR_MEMORY, "no memory for %s", path);
     free(text);

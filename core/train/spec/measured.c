@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +14,6 @@
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/features.h"
 #include "core/train/spec/spec_inside.h"
-
-static err path_in(const char *folder, char ret[CHECKPOINT_PATH_MAX])
-{
-    const int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", folder, MEASURED_NAME);
-    return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", folder);
-}
 
 /* Without a checkpoint a file of an attempt that came to nothing means nothing. Storage that does
  * not answer has not said that there is none. */
@@ -124,7 +117,7 @@ static err read_kept(struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
-    TRY(path_in(folder, path));
+    TRY(spec_kept_path(folder, MEASURED_NAME, path));
     bool is_kept; /* asked once: a disk may answer otherwise the next time */
     TRY(find_kept(path, &is_kept));
     if (!is_kept && !name_wanting(spec)) return OK;
@@ -287,7 +280,7 @@ err spec_keep_measured(const struct spec *spec, const json_t *features, const ch
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json;
-    TRY(path_in(folder, path));
+    TRY(spec_kept_path(folder, MEASURED_NAME, path));
     TRY(tell(spec, features, &json));
     return spec_write_kept(path, json);
 }
@@ -296,8 +289,8 @@ err spec_copy_measured(const char *from, const char *to)
 {
     char source[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
-    TRY(path_in(from, source));
-    TRY(path_in(to, path));
+    TRY(spec_kept_path(from, MEASURED_NAME, source));
+    TRY(spec_kept_path(to, MEASURED_NAME, path));
     bool is_there;
     TRY(find_kept(source, &is_there));
     if (!is_there) return OK;
@@ -310,7 +303,7 @@ err spec_read_features(const char *folder, json_t **ret)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     *ret = NULL;
-    TRY(path_in(folder, path));
+    TRY(spec_kept_path(folder, MEASURED_NAME, path));
     bool is_there;
     TRY(find_kept(path, &is_there));
     if (!is_there) return OK;

@@ -282,18 +282,12 @@ static err read_all(const json_t *json, struct settings *ret)
     return OK;
 }
 
-static err path_of(const char *folder, char ret[CHECKPOINT_PATH_MAX])
-{
-    const int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", folder, SETTINGS_NAME);
-    return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", folder);
-}
-
 err settings_load(const char *folder, struct settings *ret)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     *ret = (struct settings){0};
-    TRY(path_of(folder, path));
+    TRY(spec_kept_path(folder, SETTINGS_NAME, path));
     err e = spec_find_kept(path, &json);
     if (!e && json) e = read_all(json, ret);
     json_decref(json);
@@ -306,7 +300,7 @@ err settings_load(const char *folder, struct settings *ret)
 err settings_keep(const char *folder, const struct settings *s)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(path_of(folder, path));
+    TRY(spec_kept_path(folder, SETTINGS_NAME, path));
     json_t *list = json_array();
     bool is_whole = list != NULL;
     for (int i = 0; i < s->count && is_whole; i++)

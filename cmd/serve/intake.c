@@ -50,9 +50,7 @@ struct intake {
 
 static void add_name(struct strings *list, const char *name)
 {
-    for (int i = 0; name && i < list->count; i++)
-        if (strcmp(list->at[i], name) == 0) return;
-    if (name) list->at[list->count++] = name;
+    if (name && !strings_have(list, name)) list->at[list->count++] = name;
 }
 
 static const struct source_spec *source_of(const struct spec *spec)
@@ -480,13 +478,6 @@ static err find_rows(const struct intake *in, enum intake_form form, const char 
 
 /* ---- rows of cells ---- */
 
-static bool is_among(const struct strings *list, const char *name)
-{
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->at[i], name) == 0) return true;
-    return false;
-}
-
 /* Only {"b64": "..."} can bring one. */
 static bool has_zero(const json_t *value)
 {
@@ -503,7 +494,7 @@ static err put(const struct intake *in, struct json_cells *cells, const char *na
     if (has_zero(value->json))
         return fail(ERR_INPUT, "\"%.64s\": a zero byte, which no word has", name);
     TRY(json_cells_put(cells, name, value, &is_wanted));
-    if (is_wanted || is_among(&in->others, name)) return OK;
+    if (is_wanted || strings_have(&in->others, name)) return OK;
     return fail(ERR_INPUT, "\"%.64s\": no column reads a cell of this name%s", name,
                 suggest(name, in->names.at, in->names.count).text);
 }
@@ -713,7 +704,7 @@ static err fill_object(const struct intake *in, struct filling *f, const struct 
             TRY(fill(f, &value, 0));
         } else if (has_names(in, f)) {
             place = place_of(in, name, place + 1);
-            if (place < 0 && is_among(&in->others, name)) continue;
+            if (place < 0 && strings_have(&in->others, name)) continue;
             if (place < 0) return refuse_name(in, name);
             TRY(fill_named(f, name, place, &value));
         } else {

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
@@ -56,6 +57,13 @@ struct objects {
     void *at;
     int count;
 }; /* count structs of object->size bytes */
+
+static inline bool strings_have(const struct strings *list, const char *text)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->at[i], text) == 0) return true;
+    return false;
+}
 
 enum field_type {
     FIELD_BOOL,

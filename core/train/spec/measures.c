@@ -4,13 +4,6 @@
 #include "core/data/columns/column.h"
 #include "core/train/spec/spec_inside.h"
 
-static bool is_among(const struct strings *names, const char *name)
-{
-    for (int i = 0; i < names->count; i++)
-        if (strcmp(names->at[i], name) == 0) return true;
-    return false;
-}
-
 static bool node_names(const struct node_spec *node, const char *name)
 {
     const struct op *op = node->op.kind->descriptor;
@@ -19,7 +12,7 @@ static bool node_names(const struct node_spec *node, const char *name)
         const char *named = fields_string(&op->object, node->op.attributes, keys[k]);
         if (named && strcmp(named, name) == 0) return true;
     }
-    return is_among(&node->inputs, name);
+    return strings_have(&node->inputs, name);
 }
 
 /* Of a cross */
@@ -39,7 +32,7 @@ static bool is_read(const struct spec *spec, const struct column_spec *column)
     for (int i = 0; i < spec->model.nodes.count; i++)
         if (node_names(&nodes[i], column->name)) return true;
     for (int i = 0; i < spec->data.columns.count; i++)
-        if (is_among(keys_of(&columns[i]), column->name)) return true;
+        if (strings_have(keys_of(&columns[i]), column->name)) return true;
     return false;
 }
 

@@ -231,11 +231,10 @@ static void print_row_bytes(const struct graph *graph, const struct optimizers *
  * first on, and their embeddings begin large. */
 static bool begins_slowly(const struct optimizer_spec *by)
 {
-    const struct object *object = by->optimizer.kind->object;
-    for (const struct field *f = object->fields; f->name; f++)
-        if (strcmp(f->name, "initial_accumulator_value") == 0)
-            return *fields_float(object, by->optimizer.attributes, f->name) >= 0.1;
-    return false;
+    const struct variant *v = &by->optimizer;
+    const double *initial =
+        fields_find(v->kind->object, v->attributes, "initial_accumulator_value", FIELD_FLOAT);
+    return initial && *initial >= 0.1;
 }
 
 static bool begins_large(const struct param *table)

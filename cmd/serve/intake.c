@@ -62,10 +62,7 @@ static const void *attribute(const struct source_spec *source, const char *name,
                              enum field_type type)
 {
     const struct format *format = source->format.kind->descriptor;
-    for (const struct field *f = format->object.fields; f && f->name; f++)
-        if (strcmp(f->name, name) == 0 && f->type == type)
-            return (const char *)source->format.attributes + f->offset;
-    return NULL;
+    return fields_find(&format->object, source->format.attributes, name, type);
 }
 
 static const struct column_spec *column_at(const struct objects *columns, int i)

@@ -163,6 +163,8 @@ err fields_parse(const struct object *, json_t *json, const char *path, struct a
  * FLOATS and JSON: parsed again it is the same to the bit. New reference; NULL: no memory. */
 json_t *fields_write(const struct object *, const void *from);
 
+/* The field of that name and type; NULL: there is none. */
+const void *fields_find(const struct object *, const void *of, const char *name, enum field_type);
 /* The FLOAT field of that name, which there is. */
 double *fields_float(const struct object *, void *of, const char *name);
 /* The same of a STRING: its value. */

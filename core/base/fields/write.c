@@ -43,6 +43,15 @@ static json_t *value_of(const struct field *field, const char *at)
     }
 }
 
+const void *fields_find(const struct object *object, const void *of, const char *name,
+                        enum field_type type)
+{
+    for (const struct field *field = object->fields; field && field->name; field++)
+        if (field->type == type && strcmp(field->name, name) == 0)
+            return (const char *)of + field->offset;
+    return NULL;
+}
+
 double *fields_float(const struct object *object, void *of, const char *name)
 {
     const struct field *field = object->fields;

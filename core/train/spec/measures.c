@@ -19,10 +19,9 @@ static bool node_names(const struct node_spec *node, const char *name)
 static const struct strings *keys_of(const struct column_spec *column)
 {
     static const struct strings none;
-    for (const struct field *f = column->column.kind->object->fields; f->name; f++)
-        if (f->type == FIELD_STRINGS && strcmp(f->name, "keys") == 0)
-            return (const void *)((const char *)column->column.attributes + f->offset);
-    return &none;
+    const struct variant *v = &column->column;
+    const struct strings *keys = fields_find(v->kind->object, v->attributes, "keys", FIELD_STRINGS);
+    return keys ? keys : &none;
 }
 
 static bool is_read(const struct spec *spec, const struct column_spec *column)

@@ -111,13 +111,10 @@ double schedule_rate(const struct schedule_spec *spec, int64_t step)
 
 bool schedule_base(const struct schedule_spec *spec, double *ret)
 {
-    const struct field *field = schedule_of(spec)->object.fields;
-    for (; field->name; field++)
-        if (strcmp(field->name, "learning_rate") == 0) {
-            memcpy(ret, (const char *)spec->schedule.attributes + field->offset, sizeof *ret);
-            return true;
-        }
-    return false;
+    const double *rate = fields_find(&schedule_of(spec)->object, spec->schedule.attributes,
+                                     "learning_rate", FIELD_FLOAT);
+    if (rate) *ret = *rate;
+    return rate;
 }
 
 const struct object schedule_spec_object = {.name = "learning_rate",

@@ -72,8 +72,7 @@ static int section_of(const struct store *store, int64_t at)
     return low;
 }
 
-static struct updater updater_of(const struct optimizer_spec *spec, int first_power,
-                                 double rate_factor)
+static struct updater updater_of(const struct optimizer_spec *spec, int first_power)
 {
     const struct optimizer *optimizer = optimizer_of(spec);
     const void *attributes = spec->optimizer.attributes;
@@ -81,7 +80,6 @@ static struct updater updater_of(const struct optimizer_spec *spec, int first_po
         .optimizer = optimizer,
         .attributes = attributes,
         .learning_rate = optimizer_learning_rate(spec),
-        .rate_factor = rate_factor > 0 ? rate_factor : 1,
         .form = optimizer_form(optimizer, attributes),
         .slot_count = optimizer_slots(optimizer, attributes),
         .first_power = first_power,
@@ -102,10 +100,10 @@ err store_open(const struct optimizers *optimizers, const struct section *sectio
         .slot_count = optimizers->slot_count,
         .average = optimizers->average,
         .updater_count = optimizers->count,
+        .rate_factor = optimizers->rate_factor > 0 ? optimizers->rate_factor : 1,
     };
     for (int i = 0; i < optimizers->count; i++) {
-        store.updaters[i] =
-            updater_of(&optimizers->at[i], store.power_count, optimizers->rate_factor);
+        store.updaters[i] = updater_of(&optimizers->at[i], store.power_count);
         store.power_count += store.updaters[i].optimizer->power_count;
     }
     const err e = allocate(&store);
@@ -383,7 +381,7 @@ static void advance_powers(struct store *store)
 struct juncture store_juncture(const struct store *store, int updater, int64_t step)
 {
     const struct updater *by = &store->updaters[updater];
-    const double rate = by->rate_factor * schedule_rate(by->learning_rate, step);
+    const double rate = store->rate_factor * schedule_rate(by->learning_rate, step);
     return (struct juncture){
         .rate = (float)rate, .powers = store->powers + by->first_power, .step = step};
 }

@@ -10,7 +10,6 @@ struct updater {
     const struct optimizer *optimizer;
     const void *attributes;
     const struct schedule_spec *learning_rate;
-    double rate_factor;   /* times that */
     int form, slot_count; /* of its rule; the average is the slot behind them */
     int first_power;
     double decay; /* of a table: rate of its weight decay */
@@ -22,6 +21,7 @@ struct store {
     struct device *device;
     struct updater updaters[OPTIMIZERS_MAX];
     int updater_count;
+    double rate_factor;             /* times the learning rate of each */
     const struct section *sections; /* [section_count]; none: the first updater has the block */
     int section_count;
     struct section whole;

@@ -28,23 +28,12 @@ static size_t count_lines(const char *text, size_t bytes)
     return count;
 }
 
-/* The byte order mark in front */
-static size_t mark_bytes(const char *text, size_t bytes)
-{
-    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-}
-
-static err look_at_head(const struct input *in, const char *text, size_t bytes)
-{
-    const size_t mark = mark_bytes(text, bytes);
-    return input_is_table(in, text + mark, bytes - mark);
-}
-
+/* Behind the byte order mark */
 static struct word_file of_text(const char *text, size_t bytes)
 {
-    return (struct word_file){.lines = count_lines(text, bytes),
-                              .at = text + mark_bytes(text, bytes),
-                              .end = text + bytes};
+    const size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    return (struct word_file){
+        .lines = count_lines(text, bytes), .at = text + mark, .end = text + bytes};
 }
 
 err word_file_read(const struct format_context *context, const char *path, struct arena *arena,
@@ -56,13 +45,13 @@ err word_file_read(const struct format_context *context, const char *path, struc
     TRY(input_open(context, path, &in));
     err e = input_is_text(in);
     if (!e) e = read_all(in, &block, &bytes);
-    if (!e) e = look_at_head(in, block.at, bytes);
     if (!e) {
         char *text = arena_new(arena, bytes + 1);
         memcpy(text, block.at, bytes);
         *ret = of_text(text, bytes);
         ret->path = arena_string(arena, input_path(in));
-        const size_t sound = utf8_prefix(text, bytes);
+        e = input_is_table(in, ret->at, (size_t)(ret->end - ret->at));
+        const size_t sound = e ? bytes : utf8_prefix(text, bytes);
         if (sound < bytes) not_utf8_warn(ret->path, 1, text, sound, bytes);
     }
     block_drop(&block);

@@ -142,6 +142,11 @@ static const struct foreign {
     {"\xfe\xff", 2, "text in UTF-16", "write it in UTF-8 (iconv -f UTF-16 -t UTF-8)"},
 };
 
+static err refuse(const struct input *in, const char *is, const char *wanted)
+{
+    return fail(ERR_INPUT, "%s: is %s, which is not read here: %s", in->file->name, is, wanted);
+}
+
 err input_is_known(const struct input *in)
 {
     char head[16];
@@ -149,8 +154,7 @@ err input_is_known(const struct input *in)
     for (size_t i = 0; i < sizeof foreigners / sizeof *foreigners; i++) {
         const struct foreign *f = &foreigners[i];
         if (got >= f->bytes && memcmp(head, f->head, f->bytes) == 0)
-            return fail(ERR_INPUT, "%s: is %s, which is not read here: %s", in->file->name, f->is,
-                        f->wanted);
+            return refuse(in, f->is, f->wanted);
     }
     return OK;
 }
@@ -166,10 +170,7 @@ err input_is_text(const struct input *in)
     char head[4];
     TRY(input_is_known(in));
     if (in->unpacker || !is_utf16(head, input_head(in, head, sizeof head))) return OK;
-    return fail(ERR_INPUT,
-                "%s: is text in UTF-16, which is not read here: write it in UTF-8 (iconv -f "
-                "UTF-16LE -t UTF-8)",
-                in->file->name);
+    return refuse(in, "text in UTF-16", "write it in UTF-8 (iconv -f UTF-16LE -t UTF-8)");
 }
 
 /* "ustar" may stand there in a text, too; in a header NULs end the names and numbers before it, and
@@ -192,14 +193,11 @@ err input_is_table(const struct input *in, const char *head, size_t bytes)
         {"%PDF-", 5, "a PDF document", "write CSV, JSON lines or TFRecord from it"},
         {"version https://git-lfs", 23, "a pointer of Git LFS", "fetch the file (git lfs pull)"},
     };
-    if (is_tar(head, bytes))
-        return fail(ERR_INPUT, "%s: is a tar archive, which is not read here: unpack it (tar -xf)",
-                    in->file->name);
+    if (is_tar(head, bytes)) return refuse(in, "a tar archive", "unpack it (tar -xf)");
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         const struct foreign *d = &documents[i];
         if (bytes >= d->bytes && strncasecmp(head, d->head, d->bytes) == 0)
-            return fail(ERR_INPUT, "%s: is %s, which is not read here: %s", in->file->name, d->is,
-                        d->wanted);
+            return refuse(in, d->is, d->wanted);
     }
     return OK;
 }

@@ -78,6 +78,12 @@ static bool has_own_params(const struct node *node)
     return node->param_count && !node->sharing.of;
 }
 
+/* By its op and what it reads, instead of by its name */
+static bool is_described(const struct node *node)
+{
+    return node && !has_own_params(node) && has_made_up_name(node);
+}
+
 struct description {
     char at[KERNEL_PART_NAME_MAX];
     size_t length;
@@ -97,7 +103,7 @@ static void say(struct description *d, const char *text)
 static void describe(struct description *d, const struct graph *graph, const struct tensor *t)
 {
     const struct node *node = maker_of(graph, t);
-    const bool is_said = node && !has_own_params(node) && has_made_up_name(node);
+    const bool is_said = is_described(node);
     say(d, is_said ? node->op->object.name : t->name);
     for (int i = 0; is_said && i < node->input_count && !d->is_cut; i++) {
         say(d, i ? ", " : "(");
@@ -112,7 +118,7 @@ static const char *name_of(const struct taking *k, const struct tensor *t)
     describe(&d, k->graph, t);
     if (!d.is_cut) return arena_string(k->arena, d.at);
     const struct node *node = maker_of(k->graph, t);
-    if (!node || has_own_params(node) || !has_made_up_name(node)) return t->name;
+    if (!is_described(node)) return t->name;
     return arena_format(k->arena, "%s%s", node->op->object.name, too_long);
 }
 

@@ -216,11 +216,17 @@ static bool is_recurrent(const struct node *node)
     return strcmp(op, "lstm") == 0 || strcmp(op, "gru") == 0;
 }
 
-bool kernel_has_parts(const struct param *param, const struct kernel_parts *parts)
+int64_t kernel_parts_rows(const struct kernel_parts *parts)
 {
     int64_t rows = 0;
     for (int i = 0; i < parts->count; i++) rows += parts->at[i].rows;
-    return parts->count && param->shape.rank == 2 && !param->ids && param->shape.dim[0] == rows;
+    return rows;
+}
+
+bool kernel_has_parts(const struct param *param, const struct kernel_parts *parts)
+{
+    return parts->count && param->shape.rank == 2 && !param->ids &&
+           param->shape.dim[0] == kernel_parts_rows(parts);
 }
 
 struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node *node,

@@ -32,6 +32,7 @@ bool kernel_part_is_unknown(const char *name);
  * not known. */
 struct kernel_parts kernel_parts_of(const struct graph *, const struct node *,
                                     const struct strings *feature_names, struct arena *);
+int64_t kernel_parts_rows(const struct kernel_parts *); /* of all of them */
 /* Which of the node's params are such kernels. */
 bool kernel_has_parts(const struct param *, const struct kernel_parts *);
 

@@ -270,13 +270,6 @@ static err map_parts(struct planning *p, const struct param *kernel,
     return OK;
 }
 
-static int64_t rows_of(const struct kernel_parts *parts)
-{
-    int64_t rows = 0;
-    for (int i = 0; i < parts->count; i++) rows += parts->at[i].rows;
-    return rows;
-}
-
 /* Where no name is one of those there, and the shape is, the rows are taken as they stand; so they
  * are where the names are not those of this kernel. */
 static err plan_kernel(struct planning *p, const struct param *kernel)
@@ -289,7 +282,8 @@ static err plan_kernel(struct planning *p, const struct param *kernel)
     const struct kernel_parts old = features_rows(p->kept.features, stored, &p->scratch);
     const int64_t rows = shard_rows_there(p->bundle, p->ret, kernel->name);
     if (!parts.count || !old.count || rows <= 0) return OK;
-    if (rows_of(&parts) != kernel->shape.dim[0] || rows_of(&old) != rows) return OK;
+    if (kernel_parts_rows(&parts) != kernel->shape.dim[0] || kernel_parts_rows(&old) != rows)
+        return OK;
     if (are_same(&parts, &old)) return OK;
     TRY(map_parts(p, kernel, &parts, &old, &mapped));
     if (mapped.are_in_place || !mapped.count) return OK;

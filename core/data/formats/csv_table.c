@@ -366,8 +366,10 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     if (!t->names && !width) TRY(find_width(t, context, &width));
     if (!t->names) TRY(take_names(t, width));
     const struct csv_names names = csv_table_names(t);
-    if (a->header && !a->names.count) csv_warn_of_doubles(&names);
-    if (a->header && !a->names.count) csv_warn_of_numbers(&names);
+    if (a->header && !a->names.count) {
+        csv_warn_of_doubles(&names);
+        csv_warn_of_numbers(&names);
+    }
     return find_label(t, label);
 }
 

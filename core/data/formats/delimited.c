@@ -406,17 +406,18 @@ static bool has_cells(const struct delimited *d, const char *from, size_t bytes,
 err delimited_skip(struct delimited *d, char comment, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;
-    const char *from;
+    bool is_row;
     do {
         *ret_found = true;
         d->is_passed = false;
         err e = find_record(d, &bytes, &taken);
-        from = d->buffer + d->at;
+        const char *from = d->buffer + d->at;
+        is_row = !e && has_cells(d, from, bytes, comment);
         if (!e) d->at += taken;
-        if (!e && d->is_odd && !has_cells(d, from, bytes, comment)) e = check_bytes(d, from, bytes);
+        if (!e && d->is_odd && !is_row) e = check_bytes(d, from, bytes);
         if (e && d->is_passed && d->skips_broken) return OK;
         TRY(e);
-    } while (taken > 0 && !has_cells(d, from, bytes, comment));
+    } while (taken > 0 && !is_row);
     *ret_found = taken > 0;
     return OK;
 }

@@ -73,7 +73,7 @@ static err open(struct column_maker *m, const struct column_context *context)
         return fail(ERR_INPUT, "scale and offset: for seconds only");
     if (a->part != DATE_SECONDS) {
         column_makes_ids(m, 1, ids_of_part[a->part]);
-        if (json_is_number(a->fallback)) m->stand_in = date_default(a);
+        m->stand_in = date_default(a);
         return OK;
     }
     m->made.dtype = FLOAT32;

@@ -8,9 +8,9 @@
 #include "core/train/hooks/values.h"
 
 struct checkpoint_saver {
-    double save_secs; /* exactly one of the two is above zero */
+    double save_secs; /* exactly one of the two is above zero, unless is_of_train */
     int64_t save_steps;
-    bool is_of_train; /* made from the keys of "train", which may change while the job runs */
+    bool is_of_train; /* goes by the keys of "train", which may change while the job runs */
 };
 
 struct state {
@@ -50,10 +50,7 @@ static err check(const void *attributes, const struct spec *spec)
 /* Both zero: a person wants the last checkpoint only, until one is set. */
 static bool standard(const struct run_view *view, void *attributes)
 {
-    const struct train_spec *train = &view->spec->train;
     struct checkpoint_saver *a = attributes;
-    a->save_secs = train->checkpoint.every_secs;
-    a->save_steps = train->checkpoint.every_steps;
     a->is_of_train = true;
     return view->checkpoint_dir;
 }

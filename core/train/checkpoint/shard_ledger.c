@@ -59,11 +59,10 @@ err shard_stored_ledger(struct bundle *bundle, struct arena *arena, int ps, int6
     *ret_workers = 0;
     if (!entry) return OK;
     TRY(check(bundle, entry));
-    const int64_t workers = entry->shape.dim[0];
-    const size_t bytes = (size_t)workers * LEDGER_COLUMNS * sizeof(int64_t);
-    *ret = arena_new(arena, bytes + 1); /* not none */
-    *ret_workers = (int)workers;
-    return bundle_read(bundle, entry, NULL, *ret, bytes);
+    const size_t numbers = (size_t)entry->shape.dim[0] * LEDGER_COLUMNS;
+    *ret = arena_array(arena, numbers, sizeof **ret);
+    *ret_workers = (int)entry->shape.dim[0];
+    return bundle_read(bundle, entry, NULL, *ret, numbers * sizeof **ret);
 }
 
 /* Into the ledger's rows, as many as both sides have; ret_rows: how many. */

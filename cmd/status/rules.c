@@ -58,25 +58,36 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* Of a step itself: where workers wait for each other that is not its own. Asynchronously, which
- * staleness tells, they do not. */
-static double part_seconds(const struct told *t, int part)
+/* What a worker needs for a step itself. */
+struct pace {
+    double steps;            /* it is made of */
+    double part[PARTS], all; /* seconds */
+};
+
+/* Where workers wait for each other that is not their own. Asynchronously, which staleness tells,
+ * they do not. Of few steps, parts of one more may have been counted. */
+static struct pace pace_of(const struct told *t, bool lately)
 {
+    double (*const counted)(const struct told *, enum counter) = lately ? told_lately : of;
     const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
-    if (parts[part].time == COUNTER_TIME_OTHERS && waits_for_others) return 0;
-    return told_lately(t, parts[part].time) / told_lately(t, COUNTER_STEPS);
+    struct pace ret = {.steps = counted(t, COUNTER_STEPS)};
+    const double steps = ret.steps < STEPS_LEAST ? ret.steps + 1 : ret.steps;
+    for (int i = 0; i < PARTS; i++) {
+        if (parts[i].time == COUNTER_TIME_OTHERS && waits_for_others) continue;
+        ret.part[i] = counted(t, parts[i].time) / steps;
+        ret.all += ret.part[i];
+    }
+    return ret;
 }
 
-static double own_seconds(const struct told *t)
+/* Of who takes steps while others hardly do, the last seconds tell; where nobody does, because
+ * steps are long, all that is known. */
+static bool is_judged_lately(const struct job_facts *j)
 {
-    double sum = 0;
-    for (int i = 0; i < PARTS; i++) sum += part_seconds(t, i);
-    return sum;
-}
-
-static bool is_measured(const struct told *t)
-{
-    return !t->is_ps && told_lately(t, COUNTER_STEPS) >= STEPS_LEAST;
+    for (int i = 0; i < j->count; i++)
+        if (!j->tasks[i].is_ps && told_lately(&j->tasks[i], COUNTER_STEPS) >= STEPS_LEAST)
+            return true;
+    return false;
 }
 
 static int compare(const void *a, const void *b)
@@ -85,14 +96,16 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower one of two; NAN: of nobody. part: -1: of all. */
-static double median(const struct job_facts *j, int part)
+/* The lower one of two; NAN: of nobody. part: PARTS: of all. */
+static double median(const struct job_facts *j, bool lately, int part)
 {
     double *all = malloc((size_t)(j->count + 1) * sizeof *all), found = (double)NAN;
     int count = 0;
-    for (int i = 0; all && i < j->count; i++)
-        if (is_measured(&j->tasks[i]))
-            all[count++] = part < 0 ? own_seconds(&j->tasks[i]) : part_seconds(&j->tasks[i], part);
+    for (int i = 0; all && i < j->count; i++) {
+        const struct pace p = pace_of(&j->tasks[i], lately);
+        if (j->tasks[i].is_ps || p.steps < STEPS_LEAST) continue;
+        all[count++] = part == PARTS ? p.all : p.part[part];
+    }
     if (count) {
         qsort(all, (size_t)count, sizeof *all, compare);
         found = all[(count - 1) / 2];
@@ -103,18 +116,19 @@ static double median(const struct job_facts *j, int part)
 
 static void slow_worker(const struct job_facts *j, struct findings *f)
 {
-    const double usual = median(j, -1);
-    double usual_part[PARTS];
-    for (int k = 0; k < PARTS; k++) usual_part[k] = median(j, k);
+    const bool lately = is_judged_lately(j);
+    double usual[PARTS + 1];
+    for (int k = 0; k <= PARTS; k++) usual[k] = median(j, lately, k);
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        if (!is_measured(t) || !(own_seconds(t) > slower * usual)) continue;
+        const struct pace p = pace_of(t, lately);
+        const bool is_measured = !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST;
+        if (!is_measured || !(p.all > slower * usual[PARTS])) continue;
         int worst = 0;
         for (int k = 1; k < PARTS; k++)
-            if (part_seconds(t, k) - usual_part[k] > part_seconds(t, worst) - usual_part[worst])
-                worst = k;
+            if (p.part[k] - usual[k] > p.part[worst] - usual[worst]) worst = k;
         findings_say(f, FINDING_WARNING, "%s is %.1f x slower than the median (%.3g s a step): %s",
-                     t->task, own_seconds(t) / usual, own_seconds(t), parts[worst].doing);
+                     t->task, p.all / usual[PARTS], p.all, parts[worst].doing);
     }
 }
 

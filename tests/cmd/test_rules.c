@@ -129,6 +129,11 @@ static void what_is_wrong_since_a_moment_is_named(void **state)
     assert_int_equal(apply(&job, found), 0);
     worker(&job, 2)->recent.at[COUNTER_TIME_COMPUTE] = 31;
     finds(&job, "slow_worker", "worker/2 is 2.0 x slower than the median (0.64 s a step)");
+    job = turned(); /* its link is so slow that it hardly takes a step */
+    worker(&job, 2)->recent = (struct counters){0};
+    worker(&job, 2)->recent.at[COUNTER_STEPS] = 2;
+    worker(&job, 2)->recent.at[COUNTER_TIME_PULL] = 19.2;
+    finds(&job, "slow_worker", "worker/2 is 20.0 x slower than the median (6.4 s a step): values");
     job = turned();
     worker(&job, 1)->recent = (struct counters){0}; /* its reader stands still */
     worker(&job, 1)->recent.at[COUNTER_TIME_DATA] = 19;
@@ -140,6 +145,22 @@ static void what_is_wrong_since_a_moment_is_named(void **state)
     ps(&job, 1)->recent_s = 20;
     ps(&job, 1)->recent.at[COUNTER_TIME_APPLY] = 18;
     finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
+}
+
+/* Of which only one or two are taken in the last seconds */
+static void a_slow_worker_is_named_where_steps_are_long(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    for (int i = 0; i < WORKERS; i++) {
+        struct told *t = worker(&job, i);
+        t->recent_s = 20;
+        t->recent.at[COUNTER_STEPS] = 1 + i % 2;
+        t->recent.at[COUNTER_TIME_COMPUTE] = 10 * (2 - i % 2);
+    }
+    assert_int_equal(apply(&job, found), 0);
+    worker(&job, 3)->counters.at[COUNTER_TIME_COMPUTE] = 200;
+    finds(&job, "slow_worker", "worker/3 is 2.0 x slower than the median (2.02 s a step)");
 }
 
 static void faults_of_the_job_are_named(void **state)
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(what_is_wrong_since_a_moment_is_named),
+        cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),
         cmocka_unit_test(faults_of_the_job_are_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),

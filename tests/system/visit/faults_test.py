@@ -11,7 +11,8 @@ import program
 from program import BINARY, LIMIT_S
 from program.cluster import ENDLESS, ClusterCase, Plan, by_flags
 
-DELAY_S, DELAY_MOST_S = 0.05, 3  # of each piece that a slow link carries
+DELAY_S = 0.05  # of each piece that a slow link carries, or more
+DELAY_STEPS = 4  # so many steps of the others at least
 PIECE_BYTES = 1 << 16
 STEPPED = f" of {ENDLESS}, loss"
 
@@ -65,20 +66,21 @@ class SlowLink:
 
 class Faults(ClusterCase):
     def status(self, cluster):
-        """Findings by their rules; none while nobody has told anything."""
         words = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
         done = subprocess.run(words, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
-        return {(one["rule"], one["text"]) for one in json.loads(done.stdout)["findings"]}
+        return json.loads(done.stdout)
 
-    def assert_named(self, cluster, rule, *words, meanwhile=lambda: None):
+    def assert_named(self, cluster, rule, *words, meanwhile=lambda told: None):
+        """meanwhile: what is done with each status, in which nothing is found while nobody has told anything."""
         last = set()
 
         def is_named():
-            meanwhile()
+            told = self.status(cluster)
+            meanwhile(told)
             last.clear()
-            last.update(self.status(cluster))
+            last.update((one["rule"], one["text"]) for one in told["findings"])
             return any(found == rule and all(word in text for word in words) for found, text in last)
         cluster.wait_until(is_named, f"{rule}: {words}; found last: {last}")
 
@@ -101,8 +103,12 @@ class Faults(ClusterCase):
     def test_a_slow_link(self):
         cluster = self.begin_behind()
 
-        def slower():  # than a machine on which the others are slow, too
-            self.link.delay_s = min(2 * self.link.delay_s, DELAY_MOST_S)
+        def slower(told):
+            """Than the others, who are slow themselves where the machine is."""
+            for task in told["tasks"]:
+                recent = task.get("recent", {"counters": {}})
+                if task["task"] in ("worker/0", "worker/1") and recent["counters"].get("steps"):
+                    self.link.delay_s = max(self.link.delay_s, DELAY_STEPS * recent["secs"] / recent["counters"]["steps"])
         self.assert_named(cluster, "slow_worker", "worker/2 is ", "it is answered late", meanwhile=slower)
 
     def test_a_lost_link(self):
@@ -116,7 +122,7 @@ class Faults(ClusterCase):
         cluster = self.start_endless(Plan(ps=1, workers=3, flags_of=flags, changes={"train.mode": "async"}))
         slow, path = cluster.tasks["worker/1"].process, os.path.join(cluster.folder, "slow.jsonl")
 
-        def stand():
+        def stand(_):
             size = os.path.getsize(path)
             slow.send_signal(signal.SIGCONT)
             cluster.wait_until(lambda: os.path.getsize(path) > size, "a step")

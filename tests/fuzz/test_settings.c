@@ -27,6 +27,7 @@ static struct scene {
 } scene;
 
 void __wrap_runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
+void __wrap_runner_worker_refuse(struct runner_worker *, uint64_t asking, int code, const char *);
 
 void __wrap_runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
 {
@@ -34,6 +35,12 @@ void __wrap_runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t
     assert_int_equal(asking, ASKING);
     json_decref(scene.said);
     scene.said = json;
+}
+
+void __wrap_runner_worker_refuse(struct runner_worker *w, uint64_t asking, int code,
+                                 const char *why)
+{
+    __wrap_runner_worker_reply(w, asking, json_pack("{si ss}", "code", code, "error", why));
 }
 
 static void ask(int worker, bool keeps)

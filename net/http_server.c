@@ -26,6 +26,7 @@ enum {
     BACKLOG = 64,
     ADDRESSES_MAX = 8,
     BODY_LEAST = 4096, /* bytes that are asked for at first */
+    TEXT_BYTES = 80,
     REFUSED_TIMES = 4, /* a body that is too long is read to so many times what it may be */
 };
 
@@ -164,14 +165,17 @@ static enum MHD_Result reply(struct http_server *s, struct MHD_Connection *conne
 
 static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *connection, int status)
 {
+    char long_body[TEXT_BYTES];
     const char *text = status == MHD_HTTP_METHOD_NOT_ALLOWED
                            ? s->work.body_max ? "GET, HEAD and POST only\n" : "GET and HEAD only\n"
                        : status == MHD_HTTP_CONTENT_TOO_LARGE
-                           ? "the body is too long\n"
+                           ? long_body
                            : "too many bodies of requests are here: try again\n";
     struct http_reply r = {.status = status,
                            .type = "text/plain; charset=utf-8",
                            .allow = s->work.body_max ? "GET, HEAD, POST" : NULL};
+    snprintf(long_body, sizeof long_body, "the body is too long: at most %zu bytes\n",
+             s->work.body_max);
     if (s->options.refuse)
         s->options.refuse(status, text, &r);
     else if ((r.body = strdup(text)))

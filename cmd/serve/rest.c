@@ -64,7 +64,8 @@ __attribute__((format(printf, 3, 4))) static void say(struct http_reply *r, int 
 
 void rest_refuse(int status, const char *text, struct http_reply *r)
 {
-    say(r, status, "%.*s", (int)strcspn(text, "\n"), text);
+    say(r, status, "%.*s%s", (int)strcspn(text, "\n"), text,
+        status == TOO_LARGE ? " (--max_body_mb)" : "");
 }
 
 static void not_found(struct http_reply *r, const struct target *t)

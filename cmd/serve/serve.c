@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmd/serve/rest.h"
@@ -21,6 +22,7 @@ enum {
     BATCH_MAX = 1 << 16,
     ROWS_MAX = 1 << 20,
     CLIENTS_MAX = 4096,
+    FILES_BESIDE = 128, /* that are open at a time: of versions, and the library's */
     SECONDS_MAX = 24 * 3600,
     WAIT_MS_MAX = 60000,
 };
@@ -88,7 +90,7 @@ static const struct field own_flags[] = {
     COUNT("max_rows", max_rows, "4096", 1, ROWS_MAX, "rows of a request at most"),
     COUNT("max_body_mb", max_body_mb, "8", 1, 1024, "megabytes of a request at most"),
     COUNT("max_clients", max_clients, "64", 1, CLIENTS_MAX,
-          "connections at a time; more are hung up on"),
+          "connections at a time; more are hung up on; ulimit -n is raised for them"),
     SECONDS("silence_secs", silence_ms, "60", 1,
             "seconds after which a silent client is hung up on, and one that has no answer after "
             "twice as "
@@ -183,6 +185,23 @@ static bool has_ended(const sigset_t *signals, uint64_t ms)
 {
     const struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
     return sigtimedwait(signals, NULL, &wait) > 0;
+}
+
+/* Clients that come in any number leave files to read the next checkpoint from. */
+static err raise_descriptors(int64_t clients)
+{
+    struct rlimit limit;
+    const rlim_t needed = (rlim_t)clients + FILES_BESIDE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed) return OK;
+    if (limit.rlim_max < needed)
+        return fail(
+            ERR_INPUT,
+            "--max_clients=%lld: ulimit -n allows %llu open files and connections, and %llu "
+            "are needed",
+            (long long)clients, (unsigned long long)limit.rlim_max, (unsigned long long)needed);
+    limit.rlim_cur = needed;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return OK;
+    return fail(ERR_IO, "cannot raise ulimit -n: %s", strerror(errno));
 }
 
 static err open_server(struct serve *s)
@@ -324,6 +343,7 @@ static err serve(struct serve *s, int argc, char **argv, struct arena *arena)
                     "file");
     if (s->flags.port == 0 && !s->flags.ready_file)
         return fail(ERR_INPUT, "serve: --port=0 needs --ready_file, where it says which it is");
+    TRY(raise_descriptors(s->flags.max_clients));
     TRY(remove_ready_file(s));
     sigprocmask(SIG_BLOCK, &signals, NULL);
     TRY(open_models(s, arena));

@@ -50,7 +50,7 @@ class Server:
         self.ready = case.folder / "ready.json"
         self.ready.unlink(missing_ok=True)
         self.log = (case.folder / "serve.log").open("w+", encoding="utf-8")
-        command = [program.BINARY, "serve", "--port=0", f"--ready_file={self.ready}", *map(str, words)]
+        command = [*case.before, program.BINARY, "serve", "--port=0", f"--ready_file={self.ready}", *map(str, words)]
         self.process = subprocess.Popen(command, cwd=case.folder, env=program.environment(case.environment), stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=self.log)
         case.addCleanup(self.kill)
@@ -94,6 +94,7 @@ class Server:
 
 class Serving(model.ModelCase):
     environment = None
+    before = ()
 
     def setUp(self):
         super().setUp()
@@ -323,7 +324,8 @@ class Wrong(Serving):
 
     def test_bodies_that_are_too_long(self):
         server = self.serve_small("--max_body_mb=1")
-        self.assertEqual(server.post("predict", b"[" * (2 << 20)), (413, {"error": "the body is too long"}))
+        told = "the body is too long: at most 1048576 bytes (--max_body_mb)"
+        self.assertEqual(server.post("predict", b"[" * (2 << 20)), (413, {"error": told}))
         with contextlib.closing(server.connect()) as connection:  # no length is said
             connection.request("POST", "/v1/models/small:predict", iter([b" " * (1 << 19)] * 3), encode_chunked=True,
                                headers={"Transfer-Encoding": "chunked"})
@@ -347,6 +349,24 @@ class Wrong(Serving):
         program.wait_until(lambda: self.can_ask(server), server.story)
         for one in held:
             one.close()
+
+    def test_as_many_clients_as_may_be(self):
+        """Whatever ulimit -n allows at first: they take no file from who reads the next checkpoint."""
+        self.before = ["sh", "-c", 'ulimit -S -n 64 && ulimit -H -n 400 && exec "$0" "$@"']
+        server = self.serve_small("--max_clients=200", "--silence_secs=600")
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(contextlib.closing(server.connect())) for _ in range(200)]
+            for client in clients:
+                self.assertEqual(server.ask("GET", "/healthz", connection=client), (200, "ok\n"))
+            self.write_version(9, [0.0, 0.0, 0.0])
+            program.wait_until(lambda: server.ask("GET", "/v1/models/small/versions/9", connection=clients[0])[0] == 200,
+                               server.story)
+        self.assertEqual(server.end(), 0)
+        self.assertNotIn("WARNING", server.story())
+        ended = program.run(["serve", "spec.json", "--checkpoint=run", "--max_clients=300", "--port=0", "--ready_file=r"], self.folder,
+                            before=self.before)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("--max_clients=300: ulimit -n allows 400 open files and connections, and 428 are needed", ended.stderr)
 
     def can_ask(self, server):
         with contextlib.suppress(OSError, http.client.HTTPException):

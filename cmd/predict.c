@@ -4,18 +4,19 @@
  * Labels are never read, and need not be there.
  */
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/checkpoint/npz.h"
+#include "cmd/json_words.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
+#include "core/base/number_text.h"
 #include "core/base/standard_output.h"
 #include "core/data/columns/items.h"
 #include "core/data/files.h"
@@ -25,7 +26,7 @@
 #include "core/data/stats/label_words.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 
-enum { NUMBER_TEXT_MAX = 24, WITH_MAX = 64, NAME_BYTES = 32, NODE_NAME_SHOWN = 256 };
+enum { WITH_MAX = 64, NAME_BYTES = 32, NODE_NAME_SHOWN = 256 };
 enum { OUTPUTS_MAX = HEADS_MAX + PREDICTED_NODES_MAX };
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL, OUTPUT_NPY };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", "npy", NULL};
@@ -160,10 +161,11 @@ static int64_t class_of(const struct said *s)
 }
 
 /* Its word, or its number where labels are numbers. */
-static const char *name_of(const struct said *s, int64_t class, char number[NUMBER_TEXT_MAX])
+static const char *name_of(const struct said *s, int64_t class, char number[NUMBER_TEXT_BYTES])
 {
-    snprintf(number, NUMBER_TEXT_MAX, "%lld", (long long)class);
-    return class < s->words->count ? s->words->at[class] : number;
+    if (class < s->words->count) return s->words->at[class];
+    whole_text(class, number);
+    return number;
 }
 
 /* There is but one number, the probability of yes, which no word names. */
@@ -173,7 +175,7 @@ static bool is_yes(const struct said *s)
 }
 
 /* Of a column: what it is the probability of; of yes, which is 1, where there is but one. */
-static const char *column_name(const struct said *s, int64_t column, char number[NUMBER_TEXT_MAX])
+static const char *column_name(const struct said *s, int64_t column, char number[NUMBER_TEXT_BYTES])
 {
     const bool is_of_yes = s->predicts != PREDICTS_CLASS && has_class(s);
     return name_of(s, is_of_yes ? 1 : column, number);
@@ -255,15 +257,19 @@ static err open_beside(struct predict *p)
 
 /* ---- csv ---- */
 
-static void write_cell(const struct predict *p, const char *before, const char *text)
+static void write_cell(const struct predict *p, const char *text)
 {
     const bool is_plain = !strpbrk(text, ",\"\r\n");
-    fprintf(p->out, is_plain ? "%s" : "\"%s", before);
+    if (is_plain) {
+        fputs(text, p->out);
+        return;
+    }
+    fputc('"', p->out);
     for (const char *at = text; *at; at++) {
         if (*at == '"') fputc('"', p->out);
         fputc(*at, p->out);
     }
-    if (!is_plain) fputc('"', p->out);
+    fputc('"', p->out);
 }
 
 /* "class", or "click/class" */
@@ -274,13 +280,13 @@ static void write_title(const struct predict *p, const struct said *s, const cha
     const char *between = s->name && *what ? "/" : "";
     snprintf(text, sizeof text, "%s%s%s%s", s->name ? s->name : "", between, what, of);
     fputc(',', p->out);
-    write_cell(p, "", text);
+    write_cell(p, text);
 }
 
 /* A node's: "vector_0", "vector_1" */
 static void write_node_titles(const struct predict *p, const struct said *s)
 {
-    char number[NUMBER_TEXT_MAX];
+    char number[NUMBER_TEXT_BYTES];
     for (int64_t i = 0; i < s->columns; i++) {
         snprintf(number, sizeof number, "_%lld", (long long)i);
         write_title(p, s, "", s->columns > 1 ? number : "");
@@ -289,7 +295,7 @@ static void write_node_titles(const struct predict *p, const struct said *s)
 
 static void write_titles(const struct predict *p, const struct said *s)
 {
-    char number[NUMBER_TEXT_MAX];
+    char number[NUMBER_TEXT_BYTES];
     if (s->node) return write_node_titles(p, s);
     const char *before = s->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
     if (has_class(s)) write_title(p, s, "class", "");
@@ -303,7 +309,7 @@ static void write_first_line(const struct predict *p, const struct predictions *
     fputs("row", p->out);
     for (int i = 0; i < p->flags.with.count; i++) {
         fputc(',', p->out);
-        write_cell(p, "", p->flags.with.at[i]);
+        write_cell(p, p->flags.with.at[i]);
     }
     for (int i = 0; i < p->output_count; i++) {
         const struct said said = said_of(&p->outputs[i], batch, 0);
@@ -315,21 +321,30 @@ static void write_first_line(const struct predict *p, const struct predictions *
 /* Nine digits bring a float back exactly. */
 static void write_said(const struct predict *p, const struct said *s)
 {
-    char text[NUMBER_TEXT_MAX];
+    char text[NUMBER_TEXT_BYTES];
     if (has_class(s)) {
         fputc(',', p->out);
-        write_cell(p, "", name_of(s, class_of(s), text));
+        write_cell(p, name_of(s, class_of(s), text));
     }
-    for (int64_t i = 0; i < s->columns; i++) fprintf(p->out, ",%.9g", s->row[i]);
+    for (int64_t i = 0; i < s->columns; i++) {
+        fputc(',', p->out);
+        fwrite(text, 1, number_text(s->row[i], text), p->out);
+    }
+}
+
+static void write_whole(const struct predict *p, int64_t number)
+{
+    char text[NUMBER_TEXT_BYTES];
+    fwrite(text, 1, whole_text(number, text), p->out);
 }
 
 static void write_csv(struct predict *p, int64_t number, const struct predictions *batch,
                       int64_t row)
 {
-    fprintf(p->out, "%lld", (long long)number);
+    write_whole(p, number);
     for (int i = 0; i < p->flags.with.count; i++) {
         fputc(',', p->out);
-        write_cell(p, "", beside_text(p, i));
+        write_cell(p, beside_text(p, i));
     }
     for (int i = 0; i < p->output_count; i++) {
         const struct said said = said_of(&p->outputs[i], batch, row);
@@ -340,84 +355,105 @@ static void write_csv(struct predict *p, int64_t number, const struct prediction
 
 /* ---- json ---- */
 
-/* JSON knows no NaN, which becomes null. */
-static json_t *json_number(float number)
+/* The next member of an object, or of a list at NULL */
+static void write_member(FILE *out, bool is_first, const char *name)
 {
-    return isfinite(number) ? json_real(number) : json_null();
+    if (!is_first) fputs(", ", out);
+    if (!name) return;
+    json_write_text(out, name);
+    fputs(": ", out);
 }
 
-static json_t *json_class(const struct said *s, int64_t class)
+static void write_json_class(FILE *out, const struct said *s, int64_t class)
 {
-    char number[NUMBER_TEXT_MAX];
-    return s->words->count ? json_string(name_of(s, class, number)) : json_integer(class);
+    char number[NUMBER_TEXT_BYTES];
+    const char *name = name_of(s, class, number);
+    if (s->words->count)
+        json_write_text(out, name);
+    else
+        fputs(name, out);
 }
 
 /* By their words, or a list. */
-static json_t *json_numbers(const struct said *s)
+static void write_json_numbers(FILE *out, const struct said *s)
 {
-    char number[NUMBER_TEXT_MAX];
-    json_t *list = s->words->count ? json_object() : json_array();
-    for (int64_t i = 0; i < s->columns; i++)
-        if (s->words->count)
-            json_object_set_new(list, column_name(s, i, number), json_number(s->row[i]));
-        else
-            json_array_append_new(list, json_number(s->row[i]));
-    return list;
+    char number[NUMBER_TEXT_BYTES];
+    fputc(s->words->count ? '{' : '[', out);
+    for (int64_t i = 0; i < s->columns; i++) {
+        write_member(out, i == 0, s->words->count ? column_name(s, i, number) : NULL);
+        json_write_number(out, s->row[i]);
+    }
+    fputc(s->words->count ? '}' : ']', out);
 }
 
 /* Lists in lists, as its shape says; a number where there is but one */
-static json_t *json_node(const struct said *s, int axis, const float *at)
+static void write_json_node(FILE *out, const struct said *s, int axis, const float *at)
 {
-    if (s->columns == 1 || axis == s->node->rank) return json_number(*at);
-    json_t *list = json_array();
+    if (s->columns == 1 || axis == s->node->rank) {
+        json_write_number(out, *at);
+        return;
+    }
     const int64_t each = shape_count_from(s->node, axis + 1);
-    for (int64_t i = 0; i < s->node->dim[axis]; i++)
-        json_array_append_new(list, json_node(s, axis + 1, at + i * each));
-    return list;
+    fputc('[', out);
+    for (int64_t i = 0; i < s->node->dim[axis]; i++) {
+        write_member(out, i == 0, NULL);
+        write_json_node(out, s, axis + 1, at + i * each);
+    }
+    fputc(']', out);
 }
 
 /* Members of the row, or of an object that is called as the head. */
-static void put_said(const struct said *s, json_t *row)
+static void write_json_said(FILE *out, const struct said *s)
 {
+    bool is_first = s->name && !s->node;
+    if (s->name) write_member(out, false, s->name);
     if (s->node) {
-        json_object_set_new(row, s->name, json_node(s, 1, s->row));
+        write_json_node(out, s, 1, s->row);
         return;
     }
-    json_t *json = s->name ? json_object() : json_incref(row);
-    if (has_class(s)) json_object_set_new(json, "class", json_class(s, class_of(s)));
+    if (s->name) fputc('{', out);
+    if (has_class(s)) {
+        write_member(out, is_first, "class");
+        write_json_class(out, s, class_of(s));
+        is_first = false;
+    }
+    write_member(out, is_first,
+                 is_yes(s)                        ? "probability"
+                 : s->predicts == PREDICTS_NUMBER ? "values"
+                                                  : "probabilities");
     if (is_yes(s))
-        json_object_set_new(json, "probability", json_number(s->row[0]));
+        json_write_number(out, s->row[0]);
     else
-        json_object_set_new(json, s->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
-                            json_numbers(s));
-    if (s->name)
-        json_object_set_new(row, s->name, json);
-    else
-        json_decref(json);
+        write_json_numbers(out, s);
+    if (s->name) fputc('}', out);
 }
 
-static json_t *json_beside(struct predict *p, int i)
+static void write_json_beside(struct predict *p, int i)
 {
     const struct cell *cell = beside_cell(p->beside, i);
     const bool is_id = !cell->text && cell->count == 1 && cell->ids && !cell->numbers;
-    if (is_id) return json_integer(cell->ids[0]);
-    json_t *text = cell->text || cell->count ? json_string(beside_text(p, i)) : NULL;
-    return text ? text : json_null();
+    if (is_id)
+        write_whole(p, cell->ids[0]);
+    else if (cell->text || cell->count)
+        json_write_text(p->out, beside_text(p, i));
+    else
+        fputs("null", p->out);
 }
 
 static void write_json(struct predict *p, int64_t number, const struct predictions *batch,
                        int64_t row)
 {
-    json_t *json = json_pack("{sI}", "row", (json_int_t)number);
-    for (int i = 0; i < p->flags.with.count; i++)
-        json_object_set_new(json, p->flags.with.at[i], json_beside(p, i));
+    fputs("{\"row\": ", p->out);
+    write_whole(p, number);
+    for (int i = 0; i < p->flags.with.count; i++) {
+        write_member(p->out, false, p->flags.with.at[i]);
+        write_json_beside(p, i);
+    }
     for (int i = 0; i < p->output_count; i++) {
         const struct said said = said_of(&p->outputs[i], batch, row);
-        put_said(&said, json);
+        write_json_said(p->out, &said);
     }
-    json_dumpf(json, p->out, JSON_REAL_PRECISION(9));
-    json_decref(json);
-    fputc('\n', p->out);
+    fputs("}\n", p->out);
 }
 
 /* ---- npy ---- */
@@ -753,6 +789,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(check_names(p));
     TRY(open_beside(p));
     TRY(open_output(p));
+    __fsetlocking(p->out, FSETLOCKING_BYCALLER); /* nobody else writes there */
     const struct prediction_taker taker = {take, p, p->nodes, p->node_count, !p->has_heads};
     err e = session_predict(&p->model.session, &taker);
     if (!e) e = check_npy_rows(p);

@@ -1,10 +1,9 @@
 /* answer.c - see answer.h. */
 #include "cmd/serve/answer.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "core/base/printable.h"
+#include "cmd/json_words.h"
 #include "core/data/stats/label_words.h"
 
 enum { OUTPUTS_OF_HEAD = 2, NUMBER_BYTES = 32 };
@@ -54,45 +53,12 @@ static struct outputs outputs_of(const struct version *v)
     return all;
 }
 
-/* ---- words of JSON ---- */
-
-void answer_write_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    while (*text) {
-        const int bytes = utf8_bytes(text, strlen(text));
-        const unsigned char c = (unsigned char)*text;
-        if (bytes <= 0)
-            fputs("\\ufffd", out); /* no text: nobody could read what else is here */
-        else if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            fwrite(text, 1, (size_t)bytes, out);
-        text += bytes > 0 ? bytes : 1;
-    }
-    fputc('"', out);
-}
-
-/* Nine digits bring a float back exactly; one that is none JSON does not know. */
-static void write_number(FILE *out, float number)
-{
-    char text[NUMBER_BYTES];
-    if (!isfinite(number)) {
-        fputs("null", out);
-        return;
-    }
-    snprintf(text, sizeof text, "%.9g", (double)number);
-    fprintf(out, strpbrk(text, ".e") ? "%s" : "%s.0", text);
-}
-
 static void write_name(FILE *out, const struct version *v, const struct output *o)
 {
     char name[HEAD_NAME_MAX + NUMBER_BYTES];
     const char *head = version_graph(v)->heads[o->head].name;
     snprintf(name, sizeof name, "%s%s%s", head ? head : "", head ? "/" : "", o->name);
-    answer_write_text(out, name);
+    json_write_text(out, name);
 }
 
 static const float *row_of(const struct output *o, const struct version_answer *a, int64_t row)
@@ -114,9 +80,9 @@ static void write_class(FILE *out, const struct output *o, int64_t class, bool a
     char number[NUMBER_BYTES];
     snprintf(number, sizeof number, "%lld", (long long)class);
     if (class < o->words->count)
-        answer_write_text(out, o->words->at[class]);
+        json_write_text(out, o->words->at[class]);
     else if (as_text)
-        answer_write_text(out, number);
+        json_write_text(out, number);
     else
         fputs(number, out);
 }
@@ -134,7 +100,7 @@ static void write_value(FILE *out, const struct output *o, const struct version_
     if (is_list) fputc('[', out);
     for (int64_t i = 0; i < o->columns; i++) {
         if (i) fputs(", ", out);
-        write_number(out, at[i]);
+        json_write_number(out, at[i]);
     }
     if (is_list) fputc(']', out);
 }
@@ -212,7 +178,7 @@ static void write_scores(FILE *out, const struct output *o, const float *row)
         fputs(i ? ", [" : "[", out);
         write_class(out, o, i, true);
         fputs(", ", out);
-        write_number(out, score);
+        json_write_number(out, score);
         fputc(']', out);
     }
     fputc(']', out);
@@ -244,7 +210,7 @@ err answer_write_numbers(FILE *out, struct version *v, int64_t rows, const struc
     fputs("{\"results\": [", out);
     for (int64_t i = 0; i < rows; i++) {
         if (i) fputs(", ", out);
-        write_number(out, row_of(o, a, i)[0]);
+        json_write_number(out, row_of(o, a, i)[0]);
     }
     fputs("]}\n", out);
     return OK;
@@ -269,7 +235,7 @@ static void write_inputs(FILE *out, struct version *v)
     for (int i = 0; i < count; i++) {
         const struct intake_input *in = &inputs[i];
         if (i) fputs(", ", out);
-        answer_write_text(out, in->name);
+        json_write_text(out, in->name);
         fputs(": ", out);
         write_tensor(out,
                      in->is_cell          ? "DT_STRING"
@@ -296,7 +262,7 @@ static void write_outputs(FILE *out, struct version *v)
 void answer_write_metadata(FILE *out, const char *name, struct version *v)
 {
     fputs("{\"model_spec\": {\"name\": ", out);
-    answer_write_text(out, name);
+    json_write_text(out, name);
     fprintf(out, ", \"signature_name\": \"\", \"version\": \"%lld\"}, ",
             (long long)version_number(v));
     fputs("\"metadata\": {\"signature_def\": {\"signature_def\": {\"serving_default\": {"

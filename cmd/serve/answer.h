@@ -14,6 +14,4 @@ err answer_write_numbers(FILE *, struct version *, int64_t rows, const struct ve
 /* Inputs and outputs of its signature */
 void answer_write_metadata(FILE *, const char *name, struct version *);
 
-void answer_write_text(FILE *, const char *); /* as a word of JSON */
-
 #endif

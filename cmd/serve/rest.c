@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/json_words.h"
 #include "cmd/serve/answer.h"
 #include "core/base/clock.h"
 
@@ -57,7 +58,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct http_reply *r, int 
     r->status = status;
     if (!out) return;
     fputs("{\"error\": ", out);
-    answer_write_text(out, text);
+    json_write_text(out, text);
     fputs("}\n", out);
     end(r, out);
 }

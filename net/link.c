@@ -360,6 +360,11 @@ err link_send_from(struct link *link, const struct message *message, const void 
     return end_if(link, link->ops->send(link, &parcel));
 }
 
+bool link_has_ended(const struct link *link)
+{
+    return link->state != LINK_OPEN;
+}
+
 bool link_is_idle(const struct link *link)
 {
     if (link->state != LINK_OPEN) return true;

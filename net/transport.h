@@ -124,6 +124,7 @@ err link_send(struct link *, const struct message *);
 /* The same; the stretch is of such a window at `base`. */
 err link_send_from(struct link *, const struct message *, const void *base);
 bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
+bool link_has_ended(const struct link *);      /* which its owner hears from the next loop_poll */
 size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
 /* Is a quarter of the queue left after a message with such a body? For what can be said later, or
  * not at all: a peer that does not read costs no link by it. */

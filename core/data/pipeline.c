@@ -47,7 +47,7 @@ struct reader {
     bool is_moved;                        /* what is being made is from before the last seek */
     bool waits;
     _Atomic bool is_stopping;
-    bool is_awaited;    /* files that are followed: nobody takes them who only looks */
+    bool is_awaited;    /* batches are asked for, now or before: who only looks takes nothing */
     int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
 };
 
@@ -174,11 +174,13 @@ struct work {
     uint64_t position;
 };
 
-/* Holds the lock. There is a slot, and something for it. */
+/* Holds the lock. There is a slot, and something for it. A set to measure with is left alone until
+ * somebody measures. */
 static bool has_work(const struct pipeline *p)
 {
     uint64_t position;
-    return batch_ring_has_room(&p->reader.ring) &&
+    const bool is_wanted = p->reader.is_awaited || !p->options.is_once;
+    return is_wanted && batch_ring_has_room(&p->reader.ring) &&
            find_position(p, batch_ring_next(&p->reader.ring), &position);
 }
 
@@ -262,6 +264,7 @@ static err start_thread(struct pipeline *p)
 static uint64_t want(struct pipeline *p, int count)
 {
     const uint64_t wanted = batch_ring_most(&p->reader.ring, count);
+    p->reader.is_awaited = true;
     if (p->reader.waits && batch_ring_ready(&p->reader.ring) < wanted)
         pthread_cond_signal(&p->reader.freed_more);
     return wanted;
@@ -412,7 +415,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     if (p->from.stream) TRY(stream_begin(p->from.stream, options));
     if (p->from.followed) TRY(followed_begin(p->from.followed, options));
     p->here.is_stored = !is_elsewhere(p) && !options->shuffle && is_stored_as_wanted(p);
-    const bool reads_ahead = !p->here.is_stored && !options->is_once;
+    const bool reads_ahead = !p->here.is_stored && (!options->is_once || is_elsewhere(p));
     TRY(allocate(p, reads_ahead ? options->prefetch + 1 : 1));
     if (p->here.is_stored) TRY(prepare_stored(p));
     return reads_ahead ? start_thread(p) : OK;
@@ -449,7 +452,7 @@ static err await(struct batch_source *source, int count, int ms)
         p->from.followed ||
         find_position(p, p->reader.ring.first + p->reader.ring.taken, &position);
     if (!p->reader.is_awaited) pthread_cond_signal(&p->reader.freed_more);
-    p->reader.is_awaited = true;
+    p->reader.is_awaited = true; /* also where nobody has said which one comes */
     const bool is_there = !is_planned ||
                           batch_ring_wait(&p->reader.ring, want(p, count), (uint64_t)ms) ||
                           p->reader.ring.failure;

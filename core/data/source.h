@@ -27,7 +27,8 @@ struct stream_options {
      * batch, but nowhere (at NULL), and cost nothing. NULL: all. Free again after begin. */
     const bool *reads;
     int64_t batch; /* rows, 1 to BATCH_ROWS_MAX */
-    bool is_once;  /* to measure with: the last batch has what is left, and nothing is read ahead */
+    bool is_once;  /* to measure with: the last batch has what is left, and nothing is read before
+                      somebody asks */
     bool shuffle;
     uint64_t key; /* of the permutations */
     int worker, workers;

@@ -418,7 +418,7 @@ static err open_session(struct runner_worker *w)
         .parts = w->options.task.parts,
         .rows_from = runner_worker_open_rows(w),
         .averages_from = runner_worker_open_averages(w),
-        .gives_up = task_signal_waits,
+        .interlude = {follow_evaluation, w},
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
         .value_number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire_values,
         .binds_device_memory = is_alone,

@@ -108,6 +108,20 @@ static err forward_batch(struct session *s, struct replica *r, struct batch batc
     return OK;
 }
 
+enum { LOOK_MS = 50 };
+
+/* Ends: it is no more than so long that rows may be absent. */
+static err await_rows(struct session *s)
+{
+    const struct interlude *between = &s->options.interlude;
+    struct batch_source *data = s->data.evaluation;
+    err e;
+    if (!between->play) return OK; /* next waits */
+    while ((e = data->calls->await(data, 1, LOOK_MS)) == ERR_PEER)
+        TRY(between->play(between->context, true));
+    return e ? e : between->play(between->context, false);
+}
+
 /* The next rows of the set; 0: there are no more. */
 static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 {
@@ -211,8 +225,7 @@ static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
 {
     int64_t rows;
     do {
-        if (s->options.gives_up && s->options.gives_up())
-            return fail(ERR_PEER, "the evaluation is given up for a signal");
+        TRY(await_rows(s));
         TRY(forward(s, r, &rows));
         if (rows > 0) evaluate_batch(s, r->plan, rows, t);
     } while (rows > 0);

@@ -47,6 +47,14 @@ struct average_source {
     void *context;
 };
 
+/* What else has to be done amid an evaluation: before each of its batches, and again and again
+ * while that does not come (is_absent). ERR_PEER: something comes before it, and nothing comes of
+ * the evaluation; ERR_TIMEOUT: rows have not come for too long. */
+struct interlude {
+    err (*play)(void *context, bool is_absent);
+    void *context;
+};
+
 struct session_options {
     const struct spec *spec;
     struct device *device;
@@ -67,7 +75,7 @@ struct session_options {
     const struct row_source *rows_from;         /* borrowed; where there are tables */
     const struct average_source *averages_from; /* the same; where the spec wants averages */
     enum number number, value_number; /* what gradients leave as, and values come (rounding.h) */
-    bool (*gives_up)(void);           /* optional: an evaluation ends amid, with ERR_PEER */
+    struct interlude interlude;       /* optional */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
     /* Borrowed until it is open: instead of data.eval, which is not looked at. With
@@ -267,8 +275,8 @@ struct evaluation {
     double *metrics;      /* [graph->metric_count], in the arena of the session */
     float *const *curves; /* the same; of a metric that has none, NULL (core/graph/op.h) */
 };
-/* The evaluation set at the bound values; rows 0 when the spec has none. ERR_PEER: rows did not
- * come, or something else is to be done first (gives_up). */
+/* The evaluation set at the bound values; rows 0 when the spec has none. ERR_PEER: rows of
+ * tables did not come, or something else is to be done first (interlude). */
 err session_evaluate(struct session *, struct evaluation *ret);
 
 /* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,

@@ -41,12 +41,16 @@ class Stuck(ClusterCase):
         cluster.wait_until(lambda: any(found["rule"] == "starved" for found in self.status(cluster)["findings"]),
                            "what is wrong")
 
+    def source(self):
+        return {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y",
+                "stream": "always", "memory_mb": 1}
+
+    def plan(self, mode, data, **changes):
+        return Plan(ps=1, changes={"train.mode": mode, "data": data | {"batch_size": 500},
+                                   "model": [{"op": "dense", "name": "logits", "units": 2}], **changes})
+
     def check(self, mode):
-        source = {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y",
-                  "stream": "always", "memory_mb": 1}
-        cluster = self.start_endless(Plan(ps=1, changes={
-            "train.mode": mode, "data": {"train": source, "batch_size": 500},
-            "model": [{"op": "dense", "name": "logits", "units": 2}]}))
+        cluster = self.start_endless(self.plan(mode, {"train": self.source()}))
         self.hold()
         self.wait_for_state(cluster, ["worker/0", "worker/1"], lambda state: state == "waits for data")
         self.find(cluster)
@@ -64,6 +68,29 @@ class Stuck(ClusterCase):
 
     def test_synchronous_workers_hear_signals_while_no_data_come(self):
         self.check("sync")
+
+    def check_evaluation(self, mode):
+        few = {"format": "csv", "file": self.served.url + "/few.csv", "columns": ["a", "b", "c"], "label": "y"}
+        self.served.files["/few.csv"] = self.served.files["/rows.csv"][:40000].rsplit(b"\n", 1)[0] + b"\n"
+        cluster = self.start_endless(self.plan(mode, {"train": few, "eval": self.source()},
+                                               **{"train.evaluate_every_steps": 50}))
+        self.hold()
+        self.wait_for_state(cluster, ["worker/0"], lambda state: state == "waits for data")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        cluster.wait_until(cluster.tasks["worker/0"].has_ended, "a chief amid an evaluation that hears SIGTERM")
+        self.assertEqual(cluster.tasks["worker/0"].code(), 143, cluster.story())
+        self.wait_for_state(cluster, ["worker/1"], lambda state: state == "waits for data")  # it leads now
+        self.assertFalse(self.comes.is_set())
+        self.comes.set()
+        cluster.wait_until(lambda: ", test loss " in cluster.tasks["worker/1"].text(), "an evaluation")
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, 143)
+
+    def test_an_asynchronous_chief_hears_signals_while_rows_to_evaluate_do_not_come(self):
+        self.check_evaluation("async")
+
+    def test_a_synchronous_chief_hears_signals_while_rows_to_evaluate_do_not_come(self):
+        self.check_evaluation("sync")
 
 
 if __name__ == "__main__":

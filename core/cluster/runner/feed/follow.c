@@ -3,6 +3,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/runner/counting.h"
 #include "core/data/batch_ring.h"
 
 enum { LOOKS = 20, LOOK_MS = 50, ABSENT_MS = 30000 }; /* ABSENT_MS: until it is told */
@@ -29,10 +30,9 @@ static void note_end(struct runner_worker *w)
 }
 
 /* Files that still come have a limit of their own (silent_secs). */
-static err note_absent(struct runner_worker *w)
+static err note_absent(struct runner_worker *w, const struct batch_source *data)
 {
     struct absent_batches *a = &w->lack.batches;
-    const struct batch_source *data = w->session.data.train;
     const uint64_t now_ms = clock_ms();
     if (!a->since_ms) *a = (struct absent_batches){.since_ms = now_ms};
     w->task.counting.absent_ms = now_ms;
@@ -68,6 +68,34 @@ err follow_await(struct runner_worker *w)
     trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
     if (!e) note_present(w);
     if (e == ERR_STOPPED) note_end(w);
-    if (e == ERR_PEER && note_absent(w)) return ERR_TIMEOUT;
+    if (e == ERR_PEER && note_absent(w, w->session.data.train)) return ERR_TIMEOUT;
     return e;
+}
+
+/* ---- amid an evaluation ---- */
+
+/* What a ps says is heard when the evaluation has ended; that one is gone is why it does. */
+static err look_for_losses(struct runner_worker *w)
+{
+    int ps = 0;
+    while (ps < w->task.peer_count && w->task.peers[ps].link &&
+           !link_has_ended(w->task.peers[ps].link))
+        ps++;
+    if (ps == w->task.peer_count) return OK;
+    w->lack.is_now = true;
+    return fail(ERR_PEER, "ps/%d is gone", ps);
+}
+
+err follow_evaluation(void *context, bool is_absent)
+{
+    struct runner_worker *w = context;
+    if (task_signal_waits()) return fail(ERR_PEER, "the evaluation is given up for a signal");
+    if (!is_absent) {
+        note_present(w);
+        return OK;
+    }
+    TRY(note_absent(w, w->session.data.evaluation));
+    counting_tick(&w->task, clock_ms()); /* by which it is found out, too, that a ps is gone */
+    loop_move(w->options.task.loop);
+    return look_for_losses(w);
 }

@@ -11,4 +11,9 @@
  * for BATCH_WAIT_S_MAX. */
 err follow_await(struct runner_worker *);
 
+/* Amid an evaluation (struct interlude of core/train/session/session.h), which has the loop: a
+ * signal ends it; while its rows do not come the others hear so, and a ps that is gone ends it,
+ * too. */
+err follow_evaluation(void *worker, bool is_absent);
+
 #endif

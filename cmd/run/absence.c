@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/printable.h"
 #include "core/cluster/runner/task.h"
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/visitor.h"
@@ -35,8 +36,9 @@ static void await_ps(struct visitor *v)
 
 static err tell(const struct run *run, struct visitor *v, const char *why)
 {
-    json_t *ask = json_pack("{ss si ss%}", "do", "absent", "worker", run->cluster.task, "why", why,
-                            strnlen(why, VISIT_WHY_MAX - 1));
+    char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
+    printable_copy(text, sizeof text, why);
+    json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
     if (!ask) return fail(ERR_MEMORY, "no memory, or no text, to say why this worker ends");
     err e = OK;
     for (int ps = 0; !e && ps < visitor_ps_count(v); ps++)

@@ -7,6 +7,7 @@
 
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
@@ -24,7 +25,8 @@ static void value_of(const json_t *value, char ret[VALUE_MAX_BYTES])
 {
     char *text = value ? spec_value_text(value, 0) : NULL;
     const int wanted = snprintf(ret, VALUE_MAX_BYTES, "%s", text ? text : "(default)");
-    if (wanted >= VALUE_MAX_BYTES) strcpy(ret + VALUE_MAX_BYTES - sizeof "...", "...");
+    const size_t cut = VALUE_MAX_BYTES - sizeof "...";
+    if (wanted >= VALUE_MAX_BYTES) strcpy(ret + text_begin_of_character(ret, cut), "...");
     free(text);
 }
 
@@ -50,7 +52,9 @@ static void compare_at(struct changes *c, const char *step, const json_t *before
     const size_t used = c->used, room = sizeof c->path - used;
     const int wanted =
         snprintf(c->path + used, room, "%s%s", used && step[0] != '[' ? "." : "", step);
-    c->used += (size_t)wanted < room ? (size_t)wanted : room - 1;
+    const bool is_cut = (size_t)wanted >= room;
+    c->used = is_cut ? text_begin_of_character(c->path, sizeof c->path - 2) : used + (size_t)wanted;
+    c->path[c->used] = '\0';
     compare(c, before, now, depth + 1);
     c->used = used;
     c->path[used] = '\0';

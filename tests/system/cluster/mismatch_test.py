@@ -170,8 +170,12 @@ class Mismatch(ClusterCase):
                     self.assert_says(cluster, "worker/0", "epochs 1 to 3: each 120 of 120 rows, 0 twice, 0 lost")
 
     def test_of_a_chief_that_cannot_come_the_others_hear_why(self):
+        """Also where what it names is no UTF-8."""
         plan = self.lacking("async", "no file", False, 2)
-        plan.flags_of["worker/0"][1], plan.flags_of["worker/1"][1] = plan.flags_of["worker/1"][1], plan.flags_of["worker/0"][1]
+        empty = self.folder / os.fsdecode(b"donn\xe9es")
+        empty.mkdir()
+        plan.flags_of["worker/0"][1] = f"--data_dir={empty}"
+        plan.flags_of["worker/1"][1] = f"--data_dir={self.folder / 'data-no file-False-0'}"
         plan.order = ["ps/0", "ps/1", "worker/1", "worker/0"]
         cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended())
         self.assertEqual(cluster.tasks["worker/0"].code(), INPUT, cluster.story())

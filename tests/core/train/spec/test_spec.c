@@ -928,6 +928,32 @@ static void of_many_keys_that_changed_some_are_told(void **state)
     json_decref(now);
 }
 
+/* Of `offset` letters, and 200 characters of several bytes behind them */
+static void make_long(char ret[1024], int offset, const char *character)
+{
+    memset(ret, 'x', (size_t)offset);
+    ret[offset] = '\0';
+    for (int i = 0; i < 200; i++) strcat(ret, character);
+}
+
+static void what_changed_is_cut_between_two_characters(void **state)
+{
+    static const char *const characters[] = {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x99\x82"};
+    for (int i = 0; i < 3 * 4; i++) {
+        char text[1024];
+        make_long(text, i % 4, characters[i / 4]);
+        json_t *before = json_pack("{s{ss} ss}", text, "a key", "b", "a value", "b"),
+               *now = json_pack("{s{ss} ss}", text, "a key", text, "a value", text);
+        json_t *changes = last_spec_changes(before, now), *line;
+        size_t at;
+        assert_int_equal(json_array_size(changes), 2);
+        json_array_foreach(changes, at, line) assert_true(json_string_length(line) > 80);
+        json_decref(changes);
+        json_decref(before);
+        json_decref(now);
+    }
+}
+
 static void every_field_of_the_spec_is_documented(void **state)
 {
     char *text = NULL;
@@ -968,6 +994,7 @@ int main(void)
         cmocka_unit_test(epochs_become_steps_of_all_workers_together),
         cmocka_unit_test(what_has_changed_in_a_spec_is_a_line_a_key),
         cmocka_unit_test(of_many_keys_that_changed_some_are_told),
+        cmocka_unit_test(what_changed_is_cut_between_two_characters),
         cmocka_unit_test(every_field_of_the_spec_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

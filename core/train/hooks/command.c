@@ -2,9 +2,10 @@
  * somebody.
  *
  * It runs beside the steps, in a process group of its own, one at a time for each hook; moments
- * that come meanwhile wait in a queue, which always has a place for the end. A command that takes
- * longer than its limit is killed with everything that it started. At the end the last ones are
- * waited for; that one of them fails keeps no later one from running. What it prints goes to
+ * that come meanwhile wait in a queue, which always has a place for the end; where it is full the
+ * oldest of the same kind is left out, whose checkpoint is the first to be removed. A command that
+ * takes longer than its limit is killed with everything that it started. At the end the last ones
+ * are waited for; that one of them fails keeps no later one from running. What it prints goes to
  * standard error. It learns what happened from its environment:
  *
  *     DTRAIN_EVENT          start, checkpoint, evaluation, end
@@ -55,6 +56,7 @@ struct command {
 struct pending {
     struct arena arena;
     enum moment moment;
+    uint64_t step;
     char **environment;
 };
 
@@ -90,7 +92,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct command, at),
      .count_min = 1,
      .count_max = MOMENTS,
-     .help = "when: start, checkpoint, evaluation, end"},
+     .help = "when: start, checkpoint, evaluation, end; while it runs 8 more wait, of which the "
+             "oldest of a kind makes room, with a warning; the end always waits"},
     {.name = "command",
      .type = FIELD_STRING,
      .offset = offsetof(struct command, command),
@@ -334,19 +337,37 @@ static err look_after(struct state *s, uint64_t now_ns)
 
 /* ---- the moments ---- */
 
+static void leave_out(const struct state *s, enum moment moment, uint64_t step)
+{
+    char text[DESCRIPTION_MAX];
+    log_line(LOG_WARNING, "%s of step %llu is left out: %d runs of it are waiting",
+             describe(s, moment, text), (unsigned long long)step, QUEUE_MAX);
+}
+
+/* The newest is worth most. false: none of the kind waits. */
+static bool make_room(struct state *s, enum moment moment)
+{
+    int i = 0;
+    while (i < s->queued && s->queue[i].moment != moment) i++;
+    if (i == s->queued) return false;
+    leave_out(s, moment, s->queue[i].step);
+    arena_free(&s->queue[i].arena);
+    s->queued--;
+    memmove(s->queue + i, s->queue + i + 1, (size_t)(s->queued - i) * sizeof *s->queue);
+    return true;
+}
+
 /* The environment is made now: when the command's turn comes the run has gone on. */
 static err happened(struct state *s, const struct run_view *view, enum moment moment, int code)
 {
     const int places = moment == AT_END ? QUEUE_MAX + 1 : QUEUE_MAX;
     if (!s->is_wanted[moment]) return OK;
-    if (s->queued == places) {
-        char text[DESCRIPTION_MAX];
-        log_line(LOG_WARNING, "%s is left out: %d runs of it are waiting",
-                 describe(s, moment, text), QUEUE_MAX);
+    if (s->queued == places && !make_room(s, moment)) {
+        leave_out(s, moment, view->global_step);
         return OK;
     }
     struct pending *p = &s->queue[s->queued++];
-    *p = (struct pending){.moment = moment};
+    *p = (struct pending){.moment = moment, .step = view->global_step};
     make_environment(s, view, code, p);
     return start_next(s, view->now_ns);
 }

@@ -179,17 +179,35 @@ static void one_runs_at_a_time_and_the_others_wait(void **state)
     assert_string_equal(rig_log(rig), "");
 }
 
-static void more_than_the_queue_holds_is_left_out_and_said(void **state)
+static void of_more_than_the_queue_holds_the_newest_run(void **state)
 {
     struct rig *rig = *state;
-    start(rig, "\"checkpoint\"", "sleep 1000", "");
-    for (int i = 0; i < 9; i++) rig_saved(rig, "/run/model.ckpt-1", NULL);
-    assert_string_equal(rig_log(rig), "");
-    rig_saved(rig, "/run/model.ckpt-1", NULL);
-    assert_string_equal(
-        rig_log(rig),
-        "WARNING: the command at checkpoint (\"sleep 1000\") is left out: 8 runs of it "
-        "are waiting\n");
+    char path[128], saved[128];
+    start(rig, "\"checkpoint\"",
+          "read line < $PIPE; echo $DTRAIN_STEP $DTRAIN_CHECKPOINT >> $PIPE.out", "");
+    for (int i = 1; i <= 11; i++) {
+        if (i == 10) assert_string_equal(rig_log(rig), "");
+        snprintf(saved, sizeof saved, "/run/model.ckpt-%d", i);
+        rig_step(rig, (uint64_t)i, (uint64_t)i);
+        rig_saved(rig, saved, NULL);
+    }
+    snprintf(path, sizeof path, "%s/pipe", rig->folder);
+    const int lines = open(path, O_RDWR);
+    assert_int_equal(write(lines, "\n\n\n\n\n\n\n\n\n", 9), 9);
+    rig_end(rig, 0);
+    close(lines);
+    snprintf(path, sizeof path, "%s/pipe.out", rig->folder);
+    expect_from(open(path, O_RDONLY),
+                "1 /run/model.ckpt-1\n4 /run/model.ckpt-4\n5 /run/model.ckpt-5\n"
+                "6 /run/model.ckpt-6\n7 /run/model.ckpt-7\n8 /run/model.ckpt-8\n"
+                "9 /run/model.ckpt-9\n10 /run/model.ckpt-10\n11 /run/model.ckpt-11\n");
+    const char *const what = "WARNING: the command at checkpoint (\"read line < $PIPE; echo "
+                             "$DTRAIN_STEP $DTRAIN_CHE...\") of step %d is left out: 8 runs of it "
+                             "are waiting\n";
+    char said[1024];
+    const int used = snprintf(said, sizeof said, what, 2);
+    snprintf(said + used, sizeof said - (size_t)used, what, 3);
+    assert_string_equal(rig_log(rig), said);
 }
 
 static void the_end_is_never_left_out(void **state)
@@ -249,7 +267,7 @@ int main(void)
         WITH_RIG(the_limit_holds_at_the_end_too),
         WITH_RIG(without_an_end_nothing_is_left_behind),
         WITH_RIG(one_runs_at_a_time_and_the_others_wait),
-        WITH_RIG(more_than_the_queue_holds_is_left_out_and_said),
+        WITH_RIG(of_more_than_the_queue_holds_the_newest_run),
         WITH_RIG(the_end_is_never_left_out),
         WITH_RIG(what_a_command_leaves_behind_becomes_no_zombie),
         WITH_RIG(a_checkpoint_that_failed_runs_nothing),

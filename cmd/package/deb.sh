@@ -1,13 +1,15 @@
 #!/bin/sh
 # deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
 #
-# Of the same build it has the same bytes: its times are SOURCE_DATE_EPOCH, or that of the last commit, or, where
-# there is no git, that of the binary.
+# Of the same sources, compiler and libraries it has the same bytes wherever and whenever it is made, by whomever: its
+# times are SOURCE_DATE_EPOCH, or that of the last commit, or, where there is no git, that of the binary.
 #
 #   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #
 # dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs, and their versions.
 set -eu
+umask 022
+export LC_ALL=C
 maintainer="${DEBFULLNAME:-dtrain} <${DEBEMAIL:-dtrain@example.org}>"
 build=$(cd "${1:-build}" && pwd)
 into=$(cd "${2:-.}" && pwd)
@@ -72,7 +74,7 @@ Package: dtrain
 Version: $version
 Architecture: $architecture
 Maintainer: $maintainer
-Installed-Size: $(du -sk "$root/usr" | cut -f1)
+Installed-Size: $(find "$root/usr" \( -type f -printf '%s\n' \) -o -printf '1024\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
 Depends: $depends
 Recommends: libcurl4t64 | libcurl4, libmicrohttpd12t64 | libmicrohttpd12
 Section: science

@@ -138,6 +138,18 @@ class Install(program.FolderCase):
         self.assertLess({"libcurl", "libmicrohttpd"}, names)  # loaded when they are used
         self.assertEqual([p["name"] for p in listed if p["licenseConcluded"] == "NOASSERTION"], [])
 
+    def test_objects_have_the_same_bytes_wherever_they_are_built(self):
+        """Of files that log, whose lines know them, and that assert; tests/reproducible.sh has all of the program."""
+        self.need("ninja")
+        objects = ["net/libnet.a.p/tcp.c.o", "core/graph/libgraph.a.p/graph.c.o"]
+        found = []
+        for build in (self.folder / "built", self.folder / "built elsewhere/deeper/down"):
+            self.succeed("meson", "setup", build, program.ROOT, "-Dtests=disabled", "-Dcuda=disabled")
+            self.succeed("ninja", "-C", build, *objects, env={"CCACHE_DISABLE": "1"})
+            found.append([(build / path).read_bytes() for path in objects])
+        self.assertIn(b"\0net/tcp.c\0", found[0][0])
+        self.assertTrue(found[0] == found[1], objects)
+
     def path_without(self, name):
         tools = self.folder / f"without-{name}"
         tools.mkdir()
@@ -156,15 +168,16 @@ class Install(program.FolderCase):
             found.append(sorted(re.sub(r"\(.*?\)", "", depends).replace(" ", "").strip().split(",")))
         self.assertEqual(found[0], found[1])
 
-    def package(self, folder, env):
+    def package(self, folder, env, umask=-1):
         folder.mkdir(exist_ok=True)
-        return self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder, env=env).splitlines()[-1]
+        return self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, folder, env=env, umask=umask).splitlines()[-1]
 
     def test_a_debian_package_has_the_same(self):
         self.need("dpkg-deb", "strip")
         without_git = {"PATH": self.path_without("git")}
         for env in ({}, without_git):
-            package, again = (self.package(self.folder / name, env) for name in ("one", "again"))
+            package = self.package(self.folder / "one", env)
+            again = self.package(self.folder / "again", {**env, "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}, umask=0o077)
             self.assertEqual(Path(package).read_bytes(), Path(again).read_bytes())
         version = self.succeed("dpkg-deb", "--field", package, "Version").strip()
         self.assertTrue(self.succeed(self.root / "bin/dtrain", "--version").startswith(f"dtrain {version}\n"))

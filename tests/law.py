@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FOLDERS = ("cmd", "core", "kernels", "net", "tests", "examples")
-TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md")
+TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md", "CHANGELOG.md")
 CODE = (".c", ".h", ".cu", ".cuh", ".c.in", ".h.in")
 FUNCTION_LINES_MAX = 70
 STRUCT_MEMBERS_MAX = 25
@@ -226,6 +226,23 @@ def check_citations(sources, paths):
                     yield f"{source.path}:{line}: a comment names {name}, which is not here"
 
 
+def check_changelog(root):
+    """Its newest entry is of the version that is built, and names the protocol that this speaks."""
+    said = []
+    for path, pattern in (("meson.build", r"version: '([^']+)'"), ("net/message.h", r"PROTOCOL_VERSION = (\d+)"),
+                          ("CHANGELOG.md", r"^## (\S+).*\n\nProtocol (\d+):")):
+        try:
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                found = re.search(pattern, file.read(), re.MULTILINE)
+        except FileNotFoundError:
+            return
+        said.append(found.groups() if found else ("nothing",))
+    built, written = said[0] + said[1], said[2]
+    if built != written:
+        yield (f"CHANGELOG.md: its newest entry is of {' with protocol '.join(written)}, "
+               f"the program of {' with protocol '.join(built)}")
+
+
 def check_headers_compile(root, headers, compiler):
     """Each header alone. The two names stand for an instruction set, which meson gives."""
     if not headers:
@@ -267,7 +284,7 @@ def check(root, compiler):
     for source in sources:
         for rule in RULES:
             complaints += rule(source)
-    complaints += [*check_tags(sources), *check_citations(sources, paths)]
+    complaints += [*check_tags(sources), *check_citations(sources, paths), *check_changelog(root)]
     # CUDA's own headers need not be there, and its compiler sees these.
     headers = [path for path in paths if path.endswith(".h") and path.startswith(FOLDERS)
                and not path.startswith(CUDA_FOLDERS)]

@@ -10,12 +10,16 @@ import law
 COMPILER = "cc"
 
 
+def write(root, files):
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 def complaints(files):
     with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                file.write(text)
+        write(root, files)
         return law.check(root, COMPILER)
 
 
@@ -127,6 +131,18 @@ class Law(unittest.TestCase):
     def test_headers_compile_alone(self):
         self.assert_holds("net/a.h", "#include <stddef.h>\nsize_t f(void);\n")
         self.assert_breaks("net/a.h", "size_t f(void);\n", "does not compile alone")
+
+    def test_the_changelog_names_what_is_built(self):
+        tree = {"meson.build": "project('a', version: '0.2.0')\n", "net/message.h": "enum { PROTOCOL_VERSION = 7 };\n"}
+        entry = "# Changes\n\n## 0.2.0 (not released yet)\n\nProtocol 7: all.\n\n## 0.1.0\n\nProtocol 6: all.\n"
+        with tempfile.TemporaryDirectory() as root:
+            for text, words in ((entry, []), (entry.replace("7", "6", 1), ["is of 0.2.0 with protocol 6, the program of 0.2.0 with protocol 7"]),
+                                (entry.replace("0.2.0", "0.3.0"), ["is of 0.3.0 with"]), ("# Changes\n", ["is of nothing"])):
+                write(root, {**tree, "CHANGELOG.md": text})
+                found = list(law.check_changelog(root))
+                self.assertEqual(len(found), len(words), found)
+                for one, word in zip(found, words, strict=True):
+                    self.assertIn(word, one)
 
     def test_the_top_has_its_folders_and_no_more(self):
         self.assertEqual(list(law.check_top_folder(["cmd/a.c", "meson.build", ".gitignore"])), [])

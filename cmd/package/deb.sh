@@ -83,6 +83,7 @@ Description: trains neural networks over parameter servers
  One binary, started on every machine: ps tasks hold the variables, worker tasks
  compute gradients. A JSON file says what to train; there is no code to write.
 END
+find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} + # the tool that packs brings only later times there
 package=$into/dtrain_${version}_$architecture.deb
 dpkg-deb --root-owner-group --build "$root" "$package" > "$work/log" || { cat "$work/log"; exit 1; }
 echo "$package"

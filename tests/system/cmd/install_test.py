@@ -9,9 +9,9 @@ from pathlib import Path
 import program
 
 BUILD = os.environ.get("DTRAIN_BUILD", "build")
-INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/doc/dtrain/CHANGELOG.md", "share/man/man1/dtrain.1", "share/man/man5/dtrain-spec.5",
-             "share/bash-completion/completions/dtrain", "share/zsh/site-functions/_dtrain",
-             "share/fish/vendor_completions.d/dtrain.fish", "share/dtrain/examples/digits.json",
+INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/doc/dtrain/CHANGELOG.md", "share/man/man1/dtrain.1",
+             "share/man/man5/dtrain-spec.5", "share/bash-completion/completions/dtrain",
+             "share/zsh/site-functions/_dtrain", "share/fish/vendor_completions.d/dtrain.fish", "share/dtrain/examples/digits.json",
              "share/dtrain/examples/hooks/best_loss.c"]
 ASK = """. "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtrain; echo "${COMPREPLY[@]}" """
@@ -179,6 +179,9 @@ class Install(program.FolderCase):
             package = self.package(self.folder / "one", env)
             again = self.package(self.folder / "again", {**env, "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}, umask=0o077)
             self.assertEqual(Path(package).read_bytes(), Path(again).read_bytes())
+        later = self.package(self.folder / "later", {"SOURCE_DATE_EPOCH": "4000000000"})  # than any file
+        self.assertEqual(set(re.findall(r" \d{4}-\d\d-\d\d \d\d:\d\d ", self.succeed("dpkg-deb", "--contents", later, env={"TZ": "UTC"}))),
+                         {" 2096-10-02 07:06 "})
         version = self.succeed("dpkg-deb", "--field", package, "Version").strip()
         self.assertTrue(self.succeed(self.root / "bin/dtrain", "--version").startswith(f"dtrain {version}\n"))
         if shutil.which("lintian"):

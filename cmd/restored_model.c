@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints.h"
 
-enum { THREADS_MAX = 1024, HOLDER_BYTES = 32 };
+enum { THREADS_MAX = 1024, HOLDER_BYTES = 48 };
 
 static const struct field shared[] = {
     {.name = "checkpoint",
@@ -141,11 +141,12 @@ static err measure(struct restored_model *r)
     return spec_measure(&r->spec);
 }
 
-/* So that a run does not remove what is read. A folder that cannot be written to is not a run's. */
+/* So that a run does not remove what is read. A folder that cannot be written to is not a run's. A
+ * server may read a checkpoint twice, as what is newest and as what has a label. */
 static void take_lease(struct restored_model *r)
 {
     char holder[HOLDER_BYTES];
-    snprintf(holder, sizeof holder, "reader-%ld", (long)getpid());
+    snprintf(holder, sizeof holder, "reader-%ld-%zx", (long)getpid(), (size_t)r);
     if (!rows_are_used(&r->session.rows)) return;
     if (lease_take(bundle_prefix(r->bundle), holder, &r->lease))
         log_line(LOG_DEBUG, "%s", error_text());

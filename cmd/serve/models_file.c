@@ -11,6 +11,19 @@
 
 enum { FILE_BYTES_MAX = 1 << 20 };
 
+static const struct field label_fields[] = {
+    {.name = "label",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct labelled_version, label),
+     .help = "LABEL in /v1/models/NAME/labels/LABEL"},
+    {.name = "checkpoint",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct labelled_version, checkpoint)},
+    {0},
+};
+static const struct object label_object = {
+    .name = "version_label", .fields = label_fields, .size = sizeof(struct labelled_version)};
+
 static const struct field model_fields[] = {
     {.name = "name",
      .type = FIELD_STRING,
@@ -28,6 +41,12 @@ static const struct field model_fields[] = {
      .type = FIELD_BOOL,
      .offset = offsetof(struct listed_model, follow),
      .fallback = "false"},
+    {.name = "version_labels",
+     .type = FIELD_OBJECTS,
+     .offset = offsetof(struct listed_model, labels),
+     .fallback = "[]",
+     .count_max = MODELS_MAX,
+     .object = &label_object},
     {0},
 };
 static const struct object model_object = {
@@ -60,12 +79,77 @@ static bool is_name(const char *name)
     return length > 0 && length < SERVED_MODEL_MAX;
 }
 
-static err check_models(const char *path, struct arena *arena, struct objects *models)
+static const struct labelled_version *label_at(const struct listed_model *m, int i)
+{
+    return (const struct labelled_version *)m->labels.at + i;
+}
+
+static err check_labels(const struct listed_model *m, int model)
+{
+    for (int i = 0; i < m->labels.count; i++) {
+        const char *label = label_at(m, i)->label;
+        if (!is_name(label))
+            return fail(ERR_INPUT,
+                        "models[%d].version_labels[%d].label: \"%.64s\" cannot stand in a URL, or "
+                        "is too long",
+                        model, i, label);
+        for (int k = 0; k < i; k++)
+            if (strcmp(label_at(m, k)->label, label) == 0)
+                return fail(ERR_INPUT,
+                            "models[%d].version_labels[%d].label: version_labels[%d] is \"%.64s\", "
+                            "too",
+                            model, i, k, label);
+    }
+    return OK;
+}
+
+/* What differs from the model that it is a version of. Relative paths are joined later. */
+static struct listed_model labelled(const struct listed_model *m, int i)
+{
+    struct listed_model one = *m;
+    one.label = label_at(m, i)->label;
+    one.checkpoint = label_at(m, i)->checkpoint;
+    one.labels = (struct objects){0};
+    return one;
+}
+
+/* Versions with a label become entries of their own. */
+static err list_versions(struct arena *arena, struct objects *models)
+{
+    const struct listed_model *from = models->at;
+    int count = 0;
+    for (int i = 0; i < models->count; i++) {
+        TRY(check_labels(&from[i], i));
+        count += 1 + from[i].labels.count;
+    }
+    if (count > MODELS_MAX)
+        return fail(ERR_INPUT, "models: %d with their labelled versions: at most %d", count,
+                    MODELS_MAX);
+    struct listed_model *all = arena_array(arena, (size_t)count, sizeof *all), *to = all;
+    for (int i = 0; i < models->count; i++) {
+        *to++ = from[i];
+        for (int k = 0; k < from[i].labels.count; k++) *to++ = labelled(&from[i], k);
+    }
+    *models = (struct objects){all, count};
+    return OK;
+}
+
+static err join_all(const char *path, struct arena *arena, struct objects *models)
 {
     const char *slash = strrchr(path, '/');
     const char *directory =
         slash ? arena_format(arena, "%.*s", (int)(slash - path) + 1, path) : NULL;
     struct listed_model *at = (struct listed_model *)models->at;
+    for (int i = 0; i < models->count; i++) {
+        TRY(join(directory, arena, &at[i].spec));
+        TRY(join(directory, arena, &at[i].checkpoint));
+    }
+    return OK;
+}
+
+static err check_models(const struct objects *models)
+{
+    const struct listed_model *at = models->at;
     if (!models->count) return fail(ERR_INPUT, "models: expected one model or more");
     for (int i = 0; i < models->count; i++) {
         if (!is_name(at[i].name))
@@ -81,8 +165,6 @@ static err check_models(const char *path, struct arena *arena, struct objects *m
                         "models[%d].spec: it is read again with each checkpoint, and has "
                         "to be a file",
                         i);
-        TRY(join(directory, arena, &at[i].spec));
-        TRY(join(directory, arena, &at[i].checkpoint));
     }
     return OK;
 }
@@ -91,10 +173,13 @@ static err parse(FILE *file, const char *path, struct arena *arena, struct objec
 {
     json_error_t error;
     json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    err e = json ? fields_parse(&file_object, json, "", arena, ret)
-                 : fail(ERR_INPUT, "line %d: %s", error.line, error.text);
+    const err e = json ? fields_parse(&file_object, json, "", arena, ret)
+                       : fail(ERR_INPUT, "line %d: %s", error.line, error.text);
     json_decref(json);
-    return e ? e : check_models(path, arena, ret);
+    TRY(e);
+    TRY(check_models(ret));
+    TRY(list_versions(arena, ret));
+    return join_all(path, arena, ret);
 }
 
 err models_file_read(const char *path, struct arena *arena, struct objects *ret)

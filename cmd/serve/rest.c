@@ -23,11 +23,11 @@ enum {
 
 static const char models_path[] = "/v1/models/";
 
-/* /v1/models/NAME/versions/N:verb */
+/* /v1/models/NAME/versions/N:verb, /v1/models/NAME/labels/LABEL:verb */
 struct target {
-    char name[NAME_BYTES];
-    int64_t version;  /* -1: none is said */
-    const char *rest; /* what is behind: "", "/metadata", ":predict" */
+    char name[NAME_BYTES], label[NAME_BYTES]; /* "": none is said */
+    int64_t version;                          /* -1: none is said */
+    const char *rest;                         /* what is behind: "", "/metadata", ":predict" */
 };
 
 /* ---- answers ---- */
@@ -69,15 +69,6 @@ void rest_refuse(int status, const char *text, struct http_reply *r)
         status == TOO_LARGE ? " (--max_body_mb)" : "");
 }
 
-static void not_found(struct http_reply *r, const struct target *t)
-{
-    if (t->version < 0)
-        say(r, NOT_FOUND, "Servable not found for request: Latest(%s)", t->name);
-    else
-        say(r, NOT_FOUND, "Servable not found for request: Specific(%s, %lld)", t->name,
-            (long long)t->version);
-}
-
 static void bad_method(struct http_reply *r, const char *allow)
 {
     r->allow = allow;
@@ -99,49 +90,122 @@ static bool read_version(const char **at, int64_t *ret)
     return true;
 }
 
-static bool read_target(const char *path, struct target *ret)
+static bool read_name(const char **at, char ret[NAME_BYTES])
 {
-    const char *name = path + sizeof models_path - 1;
-    const size_t length = strcspn(name, "/:");
-    if (length == 0 || length >= sizeof ret->name) return false;
-    memcpy(ret->name, name, length);
-    ret->name[length] = '\0';
-    ret->rest = name + length;
-    return read_version(&ret->rest, &ret->version);
+    const size_t length = strcspn(*at, "/:");
+    if (length == 0 || length >= NAME_BYTES) return false;
+    memcpy(ret, *at, length);
+    ret[length] = '\0';
+    *at += length;
+    return true;
 }
 
-static struct served *find_model(const struct rest *rest, const char *name)
+static bool read_target(const char *path, struct target *ret)
 {
-    for (int i = 0; i < rest->count; i++) {
-        const char *of = served_name(rest->models[i]);
-        if (of && strcmp(of, name) == 0) return rest->models[i];
+    static const char word[] = "/labels/";
+    *ret = (struct target){.version = -1, .rest = path + sizeof models_path - 1};
+    if (!read_name(&ret->rest, ret->name)) return false;
+    if (strncmp(ret->rest, word, sizeof word - 1)) return read_version(&ret->rest, &ret->version);
+    ret->rest += sizeof word - 1;
+    return read_name(&ret->rest, ret->label);
+}
+
+static bool has_name(struct served *s, const char *name)
+{
+    const char *of = served_name(s);
+    return of && strcmp(of, name) == 0;
+}
+
+/* A number may be of any version, with a label or without; else one without is meant. */
+static bool is_meant(struct served *s, const struct target *t)
+{
+    const char *label = served_label(s);
+    if (!has_name(s, t->name)) return false;
+    return t->version >= 0 || strcmp(label ? label : "", t->label) == 0;
+}
+
+/* The version, and whose it is: NULL where no model has that name, or no version that label. */
+static struct version *find_version(const struct rest *rest, const struct target *t,
+                                    struct served **of)
+{
+    struct version *version = NULL;
+    *of = NULL;
+    for (int i = 0; i < rest->count && !version; i++) {
+        if (!is_meant(rest->models[i], t)) continue;
+        *of = rest->models[i];
+        version = served_take(*of, t->version);
     }
-    return NULL;
+    return version;
+}
+
+static bool is_model(const struct rest *rest, const char *name)
+{
+    bool is_one = false;
+    for (int i = 0; i < rest->count; i++) is_one |= has_name(rest->models[i], name);
+    return is_one;
+}
+
+static void not_found(const struct rest *rest, struct http_reply *r, const struct target *t)
+{
+    if (*t->label && is_model(rest, t->name))
+        say(r, BAD_REQUEST, "Unrecognized servable version label: %s", t->label);
+    else if (t->version < 0)
+        say(r, NOT_FOUND, "Servable not found for request: Latest(%s)", t->name);
+    else
+        say(r, NOT_FOUND, "Servable not found for request: Specific(%s, %lld)", t->name,
+            (long long)t->version);
 }
 
 /* NULL: it is said why. */
 static struct version *take(const struct rest *rest, const struct target *t, struct served **of,
                             struct http_reply *r)
 {
-    *of = find_model(rest, t->name);
-    struct version *version = *of ? served_take(*of, t->version) : NULL;
+    struct version *version = find_version(rest, t, of);
     bool is_opening = false;
     for (int i = 0; i < rest->count; i++) is_opening |= !served_is_ready(rest->models[i]);
     if (!version && is_opening && (!*of || !served_is_ready(*of)))
         say(r, NO_SERVICE, "the model is being opened: try again");
     else if (!version)
-        not_found(r, t);
+        not_found(rest, r, t);
     return version;
 }
 
 /* ---- what is asked for ---- */
 
+static void write_available(FILE *out, bool is_first, int64_t version)
+{
+    fprintf(out,
+            "%s{\"version\": \"%lld\", \"state\": \"AVAILABLE\", "
+            "\"status\": {\"error_code\": \"OK\", \"error_message\": \"\"}}",
+            is_first ? "" : ", ", (long long)version);
+}
+
+/* All that are served under that name, each once */
+static void write_others(FILE *out, const struct rest *rest, const struct target *t, int64_t first)
+{
+    int64_t said[MODELS_MAX] = {first};
+    int count = 1;
+    for (int i = 0; i < rest->count; i++) {
+        struct version *version =
+            has_name(rest->models[i], t->name) ? served_take(rest->models[i], -1) : NULL;
+        if (!version) continue;
+        const int64_t number = version_number(version);
+        bool is_said = false;
+        for (int k = 0; k < count; k++) is_said |= said[k] == number;
+        if (!is_said) write_available(out, false, number);
+        if (!is_said && count < MODELS_MAX) said[count++] = number;
+        served_give(rest->models[i], version);
+    }
+}
+
 static void answer_status(const struct rest *rest, const struct target *t, struct http_reply *r)
 {
-    struct served *of = find_model(rest, t->name);
-    struct version *version = of ? served_take(of, t->version) : NULL;
+    struct served *of;
+    struct version *version = find_version(rest, t, &of);
     if (!version) {
-        if (t->version < 0)
+        if (*t->label)
+            not_found(rest, r, t);
+        else if (t->version < 0)
             say(r, NOT_FOUND, "Could not find any versions of model %s", t->name);
         else
             say(r, NOT_FOUND, "Could not find version %lld of model %s", (long long)t->version,
@@ -149,11 +213,12 @@ static void answer_status(const struct rest *rest, const struct target *t, struc
         return;
     }
     FILE *out = begin(r);
-    if (out)
-        fprintf(out,
-                "{\"model_version_status\": [{\"version\": \"%lld\", \"state\": \"AVAILABLE\", "
-                "\"status\": {\"error_code\": \"OK\", \"error_message\": \"\"}}]}\n",
-                (long long)version_number(version));
+    if (out) {
+        fputs("{\"model_version_status\": [", out);
+        write_available(out, true, version_number(version));
+        if (t->version < 0 && !*t->label) write_others(out, rest, t, version_number(version));
+        fputs("]}\n", out);
+    }
     end(r, out);
     served_give(of, version);
 }
@@ -287,6 +352,7 @@ static void answer_metrics(const struct rest *rest, struct http_reply *r)
     for (int i = 0; out && i < rest->count; i++) {
         const char *name = rest->is_named ? served_name(rest->models[i]) : NULL;
         each[i].model = name ? name : "";
+        each[i].label = served_label(rest->models[i]);
         tally_read(served_tally(rest->models[i]), each[i].at);
     }
     if (out) counters_write_served(out, each, rest->count);

@@ -3,6 +3,7 @@
  *     GET  /v1/models/NAME[/versions/N]             which versions there are
  *     GET  /v1/models/NAME[/versions/N]/metadata    inputs and outputs
  *     POST /v1/models/NAME[/versions/N]:predict     also :classify and :regress
+ *          /v1/models/NAME/labels/LABEL...          the same of the version that has this label
  *     GET  /healthz, /readyz, /metrics
  *
  * What is wrong is {"error": "..."}, with the status that TensorFlow Serving gives it.

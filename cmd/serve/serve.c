@@ -51,10 +51,12 @@ static const struct field own_flags[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct serve_flags, models),
      .fallback = "null",
-     .help = "file that names several models, instead of --checkpoint and SPEC.json: "
-             "{\"models\": [{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": "
-             "\"run\"}, ...]}, each also with \"set\" and \"follow\"; relative paths begin at its "
-             "folder"},
+     .help =
+         "file that names several models, instead of --checkpoint and SPEC.json: "
+         "{\"models\": [{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": "
+         "\"run\"}, ...]}, each also with \"set\", \"follow\" and \"version_labels\": [{\"label\": "
+         "\"stable\", \"checkpoint\": \"run/model.ckpt-320\"}, ...]; relative paths begin at "
+         "its folder"},
     {.name = "model_name",
      .type = FIELD_STRING,
      .offset = offsetof(struct serve_flags, model_name),
@@ -136,6 +138,8 @@ static void print_serve_help(FILE *out)
           "  GET  /v1/models/NAME[/versions/N]/metadata   inputs and outputs\n"
           "  POST /v1/models/NAME[/versions/N]:predict    {\"instances\": [...]} or {\"inputs\": "
           "...}\n"
+          "       /v1/models/NAME/labels/LABEL...         the same of a version that --models "
+          "labels\n"
           "  POST ...:classify, ...:regress               {\"examples\": [...]}\n"
           "  GET  /healthz, /readyz, /metrics\n\n"
           "A row is an object of cells where the spec has columns, read as those of a file are;\n"
@@ -236,6 +240,7 @@ static err open_model(struct serve *s, const struct listed_model *m)
     o->flags.set = m->set;
     o->options = (struct version_options){.flags = &o->flags,
                                           .spec = m->spec,
+                                          .label = m->label,
                                           .max_batch = f->max_batch,
                                           .batch_wait_ms = (uint64_t)f->batch_wait_ms,
                                           .follows = f->follow || m->follow};
@@ -251,8 +256,11 @@ static err open_model(struct serve *s, const struct listed_model *m)
 static err open_models(struct serve *s, struct arena *arena)
 {
     const struct serve_flags *f = &s->flags;
-    struct listed_model only = {f->model_name, s->spec, f->shared.checkpoint, f->shared.set,
-                                f->follow};
+    struct listed_model only = {.name = f->model_name,
+                                .spec = s->spec,
+                                .checkpoint = f->shared.checkpoint,
+                                .set = f->shared.set,
+                                .follow = f->follow};
     struct objects models = {&only, 1};
     if (f->models) TRY(models_file_read(f->models, arena, &models));
     s->rest.rows_max = f->max_rows;
@@ -267,6 +275,10 @@ static err turn(struct serve *s, bool looks)
     bool is_ready = true;
     for (int i = 0; i < s->rest.count; i++) {
         const err e = served_turn(s->rest.models[i], looks);
+        const char *label = served_label(s->rest.models[i]);
+        if (e && label)
+            return fail_prefix(e, "model \"%s\", label \"%s\"", served_name(s->rest.models[i]),
+                               label);
         if (e && s->rest.is_named)
             return fail_prefix(e, "model \"%s\"", served_name(s->rest.models[i]));
         if (e) return e;

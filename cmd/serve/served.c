@@ -218,6 +218,11 @@ const char *served_name(struct served *s)
     return name;
 }
 
+const char *served_label(const struct served *s)
+{
+    return s->options.label;
+}
+
 struct tally *served_tally(const struct served *s)
 {
     return s->options.tally;

@@ -11,7 +11,8 @@
 struct served;
 /* name NULL: that of the spec, known once it serves. Borrows the options. */
 err served_open(const char *name, const struct version_options *, struct served **ret);
-void served_close(struct served *); /* NULL is fine; nobody may use it */
+const char *served_label(const struct served *); /* of this version; NULL: none */
+void served_close(struct served *);              /* NULL is fine; nobody may use it */
 
 /* The owner's thread calls this again and again; looks: also whether there is a newer checkpoint.
  * Fails as long as there is none that serves: then this one could not be opened. */

@@ -18,6 +18,7 @@
 struct version_options { /* borrowed */
     const struct restored_flags *flags;
     const char *spec;       /* its file */
+    const char *label;      /* by which clients name it; NULL: none */
     int64_t max_batch;      /* rows that are computed together */
     uint64_t batch_wait_ms; /* how long others are waited for */
     bool follows;           /* deltas that come beside the checkpoint */

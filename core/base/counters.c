@@ -205,12 +205,15 @@ void counters_write_text(FILE *out, const struct told *told, int count)
 
 void counters_write_served(FILE *out, const struct served_counters *of, int count)
 {
-    char label[SERVED_MODEL_MAX + 16];
+    char label[2 * SERVED_MODEL_MAX + 32];
     for (int first = 0, end; first < SERVED_COUNTERS; first = end) {
         end = family_end(served_rows, first, SERVED_COUNTERS);
         write_family(out, &served_rows[first]);
         for (int i = 0; i < count; i++) {
             snprintf(label, sizeof label, *of[i].model ? "model=\"%s\"" : "%s", of[i].model);
+            if (of[i].label)
+                snprintf(label, sizeof label, "model=\"%s\",label=\"%s\"", of[i].model,
+                         of[i].label);
             write_samples(out, &served_rows[first], end - first, &of[i].at[first], label);
         }
     }

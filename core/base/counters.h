@@ -85,11 +85,11 @@ double told_time_lately(const struct told *);
 
 /* The text format of Prometheus, 0.0.4, with a label "task" in each line. */
 void counters_write_text(FILE *, const struct told *, int count);
-/* The same, of a server: of each of its models, with a label "model"; or of its only one, whose
- * name is "", without. */
+/* The same, of a server: of each of its models, with a label "model" (and "label"); or of its only
+ * one, whose name is "", without. */
 enum { SERVED_MODEL_MAX = 128 }; /* bytes of its name */
 struct served_counters {
-    const char *model;
+    const char *model, *label; /* of its version; NULL: none */
     double at[SERVED_COUNTERS];
 };
 void counters_write_served(FILE *, const struct served_counters *, int count);

@@ -243,6 +243,49 @@ class Interface(Serving):
                 self.assertEqual(ended.returncode, 2, ended.stderr)
                 self.assertIn(told, ended.stderr)
 
+    def test_versions_with_labels(self):
+        """Two of one model at a time: the newest, and one that stays."""
+        for step, bias in ((1, 0.0), (2, 1.0)):
+            made.write_bundle(self.folder / f"run/model.ckpt-{step}", {
+                "out/kernel": (FLOAT, [2, 3], [0.0] * 6), "out/bias": (FLOAT, [3], [bias, 0, 0]), "global_step": (INT64, [], [step])})
+        made.write_state(self.folder / "run", "model.ckpt-1", "model.ckpt-2")
+        labels = [{"label": "stable", "checkpoint": "run/model.ckpt-1"}, {"label": "next", "checkpoint": "run"}]
+        small = {"name": "small", "spec": "spec.json", "checkpoint": "run", "version_labels": labels}
+        (self.folder / "all.json").write_text(json.dumps({"models": [small]}))
+        server = self.serve("--models=all.json", "--poll_secs=0.05")
+
+        def ask(of, row=(0, 0)):
+            status, said = server.ask("POST", f"/v1/models/small{of}:predict", {"instances": [row]})
+            return said["predictions"][0]["probabilities"][0] if status == 200 else (status, said["error"])
+
+        old, new = 1 / 3, model.math.e / (model.math.e + 2)
+        for of, probability in (("", new), ("/labels/stable", old), ("/versions/1", old), ("/versions/2", new), ("/labels/next", new)):
+            self.assertAlmostEqual(ask(of), probability, 6, of)
+        self.assertEqual(ask("/labels/other"), (400, "Unrecognized servable version label: other"))
+        self.assertEqual(ask("/labels/"), (400, "Malformed request: POST /v1/models/small/labels/:predict"))
+        self.assertEqual(ask("/versions/3"), (404, "Servable not found for request: Specific(small, 3)"))
+        versions = lambda of: [one["version"] for one in server.ask("GET", f"/v1/models/small{of}")[1]["model_version_status"]]
+        self.assertEqual([versions(""), versions("/labels/stable"), versions("/versions/1")], [["2", "1"], ["1"], ["1"]])
+        self.assertEqual(server.ask("GET", "/v1/models/small/labels/other")[0], 400)
+        self.assertEqual(server.ask("GET", "/v1/models/none/labels/stable")[0], 404)
+        self.assertEqual(server.ask("GET", "/v1/models/small/labels/stable/metadata")[1]["model_spec"]["version"], "1")
+        said = server.ask("GET", "/metrics")[1]
+        self.assertIn('dtrain_serve_version{model="small",label="stable"} 1\n', said)
+        self.assertIn('dtrain_serve_version{model="small"} 2\n', said)
+        self.write_version(9, [0.0, 0.0, 0.0])
+        program.wait_until(lambda: versions("/labels/next") == ["9"], server.story)
+        self.assertAlmostEqual(ask("/labels/stable"), old, 6)
+        self.assertEqual(server.end(), 0)
+        for wrong, told in [([labels[0]] * 2, 'models[0].version_labels[1].label: version_labels[0] is "stable", too'),
+                            ([{**labels[0], "label": "a/b"}], 'version_labels[0].label: "a/b" cannot stand in'),
+                            ([{**labels[0], "label": f"l{k}"} for k in range(64)], "65 with their labelled versions: at most 64"),
+                            ([{**labels[0], "checkpoint": "absent"}], 'model "small", label "stable": ')]:
+            with self.subTest(told=told):
+                (self.folder / "all.json").write_text(json.dumps({"models": [{**small, "version_labels": wrong}]}))
+                ended = self.dtrain("serve", "--models=all.json", "--port=0", f"--ready_file={self.folder}/r")
+                self.assertEqual(ended.returncode, 2, ended.stderr)
+                self.assertIn(told, ended.stderr)
+
     def test_numbers_and_yes(self):
         spec = model.spec(model=[{"op": "dense", "name": "out", "units": 1}], metrics=[],
                           loss={"op": "mean_squared_error"})

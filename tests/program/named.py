@@ -67,9 +67,17 @@ class NamedCase(program.FolderCase):
             cls.addClassCleanup(one.close)
         return addresses
 
-    def write_spec(self, **changes):
-        spec = program.changed(SPEC, {f"train.{key}": value for key, value in changes.items()})
+    def write_spec(self, more=None, **changes):
+        spec = program.changed(SPEC, {**(more or {}), **{f"train.{key}": value for key, value in changes.items()}})
         (self.folder / "spec.json").write_text(json.dumps(spec))
+
+    def write_idle_spec(self):
+        """Of an endless job whose workers wait for rows, so that those who wait for a lease to end have the processor."""
+        (self.folder / "in").mkdir()
+        (self.folder / "in" / "rows.csv").write_text("x,y\n" + "0,0\n1,1\n" * 40)
+        self.write_spec({"data.train": {"format": "csv", "file": "in/*.csv", "label": "y", "follow": True}, "data.eval": None,
+                         "data.scale": None, "model": [{"op": "dense", "name": "logits", "units": 2}]}, last_step=ENDLESS,
+                        checkpoint_dir="run")
 
     def start(self, name, job, *more, tasks=tasks):
         words = [os.path.abspath(program.BINARY), f"--coordinator={self.url}", "--cluster=small", f"--tasks={tasks}",

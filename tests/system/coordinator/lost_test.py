@@ -80,7 +80,7 @@ class Lost(named.Etcd, named.NamedCase):
 
     def start_behind_gate(self, *more):
         """All tasks, of which one worker asks the gate; its name here and in the cluster."""
-        self.write_spec(last_step=ENDLESS)
+        self.write_idle_spec()
         for number, job in enumerate(("ps", "ps", "worker")):
             self.start(f"{job}-{number}", job)
         self.url = self.url.replace(self.etcd.partition("//")[2], f"127.0.0.1:{self.gate.server_port}")
@@ -246,7 +246,7 @@ class Lost(named.Etcd, named.NamedCase):
 
 class Wiped(named.ZooKeeper, named.NamedCase):
     def test_a_coordinator_that_has_lost_everything_is_joined_anew(self):
-        self.write_spec(last_step=ENDLESS)
+        self.write_idle_spec()
         self.start_all()
         self.wait_for_places()
         self.server.kill()

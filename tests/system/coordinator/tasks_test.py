@@ -55,7 +55,7 @@ class Kinds(named.NamedCase):
         self.assertEqual(codes, {128 + signal.SIGTERM}, self.log())
 
     def test_who_was_cut_off_for_too_long_takes_its_place_again(self):
-        self.write_spec(last_step=ENDLESS)
+        self.write_idle_spec()
         self.start_all()
         self.wait_for_places()
         name = self.holder("worker/1")
@@ -166,7 +166,7 @@ class Kinds(named.NamedCase):
         self.check_ends()
 
     def test_who_finds_no_place_says_so(self):
-        self.write_spec(last_step=ENDLESS)
+        self.write_idle_spec()
         self.start_all()
         self.wait_for_places()
         for more, told in (([], "all 2 places of a ps are taken"), (["--task_index=1"], "the place of ps/1 is taken")):

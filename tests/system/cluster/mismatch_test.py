@@ -8,13 +8,14 @@ import socket
 import unittest
 
 import program
-from program.cluster import START_S, Cluster, ClusterCase, Plan, Task, by_flags
+from program.cluster import START_S, Cluster, ClusterCase, Plan, Task, by_flags, is_listened_on
 from program.commands import MOUNTING, NO_MOUNT
 
 SYNC = {"train.mode": "sync"}
 TAKEN = rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)"
 LATER = "a" * 64  # a label that no resolver would ask anybody for
 NOBODY = f"{LATER}:1"
+LONGER_S = 4 * START_S  # than whoever gives up
 ABSENT_S = 60  # for one that cannot come; all others have come long before
 INPUT, LOST, TIMEOUT, TERMINATED = 2, 128, 129, 143
 SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
@@ -219,9 +220,11 @@ class Mismatch(ClusterCase):
         self.assert_ended(cluster, "same port", TIMEOUT, r"gave up after 0\.2 s "
                           r"\(--start_timeout\): cannot listen on 127\.0\.0\.1:\d+: "
                           rf"address already in use by pid {first} \(dtrain\)")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGSTOP)  # no step is taken meanwhile, which would be many
         cluster.start("worker/1", "--bind=127.0.0.1:0", f"--start_timeout={START_S}", label="other port")
         self.assert_ended(cluster, "other port", TIMEOUT, rf"ps/[01] at \S+ did not come within {START_S} s "
                           rf"\(--start_timeout\): worker/1 is already here \(.*pid {first}\)")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGCONT)
         self.assertFalse(any(cluster.tasks[name].has_ended() for name in Plan().names()),
                          cluster.story())
         cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
@@ -335,10 +338,13 @@ class Mismatch(ClusterCase):
         self.assertEqual(self.come_late(cluster, "worker/0").code(), TIMEOUT)
 
     def begin_without(self, absent, changes):
-        """A ps is waited for by workers alone, so that none of the others can be the first to give up."""
-        who = [name for name in Plan().names() if name.startswith("worker") or not absent.startswith("ps")]
-        plan = Plan(absent=[absent], changes={**SYNC, **changes},
-                    flags_of={name: [f"--start_timeout={START_S}"] for name in who})
+        """Whoever is to give up comes when all others are there, who wait for longer. A ps is waited for by workers alone."""
+        order = ["ps/0", "worker/1", "worker/0"] if absent == "ps/1" else ["worker/1", "worker/0", "ps/0", "ps/1"]
+        order = [name for name in order if name != absent]
+        gives_up = ["worker/0"] if absent == "ps/1" else ["ps/0", "ps/1"]
+        plan = Plan(absent=[absent], order=order, changes={**SYNC, **changes},
+                    flags_of={name: [f"--start_timeout={START_S if name in gives_up else LONGER_S}"] for name in order
+                              if name.startswith("worker") or name in gives_up})
         return self.start(plan, lambda c: True)
 
     def assert_named(self, cluster, code, patterns):
@@ -368,7 +374,7 @@ class Mismatch(ClusterCase):
         plan = Plan(absent=["ps/0", "ps/1"], flags_of={
             "ps/0": [f"--start_timeout={START_S}"],
             **{f"worker/{w}": [f"--start_timeout={START_S + 3}"] for w in range(2)}})
-        cluster = self.start(plan, lambda c: True)
+        cluster = self.start(plan, lambda c: all(is_listened_on(c.address(f"worker/{w}")) for w in range(2)))
         cluster.start("ps/0")
         self.assert_codes(cluster, TIMEOUT)
         self.assert_says(cluster, "ps/0", rf"ps/1 at {re.escape(cluster.address('ps/1'))} did not come within")

@@ -161,7 +161,7 @@ class FalsePs(ClusterCase):
         for has_plan in (True, False):
             scene = self.begin(["--transport=tcp", "--step_timeout=1"], table)
             asked = self.serve_without_rows(scene, has_plan)
-            self.assertGreaterEqual(asked, 100 if has_plan else 0, scene.cluster.story())
+            self.assertGreaterEqual(asked, 1 if has_plan else 0, scene.cluster.story())
             self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
             self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
                                                         r"\(--step_timeout\)")

@@ -438,6 +438,9 @@ static void on_closed(void *context, struct link *link, err why)
     if (link_is_of_other_version(link))
         log_limited(&p->logs.refused, clock_ms(), LOG_WARNING, "refused %s: it %s",
                     link_peer_name(link), error_text());
+    else if (why == ERR_PROTOCOL && worker == NOBODY_KNOWN)
+        log_limited(&p->logs.refused, clock_ms(), LOG_WARNING, "hangs up on %s, which %s",
+                    link_peer_name(link), error_text());
     connection_drop(connection);
     if (worker != NOBODY_KNOWN) task_peer_lost(&p->task, worker, error_text());
 }

@@ -401,6 +401,7 @@ class Garbage(Strangers):
         for about, (words, answer) in SAYINGS.items():
             with self.subTest(about):
                 self.assert_answer(cluster.address("ps/0"), words, answer)
+        self.assert_says(cluster, "ps/0", r"hangs up on 127\.0\.0\.1:\d+, which sent ")
         self.leave(cluster)
         self.stay(cluster)
         self.finish(cluster)

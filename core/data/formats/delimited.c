@@ -16,6 +16,7 @@ enum {
     MARKED_BYTES = 16 << 10,             /* at once: what stays in the nearest cache */
     STEP_BYTES = 64,                     /* of which a word has the bits */
     OTHERS_BYTES = 16 << 20,             /* beyond ASCII: a file that is UTF-8 so far is UTF-8 */
+    NULS_BYTES_MAX = 256 << 20,          /* at the end of a file, which are looked through */
 };
 _Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
@@ -207,11 +208,13 @@ static bool find_end(const struct delimited *d, struct search *s)
     return false;
 }
 
-/* Is all that is left of the file NULs, from the first one? Then it is read. */
+/* Is all that is left of the file NULs, from the first one? Then it is read. Of a file that has a
+ * size and no bytes, it is not: that takes hours. */
 static err pass_nuls(struct delimited *d, bool *ret_is_so)
 {
     while (d->buffer[d->at]) d->at++;
-    while (d->at < d->end || !d->is_at_end) {
+    const size_t from = input_offset(d->input);
+    while ((d->at < d->end || !d->is_at_end) && input_offset(d->input) - from < NULS_BYTES_MAX) {
         if (d->at == d->end)
             TRY(fill(d));
         else if (memchr("\0\r\n", d->buffer[d->at], 3))

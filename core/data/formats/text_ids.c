@@ -25,12 +25,18 @@ struct text {
     int64_t bytes;
 };
 
+/* What is no text is refused before all of it is in memory. */
 static err read_all(struct input *in, struct text *text)
 {
     size_t got = 1;
     while (got > 0) {
         TRY(block_grow(&text->block, (uint64_t)text->bytes + READ_BYTES));
-        TRY(input_some(in, (char *)text->block.at + text->bytes, READ_BYTES, &got));
+        char *to = (char *)text->block.at + text->bytes;
+        TRY(input_some(in, to, READ_BYTES, &got));
+        const char *nul = memchr(to, 0, got);
+        if (nul)
+            return fail(ERR_INPUT, "%s: expected a text: offset %" PRId64 " is a byte 0",
+                        text->name, text->bytes + (nul - to));
         text->bytes += (int64_t)got;
         if ((uint64_t)text->bytes > TEXT_BYTES_MAX)
             return fail(ERR_INPUT, "%s: a text has at most 64 GB", text->name);
@@ -67,20 +73,16 @@ static void begin_meanings(struct text_ids *t, size_t most)
 }
 
 /* By their value, those that occur; -1: the others */
-static err rank_bytes(struct text_ids *t, const struct text *text, int16_t ids[BYTES])
+static void rank_bytes(struct text_ids *t, const struct text *text, int16_t ids[BYTES])
 {
     bool occurs[BYTES] = {0};
     begin_meanings(t, BYTES);
     for (int64_t i = 0; i < text->bytes; i++) occurs[(uint8_t)text->at[i]] = true;
-    if (occurs[0])
-        return fail(ERR_INPUT, "%s: expected a text: offset %" PRId64 " is a byte 0", text->name,
-                    (int64_t)((const char *)memchr(text->at, 0, (size_t)text->bytes) - text->at));
     for (int b = 0; b < BYTES; b++) {
         const char letter = (char)b;
         ids[b] = occurs[b] ? (int16_t)t->words.count : -1;
         if (occurs[b]) add_meaning(t, &letter, 1);
     }
-    return OK;
 }
 
 static err take_characters(const struct text_source *a, const struct format_context *context,
@@ -89,7 +91,7 @@ static err take_characters(const struct text_source *a, const struct format_cont
     int16_t ids[BYTES];
     struct text listed = {0};
     err e = a->vocabulary ? read_text(context, a->vocabulary, &t->arena, &listed) : OK;
-    if (!e) e = rank_bytes(t, a->vocabulary ? &listed : text, ids);
+    if (!e) rank_bytes(t, a->vocabulary ? &listed : text, ids);
     block_drop(&listed.block);
     if (e) return e;
     TRY(block_new((uint64_t)text->bytes * sizeof(int32_t), &t->block));

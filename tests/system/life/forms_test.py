@@ -25,6 +25,26 @@ SPEC = {
     "optimizer": {"type": "adam", "learning_rate": 0.1},
     "train": {"last_step": 20, "save_checkpoint_steps": 10, "save_summaries_steps": 10, "checkpoint_dir": "run"},
 }
+ROWS = {
+    "name": "rows",
+    "seed": 3,
+    "data": {"train": {"format": "csv", "file": "rows.csv", "label": "label"},
+             "eval": {"format": "csv", "file": "rows.csv", "label": "label", "take": 40},
+             "batch_size": 20, "columns": [{"column": "hash", "name": "word", "buckets": 30}]},
+    "model": [{"op": "embedding", "name": "deep", "inputs": ["word"], "dimension": 2},
+              {"op": "dense", "name": "logit", "units": 1}],
+    "loss": "sigmoid_cross_entropy",
+    "optimizer": {"type": "adagrad", "learning_rate": 0.1},
+    "train": {"last_step": 20, "checkpoint_dir": "run", "evaluate_every_steps": 20, "keep_best": 1,
+              "publish": {"every_secs": 1000, "to": "served"}, "save_summaries_steps": 0},
+}
+TEXT = {
+    **ROWS,
+    "data": {"train": {"format": "text", "file": "text.txt", "time": 8}, "batch_size": 4},
+    "model": [{"op": "embedding", "name": "letter", "dimension": 4}, {"op": "dense", "name": "next", "units": 10}],
+    "loss": "softmax_cross_entropy",
+    "train": {"last_step": 5},
+}
 MEMORY_MAX = 1 << 30  # of any command: a sanitizer takes most of it
 CPU_MAX_S = 60 * program.SLOWER
 TERABYTE = 1 << 40
@@ -178,6 +198,29 @@ class Forms(program.FolderCase):
         for name in ("checkpoint", "model.ckpt-20.index", "model.ckpt-20.data-00000-of-00001"):
             self.try_forms(f"run/{name}", ["eval", "--checkpoint=run", "spec.json"], IN_FOLDERS)
         self.try_forms("run/.token", ["--restart_timeout=1", "--set", "train.last_step=21", "spec.json"], IN_FOLDERS)
+
+    def write_rows(self):
+        (self.folder / "spec.json").write_text(json.dumps(ROWS))
+        (self.folder / "rows.csv").write_text("label,word\n" + "".join(f"{i % 2},w{i % 31}\n" for i in range(400)))
+
+    def test_what_data_lie_in(self):
+        self.write_rows()
+        self.try_forms("rows.csv", ["check", "spec.json"])
+        self.try_forms("rows.csv", ["stats", "spec.json"], ("pipe", "endless device", "terabyte"))
+        (self.folder / "spec.json").write_text(json.dumps(TEXT))
+        self.try_forms("text.txt", ["check", "spec.json"], ("pipe", "endless device", "terabyte"))
+
+    def test_what_a_run_keeps_beside_its_checkpoints(self):
+        self.write_rows()
+        self.train()
+        goes_on = ["--set", "train.last_step=40", "spec.json"]
+        exports = ["export", "--delta", "--checkpoint=served", "--format=c", "--out=out", "spec.json"]
+        self.try_forms("run/best/best.json", goes_on, IN_FOLDERS)
+        self.try_forms("run/measured.json", goes_on, IN_FOLDERS)
+        for name in ("published.json", "checkpoint", "measured.json"):
+            self.try_forms(f"served/{name}", exports, IN_FOLDERS)
+        for name in ("published.json", "model.ckpt-40.index"):
+            self.try_forms(f"served/{name}", goes_on, IN_FOLDERS)
 
 
 if __name__ == "__main__":

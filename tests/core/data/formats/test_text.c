@@ -185,6 +185,7 @@ static void what_does_not_fit_is_refused(void **state)
                    NULL);
     file_write("x", "a\0b", 3);
     assert_refused(SOURCE(""), "offset 1 is a byte 0", NULL);
+    assert_refused(SOURCE(", 'unit': 'words'"), "offset 1 is a byte 0", NULL);
     memset(long_word, 'y', WORD_BYTES_MAX + 1);
     file_write_text("x", long_word);
     assert_refused(SOURCE(", 'unit': 'words'"), "1 words have more than 1024 bytes", NULL);

@@ -11,8 +11,10 @@
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
+/* Its block has more floats than a part: two parts (core/cluster/role/parts.c). */
 #define DENSE                                                                                      \
-    "\"data\":{\"train\":{\"format\":\"digits\",\"rows\":16},\"batch_size\":4,\"scale\":0.004},"   \
+    "\"data\":{\"train\":{\"format\":\"random\",\"rows\":16,\"shape\":[416],\"classes\":10},"      \
+    "\"batch_size\":4},"                                                                           \
     "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"name\":\"logits\",\"units\":10}],"        \
     "\"loss\":\"softmax_cross_entropy\",\"optimizer\":{\"type\":\"adam\",\"learning_rate\":0.01}"
 #define TABLE                                                                                      \

@@ -35,7 +35,7 @@ err ready_check(const struct run *run)
 
 static struct ready opened; /* a signal may come when the run is over */
 
-static void close_opened(void)
+static void close_opened(int signo)
 {
     ready_close(&opened);
 }

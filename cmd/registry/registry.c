@@ -121,7 +121,7 @@ static void let_coordinator_go(struct registry *r)
 }
 
 /* Nobody asks any more. Longer than a lease nothing needs to be given back. */
-void registry_leave_at_once(void)
+void registry_leave_at_once(int signo)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);

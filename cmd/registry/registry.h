@@ -39,6 +39,6 @@ void registry_resized(struct registry *); /* the cluster has another membership;
 void registry_leave(struct registry *);   /* gives up the place; NULL is fine */
 /* The same of whichever there is, in a thread of its own, where the process ends right after it
  * whatever the others do (tasks_end_by). */
-void registry_leave_at_once(void);
+void registry_leave_at_once(int signo);
 
 #endif

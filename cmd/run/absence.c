@@ -2,9 +2,12 @@
 #include "cmd/run/absence.h"
 
 #include <jansson.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/printable.h"
@@ -12,7 +15,7 @@
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/visitor.h"
 
-enum { TELL_MS = 2000, LOOK_MS = 50 };
+enum { TELL_MS = 2000, LOOK_MS = 50, SIGNAL_MS = 300 }; /* SIGNAL_MS: of what a last act has */
 
 static bool is_told(const struct run *run, int code)
 {
@@ -22,16 +25,25 @@ static bool is_told(const struct run *run, int code)
 }
 
 /* Those that are not there yet may still come. */
-static void await_ps(struct visitor *v)
+static void await_ps(struct visitor *v, uint64_t limit_ms)
 {
     const uint64_t since_ms = clock_ms();
     bool is_waiting = true;
-    while (is_waiting && clock_ms() - since_ms < TELL_MS && !visitor_refusal(v) &&
+    while (is_waiting && clock_ms() - since_ms < limit_ms && !visitor_refusal(v) &&
            !visitor_verdict(v)->has_come) {
         is_waiting = false;
         visitor_poll(v, LOOK_MS);
         for (int ps = 0; ps < visitor_ps_count(v); ps++) is_waiting |= !visitor_is_up(v, ps);
     }
+}
+
+static err ask_all(struct visitor *v, json_t *ask)
+{
+    err e = OK;
+    for (int ps = 0; !e && ps < visitor_ps_count(v); ps++)
+        if (visitor_is_up(v, ps)) e = visitor_ask(v, ps, ask);
+    json_decref(ask);
+    return e ? e : visitor_wait_all(v, TELL_MS);
 }
 
 static err tell(const struct run *run, struct visitor *v, const char *why)
@@ -40,22 +52,23 @@ static err tell(const struct run *run, struct visitor *v, const char *why)
     printable_copy(text, sizeof text, why);
     json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
     if (!ask) return fail(ERR_MEMORY, "no memory, or no text, to say why this worker ends");
-    err e = OK;
-    for (int ps = 0; !e && ps < visitor_ps_count(v); ps++)
-        if (visitor_is_up(v, ps)) e = visitor_ask(v, ps, ask);
-    json_decref(ask);
-    return e ? e : visitor_wait_all(v, TELL_MS);
+    return ask_all(v, ask);
+}
+
+static err open_visit(const struct run *run, struct loop **ret_loop, struct visitor **ret)
+{
+    TRY(run_open_loop(run, ret_loop));
+    const struct visitor_options options = {
+        .loop = *ret_loop, .ps_hosts = &run->cluster.hosts[JOB_PS], .cluster = &run->cluster};
+    return visitor_open(&options, ret);
 }
 
 static err visit(const struct run *run, const char *why)
 {
     struct loop *loop = NULL;
     struct visitor *visitor = NULL;
-    TRY(run_open_loop(run, &loop));
-    const struct visitor_options options = {
-        .loop = loop, .ps_hosts = &run->cluster.hosts[JOB_PS], .cluster = &run->cluster};
-    err e = visitor_open(&options, &visitor);
-    if (!e) await_ps(visitor);
+    err e = open_visit(run, &loop, &visitor);
+    if (!e) await_ps(visitor, TELL_MS);
     if (!e) e = tell(run, visitor, why);
     visitor_close(visitor);
     loop_close(loop);
@@ -70,4 +83,33 @@ void run_tell_absence(const struct run *run, int code, const char *why)
     if (task_signal_waits()) return;
     snprintf(text, sizeof text, "%s", why);
     if (visit(run, text)) log_line(LOG_DEBUG, "not everybody knows why: %s", error_text());
+}
+
+/* ---- a signal before it takes part ---- */
+
+static const struct run *_Atomic opening;
+
+/* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */
+static void tell_signal(int signo)
+{
+    const struct run *run = opening;
+    struct loop *loop = NULL;
+    struct visitor *visitor = NULL;
+    if (!run) return;
+    const bool only_me = signo == SIGTERM && task_options_of(run, NULL).leaves_alone;
+    json_t *ask = only_me ? json_pack("{ss si}", "do", "stop", "worker", run->cluster.task)
+                          : json_pack("{ss}", "do", "stop");
+    err e = ask ? open_visit(run, &loop, &visitor) : ERR_MEMORY;
+    if (!e) await_ps(visitor, SIGNAL_MS);
+    if (!e) ask_all(visitor, ask);
+}
+
+void run_tell_signal(const struct run *run)
+{
+    static bool is_known;
+    const enum run_kind kind = run ? run_kind(run) : RUN_LAUNCHER;
+    const bool is_worker = kind == RUN_WORKER || kind == RUN_CHIEF;
+    opening = is_worker && run->cluster.task >= 0 ? run : NULL;
+    if (opening && !is_known) tasks_end_by(tell_signal);
+    is_known |= opening != NULL;
 }

@@ -345,6 +345,7 @@ int cmd_run(int argc, char **argv)
     if (!e) e = run_join(&run);
     if (!e && run.spec_path) e = run_load_spec(&run);
     if (!e) e = ready_check(&run);
+    if (!e) run_tell_signal(&run);
     if (!e && opens_data(&run)) e = run_measure(&run);
     const int code = e ? report_error(e) : dispatch(&run);
     if (e) run_tell_absence(&run, code, error_text());

@@ -95,7 +95,9 @@ static err train(struct work *w)
     options.feeder = w->feeder;
     options.remote_input = w->remote_input;
     options.last_step = &w->last_step;
+    run_tell_signal(w->run);
     err e = runner_worker_open(&options, &worker);
+    run_tell_signal(NULL);
     if (!e) e = run_task(w->run, worker, &w->code, w->why);
     w->next.membership = e ? (struct membership){0} : runner_worker_task(worker)->resizes_to;
     runner_worker_close(worker);

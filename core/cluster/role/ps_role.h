@@ -142,6 +142,8 @@ void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *)
  * ends by that reason (EXIT_INPUT). */
 enum { ABSENCE_TEXT_MAX = 160 }; /* of a reason, with its end; it is cut to that */
 void ps_role_note_absent(struct role *, int worker, const char *why, struct outbox *);
+/* It is the chief, and the job has not begun. */
+bool ps_role_cannot_begin_without(const struct role *, int worker);
 
 /* ps/0: somebody wants so many tasks of each job; 0: as many as there are. NULL: the chief is
  * asked, and RESIZE or SCALED comes of it; or why not. */

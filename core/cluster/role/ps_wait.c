@@ -408,13 +408,19 @@ static int others_here(const struct ps_role *p, int worker)
     return count;
 }
 
+bool ps_role_cannot_begin_without(const struct role *role, int worker)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return worker == ps_chief(p) && !p->was_set_up && !p->goes_on;
+}
+
 /* Enough are left for the job to go on, and somebody to lead it. Before it has begun the chief is
  * needed to begin it. */
 static bool may_leave(const struct ps_role *p, int worker)
 {
     const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
     const bool has_begun = p->was_set_up || p->goes_on, is_chief = worker == ps_chief(p);
-    if (!has_begun) return !is_chief;
+    if (!has_begun) return !ps_role_cannot_begin_without(&p->role, worker);
     if (p->stopping.is_on || others_here(p, worker) < least) return false;
     return !is_chief || (p->options.limits.chief_ms && next_term(p) != p->lead.term);
 }

@@ -142,11 +142,12 @@ static const char *ask_logged(struct runner_ps *p, const char *who, int worker,
 }
 
 /* As a signal to this ps would. */
-static const char *stop(struct runner_ps *p, const char *who)
+static const char *stop(struct runner_ps *p, int worker, const char *who)
 {
     struct task *t = &p->task;
     char why[ACTION_TEXT_MAX];
     if (t->has_ended) return "the job ends already";
+    if (worker != NO_WORKER && !ps_role_cannot_begin_without(t->role, worker)) return NULL;
     snprintf(why, sizeof why, "stopped by a visitor (%s)", who);
     t->role->ops->leave(t->role, EXIT_TERMINATED, why, false, &t->outbox);
     return NULL;
@@ -173,10 +174,9 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone";
     if (ask->verb == VERB_ABSENT) return note_absent(p, ask);
+    if (ask->verb == VERB_STOP) return stop(p, ask->worker, who);
     if (p->task.index != 0) return "ps/0 is to be asked for that";
     switch (ask->verb) {
-    case VERB_STOP:
-        return stop(p, who);
     case VERB_SAVE:
         return ask_logged(p, who, ask->worker, &(struct message_request){.what = REQUEST_SAVE});
     case VERB_LOG:

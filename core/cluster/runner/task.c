@@ -57,7 +57,7 @@ static void end_at_once(int signo)
     limit_last_acts(code_of_signal(signo));
     for (int i = TASK_LAST_ACTS_MAX - 1; i >= 0; i--) {
         task_last_act *const act = atomic_exchange(&last_acts[i], NULL);
-        if (act) act();
+        if (act) act(signo);
     }
     _exit(code_of_signal(signo));
 }

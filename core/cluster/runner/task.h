@@ -160,8 +160,8 @@ void tasks_are_started_here(void);
 void tasks_reset_signals(void);
 /* What is done as well in a signal's handler where a signal ends the process at once: in a thread
  * that does nothing else, and for a second at most. At most TASK_LAST_ACTS_MAX. */
-typedef void task_last_act(void);
-enum { TASK_LAST_ACTS_MAX = 2 };
+typedef void task_last_act(int signo);
+enum { TASK_LAST_ACTS_MAX = 3 };
 void tasks_end_by(task_last_act *);
 
 /* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)

@@ -116,7 +116,8 @@ static err read_counts(const struct members *m, struct ask *ask)
 
 static err read_worker(const struct members *m, struct ask *ask)
 {
-    const bool may_be_none = ask->verb == VERB_LOG && m->worker == NO_WORKER;
+    const bool may_be_none =
+        (ask->verb == VERB_LOG || ask->verb == VERB_STOP) && m->worker == NO_WORKER;
     if ((m->worker < 0 && !may_be_none) || m->worker > INT_MAX)
         return fail(ERR_INPUT, "worker: expected the index of one");
     if (m->last < 0) return fail(ERR_INPUT, "last: expected how many lines");
@@ -158,7 +159,7 @@ static void read_why(const char *why, char ret[VISIT_WHY_MAX])
 
 static bool names_nothing(enum verb verb)
 {
-    return verb == VERB_LIST || verb == VERB_STATUS || verb == VERB_STOP || verb == VERB_SAVE;
+    return verb == VERB_LIST || verb == VERB_STATUS || verb == VERB_SAVE;
 }
 
 static err read_members(const struct members *m, const struct visit_body *body, struct ask *ask)
@@ -167,7 +168,8 @@ static err read_members(const struct members *m, const struct visit_body *body, 
     TRY(read_times(m, ask));
     if (ask->verb == VERB_SCALE) return read_counts(m, ask);
     if (ask->verb == VERB_ABSENT) read_why(m->why, ask->why);
-    if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT || ask->verb == VERB_LOG)
+    if (ask->verb == VERB_LEAVE || ask->verb == VERB_ABSENT || ask->verb == VERB_LOG ||
+        ask->verb == VERB_STOP)
         return read_worker(m, ask);
     if (ask->verb == VERB_PROFILE) return read_steps(m, ask);
     if (ask->verb == VERB_SETTING) return read_setting(m, ask);

@@ -8,6 +8,7 @@
  *     {"do": "scale", "ps": 4, "workers": 3}
  *     {"do": "status", "from": 0}
  *     {"do": "stop"}
+ *     {"do": "stop", "worker": 0}
  *     {"do": "save"}
  *     {"do": "leave", "worker": 3}
  *     {"do": "absent", "worker": 3, "why": "rows.csv: No such file or directory"}
@@ -22,10 +23,11 @@
  * limit_ms at most, and does not come before every_ms. make: where no variable has the name a
  * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
  * there are. status: what is counted, of this ps and of ps/0 also of the workers; from: as in list.
- * stop, save, leave: of ps/0; the job is to end well, the chief to make a checkpoint, a worker to
- * leave. absent: a worker that has ended says so, and why it would end again. log: lines of a
- * worker's log, of ps/0, or without worker of the ps' own (core/base/log_kept.h). profile: of ps/0;
- * a timeline of the next so many steps of all tasks. setting: of ps/0; what the chief may change
+ * stop: the job is to end well; with a worker that was asked to leave, only where the job cannot
+ * begin without it. save, leave: of ps/0; the chief is to make a checkpoint, a worker to leave.
+ * absent: a worker that has ended says so, and why it would end again. log: lines of a worker's
+ * log, of ps/0, or without worker of the ps' own (core/base/log_kept.h). profile: of ps/0; a
+ * timeline of the next so many steps of all tasks. setting: of ps/0; what the chief may change
  * while the job runs (core/train/spec/settings.h), or what it has.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
@@ -73,8 +75,9 @@ struct ask {
     uint64_t last;                 /* LOG; 0: all that are there */
     int steps;                     /* PROFILE */
     char value[VISIT_SETTING_MAX]; /* SETTING */
-    int worker; /* LEAVE, ABSENT, LOG; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING: chief */
-    uint64_t asking;         /* what a worker replies to: of visit.h */
+    int worker;      /* LEAVE, ABSENT, LOG, STOP; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING:
+                        chief */
+    uint64_t asking; /* what a worker replies to: of visit.h */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };

@@ -1,4 +1,5 @@
 """Workers whose data do not come: they say so, hear signals, and continue when the data come again."""
+import dataclasses
 import json
 import signal
 import threading
@@ -91,6 +92,26 @@ class Stuck(ClusterCase):
 
     def test_a_synchronous_chief_hears_signals_while_rows_to_evaluate_do_not_come(self):
         self.check_evaluation("sync")
+
+    def check_start(self, signo, name):
+        """Of a job that has not begun: its data do not come."""
+        source = {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y"}
+        self.hold()
+        before = len(self.served.asked)
+        cluster = self.start(dataclasses.replace(self.plan("async", {"train": source}), ps=2),
+                             lambda c: len(self.served.asked) >= before + 2)
+        for ps in ("ps/0", "ps/1"):
+            cluster.wait_for(ps, "listens at")
+        cluster.tasks[name].process.send_signal(signo)
+        for task in (name, "ps/0", "ps/1"):
+            cluster.wait_until(cluster.tasks[task].has_ended, f"the end of {task}")
+            self.assertIn(cluster.tasks[task].code(), (130, 143), cluster.story())
+
+    def test_a_signal_to_a_chief_that_reads_its_data_ends_a_job_that_has_not_begun(self):
+        self.check_start(signal.SIGTERM, "worker/0")
+
+    def test_an_interrupt_to_a_worker_that_reads_its_data_ends_the_job(self):
+        self.check_start(signal.SIGINT, "worker/1")
 
 
 if __name__ == "__main__":

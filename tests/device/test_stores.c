@@ -3,6 +3,7 @@
 #include "core/train/checkpoint/shard.h"
 #include "tests/device/rig.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,53 @@ static void updates_of_every_optimizer_are_the_same_bits(void **state)
     }
 }
 
+/* ---- a gradient that is not finite ---- */
+
+enum { LARGE_FLOATS = (1 << 23) + 16 }; /* three tiles of a device with memory of its own */
+
+static float *large_block(struct device *d, const float *host)
+{
+    void *memory;
+    assert_int_equal(d->kernels->allocate(d, LARGE_FLOATS * sizeof(float), &memory), OK);
+    d->kernels->upload(d, memory, host, LARGE_FLOATS * sizeof(float));
+    return memory;
+}
+
+static void a_gradient_is_looked_at_once_and_before_anything_advances(void **state)
+{
+    struct device d;
+    struct spec spec;
+    struct store store;
+    float *host = rig_block(LARGE_FLOATS);
+    rig_load_spec(SPEC("\"gradient_descent\""), &spec);
+    assert_int_equal(device_open_apart(SIZE_MAX, &d), OK);
+    float *values = large_block(&d, host);
+    for (int64_t i = 0; i < LARGE_FLOATS; i++) host[i] = 1;
+    float *good = large_block(&d, host);
+    host[LARGE_FLOATS - 1] = INFINITY;
+    float *bad = large_block(&d, host);
+    if (store_open(&spec.optimizers, NULL, 0, &d, LARGE_FLOATS, values, &store))
+        fail_msg("%s", error_text());
+
+    assert_int_equal(store_apply(&store, (const void *[]){bad}, 1, 1, 0, NULL), ERR_NUMBER);
+    assert_int_equal(store_apply(&store, (const void *[]){bad}, 1, 0.5f, 0, NULL), ERR_NUMBER);
+    d.kernels->download(&d, host, values, LARGE_FLOATS * sizeof(float));
+    for (int64_t i = 0; i < LARGE_FLOATS; i++) assert_true(host[i] == 0);
+
+    const int64_t before = device_apart_traffic(&d).kernels;
+    assert_int_equal(store_apply(&store, (const void *[]){good}, 1, 1, 0, NULL), OK);
+    assert_int_equal(device_apart_traffic(&d).kernels - before, 1 + 3);
+
+    store_close(&store);
+    d.kernels->release(&d, values);
+    d.kernels->release(&d, good);
+    d.kernels->release(&d, bad);
+    assert_int_equal(device_apart_in_use(&d), 0);
+    device_close(&d);
+    spec_free(&spec);
+    free(host);
+}
+
 /* ---- checkpoints ---- */
 
 /* Every variable from the initial values of seed 1, as a ps alone would save them. */
@@ -168,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_of_every_optimizer_are_the_same_bits),
+        cmocka_unit_test(a_gradient_is_looked_at_once_and_before_anything_advances),
         cmocka_unit_test(restored_values_evaluate_and_predict_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,7 @@ struct application {
     struct gradients sum;
     void *snapshot;              /* or NULL */
     bool keeps;                  /* what was there */
+    bool was_looked_at;          /* all of the sum is finite */
     int64_t begin, end;          /* floats */
     atomic_bool *is_spoiled;     /* some tile's sum is not finite */
     float rates[OPTIMIZERS_MAX]; /* of each updater */
@@ -336,7 +337,8 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
 {
     const struct store *store = a->store;
     const float *gradient = tile_gradient(a, begin, n, scratch);
-    const bool is_finite = store->device->kernels->all_finite(store->device, gradient, n);
+    const bool is_finite =
+        a->was_looked_at || store->device->kernels->all_finite(store->device, gradient, n);
     int64_t at = begin;
     if (!is_finite) *a->is_spoiled = true;
     for (int i = section_of(store, begin); at < begin + n; i++) {
@@ -359,11 +361,25 @@ static void apply_part(const void *arguments, int64_t begin, int64_t end)
         apply_tile(a, at, last - at < TILE_FLOATS ? last - at : TILE_FLOATS, scratch);
 }
 
-/* Where kernels run by themselves: in their order. */
-static void apply_queued(const struct application *a)
+/* A sum that is finite where its only source is: nothing makes it larger. */
+static bool is_no_larger(const struct application *a)
+{
+    const struct gradients *sum = &a->sum;
+    return sum->count == 1 && sum->scale <= 1 && a->store->number == NUMBER_FLOAT32;
+}
+
+/* Where kernels run by themselves: in their order. Each look is waited for, so there is one, where
+ * that can be, before anything advances. */
+static void apply_queued(struct application *a)
 {
     const struct store *store = a->store;
-    const int64_t tile = tile_floats(store->device, store->floats), last = store->floats;
+    struct device *d = store->device;
+    const int64_t tile = tile_floats(d, store->floats), last = store->floats;
+    if (is_no_larger(a)) {
+        a->was_looked_at = d->kernels->all_finite(d, a->sum.at[0], last);
+        *a->is_spoiled = !a->was_looked_at;
+        if (*a->is_spoiled) return;
+    }
     for (int64_t at = 0; at < last; at += tile)
         apply_tile(a, at, last - at < tile ? last - at : tile, store->scratch);
 }

@@ -1,12 +1,12 @@
-/* loss.c - a loss whose examples count more or less: around what the loss itself computes, on the
- * host, since there are few numbers per example by then.
+/* loss.c - a loss whose examples count more or less: around what the loss itself computes. The host
+ * counts what does not count, and for that looks at one weight per example.
  *
  * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum over how many weights are not 0;
  * the sum is its SUM, which is divided by nothing.
  */
 #include "core/graph/op.h"
 
-enum { AT_ONCE = 1024 };
+enum { AT_ONCE = 8192 }; /* each piece is a round trip to a device with memory of its own */
 
 static const char *const reductions[] = {[REDUCTION_MEAN] = "mean", [REDUCTION_SUM] = "sum", NULL};
 
@@ -97,19 +97,17 @@ static double correction(const struct loss_node *node, struct device *d, int64_t
     return counted > 0 ? node->loss->weight(node, d, 0, rows) / counted : 0;
 }
 
-/* values [rows, columns] times the weight of the row and the factor */
+/* values [rows, columns] times the weight of the row and the factor, where they lie */
 static void weigh(const struct loss_node *node, struct device *d, float *values, int64_t rows,
                   int64_t columns, double factor)
 {
-    for (int64_t first = 0; first < rows * columns; first += AT_ONCE) {
-        float piece[AT_ONCE] = {0}, weights[AT_ONCE + 1];
-        const int64_t count = smaller(AT_ONCE, rows * columns - first), row = first / columns;
-        loss_row_weights(node, d, row, (first + count - 1) / columns - row + 1, weights);
-        d->kernels->download(d, piece, values + first, (size_t)count * sizeof(float));
-        for (int64_t i = 0; i < count; i++)
-            piece[i] *= (float)(weights[(first + i) / columns - row] * factor);
-        d->kernels->upload(d, values + first, piece, (size_t)count * sizeof(float));
-    }
+    struct fold f = {FOLD_MULTIPLY, .scale = (float)factor};
+    f.y = values;
+    f.a = values;
+    f.b = node->weights.value;
+    f.kept = (struct fold_loops){2, .n = {rows, columns}, .y = {columns, 1}, .a = {columns, 1},
+                                 .b = {1, 0}};
+    d->kernels->fold(d, &f);
 }
 
 void loss_forward(const struct loss_node *node, struct device *d, int64_t rows)

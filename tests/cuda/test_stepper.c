@@ -384,6 +384,61 @@ static void a_pass_that_cannot_be_recorded_is_done_all_the_same(void **state)
     }
 }
 
+/* ---- rows that count more or less ---- */
+
+enum { ROWS = 300, ROWS_OF_NONE = 100 };
+#define HUNDRED_CLASSES "{\"model\": [{\"op\": \"dense\", \"units\": 100}], "
+
+/* The first rows count nothing, all others the same. */
+static void open_weighted(struct world *w, const char *model)
+{
+    static float weights[ROWS];
+    for (int i = ROWS_OF_NONE; i < ROWS; i++) weights[i] = 3;
+    static const struct column weight = {.name = "weight", .shape = {1, {1}}, .at = weights};
+    const struct setting setting = {.batch = ROWS,
+                                    .features = {1, {6}},
+                                    .training = true,
+                                    .weight = "weight",
+                                    .more = &weight,
+                                    .more_count = 1};
+    open_world(w, model, &setting, true);
+    const struct batch batch = model_batch(&w->m, ROWS);
+    plan_load(w->plan, &batch, 0);
+    assert_int_equal(w->d.kernels->synchronize(&w->d), OK);
+}
+
+/* The host looks at the weights; losses and gradients are weighted where they lie. */
+static void a_pass_of_weighted_rows_is_waited_for_once(void **state)
+{
+    static struct world w;
+    open_weighted(&w, HUNDRED_CLASSES "\"loss\": \"softmax_cross_entropy\"}");
+    const struct pass pass = whole(&w);
+    const struct emulated_work before = emulated_work();
+    stepper_run(&w.stepper, &pass);
+    const struct emulated_work after = emulated_work();
+    assert_int_equal(after.up - before.up, 0);
+    assert_int_equal(after.waits - before.waits, 1);
+    assert_int_equal(after.bytes_down - before.bytes_down, ROWS * sizeof(float));
+    close_world(&w);
+}
+
+static void weighted_rows_are_measured_by_neighbours(void **state)
+{
+    static struct world w;
+    double states[2] = {0};
+    open_weighted(&w, HUNDRED_CLASSES "\"loss\": \"softmax_cross_entropy\", \"metrics\": "
+                                      "[{\"op\": \"in_top_k\", \"k\": 99}]}");
+    const struct pass pass = whole(&w);
+    stepper_run(&w.stepper, &pass);
+    assert_int_equal(w.d.kernels->synchronize(&w.d), OK);
+    const struct metric_node *metric = &w.m.graph->metrics[0];
+    const int64_t before = emulated_work().waits;
+    metric->metric->update(metric, &w.d, ROWS, states);
+    assert_int_equal(emulated_work().waits - before, 1 + 2); /* weights; rows of none, and others */
+    assert_true(states[0] > 0 && states[1] == 3 * (ROWS - ROWS_OF_NONE));
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +452,8 @@ int main(void)
         cmocka_unit_test(params_that_move_are_found_after_what_was_recorded_is_forgotten),
         cmocka_unit_test(passes_that_add_and_that_do_not_are_recorded_apart),
         cmocka_unit_test(a_pass_that_cannot_be_recorded_is_done_all_the_same),
+        cmocka_unit_test(a_pass_of_weighted_rows_is_waited_for_once),
+        cmocka_unit_test(weighted_rows_are_measured_by_neighbours),
     };
     emulated_break_by(INVALID_VALUE);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { CLASSES_MAX = 1 << 24, LABELS_AT_ONCE = 1024, WEIGHTS_ALIGN = 64 };
+enum { CLASSES_MAX = 1 << 24, LABELS_AT_ONCE = 8192, WEIGHTS_ALIGN = 64 };
 
 struct attributes {
     double label_smoothing;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/base/range.h"
+
 enum { ANSWERS_AT_ONCE = 2048 };
 
 /* Class 1 is the yes. */
@@ -88,23 +90,42 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
     }
 }
 
-/* With weights row by row; an example may have several labels. */
-void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
-                    bool first_of_equal, double *state)
+struct in_top {
+    int64_t k;
+    bool first_of_equal;
+};
+
+/* Of rows that all weigh as much; an example may have several labels. */
+static void in_top_of(const struct metric_node *node, struct device *d, struct range rows,
+                      float weight, const struct in_top *top, double *state)
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
     const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
-    const int64_t places = shape_count_from(&labels->shape, 1);
-    const int64_t at_once = loss_is_weighted(node->loss) ? 1 : rows;
-    for (int64_t row = 0; row < rows; row += at_once) {
-        float weight;
-        loss_row_weights(node->loss, d, row, 1, &weight);
-        const int64_t first = row * places, n = at_once * places;
-        const int64_t count = d->kernels->count_in_top(
-            d, (const float *)logits->value + first * classes,
-            (const int32_t *)labels->value + first, n, classes, k, first_of_equal);
-        state[0] += weight * (double)count;
-        state[1] += weight * (double)loss_count_labels(node->loss, d, row, at_once);
+    const int64_t places = shape_count_from(&labels->shape, 1), first = rows.begin * places;
+    const int64_t count = d->kernels->count_in_top(
+        d, (const float *)logits->value + first * classes, (const int32_t *)labels->value + first,
+        range_count(rows) * places, classes, top->k, top->first_of_equal);
+    state[0] += weight * (double)count;
+    state[1] += weight * (double)loss_count_labels(node->loss, d, rows.begin, range_count(rows));
+}
+
+/* Neighbours of one weight at once: each look is a round trip to a device with memory of its own.
+ */
+void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
+                    bool first_of_equal, double *state)
+{
+    const struct in_top top = {k, first_of_equal};
+    if (!loss_is_weighted(node->loss))
+        return in_top_of(node, d, (struct range){0, rows}, 1, &top, state);
+    for (int64_t first = 0; first < rows; first += ANSWERS_AT_ONCE) {
+        float weights[ANSWERS_AT_ONCE];
+        const int64_t left = rows - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
+        loss_row_weights(node->loss, d, first, n, weights);
+        for (int64_t begin = 0, end; begin < n; begin = end) {
+            for (end = begin + 1; end < n && weights[end] == weights[begin];) end++;
+            in_top_of(node, d, (struct range){first + begin, first + end}, weights[begin], &top,
+                      state);
+        }
     }
 }
 

@@ -194,11 +194,126 @@ static void a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must(void **sta
                                   .waits = 4});
 }
 
+/* ---- tables, and towers ---- */
+
+#define IDS(name) "{\"column\":\"identity\",\"name\":\"" name "\",\"buckets\":40}"
+#define TABLE(name, ids)                                                                           \
+    "{\"op\":\"embedding\",\"name\":\"" name "\",\"inputs\":[\"" ids "\"],\"dimension\":4},"
+static const char five_tables[] =
+    "{\"data\":{\"train\":{\"format\":\"clicks\",\"rows\":2000,\"buckets\":40},\"batch_size\":20,"
+    "\"columns\":[" IDS("c1") "," IDS("c2") "," IDS("c3") "," IDS("c4") "," IDS(
+        "c5") "]},\"model\":[" TABLE("a", "c1") TABLE("b", "c2") TABLE("c", "c3") TABLE("d", "c4")
+        TABLE("e", "c5") "{\"op\":\"concat\",\"inputs\":[\"a\",\"b\",\"c\",\"d\",\"e\"]},{\"op\":"
+                         "\"dense\",\"units\":1}],"
+                         "\"loss\":\"sigmoid_cross_entropy\",\"optimizer\":\"adam\",\"train\":{"
+                         "\"last_step\":100}}";
+
+/* A worker of one ps, on the first GPU or with a tower on each of two */
+struct worker {
+    struct spec spec;
+    struct device devices[2], *towers[2];
+    struct session session;
+    float *values, *gradients;
+    void *window; /* of rows */
+};
+
+/* All rows are zero. */
+static err ask(void *context, const size_t bytes[], bool trains)
+{
+    return OK;
+}
+
+static void open_worker(struct worker *w, const char *spec, int towers)
+{
+    static const struct row_source zeros = {.ask = ask};
+    *w = (struct worker){.towers = {&w->devices[0], &w->devices[1]}};
+    rig_load_spec(spec, &w->spec);
+    emulated_set_gpus(2);
+    for (int i = 0; i < 2; i++)
+        if (device_open_gpu(&(struct gpu_options){.index = i}, &w->devices[i]))
+            fail_msg("%s", error_text());
+    const struct session_options options = {.spec = &w->spec,
+                                            .device = &w->devices[0],
+                                            .towers = {w->towers, towers},
+                                            .workers = 1,
+                                            .ps_count = 1,
+                                            .batches_per_push = 1,
+                                            .rows_from = &zeros};
+    if (session_open(&options, &w->session)) fail_msg("%s", error_text());
+    w->values = rig_block(w->session.layout->block_floats[0]);
+    w->gradients = rig_block(w->session.layout->block_floats[0]);
+    w->window = rig_block((int64_t)(rows_window_bytes(&w->session.rows, 0) / sizeof(float)) + 16);
+    session_bind(&w->session, 0, w->values, w->gradients);
+    session_bind_rows(&w->session, 0, w->window, false);
+    assert_int_equal(session_initial_values(&w->session, 0, w->values), OK);
+}
+
+static void close_worker(struct worker *w)
+{
+    session_close(&w->session);
+    for (int i = 0; i < 2; i++) device_close(&w->devices[i]);
+    assert_int_equal(emulated_pinned(), 0);
+    free(w->values);
+    free(w->gradients);
+    free(w->window);
+    spec_free(&w->spec);
+}
+
+static int64_t waits_of_steps(const char *spec, int towers)
+{
+    static struct worker w;
+    double loss;
+    int64_t before = 0;
+    open_worker(&w, spec, towers);
+    for (int step = 0; step < WARM_UP + STEPS; step++) {
+        if (step == WARM_UP) before = emulated_work().waits;
+        await_batches(&w.session);
+        if (session_step(&w.session, &loss) || session_hand_over(&w.session))
+            fail_msg("%s", error_text());
+    }
+    const int64_t waits = emulated_work().waits - before;
+    close_worker(&w);
+    return waits;
+}
+
+/* For the loss, behind which gradients and the next batch have crossed. */
+static void a_worker_waits_once_in_a_step(void **state)
+{
+    emulated_set_hasty_copies(true);
+    assert_int_equal(waits_of_steps(scene_mlp_momentum.spec, 0), STEPS);
+}
+
+/* For the loss, for the gradients of all tables at once, and for columns of the batch, which follow
+ * each other through two stagings. */
+static void rows_of_all_tables_are_waited_for_once(void **state)
+{
+    emulated_set_hasty_copies(true);
+    assert_int_equal(waits_of_steps(five_tables, 0), STEPS * 8);
+}
+
+/* Values, and the gradients of the tower on another GPU; a session without towers has pinned a
+ * batch, which is less. */
+static void what_towers_exchange_is_pinned(void **state)
+{
+    static struct worker w;
+    size_t pinned[3], bytes = 0;
+    for (int towers = 0; towers <= 2; towers += 2) {
+        open_worker(&w, scene_mlp_momentum.spec, towers);
+        pinned[towers] = emulated_pinned();
+        bytes = (size_t)w.session.layout->block_floats[0] * sizeof(float);
+        close_worker(&w);
+    }
+    assert_true(pinned[2] > pinned[0] + bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_alone_does_no_more_than_it_must),
         cmocka_unit_test(a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must),
+        cmocka_unit_test(a_worker_waits_once_in_a_step),
+        cmocka_unit_test(rows_of_all_tables_are_waited_for_once),
+        cmocka_unit_test(what_towers_exchange_is_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

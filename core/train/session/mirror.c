@@ -5,7 +5,9 @@
  */
 #include "core/train/session/mirror.h"
 
-#include "core/base/log.h"
+#include <stdio.h>
+
+#include "core/train/session/pinned.h"
 
 static size_t block_bytes(const struct mirror *mirror, int ps)
 {
@@ -85,16 +87,11 @@ void mirror_arrive_at(struct mirror *mirror, void **blocks, enum number number)
     mirror->arrives_as = number;
 }
 
-/* Memory of a device that has no use for it stays as it is. What cannot be pinned crosses all the
- * same, and more slowly, which nobody would see. */
 static bool pin(const struct mirror *mirror, int ps, void *host, size_t bytes, bool is_written)
 {
-    struct device *d = mirror->device;
-    if (!d->kernels->overlap || !bytes || !host) return false;
-    if (d->kernels->overlap->pin(d, host, bytes, is_written)) return true;
-    log_line(LOG_INFO, "%s ps/%d: %.3f MB that cannot be pinned are copied once more in every step",
-             is_written ? "gradients for" : "values of", ps, (double)bytes / 1e6);
-    return false;
+    char what[PINNED_WHAT_MAX];
+    snprintf(what, sizeof what, "%s ps/%d", is_written ? "gradients for" : "values of", ps);
+    return pinned_open(mirror->device, host, bytes, is_written, what);
 }
 
 void mirror_bind(struct mirror *mirror, int ps, void *values, float *gradients)
@@ -109,8 +106,8 @@ void mirror_bind(struct mirror *mirror, int ps, void *values, float *gradients)
 void mirror_unbind(struct mirror *mirror, int ps)
 {
     struct device *d = mirror->device;
-    if (mirror->pins_values[ps]) d->kernels->overlap->unpin(d, mirror->host_values[ps]);
-    if (mirror->pins_gradients[ps]) d->kernels->overlap->unpin(d, mirror->host_gradients[ps]);
+    pinned_close(d, mirror->host_values[ps], mirror->pins_values[ps]);
+    pinned_close(d, mirror->host_gradients[ps], mirror->pins_gradients[ps]);
     mirror->pins_values[ps] = mirror->pins_gradients[ps] = false;
     mirror->host_values[ps] = mirror->host_gradients[ps] = NULL;
 }
@@ -124,10 +121,7 @@ void mirror_upload(const struct mirror *mirror)
         const void *host = mirror->host_values[ps];
         const size_t bytes = arriving_bytes(mirror, ps);
         if (!to || !host) continue;
-        if (mirror->pins_values[ps])
-            d->kernels->overlap->upload_pinned(d, to, host, bytes);
-        else
-            d->kernels->upload(d, to, host, bytes);
+        pinned_upload(d, mirror->pins_values[ps], to, host, bytes);
     }
 }
 

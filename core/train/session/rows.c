@@ -1,7 +1,10 @@
 /* rows.c - see rows.h. */
 #include "core/train/session/rows.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "core/train/session/pinned.h"
 
 bool rows_are_used(const struct rows *r)
 {
@@ -84,11 +87,20 @@ void rows_bind(struct rows *r, int ps, void *window, bool is_apart)
 {
     if (!rows_are_used(r)) return;
     struct rows_link *link = &r->links[ps];
+    char what[PINNED_WHAT_MAX];
+    snprintf(what, sizeof what, "rows of ps/%d", ps);
+    pinned_close(r->device, link->window, link->is_pinned);
     link->window = window;
+    link->is_pinned = pinned_open(r->device, window, link->area.bytes, true, what);
     link->is_apart = is_apart && !r->device->is_separate;
     link->patch_count = 0;
     link->was_brought = false;
     link->came = 0;
+}
+
+void rows_close(struct rows *r)
+{
+    for (int ps = 0; r->links && ps < r->ps_count; ps++) rows_bind(r, ps, NULL, false);
 }
 
 size_t rows_push_bytes(const struct rows_link *link)
@@ -257,14 +269,15 @@ static void take_rows(const struct rows *r, struct rows_link *link, const struct
         const struct rows_part *part = &link->parts[i];
         const int64_t width = link->area.slices[i].width, count = link->counts.wanted[i];
         const int64_t first = run_of(part, &p->lookups[part->column]).first + link->done[i];
-        r->device->kernels->upload(r->device, graph->params[part->param]->value + first * width,
-                                   from, (size_t)(count * width) * sizeof(float));
+        pinned_upload(r->device, link->is_pinned, graph->params[part->param]->value + first * width,
+                      from, (size_t)(count * width) * sizeof(float));
         from += count * width;
         link->done[i] += count;
     }
 }
 
-/* Those of all ps at once, a windowful at a time; ends, since each brings some. */
+/* Those of all ps at once, a windowful at a time; ends, since each brings some. Others come to
+ * where the device may still read those before. */
 static err ask(struct rows *r, const struct graph *graph, const struct prepared *p)
 {
     for (bool has_any = true; has_any;) {
@@ -281,6 +294,7 @@ static err ask(struct rows *r, const struct graph *graph, const struct prepared 
             link->patch_count = 0;
             has_any = true;
         }
+        if (has_any) TRY(r->device->kernels->synchronize(r->device));
         if (has_any) TRY(r->from->ask(r->from->context, r->bytes, graph == r->graph));
         for (int ps = 0; ps < r->ps_count; ps++)
             if (r->bytes[ps]) take_rows(r, &r->links[ps], graph, p);
@@ -410,8 +424,7 @@ static void put(struct rows *r, struct rows_link *link, const struct prepared *p
         memcpy(ids, from.ids.at, from.ids.bytes);
         memcpy(times, from.times.at, from.times.bytes);
         times += from.times.bytes;
-        r->device->kernels->download(r->device, (float *)to, from.gradients.at,
-                                     from.gradients.bytes);
+        pinned_download(r->device, link->is_pinned, to, from.gradients.at, from.gradients.bytes);
         ids += from.ids.bytes;
         to += from.gradients.bytes;
     }

@@ -44,6 +44,7 @@ struct rows_link {
     int64_t *done; /* [area.count] rows that have come, of those asked for piece by piece */
     void *window;  /* NULL: not bound */
     bool is_apart; /* the ps does not see it */
+    bool is_pinned;
     struct area_patch *patches; /* [5 * area.count] of what is pushed, and of the answer */
     int patch_count;            /* 0: all of that is in the window */
     uint64_t came;              /* 1 + number of the batch whose rows are in the back; 0: none */
@@ -84,6 +85,8 @@ err rows_open(const struct graph *, const struct layout *, struct device *,
               const struct row_source *, const bool *frozen, struct arena *, struct rows *ret);
 bool rows_are_used(const struct rows *);
 
+void rows_close(struct rows *); /* binds nothing any more; a zeroed one is fine */
+
 /* Of a graph that reads the same columns as that of the rows, with batches of its own size. */
 void prepared_open(const struct rows *, const struct graph *, const struct column *columns,
                    int column_count, struct arena *, struct prepared *ret);
@@ -94,7 +97,7 @@ void prepared_make(struct prepared *, const struct graph *, const struct batch *
 err rows_fetch(struct rows *, const struct graph *, const struct prepared *);
 
 /* Row gradients to the fronts, with the ids of the next batch where that is prepared, which becomes
- * the current one. */
+ * the current one. They are there after the device was synchronized. */
 void rows_put(struct rows *);
 
 /* window NULL: it is gone. is_apart: the ps does not see it, and its owner sends and receives by

@@ -582,6 +582,7 @@ void session_close(struct session *s)
     struct device *d = s->options.device;
     towers_close(&s->towers);
     session_close_averages(s);
+    rows_close(&s->rows);
     replica_close(&s->evaluation.replica);
     replica_close(&s->replica);
     for (int i = 0; s->kept && i < s->graph->param_count; i++)

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "core/base/threads/thread.h"
+#include "core/train/session/pinned.h"
 #include "core/train/session/replica.h"
+
+enum { PAGE_BYTES = 4096, FLOATS_ALIGN = 16 };
 
 /* ---- where parameters lie ---- */
 
@@ -31,19 +34,34 @@ static void close_floats(struct device *d, const struct graph *g, float **floats
         if (floats[i]) d->kernels->release(d, floats[i]);
 }
 
-static err open_hosted(const struct graph *g, struct arena *arena, float ***ret)
+static int64_t room_of(const struct param *param)
 {
-    *ret = arena_array(arena, (size_t)g->param_count, sizeof **ret);
-    for (int i = 0; i < g->param_count; i++) {
-        (*ret)[i] = malloc((size_t)param_floats(g->params[i]) * sizeof(float));
-        if (!(*ret)[i]) return fail(ERR_MEMORY, "no memory for a tower's gradients");
-    }
+    return (param_floats(param) + FLOATS_ALIGN - 1) / FLOATS_ALIGN * FLOATS_ALIGN;
+}
+
+/* As many floats as all params have, which the device writes: in one piece, and in pages of its
+ * own. */
+static err open_hosted(struct device *by, const struct graph *g, struct arena *arena,
+                       struct hosted *ret)
+{
+    int64_t floats = 0;
+    ret->at = arena_array(arena, (size_t)g->param_count, sizeof *ret->at);
+    for (int i = 0; i < g->param_count; i++) floats += room_of(g->params[i]);
+    const size_t bytes = (size_t)floats * sizeof(float);
+    float *block = aligned_alloc(PAGE_BYTES, (bytes / PAGE_BYTES + 1) * PAGE_BYTES);
+    if (!block) return fail(ERR_MEMORY, "no memory for a tower's gradients");
+    ret->block = block;
+    ret->by = by;
+    ret->is_pinned = pinned_open(by, block, bytes, true, "what towers exchange");
+    for (int i = 0; i < g->param_count; block += room_of(g->params[i++])) ret->at[i] = block;
     return OK;
 }
 
-static void close_hosted(const struct graph *g, float **floats)
+static void close_hosted(struct hosted *h)
 {
-    for (int i = 0; floats && i < g->param_count; i++) free(floats[i]);
+    if (h->block) pinned_close(h->by, h->block, h->is_pinned);
+    free(h->block);
+    *h = (struct hosted){0};
 }
 
 /* Params of a tower hold as many rows of a table as those of the whole batch. */
@@ -56,9 +74,9 @@ static err open_params(struct tower *t, struct arena *arena)
         TRY(open_floats(t->device, t->graph, arena, &t->gradients));
     if (!is_apart(t)) return OK;
     TRY(open_floats(t->device, t->graph, arena, &t->values));
-    TRY(open_hosted(t->graph, arena, &t->hosted));
+    TRY(open_hosted(t->device, t->graph, arena, &t->hosted));
     if (!all->device->is_separate) return OK;
-    if (!all->values) TRY(open_hosted(all->whole, arena, &all->values));
+    if (!all->values.at) TRY(open_hosted(all->device, all->whole, arena, &all->values));
     return open_floats(all->device, all->whole, arena, &t->copies);
 }
 
@@ -185,7 +203,7 @@ static void close_tower(struct tower *t)
     close_floats(t->device, t->graph, t->values);
     close_floats(t->device, t->graph, t->gradients);
     close_floats(t->all->device, t->graph, t->copies);
-    close_hosted(t->graph, t->hosted);
+    close_hosted(&t->hosted);
     trace_close(&t->trace);
 }
 
@@ -194,7 +212,7 @@ void towers_close(struct towers *all)
     if (!all->is_locked) return;
     end_threads(all);
     for (int i = 0; i < all->count; i++) close_tower(&all->at[i]);
-    close_hosted(all->whole, all->values);
+    close_hosted(&all->values);
     pthread_cond_destroy(&all->done);
     pthread_cond_destroy(&all->wake);
     pthread_mutex_destroy(&all->lock);
@@ -228,16 +246,16 @@ static void take_values(struct tower *t)
 {
     const struct towers *all = t->all;
     for (int i = 0; t->values && i < t->graph->param_count; i++) {
-        const float *from = all->values ? all->values[i] : all->whole->params[i]->value;
+        const float *from = all->values.at ? all->values.at[i] : all->whole->params[i]->value;
         t->device->kernels->upload(t->device, t->values[i], from, bytes_of(t->graph->params[i]));
     }
 }
 
 static void give_gradients(struct tower *t)
 {
-    for (int i = 0; t->hosted && i < t->graph->param_count; i++)
-        t->device->kernels->download(t->device, t->hosted[i], t->gradients[i],
-                                     bytes_of(t->graph->params[i]));
+    for (int i = 0; t->hosted.at && i < t->graph->param_count; i++)
+        pinned_download(t->device, t->hosted.is_pinned, t->hosted.at[i], t->gradients[i],
+                        bytes_of(t->graph->params[i]));
 }
 
 static err compute(struct tower *t)
@@ -282,10 +300,10 @@ static void cut(struct tower *t, const struct batch *batch, int index)
 static err host_values(struct towers *all)
 {
     struct device *d = all->device;
-    if (!all->values) return d->kernels->synchronize(d);
+    if (!all->values.at) return d->kernels->synchronize(d);
     for (int i = 0; i < all->whole->param_count; i++)
-        d->kernels->download(d, all->values[i], all->whole->params[i]->value,
-                             bytes_of(all->whole->params[i]));
+        pinned_download(d, all->values.is_pinned, all->values.at[i], all->whole->params[i]->value,
+                        bytes_of(all->whole->params[i]));
     return d->kernels->synchronize(d);
 }
 
@@ -306,9 +324,10 @@ static void compute_all(struct towers *all)
 static const float *part_of(struct tower *t, int i)
 {
     struct device *d = t->all->device;
-    if (t->copies) d->kernels->upload(d, t->copies[i], t->hosted[i], bytes_of(t->graph->params[i]));
+    const float *hosted = t->hosted.at ? t->hosted.at[i] : NULL;
+    if (t->copies) d->kernels->upload(d, t->copies[i], hosted, bytes_of(t->graph->params[i]));
     if (t->copies) return t->copies[i];
-    return t->hosted ? t->hosted[i] : t->graph->params[i]->gradient;
+    return hosted ? hosted : t->graph->params[i]->gradient;
 }
 
 static void sum_evenly(struct towers *all)

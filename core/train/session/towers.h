@@ -28,6 +28,14 @@ struct tower_devices {        /* borrowed */
     int count;                /* 2 to TOWERS_MAX; 0: no towers */
 };
 
+/* Memory of the host as large as all params, where one device brings what others read */
+struct hosted {
+    float **at; /* [params]; NULL: there is none */
+    void *block;
+    struct device *by;
+    bool is_pinned;
+};
+
 struct towers;
 
 struct tower {
@@ -37,9 +45,9 @@ struct tower {
     struct graph *graph;
     struct plan *plan;
     struct stepper stepper;
-    float **values;     /* [params] of its device; NULL: it reads the session's */
-    float **gradients;  /* [params] of its device; NULL: the session's, as the first tower's are */
-    float **hosted;     /* [params] of a device of its own: its gradients, in the host's memory */
+    float **values;    /* [params] of its device; NULL: it reads the session's */
+    float **gradients; /* [params] of its device; NULL: the session's, as the first tower's are */
+    struct hosted hosted; /* of a device of its own: its gradients */
     float **copies;     /* [params] the same on the session's device; NULL: that sees the host's */
     struct batch batch; /* its part of the one at hand */
     struct column *columns;
@@ -59,7 +67,7 @@ struct towers {
     struct tower *at;
     struct device *device;     /* borrowed: the session's */
     const struct graph *whole; /* borrowed: of whole batches, whose params are bound */
-    float **values;            /* [params] the host's copies of the values; NULL: not needed */
+    struct hosted values;      /* those of the session's device, where another needs them */
     const float **parts;       /* [count] scratch */
     uint64_t draw;             /* of the batch at hand */
     double loss;               /* its mean */

@@ -171,7 +171,7 @@ class Family:
         else:
             put = ", ".join("{{" + ", ".join(repr(float(x)) for x in row) + "}}" for row in self.features())
         (folder / "main.c").write_text(MAIN.replace("NAME", name).replace("ROWS}", put + "}"))
-        run("cc", "-O1", "-std=c11", "-o", "main", "main.c", f"{name}.c", "-lm", cwd=folder)
+        run("cc", "-O0", "-std=c11", "-o", "main", "main.c", f"{name}.c", "-lm", cwd=folder)
         return np.frombuffer(run("./main", cwd=folder), np.float32)
 
     def saved_model(self):
@@ -212,8 +212,13 @@ class Family:
                 if column["column"] == "crossed":
                     raise Refused("crosses are the client's, and not made here")
                 value = onnx_check.counted if weights else onnx_check.value_of
-                fed[given.name] = np.array([value(column, row[column.get("source", name)], width) for row in rows], kind)
+                fed[given.name] = np.array([value(column, values_of(column, row[column.get("source", name)]), width) for row in rows], kind)
         return np.concatenate([x.reshape(len(self.wanted), -1) for x in session.run(None, fed)], axis=1)
+
+
+def values_of(column, cell):
+    """A list that stands beside a prediction is one text, with blanks between its values."""
+    return cell.split() if isinstance(cell, str) and column.get("max", 1) > 1 and "separator" not in column else cell
 
 
 def each_of(column):
@@ -242,8 +247,8 @@ def tf_values(cells, spec, tf):
         return [[*tf_values(cell, tf.TensorSpec([None], spec.dtype), tf), *[none_of(spec, tf)] * (width - len(cell))] for cell in lists]
     if spec.dtype == tf.string:
         return [text_of(cell).encode() for cell in cells]
-    kind = int if spec.dtype == tf.int64 else float
-    return [none_of(spec, tf) if cell in (None, "") else kind(float(cell)) for cell in cells]
+    kind = onnx_check.whole_of if spec.dtype == tf.int64 else float
+    return [none_of(spec, tf) if cell in (None, "") else kind(cell) for cell in cells]
 
 
 def none_of(spec, tf):

@@ -71,12 +71,18 @@ def part_of(column, word):
     return {"hour": time.hour, "weekday": time.weekday(), "day": time.day - 1, "month": time.month - 1}[column["part"]]
 
 
+def whole_of(word):
+    """As dtrain has it: what int64 has no room for is spread over its upper half."""
+    number = int(word) if str(word).lstrip("-").isdigit() else int(float(word))
+    return number if number < (1 << 63) - 1 else (1 << 62) + fingerprint(number.to_bytes(8, "little")) % ((1 << 62) - 1)
+
+
 def id_of(column, word):
     kind = column["column"]
     if kind == "date":
         return part_of(column, word)
     if kind in ("identity", "ids"):
-        return int(float(str(word).partition(":")[0]))
+        return whole_of(str(word).partition(":")[0])
     if kind == "hash":
         return fingerprint(str(word).encode()) % column.get("buckets", (1 << 63) - 1)
     words, more = column["words"], column.get("oov_buckets", 0)

@@ -334,7 +334,8 @@ class Growing(Export):
         draw = random.Random(1)
         rows = [[draw.choice([f"u{draw.randrange(40)}", ""]),
                  "|".join(f"t{draw.randrange(30)}" for _ in range(draw.randrange(4))),
-                 " ".join(str(draw.randrange(draw.choice([50, 1 << 40]))) for _ in range(draw.randrange(4)))] for _ in range(200)]
+                 " ".join(str(draw.choice([draw.randrange(50), draw.randrange(1 << 40), 0, (1 << 63) - draw.randrange(3), (1 << 64) - draw.randrange(1, 9)]))
+                          for _ in range(draw.randrange(4)))] for _ in range(200)]
         text = "".join(f"{','.join(row)},{draw.randrange(2)}\n" for row in rows)
         (self.folder / "rows.csv").write_text("user,tags,any,y\n" + text)
         source = {"format": "csv", "file": "rows.csv", "label": "y"}

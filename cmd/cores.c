@@ -4,7 +4,7 @@
 #include <math.h>
 #include <sched.h>
 
-#include "cmd/control_groups.h"
+#include "core/base/control_groups.h"
 
 /* Cores; of version 2 "150000 100000", or "max 100000". */
 static double quota_of_folder(const char *root, const char *folder, bool is_unified)

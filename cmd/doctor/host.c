@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/control_groups.h"
 #include "cmd/cores.h"
 #include "cmd/doctor/doctor.h"
 #include "cmd/run/descriptors.h"
@@ -56,24 +55,17 @@ static void look_at_gpus(struct report *r)
 
 /* ---- memory ---- */
 
-static double limit_of_folder(const char *root, const char *folder, bool is_unified)
-{
-    double bytes = 0;
-    const char *file = is_unified ? "memory.max" : "memory.limit_in_bytes";
-    return control_number(root, folder, file, &bytes) ? bytes : 0;
-}
-
 static void look_at_memory(struct report *r)
 {
+    const struct memory_room room = memory_room("");
     double total = 0, available = 0;
     memory_of_host("MemTotal", &total);
     memory_of_host("MemAvailable", &available);
-    const double limit = control_groups_least("", "memory", limit_of_folder);
-    if (limit > 0 && limit < total)
+    if (room.is_of_group)
         report_say(r, HEALTH_NOTE, "memory",
                    "dtrain check says what each ps needs; a task over the limit is killed (137)",
                    "%.2f GB, by a limit of control groups; the host has %.1f GB, %.1f available",
-                   limit / GIGA, total / GIGA, available / GIGA);
+                   room.limit / GIGA, total / GIGA, available / GIGA);
     else
         report_say(r, HEALTH_OK, "memory", NULL, "%.1f GB, %.1f available", total / GIGA,
                    available / GIGA);

@@ -19,8 +19,8 @@ enum {
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
-static const double slower = 1.5, waits_for_data = 0.3, unequal = 1.4, drops = 0.05, busy = 0.7,
-                    stale_for_each = 2, always_saves = 0.5;
+static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, unequal = 1.4,
+                    drops = 0.05, busy = 0.7, stale_for_each = 2, always_saves = 0.5;
 
 static double of(const struct told *t, enum counter c)
 {
@@ -256,6 +256,30 @@ static void unequal_ps(const struct job_facts *j, struct findings *f)
     if (f->count == before) shares(j, moved_bytes, "moves", f);
 }
 
+/* The one that has least, since tasks of a host tell the same. */
+static void memory(const struct job_facts *j, struct findings *f)
+{
+    const struct told *least = NULL;
+    int others = -1;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double left = of(t, COUNTER_MEMORY_LEFT);
+        if (!(left > 0 && left < memory_left * of(t, COUNTER_MEMORY_LIMIT))) continue;
+        if (!least || left < of(least, COUNTER_MEMORY_LEFT)) least = t;
+        others++;
+    }
+    if (!least) return;
+    char more[64] = "";
+    if (others) snprintf(more, sizeof more, ", as %d other tasks,", others);
+    findings_say(f, FINDING_WARNING,
+                 "%s%s has little memory left, %.3g of %.3g GB: without any it is killed (code "
+                 "137): %s",
+                 least->task, more, of(least, COUNTER_MEMORY_LEFT) / 1e9,
+                 of(least, COUNTER_MEMORY_LIMIT) / 1e9,
+                 least->is_ps ? "more ps share it (dtrain scale), evict_after_steps bounds tables"
+                              : "a smaller data.prefetch or batch, data that are streamed");
+}
+
 static void busy_ps(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
@@ -394,6 +418,7 @@ static const struct {
     {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
     {"starved", "workers, or one, wait for data more than 30 % of the time", starved},
     {"unequal_ps", "a ps holds, or moves, 1.4 times its part of the bytes", unequal_ps},
+    {"memory", "less than 10 % of the memory of a container or host is left", memory},
     {"busy_ps", "a ps updates values more than 70 % of its time", busy_ps},
     {"queue", "more than 64 MB wait to leave a task", queue},
     {"dropped", "more than 5 % of the gradients are dropped", dropped},

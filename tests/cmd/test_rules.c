@@ -189,6 +189,12 @@ static void faults_of_the_job_are_named(void **state)
     ps(&job, 1)->counters.at[COUNTER_TIME_APPLY] = 540;
     finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
     job = healthy();
+    for (int i = 0; i < TASKS; i++) {
+        job.tasks[i].counters.at[COUNTER_MEMORY_LIMIT] = 16e9;
+        job.tasks[i].counters.at[COUNTER_MEMORY_LEFT] = i == 1 ? 0.8e9 : i == 2 ? 1.5e9 : 9e9;
+    }
+    finds(&job, "memory", "ps/1, as 1 other tasks, has little memory left, 0.8 of 16 GB");
+    job = healthy();
     ps(&job, 0)->counters.at[COUNTER_DROPPED_STALE] = 100;
     finds(&job, "dropped", "20 % of the gradients came too late");
     job = healthy();

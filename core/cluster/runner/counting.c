@@ -75,11 +75,23 @@ static void count_peers(const struct task *t, struct counters *c)
     }
 }
 
+/* Its files take some 100 us to read, so not each time. */
+static void count_memory(struct task *t, uint64_t now_ms)
+{
+    struct counters *c = &t->counting.counters;
+    c->at[COUNTER_MEMORY] = memory_resident();
+    if (t->counting.room_ms && now_ms - t->counting.room_ms < COUNTING_ROOM_MS) return;
+    const struct memory_room room = memory_room("");
+    t->counting.room_ms = now_ms;
+    c->at[COUNTER_MEMORY_LIMIT] = room.limit;
+    c->at[COUNTER_MEMORY_LEFT] = room.left;
+}
+
 static void count_all(struct task *t, uint64_t now_ms)
 {
     struct counters *c = &t->counting.counters;
     c->at[COUNTER_UPTIME] = (double)(now_ms - t->started_ms) / 1000;
-    c->at[COUNTER_MEMORY] = memory_resident();
+    count_memory(t, now_ms);
     count_peers(t, c);
     count_bytes(t, c);
 }

@@ -1,8 +1,8 @@
 /* control_groups.h - the limits that control groups put on this process, as containers have them
  * (docker run --cpus=1.5 --memory=4g, the limits of a Kubernetes pod): versions 1 and 2.
  */
-#ifndef CMD_CONTROL_GROUPS_H
-#define CMD_CONTROL_GROUPS_H
+#ifndef CORE_BASE_CONTROL_GROUPS_H
+#define CORE_BASE_CONTROL_GROUPS_H
 
 #include <stdbool.h>
 #include <stdio.h>

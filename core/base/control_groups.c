@@ -6,7 +6,7 @@
  * In a container the path may be the host's and not be there: then what the mount itself says
  * counts.
  */
-#include "cmd/control_groups.h"
+#include "core/base/control_groups.h"
 
 #include <stdlib.h>
 #include <string.h>

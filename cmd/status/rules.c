@@ -229,31 +229,35 @@ static double held_bytes(const struct told *t)
     return of(t, COUNTER_DENSE_BYTES) + of(t, COUNTER_TABLE_BYTES);
 }
 
-static void shares(const struct job_facts *j, double (*bytes)(const struct told *),
+/* of_update: of what grows with updates, the share of one, since ps tell at different moments. */
+static void shares(const struct job_facts *j, double (*bytes)(const struct told *), bool of_update,
                    const char *what, struct findings *f)
 {
-    double all = 0;
+    double all = 0, sum = 0;
     int ps = 0;
     for (int i = 0; i < j->count; i++) {
-        if (!j->tasks[i].is_ps) continue;
-        all += bytes(&j->tasks[i]);
+        const struct told *t = &j->tasks[i];
+        if (!t->is_ps) continue;
+        all += bytes(t);
+        sum += bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1);
         ps++;
     }
     for (int i = 0; i < j->count && ps > 1 && all >= BYTES_LEAST; i++) {
-        const double share = bytes(&j->tasks[i]) / all;
-        if (j->tasks[i].is_ps && share > unequal / ps)
+        const struct told *t = &j->tasks[i];
+        const double share = bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1) / sum;
+        if (t->is_ps && share > unequal / ps)
             findings_say(
                 f, FINDING_WARNING,
                 "%s %s %.0f %% of the bytes of %d ps: a placement.partitioner cuts large variables",
-                j->tasks[i].task, what, 100 * share, ps);
+                t->task, what, 100 * share, ps);
     }
 }
 
 static void unequal_ps(const struct job_facts *j, struct findings *f)
 {
     const int before = f->count;
-    shares(j, held_bytes, "holds", f);
-    if (f->count == before) shares(j, moved_bytes, "moves", f);
+    shares(j, held_bytes, false, "holds", f);
+    if (f->count == before) shares(j, moved_bytes, true, "moves", f);
 }
 
 /* The one that has least, since tasks of a host tell the same. */

@@ -147,6 +147,18 @@ static void what_is_wrong_since_a_moment_is_named(void **state)
     finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
 }
 
+/* The last that is known of one may be a second older than of the other. */
+static void ps_that_tell_at_different_moments_are_equal(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    for (int i = 0; i < PS; i++) {
+        ps(&job, i)->counters.at[COUNTER_UPDATES] = i ? 60 : 20;
+        ps(&job, i)->counters.at[COUNTER_SENT_VALUES] = i ? 60e6 : 20e6;
+    }
+    assert_int_equal(apply(&job, found), 0);
+}
+
 /* Of which only one or two are taken in the last seconds */
 static void a_slow_worker_is_named_where_steps_are_long(void **state)
 {
@@ -313,6 +325,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(what_is_wrong_since_a_moment_is_named),
+        cmocka_unit_test(ps_that_tell_at_different_moments_are_equal),
         cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),
         cmocka_unit_test(faults_of_the_job_are_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),

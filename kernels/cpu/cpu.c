@@ -135,9 +135,14 @@ err cpu_open_engine(struct cpu_state *state)
         "dnnl_stream_create");
 }
 
+/* On other processors than x86 the bits that oneDNN tells have other meanings. */
 static bool onednn_has(dnnl_cpu_isa_t isa)
 {
+#if defined __x86_64__
     return (dnnl_get_effective_cpu_isa() & isa) == isa;
+#else
+    return false;
+#endif
 }
 
 /* AVX512_BF16 alone is half as fast as float32 on Intel's processors that have it: 87 and 163
@@ -163,7 +168,7 @@ static const char *onednn_isa(void)
     if (onednn_has(dnnl_cpu_isa_avx512_core)) return "avx512";
     if (onednn_has(dnnl_cpu_isa_avx2)) return "avx2";
     if (onednn_has(dnnl_cpu_isa_avx)) return "avx";
-    return dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_sse41 ? "sse41" : "generic";
+    return onednn_has(dnnl_cpu_isa_sse41) ? "sse41" : "generic";
 }
 
 const char *cpu_description(void)

@@ -126,11 +126,11 @@ void counters_pack(const struct counters *counters, unsigned char ret[COUNTERS_B
     for (int c = 0; c < COUNTERS; c++) number_put(ret + 8 * c, counters->at[c]);
 }
 
-bool counters_unpack(const unsigned char *bytes, size_t count, struct counters *ret)
+bool counters_unpack(const unsigned char *from, size_t bytes, struct counters *ret)
 {
-    if (count != COUNTERS_BYTES) return false;
+    if (bytes != COUNTERS_BYTES) return false;
     for (int c = 0; c < COUNTERS; c++) {
-        ret->at[c] = number_get(bytes + 8 * c);
+        ret->at[c] = number_get(from + 8 * c);
         const bool may_be_any = c == COUNTER_LOSS || c == COUNTER_GRADIENT_NORM;
         if (!may_be_any && (!isfinite(ret->at[c]) || ret->at[c] < 0)) return false;
     }

@@ -74,7 +74,7 @@ err web_call_remove(struct web_call *, const struct web_service *);
 /* %-escaped but for letters, digits, "-_.~" and, where `keeps_slash`, "/". */
 char *web_escape(struct arena *, const char *text, bool keeps_slash);
 /* Base64 for URLs, without "=" at the end */
-char *web_encode(struct arena *, const void *, size_t bytes);
+char *web_encode(struct arena *, const void *bytes, size_t count);
 /* What a server is told of "http://user:password@host/": base64 of both; NULL: of none. */
 const char *web_password_proof(struct arena *, const char *url);
 

@@ -125,8 +125,8 @@ static struct {
 
 static void note_server(const char *url, size_t bytes)
 {
-    char *to = servers.at[servers.count];
     if (bytes >= SERVER_BYTES_MAX || servers.count == URL_SERVERS_MAX) return;
+    char *to = servers.at[servers.count];
     memcpy(to, url, bytes);
     to[bytes] = '\0';
     for (int i = 0; i < servers.count; i++)

@@ -83,7 +83,7 @@ struct ask {
 };
 
 /* ERR_INPUT: not an ask that anybody can answer. */
-err ask_read(const void *body, size_t bytes, struct ask *ret);
+err ask_read(const void *bytes, size_t count, struct ask *ret);
 void ask_free(struct ask *); /* a zeroed one is fine */
 
 #endif

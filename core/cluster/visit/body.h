@@ -33,6 +33,6 @@ unsigned char *visit_body_put(unsigned char *at, double number);
 /* An ask with its "value" as numbers. ERR_INPUT: it is none; ERR_MEMORY. */
 err visit_body_of_ask(json_t *ask, unsigned char **ret, size_t *ret_bytes);
 /* An answer with the "values" of its parts; NULL: that is none. New reference. */
-json_t *visit_body_answer(const void *body, size_t bytes);
+json_t *visit_body_answer(const void *bytes, size_t count);
 
 #endif

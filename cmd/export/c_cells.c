@@ -61,20 +61,26 @@ static int64_t limit_of(const struct column_spec *spec, const char *name)
     return limit ? limit : ANY_ID;
 }
 
-static char separator_of(const struct column_spec *spec)
+/* A list that stands as such in rows, as of JSON lines, is one text here: blanks are between
+ * numbers, tabs between words, which may have blanks. */
+static char separator_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
-    return source->separator ? *source->separator : '\0';
+    const bool is_text = strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
+    const char *kind = cells_kind(spec);
+    if (source->separator) return *source->separator;
+    if (is_text || source->max <= 1) return '\0';
+    return strcmp(kind, "hash") == 0 || strcmp(kind, "vocabulary") == 0 ? '\t' : ' ';
 }
 
-static void write_common(FILE *f, const struct column_spec *spec, int column)
+static void write_common(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     const struct column_source *source = spec->column.attributes;
     const char *kind = strcmp(cells_kind(spec), "ids") ? cells_kind(spec) : "list";
     fprintf(f,
             "static const struct column column%d = {.id = %s_id, .separator = %d, .max = %" PRId64
             ", .truncate = %d",
-            column, kind, separator_of(spec), source->max, source->truncate);
+            column, kind, separator_of(c, spec), source->max, source->truncate);
 }
 
 /* Of a kind that makes ids of one cell. */
@@ -92,7 +98,7 @@ static err write_ids(FILE *f, const struct cells *c, const struct column_spec *s
         buckets = limit_of(spec, "buckets");
     if (strcmp(kind, "ids") == 0) buckets = limit_of(spec, "rows");
     if (words.count) buckets = *(const int64_t *)cells_attribute(spec, "oov_buckets");
-    write_common(f, spec, column);
+    write_common(f, c, spec, column);
     fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d",
             cells_stand_in(spec), buckets, words.count + boundaries.count);
     if (words.count) fprintf(f, ", .words = words%d", column);
@@ -114,7 +120,7 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
             ".fallback = %.17g, .has_padding = %d, .padding = %.17g, .scale = %.17g, .offset = "
             "%.17g,\n    .last_scale = %.17g, "
             ".last_offset = %.17g",
-            column, separator_of(spec), a->source.max, a->source.truncate, a->log1p,
+            column, separator_of(c, spec), a->source.max, a->source.truncate, a->log1p,
             json_is_number(a->min), json_number_value(a->min), json_is_number(a->fallback),
             json_number_value(a->fallback), json_is_number(a->padding),
             json_number_value(a->padding), a->scale, a->offset, c->data->scale, offset);
@@ -138,7 +144,7 @@ static void write_date(FILE *f, const struct cells *c, const struct column_spec 
                 c->data->scale, c->data->offset);
         return;
     }
-    write_common(f, spec, column);
+    write_common(f, c, spec, column);
     fprintf(f, ", .time = %d, .part = %d, .stand_in = %" PRId64 "};\n", time, a->part,
             cells_stand_in(spec));
 }

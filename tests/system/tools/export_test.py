@@ -327,6 +327,25 @@ class Sequences(Export):
             self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
 
 
+class Lists(Export):
+    """Of JSON lines, which need no separator"""
+
+    def test_lists_are_texts(self):
+        draw = random.Random(4)
+        rows = [{"seen": [draw.randrange(20) for _ in range(draw.randrange(5))], "words": [f"w {draw.randrange(9)}" for _ in range(draw.randrange(3))],
+                 "sizes": [draw.randrange(9) / 4 for _ in range(3)], "y": draw.randrange(2)} for _ in range(80)]
+        (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        source = {"format": "jsonl", "file": "rows.jsonl", "label": "y"}
+        columns = [{"column": "identity", "name": "seen", "buckets": 20, "max": 3, "truncate": "last"},
+                   {"column": "hash", "name": "words", "buckets": 30, "max": 2}, {"column": "numeric", "name": "sizes", "max": 3}]
+        model = [{"op": "embedding", "name": "e1", "inputs": ["seen"], "dimension": 3}, {"op": "embedding", "name": "e2", "inputs": ["words"], "dimension": 3},
+                 {"op": "concat", "inputs": ["e1", "e2", "sizes"]}, {"op": "dense", "units": 1}]
+        self.train(model, {"train": source, "eval": source, "columns": columns, "batch_size": 20}, optimizer={"type": "adagrad", "learning_rate": 0.5})
+        as_c = ["{" + ", ".join(f".{name} = {quoted(between.join(map(str, row[name])))}" for name, between in
+                                (("seen", " "), ("words", chr(9)), ("sizes", " "))) + "}" for row in rows]
+        self.assert_rows(self.compiled(as_c), self.predicted())
+
+
 class Growing(Export):
     """Tables whose rows are named by keys"""
 

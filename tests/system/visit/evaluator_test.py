@@ -6,7 +6,7 @@ import signal
 
 import program
 from program import logged
-from program.cluster import ENDLESS, SPEC, Cluster, ClusterCase, Plan, Task, is_listened_on
+from program.cluster import ENDLESS, SPEC, START_S, Cluster, ClusterCase, Plan, Task, is_listened_on
 
 LINE = re.compile(r"^step (\d+), eval loss (\S+), eval accuracy (\S+) \(100 examples\)$", re.M)
 TERMINATED, TIMEOUT, INPUT, NUMBER = 143, 129, 2, 3
@@ -217,9 +217,9 @@ class Evaluator(ClusterCase):
 
     def test_a_ps_that_does_not_come_is_waited_for_no_longer_than_said(self):
         cluster = Cluster(self.folder, Plan(changes=SAVES))
-        self.evaluator(cluster, "--start_timeout=0.3")
+        self.evaluator(cluster, f"--start_timeout={START_S}")  # within which it has asked once, at least
         self.assert_codes(cluster, TIMEOUT)
-        self.assert_says(cluster, "evaluator", r"(?m)^dtrain: ps/0 at \S+ did not come within 0.3 s "
+        self.assert_says(cluster, "evaluator", rf"(?m)^dtrain: ps/0 at \S+ did not come within {START_S} s "
                                                r"\(--start_timeout\): .*refused")
 
     def test_a_ps_that_is_lost_is_waited_for_too(self):

@@ -21,6 +21,7 @@ from program.cluster import Cluster, ClusterCase, Plan
 LIMIT_S = 250  # of every wait of a task; a wait that comes here is a failure
 END_S = 100  # for a job that was told to end, on a busy machine
 LEARNT = 0.6  # accuracy; a guess has 0.1
+SHORTER = 1 if program.SANITIZER == "none" else 2  # are runs, of which a step takes as much longer
 ATTEMPTS_MAX = 8  # to disturb a run before it is over
 STILL_LOOKS = 10  # after so many without a word nothing moves any more
 PROGRESS = re.compile(r"step (\d+) of \d+, loss")
@@ -294,8 +295,18 @@ class Life(ClusterCase):
         raise was
 
     def restart(self, plan, names):
-        """Such a cluster of which these died and live again."""
-        return self.disturb(plan, lambda cluster: cluster.restart(names))
+        """Such a cluster of which these died and live again. Without a worker the others continue, asynchronously: they
+        wait until it is back, so that there is something left to do for it."""
+        def blow(cluster):
+            workers = [name for name in names if name in cluster.workers()]
+            if plan.changes["train.mode"] != "async" or workers != names:
+                return cluster.restart(names)
+            cluster.kill_tasks(names)
+            with cluster.standstill():
+                for name in names:
+                    cluster.start(name)
+                    cluster.wait_for_line("ps/0", rf"{name} is back, in another life")
+        return self.disturb(plan, blow)
 
     def assert_ends(self, cluster, code=0):
         """All by themselves, with this code, and soon after one another."""

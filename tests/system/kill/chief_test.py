@@ -1,8 +1,8 @@
 """A chief that dies, and a job that dies as a whole: nothing is rolled back that is still there."""
 from program import lives, main
-from program.lives import CHIEF, LEARNT, Life, plan_of
+from program.lives import CHIEF, LEARNT, SHORTER, Life, plan_of
 
-LAST_STEP = 300
+LAST_STEP = 300 // SHORTER
 LAST_OF_ASYNC = 600  # so many that a chief that comes again still has a part in them
 ATTEMPTS = 8
 

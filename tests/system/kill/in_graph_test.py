@@ -1,9 +1,9 @@
 """A chief that reads for all, and workers that it feeds, die: nothing is lost that must not be."""
 from program import main
 from program.clicks import CLICKS
-from program.lives import CHIEF, Life, plan_of
+from program.lives import CHIEF, SHORTER, Life, plan_of
 
-LAST_STEP = 300  # so many that none ends before somebody is killed
+LAST_STEP = 300 // SHORTER  # so many that none ends before somebody is killed
 LAST_CLICK = 1000  # the same of steps that take less
 IN_GRAPH = {"train.replication": "in_graph", "data.shuffle": True}
 ATTEMPTS = 8

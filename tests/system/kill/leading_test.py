@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from program import main
-from program.lives import CHIEF, LEADS, LEARNT, Life, plan_of
+from program.lives import CHIEF, LEADS, LEARNT, SHORTER, Life, plan_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "life"))
 import events  # noqa: E402
 
-LAST_STEP = 300
-LAST_OF_ASYNC = 500
+LAST_STEP = 300 // SHORTER
+LAST_OF_ASYNC = 500 // SHORTER
 SILENT_S = 5  # so long no chief is silent that is there
 SOON = {"train.worker_timeout_secs": 0.5}  # until then nobody saves where one ps alone has the chief's last push
 SUMMARIES = {"train.save_summaries_steps": 10}

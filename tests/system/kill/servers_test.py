@@ -2,9 +2,9 @@
 import re
 
 from program import main
-from program.lives import CHIEF, LEARNT, PROGRESS, Life, Over, plan_of
+from program.lives import CHIEF, LEARNT, PROGRESS, SHORTER, Life, Over, plan_of
 
-LAST_STEP = 300
+LAST_STEP = 300 // SHORTER
 ENDLESS = 10 ** 6
 LOST, TIMEOUT = 128, 129
 BACK = re.compile(r"(ps/\d(?:, ps/\d)*|a ps) came back empty: all go back to step (\d+), "

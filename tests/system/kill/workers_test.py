@@ -1,8 +1,8 @@
 """Workers that die, live again, stay away or stand still: the others go on."""
 from program import lives, main
-from program.lives import CHIEF, LEARNT, Life, plan_of
+from program.lives import CHIEF, LEARNT, SHORTER, Life, plan_of
 
-LAST_STEP = 300
+LAST_STEP = 300 // SHORTER
 LOST = 128
 SOON = {"train.worker_timeout_secs": 0.5}
 
@@ -30,7 +30,11 @@ class Workers(Life):
         self.assertEqual(steps, sorted(set(steps)))
 
     def leave_one(self, mode):
-        cluster = self.disturb(plan_of(mode, LAST_STEP, SOON), lambda c: c.kill_task("worker/1"))
+        def blow(cluster):
+            cluster.kill_task("worker/1")
+            with cluster.standstill():  # the others would soon be done
+                cluster.wait_for_line("ps/0", "continues without worker/1")
+        cluster = self.disturb(plan_of(mode, LAST_STEP, SOON), blow)
         cluster.tasks.pop("worker/1")
         self.assert_done(cluster)
         self.assert_says(cluster, "ps/0", r"continues without worker/1, gone for \d+ s "

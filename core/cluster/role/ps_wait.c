@@ -6,6 +6,8 @@
 
 /* ---- who leads ---- */
 
+enum { DOUBLINGS_MAX = 3 };
+
 void ps_say_term(struct ps_role *p, int worker, struct outbox *out)
 {
     ps_send(p, worker, MESSAGE_LEADS, out)->leads.term = p->lead.term;
@@ -66,7 +68,6 @@ static bool gives_terms(const struct ps_role *p)
  * named one in between is not believed at once the next time. */
 static void note_name(struct ps_role *p, int worker, uint64_t term)
 {
-    enum { DOUBLINGS_MAX = 3 };
     const struct wait_limits *limits = &p->options.limits;
     const uint64_t limit_ms = limits->chief_ms ? limits->chief_ms : limits->restart_ms;
     const uint64_t now_ms = p->patience.now_ms;
@@ -114,6 +115,22 @@ static void hear_later(struct ps_role *p, int worker, const struct message *m, s
     member->lead.late_term.body_bytes = 0;
 }
 
+/* ps/0 came back empty, and whoever leads in a term that it had given out before came only after
+ * another one led anew: two would lead, and each have the other's checkpoints refused. The one that
+ * leads here gets a term that is later than both. Once is enough; whoever names one again and again
+ * waits for ever longer. */
+static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *out)
+{
+    struct member_lead *lead = &p->members[worker].lead;
+    const uint64_t limit_ms = p->options.limits.chief_ms;
+    uint64_t next = term + 1;
+    if (!limit_ms || p->patience.now_ms < lead->unbelieved_ms) return;
+    lead->unbelieved_ms = p->patience.now_ms + (limit_ms << lead->outbid);
+    lead->outbid += lead->outbid < DOUBLINGS_MAX;
+    while (term_chief(next, p->options.workers) != ps_chief(p)) next++;
+    begin_term(p, next, NOBODY, out);
+}
+
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (m->generation && !p->was_set_up) p->goes_on = true;
@@ -126,6 +143,7 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
         outbox_breach(
             out, false, "worker/%d speaks of term %llu while worker/%d leads in term %llu", worker,
             (unsigned long long)m->leads.term, ps_chief(p), (unsigned long long)p->lead.term);
+        if (m->leads.claims == LEADS_CLAIMS) outbid(p, worker, m->leads.term, out);
         return;
     }
     if (m->leads.term > p->lead.term && !is_believed(p, worker)) {

@@ -250,6 +250,28 @@ static void no_term_is_believed_beside_a_chief_that_leads_before_the_ps_serves(v
     }
 }
 
+/* A ps/0 that came back empty is led anew before the one that leads in a term which it has
+ * forgotten is here: two lead, until it gives out a later term. */
+static void a_chief_whose_term_is_forgotten_is_outbid_once(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    say_term(&s, 1, 1, LEADS_HEARD); /* it has only heard of it */
+    assert_int_equal(ps_role_term(s.role), 0);
+    say_term(&s, 1, 1, LEADS_CLAIMS);
+    assert_int_equal(ps_role_term(s.role), WORKERS);
+    assert_int_equal(ps_role_chief(s.role), 0);
+    assert_int_equal(find(&s, ACTION_HANG_UP), -1);
+    for (int w = 0; w < WORKERS; w++)
+        assert_int_equal(sent(&s, w, MESSAGE_LEADS)->leads.term, WORKERS);
+    say_term(&s, 0, WORKERS, LEADS_CLAIMS);
+    assert_true(ps_role_obeys(s.role, 0));
+    say_term(&s, 1, WORKERS + 1, LEADS_CLAIMS); /* nobody gave it out: it lies */
+    assert_int_equal(ps_role_term(s.role), WORKERS);
+    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    close_ps(&s);
+}
+
 static void where_nobody_else_ever_leads_no_term_is_believed(void **state)
 {
     struct wait_limits l = limits;
@@ -561,6 +583,7 @@ int main(void)
         cmocka_unit_test(what_another_ps_says_of_terms_is_for_ps_0_to_say),
         cmocka_unit_test(nobody_leads_who_does_not_say_that_it_could),
         cmocka_unit_test(no_term_is_believed_beside_a_chief_that_leads_before_the_ps_serves),
+        cmocka_unit_test(a_chief_whose_term_is_forgotten_is_outbid_once),
         cmocka_unit_test(where_nobody_else_ever_leads_no_term_is_believed),
         cmocka_unit_test(a_term_is_outbid_until_ps_0_has_heard_of_it),
         cmocka_unit_test(worker_0_leads_when_all_ps_know_of_nobody_else),

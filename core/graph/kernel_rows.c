@@ -158,7 +158,50 @@ static bool keeps_places(const struct taking *k, const struct node *node)
                                (node->is_view && y->rank == k->axis + 1 && adds_axis(x, y)));
 }
 
-/* The node before one that keeps places, however many there are. */
+static bool is_among(const char *const *ops, const struct node *node)
+{
+    while (*ops && strcmp(*ops, node->op->object.name) != 0) ops++;
+    return *ops;
+}
+
+static bool is_as_wide(const struct taking *k, const struct tensor *x, const struct tensor *y)
+{
+    return k->axis == 1 ? shape_count_from(&x->shape, 1) == shape_count_from(&y->shape, 1)
+                        : shape_equal(&x->shape, &y->shape);
+}
+
+/* The input whose places those of the output are, where there are others or variables, too; NULL:
+ * none. What a layer makes has no places that were there before. */
+static const struct tensor *mixed_into(const struct taking *k, const struct node *node)
+{
+    static const char *const ops[] = {"add",    "subtract",    "multiply",
+                                      "divide", "maximum",     "minimum",
+                                      "dice",   "cross_layer", "batch_normalization",
+                                      NULL};
+    for (int i = 0; is_among(ops, node) && i < node->input_count; i++) {
+        const struct node *before = maker_of(k->graph, node->input[i]);
+        if (is_as_wide(k, node->input[i], &node->output) &&
+            (!before || !before->param_count || is_among(ops, before)))
+            return node->input[i];
+    }
+    return NULL;
+}
+
+static bool are_cells(const struct taking *k, const struct tensor *t)
+{
+    const int64_t rows = rows_of(k, t);
+    return graph_input_of(k->graph, t) >= 0 && strcmp(t->name, FEATURES_NAME) == 0 &&
+           t->shape.rank == 2 && k->names->count == rows && rows <= KERNEL_PARTS_MAX;
+}
+
+static bool is_joined(const struct taking *k, const struct tensor *t)
+{
+    const struct node *node = maker_of(k->graph, t);
+    return node ? axis_joined(node) == k->axis : are_cells(k, t);
+}
+
+/* The node before those that keep places, however many there are; behind some that do more than
+ * that, only what is joined: else these have a name themselves. */
 static const struct tensor *behind(const struct taking *k, const struct tensor *t)
 {
     const struct node *node = maker_of(k->graph, t);
@@ -166,16 +209,20 @@ static const struct tensor *behind(const struct taking *k, const struct tensor *
         t = node->input[0];
         node = maker_of(k->graph, t);
     }
-    return t;
+    const struct tensor *from = t;
+    while (node) { /* ends: nodes read earlier ones */
+        const struct tensor *next = keeps_places(k, node) ? node->input[0] : mixed_into(k, node);
+        if (!next) break;
+        from = next;
+        node = maker_of(k->graph, from);
+    }
+    return is_joined(k, from) ? from : t;
 }
 
 static void add_whole(struct taking *k, const struct tensor *t)
 {
     const int64_t rows = rows_of(k, t);
-    const bool are_cells = graph_input_of(k->graph, t) >= 0 &&
-                           strcmp(t->name, FEATURES_NAME) == 0 && t->shape.rank == 2 &&
-                           k->names->count == rows && rows <= KERNEL_PARTS_MAX;
-    if (!are_cells) {
+    if (!are_cells(k, t)) {
         add(k, name_of(k, t), rows);
         return;
     }
@@ -223,10 +270,30 @@ int64_t kernel_parts_rows(const struct kernel_parts *parts)
     return rows;
 }
 
-bool kernel_has_parts(const struct param *param, const struct kernel_parts *parts)
+/* Which of its params have a number for each channel of what it reads: a vector, or a matrix that
+ * crosses them. */
+static bool has_channels(const struct node *node)
 {
-    return parts->count && param->shape.rank == 2 && !param->ids &&
+    static const char *const ops[] = {"cross_layer", "batch_normalization", "layer_normalization",
+                                      "dice", NULL};
+    return is_among(ops, node);
+}
+
+bool kernel_has_parts(const struct node *node, const struct param *param,
+                      const struct kernel_parts *parts)
+{
+    return parts->count && !param->ids && (param->shape.rank == 2 || has_channels(node)) &&
            param->shape.dim[0] == kernel_parts_rows(parts);
+}
+
+bool kernel_is_square(const struct graph *graph, const struct param *param)
+{
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        const bool is_its = param >= node->param && param < node->param + node->param_count;
+        if (is_its) return param->shape.rank == 2 && has_channels(node);
+    }
+    return false;
 }
 
 struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node *node,
@@ -234,7 +301,7 @@ struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node
 {
     struct kernel_parts parts = {0};
     const bool is_layer = strcmp(node->op->object.name, "dense") == 0 || is_recurrent(node);
-    if (!is_layer || node->sharing.of) return parts;
+    if ((!is_layer && !has_channels(node)) || node->sharing.of) return parts;
     const struct tensor *x = node->input[0];
     struct taking k = {graph, feature_names, arena, &parts, 0, x->shape.rank - 1};
     take_apart(&k, x);

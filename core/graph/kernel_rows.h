@@ -25,15 +25,18 @@ bool kernel_part_is_described(const char *name);
 /* One that would be too long says nothing. */
 bool kernel_part_is_unknown(const char *name);
 
-/* Of the kernels that a dense or a recurrent layer has for itself. What is joined along the first
- * axis of an example, or of a sequence along the last, also by a stack, is taken apart, also behind
- * flatten, reshape, dropout and activations; what else nodes make is one part, and so is the state
- * of a recurrent layer, called as the layer is. feature_names: of the cells, in their order; none:
- * not known. */
+/* Of the kernels that a dense, a recurrent or a cross layer has for itself, and of what normalizes
+ * channels. What is joined along the first axis of an example, or of a sequence along the last,
+ * also by a stack, is taken apart, also behind flatten, reshape, dropout, activations, batch
+ * normalization, sums, products and cross layers; what else nodes make is one part, and so is the
+ * state of a recurrent layer, called as the layer is. feature_names: of the cells, in their order;
+ * none: not known. */
 struct kernel_parts kernel_parts_of(const struct graph *, const struct node *,
                                     const struct strings *feature_names, struct arena *);
 int64_t kernel_parts_rows(const struct kernel_parts *); /* of all of them */
 /* Which of the node's params are such kernels. */
-bool kernel_has_parts(const struct param *, const struct kernel_parts *);
+bool kernel_has_parts(const struct node *, const struct param *, const struct kernel_parts *);
+/* Its columns are those of the same inputs as its rows. */
+bool kernel_is_square(const struct graph *, const struct param *);
 
 #endif

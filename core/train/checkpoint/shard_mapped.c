@@ -78,10 +78,33 @@ static err check_runs(const struct row_map *map, const struct slice *slice)
         const bool fits = run->count > 0 && run->to >= 0 && run->from >= 0 &&
                           run->count <= slice->shape.dim[0] - run->to &&
                           run->count <= map->rows - run->from;
-        if (!fits || slice->shape.rank != 2)
+        if (!fits || slice->shape.rank > 2)
             return fail(ERR_INPUT, "warm start: rows of %.128s that are not there", slice->name);
     }
     return OK;
+}
+
+/* It is small enough to be read whole. */
+static err read_vector(struct bundle *bundle, const struct shard_source *source,
+                       const struct slice *slice, const struct row_map *map,
+                       const struct bundle_taker *taker)
+{
+    const size_t bytes = (size_t)map->rows * sizeof(float);
+    const struct bundle_box box = {.length = {map->rows}};
+    const struct range here = {slice->start, slice->start + slice->length};
+    if (!source->entry) return OK;
+    float *values = malloc(bytes);
+    err e = values ? OK : fail(ERR_MEMORY, "no memory for %s", slice->name);
+    if (!e) e = bundle_read(bundle, source->entry, &box, values, bytes);
+    for (int i = 0; !e && i < map->run_count; i++) {
+        const struct row_run *run = &map->runs[i];
+        const struct range mine = range_meet((struct range){run->to, run->to + run->count}, here);
+        if (!range_is_empty(mine))
+            e = taker->take(taker->context, mine.begin, range_count(mine),
+                            values + run->from + mine.begin - run->to);
+    }
+    free(values);
+    return e;
 }
 
 err shard_read_mapped(struct bundle *bundle, const struct shard_source *source,
@@ -91,7 +114,8 @@ err shard_read_mapped(struct bundle *bundle, const struct shard_source *source,
     if (!source->parts) return OK;
     TRY(check_runs(map, slice));
     TRY(shard_check_source(bundle, source));
-    const int64_t width = slice->shape.dim[1];
+    if (slice->shape.rank == 1) return read_vector(bundle, source, slice, map, taker);
+    const int64_t width = map->is_square ? map->rows : slice->shape.dim[1];
     struct mapped *m = malloc(sizeof *m);
     float *values = malloc((size_t)(MAPPED_AT_ONCE * width) * sizeof *values);
     err e = m && values ? OK : fail(ERR_MEMORY, "no memory for rows of %s", slice->name);

@@ -1,4 +1,5 @@
 /* shard_read.c - takes one ps' part out of a checkpoint, whoever wrote it: see shard.h. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,7 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
                         .shape = shard_shape(&slice->shape)};
     const struct row_map *map = shard_row_map(warm, slice->name);
     if (map) wish.shape.dim[0] = map->rows;
+    if (map && map->is_square) wish.shape.dim[1] = map->rows;
     *ret = (struct shard_source){.slot = slot};
     TRY(shard_name(slice->name, slot, wish.wanted));
     if (shard_map_skips(warm, wish.wanted)) return OK;
@@ -133,13 +135,14 @@ err shard_check_values(const struct bundle *bundle, const struct warm_start *war
 struct placing {
     const struct slice *slice;
     float *block;
+    const struct row_map *map;
 };
 
 static err place_rows(void *context, int64_t first, int64_t rows, const void *elements)
 {
     const struct placing *p = context;
     const struct slice *s = p->slice;
-    const int64_t width = s->shape.dim[1];
+    const int64_t width = shape_count_from(&s->shape, 1);
     const bool is_part = s->axis == 1; /* of each row */
     const int64_t from = is_part ? s->start : 0, floats = is_part ? s->length : width;
     float *to = p->block + s->offset + (is_part ? first : first - s->start) * floats;
@@ -149,14 +152,36 @@ static err place_rows(void *context, int64_t first, int64_t rows, const void *el
     return OK;
 }
 
+/* Of a square matrix: what of the row is of columns that were there */
+static err place_square_row(void *context, int64_t row, int64_t rows, const void *elements)
+{
+    const struct placing *p = context;
+    const struct slice *s = p->slice;
+    const bool is_part = s->axis == 1;
+    const int64_t begin = is_part ? s->start : 0, floats = is_part ? s->length : s->shape.dim[1];
+    float *to = p->block + s->offset + (is_part ? row : row - s->start) * floats;
+    const float *from = elements;
+    assert(rows == 1);
+    for (int i = 0; i < p->map->run_count; i++) {
+        const struct row_run *run = &p->map->runs[i];
+        const struct range mine = range_meet((struct range){run->to, run->to + run->count},
+                                             (struct range){begin, begin + floats});
+        if (!range_is_empty(mine))
+            memcpy(to + mine.begin - begin, from + run->from + mine.begin - run->to,
+                   (size_t)range_count(mine) * sizeof *to);
+    }
+    return OK;
+}
+
 /* Into its place in the block. */
 static err read_slice(struct bundle *bundle, const struct warm_start *warm,
                       const struct slice *slice, const char *slot, float *block)
 {
     struct shard_source source;
-    struct placing placing = {slice, block};
     const struct row_map *map = shard_row_map(warm, slice->name);
-    const struct bundle_taker taker = {&placing, place_rows};
+    struct placing placing = {slice, block, map};
+    const struct bundle_taker taker = {&placing,
+                                       map && map->is_square ? place_square_row : place_rows};
     TRY(find_slice(bundle, warm, slice, slot, &source));
     if (map) return shard_read_mapped(bundle, &source, slice, map, &taker);
     if (!source.entry) return shard_read_rows(bundle, &source, slice, &taker);

@@ -39,7 +39,8 @@ static struct row_run *runs_for(const struct planning *p, int64_t most)
 static void add_map(struct planning *p, const char *variable, int64_t rows, struct row_run *runs,
                     int count)
 {
-    p->maps[p->ret->row_count++] = (struct row_map){variable, rows, runs, count};
+    p->maps[p->ret->row_count++] =
+        (struct row_map){.variable = variable, .rows = rows, .runs = runs, .run_count = count};
     p->runs += count;
 }
 
@@ -280,7 +281,9 @@ static err plan_kernel(struct planning *p, const struct param *kernel)
         features_rows(p->session->data.features, kernel->name, &p->scratch);
     TRY(shard_map(p->ret, kernel->name, NULL, stored));
     const struct kernel_parts old = features_rows(p->kept.features, stored, &p->scratch);
-    const int64_t rows = shard_rows_there(p->bundle, p->ret, kernel->name);
+    const int64_t rows = kernel->shape.rank == 1
+                             ? kernel_parts_rows(&old)
+                             : shard_rows_there(p->bundle, p->ret, kernel->name);
     if (!parts.count || !old.count || rows <= 0) return OK;
     if (kernel_parts_rows(&parts) != kernel->shape.dim[0] || kernel_parts_rows(&old) != rows)
         return OK;
@@ -288,8 +291,11 @@ static err plan_kernel(struct planning *p, const struct param *kernel)
     TRY(map_parts(p, kernel, &parts, &old, &mapped));
     if (mapped.are_in_place || !mapped.count) return OK;
     add_map(p, kernel->name, rows, mapped.runs, mapped.count);
-    tell(p, arena_format(&p->scratch, "%s: %" PRId64 " of %" PRId64 " rows, by inputs%s%s",
+    const bool is_square = kernel_is_square(p->session->graph, kernel);
+    p->maps[p->ret->row_count - 1].is_square = is_square;
+    tell(p, arena_format(&p->scratch, "%s: %" PRId64 " of %" PRId64 " rows%s, by inputs%s%s",
                          kernel->name, mapped.rows, kernel->shape.dim[0],
+                         is_square ? " and columns" : "",
                          *mapped.fresh ? "; initial values for those of " : "", mapped.fresh));
     return OK;
 }

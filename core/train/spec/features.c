@@ -292,7 +292,7 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
         const struct node *node = &graph->nodes[i];
         const struct kernel_parts parts = kernel_parts_of(graph, node, names, &arena);
         for (int p = 0; p < node->param_count && parts.count <= KERNEL_PARTS_MAX - kept; p++) {
-            if (!kernel_has_parts(&node->param[p], &parts)) continue;
+            if (!kernel_has_parts(node, &node->param[p], &parts)) continue;
             json_t *list = list_parts(&parts);
             if (list) json_object_set_new(rows, node->param[p].name, list);
             kept += parts.count;

@@ -296,6 +296,35 @@ class Change(LifeCase):
                 self.assertEqual(now["h/bias"], was["h/bias"])
                 self.assertIn("h/kernel: 5 of 6 rows, by inputs; initial values for those of z\n", self.said)
 
+    def test_channels_follow_their_inputs_through_crosses_and_normalization(self):
+        """A number for each of them, matrices that cross them, and what reads them behind sums and products."""
+        def crossed(inputs, name):
+            model = animals({"words": OLD}, inputs, name)
+            model["model"] = [*model["model"][:2], {"op": "batch_normalization", "name": "n", "momentum": 0.5},
+                              {"op": "cross_layer", "name": "one"}, {"op": "cross_layer", "name": "two", "inputs": ["n", "one"]},
+                              {"op": "dense", "name": "weight", "units": 1}, {"op": "multiply", "name": "m", "inputs": ["n", "weight"]},
+                              {"op": "add", "name": "x1", "inputs": ["m", "n"]}, {"op": "layer_normalization", "name": "ln"},
+                              {"op": "dice", "name": "d", "inputs": ["x1"]},
+                              {"op": "dense", "name": "l", "units": 2, "inputs": ["d"]}, {"op": "dense", "name": "k", "units": 2, "inputs": ["ln"]},
+                              {"op": "add", "inputs": ["l", "k"]}]
+            return model
+
+        model_of = {"old": crossed(["q", "e", "x"], "old"), "new": crossed(["x", "z", "e"], "new")}
+        where = [5, -1, 1, 2, 3, 4]
+        for ps, cut in ((0, {}), (2, {}), (2, CUT), (2, {"partitioner": {**CUT["partitioner"], "axis": 1}})):
+            with self.subTest(ps=ps, cut=cut):
+                was, now, cold = arrays = self.begin({**model_of["old"], "placement": {}}, {**model_of["new"], "placement": cut}, ps)
+                for name in ("n/gamma", "n/beta", "n/moving_mean", "n/moving_variance", "one/bias", "two/bias", "ln/gamma", "ln/beta",
+                             "d/alpha", "d/moving_mean", "d/moving_variance"):
+                    self.assertEqual(list(now[name]), [was[name][k] if k >= 0 else cold[name][i] for i, k in enumerate(where)], name)
+                for name, width in (("weight/kernel", 1), ("l/kernel", 2)):
+                    self.assert_followed(arrays, name, width, where)
+                for name in ("one/kernel", "two/kernel"):
+                    there, here, fresh = (self.rows(a, name, 6) for a in arrays)
+                    self.assertEqual([list(row) for row in here],
+                                     [[there[a][b] if min(a, b) >= 0 else fresh[i][k] for k, b in enumerate(where)] for i, a in enumerate(where)], name)
+                self.assertIn("one/kernel: 5 of 6 rows and columns, by inputs; initial values for those of z\n", self.said)
+
     def test_rows_of_kernels_of_sequences_follow_their_inputs(self):
         """Of recurrent layers, whose own state comes along, and of a dense layer of each step."""
         def sequences(inputs, name):

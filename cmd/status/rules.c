@@ -65,15 +65,18 @@ struct pace {
 };
 
 /* Where workers wait for each other that is not their own. Asynchronously, which staleness tells,
- * they do not. Of few steps, parts of one more may have been counted. */
+ * they do not. Of few steps, parts of one more may have been counted, and a chief that evaluates or
+ * saves for so long is not slow. */
 static struct pace pace_of(const struct told *t, bool lately)
 {
     double (*const counted)(const struct told *, enum counter) = lately ? told_lately : of;
     const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
     struct pace ret = {.steps = counted(t, COUNTER_STEPS)};
-    const double steps = ret.steps < STEPS_LEAST ? ret.steps + 1 : ret.steps;
+    const bool are_few = ret.steps < STEPS_LEAST;
+    const double steps = ret.steps + are_few;
     for (int i = 0; i < PARTS; i++) {
         if (parts[i].time == COUNTER_TIME_OTHERS && waits_for_others) continue;
+        if (parts[i].time == COUNTER_TIME_HOOKS && are_few) continue;
         ret.part[i] = counted(t, parts[i].time) / steps;
         ret.all += ret.part[i];
     }
@@ -274,7 +277,7 @@ static void memory(const struct job_facts *j, struct findings *f)
     }
     if (!least) return;
     char more[64] = "";
-    if (others) snprintf(more, sizeof more, ", as %d other tasks,", others);
+    if (others) snprintf(more, sizeof more, ", as %d more,", others);
     findings_say(f, FINDING_WARNING,
                  "%s%s has little memory left, %.3g of %.3g GB: without any it is killed (code "
                  "137): %s",

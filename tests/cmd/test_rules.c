@@ -134,6 +134,10 @@ static void what_is_wrong_since_a_moment_is_named(void **state)
     worker(&job, 2)->recent.at[COUNTER_STEPS] = 2;
     worker(&job, 2)->recent.at[COUNTER_TIME_PULL] = 19.2;
     finds(&job, "slow_worker", "worker/2 is 20.0 x slower than the median (6.4 s a step): values");
+    job = turned(); /* an evaluation takes so long */
+    worker(&job, 0)->recent = (struct counters){0};
+    worker(&job, 0)->recent.at[COUNTER_TIME_HOOKS] = 20;
+    assert_int_equal(apply(&job, found), 0);
     job = turned();
     worker(&job, 1)->recent = (struct counters){0}; /* its reader stands still */
     worker(&job, 1)->recent.at[COUNTER_TIME_DATA] = 19;
@@ -205,7 +209,7 @@ static void faults_of_the_job_are_named(void **state)
         job.tasks[i].counters.at[COUNTER_MEMORY_LIMIT] = 16e9;
         job.tasks[i].counters.at[COUNTER_MEMORY_LEFT] = i == 1 ? 0.8e9 : i == 2 ? 1.5e9 : 9e9;
     }
-    finds(&job, "memory", "ps/1, as 1 other tasks, has little memory left, 0.8 of 16 GB");
+    finds(&job, "memory", "ps/1, as 1 more, has little memory left, 0.8 of 16 GB");
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_DROPPED_STALE] = 100;
     finds(&job, "dropped", "20 % of the gradients came too late");

@@ -23,6 +23,7 @@ PROMPT_S = 50  # from the end of the chief to that of the last task, on a busy m
 START_S = 5 * SLOWER  # for those who are started to be there, where another one is waited for in vain
 LOG_EVERY_S = 10  # the same line is said again
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
+AHEAD = 400  # steps that are left to a job that is to end, or more
 ENDLESS = 1000000000  # steps
 PORTS, PORT_TRIES = (20000, 32000), 100  # below those that the system gives to connections
 
@@ -212,7 +213,8 @@ class Cluster:
                                 t.has_ended(), f"{name} to listen")
 
     def wait_until(self, is_true, what):
-        wait_until(is_true, lambda: f"{what}\n{self.story()}")
+        """what: a text, or what makes one at the end."""
+        wait_until(is_true, lambda: f"{what() if callable(what) else what}\n{self.story()}")
 
     def wait_for(self, name, words):
         """Until the task prints them, or ends without them."""
@@ -289,6 +291,17 @@ class ClusterCase(program.FolderCase):
     def asked(self, cluster, *words):
         """What a command from outside says of this job, when it has ended."""
         return program.run([*words, f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])], cluster.folder)
+
+    def end_soon(self, cluster):
+        """At which step it is to end: some steps from now, however fast they are."""
+        for ahead in (AHEAD * 4**i for i in range(8)):
+            told = json.loads(self.asked(cluster, "status", "--json").stdout)["tasks"]
+            step = max(int(task["counters"].get("global_step", 0)) for task in told) + ahead
+            done = self.asked(cluster, "set", "last_step", step)
+            if done.returncode == 0:
+                return step
+            self.assertIn("already", done.stderr)
+        return self.fail("it is faster than any number of steps")
 
     def assert_codes(self, cluster, code):
         self.assertEqual(cluster.wait(), dict.fromkeys(cluster.tasks, code), cluster.story())

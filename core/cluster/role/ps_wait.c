@@ -117,17 +117,19 @@ static void hear_later(struct ps_role *p, int worker, const struct message *m, s
 
 /* ps/0 came back empty, and whoever leads in a term that it had given out before came only after
  * another one led anew: two would lead, and each have the other's checkpoints refused. The one that
- * leads here gets a term that is later than both. Once is enough; whoever names one again and again
- * waits for ever longer. */
+ * leads here gets a term that is later than both, unless workers would take that for a lie. Once is
+ * enough: whoever names one again and again waits longer each time, up to 8 times --chief_timeout.
+ */
 static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *out)
 {
     struct member_lead *lead = &p->members[worker].lead;
     const uint64_t limit_ms = p->options.limits.chief_ms;
     uint64_t next = term + 1;
     if (!limit_ms || p->patience.now_ms < lead->unbelieved_ms) return;
+    while (term_chief(next, p->options.workers) != ps_chief(p)) next++;
+    if (next > p->lead.term + TERMS_AHEAD_MAX) return;
     lead->unbelieved_ms = p->patience.now_ms + (limit_ms << lead->outbid);
     lead->outbid += lead->outbid < DOUBLINGS_MAX;
-    while (term_chief(next, p->options.workers) != ps_chief(p)) next++;
     begin_term(p, next, NOBODY, out);
 }
 

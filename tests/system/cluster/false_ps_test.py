@@ -131,8 +131,7 @@ class FalsePs(ClusterCase):
                 self.assertIn("ps/0: a list of variables without an end", said.stderr)
 
     def serve_without_rows(self, scene, has_plan):
-        """All else comes, but for the plan of batches where it is left out. How often rows are asked for."""
-        asked = 0
+        """All else comes, but for the plan of batches where it is left out."""
         with scene.accept() as first:
             first.socket.sendall(scene.welcome() + wire.message(
                 "STATE", state=wire.CODES["PS_SERVING"], generation=GENERATION, last_step=1000))
@@ -149,21 +148,18 @@ class FalsePs(ClusterCase):
                                length=LINE)
                     first.socket.sendall(bytes(LINE))
                 elif heard.kind == "ROWS":
-                    asked += 1
                     first.send("ROWS", flags=wire.CODES["ROWS_NONE"], generation=GENERATION,
                                asking=heard.values["asking"])
                 heard = first.hear()
-        return asked
 
     def test_rows_or_batches_that_never_come_end_a_step_at_its_limit(self):
         """The step would be begun again for ever."""
         table = {**CLICKS, **TABLES_ONLY, "train.last_step": 1000}
         for has_plan in (True, False):
             scene = self.begin(["--transport=tcp", "--step_timeout=1"], table)
-            asked = self.serve_without_rows(scene, has_plan)
-            self.assertGreaterEqual(asked, 1 if has_plan else 0, scene.cluster.story())
+            self.serve_without_rows(scene, has_plan)
             self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
-            self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d+ times within \d+ s "
+            self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d{3,} times within \d+ s "
                                                         r"\(--step_timeout\)")
             self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
 

@@ -65,7 +65,7 @@ class Key(ClusterCase):
             said = self.visit(cluster, f"--timeout={seconds}", *flags)
             self.assertNotEqual(said.returncode, 0)
             return why in said.stderr
-        cluster.wait_until(is_told, f"{why!r} of a visitor, who said last: {said}")
+        cluster.wait_until(is_told, lambda: f"{why!r} of a visitor, who said last: {said}")
 
     def test_a_worker_with_another_key_does_not_train(self):
         """However often it asks."""

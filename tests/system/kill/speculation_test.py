@@ -82,6 +82,7 @@ class Foreseen(Life):
         passage.moment_s = MOMENT_S
         self.addCleanup(setattr, passage, "moment_s", MOMENT_S)
         while True:
+            Doubt.said = 0
             cluster = self.run_with(passage, *options, **changes)
             if self.count_speculation(cluster, workers)[which] > 0:
                 return cluster
@@ -111,7 +112,6 @@ class Foreseen(Life):
         return [sum(int(match[i]) for match in found) for i in (1, 2)]
 
     def test_speculation_on_other_values_is_discarded(self):
-        Doubt.said = 0
         self.run_until(VOID, Doubt)
         self.assertGreater(Doubt.said, LAST_STEP)
 

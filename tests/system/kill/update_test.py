@@ -65,9 +65,9 @@ class Update(Life):
 
     def test_workers_leave_and_come_back_in_async(self):
         cluster = self.update_all(plan_of("async", ENDLESS), are_asked=True)
-        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
-        self.assert_ends(cluster, ASKED)
-        self.assert_checkpoint(cluster, cluster.checkpoint_steps()[-1])
+        last_step = self.end_soon(cluster)
+        self.assert_ends(cluster)
+        self.assert_checkpoint(cluster, last_step)
 
     def test_all_tasks_are_killed_in_sync_and_the_bits_stay(self):
         plan = plan_of("sync", LAST_STEP)

@@ -1,7 +1,7 @@
 """Strangers and visitors that come, say and ask as much as they can: training continues, and ends when it is told to.
 
-How much of a job's speed they take, tests/fuzz/test_floods.c counts by turns, and whether guests get more than their share,
-tests/net/test_guests.c.
+How much of a job's speed messages take, tests/fuzz/test_floods.c counts by turns, and whether guests get more than their
+share, tests/net/test_guests.c. How much greetings and TLS take of a ps is not counted.
 """
 import json
 import os

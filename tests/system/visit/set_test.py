@@ -14,7 +14,6 @@ from program.cluster import Cluster, ClusterCase, Plan
 RATE = 0.01
 SAVES = {"train.mode": "sync", "train.checkpoint_dir": "run", "train.save_checkpoint_secs": 100000,
          "train.keep_checkpoint_max": 0, "data.batch_size": 100}
-AHEAD = 400  # steps
 
 
 class Set(ClusterCase):
@@ -32,16 +31,6 @@ class Set(ClusterCase):
     def counters(self, cluster, task="worker/0"):
         tasks = json.loads(self.ask(cluster, "status", "--json"))["tasks"]
         return {t["task"]: t for t in tasks}.get(task, {}).get("counters", {})
-
-    def end_soon(self, cluster):
-        """At which step it is to end: some steps from now, however fast they are."""
-        for ahead in (AHEAD * 4**i for i in range(8)):
-            step = int(self.counters(cluster, "ps/0").get("global_step", 0)) + ahead
-            done = self.asked(cluster, "set", "last_step", step)
-            if done.returncode == 0:
-                return step
-            self.assertIn("already", done.stderr)
-        return self.fail("it is faster than any number of steps")
 
     def start_again(self, cluster, name):
         cluster.tasks[name].kill()

@@ -258,6 +258,8 @@ static void a_chief_whose_term_is_forgotten_is_outbid_once(void **state)
     open_serving(&s);
     say_term(&s, 1, 1, LEADS_HEARD); /* it has only heard of it */
     assert_int_equal(ps_role_term(s.role), 0);
+    say_term(&s, 1, TERMS_AHEAD_MAX, LEADS_CLAIMS); /* a later one nobody would believe ps/0 */
+    assert_int_equal(ps_role_term(s.role), 0);
     say_term(&s, 1, 1, LEADS_CLAIMS);
     assert_int_equal(ps_role_term(s.role), WORKERS);
     assert_int_equal(ps_role_chief(s.role), 0);

@@ -89,9 +89,9 @@ enum { ROW_RUNS_MAX = 1 << 18 };
 struct row_map {
     const char *variable; /* here */
     int64_t rows;         /* that it has there */
-    bool is_square;       /* of a dense variable: columns are where rows are, here and there */
     const struct row_run *runs;
     int run_count;
+    bool is_square; /* of a dense variable: columns are where rows are, here and there */
 };
 struct warm_start {
     const struct name_map *maps; /* the first whose `to` matches a wanted name applies */

@@ -61,8 +61,8 @@ static int64_t limit_of(const struct column_spec *spec, const char *name)
     return limit ? limit : ANY_ID;
 }
 
-/* A list that stands as such in rows, as of JSON lines, is one text here: blanks are between
- * numbers, tabs between words, which may have blanks. */
+/* A list that stands as such in rows, as of JSON lines, is one text here: tabs are between
+ * what is read as words, which may have blanks, and blanks between all else. */
 static char separator_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
@@ -161,8 +161,7 @@ static void write_cross(FILE *f, const struct cells *c, const struct column_spec
         fprintf(f,
                 "static const struct column key%d_%d = {.id = word_id, .separator = %d, .max = "
                 "%" PRId64 ", .stand_in = -1};\n",
-                column, i, key && source->separator ? *source->separator : 0,
-                key ? source->max : 1);
+                column, i, key ? separator_of(c, key) : 0, key ? source->max : 1);
     }
     fprintf(f, "static const struct key keys%d[] = {", column);
     for (int i = 0; i < keys->count; i++) {

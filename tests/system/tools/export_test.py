@@ -332,14 +332,17 @@ class Lists(Export):
 
     def test_lists_are_texts(self):
         draw = random.Random(4)
-        rows = [{"seen": [draw.randrange(20) for _ in range(draw.randrange(5))], "words": [f"w {draw.randrange(9)}" for _ in range(draw.randrange(3))],
+        rows = [{"seen": [draw.randrange(20) for _ in range(draw.randrange(4))], "words": [f"w {draw.randrange(9)}" for _ in range(draw.randrange(3))],
                  "sizes": [draw.randrange(9) / 4 for _ in range(3)], "y": draw.randrange(2)} for _ in range(80)]
         (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         source = {"format": "jsonl", "file": "rows.jsonl", "label": "y"}
-        columns = [{"column": "identity", "name": "seen", "buckets": 20, "max": 3, "truncate": "last"},
-                   {"column": "hash", "name": "words", "buckets": 30, "max": 2}, {"column": "numeric", "name": "sizes", "max": 3}]
+        columns = [{"column": "identity", "name": "seen", "buckets": 20, "max": 3},
+                   {"column": "identity", "name": "last", "source": "seen", "buckets": 20, "max": 2, "truncate": "last"},
+                   {"column": "hash", "name": "words", "buckets": 30, "max": 2}, {"column": "numeric", "name": "sizes", "max": 3},
+                   {"column": "crossed", "name": "pairs", "keys": ["words", "seen"], "buckets": 50}]
         model = [{"op": "embedding", "name": "e1", "inputs": ["seen"], "dimension": 3}, {"op": "embedding", "name": "e2", "inputs": ["words"], "dimension": 3},
-                 {"op": "concat", "inputs": ["e1", "e2", "sizes"]}, {"op": "dense", "units": 1}]
+                 {"op": "embedding", "name": "e3", "inputs": ["last"], "dimension": 3}, {"op": "embedding", "name": "e4", "inputs": ["pairs"], "dimension": 3},
+                 {"op": "concat", "inputs": ["e1", "e2", "e3", "e4", "sizes"]}, {"op": "dense", "units": 1}]
         self.train(model, {"train": source, "eval": source, "columns": columns, "batch_size": 20}, optimizer={"type": "adagrad", "learning_rate": 0.5})
         as_c = ["{" + ", ".join(f".{name} = {quoted(between.join(map(str, row[name])))}" for name, between in
                                 (("seen", " "), ("words", chr(9)), ("sizes", " "))) + "}" for row in rows]

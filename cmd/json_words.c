@@ -38,7 +38,7 @@ void json_write_text(FILE *out, const char *text)
         fwrite(text, 1, plain, out);
         text += plain;
         if (!*text) break;
-        const int bytes = utf8_bytes(text, strlen(text));
+        const int bytes = utf8_bytes(text, PRINTABLE_BYTES_MAX); /* none behind a NUL */
         write_special(out, text, bytes);
         text += bytes > 0 ? bytes : 1;
     }

@@ -56,3 +56,15 @@ void json_write_number(FILE *out, float number)
     fwrite(text, 1, length, out);
     if (!strpbrk(text, ".e")) fputs(".0", out);
 }
+
+void json_write_class(FILE *out, const struct strings *words, int64_t class, bool as_text)
+{
+    char number[NUMBER_TEXT_BYTES];
+    whole_text(class, number);
+    if (class < words->count)
+        json_write_text(out, words->at[class]);
+    else if (words->count || as_text)
+        json_write_text(out, number);
+    else
+        fputs(number, out);
+}

@@ -364,16 +364,6 @@ static void write_member(FILE *out, bool is_first, const char *name)
     fputs(": ", out);
 }
 
-static void write_json_class(FILE *out, const struct said *s, int64_t class)
-{
-    char number[NUMBER_TEXT_BYTES];
-    const char *name = name_of(s, class, number);
-    if (s->words->count)
-        json_write_text(out, name);
-    else
-        fputs(name, out);
-}
-
 /* By their words, or a list. */
 static void write_json_numbers(FILE *out, const struct said *s)
 {
@@ -414,7 +404,7 @@ static void write_json_said(FILE *out, const struct said *s)
     if (s->name) fputc('{', out);
     if (has_class(s)) {
         write_member(out, is_first, "class");
-        write_json_class(out, s, class_of(s));
+        json_write_class(out, s->words, class_of(s), false);
         is_first = false;
     }
     write_member(out, is_first,

@@ -75,18 +75,6 @@ static int64_t class_of(const struct output *o, const float *row)
     return best;
 }
 
-static void write_class(FILE *out, const struct output *o, int64_t class, bool as_text)
-{
-    char number[NUMBER_BYTES];
-    snprintf(number, sizeof number, "%lld", (long long)class);
-    if (class < o->words->count)
-        json_write_text(out, o->words->at[class]);
-    else if (as_text)
-        json_write_text(out, number);
-    else
-        fputs(number, out);
-}
-
 /* A number, or a list of them */
 static void write_value(FILE *out, const struct output *o, const struct version_answer *a,
                         int64_t row)
@@ -94,7 +82,7 @@ static void write_value(FILE *out, const struct output *o, const struct version_
     const float *at = row_of(o, a, row);
     const bool is_list = strcmp(o->name, "probability") != 0;
     if (o->is_class) {
-        write_class(out, o, class_of(o, at), false);
+        json_write_class(out, o->words, class_of(o, at), false);
         return;
     }
     if (is_list) fputc('[', out);
@@ -176,7 +164,7 @@ static void write_scores(FILE *out, const struct output *o, const float *row)
     for (int64_t i = 0; i < (is_yes ? 2 : o->columns); i++) {
         const float score = !is_yes ? row[i] : i == 1 ? row[0] : 1 - row[0];
         fputs(i ? ", [" : "[", out);
-        write_class(out, o, i, true);
+        json_write_class(out, o->words, i, true);
         fputs(", ", out);
         json_write_number(out, score);
         fputc(']', out);

@@ -109,7 +109,6 @@ static bool start_older(struct served *s)
 {
     char **prefixes;
     int count;
-    if (s->older == 0) snprintf(s->newest_text, sizeof s->newest_text, "%s", error_text());
     if (s->older == OLDER_MAX ||
         checkpoint_list(s->options.flags->checkpoint, &prefixes, &count) != OK)
         return false;
@@ -121,10 +120,25 @@ static bool start_older(struct served *s)
     return begins;
 }
 
-/* Nothing can be served; what is wrong with the newest one is to be mended. */
+static err start_newest(struct served *s, const struct identity *found)
+{
+    if (!is_same(found, &s->known)) s->tries = 0, s->older = 0;
+    s->known = *found;
+    if (s->options.follows && following_begin(&s->following, found->prefix))
+        log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
+    return version_start(&s->options, found->prefix, &s->coming);
+}
+
+/* Nothing can be served, unless another one has come meanwhile; what is wrong with the newest one
+ * is to be mended. */
 static err end_failed(struct served *s, err failure)
 {
-    return start_older(s) ? OK : fail(failure, "%s", s->newest_text);
+    struct identity found;
+    if (s->older == 0) snprintf(s->newest_text, sizeof s->newest_text, "%s", error_text());
+    if (identify(s->options.flags->checkpoint, &found) || is_same(&found, &s->known))
+        return start_older(s) ? OK : fail(failure, "%s", s->newest_text);
+    log_line(LOG_WARNING, "%s; %s, which has come since, is tried", s->newest_text, found.prefix);
+    return start_newest(s, &found);
 }
 
 /* Whether there is another one than that which was looked at last */
@@ -137,13 +151,8 @@ static err look(struct served *s)
     if (e)
         log_limited(&s->unseen, clock_ms(), LOG_WARNING, "no newer checkpoint: %s", error_text());
     if (e) return OK;
-    const bool is_known = is_same(&found, &s->known);
-    if (is_known && (s->tries == 0 || clock_ms() < s->again_ms)) return OK;
-    if (!is_known) s->tries = 0;
-    s->known = found;
-    if (s->options.follows && following_begin(&s->following, found.prefix))
-        log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
-    const err started = version_start(&s->options, found.prefix, &s->coming);
+    if (is_same(&found, &s->known) && (s->tries == 0 || clock_ms() < s->again_ms)) return OK;
+    const err started = start_newest(s, &found);
     if (started && !served_is_ready(s)) return started;
     if (started) note_failure(s, started);
     return OK;

@@ -23,11 +23,10 @@ int task_descriptors_needed(const struct cluster_spec *cluster)
                                   : OWN + OF_ONE_PS * cluster->hosts[JOB_PS].count;
 }
 
-/* How many there may be then; asking cannot fail for this limit. */
-static rlim_t raise_limit(void)
+uint64_t descriptors_raise(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return RLIM_INFINITY;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return UINT64_MAX;
     if (limit.rlim_cur >= LOOP_WATCH_MAX) return limit.rlim_cur;
     const rlim_t most = limit.rlim_max < LOOP_WATCH_MAX ? limit.rlim_max : LOOP_WATCH_MAX;
     const struct rlimit raised = {most, limit.rlim_max};
@@ -47,8 +46,8 @@ err task_descriptors_check_local(int ps, int workers)
     int needed = larger(task_descriptors_needed(&cluster), OWN + OF_ONE_TASK * (ps + workers));
     cluster.job = JOB_WORKER;
     needed = larger(needed, task_descriptors_needed(&cluster));
-    const rlim_t most = raise_limit();
-    if (most >= (rlim_t)needed) return OK;
+    const uint64_t most = descriptors_raise();
+    if (most >= (uint64_t)needed) return OK;
     return fail(ERR_IO,
                 "ulimit -n allows %llu open files and connections; a cluster of %d ps and %d "
                 "worker%s on this host needs %d",
@@ -58,8 +57,8 @@ err task_descriptors_check_local(int ps, int workers)
 void task_descriptors_raise(const struct cluster_spec *cluster)
 {
     const int needed = task_descriptors_needed(cluster);
-    const rlim_t most = raise_limit();
-    if (most < (rlim_t)needed)
+    const uint64_t most = descriptors_raise();
+    if (most < (uint64_t)needed)
         log_line(LOG_WARNING,
                  "ulimit -n allows %llu open files and connections, and about %d are needed: peers "
                  "may be turned away, or reached over tcp",

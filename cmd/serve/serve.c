@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "cmd/run/descriptors.h"
 #include "cmd/serve/rest.h"
 #include "core/base/clock.h"
 #include "core/base/files/replace.h"
@@ -22,7 +22,7 @@ enum {
     BATCH_MAX = 1 << 16,
     ROWS_MAX = 1 << 20,
     CLIENTS_MAX = 4096,
-    FILES_BESIDE = 128, /* that are open at a time: of versions, and the library's */
+    FILES_BESIDE = 128, /* that are open at a time, at least: of versions, and the library's */
     SECONDS_MAX = 24 * 3600,
     WAIT_MS_MAX = 60000,
 };
@@ -192,20 +192,14 @@ static bool has_ended(const sigset_t *signals, uint64_t ms)
 }
 
 /* Clients that come in any number leave files to read the next checkpoint from. */
-static err raise_descriptors(int64_t clients)
+static err check_descriptors(int64_t clients)
 {
-    struct rlimit limit;
-    const rlim_t needed = (rlim_t)clients + FILES_BESIDE;
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed) return OK;
-    if (limit.rlim_max < needed)
-        return fail(
-            ERR_INPUT,
-            "--max_clients=%lld: ulimit -n allows %llu open files and connections, and %llu "
-            "are needed",
-            (long long)clients, (unsigned long long)limit.rlim_max, (unsigned long long)needed);
-    limit.rlim_cur = needed;
-    if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return OK;
-    return fail(ERR_IO, "cannot raise ulimit -n: %s", strerror(errno));
+    const uint64_t most = descriptors_raise(), needed = (uint64_t)clients + FILES_BESIDE;
+    if (most >= needed) return OK;
+    return fail(ERR_INPUT,
+                "--max_clients=%lld: ulimit -n allows %llu open files and connections, and %llu "
+                "are needed",
+                (long long)clients, (unsigned long long)most, (unsigned long long)needed);
 }
 
 static err open_server(struct serve *s)
@@ -355,7 +349,7 @@ static err serve(struct serve *s, int argc, char **argv, struct arena *arena)
                     "file");
     if (s->flags.port == 0 && !s->flags.ready_file)
         return fail(ERR_INPUT, "serve: --port=0 needs --ready_file, where it says which it is");
-    TRY(raise_descriptors(s->flags.max_clients));
+    TRY(check_descriptors(s->flags.max_clients));
     TRY(remove_ready_file(s));
     sigprocmask(SIG_BLOCK, &signals, NULL);
     TRY(open_models(s, arena));

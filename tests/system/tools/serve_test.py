@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -397,6 +398,7 @@ class Wrong(Serving):
         """Whatever ulimit -n allows at first: they take no file from who reads the next checkpoint."""
         self.before = ["sh", "-c", 'ulimit -S -n 64 && ulimit -H -n 400 && exec "$0" "$@"']
         server = self.serve_small("--max_clients=200", "--silence_secs=600")
+        self.assertEqual(resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE), (400, 400))  # models open together, too
         with contextlib.ExitStack() as stack:
             clients = [stack.enter_context(contextlib.closing(server.connect())) for _ in range(200)]
             for client in clients:

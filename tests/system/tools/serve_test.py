@@ -113,15 +113,21 @@ class Serving(model.ModelCase):
         self.run_ok("predict", spec, "--out=out.jsonl", f"--set=data.eval_batch_size={BATCH}", *words)
         return [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
 
-    def write_version(self, step, bias):
-        """As a run publishes it."""
+    def write_files(self, step, bias):
         tensors = {"out/kernel": (FLOAT, [2, 3], sum(model.KERNEL, [])), "out/bias": (FLOAT, [3], bias),
                    "global_step": (INT64, [], [step])}
         made.write_bundle(self.folder / "run" / f"model.ckpt-{step}", tensors)
+
+    def publish(self, step):
         new = self.folder / "run" / "new"
         new.mkdir(exist_ok=True)
         made.write_state(new, f"model.ckpt-{step}")
         os.rename(new / "checkpoint", self.folder / "run" / "checkpoint")
+
+    def write_version(self, step, bias):
+        """As a run publishes it."""
+        self.write_files(step, bias)
+        self.publish(step)
 
     def wait_for_version(self, server, step):
         program.wait_until(lambda: server.ask("GET", f"/v1/models/small/versions/{step}")[0] == 200, server.story)
@@ -549,10 +555,11 @@ class Versions(Serving):
 
     def write_half(self, step):
         """As somebody copies a folder: its data are still coming. What completes them."""
-        self.write_version(step, self.BIASES[step])
+        self.write_files(step, self.BIASES[step])
         data = self.folder / "run" / f"model.ckpt-{step}.data-00000-of-00001"
         whole = data.read_bytes()
         data.write_bytes(whole[:len(whole) // 2])
+        self.publish(step)
         return lambda: data.write_bytes(whole)
 
     def name_all(self, *steps):

@@ -34,10 +34,10 @@ err version_start(const struct version_options *, const char *prefix, struct ver
 enum version_state version_state(struct version *, err *ret_failure);
 /* Waits until it has opened, and for nothing else: no request may be there. NULL is fine. */
 void version_close(struct version *);
+const char *version_prefix(const struct version *);
 
 /* What follows is of one that serves. */
 int64_t version_number(const struct version *); /* the global step */
-const char *version_prefix(const struct version *);
 const struct spec *version_spec(const struct version *);
 struct intake *version_intake(const struct version *);
 const struct graph *version_graph(const struct version *);

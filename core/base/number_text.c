@@ -22,7 +22,8 @@ static double scaled(double x, int by)
     return by >= 0 ? x * powers[by] : x / powers[-by];
 }
 
-/* x = 0.d1d2d3... times 10 to the power of exponent + 1; false: too near to the middle. */
+/* x = 0.d1d2d3... times 10 to the power of exponent + 1. How many digits; 0: too near to the middle
+ * of two numbers of nine. */
 static int find_digits(double x, char digits[DIGITS], int *ret_exponent)
 {
     int two;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
@@ -51,7 +52,7 @@ static err tell(const struct run *run, struct visitor *v, const char *why)
     char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
     printable_copy(text, sizeof text, why);
     json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
-    if (!ask) return fail(ERR_MEMORY, "no memory, or no text, to say why this worker ends");
+    if (!ask) return fail(ERR_MEMORY, "no memory to say why this worker ends");
     return ask_all(v, ask);
 }
 
@@ -88,20 +89,47 @@ void run_tell_absence(const struct run *run, int code, const char *why)
 /* ---- a signal before it takes part ---- */
 
 static const struct run *_Atomic opening;
+static atomic_bool is_telling; /* of `opening`, to the end of this process */
 
-/* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */
-static void tell_signal(int signo)
+static void tell_those_up(const struct run *run, struct visitor *v, json_t *ask, int signo)
 {
-    const struct run *run = opening;
+    int told = 0;
+    for (int ps = 0; ps < visitor_ps_count(v); ps++) told += visitor_is_up(v, ps);
+    if (!ask_all(v, ask))
+        log_line(run->flags.launched == LAUNCHED_NO ? LOG_INFO : LOG_DEBUG,
+                 "SIG%s: %d of %d ps know of it", sigabbrev_np(signo), told, visitor_ps_count(v));
+}
+
+static void tell_for(const struct run *run, int signo)
+{
     struct loop *loop = NULL;
     struct visitor *visitor = NULL;
-    if (!run) return;
     const bool only_me = signo == SIGTERM && task_options_of(run, NULL).leaves_alone;
     json_t *ask = only_me ? json_pack("{ss si}", "do", "stop", "worker", run->cluster.task)
                           : json_pack("{ss}", "do", "stop");
     err e = ask ? open_visit(run, &loop, &visitor) : ERR_MEMORY;
     if (!e) await_ps(visitor, SIGNAL_MS);
-    if (!e) ask_all(visitor, ask);
+    if (!e) tell_those_up(run, visitor, ask, signo);
+}
+
+/* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */
+static void tell_signal(int signo)
+{
+    is_telling = true;
+    const struct run *run = opening;
+    if (run)
+        tell_for(run, signo);
+    else
+        is_telling = false;
+}
+
+/* Whoever tells reads the run, which is about to change or to go, and ends this process then. */
+static void await_told(void)
+{
+    enum { MOST_MS = SIGNAL_MS + TELL_MS };
+    const uint64_t since_ms = clock_ms();
+    while (is_telling && clock_ms() - since_ms < MOST_MS)
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
 }
 
 void run_tell_signal(const struct run *run)
@@ -110,6 +138,7 @@ void run_tell_signal(const struct run *run)
     const enum run_kind kind = run ? run_kind(run) : RUN_LAUNCHER;
     const bool is_worker = kind == RUN_WORKER || kind == RUN_CHIEF;
     opening = is_worker && run->cluster.task >= 0 ? run : NULL;
+    if (!opening) await_told();
     if (opening && !is_known) tasks_end_by(tell_signal);
     is_known |= opening != NULL;
 }

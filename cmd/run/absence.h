@@ -14,7 +14,9 @@ void run_tell_absence(const struct run *, int code, const char *why);
 
 /* From now on, until NULL is said: where a signal ends this process at once, which reads data, the
  * ps that are there are told what the signal asks for: that the job is to end, or that this worker
- * leaves, which ends a job that has not begun and cannot without it. Of one run. */
+ * leaves, which ends a job that has not begun and cannot without it. A ps that has not answered
+ * within a moment is not told; a line says how many were. Of one run, which stays until NULL is
+ * said: that returns when nobody reads it any more. */
 void run_tell_signal(const struct run *);
 
 #endif

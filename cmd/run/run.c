@@ -349,6 +349,7 @@ int cmd_run(int argc, char **argv)
     if (!e && opens_data(&run)) e = run_measure(&run);
     const int code = e ? report_error(e) : dispatch(&run);
     if (e) run_tell_absence(&run, code, error_text());
+    run_tell_signal(NULL);
     run_close(&run);
     return code;
 }

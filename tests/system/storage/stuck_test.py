@@ -9,6 +9,8 @@ import server
 from program.cluster import ClusterCase, Plan
 
 ROWS = 200000  # more than memory_mb holds
+PS = ("ps/0", "ps/1")
+ATTEMPTS_MAX = 8  # to reach them within the moment that a worker has to tell
 
 
 class Stuck(ClusterCase):
@@ -93,19 +95,33 @@ class Stuck(ClusterCase):
     def test_a_synchronous_chief_hears_signals_while_rows_to_evaluate_do_not_come(self):
         self.check_evaluation("sync")
 
-    def check_start(self, signo, name):
-        """Of a job that has not begun: its data do not come."""
+    def begin_without_data(self):
+        """A job that has not begun: its data do not come."""
         source = {"format": "csv", "file": self.served.url + "/rows.csv", "columns": ["a", "b", "c"], "label": "y"}
-        self.hold()
         before = len(self.served.asked)
         cluster = self.start(dataclasses.replace(self.plan("async", {"train": source}), ps=2),
                              lambda c: len(self.served.asked) >= before + 2)
-        for ps in ("ps/0", "ps/1"):
+        for ps in PS:
             cluster.wait_for(ps, "listens at")
-        cluster.tasks[name].process.send_signal(signo)
-        for task in (name, "ps/0", "ps/1"):
-            cluster.wait_until(cluster.tasks[task].has_ended, f"the end of {task}")
-            self.assertIn(cluster.tasks[task].code(), (130, 143), cluster.story())
+        return cluster
+
+    def check_start(self, signo, name):
+        """The worker that hears it ends, whoever answers it. A ps that it has told ends too: within its moment it may reach
+        none on a busy machine, so that it is tried with another job."""
+        self.hold()
+        for _ in range(ATTEMPTS_MAX):
+            cluster = self.begin_without_data()
+            cluster.tasks[name].process.send_signal(signo)
+            cluster.wait_until(cluster.tasks[name].has_ended, f"the end of {name}")
+            self.assertEqual(cluster.tasks[name].code(), 128 + signo, cluster.story())
+            if f"{signo.name}: 2 of 2 ps know of it" in cluster.tasks[name].text():
+                break
+            cluster.kill()
+        else:
+            self.skipTest(f"{ATTEMPTS_MAX} times no ps answered within a moment\n{cluster.story()}")
+        for ps in PS:
+            cluster.wait_until(cluster.tasks[ps].has_ended, f"the end of {ps}")
+            self.assertEqual(cluster.tasks[ps].code(), 143, cluster.story())  # as by a visitor
 
     def test_a_signal_to_a_chief_that_reads_its_data_ends_a_job_that_has_not_begun(self):
         self.check_start(signal.SIGTERM, "worker/0")

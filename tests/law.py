@@ -230,13 +230,13 @@ def check_changelog(root):
     """Its newest entry is of the version that is built, and names the protocol that this speaks."""
     said = []
     for path, pattern in (("meson.build", r"version: '([^']+)'"), ("net/message.h", r"PROTOCOL_VERSION = (\d+)"),
-                          ("CHANGELOG.md", r"^## (\S+).*\n\nProtocol (\d+):")):
+                          ("CHANGELOG.md", r"\A(?:(?!## ).*\n)*## (\S+).*\n(?:(?!## |Protocol ).*\n)*(?:Protocol (\d+):)?")):
         try:
             with open(os.path.join(root, path), encoding="utf-8") as file:
                 found = re.search(pattern, file.read(), re.MULTILINE)
         except FileNotFoundError:
             return
-        said.append(found.groups() if found else ("nothing",))
+        said.append(found.groups("none") if found else ("nothing",))
     built, written = said[0] + said[1], said[2]
     if built != written:
         yield (f"CHANGELOG.md: its newest entry is of {' with protocol '.join(written)}, "

@@ -137,6 +137,8 @@ class Law(unittest.TestCase):
         entry = "# Changes\n\n## 0.2.0 (not released yet)\n\nProtocol 7: all.\n\n## 0.1.0\n\nProtocol 6: all.\n"
         with tempfile.TemporaryDirectory() as root:
             for text, words in ((entry, []), (entry.replace("7", "6", 1), ["is of 0.2.0 with protocol 6, the program of 0.2.0 with protocol 7"]),
+                                (entry.replace("Protocol 7: all.\n\n", ""), ["is of 0.2.0 with protocol none, the program of"]),
+                                (entry.replace("## 0.2.0 ", "## 0.3.0\n\nMore.\n\n## 0.2.0 "), ["is of 0.3.0 with protocol none"]),
                                 (entry.replace("0.2.0", "0.3.0"), ["is of 0.3.0 with"]), ("# Changes\n", ["is of nothing"])):
                 write(root, {**tree, "CHANGELOG.md": text})
                 found = list(law.check_changelog(root))

@@ -21,7 +21,7 @@ from program.cluster import Cluster, ClusterCase, Plan
 LIMIT_S = 250  # of every wait of a task; a wait that comes here is a failure
 END_S = 100  # for a job that was told to end, on a busy machine
 LEARNT = 0.6  # accuracy; a guess has 0.1
-SHORTER = 1 if program.SANITIZER == "none" else 2  # are runs, of which a step takes as much longer
+SHORTER = 1 if program.SANITIZER == "none" else 2  # are runs, of which a step takes as much longer; see Over
 ATTEMPTS_MAX = 8  # to disturb a run before it is over
 STILL_LOOKS = 10  # after so many without a word nothing moves any more
 PROGRESS = re.compile(r"step (\d+) of \d+, loss")

@@ -3,7 +3,7 @@ from program import main
 from program.clicks import CLICKS
 from program.lives import CHIEF, SHORTER, Life, plan_of
 
-LAST_STEP = 300 // SHORTER  # so many that none ends before somebody is killed
+LAST_STEP = 300 // SHORTER  # so many that few end before somebody is killed, in whose stead another begins
 LAST_CLICK = 1000  # the same of steps that take less
 IN_GRAPH = {"train.replication": "in_graph", "data.shuffle": True}
 ATTEMPTS = 8

@@ -3,7 +3,7 @@ from program import main
 from program.clicks import CLICKS, LEARNT
 from program.lives import CHIEF, Life, plan_of
 
-LAST_STEP = 500  # so many that none ends before somebody is killed
+LAST_STEP = 500  # so many that few end before somebody is killed, in whose stead another begins
 TOWERS = {"train.towers": 2}
 PIECES = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
 FAR = ["--transport=tcp", "--parts=always"]

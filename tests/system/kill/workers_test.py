@@ -74,10 +74,12 @@ class Workers(Life):
     def test_tasks_that_stand_still_for_a_while_change_nothing(self):
         plan = plan_of("sync", LAST_STEP)
         reference = self.reference(plan)
-        cluster = self.begin(plan)
-        for name in ("worker/1", "ps/1", CHIEF, "ps/0"):
-            cluster.wait_for_progress(30)
-            self.hold_up(cluster, name)
+
+        def hold_up_all(cluster):
+            for name in ("worker/1", "ps/1", CHIEF, "ps/0"):
+                cluster.wait_for_progress(30)
+                self.hold_up(cluster, name)
+        cluster = self.disturb(plan, hold_up_all)
         self.assert_done(cluster)
         self.assertEqual(self.differences(cluster, reference), [])
 

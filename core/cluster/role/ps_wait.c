@@ -575,7 +575,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     }
     bool is_slow = here > 0; /* else all are gone, and are evicted before this limit */
     snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
-             is_slow ? "--step_timeout" : "train.worker_timeout_secs");
+             is_slow ? "--step_timeout" : "--start_timeout, and train.worker_timeout_secs");
     const uint64_t absent_ms = p->options.limits.start_ms + p->config.worker_timeout_ms;
     watch_wait(p, &(struct awaited){what, is_slow ? p->options.limits.step_ms : absent_ms, false},
                out);

@@ -5,6 +5,7 @@
 # By hand: each build takes some minutes, since nothing comes from a cache. 1 where a byte differs; the folder is kept then.
 set -eu
 export CCACHE_DISABLE=1
+unset DEBFULLNAME DEBEMAIL SOURCE_DATE_EPOCH # the package says the first two
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 

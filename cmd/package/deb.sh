@@ -1,8 +1,9 @@
 #!/bin/sh
 # deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
 #
-# Of the same sources, compiler and libraries it has the same bytes wherever and whenever it is made, by whomever: its
-# times are SOURCE_DATE_EPOCH, or that of the last commit, or, where there is no git, that of the binary.
+# Of the same sources, compiler and libraries it has the same bytes wherever and whenever it is made. Its times are
+# SOURCE_DATE_EPOCH, or that of the last commit; where there is neither, that of the binary, which each build changes.
+# DEBFULLNAME and DEBEMAIL, where they are set, are its maintainer.
 #
 #   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #

@@ -611,7 +611,8 @@ static err find_weights(const struct maker *m, const char *key, const char *name
     return OK;
 }
 
-/* What an example counts in loss and metrics; with weights of classes it would count twice. */
+/* What an example counts in loss and metrics; with weights of classes it would count twice, and of
+ * several labels each counts the same. */
 static err add_weights(struct maker *m, const struct head_spec *spec, struct loss_node *loss)
 {
     int column;
@@ -619,6 +620,12 @@ static err add_weights(struct maker *m, const struct head_spec *spec, struct los
     const char *key = spec->row_weight ? "row_weight" : "data.weight";
     if (!name) return OK;
     TRY(find_weights(m, key, name, &column));
+    if (loss->reads_labels && shape_count_from(&loss->labels.shape, 1) > 1)
+        return fail(ERR_INPUT,
+                    "%s: an example has %" PRId64
+                    " labels for loss (%s), each of which counts alike; a weight is of examples "
+                    "with one label",
+                    key, shape_count_from(&loss->labels.shape, 1), loss->loss->object.name);
     if (loss->reads_labels)
         return fail(ERR_INPUT, "%s: loss (%s) has class_weights: one of the two", key,
                     loss->loss->object.name);

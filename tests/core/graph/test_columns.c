@@ -270,6 +270,28 @@ static void weights_that_cannot_be_had_are_named(void **state)
     }
 }
 
+static void weights_beside_what_weighs_already_are_refused_with_the_reason(void **state)
+{
+    static const char *const refused[][2] = {
+        {"{\"model\": [{\"op\": \"dense\", \"units\": 6}, {\"op\": \"reshape\", \"shape\": [3, "
+         "2]}], "
+         "\"loss\": \"softmax_cross_entropy\"}",
+         "data.weight: an example has 3 labels for loss (softmax_cross_entropy)"},
+        {"{\"model\": [{\"op\": \"dense\", \"units\": 2}], "
+         "\"loss\": {\"op\": \"softmax_cross_entropy\", \"class_weights\": [1, 2]}}",
+         "data.weight: loss (softmax_cross_entropy) has class_weights: one of the two"},
+    };
+    const struct column weight = {.name = "w", .dtype = FLOAT32, .shape = {1, {1}}};
+    const struct setting setting = {
+        .batch = 4, .features = {1, {6}}, .weight = "w", .more = &weight, .more_count = 1};
+    for (int i = 0; i < 2; i++) {
+        struct model m;
+        assert_int_equal(model_parse(&m, refused[i][0], &setting), ERR_INPUT);
+        assert_non_null(strstr(error_text(), refused[i][1]));
+        model_close(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +304,7 @@ int main(void)
         cmocka_unit_test(gauc_reads_ids_that_nodes_need_not_read),
         cmocka_unit_test(groups_that_cannot_be_had_are_named),
         cmocka_unit_test(weights_that_cannot_be_had_are_named),
+        cmocka_unit_test(weights_beside_what_weighs_already_are_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

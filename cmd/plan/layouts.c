@@ -56,9 +56,10 @@ static void count_dense(struct over_ps *s)
 {
     const struct train_spec *train = &s->planned->run.spec.train;
     for (int ps = 0; ps < s->layout->ps_count; ps++) {
-        const double floats = (double)s->layout->block_floats[ps];
-        s->bytes[ps].dense_up = floats * (double)number_bytes((enum number)train->wire);
-        s->bytes[ps].dense_down = floats * (double)number_bytes((enum number)train->wire_values);
+        s->bytes[ps].dense_up =
+            (double)s->layout->moved_floats[ps] * (double)number_bytes((enum number)train->wire);
+        s->bytes[ps].dense_down = (double)s->layout->block_floats[ps] *
+                                  (double)number_bytes((enum number)train->wire_values);
     }
 }
 

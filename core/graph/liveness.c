@@ -30,12 +30,19 @@ static void extend(int *last, int time)
     if (time > *last) *last = time;
 }
 
+static bool is_trained(const struct node *node)
+{
+    for (int i = 0; i < node->param_count; i++)
+        if (!node->param[i].is_frozen) return true;
+    return false;
+}
+
 /* A gradient is wanted where a parameter is trained by it: at the node or before it. */
 static bool wants_gradient(const struct graph *graph, const struct node *node,
                            const struct life *life)
 {
     if (!graph->training) return false;
-    if (node->param_count > 0) return true;
+    if (is_trained(node)) return true;
     for (int i = 0; i < node->input_count; i++)
         if (life[root_of(graph, node->input[i])].wants_gradient) return true;
     return false;

@@ -83,8 +83,8 @@ struct param {
     int64_t held; /* a table: how many rows are bound at most; 0: all that the shape says */
     float *value, *gradient; /* bound by the session; gradient NULL when not training */
     /* By the session: the gradient may leave while the rest of it, or of its node, is computed; and
-     * the value is its own, and stays then. */
-    bool leaves_amid, is_kept;
+     * the value is its own, and stays then. Frozen: nobody wants the gradient. */
+    bool leaves_amid, is_kept, is_frozen;
 };
 
 /* Of what is bound */

@@ -34,6 +34,7 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     memset(ps->ids, 0, sizeof ps->ids);
     ps->restored = shard ? shard->node : NOTHING;
     config->block_floats = world->profile.has_variables[ps->index] ? PIECES * PIECE_FLOATS : 0;
+    config->moved_floats = config->block_floats ? profile_moved_floats(&world->profile) : 0;
     config->windows = config->block_floats ? world->profile.windows : 0;
     config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
@@ -295,6 +296,11 @@ static bool has_advanced(const struct actor *ps, int piece)
     return ps->advanced >> piece & 1;
 }
 
+static bool is_frozen(const struct world *world, int piece)
+{
+    return piece < PIECES && piece >= PIECES - world->profile.frozen;
+}
+
 /* Every piece becomes what all together become, and rows are applied with their block. */
 static void check_pieces(struct world *world, const struct actor *ps,
                          const struct action_apply *action, uint64_t hash)
@@ -309,7 +315,7 @@ static void check_pieces(struct world *world, const struct actor *ps,
         const uint64_t of_all = gradient_of(ps, action->workers[i])->hash;
         const int end = world->profile.has_rows ? WINDOW_PIECES : PIECES;
         for (int piece = is_folded ? PIECES : 0; piece < end; piece++)
-            if (!has_advanced(ps, piece) &&
+            if (!has_advanced(ps, piece) && !is_frozen(world, piece) &&
                 (gradient[piece].kind != CONTENT_GRADIENT || gradient[piece].hash != of_all))
                 blame(world, "%s applies a gradient of worker/%d whose piece %d is of another",
                       actor_name(ps), action->workers[i], piece);
@@ -369,7 +375,7 @@ static void fold(struct world *world, struct actor *ps, const struct action_fold
         const int w = action->workers[i];
         const struct content *gradient = ps->windows[w] ? ps->windows[w]->gradient : NULL;
         check_order(world, ps, w);
-        for (int piece = 0; piece < PIECES && gradient; piece++)
+        for (int piece = 0; piece < PIECES - world->profile.frozen && gradient; piece++)
             if (gradient[piece].hash != gradient[0].hash ||
                 gradient[piece].kind != CONTENT_GRADIENT)
                 blame(world, "%s sums a gradient of worker/%d that is not whole", actor_name(ps),
@@ -607,7 +613,10 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
     if (m->type == MESSAGE_STATE) ps->is_serving = m->state.state == PS_SERVING;
     parcel->first = (int)(m->range.begin / PIECE_FLOATS);
     parcel->pieces = (int)(range_count(m->range) / PIECE_FLOATS);
-    if (m->type == MESSAGE_AHEAD) memcpy(parcel->ahead, ps->advanced_hashes, sizeof parcel->ahead);
+    for (int i = 0; i < PIECES && m->type == MESSAGE_AHEAD; i++)
+        parcel->ahead[i] = has_advanced(ps, i) || *ps->store == NOTHING
+                               ? ps->advanced_hashes[i]
+                               : node_of(world, *ps->store)->hash;
     if (m->type != MESSAGE_VALUES) return;
     if (!range_is_empty(m->range)) check_whole(world, ps, "an answer");
     struct windows *windows = ps->windows[worker];
@@ -632,10 +641,10 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
 static void check_stretch(struct world *world, const struct actor *ps, int worker,
                           const struct message *m)
 {
-    const struct parts block = {PIECES * PIECE_FLOATS, PIECE_FLOATS};
-    const uint64_t parts = parts_in(&block, m->range);
+    const struct parts moved = {profile_moved_floats(&world->profile), PIECE_FLOATS};
+    const uint64_t parts = parts_in(&moved, m->range);
     if (m->type != MESSAGE_PUSH) return;
-    const uint64_t ahead = ps_role_ahead(ps->role, worker, m->push.push), all = parts_all(&block);
+    const uint64_t ahead = ps_role_ahead(ps->role, worker, m->push.push), all = parts_all(&moved);
     const bool is_void = m->generation != ps->config.generation;
     if (is_void || !ps->config.block_floats || parts == all || (parts ^ ahead) == all) return;
     blame(world, "%s gets pieces %llx with a push of worker/%d, and %llx ahead of it",

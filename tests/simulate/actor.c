@@ -44,9 +44,11 @@ static struct role *open_ps(const struct world *world, const struct actor *actor
 static struct role *open_worker(const struct world *world, const struct actor *actor)
 {
     const struct profile *p = &world->profile;
-    int64_t block_floats[PS_MAX];
-    for (int i = 0; i < p->ps_count; i++)
+    int64_t block_floats[PS_MAX], moved_floats[PS_MAX];
+    for (int i = 0; i < p->ps_count; i++) {
         block_floats[i] = p->has_variables[i] ? PIECES * PIECE_FLOATS : 0;
+        moved_floats[i] = p->has_variables[i] ? profile_moved_floats(p) : 0;
+    }
     const struct worker_options options = {
         .task = actor->index,
         .ps_count = p->ps_count,
@@ -54,6 +56,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .membership = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
         .block_floats = block_floats,
+        .moved_floats = moved_floats,
         .gradients_per_push = p->gradients_per_push[actor->index],
         .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,

@@ -482,6 +482,17 @@ void profile_add_windows(uint64_t seed, struct profile *p)
     p->windows = (int)between(&dice, 1, (uint64_t)p->workers - 1);
 }
 
+void profile_add_frozen(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "frozen"), .profile = p};
+    if (below(&dice, 3) == 0) p->frozen = (int)between(&dice, 1, PIECES - 1);
+}
+
+int64_t profile_moved_floats(const struct profile *p)
+{
+    return (PIECES - p->frozen) * PIECE_FLOATS;
+}
+
 void profile_add_lost_word(uint64_t seed, struct profile *p)
 {
     struct dice dice = {.key = random_key(seed, "word"), .profile = p};

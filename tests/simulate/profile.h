@@ -70,6 +70,7 @@ struct profile {
     uint64_t data_end;   /* batches that come while they are handed out; 0: there are always more */
     int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
     int windows;         /* for gradients, of each ps; 0: one for each worker */
+    int frozen;          /* pieces at the end of each block of which there are no gradients */
     bool saves_changes;  /* two of three times what has changed, not all */
     bool loses_verdict;
     int loses_verdict_of; /* the worker */
@@ -106,6 +107,9 @@ void profile_add_resizes(uint64_t seed, struct profile *);
 void profile_add_leaving(uint64_t seed, struct profile *);
 /* And in half of those over tcp a ps has fewer windows for gradients than there are workers. */
 void profile_add_windows(uint64_t seed, struct profile *);
+/* A third of the runs have variables that are frozen. */
+void profile_add_frozen(uint64_t seed, struct profile *);
+int64_t profile_moved_floats(const struct profile *); /* of a block */
 /* And a third save what has changed between checkpoints. */
 void profile_add_deltas(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);

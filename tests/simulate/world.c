@@ -325,6 +325,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
     if (!options->has_no_windows) profile_add_windows(options->seed, &profile);
     if (!options->has_no_deltas) profile_add_deltas(options->seed, &profile);
+    profile_add_frozen(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

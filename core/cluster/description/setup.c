@@ -473,6 +473,7 @@ static err read_slices(const struct setup_fields *f, struct arena *arena, struct
                              &ret->optimizer_of));
     ret->section_count = sections_make(&ret->optimizers, slices, ret->optimizer_of,
                                        ret->slice_count, f->floats, arena, &ret->sections);
+    ret->config.moved_floats = sections_moved(ret->sections, ret->section_count, f->floats);
     return OK;
 }
 

@@ -23,6 +23,11 @@ struct parts parts_of(int64_t block)
     return (struct parts){block, part > least ? part : least};
 }
 
+struct parts parts_front(struct parts block, int64_t floats)
+{
+    return (struct parts){floats, block.part};
+}
+
 /* The first `count` of 64. */
 static uint64_t first(int64_t count)
 {

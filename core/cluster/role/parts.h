@@ -17,6 +17,8 @@ struct parts {
 /* Enough parts that both directions of a link are busy together, and each worth the work of telling
  * it. */
 struct parts parts_of(int64_t block_floats);
+/* Those of the front of the block, up to `floats`, where the last of them may end sooner. */
+struct parts parts_front(struct parts block, int64_t floats);
 
 uint64_t parts_all(const struct parts *);
 /* The parts that the range consists of; 0: it begins or ends amid one, or is none. */

@@ -162,7 +162,7 @@ void ps_part(struct ps_role *p, int worker, const struct message *m, struct outb
     struct member *member = &p->members[worker];
     struct ahead *a = &member->ahead;
     if (p->phase != SERVING || member->push.fate == PUSH_WAITS) return;
-    const uint64_t parts = parts_in(&p->block, m->range);
+    const uint64_t parts = parts_in(&p->moved, m->range);
     if (m->part.push <= member->ledger.received || !parts || parts & FIRST_PART) return;
     if (m->part.push != a->push || parts & a->parts) ps_forget_ahead(p, worker, out);
     a->push = m->part.push;

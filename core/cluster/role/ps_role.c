@@ -65,6 +65,11 @@ bool ps_config_drops(const struct ps_config *c)
     return c->is_sync ? !c->takes_all : c->max_staleness >= 0;
 }
 
+int64_t ps_config_moved(const struct ps_config *c)
+{
+    return c->moved_floats ? c->moved_floats : c->block_floats;
+}
+
 uint32_t ps_config_gradients(const struct ps_config *c, int workers, int worker)
 {
     const struct data_share share = {.workers = (uint64_t)workers,
@@ -168,6 +173,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     p->block = parts_of(r->config.block_floats);
+    p->moved = parts_front(p->block, ps_config_moved(&r->config));
     p->pool.count = r->config.windows;
     ps_plan_overlap(p);
     if (!r->result && !open_queue(p, &r->config)) {

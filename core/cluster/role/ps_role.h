@@ -80,6 +80,7 @@ struct ps_config { /* from the chief's SETUP */
     int min_workers;
     bool needs_everybody; /* all rows are wanted, and nobody else reads those of a worker */
     int64_t block_floats; /* 0: no variables here, nothing to fill */
+    int64_t moved_floats; /* of them, at the front, of which there are gradients; 0: all */
     int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
     uint64_t step; /* where the generation begins */
     bool is_restored;            /* the runner has read its part of the checkpoint */
@@ -91,6 +92,7 @@ struct ps_config { /* from the chief's SETUP */
     int windows; /* for gradients of workers that share no memory; 0: one for each worker */
 };
 
+int64_t ps_config_moved(const struct ps_config *); /* floats that a push consists of */
 /* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than
  * workers the first bring one more where R is no multiple; with fewer some workers are backups. */
 uint32_t ps_config_gradients(const struct ps_config *, int workers, int worker);

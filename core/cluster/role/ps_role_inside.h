@@ -246,8 +246,8 @@ struct leaving {
 struct ps_role {
     struct role role;
     struct ps_options options;
-    struct ps_config config; /* generation 0: never set up */
-    struct parts block;
+    struct ps_config config;   /* generation 0: never set up */
+    struct parts block, moved; /* moved: of gradients */
     enum ps_phase phase;
     int arrays; /* READY: that have come */
     bool was_set_up;

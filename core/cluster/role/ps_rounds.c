@@ -485,7 +485,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     const struct ledger before = member->ledger;
-    if (parts_in(&p->block, m->range) & member->ahead.parts)
+    if (parts_in(&p->moved, m->range) & member->ahead.parts)
         ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
     member->ledger.received = m->push.push;

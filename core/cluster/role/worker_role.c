@@ -664,8 +664,12 @@ struct role *worker_role_new(const struct worker_options *options)
         worker_role_free(&w->role);
         return NULL;
     }
-    for (int ps = 0; ps < options->ps_count; ps++)
+    for (int ps = 0; ps < options->ps_count; ps++) {
+        const int64_t *const of =
+            options->moved_floats ? options->moved_floats : options->block_floats;
         w->servers[ps].block = parts_of(options->block_floats[ps]);
+        w->servers[ps].moved = parts_front(w->servers[ps].block, of[ps]);
+    }
     return &w->role;
 }
 

@@ -56,6 +56,7 @@ struct worker_options {
     int task, ps_count, workers;
     uint64_t incarnation;
     const int64_t *block_floats; /* [ps_count]; copied */
+    const int64_t *moved_floats; /* of them, of which there are gradients; NULL: all */
     uint32_t gradients_per_push;
     bool is_sync;
     bool drops_gradients;         /* backup workers, or max_staleness */

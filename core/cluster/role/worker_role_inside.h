@@ -87,7 +87,7 @@ struct server_values {
 
 /* A ps as this worker knows it. */
 struct server {
-    struct parts block;
+    struct parts block, moved; /* moved: of gradients */
     enum contact contact;
     struct {
         enum ps_state state;

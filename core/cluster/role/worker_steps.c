@@ -133,10 +133,10 @@ static void send_gradient(struct worker_role *w, int ps, enum message_type type,
 static void send_push(struct worker_role *w, int ps, struct outbox *out)
 {
     const struct server *s = &w->servers[ps];
-    uint64_t left = parts_all(&s->block) & ~s->push.ahead;
-    const struct range front = parts_take_front(&s->block, &left);
+    uint64_t left = parts_all(&s->moved) & ~s->push.ahead;
+    const struct range front = parts_take_front(&s->moved, &left);
     while (left) {
-        const struct range last = parts_take_last(&s->block, &left);
+        const struct range last = parts_take_last(&s->moved, &left);
         send_gradient(w, ps, MESSAGE_PART, s->push.number, s->push.step, last, out);
     }
     send_gradient(w, ps, MESSAGE_PUSH, s->push.number, s->push.step, front, out);
@@ -149,7 +149,7 @@ uint64_t worker_role_left(const struct role *role, int ps)
     const bool is_whole = s->values.overlap & OVERLAP_WHOLE_PUSHES;
     const bool may_leave =
         w->phase == COMPUTING && s->push.is_target && s->join.inquiry == ANSWERED && !is_whole;
-    return may_leave ? parts_all(&s->block) & ~s->push.ahead & ~FIRST_PART : 0;
+    return may_leave ? parts_all(&s->moved) & ~s->push.ahead & ~FIRST_PART : 0;
 }
 
 unsigned worker_role_overlap(const struct role *role, int ps)
@@ -164,7 +164,7 @@ void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *
     assert(!(parts & ~worker_role_left(role, ps)));
     s->push.ahead |= parts;
     while (parts) {
-        const struct range last = parts_take_last(&s->block, &parts);
+        const struct range last = parts_take_last(&s->moved, &parts);
         send_gradient(w, ps, MESSAGE_PART, w->now.push, s->values.step, last, out);
     }
 }

@@ -354,12 +354,14 @@ static bool is_whole(const struct runner_ps *p, int worker, const struct message
     const struct range range = m->range;
     if (!p->share || range.begin % LAYOUT_ALIGN || range.end % LAYOUT_ALIGN) return false;
     if (m->generation != p->share->setup.config.generation) return true; /* and void */
+    const bool is_init = m->type == MESSAGE_INIT, is_push = m->type == MESSAGE_PUSH;
     const struct parts block = parts_of(runner_ps_block_floats(p));
-    const uint64_t parts = parts_in(&block, range);
+    const struct parts all =
+        is_init ? block : parts_front(block, ps_config_moved(&p->share->setup.config));
+    const uint64_t parts = parts_in(&all, range);
     if (m->type == MESSAGE_PART) return range_is_empty(range) || (parts && !(parts & FIRST_PART));
-    const bool is_all = parts == parts_all(&block), is_push = m->type == MESSAGE_PUSH;
     const uint64_t ahead = is_push ? ps_role_ahead(p->task.role, worker, m->push.push) : 0;
-    return (is_all || (parts ^ ahead) == parts_all(&block)) &&
+    return (parts == parts_all(&all) || (parts ^ ahead) == parts_all(&all)) &&
            (!is_push || runner_ps_tables_have(p, worker, m));
 }
 

@@ -503,11 +503,12 @@ static bool is_finite(const struct runner_ps *p, int worker, const struct slice 
 static err blame(const struct runner_ps *p, const struct summed_gradients *g)
 {
     const struct setup *s = &p->share->setup;
+    const struct range moved = range_meet(g->range, (struct range){0, ps_config_moved(&s->config)});
     const unsigned long long step = g->step + 1;
     TRY(p->device->kernels->synchronize(p->device));
     for (int w = 0; w < g->count; w++)
         for (int i = 0; i < s->slice_count; i++)
-            if (!is_finite(p, g->workers[w], &s->slices[i], g->range))
+            if (!is_finite(p, g->workers[w], &s->slices[i], moved))
                 return fail(ERR_NUMBER,
                             "worker/%d pushed a gradient that is not finite at step %llu: %s",
                             g->workers[w], step, s->slices[i].name);

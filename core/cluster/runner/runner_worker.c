@@ -455,6 +455,7 @@ static err open_role(struct runner_worker *w)
         .membership = cluster_membership(o->cluster),
         .incarnation = w->task.incarnation,
         .block_floats = w->session.layout->block_floats,
+        .moved_floats = w->session.layout->moved_floats,
         .gradients_per_push = w->gradients_per_push,
         .is_sync = w->options.spec->train.mode == MODE_SYNC,
         .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,

@@ -131,8 +131,9 @@ static void send_parts(struct runner_worker *w, int ps, struct range gradients)
 {
     const struct peer *peer = &w->task.peers[ps];
     const int before = w->task.outbox.count;
-    const struct parts block = runner_worker_block(w, ps);
-    uint64_t left = worker_role_left(w->task.role, ps) & parts_before(&block, gradients.end);
+    const struct parts moved =
+        parts_front(runner_worker_block(w, ps), w->session.layout->moved_floats[ps]);
+    uint64_t left = worker_role_left(w->task.role, ps) & parts_before(&moved, gradients.end);
     if (!peer->link || !left || !(peer->overlap & OVERLAP_GRADIENTS)) return;
     const err e = runner_worker_await_all(w);
     runner_worker_reclaim_loop(w); /* waiting lends it again */

@@ -10,6 +10,11 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static bool moves(const struct layout *layout, const struct slice *slice)
+{
+    return !layout->variables[slice->variable].is_frozen;
+}
+
 void buckets_open(const struct layout *layout, int64_t least, struct arena *arena,
                   struct buckets *ret)
 {
@@ -23,14 +28,15 @@ void buckets_open(const struct layout *layout, int64_t least, struct arena *aren
         .finished = arena_array(arena, ps_count, sizeof *p.finished),
         .sent = arena_array(arena, ps_count, sizeof *p.sent),
     };
-    for (size_t i = 0; i < all; i++) p.slice_count[layout->slices[i].ps]++;
+    for (size_t i = 0; i < all; i++)
+        p.slice_count[layout->slices[i].ps] += moves(layout, &layout->slices[i]);
     for (size_t ps = 0; ps < ps_count; ps++) {
         p.slices[ps] = arena_array(arena, (size_t)p.slice_count[ps], sizeof **p.slices);
         p.slice_count[ps] = 0;
     }
     for (size_t i = 0; i < all; i++) {
         const struct slice *slice = &layout->slices[i];
-        p.slices[slice->ps][p.slice_count[slice->ps]++] = slice;
+        if (moves(layout, slice)) p.slices[slice->ps][p.slice_count[slice->ps]++] = slice;
     }
     for (size_t ps = 0; ps < ps_count; ps++)
         qsort(p.slices[ps], (size_t)p.slice_count[ps], sizeof **p.slices, by_offset);
@@ -71,7 +77,7 @@ void buckets_finish(struct buckets *p, int variable, int64_t floats)
 /* In or before the first slice that is not finished: the gap before it is complete too. */
 static int64_t front(const struct buckets *p, int ps)
 {
-    if (p->finished[ps] == p->slice_count[ps]) return p->layout->block_floats[ps];
+    if (p->finished[ps] == p->slice_count[ps]) return p->layout->moved_floats[ps];
     const struct slice *slice = p->slices[ps][p->finished[ps]];
     return slice->offset + complete_of(p, slice);
 }
@@ -80,7 +86,7 @@ bool buckets_next(struct buckets *p, int *ret_ps, struct range *ret)
 {
     for (int ps = 0; ps < p->layout->ps_count; ps++) {
         const int64_t end = front(p, ps), grown = end - p->sent[ps];
-        const bool is_end = end == p->layout->block_floats[ps];
+        const bool is_end = end == p->layout->moved_floats[ps];
         if (grown == 0 || (grown < p->least && !is_end)) continue;
         *ret_ps = ps;
         *ret = (struct range){p->sent[ps], end};

@@ -38,13 +38,15 @@ static err allocate(struct mirror *mirror, int ps)
     return OK;
 }
 
-err mirror_open(struct device *device, int ps_count, const int64_t *block_floats,
-                struct arena *arena, struct mirror *ret)
+err mirror_open(struct device *device, const struct layout *layout, struct arena *arena,
+                struct mirror *ret)
 {
+    const int ps_count = layout->ps_count;
     struct mirror mirror = {
         .device = device,
         .ps_count = ps_count,
-        .block_floats = block_floats,
+        .block_floats = layout->block_floats,
+        .moved_floats = layout->moved_floats,
         .values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .arriving = arena_array(arena, (size_t)ps_count, sizeof(void *)),
@@ -131,7 +133,7 @@ void mirror_download(const struct mirror *mirror)
     for (int ps = 0; ps < mirror->ps_count; ps++)
         if (mirror->leaving[ps] && mirror->host_gradients[ps])
             d->kernels->download(d, mirror->host_gradients[ps], mirror->leaving[ps],
-                                 leaving_bytes(mirror, mirror->block_floats[ps]));
+                                 leaving_bytes(mirror, mirror->moved_floats[ps]));
 }
 
 bool mirror_lets_leave(const struct mirror *mirror)

@@ -15,7 +15,7 @@ enum { MIRROR_BUCKET_FLOATS = 64 << 10 }; /* worth a transfer of its own */
 struct mirror {
     struct device *device; /* borrowed; NULL: there is no mirror */
     int ps_count;
-    const int64_t *block_floats; /* [ps_count], borrowed */
+    const int64_t *block_floats, *moved_floats; /* [ps_count] of the layout, borrowed */
     float **values, **gradients; /* [ps_count] of the device, zero at first; NULL: an empty block */
     void **arriving, **leaving;  /* [ps_count] where values come to, and gradients leave from:
                                     themselves, or of half their bytes */
@@ -26,8 +26,7 @@ struct mirror {
 };
 
 /* The lists of blocks live in the arena, the blocks until mirror_close. */
-err mirror_open(struct device *, int ps_count, const int64_t *block_floats, struct arena *,
-                struct mirror *ret);
+err mirror_open(struct device *, const struct layout *, struct arena *, struct mirror *ret);
 void mirror_close(struct mirror *); /* a zeroed one is fine */
 
 /* From now on gradients leave from these blocks, or values come to them, as such numbers; they

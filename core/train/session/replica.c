@@ -58,7 +58,7 @@ static err open_mirror(struct replica *r, struct arena *arena)
 {
     const struct layout *layout = r->layout;
     buckets_open(layout, MIRROR_BUCKET_FLOATS, arena, &r->buckets);
-    TRY(mirror_open(r->device, layout->ps_count, layout->block_floats, arena, &r->mirror));
+    TRY(mirror_open(r->device, layout, arena, &r->mirror));
     for (int ps = 0; ps < layout->ps_count; ps++)
         if (r->mirror.values[ps])
             point_params(r, ps, r->mirror.values[ps], r->mirror.gradients[ps]);
@@ -231,7 +231,7 @@ void replica_round_gradients(struct replica *r)
 {
     if (!rounds(r)) return;
     for (int ps = 0; ps < r->layout->ps_count; ps++)
-        rounding_round(&r->rounding, ps, 0, r->layout->block_floats[ps]);
+        rounding_round(&r->rounding, ps, 0, r->layout->moved_floats[ps]);
     if (has_mirror(r)) mirror_download(&r->mirror);
 }
 

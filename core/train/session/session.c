@@ -107,6 +107,14 @@ static err open_data(struct session *s)
     return trains && s->data.evaluation ? compare_columns(s) : OK;
 }
 
+/* Before anybody plans a pass of it: what only they want of it is not computed. */
+static void freeze(const struct session *s, struct graph *graph)
+{
+    for (int i = 0; i < graph->param_count; i++)
+        graph->params[i]->is_frozen =
+            optimizers_freeze(&s->options.spec->optimizers, graph->params[i]->name);
+}
+
 static err make_graph_of(const struct session *s, const struct column *columns, int count,
                          int64_t first_row, int64_t batch, bool training, struct arena *arena,
                          struct graph **ret)
@@ -122,7 +130,9 @@ static err make_graph_of(const struct session *s, const struct column *columns, 
         .weight = spec->data.weight,
         .seed = (uint64_t)spec->seed,
     };
-    return graph_make(&spec->model, &options, arena, ret);
+    TRY(graph_make(&spec->model, &options, arena, ret));
+    freeze(s, *ret);
+    return OK;
 }
 
 static err make_graph(const struct session *s, int64_t first_row, int64_t batch, bool training,
@@ -214,8 +224,11 @@ static err make_layout(struct session *s)
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
     for (int i = 0; i < g->param_count; i++) {
         const struct param *param = g->params[i];
-        variables[i] =
-            (struct variable){param->name, param->shape, describe_table(s, param), param->moving};
+        variables[i] = (struct variable){.name = param->name,
+                                         .shape = param->shape,
+                                         .table = describe_table(s, param),
+                                         .moving = param->is_frozen ? 0 : param->moving,
+                                         .is_frozen = param->is_frozen};
     }
     if (!s->options.only_evaluates)
         TRY(optimizers_check(&s->options.spec->optimizers, variables, g->param_count, &s->arena));
@@ -524,8 +537,7 @@ static const bool *frozen_params(const struct session *s, struct arena *arena)
 {
     const struct graph *g = s->graph;
     bool *frozen = arena_array(arena, (size_t)g->param_count + 1, sizeof *frozen);
-    for (int i = 0; i < g->param_count; i++)
-        frozen[i] = optimizers_freeze(&s->options.spec->optimizers, g->params[i]->name);
+    for (int i = 0; i < g->param_count; i++) frozen[i] = g->params[i]->is_frozen;
     return frozen;
 }
 

@@ -328,20 +328,33 @@ static void part_tables(struct layout *layout, struct arena *arena)
     layout->slices = parted;
 }
 
-/* Backward finishes the variable that was created last first: so they lie, and a finished stretch
- * of a block can leave while the rest is still being computed. */
-static void lay_out_blocks(struct layout *layout)
+static void lay_out(struct layout *layout, bool are_frozen)
 {
     for (int i = layout->slice_count - 1; i >= 0; i--) {
         struct slice *slice = &layout->slices[i];
         int64_t *end = &layout->block_floats[slice->ps];
+        if (layout->variables[slice->variable].is_frozen != are_frozen) continue;
         slice->offset = *end;
         *end += (slice->count + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
     }
+}
+
+/* Backward finishes the variable that was created last first: so they lie, and a finished stretch
+ * of a block can leave while the rest is still being computed. Where a ps has something, its pushes
+ * have something to complete. */
+static void lay_out_blocks(struct layout *layout)
+{
+    lay_out(layout, false);
+    for (int ps = 0; ps < layout->ps_count; ps++)
+        layout->moved_floats[ps] = layout->block_floats[ps];
+    lay_out(layout, true);
     for (int i = layout->slice_count; i < layout->all_count; i++) {
         int64_t *end = &layout->block_floats[layout->slices[i].ps];
-        if (*end == 0) *end = LAYOUT_ALIGN; /* so that its pushes have something to complete */
+        if (*end == 0) *end = LAYOUT_ALIGN;
     }
+    for (int ps = 0; ps < layout->ps_count; ps++)
+        if (layout->moved_floats[ps] == 0 && layout->block_floats[ps] > 0)
+            layout->moved_floats[ps] = LAYOUT_ALIGN;
 }
 
 err layout_make(const struct placement_spec *spec, const struct variable *variables, int count,
@@ -355,6 +368,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
         .variable_count = count,
         .variables = variables,
         .block_floats = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
+        .moved_floats = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
         .ps_bytes = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
     };
     TRY(check_pins(spec, layout, arena));

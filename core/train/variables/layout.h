@@ -15,7 +15,8 @@
  *
  * All other slices on one ps form one block of floats. Their order is the order in which backward
  * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
- * gaps are zero in values and gradients.
+ * gaps are zero in values and gradients. Frozen variables, of which there are no gradients, lie
+ * behind all others.
  */
 #ifndef CORE_TRAIN_VARIABLES_LAYOUT_H
 #define CORE_TRAIN_VARIABLES_LAYOUT_H
@@ -66,6 +67,7 @@ struct variable {
     struct shape shape;
     const struct table_spec *table; /* NULL: dense */
     float moving;                   /* of a param (op.h); no optimizer has it then */
+    bool is_frozen;                 /* nothing moves it */
 };
 
 /* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
@@ -92,6 +94,8 @@ struct layout {
     int slice_count, all_count;
     /* [ps_count], multiples of LAYOUT_ALIGN; none is empty where there are rows of tables */
     int64_t *block_floats;
+    int64_t *moved_floats; /* [ps_count] at the front of the blocks, of which there are gradients: a
+                              multiple, too, and of no block that is not empty 0 */
     int64_t
         *ps_bytes; /* [ps_count] bytes of variables, without padding (global step not counted) */
     /* "balanced": how many variables are cut, and of the first one what its ps would hold else */

@@ -290,6 +290,14 @@ int sections_make(const struct optimizers *list, const struct slice *slices,
     return made;
 }
 
+int64_t sections_moved(const struct section *sections, int count, int64_t floats)
+{
+    const struct section *last = sections + count - 1;
+    const bool is_frozen = count && last->optimizer == OPTIMIZER_NONE && last->moving <= 0;
+    if (!is_frozen) return floats;
+    return count > 1 ? last[-1].end : LAYOUT_ALIGN;
+}
+
 static const struct field decay_fields[] = {
     {.name = "rate",
      .type = FIELD_FLOAT,

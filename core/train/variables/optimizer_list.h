@@ -86,6 +86,8 @@ err optimizers_of_slices(const struct optimizers *, const struct slice *, int co
 /* The sections of a block that consists of the slices. Returns how many. */
 int sections_make(const struct optimizers *, const struct slice *, const int *optimizer_of,
                   int count, int64_t floats, struct arena *, const struct section **ret);
+/* Floats up to where nothing but frozen ones lies, or one LAYOUT_ALIGN (layout.h: moved_floats) */
+int64_t sections_moved(const struct section *, int count, int64_t floats);
 
 /* "adagrad", "ftrl, adagrad", in the arena */
 const char *optimizers_text(const struct optimizers *, struct arena *);

@@ -331,6 +331,18 @@ static void update_some(const struct application *a, const struct section *secti
         move_some(store->device, average + begin, a->average_share, store->values + begin, n);
 }
 
+/* Behind them lies what is frozen, of which a window may hold anything. */
+static int64_t moved_floats(const struct store *store)
+{
+    return sections_moved(store->sections, store->section_count, store->floats);
+}
+
+static int64_t count_moved(const struct store *store, int64_t begin, int64_t n)
+{
+    const int64_t left = moved_floats(store) - begin;
+    return left < 0 ? 0 : left < n ? left : n;
+}
+
 /* A sum is looked at while it is in the first cache. No number makes up for one that is not finite,
  * so all of them were where the sum is. */
 static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
@@ -338,7 +350,8 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
     const struct store *store = a->store;
     const float *gradient = tile_gradient(a, begin, n, scratch);
     const bool is_finite =
-        a->was_looked_at || store->device->kernels->all_finite(store->device, gradient, n);
+        a->was_looked_at ||
+        store->device->kernels->all_finite(store->device, gradient, count_moved(store, begin, n));
     int64_t at = begin;
     if (!is_finite) *a->is_spoiled = true;
     for (int i = section_of(store, begin); at < begin + n; i++) {
@@ -376,7 +389,7 @@ static void apply_queued(struct application *a)
     struct device *d = store->device;
     const int64_t tile = tile_floats(d, store->floats), last = store->floats;
     if (is_no_larger(a)) {
-        a->was_looked_at = d->kernels->all_finite(d, a->sum.at[0], last);
+        a->was_looked_at = d->kernels->all_finite(d, a->sum.at[0], moved_floats(store));
         *a->is_spoiled = !a->was_looked_at;
         if (*a->is_spoiled) return;
     }
@@ -466,7 +479,7 @@ static void fold_part(const void *arguments, int64_t begin, int64_t end)
         const int64_t n = last - at < TILE_FLOATS ? last - at : TILE_FLOATS;
         float *sum = f->store->sum + at;
         sum_tile(f->store, &f->more, at, n, sum);
-        if (!d->kernels->all_finite(d, sum, n)) *f->is_spoiled = true;
+        if (!d->kernels->all_finite(d, sum, count_moved(f->store, at, n))) *f->is_spoiled = true;
     }
 }
 

@@ -333,6 +333,28 @@ static void gradients_exist_only_below_parameters(void **state)
     device_close(&device);
 }
 
+/* Nor below frozen ones alone, of which one is not enough. */
+static void nobody_wants_the_gradients_of_what_is_frozen(void **state)
+{
+    static const char text[] =
+        "{\"model\": [{\"op\": \"dense\", \"name\": \"a\", \"units\": 6}, {\"op\": \"tanh\"}, "
+        "{\"op\": \"dense\", \"name\": \"b\", \"units\": 6}]}";
+    enum { NODE_BYTES = 5 * 6 * sizeof(float) };
+    static const size_t wanted[] = {3, 3, 1, 1, 0}; /* nodes, of so many frozen params */
+    struct device device = open_device();
+    struct model m;
+    struct plan_size size;
+    model_open(&m, &device, text, &ROWS);
+    assert_int_equal(m.graph->param_count, 4);
+    for (int frozen = 0; frozen <= 4; frozen++) {
+        for (int i = 0; i < frozen; i++) m.graph->params[i]->is_frozen = true;
+        assert_int_equal(plan_measure(m.graph, &device, &size), OK);
+        assert_int_equal(size.gradients, wanted[frozen] * NODE_BYTES);
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
 static void the_measured_size_is_the_one_taken(void **state)
 {
     struct device device = open_device();
@@ -682,6 +704,7 @@ int main(void)
         cmocka_unit_test(regularizers_are_part_of_the_gradient),
         cmocka_unit_test(a_diamond_adds_the_gradients_of_its_arms),
         cmocka_unit_test(gradients_exist_only_below_parameters),
+        cmocka_unit_test(nobody_wants_the_gradients_of_what_is_frozen),
         cmocka_unit_test(the_measured_size_is_the_one_taken),
         cmocka_unit_test(backward_can_add_to_the_gradients),
         cmocka_unit_test(nodes_are_reported_as_their_gradients_are_finished),

@@ -43,6 +43,7 @@ class PlanTest(ClusterCase):
     def test_bytes_are_those_that_runs_send(self):
         for name, changes, within in (("dense", {"train.mode": "sync"}, 0.02), ("async", {"train.mode": "async"}, 0.02),
                                       ("wire", {"train.mode": "sync", "train.wire": "bf16", "train.wire_values": "bf16"}, 0.05),
+                                      ("frozen", {"train.mode": "sync", "train.freeze": ["hidden/*"]}, 0.25),  # headers, too
                                       ("table", {**TABLE, "train.mode": "sync"}, 0.1)):
             with self.subTest(name):
                 counted = self.chief(self.run_over_tcp(changes))
@@ -51,6 +52,8 @@ class PlanTest(ClusterCase):
                     per_step = sum(counted.get(f'message_bytes_total{{direction="{direction}",kind="{one}"}}', 0)
                                    for one in (kind, "rows")) / counted["steps_total"]
                     self.assertAlmostEqual(said[key] / per_step, 1, delta=within, msg=(key, said[key], per_step))
+                if name == "frozen":  # nearly all is
+                    self.assertLess(said["bytes_up"], said["bytes_down"] / 10)
 
     def test_costs_are_those_of_a_record(self):
         tasks = [{"task": "ps/0", "age_secs": 0, "state": "", "counters": {"updates_total": 100, "apply_seconds_total": 0.5}},

@@ -3,6 +3,7 @@ same major number evaluates it and resumes from it. It is never made anew; what 
 import json
 import shutil
 
+import life
 import program
 
 STEP, LOSS = 60, 0.1890  # as that version said at its end
@@ -32,6 +33,25 @@ class Kept(program.FolderCase):
         self.assertEqual((told["step"], told["trained"]), (STEP + 10, 10))
         self.assertEqual(told["rows"]["lost"], 0)
         self.assertLess(told["metrics"]["loss"], 1.2 * LOSS)
+
+    def test_a_run_that_freezes_resumes_from_it(self):
+        """What is frozen lies elsewhere on a ps; in the folder it is found by its name."""
+        def variables():
+            self.said("checkpoint", "export", "run", "arrays.npz")
+            return {name: values for name, values in life.read_arrays(self.folder / "arrays.npz").items() if "Adam" not in name}
+
+        kept = variables()
+        frozen = {"hidden/kernel", "hidden/bias", "colors/embedding_weights"}
+        for local in ([], ["--local_ps=2", "--local_workers=1", "--transport=tcp"]):
+            with self.subTest(local=local):
+                shutil.copytree(program.ROOT / "tests/fixtures/kept", self.folder, dirs_exist_ok=True)
+                said = self.said(f"--steps={STEP + 10}", '--set=train.freeze=["hidden/*", "colors/*"]', "--set=train.mode=sync",
+                                 *local, "spec.json")
+                self.assertRegex(said, rf"begins from \S+/model\.ckpt-{STEP}, step {STEP}\n")
+                now = variables()
+                self.assertEqual({name: now[name] for name in frozen}, {name: kept[name] for name in frozen})
+                for name in ("logits/kernel", "logits/bias", "days/embedding_weights"):
+                    self.assertNotEqual(now[name], kept[name])
 
 
 if __name__ == "__main__":

@@ -21,14 +21,16 @@ struct world {
 
 /* Variables of these many rows of so many floats, in creation order */
 static void open_wide(struct world *w, const char *placement, int ps_count, const int64_t *rows,
-                      int count, int64_t columns)
+                      int count, int64_t columns, uint64_t frozen)
 {
     *w = (struct world){0};
     const struct placement_spec spec = fixture_placement(placement, &w->arena);
     struct variable *variables = arena_array(&w->arena, (size_t)count, sizeof *variables);
     for (int i = 0; i < count; i++)
-        variables[i] = (struct variable){arena_format(&w->arena, "v%d", i),
-                                         {.rank = columns > 1 ? 2 : 1, .dim = {rows[i], columns}}};
+        variables[i] =
+            (struct variable){.name = arena_format(&w->arena, "v%d", i),
+                              .shape = {.rank = columns > 1 ? 2 : 1, .dim = {rows[i], columns}},
+                              .is_frozen = i < 64 && frozen >> i & 1};
     if (layout_make(&spec, variables, count, ps_count, &w->arena, &w->layout))
         fail_msg("%s", error_text());
     buckets_open(w->layout, LEAST, &w->arena, &w->buckets);
@@ -41,7 +43,7 @@ static void open_wide(struct world *w, const char *placement, int ps_count, cons
 static void open_world(struct world *w, const char *placement, int ps_count, const int64_t *floats,
                        int count)
 {
-    open_wide(w, placement, ps_count, floats, count, 1);
+    open_wide(w, placement, ps_count, floats, count, 1, 0);
 }
 
 static void close_world(struct world *w)
@@ -71,6 +73,7 @@ static void assert_complete(const struct world *w, int ps, struct range bucket)
         const struct range slice = {s->offset, s->offset + s->count};
         const struct range both = range_meet(slice, bucket);
         if (s->ps != ps || range_is_empty(both)) continue;
+        if (w->layout->variables[s->variable].is_frozen) continue; /* of which there is nothing */
         const int64_t inside = both.end - s->offset;
         const int64_t before = s->start * shape_count_from(&s->shape, 1);
         const int64_t wanted = s->axis == 0 ? before + inside : floats_of(w, s->variable);
@@ -84,7 +87,7 @@ static void take_all(struct world *w)
     int ps;
     struct range p;
     while (buckets_next(&w->buckets, &ps, &p)) {
-        const int64_t floats = w->layout->block_floats[ps];
+        const int64_t floats = w->layout->moved_floats[ps];
         assert_in_range(ps, 0, w->layout->ps_count - 1);
         assert_true(!range_is_empty(p) && p.begin >= 0 && p.end <= floats);
         assert_true(range_count(p) >= LEAST || p.end == floats);
@@ -109,7 +112,7 @@ static void finish(struct world *w, int variable)
 static void assert_each_once(const struct world *w)
 {
     for (int ps = 0; ps < w->layout->ps_count; ps++)
-        for (int64_t i = 0; i < w->layout->block_floats[ps]; i++)
+        for (int64_t i = 0; i < w->layout->moved_floats[ps]; i++)
             if (w->taken[ps][i] != 1)
                 fail_msg("ps %d, float %lld: in %d buckets", ps, (long long)i, w->taken[ps][i]);
 }
@@ -185,6 +188,30 @@ static void what_is_finished_early_waits_for_what_lies_before_it(void **state)
     close_world(&w);
 }
 
+/* They are never finished, and what lies before them does not wait. */
+static void what_is_frozen_never_leaves(void **state)
+{
+    static const uint64_t frozen[] = {0x1, 0x555, 0x7ff, 0x800};
+    struct world w;
+    for (int i = 0; i < 4; i++) {
+        open_wide(&w, PLAIN, 2, mixed, MIXED, 1, frozen[i]);
+        begin(&w);
+        for (int v = MIXED - 1; v >= 0; v--)
+            if (!(frozen[i] >> v & 1)) finish(&w, v);
+        assert_each_once(&w);
+        for (int s = 0; s < w.layout->slice_count; s++) {
+            const struct slice *slice = &w.layout->slices[s];
+            const bool lies_behind = slice->offset >= w.layout->moved_floats[slice->ps];
+            const bool is_alone = w.layout->moved_floats[slice->ps] == LAYOUT_ALIGN;
+            if (frozen[i] >> slice->variable & 1)
+                assert_true(lies_behind || is_alone);
+            else
+                assert_false(lies_behind);
+        }
+        close_world(&w);
+    }
+}
+
 static void small_variables_wait_until_they_are_worth_a_bucket(void **state)
 {
     static int64_t floats[THOUSANDS];
@@ -246,7 +273,7 @@ static void slices_leave_as_far_as_the_front_of_their_variable_reaches(void **st
                  "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"axis\": %d, "
                  "\"num_shards\": 3}}}",
                  axis);
-        open_wide(&w, placement, 2, rows, 3, COLUMNS);
+        open_wide(&w, placement, 2, rows, 3, COLUMNS, 0);
         assert_true(w.layout->slice_count > 3);
         begin(&w);
         finish(&w, 2);
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(every_float_leaves_once_whatever_is_finished_first),
         cmocka_unit_test(parts_of_a_variable_leave_with_all_of_it),
         cmocka_unit_test(what_is_finished_early_waits_for_what_lies_before_it),
+        cmocka_unit_test(what_is_frozen_never_leaves),
         cmocka_unit_test(small_variables_wait_until_they_are_worth_a_bucket),
         cmocka_unit_test(a_huge_variable_is_one_bucket),
         cmocka_unit_test(what_is_complete_of_a_huge_variable_leaves_before_the_rest),

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/files/url.h"
+#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/threads/thread.h"
 #include "net/http_said.h"
@@ -26,6 +27,7 @@ enum {
     HEADER_LINE_MAX = 8192,
     RECEIVED_BYTES = 256 << 10, /* at once */
     LOOK_MS = 50,               /* whether what is waited for is still wanted */
+    NOTE_MS = 1000,             /* or whether to say that it is waited for */
 };
 
 enum transfer_state { WAITING, RUNNING, DONE };
@@ -293,7 +295,7 @@ static void set_address(const struct http_transfer *t)
     curl.easy_setopt(t->easy, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
     curl.easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, c->keeps_redirect || c->body_waits ? 0L : 1L);
     curl.easy_setopt(t->easy, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS_MAX);
-    curl.easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, c->is_once || c->is_counted ? 1L : 0L);
+    curl.easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, c->is_counted ? 1L : 0L);
 }
 
 static void set_body(struct http_transfer *t)
@@ -326,8 +328,8 @@ static void set_limits(CURL *e, const struct http_call *c)
     curl.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, reads ? (long)HTTP_BYTES_PER_S_MIN : 1L);
     curl.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)http.timeout_s);
     curl.easy_setopt(e, CURLOPT_TIMEOUT,
-                     c->only_s ? (long)c->only_s
-                               : HTTP_TRY_MAX_S + (long)(bytes / HTTP_BYTES_PER_S_MIN));
+                     c->try_s ? (long)c->try_s
+                              : HTTP_TRY_MAX_S + (long)(bytes / HTTP_BYTES_PER_S_MIN));
 }
 
 static void set_up(struct http_transfer *t)
@@ -462,8 +464,8 @@ static void finish(struct http_transfer *t, CURLcode code)
     if (is_whole && !may_pass(c) && !t->is_other_range) return;
     describe(t, code);
     t->result = code == CURLE_OUT_OF_MEMORY ? ERR_MEMORY : is_users(code) ? ERR_INPUT : ERR_IO;
-    const bool is_last = c->is_once || c->only_s || t->tries >= http.tries_max;
-    if (is_last || (is_final(code) && !t->is_other_range)) return;
+    const bool is_last = t->tries >= (c->tries_max ? c->tries_max : http.tries_max);
+    if (is_last || (c->needs_answer && !is_whole) || (is_final(code) && !t->is_other_range)) return;
     t->redirects = 0;
     t->state = WAITING;
     t->due_ms = clock_ms() + pause_ms(t->tries, t->retry_after_s);
@@ -632,15 +634,25 @@ bool http_is_done(const struct http_call *c)
     return is_done;
 }
 
+/* Of tries that failed: an answer that takes long is on its way. With the lock. */
+static void note_wait(const struct http_transfer *t, uint64_t since_ms, uint64_t *noted_ms)
+{
+    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - since_ms;
+    if (t->state == DONE || !t->why[0] || !log_wait_is_due(since_ms, *noted_ms, now_ms)) return;
+    *noted_ms = now_ms;
+    log_line(log_wait_level(waited_ms), "tries again, %llu s so far: %s",
+             (unsigned long long)waited_ms / 1000, t->why);
+}
+
 /* Or until nobody wants it any more. With the lock. */
 static void await_done(const struct http_transfer *t)
 {
+    const uint64_t since_ms = clock_ms();
+    uint64_t noted_ms = since_ms;
     while (t->state != DONE && !thread_is_over()) {
-        const struct timespec look = clock_in_ms(LOOK_MS);
-        if (thread_is_watched())
-            pthread_cond_clockwait(&http.done, &http.lock, CLOCK_MONOTONIC, &look);
-        else
-            pthread_cond_wait(&http.done, &http.lock);
+        const struct timespec look = clock_in_ms(thread_is_watched() ? LOOK_MS : NOTE_MS);
+        pthread_cond_clockwait(&http.done, &http.lock, CLOCK_MONOTONIC, &look);
+        note_wait(t, since_ms, &noted_ms);
     }
 }
 

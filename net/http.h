@@ -75,13 +75,14 @@ struct http_call {
     const char *body_type; /* NULL: application/octet-stream */
     uint64_t range_at; /* where range_bytes is not 0: these bytes alone, or as many as there are */
     size_t range_bytes;
-    int only_s;          /* not 0: one try, and so many seconds for all of it */
+    int try_s;           /* not 0: so many seconds for all of a try */
+    int tries_max;       /* 0: DTRAIN_URL_TRIES */
+    bool needs_answer;   /* to be tried again: where nobody is there, none is waited for */
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
     bool body_waits;     /* the body goes to where the first answer redirects to, not before */
     bool stays_secure;   /* a redirect of https leads to https alone */
-    bool is_once;        /* one try: what came may have been done, and twice does harm */
     bool is_counted;     /* by a new connection: libcurl sends again, and counts no try, what a
-                            kept one gave no answer to; so is what is_once */
+                            kept one gave no answer to */
     const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
     const char *secret;   /* what no message may have of what the server says; NULL: nothing */
     const char *unproven; /* why nothing proves who asks, for the text of a 401 or 403; NULL */
@@ -98,7 +99,8 @@ struct http_call {
 /* ERR_MEMORY. The call stays where it is until it has been waited for or dropped. */
 err http_start(struct http_call *);
 /* OK: there is an answer, which may be a status that says no. ERR_IO: there is none after all
- * tries. The text names URL, status and what the server said. */
+ * tries; the log tells of a long wait between them. The text names URL, status and what the server
+ * said. */
 err http_wait(struct http_call *);
 bool http_is_done(const struct http_call *); /* of one that was started: http_wait does not wait */
 void http_drop(struct http_call *);          /* whether started or not */

@@ -79,7 +79,8 @@ static err ask_server(struct etcd *c, const char *what, const char *body, size_t
                              .body = body,
                              .body_bytes = strlen(body),
                              .body_type = "application/json",
-                             .only_s = ANSWER_S,
+                             .try_s = ANSWER_S,
+                             .tries_max = 1,
                              .to = answer,
                              .max = max};
     err e = http_start(&call);

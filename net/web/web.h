@@ -17,6 +17,7 @@ enum {
     WEB_CHUNKS_MAX = 8,         /* asked for at once */
     WEB_WHOLE_MAX = 256 << 20,  /* of a file whose server gives no ranges */
     WEB_ANSWER_BYTES = 8 << 20, /* of an answer that is no file */
+    WEB_LENDER_TRY_S = 5, /* for a try to ask who lends keys, as often as any request is tried */
     WEB_WRITE_MAX_S = 4 * 3600, /* for a part that a server takes piece by piece, and for a copy */
 };
 _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,

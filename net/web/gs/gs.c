@@ -121,6 +121,7 @@ static err ask(struct http_call *c)
     c->shown = c->url;
     c->keeps_redirect = true; /* an assertion is for one host */
     c->lends = true;
+    c->try_s = WEB_LENDER_TRY_S;
     err e = http_start(c);
     if (!e) e = http_wait(c);
     if (!e) e = c->answer.status >= 300 ? http_refused(c) : take_token(c);

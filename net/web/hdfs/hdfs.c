@@ -624,7 +624,8 @@ static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
     TRY(hdfs_address(h->has_spare ? h->spare : u->path, from ? append : create, c));
     web_call_body(c, p->memory + skipped, p->bytes - skipped);
     c->http.body_waits = true;
-    c->http.is_once = from > 0;
+    c->http.tries_max = from > 0; /* an append that was done is not done again */
+    c->http.is_counted = from > 0;
     c->http.to = p->answer;
     c->http.max = sizeof p->answer;
     return http_start(&c->http);

@@ -15,7 +15,13 @@
 
 #define NOT_FOUND "no keys in the environment or in files"
 
-enum { ANSWER_BYTES = 32 << 10, FILE_BYTES_MAX = 64 << 10, SHORTEST_S = 10, WHY_BYTES = 320 };
+enum {
+    ANSWER_BYTES = 32 << 10,
+    FILE_BYTES_MAX = 64 << 10,
+    SHORTEST_S = 10,
+    AGAIN_S = 30,
+    WHY_BYTES = 320
+};
 
 static struct {
     pthread_mutex_t lock;
@@ -83,6 +89,12 @@ static err keep_json(const char *text, const char *shown)
     return keep(&l, shown);
 }
 
+/* Keys that are there, for so long */
+static bool holds(int at_least_s)
+{
+    return kept.keys.id[0] && time(NULL) + at_least_s < kept.until_s;
+}
+
 /* ret: [ANSWER_BYTES], ended by NUL */
 static err ask(struct http_call *c, char *ret)
 {
@@ -91,6 +103,8 @@ static err ask(struct http_call *c, char *ret)
     c->shown = c->url;
     c->keeps_redirect = true; /* what proves who asks is for one host */
     c->lends = true;
+    if (!c->try_s) c->try_s = WEB_LENDER_TRY_S;
+    if (holds(SHORTEST_S)) c->tries_max = 1; /* it is asked again soon, and others wait for this */
     err e = http_start(c);
     if (!e) e = http_wait(c);
     if (!e && c->answer.status >= 300) e = http_refused(c);
@@ -180,8 +194,9 @@ static err ask_container(struct arena *arena, const char *url, char *answer)
 
 static const char proof[] = "X-aws-ec2-metadata-token: ";
 
+/* A service that is busy is asked again, one that is not there is not. ret_is_busy: it still is. */
 static err ask_metadata(struct arena *arena, const char *method, const char *base, const char *path,
-                        const char *header, char *answer)
+                        const char *header, char *answer, bool *ret_is_busy)
 {
     struct http_call c = {
         .method = method,
@@ -189,11 +204,14 @@ static err ask_metadata(struct arena *arena, const char *method, const char *bas
         .headers = {header},
         .secret = strncmp(header, proof, sizeof proof - 1) ? NULL : header + sizeof proof - 1,
         .body = *method == 'P' ? "" : NULL,
-        .only_s = AWS_ROLE_MACHINE_S};
-    return ask(&c, answer);
+        .try_s = AWS_ROLE_MACHINE_S,
+        .needs_answer = *method == 'P'};
+    const err e = ask(&c, answer);
+    *ret_is_busy = e == ERR_IO && (c.answer.status == 429 || c.answer.status >= 500);
+    return e;
 }
 
-static err ask_machine(struct arena *arena, char *answer)
+static err ask_machine(struct arena *arena, char *answer, bool *ret_is_busy)
 {
     static const char roles[] = "/latest/meta-data/iam/security-credentials/";
     const char *given = setting("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -201,14 +219,14 @@ static err ask_machine(struct arena *arena, char *answer)
     if (base[strlen(base) - 1] == '/')
         base = arena_format(arena, "%.*s", (int)strlen(base) - 1, base);
     TRY(ask_metadata(arena, "PUT", base, "/latest/api/token",
-                     "X-aws-ec2-metadata-token-ttl-seconds: 21600", answer));
+                     "X-aws-ec2-metadata-token-ttl-seconds: 21600", answer, ret_is_busy));
     if (!is_header_text(answer)) return fail(ERR_IO, "%s: no token", base);
     header = arena_format(arena, "%s%s", proof, answer);
-    TRY(ask_metadata(arena, "GET", base, roles, header, answer));
+    TRY(ask_metadata(arena, "GET", base, roles, header, answer, ret_is_busy));
     answer[strcspn(answer, "\r\n")] = '\0'; /* there may be several, of which the first counts */
     if (!*answer) return fail(ERR_IO, "%s: no role", base);
     const char *role = arena_format(arena, "%s%s", roles, web_escape(arena, answer, false));
-    TRY(ask_metadata(arena, "GET", base, role, header, answer));
+    TRY(ask_metadata(arena, "GET", base, role, header, answer, ret_is_busy));
     return keep_json(answer, base);
 }
 
@@ -220,16 +238,17 @@ static bool may_ask_machine(bool asks_machine)
 
 /* ---- whoever it is ---- */
 
-/* A machine that gave keys before, and does not now, is a failure; one that never did has no role.
- */
+/* A machine that gave keys before, and does not now, or is too busy to say, is a failure; one that
+ * never did has no role. */
 static err ask_whoever(struct arena *arena, const char *region, bool asks_machine, char *answer)
 {
     const char *url = container_url(arena);
     if (aws_role_is_of_pod()) return ask_sts(arena, region, answer);
     if (url) return ask_container(arena, url, answer);
     if (!may_ask_machine(asks_machine)) return OK;
-    const err e = ask_machine(arena, answer);
-    if (!e || kept.keys.id[0]) return e;
+    bool is_busy = false;
+    const err e = ask_machine(arena, answer, &is_busy);
+    if (!e || kept.keys.id[0] || is_busy) return e;
     snprintf(kept.why, sizeof kept.why, NOT_FOUND ", nor has this machine a role: %s",
              error_text());
     return OK;
@@ -240,8 +259,8 @@ static err ask_whoever(struct arena *arena, const char *region, bool asks_machin
 static bool can_wait(void)
 {
     const time_t now_s = time(NULL);
-    if (!kept.keys.id[0] || now_s + SHORTEST_S >= kept.until_s) return false;
-    kept.renewed_s = now_s + SHORTEST_S;
+    if (!holds(SHORTEST_S)) return false;
+    kept.renewed_s = now_s + (holds(AGAIN_S + SHORTEST_S) ? AGAIN_S : SHORTEST_S);
     log_line(LOG_WARNING, "s3: no new keys, those that are there hold for %" PRId64 " s: %s",
              (int64_t)(kept.until_s - now_s), error_text());
     return true;

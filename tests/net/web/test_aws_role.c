@@ -13,13 +13,14 @@
 #include <cmocka.h>
 
 #include "net/http.h"
+#include "net/web/web.h"
 
 enum { HOUR = 3600 };
 
 static const time_t start_s = 1800000000;
 static struct {
     time_t now_s;
-    int asked, status;
+    int asked, status, try_s, tries_max;
 } played;
 
 time_t __wrap_time(time_t *ret);
@@ -41,6 +42,8 @@ err __wrap_http_start(struct http_call *c)
     struct tm at;
     strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until_s, &at));
     c->answer.status = played.status;
+    played.try_s = c->try_s;
+    played.tries_max = c->tries_max;
     c->answer.bytes = (size_t)snprintf(
         c->to, c->max,
         "{\"AccessKeyId\": \"id%d\", \"SecretAccessKey\": \"s\", \"Token\": \"t\", "
@@ -83,11 +86,14 @@ static void test_a_refusal_counts_when_the_keys_have_ended(void **state)
     played.now_s = start_s + HOUR - AWS_ROLE_EARLY_S - 1;
     assert_keys("id1");
     assert_int_equal(played.asked, 1);
+    assert_int_equal(played.try_s, WEB_LENDER_TRY_S);
+    assert_int_equal(played.tries_max, 0); /* as often as any request is tried */
 
     played.status = 403; /* from 300 s before their end on */
     played.now_s += 2;
     assert_keys("id1");
     assert_int_equal(played.asked, 2);
+    assert_int_equal(played.tries_max, 1); /* others wait meanwhile for keys that are there */
     assert_keys("id1"); /* not at each request */
     assert_int_equal(played.asked, 2);
     played.now_s = start_s + HOUR - 20;
@@ -98,6 +104,7 @@ static void test_a_refusal_counts_when_the_keys_have_ended(void **state)
     played.now_s = start_s + HOUR;
     assert_int_equal(aws_role_keys(&keys, false), ERR_INPUT);
     assert_non_null(strstr(error_text(), "http://127.0.0.1/keys: GET"));
+    assert_int_equal(played.tries_max, 0);
 
     played.status = 200;
     assert_keys("id5");

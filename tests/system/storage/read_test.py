@@ -5,6 +5,9 @@ import http.server
 import json
 import random
 import re
+import signal
+import subprocess
+import threading
 import time
 import unittest.mock
 import urllib.parse
@@ -309,7 +312,7 @@ class S3(UrlCase):
         self.assertEqual(self.count(part, {"AWS_SESSION_TOKEN": "a/token+"}), 53)
 
     def lend(self, answers):
-        """A server of what `answers` has for "METHOD /path": a text, or what makes one of headers and body."""
+        """A server of what `answers` has for "METHOD /path": a text, a status, or what makes one of headers and body."""
         class Lender(http.server.BaseHTTPRequestHandler):
             asked = []
 
@@ -320,8 +323,9 @@ class S3(UrlCase):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
                 self.asked.append(f"{self.command} {self.path}")
                 answer = answers.get(self.asked[-1])
-                text = (answer(self.headers, body) if callable(answer) else answer or "").encode()
-                self.send_response(200 if text else 404)
+                answer = answer(self.headers, body) if callable(answer) else answer or 404
+                text = answer.encode() if isinstance(answer, str) else b""
+                self.send_response(200 if text else answer or 404)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
@@ -363,6 +367,53 @@ class S3(UrlCase):
         self.assertIn("no proof", said)
         self.assertIn("(not signed: no keys in the environment or in files, nor has this machine a role: "
                       f"{url}/latest/api/token: PUT 404", said)
+
+    def test_a_busy_machine_is_asked_for_keys_again(self):
+        """It never said that it has no role."""
+        part, role = "s3://bucket/d/part-3.csv", "/latest/meta-data/iam/security-credentials/"
+        self.served.token = "a/token+"
+        busy = iter([503, 429])
+        url, asked = self.lend({"PUT /latest/api/token": lambda *_: next(busy, "proof"), f"GET {role}": "trainer",
+                                f"GET {role}trainer": lambda *_: self.lent() if asked.count(asked[-1]) > 1 else 500})
+        machine = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": url}
+        self.assertEqual(self.count(part, machine), 53)
+        self.assertEqual(asked.count("PUT /latest/api/token"), 3)
+        url, asked = self.lend({"PUT /latest/api/token": 503})
+        said = self.stats(self.served, data(part), {**machine, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url,
+                                                    "DTRAIN_URL_TRIES": "2"}, code=program.BAD_HOST)
+        self.assertIn("/latest/api/token: PUT 503", said)
+        self.assertIn("(2 tries)", said)
+        self.assertNotIn("not signed", said)
+
+    def begin(self, words, env):
+        """A program that goes on, and what it says."""
+        said = self.folder / "said"
+        with open(said, "w", encoding="utf-8") as log:
+            process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, env=program.environment(env),
+                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, said.read_text
+
+    def test_a_container_that_gives_no_answer_is_asked_again(self):
+        """Meanwhile it is told, and signals are heard."""
+        self.served.token = "a/token+"
+        answers = threading.Event()
+        self.addCleanup(answers.set)
+        url, _ = self.lend({"GET /keys": lambda *_: answers.wait() and self.lent()})
+        env = self.env(self.served, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", DTRAIN_URL_TRIES="100",
+                       AWS_CONTAINER_CREDENTIALS_FULL_URI=url + "/keys")
+        (self.folder / "spec.json").write_text(json.dumps({**SPEC, **data("s3://bucket/d/part-3.csv", **{"except": ["word"]})}))
+        waits = re.compile(r"tries again, \d+ s so far: http://[0-9.:]+/keys: .* tr(y|ies)\)")
+        for signal_sent, code in ((signal.SIGTERM, 143), (None, 0)):
+            process, said = self.begin(["spec.json"], env)
+            program.wait_until(lambda read=said: waits.search(read()), said)
+            if signal_sent:
+                process.send_signal(signal_sent)
+            else:
+                answers.set()
+            program.wait_until(lambda p=process: p.poll() is not None, said)
+            self.assertEqual(process.returncode, code, said())
 
     def test_keys_of_the_role_of_a_container(self):
         part, nobody = "s3://bucket/d/part-3.csv", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}

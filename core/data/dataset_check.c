@@ -13,7 +13,7 @@
 
 enum {
     LOOK_AT_ONCE = 4096, /* then a wrong one is searched for: a loop without exit runs in vectors */
-    RULE_TEXT_MAX = 192,
+    RULE_TEXT_MAX = 256,
 };
 
 /* What is from min to max; NaN is not. */
@@ -98,8 +98,9 @@ static void describe_rule(const struct wanted_label *t, char ret[RULE_TEXT_MAX])
         break;
     case LABELS_SHARES:
         snprintf(ret, RULE_TEXT_MAX,
-                 "takes 0 (no), 1 (yes) and what is between: write the labels so, list the cell in "
-                 "\"labels\" with a \"threshold\", or choose another loss");
+                 "takes 0 (no), 1 (yes) and what is between: write the labels so, say by "
+                 "\"positive\" which counts as 1, list the cell in \"labels\" with a "
+                 "\"threshold\", or choose another loss");
         break;
     case LABELS_CLASSES:
         snprintf(ret, RULE_TEXT_MAX,

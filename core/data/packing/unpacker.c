@@ -52,10 +52,11 @@ static err refill(struct unpacker *u)
     return OK;
 }
 
-static err unpack_failed(const struct unpacker *u, const char *what)
+/* why: of what is corrupt, as the library says it; else "" */
+static err unpack_failed(const struct unpacker *u, const char *what, const char *why)
 {
-    return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)",
-                u->packed.name, u->packing->name, what,
+    return fail(ERR_INPUT, "%s: %s data is %s%s%s at byte %llu of the file (%llu unpacked)",
+                u->packed.name, u->packing->name, what, why, *why ? "," : "",
                 (unsigned long long)(u->packed_count - u->unpacking->in_bytes),
                 (unsigned long long)u->unpacked_count);
 }
@@ -72,12 +73,12 @@ static err turn(struct unpacker *u)
     u->unpacked_count += room - u->unpacking->out_bytes;
     if (unpacked == UNPACKED_NO_MEMORY)
         return fail(ERR_MEMORY, "%s: no memory to unpack", u->packed.name);
-    if (unpacked == UNPACKED_CORRUPT) return unpack_failed(u, u->unpacking->why);
-    if (unpacked == UNPACKED_PART && is_stuck) return unpack_failed(u, "cut off");
+    if (unpacked == UNPACKED_CORRUPT) return unpack_failed(u, "corrupt: ", u->unpacking->why);
+    if (unpacked == UNPACKED_PART && is_stuck) return unpack_failed(u, "cut off", "");
     if (unpacked == UNPACKED_PART) return OK;
     TRY(refill(u));
     u->is_at_end = u->unpacking->in_bytes == 0;
-    if (!u->is_at_end && !u->packing->again(u->unpacking)) return unpack_failed(u, "corrupt");
+    if (!u->is_at_end && !u->packing->again(u->unpacking)) return unpack_failed(u, "corrupt", "");
     return OK;
 }
 
@@ -189,7 +190,7 @@ err unpacker_again(struct unpacker *u)
     u->is_at_end = u->has_ended = false;
     u->packed_count = u->unpacked_count = 0;
     u->unpacking->in_bytes = 0;
-    return u->packing->again(u->unpacking) ? OK : unpack_failed(u, "corrupt");
+    return u->packing->again(u->unpacking) ? OK : unpack_failed(u, "corrupt", "");
 }
 
 /* ---- life ---- */

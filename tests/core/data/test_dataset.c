@@ -109,9 +109,10 @@ static void classes_are_whole_and_have_a_logit(void **state)
 static void shares_are_from_0_to_1(void **state)
 {
     static const char rule[] =
-        "yes_or_no takes 0 (no), 1 (yes) and what is between: write the labels so, list the cell "
-        "in \"labels\" with a \"threshold\", or choose another loss";
-    char text[256];
+        "yes_or_no takes 0 (no), 1 (yes) and what is between: write the labels so, say by "
+        "\"positive\" which counts as 1, list the cell in \"labels\" with a \"threshold\", or choose "
+        "another loss";
+    char text[320];
     assert_int_equal(check(&to_shares, INTS(0, 1, 1, 0)), OK);
     assert_int_equal(check(&to_shares, FLOATS(0, 1, 0.25f, -0.0f)), OK);
     snprintf(text, sizeof text, "the labels: row 2: label -1 is out of range; %s", rule);

@@ -165,6 +165,18 @@ static size_t zstd_frame(uint8_t *to, int is_repeated, const void *text, size_t 
     return sizeof head + 3 + stored;
 }
 
+static void what_is_no_gzip_any_more_is_called_corrupt(void **state)
+{
+    uint8_t packed[256];
+    char text[512] = "x,y\n1,0\n";
+    for (int i = 0; i < 60; i++) sprintf(text + strlen(text), "%d,1\n", i);
+    const size_t bytes = gzip_pack(text, strlen(text), packed, sizeof packed);
+    packed[10] |= 6; /* a kind of block that there is not */
+    file_write("bad.gz", packed, bytes);
+    assert_refused(CSV("'bad.gz'"), "bad.gz: gzip data is corrupt: invalid block type, at byte",
+                   NULL);
+}
+
 #ifdef HAS_ZSTD
 /* Frames are one after the other, some to be passed over; told by content. */
 static void what_zstd_packed_is_read(void **state)
@@ -408,6 +420,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_take_leaves_out_is_not_read, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(what_zstd_packed_is_read, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(what_is_no_gzip_any_more_is_called_corrupt, folder_make,
+                                        folder_remove),
 #ifdef HAS_ZSTD
         cmocka_unit_test_setup_teardown(what_unpacks_to_much_is_whole, folder_make, folder_remove),
 #endif

@@ -24,6 +24,7 @@ struct cell {
     const int64_t *ids;
     const double *numbers;
     const struct cell_word *words;
+    bool is_absent; /* the row has no such cell, not even an empty one */
 };
 
 struct row {
@@ -49,10 +50,11 @@ struct row_reader {
     int label_cell; /* the cell that the label is made of; -1: none */
     int64_t rows;   /* how many will come, where that is known before; else 0 */
     enum dtype label_dtype;
-    bool is_empty;       /* when it was opened it found no row, and nothing of the above is known */
-    bool is_all_broken;  /* likewise: only broken ones, which next() tells */
-    bool is_row_broken;  /* beside an ERR_INPUT of next(): only this row; the next may be read */
-    uint64_t cut;        /* readers that are alike in it find the same rows in a file */
+    bool may_lack_any;  /* rows, or whole files, any of the cells: the source has "missing" words */
+    bool is_empty;      /* when it was opened it found no row, and nothing of the above is known */
+    bool is_all_broken; /* likewise: only broken ones, which next() tells */
+    bool is_row_broken; /* beside an ERR_INPUT of next(): only this row; the next may be read */
+    uint64_t cut;       /* readers that are alike in it find the same rows in a file */
     struct input *input; /* the file; NULL: there is none */
 
     /* [STORED_COLUMNS], at NULL, of a reader that makes columns of its rows by itself: labels and

@@ -76,7 +76,8 @@ struct format_context {
     struct bad_rows *bad_rows; /* NULL: none may be */
     struct columns_wanted *wanted; /* NULL: nobody is told; lives as long as the source */
     uint64_t seed;
-    bool without_labels; /* for predictions: labels need not be there and are not looked at */
+    bool wants_all_cells; /* to train: of each column some row has the cell, default or not */
+    bool without_labels;  /* for predictions: labels need not be there and are not looked at */
     const struct objects
         *columns; /* of struct column_spec; NULL or none: what a format has itself */
     const char

@@ -99,6 +99,7 @@ struct column_maker {
     int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
     int64_t weighted; /* values that had a weight; of a label with a positive word, that were it */
     bool awaits_word; /* such a label */
+    bool awaits_cell; /* no row so far has its cell, and one of them must */
 };
 
 struct column_context {
@@ -203,11 +204,13 @@ const struct column *columns_made(const struct columns *, int *ret_count);
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
-/* Of the rows so far: whether a column that has weights has seen none, or a label no positive word.
- */
-bool columns_want_weights(const struct columns *);
-/* ERR_INPUT: among all rows, which are so many, there are values and no weight, or no such word. */
-err columns_check_weights(const struct columns *, const char *name, int64_t rows);
+/* Of the rows so far: whether a column that has weights has seen none, a label no positive word, or
+ * one that some row must have no cell. */
+bool columns_await(const struct columns *);
+/* ERR_INPUT: among all rows, which are so many, there are values and no weight, or no such word or
+ * cell. The reader: of any of the files. */
+err columns_check_awaited(const struct columns *, const char *name, const struct row_reader *,
+                          int64_t rows);
 
 /* Reads all rows into memory; takes the reader, also on failure. Where there may be other parts,
  * perhaps none: then without columns, or with columns at NULL. */

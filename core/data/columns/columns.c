@@ -193,6 +193,8 @@ static err open_maker(struct columns *c, const struct row_reader *reader,
                                .cell = -1,
                                .stand_in = NO_ID};
     if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
+    m->awaits_cell =
+        context->wants_all_cells && column_optional_cell(spec, reader->may_lack_any);
     TRY(m->kind->open(m, &all));
     TRY(check_content(spec, m));
     m->made.name = m->name;
@@ -386,31 +388,48 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     for (int i = 0; i < c->maker_count; i++) {
         struct column_maker *m = &c->makers[i];
         void *weights = m->made.is_weighted ? place[column + 1] : NULL;
+        m->awaits_cell = m->awaits_cell && row->cells[m->cell].is_absent;
         TRY(make_column(m, reader, row, place[column], weights));
         column += m->made.is_weighted ? 2 : 1;
     }
     return OK;
 }
 
-/* ---- weights ---- */
+/* ---- what some row must have ---- */
 
 static bool wants_weights(const struct column_maker *m)
 {
     return (m->made.is_weighted || m->awaits_word) && m->weighted == 0;
 }
 
-bool columns_want_weights(const struct columns *c)
+bool columns_await(const struct columns *c)
 {
     for (int i = 0; i < c->maker_count; i++)
-        if (wants_weights(&c->makers[i])) return true;
+        if (wants_weights(&c->makers[i]) || c->makers[i].awaits_cell) return true;
     return false;
 }
 
+/* A name that is misspelled would train on the same value in all rows. */
+static err refuse_cell(const struct column_maker *m, const char *name,
+                       const struct row_reader *reader)
+{
+    const char *const *names = reader->cell_names, *cell = names[m->cell];
+    const int behind = m->cell + 1;
+    struct suggestion near = suggest(cell, names, m->cell);
+    if (!near.text[0]) near = suggest(cell, names + behind, reader->cell_count - behind);
+    return fail(ERR_INPUT,
+                "%s: column \"%s\": no row of any file has a cell \"%s\"%s; \"default\" and "
+                "\"missing\" stand in for some rows, not for all that are trained on",
+                name, m->name, cell, near.text);
+}
+
 /* A table of ids with weights whose cells have none would train as if each were 1. */
-err columns_check_weights(const struct columns *c, const char *name, int64_t rows)
+err columns_check_awaited(const struct columns *c, const char *name,
+                          const struct row_reader *reader, int64_t rows)
 {
     for (int i = 0; i < c->maker_count; i++) {
         const struct column_maker *m = &c->makers[i];
+        if (m->awaits_cell) return refuse_cell(m, name, reader);
         if (m->awaits_word && wants_weights(m))
             return fail(ERR_INPUT, "%s: label \"%s\": no row has its \"positive\" word", name,
                         m->name);
@@ -544,7 +563,7 @@ static err make_all(struct made *made, struct row_reader *reader,
     if (made->rows == 0 && !context->has_other_parts)
         return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
     if (!context->without_labels && !context->has_other_parts)
-        TRY(columns_check_weights(made->columns, reader->name, made->rows));
+        TRY(columns_check_awaited(made->columns, reader->name, reader, made->rows));
     say_use(made, reader);
     return OK;
 }

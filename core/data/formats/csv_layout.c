@@ -159,7 +159,8 @@ const struct cell *csv_layout_row(struct csv_layout *l, const struct cell *of_fi
 {
     if (!l->names) return of_file;
     for (int i = 0; i < l->count; i++)
-        l->cells[i] = l->from[i] == LACKING ? (struct cell){.text = ""} : of_file[l->from[i]];
+        l->cells[i] = l->from[i] == LACKING ? (struct cell){.text = "", .is_absent = true}
+                                            : of_file[l->from[i]];
     return l->cells;
 }
 

@@ -177,7 +177,7 @@ static err make_room_for_values(struct named_cells *c, size_t values)
 
 err named_cells_clear(struct named_cells *c, size_t values)
 {
-    if (c->count > 0) memset(c->cells, 0, (size_t)c->count * sizeof *c->cells);
+    for (int i = 0; i < c->count; i++) c->cells[i] = (struct cell){.is_absent = true};
     c->id_count = c->number_count = c->word_count = 0;
     c->expected = 0;
     return make_room_for_values(c, values);
@@ -243,5 +243,6 @@ void named_cells_describe(struct named_cells *c, const struct named_attributes *
     reader->cell_names = (const char *const *)c->names;
     reader->cell_count = c->count;
     reader->label_cell = c->label;
+    reader->may_lack_any = a->missing.count > 0;
     reader->label_dtype = label_dtype(&a->label_form);
 }

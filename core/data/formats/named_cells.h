@@ -38,8 +38,8 @@ struct named_attributes {
          .offset = offsetof(struct named_attributes, missing),                                     \
          .fallback = "[]",                                                                         \
          .count_max = MISSING_WORDS_MAX,                                                           \
-         .help = "words that count as no value, such as NA and NULL; with any, a column may have " \
-                 "a source that no row has"},                                                      \
+         .help = "words that count as no value, such as NA and NULL; with any, rows need not "     \
+                 "have the cell of any column"},                                                   \
     {                                                                                              \
         .name = "names", .type = FIELD_STRINGS,                                                    \
         .offset = offsetof(struct named_attributes, names), .fallback = "[]",                      \

@@ -179,13 +179,13 @@ static void make_units(struct row_files *f)
     }
 }
 
-/* ---- weights ---- */
+/* ---- what some row must have ---- */
 
-/* Rows of one unit, until each column that has weights has seen one. */
+/* Rows of one unit, until each column has seen what it awaits. */
 static err look_in_unit(struct row_cursor *c, const struct unit *unit, void *const *to,
                         int64_t *rows)
 {
-    for (int64_t i = 0; i < unit->rows && columns_want_weights(c->columns); i += LOOK_ROWS) {
+    for (int64_t i = 0; i < unit->rows && columns_await(c->columns); i += LOOK_ROWS) {
         const int64_t left = unit->rows - i, count = left < LOOK_ROWS ? left : LOOK_ROWS;
         const struct passage passage = {
             .file = unit->file, .first = unit->first + i, .rows = count};
@@ -197,7 +197,7 @@ static err look_in_unit(struct row_cursor *c, const struct unit *unit, void *con
 
 /* As rows in memory are looked at. The first row tells it, most often: all of them are read only
  * where none has what is wanted. */
-static err look_for_weights(struct row_files *f, struct row_cursor *c)
+static err look_for_awaited(struct row_files *f, struct row_cursor *c)
 {
     struct arena arena = {0};
     void *to[COLUMNS_MAX];
@@ -206,18 +206,18 @@ static err look_for_weights(struct row_files *f, struct row_cursor *c)
     new_rows(c->columns, LOOK_ROWS, &arena, to);
     for (int64_t i = 0; i < f->unit_count && !e; i++) e = look_in_unit(c, &f->units[i], to, &rows);
     arena_free(&arena);
-    return e ? e : columns_check_weights(c->columns, f->name, rows);
+    return e ? e : columns_check_awaited(c->columns, f->name, c->reader, rows);
 }
 
-static err check_weights(struct row_files *f)
+static err check_awaited(struct row_files *f)
 {
     struct row_cursor cursor = {.files = f};
     struct columns *const kept = f->columns; /* who may have counted rows already */
     if (f->context.without_labels || f->context.has_other_parts) return OK;
-    if (!columns_want_weights(kept)) return OK;
+    if (!columns_await(kept)) return OK;
     f->columns = NULL;
     err e = row_cursor_open(&cursor);
-    if (!e) e = look_for_weights(f, &cursor);
+    if (!e) e = look_for_awaited(f, &cursor);
     row_cursor_close(&cursor);
     f->columns = kept;
     return e;
@@ -238,7 +238,7 @@ err row_files_open(struct row_files *f, const struct source_spec *source,
     if (rows == 0) return OK;
     TRY(source_narrow(source, f->name, rows, &f->rows));
     make_units(f);
-    return check_weights(f);
+    return check_awaited(f);
 }
 
 void row_files_close(struct row_files *f)

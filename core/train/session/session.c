@@ -26,6 +26,7 @@ static err open_set(const struct session *s, const char *name, const struct sour
     const struct format_context context = {.directory = spec->directory,
                                            .seed = (uint64_t)spec->seed,
                                            .without_labels = s->options.without_labels,
+                                           .wants_all_cells = source == &spec->data.train,
                                            .columns = columns,
                                            .wanted = wanted,
                                            .feature_names = feature_names(s),

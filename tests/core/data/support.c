@@ -94,14 +94,14 @@ static err parse_source(const char *json, struct arena *arena, json_t **root, st
     return fields_parse(&data_spec_object, *root, "data", arena, ret);
 }
 
-static err open_source(const char *json, bool without_labels, struct dataset *ret)
+static err open_source(const char *json, struct format_context context, struct dataset *ret)
 {
     struct arena arena = {0};
     struct data_spec spec;
     json_t *root;
     err e = parse_source(json, &arena, &root, &spec);
-    struct format_context context = {
-        .directory = folder, .seed = 1, .without_labels = without_labels};
+    context.directory = folder;
+    context.seed = 1;
     if (!e) e = labels_check(&spec.train, &spec.columns);
     if (!e) context.columns = labels_beside(&spec.columns, &spec.train, &arena);
     if (!e) e = dataset_open(&spec.train, &context, ret);
@@ -118,6 +118,7 @@ err source_open_batches(const char *json, const char *index_folder, struct opene
     const struct format_context context = {
         .directory = folder,
         .seed = 1,
+        .wants_all_cells = true,
         .columns = labels_beside(&spec->columns, &spec->train, &ret->arena),
         .index_folder = index_folder};
     return batch_source_open(&ret->spec.train, &context, &ret->source);
@@ -140,12 +141,17 @@ void source_close_batches(struct opened_source *o)
 
 err source_open(const char *json, struct dataset *ret)
 {
-    return open_source(json, false, ret);
+    return open_source(json, (struct format_context){0}, ret);
 }
 
 err source_open_to_predict(const char *json, struct dataset *ret)
 {
-    return open_source(json, true, ret);
+    return open_source(json, (struct format_context){.without_labels = true}, ret);
+}
+
+err source_open_to_train(const char *json, struct dataset *ret)
+{
+    return open_source(json, (struct format_context){.wants_all_cells = true}, ret);
 }
 
 void source_open_ok(const char *json, struct dataset *ret)

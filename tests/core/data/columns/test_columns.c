@@ -800,6 +800,57 @@ static void a_header_may_lack_what_has_a_default(void **state)
     assert_null(strstr(strstr(said, "no \"x\"") + 1, "no \"x\""));
 }
 
+/* Of which some file has the cell, or not: in memory and as a stream */
+static void assert_trains(const char *source, const char *refused)
+{
+    static const char *const streams[] = {"never", "always"};
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        struct dataset d;
+        struct opened_source o = {0};
+        snprintf(text, sizeof text, source, streams[i]);
+        err e = i ? source_open_batches(text, NULL, &o) : source_open_to_train(text, &d);
+        assert_int_equal(e, refused ? ERR_INPUT : OK);
+        if (refused && !strstr(error_text(), refused)) print_error("%s\n", error_text());
+        if (refused) assert_non_null(strstr(error_text(), refused));
+        if (i) source_close_batches(&o);
+        if (!i && !e) dataset_close(&d);
+    }
+}
+
+/* A misspelled name beside a default would train on a constant. */
+static void what_is_trained_on_is_in_some_file(void **state)
+{
+#define NAMED(format, files, more, column)                                                         \
+    "{'format': '" format "', 'file': " files ", 'label': 'y', 'stream': '%s'" more                \
+    "}, 'columns': [" column "], 'batch_size': 1"
+#define PRISE "{'column': 'numeric', 'name': 'prise', 'default': 0}"
+#define PRICE "{'column': 'numeric', 'name': 'p', 'source': 'price', 'default': 0}"
+#define WORD "{'column': 'hash', 'name': 'worb', 'buckets': 9}"
+    file_write_text("c", "price,word,y\n1,a,0\n,b,1\n");
+    file_write_text("c-without", "word,y\na,0\n");
+    file_write_text("c-empty", "price,word,y\n,,0\n");
+    file_write_text("j", "{\"y\": 0}\n{\"price\": 3, \"word\": \"a\", \"y\": 1}\n");
+    file_write_text("j-without", "{\"word\": \"a\", \"y\": 1}\n");
+    file_write_text("j-null", "{\"price\": null, \"word\": \"a\", \"y\": 1}\n");
+    file_write_text("s", "y:1 price:2 word:a\n");
+    assert_trains(
+        NAMED("csv", "'c'", "", PRISE),
+        "column \"prise\": no row of any file has a cell \"prise\" (did you mean \"price\"?)");
+    assert_trains(NAMED("jsonl", "'j'", "", PRISE), "did you mean \"price\"?");
+    assert_trains(NAMED("slots", "'s'", "", PRISE), "did you mean \"price\"?");
+    assert_trains(NAMED("csv", "'c'", ", 'missing': ['NA']", WORD), "did you mean \"word\"?");
+    assert_trains(NAMED("jsonl", "'j'", ", 'missing': ['NA']", WORD), "did you mean \"word\"?");
+    assert_trains(NAMED("jsonl", "'j'", ", 'names': ['prise']", PRISE), "has a cell \"prise\"");
+    assert_trains(NAMED("csv", "['c-without', 'c-without']", "", PRICE), "column \"p\": no row");
+    assert_trains(NAMED("csv", "['c-without', 'c']", "", PRICE), NULL);
+    assert_trains(NAMED("csv", "['c', 'c-without']", "", PRICE), NULL);
+    assert_trains(NAMED("csv", "'c-empty'", "", PRICE), NULL);
+    assert_trains(NAMED("jsonl", "['j-without', 'j']", "", PRICE), NULL);
+    assert_trains(NAMED("jsonl", "'j-null'", "", PRICE), NULL);
+    assert_trains(NAMED("slots", "'s'", "", PRICE), NULL);
+}
+
 /* What nothing stands in for, or only in one of two columns; a label; a cell too many; another
  * delimiter. */
 static void other_headers_are_refused(void **state)
@@ -964,6 +1015,7 @@ int main(void)
         cmocka_unit_test(longer_lists_are_cut_where_that_is_said),
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),
         cmocka_unit_test(a_header_may_lack_what_has_a_default),
+        cmocka_unit_test(what_is_trained_on_is_in_some_file),
         cmocka_unit_test(other_headers_are_refused),
         cmocka_unit_test(weights_that_no_value_has_are_refused),
         cmocka_unit_test(words_hash_as_in_tensorflow),

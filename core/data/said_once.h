@@ -15,6 +15,7 @@ enum said_kind {
     SAID_LACKING,
     SAID_NOT_UTF8,
     SAID_NUMBER_NAME,
+    SAID_LOST_WEIGHT,
     SAID_KINDS
 };
 

@@ -96,10 +96,11 @@ struct column_maker {
     int64_t stand_in;              /* the id of a row without any; NO_ID: none */
     uint64_t inverse;              /* of made.buckets: column_bucket */
     struct column_content content; /* of kinds that have it */
-    int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
-    int64_t weighted; /* values that had a weight; of a label with a positive word, that were it */
-    bool awaits_word; /* such a label */
-    bool awaits_cell; /* no row so far has its cell, and one of them must */
+    int64_t missing;   /* rows in which its cell was empty, or a default replaced what it has */
+    int64_t weighted;  /* values that had a weight; of a label with a positive word, that were it */
+    bool awaits_word;  /* such a label */
+    bool loses_weight; /* an id of a row had a weight other than 1, and it takes none */
+    bool awaits_cell;  /* no row so far has its cell, and one of them must */
 };
 
 struct column_context {

@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/data/formats/label.h"
+#include "core/data/said_once.h"
 #include "core/data/storage.h"
 
 enum { USE_TEXT_MAX = 1024 };
@@ -193,8 +194,7 @@ static err open_maker(struct columns *c, const struct row_reader *reader,
                                .cell = -1,
                                .stand_in = NO_ID};
     if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
-    m->awaits_cell =
-        context->wants_all_cells && column_optional_cell(spec, reader->may_lack_any);
+    m->awaits_cell = context->wants_all_cells && column_optional_cell(spec, reader->may_lack_any);
     TRY(m->kind->open(m, &all));
     TRY(check_content(spec, m));
     m->made.name = m->name;
@@ -303,6 +303,7 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
         if (id == NO_ID) continue;
         is_missing |= item.is_replaced;
         m->weighted += item.has_weight;
+        m->loses_weight |= !weights && item.has_weight && item.weight != 1;
         ids[count % max] = id;
         if (weights) weights[count % max] = item.weight;
         count++;
@@ -349,6 +350,8 @@ static err make_listed(struct column_maker *m, const struct cell *cell, int64_t 
     const int64_t count = cell->count, max = m->made.shape.dim[0];
     for (int64_t i = 0; i < count; i++) ids[i] = cell->ids[i];
     for (int64_t i = count; i < max; i++) ids[i] = NO_ID;
+    for (int64_t i = 0; !weights && cell->numbers && !m->loses_weight && i < count; i++)
+        m->loses_weight = cell->numbers[i] != 1;
     if (!weights) return OK;
     m->weighted += cell->numbers ? count : 0;
     for (int64_t i = 0; i < count; i++) weights[i] = cell->numbers ? (float)cell->numbers[i] : 1;
@@ -364,10 +367,23 @@ static err make_values(struct column_maker *m, const struct cell *cells, void *t
     return is_printed(m, cells) ? make_printed(m, cells, to) : make_ids(m, cells, to, weights);
 }
 
+/* Numbers behind ids, as libsvm's rows have them, may be all that matters. */
+static void say_lost_weight(const struct column_maker *m, const struct row_reader *reader,
+                            const struct row *row)
+{
+    if (!said_first(SAID_LOST_WEIGHT, fingerprint(m->name, strlen(m->name)))) return;
+    log_line(LOG_WARNING,
+             "%s: %s %lld: column \"%s\": ids have numbers that are not 1, and count as 1: "
+             "\"weights\": true of a column \"ids\" takes them",
+             reader->name, reader->numbered, (long long)row->number, m->name);
+}
+
 static err make_column(struct column_maker *m, const struct row_reader *reader,
                        const struct row *row, void *to, void *weights)
 {
+    const bool has_lost = m->loses_weight;
     const err e = make_values(m, row->cells, to, weights);
+    if (m->loses_weight && !has_lost) say_lost_weight(m, reader, row);
     if (e != ERR_INPUT) return e;
     const char *cell = m->cell < 0 ? m->name : reader->cell_names[m->cell];
     const bool is_named = strcmp(cell, m->name) == 0;

@@ -25,7 +25,7 @@ void file_write_gzip(const char *name, const void *bytes, size_t count);
 /* Opens a source as the spec has it, relative to the folder, seed 1. ' stands for ". */
 err source_open(const char *json, struct dataset *ret);
 err source_open_to_predict(const char *json, struct dataset *ret); /* labels need not be there */
-err source_open_to_train(const char *json, struct dataset *ret); /* each cell must be somewhere */
+err source_open_to_train(const char *json, struct dataset *ret);   /* each cell must be somewhere */
 void source_open_ok(const char *json, struct dataset *ret);
 /* Opening fails with ERR_INPUT and a text that has every one of the parts (NULL ends). */
 void assert_refused(const char *json, ...) __attribute__((sentinel));

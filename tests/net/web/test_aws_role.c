@@ -94,7 +94,7 @@ static void test_a_refusal_counts_when_the_keys_have_ended(void **state)
     assert_keys("id1");
     assert_int_equal(played.asked, 2);
     assert_int_equal(played.tries_max, 1); /* others wait meanwhile for keys that are there */
-    assert_keys("id1"); /* not at each request */
+    assert_keys("id1");                    /* not at each request */
     assert_int_equal(played.asked, 2);
     played.now_s = start_s + HOUR - 20;
     assert_keys("id1");

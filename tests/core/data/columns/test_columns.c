@@ -874,6 +874,27 @@ static void other_headers_are_refused(void **state)
                    "no cell \"x\"", NULL);
 }
 
+/* libsvm's values, which a column without weights leaves out */
+static void numbers_that_are_left_out_are_said(void **state)
+{
+#define PAIRS(name, column)                                                                        \
+    "{'format': 'libsvm', 'file': 'pairs'}, 'columns': [{'column': '" column "', 'name': '" name   \
+    "', 'source': 'features'"
+    char said[4096];
+    file_write_text("pairs", "0 1:1 3:1\n1 2:0.5 3:1\n1 1:2\n");
+    read_said(PAIRS("lost", "ids") "}]", said, sizeof said);
+    assert_non_null(
+        strstr(said, "pairs: line 2: column \"lost\": ids have numbers that are not 1"));
+    assert_null(strstr(strstr(said, "not 1") + 1, "not 1"));
+    read_said(PAIRS("kept", "ids") ", 'weights': true}]", said, sizeof said);
+    assert_null(strstr(said, "not 1"));
+    read_said(PAIRS("some", "identity") ", 'buckets': 9, 'max': 2}]", said, sizeof said);
+    assert_non_null(strstr(said, "pairs: line 2: column \"some\""));
+    file_write_text("pairs", "0 1:1 3:1\n1 2:1 3:1\n");
+    read_said(PAIRS("ones", "ids") "}]", said, sizeof said);
+    assert_null(strstr(said, "not 1"));
+}
+
 static void weights_that_no_value_has_are_refused(void **state)
 {
 #define WEIGHTED                                                                                   \
@@ -1016,6 +1037,7 @@ int main(void)
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),
         cmocka_unit_test(a_header_may_lack_what_has_a_default),
         cmocka_unit_test(what_is_trained_on_is_in_some_file),
+        cmocka_unit_test(numbers_that_are_left_out_are_said),
         cmocka_unit_test(other_headers_are_refused),
         cmocka_unit_test(weights_that_no_value_has_are_refused),
         cmocka_unit_test(words_hash_as_in_tensorflow),

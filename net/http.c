@@ -285,12 +285,22 @@ static void add_header(struct http_transfer *t, const char *header)
     if (more) t->headers = more;
 }
 
+/* A link-local address is that of the machine itself, such as its metadata: no proxy leads there.
+ */
+static bool is_link_local(const char *url)
+{
+    const char *host = strstr(url, "://");
+    return host && (!strncmp(host + 3, "169.254.", 8) || !strncmp(host + 3, "[fe80:", 6) ||
+                    !strncmp(host + 3, "[fd00:ec2:", 10));
+}
+
 static void set_address(const struct http_transfer *t)
 {
     const struct http_call *c = t->call;
     const char *protocols =
         c->stays_secure && !strncmp(c->url, "https:", 6) ? "https" : "http,https";
     curl.easy_setopt(t->easy, CURLOPT_URL, t->redirects ? t->address : c->url);
+    if (is_link_local(c->url)) curl.easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
     curl.easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, protocols);
     curl.easy_setopt(t->easy, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
     curl.easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, c->keeps_redirect || c->body_waits ? 0L : 1L);

@@ -266,7 +266,7 @@ static bool is_alike(const struct section *section, const struct start *start)
 }
 
 /* Neighbours of one optimizer that decay alike, or moved alike, are one section; what lies between
- * two slices is the first one's. */
+ * two slices is the first one's. What is frozen does not decay. */
 int sections_make(const struct optimizers *list, const struct slice *slices,
                   const int *optimizer_of, int count, int64_t floats, struct arena *arena,
                   const struct section **ret)
@@ -274,9 +274,11 @@ int sections_make(const struct optimizers *list, const struct slice *slices,
     struct start *starts = arena_array(arena, (size_t)count + 1, sizeof *starts);
     struct section *sections = arena_array(arena, (size_t)count + 1, sizeof *sections);
     int made = 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        const bool decays = optimizer_of[i] != OPTIMIZER_NONE;
         starts[i] = (struct start){slices[i].offset, optimizer_of[i], slices[i].moving,
-                                   optimizers_decay(list, slices[i].name)};
+                                   decays ? optimizers_decay(list, slices[i].name) : 0};
+    }
     qsort(starts, (size_t)count, sizeof *starts, compare_starts);
     for (int i = 0; i < count; i++) {
         const int64_t end = i + 1 < count ? starts[i + 1].offset : floats;

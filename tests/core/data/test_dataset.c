@@ -111,8 +111,7 @@ static void shares_are_from_0_to_1(void **state)
     static const char rule[] =
         "yes_or_no takes 0 (no), 1 (yes) and what is between: write the labels so, say by "
         "\"positive\" which counts as 1, list the cell in \"labels\" with a \"threshold\", or "
-        "choose "
-        "another loss";
+        "choose another loss";
     char text[320];
     assert_int_equal(check(&to_shares, INTS(0, 1, 1, 0)), OK);
     assert_int_equal(check(&to_shares, FLOATS(0, 1, 0.25f, -0.0f)), OK);

@@ -16,6 +16,7 @@ WAYS = (  # ps, flags, changes
     (2, TCP, {"train__wire": "bf16", "train__wire_values": "fp16"}),
     (3, [*TCP, "--parts=always"], {"train__wire": "fp16"}),
     (1, TCP, {"train__mode": "async", "train__wire": "bf16"}),
+    (2, TCP, {"train__weight_decay": {"rate": 0.01, "except": ["*bias"]}}),
 )
 
 

@@ -251,6 +251,32 @@ static void weights_decay_as_in_tensorflow_and_what_is_frozen_stays(void **state
     arena_free(&arena);
 }
 
+/* Whatever decays: nothing frozen does. */
+static void what_is_frozen_lies_behind_what_is_moved(void **state)
+{
+    static const struct slice slices[] = {
+        {.name = "logits/kernel", .offset = 0, .count = 20},
+        {.name = "hidden/bias", .offset = 32, .count = 4},
+        {.name = "hidden/kernel", .offset = 48, .count = 16},
+    };
+    struct arena arena = {0};
+    json_t *of = json_pack("{s{sssf}}", "optimizer", "type", "adam", "learning_rate", 0.01);
+    struct optimizer_spec spec = fixture_optimizer_json(of, &arena);
+    struct optimizers list = optimizers_make(&spec, 1, &arena);
+    list.decay = (struct weight_decay){0.01, NAMES("*"), NAMES("*bias")};
+    for (int first = 0; first < 2; first++) { /* of those that are frozen */
+        const struct section *sections;
+        const int *found;
+        list.frozen = first ? NAMES("hidden/*") : NAMES("*");
+        assert_int_equal(optimizers_of_slices(&list, slices, 3, &arena, &found), OK);
+        const int count = sections_make(&list, slices, found, 3, 64, &arena, &sections);
+        assert_int_equal(count, 1 + first);
+        assert_int_equal(sections_moved(sections, count, 64), first ? 32 : LAYOUT_ALIGN);
+    }
+    json_decref(of);
+    arena_free(&arena);
+}
+
 /* What is frozen has none, and is shown as it is. */
 static void follow_one(json_t *test, double rate, struct arena *arena)
 {
@@ -397,6 +423,7 @@ int main(void)
         cmocka_unit_test(what_sweeps_cannot_update_a_table_that_grows),
         cmocka_unit_test(patterns_of_what_stays_and_what_decays_name_variables),
         cmocka_unit_test(weights_decay_as_in_tensorflow_and_what_is_frozen_stays),
+        cmocka_unit_test(what_is_frozen_lies_behind_what_is_moved),
         cmocka_unit_test(averages_follow_as_in_tensorflow),
         cmocka_unit_test(a_block_of_several_is_updated_as_blocks_of_one_each),
     };

@@ -16,6 +16,9 @@ link that is not limited, and the time in which a bare socket brings the bytes o
 one way: all gradients and values that go in the direction that has more of them. A step should
 take little more than the longer of the last two. All are medians of runs that were made in turn.
 
+Where all ps are apart, the step is also held against what dtrain plan says of it, which measures
+what a step computes with one ps and one worker; of a link that two tasks share it is told the half.
+
 The peer is PyTorch's DistributedDataParallel over gloo, a process on each host, with as many
 threads. What a program does not know (train.wire, train.wire_values) is not measured.
 
@@ -60,6 +63,7 @@ STEP_LIMIT_S = 5
 FIRST_PORT = {"ps": 2221, "worker": 2321}
 PARTS = {"type": "fixed_size", "num_shards": PS}
 
+PLAN_GOAL = 1.2  # times what was planned, or that times the step
 STEP_GOALS = {"mixed": 1.15, "apart": 1.2}  # times the longer of what a step is made of
 TORCH_GOAL = 1.9  # times its examples/s
 # Numbers of fewer bytes, times the step with float32; two runs of one program are as far apart as
@@ -155,6 +159,9 @@ def judge(case, step_s, beside):
         if beside["free"] and beside["transfer"]:
             longer = max(beside["free"], beside["transfer"])
             found.append(held(step_s / longer, "the longer", at_most=goal))
+    if beside["plan"]:
+        found.append(held(max(step_s / beside["plan"], beside["plan"] / step_s),
+                          f"the plan ({1e3 * beside['plan']:.1f} ms)", at_most=PLAN_GOAL))
     if beside["torch"]:
         goal = TORCH_GOAL if is_narrow and case.mode == "sync" else None
         found.append(held(beside["torch"] / step_s, "PyTorch", at_least=goal))
@@ -281,6 +288,16 @@ class Bench(measure.Attempts):
             return peers.torch_ddp(self.options.torch_python, hosts, case.spec(), self.threads,
                                    self.timing(case.workload))
 
+    def planned(self, case):
+        link = float(case.rate) / WORKERS
+        done = subprocess.run([self.options.binary[0], "plan", "--json", f"--ps={PS}",
+                               f"--workers={WORKERS}", f"--link={link}",
+                               f"--measure={self.timing(case.workload).steps}",
+                               f"--threads={self.threads}", *case.settings(), case.spec()],
+                              capture_output=True, check=True, timeout=measure.START_LIMIT_S,
+                              env=environment.clean())
+        return json.loads(done.stdout)["layout"]["step_seconds"]
+
     def turn(self, cases):
         """Each once."""
         for case in cases:
@@ -290,6 +307,8 @@ class Bench(measure.Attempts):
                 self.sample(name, case, measured, name, case)
             if is_between:
                 self.sample("transfer", case, self.transfer, case)
+            if case.layout == "apart" and case.rate != NOT_LIMITED:
+                self.sample("plan", case, self.planned, case)
             if self.has_peer(case):
                 self.sample("torch", case, self.peer, case)
 
@@ -309,6 +328,7 @@ class Bench(measure.Attempts):
         return {"one_host": self.median(name, Case(case.workload, case.mode, "shm")),
                 "free": self.median(name, other(rate=NOT_LIMITED, wire="float32")),
                 "transfer": self.median("transfer", case),
+                "plan": self.median("plan", case),
                 "torch": self.median("torch", other(mode="sync", wire="float32")),
                 "float32": self.median(name, other(wire="float32")),
                 "first": self.median(first, case) if name != first else None}

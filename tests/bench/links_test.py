@@ -26,8 +26,8 @@ from program import BINARY
 from workloads import WORKLOADS
 
 CNN = next(workload for workload in WORKLOADS if workload.name == "cnn")
-NOTHING = {"one_host": None, "free": None, "transfer": None, "torch": None, "float32": None,
-           "first": None}
+NOTHING = {"one_host": None, "free": None, "transfer": None, "plan": None, "torch": None,
+           "float32": None, "first": None}
 
 
 def goals(case, step_s, **beside):
@@ -101,6 +101,11 @@ class Links(unittest.TestCase):
                 found, = goals(Case(CNN, "sync", layout, "1", wire), 0.9, float32=1)
                 self.assertEqual((found["at_most"], found["is_ok"]), (limit, layout == "mixed"))
 
+    def test_a_step_is_held_against_its_plan_either_way(self):
+        for planned, is_ok in ((1.0, True), (1.19, True), (0.85, True), (1.3, False), (0.7, False)):
+            found, = goals(Case(CNN, "sync", "apart", "1"), 1.0, plan=planned)
+            self.assertIs(found["is_ok"], is_ok)
+
     def test_a_second_program_is_held_against_the_first_on_one_host(self):
         found, = goals(Case(CNN, "sync", "shm"), 1.1, first=1)
         self.assertIs(found["is_ok"], False)
@@ -156,6 +161,7 @@ class Links(unittest.TestCase):
         self.assertGreater(bench.on_one_host(BINARY, case), 0)
         self.assertEqual(sum(bench.shares(case)), 4 * (784 * 512 + 512 + 512 * 512 + 512 + 5130))
         self.assertTrue(bench.knows(case))
+        self.assertGreater(bench.planned(Case(case.workload, "sync", "apart", "1")), 0.0428)
 
 
 class Many(unittest.TestCase):

@@ -16,7 +16,11 @@
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/visitor.h"
 
-enum { TELL_MS = 2000, LOOK_MS = 50, SIGNAL_MS = 300 }; /* SIGNAL_MS: of what a last act has */
+enum {
+    TELL_MS = 2000,
+    LOOK_MS = 50,
+    SIGNAL_MS = 300, /* twice, of what last acts have */
+};
 
 static bool is_told(const struct run *run, int code)
 {
@@ -38,13 +42,13 @@ static void await_ps(struct visitor *v, uint64_t limit_ms)
     }
 }
 
-static err ask_all(struct visitor *v, json_t *ask)
+static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms)
 {
     err e = OK;
     for (int ps = 0; !e && ps < visitor_ps_count(v); ps++)
         if (visitor_is_up(v, ps)) e = visitor_ask(v, ps, ask);
     json_decref(ask);
-    return e ? e : visitor_wait_all(v, TELL_MS);
+    return e ? e : visitor_wait_all(v, limit_ms);
 }
 
 static err tell(const struct run *run, struct visitor *v, const char *why)
@@ -53,7 +57,7 @@ static err tell(const struct run *run, struct visitor *v, const char *why)
     printable_copy(text, sizeof text, why);
     json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
     if (!ask) return fail(ERR_MEMORY, "no memory to say why this worker ends");
-    return ask_all(v, ask);
+    return ask_all(v, ask, TELL_MS);
 }
 
 static err open_visit(const struct run *run, struct loop **ret_loop, struct visitor **ret)
@@ -95,7 +99,7 @@ static void tell_those_up(const struct run *run, struct visitor *v, json_t *ask,
 {
     int told = 0;
     for (int ps = 0; ps < visitor_ps_count(v); ps++) told += visitor_is_up(v, ps);
-    if (!ask_all(v, ask))
+    if (!ask_all(v, ask, SIGNAL_MS))
         log_line(run->flags.launched == LAUNCHED_NO ? LOG_INFO : LOG_DEBUG,
                  "SIG%s: %d of %d ps know of it", sigabbrev_np(signo), told, visitor_ps_count(v));
 }
@@ -126,7 +130,7 @@ static void tell_signal(int signo)
 /* Whoever tells reads the run, which is about to change or to go, and ends this process then. */
 static void await_told(void)
 {
-    enum { MOST_MS = SIGNAL_MS + TELL_MS };
+    enum { MOST_MS = 3 * SIGNAL_MS }; /* more than both waits */
     const uint64_t since_ms = clock_ms();
     while (is_telling && clock_ms() - since_ms < MOST_MS)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);

@@ -294,9 +294,8 @@ int sections_make(const struct optimizers *list, const struct slice *slices,
 
 int64_t sections_moved(const struct section *sections, int count, int64_t floats)
 {
-    const struct section *last = sections + count - 1;
-    const bool is_frozen = count && last->optimizer == OPTIMIZER_NONE && last->moving <= 0;
-    if (!is_frozen) return floats;
+    const struct section *last = count ? &sections[count - 1] : NULL;
+    if (!last || last->optimizer != OPTIMIZER_NONE || last->moving > 0) return floats;
     return count > 1 ? last[-1].end : LAYOUT_ALIGN;
 }
 

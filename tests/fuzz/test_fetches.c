@@ -29,6 +29,7 @@ enum {
     FIRST_WITH_ROWS = 2, /* of the kinds of tests/fuzz/job.c */
     TURNS_MAX = 20000,
     WAITED_MS = 20,
+    ONE_COPY_FETCHES = 64,
     ONE_COPY_BYTES =
         4096, /* of a library's code: what a copy reads twice on its way, it keeps once */
     TRAP_FLAG = 0x100,
@@ -84,7 +85,8 @@ static void watch(const struct window *w)
 }
 
 /* memcpy of libc, or of a sanitizer in its place, begins with the first bytes once more where it is
- * to go on from an even place. Our own code has no such excuse, however near its reads are. */
+ * to go on from an even place, and reads the last ones by vectors that overlap. Our own code has no
+ * such excuse, however near its reads are. */
 static bool is_librarys(uintptr_t code)
 {
     Dl_info at, own;
@@ -92,10 +94,18 @@ static bool is_librarys(uintptr_t code)
     return dladdr((void *)code, &at) && at.dli_fbase != own.dli_fbase;
 }
 
-static bool is_same_copy(const struct fetch *a, const struct fetch *b)
+/* Whether another instruction of one copy has just fetched it: a second copy does so by the same
+ * ones. */
+static bool is_of_a_copy(int i)
 {
-    return b->at == a->at && b->code - a->code < ONE_COPY_BYTES && is_librarys(a->code) &&
-           is_librarys(b->code);
+    const struct fetch *f = &watched.fetches[i];
+    for (int before = i - 1; before >= 0 && before >= i - ONE_COPY_FETCHES; before--) {
+        const struct fetch *b = &watched.fetches[before];
+        if (b->at == f->at)
+            return b->code < f->code && f->code - b->code < ONE_COPY_BYTES &&
+                   is_librarys(b->code) && is_librarys(f->code);
+    }
+    return false;
 }
 
 static int compare(const void *a, const void *b)
@@ -108,11 +118,10 @@ static int compare(const void *a, const void *b)
 static size_t fetched_twice(void)
 {
     int kept = 0;
-    for (int i = 0; i < watched.count; i++) {
-        const struct fetch *f = &watched.fetches[i];
-        const bool again = i > 0 && is_same_copy(f - 1, f);
-        if (f->at && !again) watched.fetches[kept++] = *f;
-    }
+    for (int i = watched.count - 1; i >= 0; i--)
+        if (is_of_a_copy(i)) watched.fetches[i].at = 0;
+    for (int i = 0; i < watched.count; i++)
+        if (watched.fetches[i].at) watched.fetches[kept++] = watched.fetches[i];
     qsort(watched.fetches, (size_t)kept, sizeof *watched.fetches, compare);
     watched.all += kept;
     for (int i = 1; i < kept; i++)

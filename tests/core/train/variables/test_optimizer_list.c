@@ -273,7 +273,6 @@ static void what_is_frozen_lies_behind_what_is_moved(void **state)
         assert_int_equal(count, 1 + first);
         assert_int_equal(sections_moved(sections, count, 64), first ? 32 : LAYOUT_ALIGN);
     }
-    json_decref(of);
     arena_free(&arena);
 }
 

@@ -148,15 +148,19 @@ static err read_part(struct bundle *bundle, const struct bundle_entry *entry,
     return OK;
 }
 
-/* What the files have room for: of numbers that lie there whole bundle_open has looked. */
-static int64_t count_ids(const struct bundle *bundle, const char *variable)
+/* What the files have room for, at which bundle_open has looked; of a table that does not grow no
+ * more than it has rows, each of which changes once. */
+static err count_ids(const struct bundle *bundle, const struct slice *slice, int64_t *ret)
 {
-    int64_t count = 0;
+    *ret = 0;
     for (int i = 0; i < bundle_entries(bundle); i++) {
         const struct bundle_entry *entry = bundle_at(bundle, i);
-        if (is_ids(entry, variable) && is_list_of_ids(entry)) count += entry->shape.dim[0];
+        if (!is_ids(entry, slice->name) || !is_list_of_ids(entry)) continue;
+        if (entry->shape.dim[0] > slice->length - *ret)
+            return fail_at(bundle, entry->name, "more ids than the table has rows");
+        *ret += entry->shape.dim[0];
     }
-    return count;
+    return OK;
 }
 
 static err read_parts(struct bundle *bundle, const struct slice *slice, struct table_changes *ret)
@@ -170,9 +174,11 @@ static err read_parts(struct bundle *bundle, const struct slice *slice, struct t
 
 err delta_read_rows(struct bundle *bundle, const struct slice *slice, struct table_changes *ret)
 {
-    const int64_t count = count_ids(bundle, slice->name), width = slice->shape.dim[1];
+    const size_t row_bytes = (size_t)slice->shape.dim[1] * sizeof *ret->rows;
+    int64_t count;
+    TRY(count_ids(bundle, slice, &count));
     *ret = (struct table_changes){.ids = calloc((size_t)count + 1, sizeof *ret->ids),
-                                  .rows = calloc((size_t)(count * width) + 1, sizeof *ret->rows)};
+                                  .rows = calloc((size_t)count + 1, row_bytes)};
     const err e = ret->ids && ret->rows ? read_parts(bundle, slice, ret)
                                         : fail(ERR_MEMORY, "no memory for %lld rows of %s",
                                                (long long)count, slice->name);

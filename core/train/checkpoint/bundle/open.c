@@ -205,16 +205,29 @@ static err measure_files(const struct bundle *b, int64_t *ret_bytes)
     return OK;
 }
 
+/* Nor do all together: no two tensors have bytes in common. left: of each file */
+static err check_sum(const struct bundle *b, const struct record *r, int64_t *left)
+{
+    if (r->slice_count > 0) return OK;
+    left[r->shard] -= r->bytes; /* no more than it has, and it had some: check_end */
+    if (left[r->shard] >= 0) return OK;
+    return fail(ERR_INPUT, "%s.data-%05d-of-%05d: has fewer bytes than its tensors together",
+                b->prefix, r->shard, b->index.shards);
+}
+
 static err check_files(const struct bundle *b)
 {
     char text[KEY_TEXT_MAX];
-    int64_t *bytes = calloc((size_t)b->index.shards, sizeof *bytes);
+    const size_t shards = (size_t)b->index.shards;
+    int64_t *bytes = calloc(2 * shards, sizeof *bytes), *left = bytes + shards;
     if (!bytes) return no_memory(b->prefix);
     err e = measure_files(b, bytes);
+    memcpy(left, bytes, shards * sizeof *bytes);
     for (int i = 0; i < b->index.count && !e; i++) {
         const struct record *r = &b->index.records[i];
         e = check_record(b, r, index_key_text(&b->index, r, text));
         if (!e) e = check_end(b, r, bytes[r->shard]);
+        if (!e) e = check_sum(b, r, left);
     }
     free(bytes);
     return e;

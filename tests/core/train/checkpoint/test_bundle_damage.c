@@ -246,6 +246,34 @@ static void an_index_of_more_entries_than_any_has_is_refused(void **folder)
     assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, names[0]);
 }
 
+/* A few bytes of an index would be as many numbers as they like. */
+static void tensors_that_have_bytes_in_common_are_refused(void **folder)
+{
+    enum { FLOATS = 4, BYTES = FLOATS * sizeof(float) };
+    const struct path prefix = path_of(*folder, "twice"),
+                      data = path_of(*folder, "twice.data-00000-of-00001");
+    static const uint8_t bytes[2 * BYTES];
+    for (int64_t apart = 0; apart <= BYTES; apart += BYTES) {
+        struct index index = {.shards = 1};
+        struct buffer file = {0};
+        struct bundle *b;
+        for (int i = 0; i < 2; i++) {
+            const uint8_t name[] = {(uint8_t)('a' + i)};
+            const struct record r = {
+                .dtype = BUNDLE_FLOAT, .shape = {1, {FLOATS}}, .offset = i * apart, .bytes = BYTES};
+            assert_int_equal(index_add(&index, (struct view){name, name + 1}, &r, NULL), OK);
+        }
+        assert_int_equal(index_write(&index, &file), OK);
+        bytes_store(path_of(*folder, "twice.index").at, file.at, file.used);
+        bytes_store(data.at, bytes, (size_t)apart + BYTES);
+        const err e = bundle_open(prefix.at, &b);
+        if (!apart) assert_refused(e, ERR_INPUT, "fewer bytes than its tensors together");
+        if (apart) assert_int_equal(e, OK), bundle_close(b);
+        buffer_drop(&file);
+        index_drop(&index);
+    }
+}
+
 static void files_that_are_absent_or_no_files_are_refused_by_name(void **folder)
 {
     struct bundle *b;
@@ -278,6 +306,7 @@ int main(void)
         IN_FOLDER(garbage_is_refused),
         IN_FOLDER(an_index_with_good_checksums_is_not_believed_either),
         IN_FOLDER(an_index_of_more_entries_than_any_has_is_refused),
+        IN_FOLDER(tensors_that_have_bytes_in_common_are_refused),
         IN_FOLDER(files_that_are_absent_or_no_files_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

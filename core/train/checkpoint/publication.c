@@ -1,6 +1,7 @@
 /* publication.c - see publication.h. */
 #include "core/train/checkpoint/publication.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -17,7 +18,12 @@
 
 #define DELTA_NAME ".delta-"
 
-enum { JSON_BYTES_MAX = 1 << 20, INDEX_BYTES_MAX = 1 << 28, CHECKSUM_DIGITS = 8 };
+enum {
+    JSON_BYTES_MAX = 1 << 20,
+    INDEX_BYTES_MAX = 1 << 28,
+    CHECKSUM_DIGITS = 8,
+    DELTA_NAME_MAX = PUBLISHED_NAME_MAX + 32,
+};
 #define COUNT_MAX 1e15 /* of steps, of bytes */
 
 err published_index(const char *prefix, uint32_t *ret)
@@ -113,22 +119,43 @@ static err read_entry(const struct entry *entry, struct published *ret)
     return fail(ERR_INPUT, "%s: \"%.64s\" is no checksum of an index", ret->name, entry->index);
 }
 
+static void name_delta(const struct publication *p, int index, char ret[DELTA_NAME_MAX])
+{
+    snprintf(ret, DELTA_NAME_MAX, "%s" DELTA_NAME "%05d", p->full.name, index + 1);
+}
+
+/* They follow one another: what an older one says must not come over what a newer one has said. */
+static err check_order(const struct publication *p, int index)
+{
+    char name[DELTA_NAME_MAX];
+    const struct published *delta = &p->deltas[index], *before = index ? delta - 1 : &p->full;
+    name_delta(p, index, name);
+    if (strcmp(delta->name, name) != 0)
+        return fail(ERR_INPUT, "%s: expected %s, which follows %s", delta->name, name,
+                    before->name);
+    if (delta->step >= before->step) return OK;
+    return fail(ERR_INPUT, "%s: step %lld, and %s before it is of step %lld", delta->name,
+                (long long)delta->step, before->name, (long long)before->step);
+}
+
 static err read_json(json_t *json, struct arena *arena, struct publication *ret)
 {
     struct list list;
     TRY(fields_parse(&list_object, json, "", arena, &list));
     const struct entry *entries = list.deltas.at;
     TRY(read_entry(&list.checkpoint, &ret->full));
-    for (; ret->count < list.deltas.count; ret->count++)
+    for (; ret->count < list.deltas.count; ret->count++) {
         TRY(read_entry(&entries[ret->count], &ret->deltas[ret->count]));
+        TRY(check_order(ret, ret->count));
+    }
     return OK;
 }
 
-static err read_file(FILE *file, struct publication *ret)
+static err read_text(const uint8_t *text, size_t bytes, struct publication *ret)
 {
     struct arena arena = {0};
     json_error_t error;
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    json_t *json = json_loadb((const char *)text, bytes, JSON_REJECT_DUPLICATES, &error);
     const err e = json ? read_json(json, &arena, ret)
                        : fail(ERR_INPUT, "line %d: %s", error.line, error.text);
     json_decref(json);
@@ -139,16 +166,16 @@ static err read_file(FILE *file, struct publication *ret)
 err publication_read(const char *folder, struct publication *ret)
 {
     char path[CHECKPOINT_PATH_MAX];
-    struct file_state found;
-    bool is_there;
-    FILE *file = NULL;
+    uint8_t *text = NULL;
+    size_t bytes = 0;
     *ret = (struct publication){0};
     TRY(folder_join(folder, PUBLICATION_NAME, path));
-    TRY(file_find(path, &is_there, &found));
-    if (!is_there) return OK;
-    TRY(file_open_text(path, JSON_BYTES_MAX, &file));
-    const err e = read_file(file, ret);
-    fclose(file);
+    errno = 0;
+    err e = bundle_file_load(path, JSON_BYTES_MAX, &text, &bytes);
+    if (e == ERR_INPUT && (errno == ENOENT || errno == ENOTDIR)) return OK;
+    if (e) return e;
+    e = read_text(text, bytes, ret);
+    free(text);
     if (e) *ret = (struct publication){0};
     return e ? fail_prefix(e, "%s", path) : OK;
 }
@@ -217,8 +244,8 @@ err publication_begin(struct publication *p, const struct checkpoints *c, const 
 static err delta_prefix(const struct publication *p, const struct checkpoints *c,
                         char ret[CHECKPOINT_PATH_MAX])
 {
-    char name[PUBLISHED_NAME_MAX + 32];
-    snprintf(name, sizeof name, "%s" DELTA_NAME "%05d", p->full.name, p->count + 1);
+    char name[DELTA_NAME_MAX];
+    name_delta(p, p->count, name);
     return folder_join(c->directory, name, ret);
 }
 

@@ -12,7 +12,7 @@ from serve_test import BATCH
 NEVER = 1000000000
 
 
-class Fresh(serve_test.Serving):
+class Publishing(serve_test.Serving):
     """A run that ends when it is killed, its server, and the same run once more to the step that is served."""
 
     SPEC = {"mode": "sync", "last_step": NEVER, "checkpoint_dir": "life", "save_checkpoint_secs": NEVER,
@@ -107,6 +107,8 @@ class Fresh(serve_test.Serving):
         for table in ("tag", "pairs"):
             self.assertEqual(*(sorted((self.folder / f"{table}{i}.tsv").read_text().splitlines()) for i in (0, 1)))
 
+
+class Fresh(Publishing):
     def test_it_is_of_one_step_in_every_life_of_the_run(self):
         run = self.begin()
         self.wait_for_deltas(run, 1)

@@ -1,5 +1,6 @@
 """Each kind of message, with numbers at and outside the ends of its ranges, said to real tasks: a ps that waits, one that
-serves, the port of a chief that feeds others, a worker and a chief whose ps is a false one.
+serves and saves again and again, by a worker and by visitors, the port of a chief that feeds others, a worker and a chief whose ps is a
+false one.
 
 Kinds, fields and ranges are those of net/messages.def: what is added there is tried by itself. Nobody may
 crash, take memory for what was announced only, fill its log, or wait for ever; the job continues, and its checkpoint restores.
@@ -100,6 +101,30 @@ class Breaches(garbage_test.Strangers):
         if guest:
             guest.connection.close()
 
+    def lie_as_visitor(self, cluster, name):
+        """What no visitor says ends the visit; whoever asks on is answered."""
+        visitor = None
+        for kind, header, body in all_lies(set()):
+            try:
+                if not visitor:
+                    visitor = self.call(cluster.address(name))
+                    visitor.send("HELLO", wire.greeting_of_visitor())
+                    self.assertEqual(visitor.hear().kind, "WELCOME")
+                visitor.send(kind, body, **header)
+                visitor.send("ASK", b'{"do": "list"}', number=LARGEST)
+                heard = visitor.hear()
+                while heard and "length" not in header and heard.values.get("number") != LARGEST:
+                    heard = visitor.hear()
+                is_over = not heard or "length" in header
+            except ConnectionError:
+                is_over = True
+            if is_over and visitor:
+                visitor.close()
+                visitor = None
+            self.assertFalse(cluster.tasks[name].has_ended(), f"{kind} {header}\n{cluster.story()}")
+        if visitor:
+            visitor.close()
+
     def end_and_restore(self, cluster):
         """The true worker comes, all go on, and what they save begins another run."""
         cluster.start("worker/1")
@@ -113,10 +138,12 @@ class Breaches(garbage_test.Strangers):
                    lambda c: re.search("begins from(.|\n)*step ", c.tasks["worker/0"].text()))
 
     def test_a_ps_that_serves(self):
-        self.changes = {**garbage_test.Garbage.changes,
+        self.changes = {**garbage_test.Garbage.changes, "train.save_checkpoint_secs": 0.1,
                         "train.checkpoint_dir": os.path.join(str(self.folder), "kept")}
         cluster = self.start_half(["--stop_timeout=60"], last_step=ENDLESS)
         before = self.sizes(cluster)
+        self.lie_as_visitor(cluster, "ps/0")
+        self.lie_as_visitor(cluster, "ps/1")
         self.lie_as_guest(cluster, "ps/0", ENDS_OF_WORKER, 0)
         self.lie_as_guest(cluster, "ps/1", ENDS_OF_WORKER | {"LEADS"}, 1)  # of terms it hears by workers
         self.assert_unharmed(cluster, before)

@@ -1,9 +1,10 @@
 /* test_breaches.c - each kind of message, with each of its numbers at and outside the ends of its
- * range, said to a ps, a worker and the chief at moments that are drawn: whatever the lists
- * (net/messages.def) name is tried. */
+ * range, said to a ps, a worker and the chief in each state that they say of themselves: whatever
+ * the lists (net/messages.def) name is tried. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/cluster/role/verdict.h"
 #include "tests/core/cluster/role/play.h"
@@ -11,13 +12,14 @@
 #include <cmocka.h> /* last: it has a macro named fail */
 
 enum {
-    MOMENTS = 2, /* of each lie */
 #ifdef __SANITIZE_ADDRESS__
     EVERY = 7, /* of so many is said: a sanitizer is slow, and the plain build says all */
 #else
     EVERY = 1,
 #endif
-    MIDDLE = 160,     /* events until then, at most */
+    MIDDLE = 160,     /* events that a test looks ahead */
+    TIMES_MAX = 3,    /* that a state is come to, at most */
+    ENDS_SHARE = 4,   /* of this many states, one hears a number that may be right */
     LAST_STEP = 12,   /* of the job */
     WORKER = 1,       /* in whose place somebody lies to a ps; and whom a false ps lies to */
     BODY_NUMBERS = 9, /* of a body */
@@ -26,13 +28,91 @@ enum {
 /* Fields beside those that have ranges */
 enum { GENERATION = MESSAGE_PLACES, BEGIN, END, TASK, JOB, BODY, FIELDS };
 
+/* ---- states ---- */
+
+static void be_saved(struct stage *s)
+{
+    stage_save(s);
+}
+
+static void be_resized(struct stage *s)
+{
+    assert_null(stage_scale(s, 1));
+}
+
+static void depart(struct stage *s)
+{
+    stage_depart(s, &s->workers[WORKER]);
+}
+
+enum hearer { A_PS, A_WORKER, THE_CHIEF };
+
+static const struct state {
+    enum hearer hearer;
+    const char *says;              /* within what it says of itself */
+    void (*bring)(struct stage *); /* about, once the job trains */
+    bool ends_otherwise;           /* than at its last step */
+} states[] = {
+    {A_PS, "empty"},
+    {A_PS, "set up"},
+    {A_PS, "serving"},
+    {A_PS, "serving", be_saved},
+    {A_PS, "writes a checkpoint", be_saved},
+    {A_PS, "serving", be_resized, true},
+    {A_PS, "writes a checkpoint", be_resized, true},
+    {A_PS, "serving", depart, true},
+    {A_WORKER, "holds"},
+    {A_WORKER, "joins"},
+    {A_WORKER, "waits for ps/0 to take"},
+    {A_WORKER, "waits for values"},
+    {A_WORKER, "computes"},
+    {A_WORKER, "asks whether it may leave", depart, true},
+    {A_WORKER, "has finished"},
+    {THE_CHIEF, "holds"},
+    {THE_CHIEF, "sets the ps up"},
+    {THE_CHIEF, "waits for the ps to serve"},
+    {THE_CHIEF, "joins"},
+    {THE_CHIEF, "waits for ps/0 to take"},
+    {THE_CHIEF, "waits for values"},
+    {THE_CHIEF, "computes"},
+    {THE_CHIEF, "a checkpoint is being made", be_saved},
+    {THE_CHIEF, "a checkpoint is being made", be_resized, true},
+    {THE_CHIEF, "has finished"},
+    {THE_CHIEF, "has the last checkpoint made"},
+    {THE_CHIEF, "evaluates"},
+};
+enum { STATES = sizeof states / sizeof *states };
+
+static int heard_in[STATES]; /* lies */
+
+static bool is_in(const struct state *state, const struct actor *actor)
+{
+    char text[ACTION_TEXT_MAX];
+    if (!actor_is_running(actor)) return false;
+    actor->role->ops->state(actor->role, text);
+    return strstr(text, state->says);
+}
+
+/* ---- lies ---- */
+
 struct lie {
     uint32_t type;
     int field;
     uint64_t number;
     uint64_t seed;
-    bool is_to_ps, is_of_chief;
+    const struct state *state;
 };
+
+static bool is_to_ps(const struct lie *lie)
+{
+    return lie->state->hearer == A_PS;
+}
+
+/* Of those to a ps */
+static bool is_of_chief(const struct lie *lie)
+{
+    return is_to_ps(lie) && lie->seed / 3 % 2;
+}
 
 static struct stage_options options_of(uint64_t seed)
 {
@@ -79,13 +159,13 @@ static void set(struct message *m, const struct lie *lie, uint64_t body[BODY_NUM
 
 static struct actor *receiver(struct stage *s, const struct lie *lie)
 {
-    if (lie->is_to_ps) return &s->ps[lie->seed % (uint64_t)s->world.profile.ps_count];
-    return &s->workers[lie->is_of_chief ? CHIEF : WORKER];
+    if (is_to_ps(lie)) return &s->ps[lie->seed % (uint64_t)s->world.profile.ps_count];
+    return &s->workers[lie->state->hearer == THE_CHIEF ? CHIEF : WORKER];
 }
 
 static int liar(const struct stage *s, const struct lie *lie)
 {
-    if (lie->is_to_ps) return lie->is_of_chief ? CHIEF : WORKER;
+    if (is_to_ps(lie)) return is_of_chief(lie) ? CHIEF : WORKER;
     return (int)(lie->seed % (uint64_t)s->world.profile.ps_count);
 }
 
@@ -97,7 +177,7 @@ static struct message said(const struct stage *s, const struct lie *lie, uint64_
     struct message m = {
         .type = lie->type,
         .task = WORKER,
-        .job = lie->is_to_ps ? JOB_WORKER : JOB_PS,
+        .job = is_to_ps(lie) ? JOB_WORKER : JOB_PS,
         .generation = worker_role_generation(worker),
     };
     const uint64_t numbers[] = {1, ps_role_ledger(s->ps[0].role, WORKER)->received + 1, step};
@@ -109,22 +189,37 @@ static struct message said(const struct stage *s, const struct lie *lie, uint64_
 /* Of others a ps does not tell where it may come of an earlier life of the values. */
 static bool is_for_it_to_say(const struct lie *lie, const struct message *m)
 {
-    const unsigned of_worker = lie->is_of_chief ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
-    return !message_fault(m, lie->is_to_ps ? of_worker : FROM_PS);
+    const unsigned of_worker = is_of_chief(lie) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    return !message_fault(m, is_to_ps(lie) ? of_worker : FROM_PS);
 }
 
-static void begin_lying(struct stage *s, const struct lie *lie)
+/* One that hears the liar is in that state, once more or again; false: it does not come to that. */
+static bool begin_lying(struct stage *s, const struct lie *lie)
 {
     const struct stage_options o = options_of(lie->seed);
     begin(s, &o);
-    stage_run(s, (int)stage_draw(s, MIDDLE));
+    if (lie->state->bring) run_until_computing(s, WORKER);
+    if (lie->state->bring) lie->state->bring(s);
+    const struct actor *hears = receiver(s, lie);
+    for (uint64_t times = 1 + stage_draw(s, TIMES_MAX);; times--) {
+        while (!is_in(lie->state, hears) || !hears->links[liar(s, lie)])
+            if (!stage_step(s)) return false;
+        if (times == 1 || !stage_step(s)) break;
+    }
+    heard_in[lie->state - states]++;
+    return true;
 }
 
 /* Whoever was hung up on comes again. */
-static void go_on_to_the_end(struct stage *s)
+static void meet(struct stage *s)
 {
     for (int ps = 0; ps < s->world.profile.ps_count; ps++)
         for (int w = 0; w < s->world.profile.workers; w++) stage_connect(s, ps, w);
+}
+
+static void go_on_to_the_end(struct stage *s)
+{
+    meet(s);
     end_with(s, EXIT_DONE);
     for (int ps = 0; ps < s->world.profile.ps_count; ps++) nothing_twice(s, ps);
     assert_int_equal(stage_updates(s, 0), LAST_STEP);
@@ -132,22 +227,30 @@ static void go_on_to_the_end(struct stage *s)
     assert_int_equal(s->world.folder.at[s->world.folder.newest].step, LAST_STEP);
 }
 
+static void fail_lie(const struct lie *lie, const char *wrong)
+{
+    fail_msg("seed %llu, \"%s\": %s with number %llu in field %d: %s",
+             (unsigned long long)lie->seed, lie->state->says, message_name(lie->type),
+             (unsigned long long)lie->number, lie->field, wrong);
+}
+
 static void a_breach_is_told_of_and_counts_for_nothing(const struct lie *lie)
 {
     struct stage s;
     uint64_t body[BODY_NUMBERS];
-    begin_lying(&s, lie);
-    struct actor *hears = receiver(&s, lie);
-    const int from = liar(&s, lie), breaches = s.world.breaches;
-    const struct message m = said(&s, lie, body);
-    if (s.world.first_ended == NOTHING && hears->links[from]) {
-        stage_lie(&s, hears, from, &m);
+    if (begin_lying(&s, lie)) {
+        const int breaches = s.world.breaches;
+        const struct message m = said(&s, lie, body);
+        stage_lie(&s, receiver(&s, lie), liar(&s, lie), &m);
         if (s.world.breaches == breaches && is_for_it_to_say(lie, &m))
-            fail_msg("seed %llu: %s with number %llu in field %d was not told of",
-                     (unsigned long long)lie->seed, message_name(m.type),
-                     (unsigned long long)lie->number, lie->field);
+            fail_lie(lie, "was not told of");
     }
-    go_on_to_the_end(&s);
+    if (lie->state->ends_otherwise) {
+        meet(&s);
+        settle(&s);
+    } else {
+        go_on_to_the_end(&s);
+    }
     stage_close(&s);
 }
 
@@ -156,34 +259,30 @@ static void the_role_stays_sound(const struct lie *lie)
 {
     struct stage s;
     uint64_t body[BODY_NUMBERS];
-    begin_lying(&s, lie);
-    struct actor *hears = receiver(&s, lie);
-    const struct message m = said(&s, lie, body);
-    const enum job job = hears->job == JOB_PS ? JOB_WORKER : JOB_PS;
-    if (actor_is_running(hears)) {
+    if (begin_lying(&s, lie)) {
+        struct actor *hears = receiver(&s, lie);
+        const struct message m = said(&s, lie, body);
+        const enum job job = is_to_ps(lie) ? JOB_WORKER : JOB_PS;
         hears->role->ops->message(hears->role, job, liar(&s, lie), &m, &hears->outbox);
-        const char *wrong = (lie->is_to_ps ? ps_role_check : worker_role_check)(hears->role);
-        if (wrong)
-            fail_msg("seed %llu: %s with number %llu in field %d: %s",
-                     (unsigned long long)lie->seed, message_name(m.type),
-                     (unsigned long long)lie->number, lie->field, wrong);
+        const char *wrong = (is_to_ps(lie) ? ps_role_check : worker_role_check)(hears->role);
+        if (wrong) fail_lie(lie, wrong);
     }
     stage_close(&s);
 }
 
 static bool ends_the_job(const struct lie *lie)
 {
-    return lie->type == MESSAGE_SETUP && lie->is_to_ps && !lie->is_of_chief;
+    return lie->type == MESSAGE_SETUP && is_to_ps(lie) && !is_of_chief(lie);
 }
 
-static void say_to_all(void (*say)(const struct lie *), struct lie lie)
+static void say_in_states(void (*say)(const struct lie *), struct lie lie, uint64_t share)
 {
-    static uint64_t seed;
-    for (int i = 0; i < 4 * MOMENTS; i++) {
+    static uint64_t all, seed;
+    for (int i = 0; i < STATES; i++) {
+        if (all++ % (EVERY * share)) continue;
         lie.seed = ++seed;
-        lie.is_to_ps = i % 2;
-        lie.is_of_chief = i / 2 % 2;
-        if (seed % EVERY == 0 && !ends_the_job(&lie)) say(&lie);
+        lie.state = &states[i];
+        if (!ends_the_job(&lie)) say(&lie);
     }
 }
 
@@ -197,8 +296,10 @@ static void for_each_field(void (*try)(uint32_t type, int field), int fields)
 static void lie_with(void (*say)(const struct lie *), uint32_t type, int field, uint64_t number)
 {
     const bool is_narrow = field == 0 || field == TASK || field == JOB;
+    const bool may_be_right = say == the_role_stays_sound;
     if (is_narrow && number > UINT32_MAX) return;
-    say_to_all(say, (struct lie){.type = type, .field = field, .number = number});
+    say_in_states(say, (struct lie){.type = type, .field = field, .number = number},
+                  may_be_right ? ENDS_SHARE : 1);
 }
 
 static void lie_beyond(uint32_t type, int field)
@@ -231,6 +332,13 @@ static void lie_at_the_ends(uint32_t type, int field)
 static void no_number_makes_a_role_unsound(void **state)
 {
     for_each_field(lie_at_the_ends, FIELDS);
+}
+
+static void all_states_are_come_to(void **state)
+{
+    for (int i = 0; i < STATES; i++)
+        if (heard_in[i] < LAST_STEP)
+            fail_msg("\"%s\" (%d): %d lies", states[i].says, i, heard_in[i]);
 }
 
 /* ---- what a ps has agreed on ---- */
@@ -418,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_beyond_its_range_is_a_breach),
         cmocka_unit_test(no_number_makes_a_role_unsound),
+        cmocka_unit_test(all_states_are_come_to),
         cmocka_unit_test(a_push_of_what_was_not_agreed_is_a_breach),
         cmocka_unit_test(an_array_that_a_block_has_not_is_a_breach),
         cmocka_unit_test(a_push_far_ahead_of_another_ps_is_a_breach),

@@ -377,6 +377,18 @@ static err count_shards(const char *prefix, int *ret)
     return OK;
 }
 
+/* A chief that stood still may take the folder between a checkpoint and what is published of it.
+ * Where that is the last one there is no later time to say so. */
+static err begin_publication(struct runner_worker *w, const char *prefix,
+                             const struct publishing *is)
+{
+    struct folder_jobs *j = &w->folder.jobs;
+    const err e = publication_begin(&j->publication, w->folder.checkpoints, prefix, is);
+    if (e != ERR_PEER) return e;
+    (void)take_folder_again(w);
+    return publication_begin(&j->publication, w->folder.checkpoints, prefix, is);
+}
+
 err runner_worker_publish_made(struct runner_worker *w, const char *prefix)
 {
     struct publishing is = {.step = (uint64_t)checkpoint_step(prefix), .time_s = clock_unix_s()};
@@ -384,7 +396,7 @@ err runner_worker_publish_made(struct runner_worker *w, const char *prefix)
     TRY(count_shards(prefix, &is.shards));
     published_to_want(w, prefix, &is);
     if (published_to_is_wanted(w)) return OK;
-    return publication_begin(&w->folder.jobs.publication, w->folder.checkpoints, prefix, &is);
+    return begin_publication(w, prefix, &is);
 }
 
 static err publish_checkpoint(struct runner_worker *w)
@@ -395,8 +407,7 @@ static err publish_checkpoint(struct runner_worker *w)
                             j->prefix));
     if (j->is_change) TRY(runner_worker_keep_setting(w));
     if (j->publishes && !published_to_is_wanted(w))
-        runner_worker_begun_publication(
-            w, publication_begin(&j->publication, w->folder.checkpoints, j->prefix, &is));
+        runner_worker_begun_publication(w, begin_publication(w, j->prefix, &is));
     return OK;
 }
 

@@ -271,6 +271,20 @@ static err find_full(const struct publication *p, const struct checkpoints *c)
     return is_there ? OK : fail(ERR_INPUT, "%s, which it follows, is gone", path);
 }
 
+/* Joining may have taken long, and a chief that stood still meanwhile may find no token of anybody:
+ * what others have published since is newer than what it has. */
+static err find_unchanged(const struct publication *p, const struct checkpoints *c)
+{
+    struct publication now;
+    TRY(checkpoints_still_own(c));
+    TRY(publication_read(c->directory, &now));
+    const bool is_next = now.count == p->count + 1; /* it failed when it stood there already */
+    const bool is_ours = now.full.index == p->full.index && (now.count == p->count || is_next) &&
+                         strcmp(now.full.name, p->full.name) == 0;
+    if (is_ours || !now.full.name[0]) return OK;
+    return fail(ERR_PEER, "another chief has published in %s meanwhile", c->directory);
+}
+
 /* What lies there under that name no file names: a chief was killed before that. */
 static err join(struct publication *p, const struct checkpoints *c, const char *folder,
                 const struct publishing *is, const char *prefix)
@@ -280,10 +294,10 @@ static err join(struct publication *p, const struct checkpoints *c, const char *
     TRY(find_full(p, c));
     TRY(bundle_remove(prefix));
     TRY(bring(c, folder, is->shards, prefix));
-    err e = describe(prefix, is, next);
-    if (e) return e;
+    TRY(describe(prefix, is, next));
+    TRY(find_unchanged(p, c));
     p->count++;
-    e = write_file(p, c->directory);
+    const err e = write_file(p, c->directory);
     if (e) p->count--;
     return e;
 }

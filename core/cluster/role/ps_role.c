@@ -439,9 +439,11 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
 
 void ps_role_note_absent(struct role *role, int worker, const char *why, struct outbox *out)
 {
-    struct member *m = &((struct ps_role *)role)->members[worker];
+    struct ps_role *p = (struct ps_role *)role;
+    struct member *m = &p->members[worker];
     if (member_is_here(m)) return; /* another process that would be it */
     const bool is_news = !m->life.why_absent[0];
+    if (is_news && m->presence == NOT_YET) m->lost_ms = p->patience.now_ms;
     /* The worker says what this ps has told it, too, with more around it. */
     if (!is_news && (!*why || strstr(why, m->life.why_absent))) return;
     snprintf(m->life.why_absent, sizeof m->life.why_absent, "%s",

@@ -195,10 +195,17 @@ static int counted_on(const struct ps_role *p)
     return count;
 }
 
-/* To a ps that comes back to a job that continues, who is not there is lost, and not late. */
+/* One that may come again is none, however late. */
+static bool cannot_come(const struct member *m)
+{
+    return !member_is_here(m) && m->life.why_absent[0];
+}
+
+/* To a ps that comes back to a job that continues, who is not there is lost, and not late. Who says
+ * that it cannot take part has come. */
 static bool was_there(const struct ps_role *p, const struct member *m)
 {
-    return m->presence != NOT_YET || p->goes_on;
+    return m->presence != NOT_YET || p->goes_on || cannot_come(m);
 }
 
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
@@ -217,12 +224,6 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
     ps_try_snapshot(p, out);
-}
-
-/* One that may come again is none, however late. */
-static bool cannot_come(const struct member *m)
-{
-    return m->presence != HERE && m->life.why_absent[0];
 }
 
 /* It reads rows that nobody else reads. */

@@ -60,16 +60,18 @@ static bool is_surely_there(const char *prefix)
     return !file_time(index, &time_s) && time_s >= 0;
 }
 
-/* A relative path is meant from the folder. An absolute one is of where the folder was when it was
- * written: one that has moved since has the checkpoint beside the state file. */
+/* A relative path is meant from the folder; where nothing is there, or of an absolute one, it is of
+ * where the folder was when it was written: one that has moved since has the checkpoint beside the
+ * state file. A folder of this host is no part of a server. */
 static err place(const char *directory, const char *prefix, char ret[CHECKPOINT_PATH_MAX])
 {
-    char folder[CHECKPOINT_PATH_MAX];
-    if (path_is_relative(prefix)) return folder_join(directory, prefix, ret);
-    TRY(folder_copy(prefix, ret));
-    if (is_surely_there(prefix)) return OK;
-    TRY(folder_join(directory, folder_split(prefix, folder), ret));
-    return is_surely_there(ret) ? OK : folder_copy(prefix, ret);
+    char folder[CHECKPOINT_PATH_MAX], beside[CHECKPOINT_PATH_MAX];
+    const char *name = folder_split(prefix, folder);
+    TRY(path_is_relative(prefix) ? folder_join(directory, prefix, ret) : folder_copy(prefix, ret));
+    TRY(folder_join(directory, name, beside));
+    const bool is_elsewhere = path_is_url(prefix) && !path_is_url(directory);
+    if (name == prefix || (!is_elsewhere && is_surely_there(ret))) return OK;
+    return is_surely_there(beside) ? folder_copy(beside, ret) : OK;
 }
 
 /* The time of one that has none is its file's. */

@@ -100,14 +100,28 @@ static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_valu
     return true;
 }
 
+/* What is in front of a comment that begins within the word: "7:0.5#it" */
+static bool cut_comment(const struct cell *word, struct cell *ret)
+{
+    const char *comment = memchr(word->text, COMMENT, word->length);
+    *ret = *word;
+    if (comment) ret->length = (size_t)(comment - word->text);
+    return comment != NULL;
+}
+
 static err read_pairs(struct libsvm *s, int first)
 {
+    bool is_over = false;
     s->cell.count = 0;
-    for (int i = first; i < s->text.count; i++) {
+    for (int i = first; i < s->text.count && !is_over; i++) {
         const struct cell *word = &s->text.cells[i];
+        struct cell cut;
         if (word->text[0] == COMMENT) break;
         TRY(make_room(s));
-        if (!read_pair(word, &s->ids[s->cell.count], &s->values[s->cell.count]))
+        int64_t *const id = &s->ids[s->cell.count];
+        double *const value = &s->values[s->cell.count];
+        is_over = !read_pair(word, id, value);
+        if (is_over && !(cut_comment(word, &cut) && read_pair(&cut, id, value)))
             return bad_word(s, word, "index:value, indices from 1");
         s->cell.count++;
     }

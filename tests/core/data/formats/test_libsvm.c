@@ -37,6 +37,14 @@ static void words_have_any_blanks_around_them_and_no_quotes(void **state)
     assert_rows(SOURCE(", 'features': 2"), 3, (float[]){1, 0, 0, 1, 1, 3}, (int32_t[]){1, 0, 1});
 }
 
+static void a_comment_may_begin_within_a_word(void **state)
+{
+    file_write_text("rows", "1 1:1#x\n0 2:5#1:1 2:9\n1 1:3# 2:4\n");
+    assert_rows(SOURCE(", 'features': 2"), 3, (float[]){1, 0, 0, 5, 3, 0}, (int32_t[]){1, 0, 1});
+    file_write_text("rows", "1 1:#5\n");
+    assert_refused(SOURCE(", 'features': 2"), "line 1", "1:#5", NULL);
+}
+
 static void values_of_one_index_add_up(void **state)
 {
     file_write_text("rows", "1 3:10 3:1\n0 1:0.5 2:1 1:0.25\n");
@@ -127,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_zero),
         cmocka_unit_test(words_have_any_blanks_around_them_and_no_quotes),
+        cmocka_unit_test(a_comment_may_begin_within_a_word),
         cmocka_unit_test(values_of_one_index_add_up),
         cmocka_unit_test(labels_may_be_numbers),
         cmocka_unit_test(rows_to_predict_may_have_no_labels),

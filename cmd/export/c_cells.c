@@ -112,6 +112,8 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
 {
     const struct numeric_attributes *a = spec->column.attributes;
     const double offset = c->data->offset;
+    double fallback;
+    const bool has_default = numeric_default(a, &fallback);
     if (a->standardize) write_doubles(f, "mean", column, &a->mean);
     if (a->standardize) write_doubles(f, "deviation", column, &a->deviation);
     fprintf(f,
@@ -121,9 +123,9 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
             "%.17g,\n    .last_scale = %.17g, "
             ".last_offset = %.17g",
             column, separator_of(c, spec), a->source.max, a->source.truncate, a->log1p,
-            json_is_number(a->min), json_number_value(a->min), json_is_number(a->fallback),
-            json_number_value(a->fallback), json_is_number(a->padding),
-            json_number_value(a->padding), a->scale, a->offset, c->data->scale, offset);
+            json_is_number(a->min), json_number_value(a->min), has_default, fallback,
+            json_is_number(a->padding), json_number_value(a->padding), a->scale, a->offset,
+            c->data->scale, offset);
     if (a->standardize) fprintf(f, ", .mean = mean%d, .deviation = deviation%d", column, column);
     fputs("};\n", f);
 }

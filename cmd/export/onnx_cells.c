@@ -100,9 +100,10 @@ static int write_numeric(struct onnx_graph *g, const struct cells *c,
     const struct numeric_attributes *a = spec->column.attributes;
     int x = write_given(g, spec->name, ONNX_DOUBLE, a->source.max);
     const int lacks = onnx_one(g, "IsNaN", x);
-    if (json_is_number(a->fallback) && !json_is_number(a->padding)) {
+    double fallback;
+    if (numeric_default(a, &fallback) && !json_is_number(a->padding)) {
         const int is_empty = in_no_place(g, onnx_one(g, "Not", lacks));
-        x = onnx_where(g, is_empty, onnx_double(g, json_number_value(a->fallback)), x);
+        x = onnx_where(g, is_empty, onnx_double(g, fallback), x);
     }
     if (json_is_number(a->min)) x = with_double(g, "Max", x, json_number_value(a->min));
     if (a->log1p) x = onnx_one(g, "Log", with_double(g, "Add", x, 1));

@@ -547,10 +547,11 @@ static struct tf_tensor write_numeric(const struct tf_cells *t, struct tf_graph 
     struct tf_tensor x = numbers_of(g, v);
     if (!v->is_one || a->source.max > 1) x = cut(g, x, a->source.max);
     const struct tf_tensor is_number = tf_two(g, "Equal", TF_DOUBLE, x, x);
-    if (json_is_number(a->fallback) && !json_is_number(a->padding)) {
+    double fallback;
+    if (numeric_default(a, &fallback) && !json_is_number(a->padding)) {
         const struct tf_tensor is_empty =
             tf_two(g, "Equal", TF_INT64, count_row(g, is_number), tf_int64(g, 0));
-        x = tf_select(g, TF_DOUBLE, is_empty, tf_double(g, json_number_value(a->fallback)), x);
+        x = tf_select(g, TF_DOUBLE, is_empty, tf_double(g, fallback), x);
     }
     const struct tf_tensor given = tf_two(g, "Equal", TF_DOUBLE, x, x);
     if (json_is_number(a->min)) x = tf_with_double(g, "Maximum", x, json_number_value(a->min));

@@ -16,6 +16,7 @@ enum said_kind {
     SAID_NOT_UTF8,
     SAID_NUMBER_NAME,
     SAID_LOST_WEIGHT,
+    SAID_FAR_DEFAULT,
     SAID_KINDS
 };
 

@@ -101,6 +101,7 @@ struct column_maker {
     bool awaits_word;  /* such a label */
     bool loses_weight; /* an id of a row had a weight other than 1, and it takes none */
     bool awaits_cell;  /* no row so far has its cell, and one of them must */
+    bool is_trained_on;
 };
 
 struct column_context {

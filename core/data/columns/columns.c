@@ -194,7 +194,8 @@ static err open_maker(struct columns *c, const struct row_reader *reader,
                                .cell = -1,
                                .stand_in = NO_ID};
     if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
-    m->awaits_cell = context->wants_all_cells && column_optional_cell(spec, reader->may_lack_any);
+    m->is_trained_on = context->wants_all_cells;
+    m->awaits_cell = m->is_trained_on && column_optional_cell(spec, reader->may_lack_any);
     TRY(m->kind->open(m, &all));
     TRY(check_content(spec, m));
     m->made.name = m->name;

@@ -4,8 +4,12 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
+#include "core/base/fingerprint.h"
+#include "core/base/log.h"
 #include "core/data/columns/decimal.h"
+#include "core/data/said_once.h"
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
@@ -62,8 +66,8 @@ static const struct field fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct numeric_attributes, fallback),
      .fallback = "null",
-     .help = "value used for each number of an empty cell, before any transform; null: an empty "
-             "cell is an error"},
+     .help = "value used for each number of an empty cell, before any transform; mean: that of "
+             "the numbers that standardize has measured; null: an empty cell is an error"},
     {0},
 };
 
@@ -71,6 +75,28 @@ static bool is_number_or_null(const json_t *json)
 {
     if (!json || json_is_null(json)) return true;
     return json_is_number(json) && fabs(json_number_value(json)) <= FLT_MAX;
+}
+
+bool numeric_default_is_mean(const struct numeric_attributes *a)
+{
+    return json_is_string(a->fallback) && strcmp(json_string_value(a->fallback), "mean") == 0;
+}
+
+bool numeric_default(const struct numeric_attributes *a, double *ret)
+{
+    const double mean = a->mean.count > 0 ? a->mean.at[0] : 0;
+    const bool is_mean = numeric_default_is_mean(a);
+    *ret = !is_mean ? json_number_value(a->fallback) : a->log1p ? expm1(mean) : mean;
+    return is_mean || json_is_number(a->fallback);
+}
+
+static err check_default(const struct numeric_attributes *a)
+{
+    if (is_number_or_null(a->fallback)) return OK;
+    if (!numeric_default_is_mean(a))
+        return fail(ERR_INPUT, "default: expected a number, \"mean\" or null");
+    if (a->standardize && a->source.max == 1) return OK;
+    return fail(ERR_INPUT, "default: \"mean\" is of one number that is standardized");
 }
 
 /* Numbers of the training data are there before anything is opened (core/data/stats/standardize.h).
@@ -87,8 +113,7 @@ static err check_standard(const struct numeric_attributes *a)
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct numeric_attributes *a = m->attributes;
-    if (!is_number_or_null(a->fallback))
-        return fail(ERR_INPUT, "default: expected a number or null");
+    TRY(check_default(a));
     if (!is_number_or_null(a->padding))
         return fail(ERR_INPUT, "padding: expected a number or null");
     if (!is_number_or_null(a->min)) return fail(ERR_INPUT, "min: expected a number or null");
@@ -111,15 +136,31 @@ static err change(const struct numeric_attributes *a, double x, int64_t index, d
     return isfinite((float)*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
 }
 
+/* In the middle of ages 0 is none: a model learns of it what is not there. */
+static void warn_far(const struct column_maker *m, double fallback)
+{
+    enum { FAR = 2 };
+    const struct numeric_attributes *a = m->attributes;
+    if (!m->is_trained_on || !a->standardize || a->source.max > 1) return;
+    const double x = a->log1p ? log1p(fallback) : fallback;
+    const double off = fabs(x - a->mean.at[0]) / a->deviation.at[0];
+    if (!(off > FAR) || !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
+        return;
+    log_line(LOG_WARNING,
+             "column \"%s\": where there is no value it is %g (\"default\"), %.1f deviations off "
+             "the mean: \"default\": \"mean\" is in the middle",
+             m->name, fallback, off);
+}
+
 static err stand_in(struct column_maker *m, double *to)
 {
     const struct numeric_attributes *a = m->attributes;
-    if (!json_is_number(a->fallback))
+    double fallback;
+    if (!numeric_default(a, &fallback))
         return fail(ERR_INPUT,
                     "expected a number (\"default\" says what stands for none), got \"\"");
-    m->missing++;
-    for (int64_t i = 0; i < a->source.max; i++)
-        TRY(change(a, json_number_value(a->fallback), i, &to[i]));
+    if (m->missing++ == 0) warn_far(m, fallback);
+    for (int64_t i = 0; i < a->source.max; i++) TRY(change(a, fallback, i, &to[i]));
     return OK;
 }
 

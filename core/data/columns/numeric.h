@@ -13,6 +13,11 @@ struct numeric_attributes {
 };
 extern const struct column_kind column_numeric;
 
+bool numeric_default_is_mean(const struct numeric_attributes *);
+/* What stands for the numbers of an empty cell, before any transform; false: nothing does. Of
+ * "mean" the mean is known, or 0. */
+bool numeric_default(const struct numeric_attributes *, double *ret);
+
 /* What the column is made of before it is rounded: [max] numbers. ERR_INPUT: what was expected. */
 err numeric_read(struct column_maker *, const struct cell *cells, double *to);
 

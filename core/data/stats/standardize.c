@@ -55,6 +55,8 @@ struct measured {
     struct numeric_attributes *to;
     struct spread *spread; /* [max] */
     double *row;           /* [max] */
+    bool is_counted;       /* this row */
+    int64_t rows;          /* that are */
 };
 
 struct measuring {
@@ -65,7 +67,6 @@ struct measuring {
     void *row[COLUMNS_MAX]; /* of them */
     struct measured *at;    /* [count] */
     int count;
-    int64_t rows;
 };
 
 static void describe(struct measuring *m, struct measured *column, const char *name,
@@ -128,20 +129,34 @@ static err begin(void *context, const struct row_reader *reader)
     return open_all(m, reader);
 }
 
+/* What is to be the mean does not change it. */
+static err read_row(struct measured *column, const struct row *row)
+{
+    const int64_t missing = column->maker.missing;
+    TRY(numeric_read(&column->maker, row->cells, column->row));
+    column->is_counted = column->maker.missing == missing || !numeric_default_is_mean(column->to);
+    return OK;
+}
+
+static void add_to_spread(struct measured *column)
+{
+    if (!column->is_counted) return;
+    column->rows++;
+    for (int64_t k = 0; k < column->plain.source.max; k++)
+        spread_add(&column->spread[k], column->row[k], column->rows);
+}
+
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
     struct measuring *m = context;
     for (int i = 0; i < m->count; i++) {
         struct column_maker *maker = &m->at[i].maker;
-        const err e = numeric_read(maker, row->cells, m->at[i].row);
+        const err e = read_row(&m->at[i], row);
         if (e)
             return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
                                (long long)row->number, maker->name);
     }
-    m->rows++;
-    for (int i = 0; i < m->count; i++)
-        for (int64_t k = 0; k < m->at[i].plain.source.max; k++)
-            spread_add(&m->at[i].spread[k], m->at[i].row[k], m->rows);
+    for (int i = 0; i < m->count; i++) add_to_spread(&m->at[i]);
     return OK;
 }
 
@@ -151,7 +166,7 @@ static void give(const struct measuring *m, struct arena *arena)
         struct measured *column = &m->at[i];
         make_room(column->to, arena);
         for (int64_t k = 0; k < column->plain.source.max; k++) {
-            const double deviation = spread_deviation(&column->spread[k], m->rows);
+            const double deviation = spread_deviation(&column->spread[k], column->rows);
             column->to->mean.at[k] = column->spread[k].mean;
             column->to->deviation.at[k] = deviation > 0 ? deviation : 1;
         }

@@ -26,6 +26,7 @@ COLUMNS = [
     {"column": "crossed", "name": "x2", "keys": ["age_b", "city", "zone", "word-cell"], "buckets": 100},
     {"column": "numeric", "name": "age", "standardize": True},
     {"column": "numeric", "name": "gain", "min": 0, "log1p": True, "scale": 0.1, "default": 2},
+    {"column": "numeric", "name": "earned", "source": "gain", "min": 0, "log1p": True, "standardize": True, "default": "mean"},
     {"column": "numeric", "name": "some", "source": "tags_n", "separator": "|", "max": 3, "log1p": True, "padding": -1},
     {"column": "numeric", "name": "pair", "separator": " ", "max": 2, "scale": 0.5, "offset": 1},
 ]
@@ -56,7 +57,7 @@ CLICKS = [
     {"op": "factorization_machine", "name": "fm", "inputs": ["e1", "e2", "e3"]},
     {"op": "target_attention", "name": "near", "inputs": ["e1", "stacked"], "units": [3]},
     {"op": "tile", "name": "twice", "inputs": ["fm"], "multiples": [2]},
-    {"op": "concat", "name": "all", "inputs": ["age", "gain", "pair", "some", "dots", "twice", "flat", "there", "most", "near", "e6", "low", "which", "how"]},
+    {"op": "concat", "name": "all", "inputs": ["age", "gain", "earned", "pair", "some", "dots", "twice", "flat", "there", "most", "near", "e6", "low", "which", "how"]},
     {"op": "cross_layer", "name": "crossing", "inputs": ["all"]},
     {"op": "l2_normalize", "name": "unit"},
     {"op": "clip_by_norm", "name": "short", "norm": 0.9},
@@ -524,7 +525,8 @@ class Onnx(Rows):
     """Its form; tests/interop/onnx_check.py holds what onnxruntime says against predict."""
     COLUMNS = [column for column in COLUMNS if column["column"] != "crossed"]
     MODEL = [{**CLICKS[0], "inputs": ["job", "tags", "list"]}, *CLICKS[1:]]
-    TYPES = {"job": 7, "tags": 7, "city": 7, "town": 7, "age_b": 11, "zone": 7, "list": 7, "age": 11, "gain": 11, "pair": 11, "some": 11}
+    TYPES = {"job": 7, "tags": 7, "city": 7, "town": 7, "age_b": 11, "zone": 7, "list": 7, "age": 11, "gain": 11, "earned": 11, "pair": 11,
+             "some": 11}
 
     def exported(self, *flags, out="m"):
         told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=onnx", f"--out={out}", *flags)

@@ -1,5 +1,6 @@
 """Columns that are standardized by the training data: the same numbers in every task, kept beside the checkpoints."""
 import json
+import math
 import random
 import statistics
 
@@ -91,6 +92,42 @@ class Standardize(tool.ToolCase):
                 for a, b in zip(got, wanted, strict=True):
                     self.assertAlmostEqual(a, b, places=5)
 
+    def test_what_is_missing_may_be_the_mean(self):
+        """Of the numbers that are there; so it is 0 where the others have mean 0 and deviation 1."""
+        there = [3, 9, 30, 42]
+        rows = [f"{x},{i % 2}" for i, x in enumerate([*there, "", ""])]
+        (self.folder / "rows.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+        for log1p in (False, True):
+            column = {"column": "numeric", "name": "x", "standardize": True, "log1p": log1p, "default": "mean"}
+            self.write_identity(column, "log" if log1p else "plain")
+            numbers = [math.log1p(x) if log1p else x for x in there]
+            mean, deviation = statistics.mean(numbers), statistics.pstdev(numbers)
+            ended = self.dtrain("spec.json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            said = self.run_ok("predict", f"--checkpoint={'log' if log1p else 'plain'}", "--data=rows.csv", "--out=-", "spec.json")
+            got = [float(line.split(",")[1]) for line in said.split()[1:]]
+            for a, b in zip(got, [(x - mean) / deviation for x in numbers] + [0, 0], strict=True):
+                self.assertAlmostEqual(a, b, places=5)
+
+    def test_a_default_that_is_far_from_the_mean_is_warned_of(self):
+        rows = "".join(f"{30 + i % 20},{i % 2}\n" for i in range(40))
+        (self.folder / "rows.csv").write_text("x,y\n" + rows + ",0\n")
+        for fallback, far in ((0, True), (40, False), ("mean", False)):
+            self.write_identity({"column": "numeric", "name": "x", "standardize": True, "default": fallback}, f"run-{fallback}")
+            said = self.dtrain("spec.json")
+            self.assertEqual((said.returncode, 'column "x": where there is no value it is 0' in said.stderr), (0, far), said.stderr)
+            said = self.dtrain("predict", f"--checkpoint=run-{fallback}", "--data=rows.csv", "--out=-", "spec.json")
+            self.assertNotIn("where there is no value", said.stderr)
+
+    def write_identity(self, column, folder):
+        """A model that says what the column is."""
+        (self.folder / "spec.json").write_text(json.dumps({
+            "data": {"train": {"format": "csv", "file": "rows.csv", "label": "y", "label_type": "number"}, "columns": [column],
+                     "batch_size": 2},
+            "model": [{"op": "dense", "name": "o", "inputs": ["x"], "units": 1, "use_bias": False, "kernel_initializer": "ones"}],
+            "loss": "mean_squared_error", "optimizer": {"type": "gradient_descent", "learning_rate": 0},
+            "train": {"last_step": 1, "checkpoint_dir": folder}}))
+
     def test_a_cluster_has_the_same_bits(self):
         _, alone = self.train("run")
         cluster = ("--local_ps=2", "--local_workers=2", *LIMITS)
@@ -157,6 +194,9 @@ class Standardize(tool.ToolCase):
                               ({"age": {"standardize": False, "mean": [1]}}, "for standardize only"),
                               ({"pair": {"mean": [1], "deviation": [1]}}, "expected 2 numbers each"),
                               ({"age": {"deviation": [0]}}, "deviation"),
+                              ({"age": {"default": "median"}}, 'default: expected a number, "mean" or null'),
+                              ({"age": {"default": "mean", "standardize": False}}, "of one number that is standardized"),
+                              ({"pair": {"default": "mean"}}, "of one number that is standardized"),
                               ({"age": {"source": "aged"}}, 'has no cell "aged"'),
                               ({"age": {"source": "y"}}, '"y" is the label'),
                               ({"age": {"source": "pair"}}, "rows.csv: line 2: column \"age\" (cell \"pair\"): expected a number")):

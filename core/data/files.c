@@ -9,6 +9,7 @@
 #include "core/base/files/file_system.h"
 #include "core/base/fingerprint.h"
 #include "core/base/log.h"
+#include "core/data/input.h"
 #include "core/data/said_once.h"
 
 enum { NAME_BYTES_MAX = PATH_BYTES_MAX, NAMES_GROW_MIN = 16, NAMES_BYTES_MAX = 64 << 20 };
@@ -108,11 +109,13 @@ static err check_name(const struct found *f, const char *path)
     if (strpbrk(path, "*?[")) return OK;
     TRY(joined(f, path, &whole));
     if (path_is_url(whole) || file_is_there(whole)) return OK;
-    return fail(ERR_INPUT, "%s: %s", path, strerror(ENOENT));
+    fail(ERR_INPUT, "%s: %s", path, strerror(ENOENT));
+    return path_is_relative(path) ? input_fail_absent(f->context) : ERR_INPUT;
 }
 
 static err add_line(struct found *f, char *line)
 {
+    line += strspn(line, " \t");
     size_t length = strlen(line);
     while (length > 0 && strchr(" \t\r\n", line[length - 1])) line[--length] = '\0';
     if (length == 0 || line[0] == '#') return OK;

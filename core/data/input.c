@@ -50,6 +50,14 @@ static err start(struct input *in)
     return packing ? begin_packed(in, packing) : OK;
 }
 
+err input_fail_absent(const struct format_context *context)
+{
+    const char *from = context->directory;
+    const bool is_here = !from || !from[0] || strcmp(from, ".") == 0;
+    return fail(ERR_INPUT, "%s (relative paths begin at %s; --data_dir names another folder)",
+                error_text(), is_here ? "the current folder" : from);
+}
+
 err input_open_any(const struct format_context *context, const char *path, struct input **ret)
 {
     struct input *in = calloc(1, sizeof *in);
@@ -58,8 +66,7 @@ err input_open_any(const struct format_context *context, const char *path, struc
     err e = in->path ? start(in) : fail(ERR_MEMORY, "no memory to read %s", path);
     if (e == ERR_INPUT && !in->file && !path_is_url(in->path) && path_is_relative(path) &&
         !file_is_there(in->path))
-        e = fail(e, "%s (relative paths begin at the spec's folder, or at --data_dir)",
-                 error_text());
+        e = input_fail_absent(context);
     if (e) {
         input_close(in);
         return e;

@@ -25,6 +25,8 @@ enum { PACKED_RATIO = 4 };
 err input_open(const struct format_context *, const char *path, struct input **ret);
 /* The same, of a file that may be empty. */
 err input_open_any(const struct format_context *, const char *path, struct input **ret);
+/* ERR_INPUT: the error so far, of a relative path that is not there, and where it was looked for */
+err input_fail_absent(const struct format_context *);
 /* Whether the file is there, can be read, and has no byte, unpacked. */
 bool input_is_empty(const struct format_context *, const char *path);
 void input_close(struct input *); /* NULL is fine */

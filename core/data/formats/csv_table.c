@@ -268,10 +268,17 @@ static err find_label(struct csv_table *t, const struct csv_key *key)
     return OK;
 }
 
+/* A shell passes \t on as two characters. */
+static const char *delimiter_of(const struct csv_attributes *a)
+{
+    return strcmp(a->delimiter, "\\t") == 0 ? "\t" : a->delimiter;
+}
+
 static err open_text(const struct csv_attributes *a, struct input *in, struct delimited *ret)
 {
-    TRY(delimited_open(in, a->delimiter[0], ret));
-    delimited_set_more(ret, a->delimiter + 1);
+    const char *delimiter = delimiter_of(a);
+    TRY(delimited_open(in, delimiter[0], ret));
+    delimited_set_more(ret, delimiter + 1);
     return OK;
 }
 
@@ -392,7 +399,7 @@ static void describe(struct csv_table *t)
         .label_cell = t->label,
         .label_dtype = label_dtype(&t->attributes->label_form),
         .may_lack_any = t->missing.count > 0,
-        .cut = cut_by(t->attributes->delimiter) << 1 | t->attributes->header,
+        .cut = cut_by(delimiter_of(t->attributes)) << 1 | t->attributes->header,
         .input = t->input,
     };
 }

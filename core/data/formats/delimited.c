@@ -303,18 +303,18 @@ static err refuse_swallowed(const struct delimited *d)
         input_path(d->input), (long long)d->line, d->count);
 }
 
-/* Takes the quotes off a cell in place; "" inside becomes one quote. */
+/* Takes the quotes off a cell in place, and blanks around what is between them; "" inside becomes
+ * one quote. */
 static void unquote(struct cell *cell)
 {
     if (cell->length < 2 || cell->text[0] != '"' || cell->text[cell->length - 1] != '"') return;
-    char *to = (char *)cell->text;
+    char *const begin = (char *)cell->text, *to = begin;
     const char *end = cell->text + cell->length - 1;
     for (const char *from = cell->text + 1; from < end; from++) {
         if (*from == '"' && from + 1 < end && from[1] == '"') from++;
         *to++ = *from;
     }
-    *to = '\0';
-    cell->length = (size_t)(to - cell->text);
+    trim(begin, to, cell);
 }
 
 /* The delimiter behind the cell, or `to`; *ret_width is how long it is. */

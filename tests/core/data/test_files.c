@@ -34,9 +34,9 @@ static void files_are_one_a_list_a_pattern_or_names_in_a_file(void **state)
     assert_features(CSV("['a-?.csv', 'b*']"), all, 6);
     assert_features(CSV("'*.csv'"), all, 6);
     assert_features(CSV("'[a]-*'"), all, 3);
-    file_write_text("names.txt", "# all\n\na-1.csv\r\n a-2*\nb.csv  ");
-    assert_refused(CSV("'@names.txt'"), "names.txt: line 4", "no file fits \" a-2*\"", NULL);
-    file_write_text("names.txt", "\xef\xbb\xbf# all\n\na-1.csv\r\na-2*\nb.csv  ");
+    file_write_text("names.txt", "# all\n\na-1.csv\r\n x-2*\nb.csv  ");
+    assert_refused(CSV("'@names.txt'"), "names.txt: line 4", "no file fits \"x-2*\"", NULL);
+    file_write_text("names.txt", "\xef\xbb\xbf# all\n\na-1.csv\r\n\t a-2*\nb.csv  ");
     assert_features(CSV("'@names.txt'"), all, 6);
     assert_features(CSV("['b.csv', '@names.txt']"), (float[]){4, 5, 6, 1, 2, 3, 4, 5, 6}, 9);
 }
@@ -64,7 +64,8 @@ static void what_is_not_found_is_named(void **state)
     assert_refused(CSV("['b.csv', 'none.csv']"), "none.csv", "No such file", NULL);
     assert_refused(CSV("'@none.txt'"), "none.txt", "No such file", NULL);
     file_write_text("names.txt", "b.csv\nnone.csv\n");
-    assert_refused(CSV("'@names.txt'"), "names.txt: line 2: none.csv: No such file", NULL);
+    assert_refused(CSV("'@names.txt'"), "names.txt: line 2: none.csv: No such file",
+                   "relative paths begin at", NULL);
     file_write_text("names.txt", "\n");
     assert_refused(CSV("'@names.txt'"), "names.txt: it names no file", NULL);
     char line[5000];

@@ -108,8 +108,8 @@ static void without_a_header_columns_are_counted(void **state)
 
 static void quotes_blanks_line_ends_and_marks_are_read_as_people_write_them(void **state)
 {
-    file_write_text("table",
-                    "\xef\xbb\xbf\"a \"\"x\"\", b\" , class\r\n\r\n \"1\" ,\t0\r\n\n2,\"1\"");
+    file_write_text(
+        "table", "\xef\xbb\xbf\"a \"\"x\"\", b\" ,\" class\"\r\n\r\n \" 1\t\" ,\t0\r\n\n2,\"1 \"");
     const char *source = SOURCE("'class', 'columns': ['a \\\"x\\\", b']");
     assert_table(source, 2, 1, (float[]){1, 2}, (int32_t[]){0, 1});
 }
@@ -135,6 +135,8 @@ static void other_delimiters_and_gzip_work(void **state)
     const char text[] = "a\tclass\n1\t0\n2\t1\n";
     file_write_gzip("table", text, sizeof text - 1);
     assert_table(SOURCE("'class', 'delimiter': '\\t'"), 2, 1, (float[]){1, 2}, (int32_t[]){0, 1});
+    assert_table(SOURCE("'class', 'delimiter': '\\\\t'"), 2, 1, (float[]){1, 2},
+                 (int32_t[]){0, 1}); /* as a shell passes it on */
     assert_refused(SOURCE("'class', 'delimiter': ', '"), "delimiter", NULL);
     assert_refused(SOURCE("'class', 'delimiter': ''"), "delimiter", NULL);
 }

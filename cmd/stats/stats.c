@@ -56,8 +56,8 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct stats_flags, delimiter),
      .fallback = "null",
-     .help = "the character between cells of csv files without a spec; null: a tab where the file "
-             "ends in .tsv, else a comma"},
+     .help = "the character between cells of csv files without a spec, \\t for a tab; null: a tab "
+             "where the file ends in .tsv, else a comma"},
     {.name = "header",
      .type = FIELD_BOOL,
      .offset = offsetof(struct stats_flags, header),
@@ -283,11 +283,41 @@ static err name_what_folders_hold(const struct format_context *context, const st
     return OK;
 }
 
+static bool is_readable(const char *path)
+{
+    struct stat state;
+    return !stat(path, &state) && S_ISREG(state.st_mode) && !access(path, R_OK);
+}
+
+static bool is_json_object(const char *path)
+{
+    if (!is_readable(path)) return false;
+    json_t *json = json_load_file(path, 0, NULL);
+    const bool is_so = json_is_object(json);
+    json_decref(json);
+    return is_so;
+}
+
 static bool is_bare(const struct stats_flags *flags, const struct strings *paths)
 {
     const char *first = paths->at[0];
     return flags->format != BARE_AUTO || paths->count > 1 || bare_format_of(first) != BARE_AUTO ||
            strpbrk(first, "*?[") || *first == '@';
+}
+
+/* Flags that would change nothing, and a spec among files of data. */
+static err check_bare(const struct stats_flags *flags, const struct strings *paths)
+{
+    if (flags->set.count > 0)
+        return fail(ERR_INPUT, "--set=%.64s: files of data have no keys, a spec has",
+                    flags->set.at[0]);
+    for (int i = 0; flags->format == BARE_AUTO && i < paths->count; i++)
+        if (ends_in(paths->at[i], ".json") && is_json_object(paths->at[i]))
+            return fail(ERR_INPUT,
+                        "%s is a spec, whose data.train is looked at: name it alone, or data alone "
+                        "(where it is data: --format=jsonl)",
+                        paths->at[i]);
+    return OK;
 }
 
 /* A label that no file has: each cell is one to look at. */
@@ -323,6 +353,7 @@ static err look_at_files(const struct stats_flags *flags, const struct format_co
     const struct objects none = {0};
     struct stats stats = {0};
     struct bare bare;
+    TRY(check_bare(flags, paths));
     json_t *json = bare_json(flags, paths, context, arena);
     err e = json ? fields_parse(&bare_object, json, "", arena, &bare)
                  : fail(ERR_MEMORY, "no memory for names of files");
@@ -338,12 +369,16 @@ static err look_at_files(const struct stats_flags *flags, const struct format_co
 /* What cannot be read once more, and an object of JSON, is not taken for data. */
 static bool may_be_data(const char *path)
 {
-    struct stat state;
-    if (stat(path, &state) || !S_ISREG(state.st_mode) || access(path, R_OK)) return false;
-    json_t *json = json_load_file(path, 0, NULL);
-    const bool is_object = json_is_object(json);
-    json_decref(json);
-    return !is_object;
+    return is_readable(path) && !is_json_object(path);
+}
+
+static err check_flags_of_spec(const struct stats_flags *flags)
+{
+    if (flags->delimiter || !flags->header)
+        return fail(ERR_INPUT, "%s is of files without a spec; of a spec: --set data.train.%s",
+                    flags->delimiter ? "--delimiter" : "--header",
+                    flags->delimiter ? "delimiter" : "header=false");
+    return OK;
 }
 
 static err look_at_spec(const struct stats_flags *flags, const char *path)
@@ -355,6 +390,7 @@ static err look_at_spec(const struct stats_flags *flags, const char *path)
                                          .data_dir = flags->data_dir,
                                          .seed = -1,
                                          .trains_nothing = true};
+    TRY(check_flags_of_spec(flags));
     err e = spec_load(&options, &spec);
     if (e == ERR_INPUT && !ends_in(path, ".json") && may_be_data(path))
         return fail(e, "%s (where it is data: --format=csv)", error_text());

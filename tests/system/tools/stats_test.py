@@ -119,6 +119,27 @@ class Stats(tool.ToolCase):
         (self.folder / "job").write_text('{"data": {"train": {"format": "cvs"}}}\n')
         self.assertNotIn("where it is data", self.run_bad("stats", "job"))
 
+    def test_flags_that_would_change_nothing_are_refused(self):
+        (self.folder / "p-1.csv").write_text("a;b\n1;2\n")
+        self.spec({"format": "csv", "file": "p-1.csv", "label": "b", "delimiter": ";"})
+        self.assertIn("files of data have no keys", self.run_bad("stats", "--set=data.train.take=1", "p-1.csv"))
+        self.assertIn("--set data.train.delimiter", self.run_bad("stats", "--delimiter=;", "spec.json"))
+        self.assertIn("--set data.train.header=false", self.run_bad("stats", "--header=false", "spec.json"))
+
+    def test_a_spec_among_data_is_named(self):
+        (self.folder / "p-1.csv").write_text("a,b\n1,2\n")
+        self.spec({"format": "csv", "file": "p-1.csv", "label": "b"})
+        for words in (["spec.json", "p-1.csv"], ["p-1.csv", "spec.json"]):
+            self.assertIn("spec.json is a spec, whose data.train is looked at: name it alone", self.run_bad("stats", *words))
+
+    def test_a_tab_is_written_as_a_shell_has_it(self):
+        (self.folder / "p-1.csv").write_text("a\tb\n1\t2\n")
+        self.assert_has_two_cells("--delimiter=\\t", "p-1.csv")
+
+    def test_files_that_are_not_there_are_looked_for_here(self):
+        self.assertIn("none.csv: No such file or directory (relative paths begin at the current folder; --data_dir names "
+                      "another folder)", self.run_bad("stats", "none.csv"))
+
     def assert_has_two_cells(self, *words):
         told = json.loads(self.run_ok("stats", "--json", *words))
         self.assertEqual((told["rows"], [cell["name"] for cell in told["cells"]]), (1, ["a", "b"]), words)

@@ -303,7 +303,9 @@ static err connect_to_last(struct maker *m, struct node *node)
     const bool reads_ids = node->op->reads_ids;
     if (node->index > 0) return connect_node(m, node, node->index - 1, reads_ids);
     const int column = column_find(m->options->columns, m->options->column_count, FEATURES_NAME);
-    if (column < 0) return fail(ERR_INPUT, "expected names of columns of the data");
+    const char *first = m->options->column_count > 1 ? m->options->columns[1].name : "";
+    if (column < 0)
+        return fail(ERR_INPUT, "expected names of columns of the data, as in [\"%s\"]", first);
     return connect_column(m, node, column, reads_ids, node->op->ids_as_are);
 }
 

@@ -3,6 +3,7 @@
  * Read through a callback, so that a length limit holds for pipes and devices too, whose size is
  * not known beforehand. Syntax errors say line and column, a key given twice is one of them.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,45 @@ static const char *comma_hint(const char *text)
                : "";
 }
 
+/* What other languages have, and JSON has not, by how it begins */
+static const char *foreign_hint(const char *near)
+{
+    static const char quotes[] = "; names and texts stand in straight double quotes";
+    static const char numbers[] = "; numbers are written as -12, 0.5 or 1e-3";
+    static const struct {
+        const char *begin, *hint;
+    } known[] = {{"/", "; JSON has no comments"},
+                 {"#", "; JSON has no comments"},
+                 {"'", quotes},
+                 {"\xe2\x80\x98", quotes}, /* those that word processors and pages make */
+                 {"\xe2\x80\x99", quotes},
+                 {"\xe2\x80\x9c", quotes},
+                 {"\xe2\x80\x9d", quotes},
+                 {"\xe2\x80\x9e", quotes},
+                 {"True", "; JSON writes true"},
+                 {"False", "; JSON writes false"},
+                 {"None", "; JSON writes null"},
+                 {"+", numbers},
+                 {".", numbers}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(near, known[i].begin, strlen(known[i].begin)) == 0) return known[i].hint;
+    return "";
+}
+
+/* What to write instead; "": the parser has said it. */
+static const char *hint_of(const char *text)
+{
+    static const char before[] = " near '";
+    const char *at = strstr(text, before), *near = at ? at + sizeof before - 1 : "";
+    const char *foreign = foreign_hint(near), *comma = comma_hint(text);
+    const bool is_token = strncmp(text, "invalid token", 13) == 0;
+    if (*foreign) return foreign;
+    if (*comma) return comma;
+    if (is_token && isdigit((unsigned char)*near)) return foreign_hint("+");
+    const bool wants_name = is_token || strncmp(text, "string or", 9) == 0;
+    return wants_name && isalpha((unsigned char)*near) ? foreign_hint("'") : "";
+}
+
 static err fail_read(const struct reader *reader, const json_error_t *error)
 {
     if (reader->error)
@@ -73,8 +113,8 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
         return fail(ERR_INPUT, "text in UTF-16: save it as UTF-8; a spec is a JSON object");
     const bool is_other = /* a table of data, say */
         (error->line == 1 && error->column <= 1) || strncmp(error->text, "'['", 3) == 0;
-    return fail(ERR_INPUT, "line %d, column %d: %s%s", error->line, error->column, error->text,
-                is_other ? "; a spec is a JSON object" : comma_hint(error->text));
+    return fail(ERR_INPUT, "line %d, column %d: %s%s%s", error->line, error->column, error->text,
+                is_other ? "; a spec is a JSON object" : "", hint_of(error->text));
 }
 
 static err read_file(FILE *file, json_t **ret)

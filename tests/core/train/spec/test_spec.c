@@ -482,6 +482,25 @@ static const struct broken broken[] = {
      "line 1, column 14: ']' expected near '2'; is a comma missing in front of it?"},
     {"{\"model\": [1,]}", NULL,
      "line 1, column 14: unexpected token near ']'; the comma in front of it is one too many"},
+    {"// a net\n{}", NULL,
+     "line 1, column 1: '[' or '{' expected near '/'; a spec is a JSON object; JSON has no "
+     "comments"},
+    {"{\"seed\": 1 # one\n}", NULL,
+     "line 1, column 12: '}' expected near '#'; JSON has no comments"},
+    {"{'seed': 1}", NULL,
+     "line 1, column 2: string or '}' expected near '''; names and texts stand in straight double "
+     "quotes"},
+    {"{\"name\": \xe2\x80\x9cnet\xe2\x80\x9d}", NULL,
+     "line 1, column 10: invalid token near '\xe2\x80\x9c'; names and texts stand in straight "
+     "double quotes"},
+    {"{seed: 1}", NULL,
+     "line 1, column 5: string or '}' expected near 'seed'; names and texts stand in straight "
+     "double quotes"},
+    {"{\"data\": None}", NULL, "line 1, column 13: invalid token near 'None'; JSON writes null"},
+    {"{\"seed\": .5}", NULL,
+     "line 1, column 10: invalid token near '.'; numbers are written as -12, 0.5 or 1e-3"},
+    {"{\"seed\": 07}", NULL,
+     "line 1, column 10: invalid token near '0'; numbers are written as -12, 0.5 or 1e-3"},
     {"{\"seed\": 1, \"seed\": 2}", NULL, "line 1, column 18: duplicate object key near '\"seed\"'"},
     {"{\"seed\": 1} x", NULL, "line 1, column 13: end of file expected near 'x'"},
     {"{\"name\": \"\\ud800\"}", NULL,

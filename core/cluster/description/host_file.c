@@ -25,6 +25,8 @@ static int slots_of(const struct host_slots *slots, const char *host)
 static err check_login(const char *login)
 {
     const char *at = strchr(login, '@'), *host = at ? at + 1 : login;
+    if (strchr(login, ','))
+        return fail(ERR_INPUT, "expected one host on a line, got \"%.64s\"", login);
     if (*login != '-' && *host && *host != '-' && at != login) return OK;
     return fail(ERR_INPUT, "expected a host or user@host, got \"%.64s\"", login);
 }
@@ -93,11 +95,15 @@ static err read_line(char *line, struct arena *arena, struct host_slots *slots)
     if (!login) return OK;
     TRY(cut_slots(login, &count));
     TRY(check_login(login));
+    const int behind_colon = count;
     for (const char *word; (word = strtok_r(NULL, blanks, &state));)
         if (!read_slots(word, &count, &most))
             return fail(ERR_INPUT,
                         "expected slots=N or max-slots=N with N from 1 to %d, got \"%.64s\"",
                         (int)HOST_SLOTS_MAX, word);
+    if (behind_colon && count != behind_colon)
+        return fail(ERR_INPUT, "%.64s:%d has %d slots, slots=%d says others: leave one out", login,
+                    behind_colon, behind_colon, count);
     if (most && count > most)
         return fail(ERR_INPUT, "slots=%d is more than max-slots=%d", count, most);
     if (!count) count = most ? most : 1;

@@ -91,6 +91,8 @@ class Files(CommandCase):
         self.check_file("a/b slots=2\n",
                         'hosts: address "a/b:20000": "a/b" is not the name of a host')
         self.check_file("a\n", "--ssh=ps=1: of 1 tasks none is left to be a worker")
+        self.check_file("a,b slots=2\n", 'hosts:1: expected one host on a line, got "a,b"')
+        self.check_file("a:3 slots=2\n", "hosts:1: a:3 has 3 slots, slots=2 says others: leave one out")
         self.check_file("a max-slots=4000\nb slots=97\n", "hosts:2: more than 4096 slots")
         for order in ("le", "be"):
             (self.folder / "hosts").write_bytes("\ufeffa slots=2".encode(f"utf-16-{order}"))

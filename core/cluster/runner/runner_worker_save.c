@@ -385,7 +385,7 @@ static err begin_publication(struct runner_worker *w, const char *prefix,
     struct folder_jobs *j = &w->folder.jobs;
     const err e = publication_begin(&j->publication, w->folder.checkpoints, prefix, is);
     if (e != ERR_PEER) return e;
-    (void)take_folder_again(w);
+    TRY(checkpoints_take_again(w->folder.checkpoints));
     return publication_begin(&j->publication, w->folder.checkpoints, prefix, is);
 }
 

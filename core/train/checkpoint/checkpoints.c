@@ -447,9 +447,7 @@ static err find_stranger(const struct checkpoints *c, bool *ret_is_there)
     return OK;
 }
 
-/* A token that somebody removed, with all else perhaps, is nobody else's, unless another chief has
- * come to the end meanwhile. */
-static err take_token_again(const struct checkpoints *c)
+err checkpoints_take_again(const struct checkpoints *c)
 {
     bool is_strange;
     TRY(find_stranger(c, &is_strange));
@@ -462,7 +460,7 @@ err checkpoints_still_own(const struct checkpoints *c)
     char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
     if (!c->token) return OK;
     const err e = read_token(c->directory, found);
-    if (e) return e == ERR_INPUT ? take_token_again(c) : e;
+    if (e) return e == ERR_INPUT ? checkpoints_take_again(c) : e;
     token_text(c->token, wanted);
     if (memcmp(found, wanted, TOKEN_BYTES) == 0) return OK;
     return fail(ERR_PEER, "another chief writes to %s now", c->directory);

@@ -98,7 +98,10 @@ void checkpoints_sweep(struct checkpoints *, double now_s);
  * another task may write it, and then the next checkpoint puts the state file right. It says, too,
  * how often the job was resized: so many times, or the more that an earlier owner knew of. */
 err checkpoints_own(struct checkpoints *, uint64_t token, uint64_t resizes, double now_s);
-err checkpoints_still_own(const struct checkpoints *);    /* ERR_PEER: no more */
+err checkpoints_still_own(const struct checkpoints *); /* ERR_PEER: no more */
+/* The token once more, though it is gone (somebody removed it, with all else perhaps) or another's.
+ * ERR_PEER: another chief has published since, be it that it came to the end. */
+err checkpoints_take_again(const struct checkpoints *);
 uint64_t checkpoints_resizes(const struct checkpoints *); /* as it says there */
 void checkpoints_token_remove(struct checkpoints *, uint64_t token);
 bool checkpoints_token_is_seen(const char *directory, uint64_t token);

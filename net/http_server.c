@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 
 #include "core/base/clock.h"
 #include "net/address.h"
+#include "net/gzip.h"
 #include "net/http_clients.h"
 
 enum {
@@ -51,7 +53,8 @@ struct http_server {
 struct coming {
     char *body; /* [room] */
     size_t bytes, room;
-    int refused; /* a status; 0: it is not */
+    int refused;    /* a status; 0: it is not */
+    bool is_packed; /* by gzip */
 };
 
 /* ---- the library, opened when it is wanted first: it needs a dozen others ---- */
@@ -163,19 +166,28 @@ static enum MHD_Result reply(struct http_server *s, struct MHD_Connection *conne
     return result;
 }
 
+static void tell_refusal(const struct http_server *s, int status, char ret[TEXT_BYTES])
+{
+    const char *text = "too many bodies of requests are here: try again";
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        text = s->work.body_max ? "GET, HEAD and POST only" : "GET and HEAD only";
+    if (status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE)
+        text = "a body is read that is packed by gzip (Content-Encoding), or not at all";
+    if (status == MHD_HTTP_BAD_REQUEST)
+        text = "the body is not what gzip packs, as Content-Encoding says";
+    if (status == MHD_HTTP_CONTENT_TOO_LARGE)
+        snprintf(ret, TEXT_BYTES, "the body is too long: at most %zu bytes\n", s->work.body_max);
+    else
+        snprintf(ret, TEXT_BYTES, "%s\n", text);
+}
+
 static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *connection, int status)
 {
-    char long_body[TEXT_BYTES];
-    const char *text = status == MHD_HTTP_METHOD_NOT_ALLOWED
-                           ? s->work.body_max ? "GET, HEAD and POST only\n" : "GET and HEAD only\n"
-                       : status == MHD_HTTP_CONTENT_TOO_LARGE
-                           ? long_body
-                           : "too many bodies of requests are here: try again\n";
+    char text[TEXT_BYTES];
     struct http_reply r = {.status = status,
                            .type = "text/plain; charset=utf-8",
                            .allow = s->work.body_max ? "GET, HEAD, POST" : NULL};
-    snprintf(long_body, sizeof long_body, "the body is too long: at most %zu bytes\n",
-             s->work.body_max);
+    tell_refusal(s, status, text);
     if (s->options.refuse)
         s->options.refuse(status, text, &r);
     else if ((r.body = strdup(text)))
@@ -197,6 +209,15 @@ static bool is_too_long(const struct http_server *s, struct MHD_Connection *conn
     return said && strtoull(said, NULL, 10) > readable(s);
 }
 
+/* What is packed in another way is refused when it is there. */
+static void note_packing(struct coming *coming, struct MHD_Connection *connection)
+{
+    const char *said = mhd.lookup(connection, MHD_HEADER_KIND, "Content-Encoding");
+    if (!said || !*said || !strcasecmp(said, "identity")) return;
+    coming->is_packed = !strcasecmp(said, "gzip") || !strcasecmp(said, "x-gzip");
+    if (!coming->is_packed) coming->refused = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *connection,
                              const char *method, void **state)
 {
@@ -207,6 +228,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
     if (is_too_long(s, connection)) return refuse(s, connection, MHD_HTTP_CONTENT_TOO_LARGE);
     *state = calloc(1, sizeof(struct coming));
     if (!*state) return MHD_NO;
+    if (brings) note_packing(*state, connection);
     pthread_mutex_lock(&s->lock);
     s->active++;
     pthread_mutex_unlock(&s->lock);
@@ -223,6 +245,13 @@ static bool reserve(struct http_server *s, size_t bytes)
     return fits;
 }
 
+static void release(struct http_server *s, size_t bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    s->bodies -= bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* With room for a NUL behind; 0, or a status */
 static int make_room(struct http_server *s, struct coming *coming, size_t count)
 {
@@ -232,7 +261,7 @@ static int make_room(struct http_server *s, struct coming *coming, size_t count)
     if (!reserve(s, room - coming->room)) return MHD_HTTP_SERVICE_UNAVAILABLE;
     char *larger = realloc(coming->body, room);
     if (!larger) {
-        reserve(s, -(room - coming->room));
+        release(s, room - coming->room);
         return MHD_HTTP_SERVICE_UNAVAILABLE;
     }
     coming->body = larger;
@@ -254,6 +283,37 @@ static enum MHD_Result take(struct http_server *s, struct coming *coming, const 
     return MHD_YES;
 }
 
+/* 0, or a status */
+static int read_packed(struct http_server *s, struct gzip *packed, struct coming *plain)
+{
+    enum gzip_state state = GZIP_MORE;
+    while (state == GZIP_MORE) { /* ends: each time more is there, and at most so much may be */
+        size_t count;
+        const int refused = make_room(s, plain, BODY_LEAST);
+        if (refused) return refused;
+        state =
+            gzip_read(packed, plain->body + plain->bytes, plain->room - plain->bytes - 1, &count);
+        plain->bytes += count;
+        if (plain->bytes > s->work.body_max) return MHD_HTTP_CONTENT_TOO_LARGE;
+    }
+    return state == GZIP_DONE ? 0 : MHD_HTTP_BAD_REQUEST;
+}
+
+/* In place of the packed body; 0, or a status */
+static int unpack(struct http_server *s, struct coming *coming)
+{
+    struct coming plain = {0};
+    struct gzip *packed = gzip_open(coming->body, coming->bytes);
+    if (!packed) return MHD_HTTP_SERVICE_UNAVAILABLE;
+    const int refused = read_packed(s, packed, &plain);
+    struct coming *left = refused ? &plain : coming;
+    gzip_close(packed);
+    release(s, left->room);
+    free(left->body);
+    if (!refused) *coming = plain;
+    return refused;
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *bytes, size_t *count, void **state)
@@ -262,6 +322,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct coming *coming = *state;
     if (!coming) return begin(s, connection, method, state);
     if (*count) return take(s, coming, bytes, count);
+    if (!coming->refused && coming->is_packed) coming->refused = unpack(s, coming);
     if (coming->refused) return refuse(s, connection, coming->refused);
     if (coming->body) coming->body[coming->bytes] = '\0';
     const struct http_request request = {strcmp(method, "POST") == 0, path, coming->body,

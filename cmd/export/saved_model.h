@@ -2,7 +2,7 @@
 #ifndef CMD_EXPORT_SAVED_MODEL_H
 #define CMD_EXPORT_SAVED_MODEL_H
 
-#include "cmd/export/cells.h"
+#include "cmd/export/given.h"
 #include "cmd/export/program.h"
 #include "cmd/export/tf_graph.h"
 
@@ -22,9 +22,9 @@ struct tf_tensor tf_write_value(struct tf_graph *, const struct program *, int v
 /* How a client gives the cells: by their numbers in struct cells. */
 struct tf_cells {
     const struct cells *cells;
-    enum tf_type types[CELLS_MAX]; /* a text as it stands in the file, numbers, or whole ones */
-    bool is_list[CELLS_MAX];       /* [batch, values], else [batch] */
-    bool is_time[CELLS_MAX];       /* in Examples whole numbers: float32 has no second of today */
+    struct given_cells given; /* a list: [batch, values], else [batch]; a time: in Examples whole
+                                 numbers, since float32 has no second of today */
+    enum tf_type types[CELLS_MAX];
     struct tf_tensor words[COLUMNS_MAX], word_counts[COLUMNS_MAX]; /* tables of vocabularies */
 };
 

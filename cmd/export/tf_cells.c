@@ -27,61 +27,9 @@ static bool has_texts(const struct cells *c)
     return strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
 }
 
-/* Between values of a text; NULL: the cell is one value, or a list of them, as of ids where there
- * are such */
 static const char *separator_of(const struct cells *c, const struct column_spec *spec)
 {
-    const bool is_one = is_kind(spec, "date") || (is_kind(spec, "ids") && !has_texts(c));
-    return is_one ? NULL : source_of(spec)->separator;
-}
-
-/* ---- what a client gives ---- */
-
-static int rank_of(enum tf_type type)
-{
-    return type == TF_STRING ? 2 : type == TF_DOUBLE;
-}
-
-/* A text can be read as a number, and a number as a whole one. */
-static void want(struct tf_cells *t, int cell, enum tf_type type, bool is_list)
-{
-    if (rank_of(type) > rank_of(t->types[cell])) t->types[cell] = type;
-    t->is_list[cell] |= is_list;
-}
-
-/* "7:0.5" is a text. */
-static bool has_weights(const struct column_spec *spec)
-{
-    return is_kind(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");
-}
-
-static void want_cell(struct tf_cells *t, const struct column_spec *spec)
-{
-    const bool splits = separator_of(t->cells, spec);
-    const bool is_number =
-        is_kind(spec, "numeric") || is_kind(spec, "bucketized") || is_kind(spec, "date");
-    const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
-    const enum tf_type type = splits || has_weights(spec) ? TF_STRING
-                              : is_number                 ? TF_DOUBLE
-                              : is_whole                  ? TF_INT64
-                                                          : TF_STRING;
-    t->is_time[cells_of_column(t->cells, spec)] |= is_kind(spec, "date");
-    want(t, cells_of_column(t->cells, spec), type,
-         !splits && source_of(spec)->max > 1 && !has_texts(t->cells));
-}
-
-static void want_cells(struct tf_cells *t, const struct column_spec *spec)
-{
-    const struct cells *c = t->cells;
-    if (!is_kind(spec, "crossed")) return want_cell(t, spec);
-    const struct strings *keys = cells_attribute(spec, "keys");
-    for (int i = 0; i < keys->count; i++) {
-        const int of = cells_column_named(c, keys->at[i]);
-        const int cell =
-            of < 0 ? cells_named(c, keys->at[i]) : cells_of_column(c, cells_column(c, of));
-        if (cells_crosses_words(c, keys->at[i])) want(t, cell, TF_STRING, false);
-        if (of >= 0) want_cell(t, cells_column(c, of));
-    }
+    return given_separator(spec, has_texts(c));
 }
 
 /* ---- tables of words ---- */
@@ -119,12 +67,14 @@ static err check_column(const struct column_spec *spec)
 
 err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
 {
+    static const enum tf_type types[] = {
+        [GIVEN_WHOLE] = TF_INT64, [GIVEN_NUMBER] = TF_DOUBLE, [GIVEN_TEXT] = TF_STRING};
     t->cells = c;
-    for (int i = 0; i < c->count; i++) t->types[i] = TF_INT64;
+    given_find(c, has_texts(c), &t->given);
+    for (int i = 0; i < c->count; i++) t->types[i] = types[t->given.types[i]];
     for (int i = 0; i < c->columns->count; i++) {
         const struct column_spec *spec = cells_column(c, i);
         if (!c->is_read[i]) continue;
-        want_cells(t, spec);
         err e = check_column(spec);
         if (!e && is_kind(spec, "vocabulary")) e = open_words(t, g, i);
         if (e)
@@ -153,10 +103,12 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     inputs[at++] = tf_texts(g, t->cells->names, count, true);
     inputs[at++] = tf_texts(g, NULL, 0, true); /* ragged keys */
     for (int i = 0; i < count; i++) {
-        types[i] = t->types[i] != TF_DOUBLE ? t->types[i] : t->is_time[i] ? TF_INT64 : TF_FLOAT;
-        shapes[i] = (struct shape){t->is_list[i], {-1}};
+        types[i] = t->types[i] != TF_DOUBLE ? t->types[i]
+                   : t->given.is_time[i]    ? TF_INT64
+                                            : TF_FLOAT;
+        shapes[i] = (struct shape){t->given.is_list[i], {-1}};
         inputs[at++] = types[i] == TF_FLOAT   ? tf_float(g, NAN)
-                       : types[i] == TF_INT64 ? tf_int64(g, t->is_time[i] ? INT64_MIN : -1)
+                       : types[i] == TF_INT64 ? tf_int64(g, t->given.is_time[i] ? INT64_MIN : -1)
                                               : tf_texts(g, &(const char *){""}, 1, false);
     }
     const struct tf_tensor parsed = tf_node(g, "ParseExampleV2", inputs, at);
@@ -168,8 +120,9 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     tf_attr_shapes(g, "dense_shapes", shapes, count);
     for (int i = 0; i < count; i++) ret[i] = (struct tf_tensor){parsed.node, i};
     for (int i = 0; i < count; i++)
-        ret[i] = t->is_time[i] && types[i] == TF_INT64 ? time_of(g, ret[i])
-                                                       : tf_cast(g, types[i], t->types[i], ret[i]);
+        ret[i] = t->given.is_time[i] && types[i] == TF_INT64
+                     ? time_of(g, ret[i])
+                     : tf_cast(g, types[i], t->types[i], ret[i]);
 }
 
 /* ---- values of a cell ---- */
@@ -230,7 +183,7 @@ static struct tf_tensor is_there(struct tf_graph *g, enum tf_type type, struct t
 static struct values values_of(const struct tf_cells *t, struct tf_graph *g, int cell,
                                const char *separator, struct tf_tensor given)
 {
-    struct values v = {.type = t->types[cell], .is_one = !separator && !t->is_list[cell]};
+    struct values v = {.type = t->types[cell], .is_one = !separator && !t->given.is_list[cell]};
     v.at = given;
     if (separator)
         v.at = split(g, given, separator);

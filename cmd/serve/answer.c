@@ -218,6 +218,10 @@ static void write_tensor(FILE *out, const char *dtype, const int64_t *dims, int 
 
 static void write_inputs(FILE *out, struct version *v)
 {
+    static const char *const dtypes[] = {[INTAKE_FLOAT] = "DT_FLOAT",
+                                         [INTAKE_DOUBLE] = "DT_DOUBLE",
+                                         [INTAKE_INT64] = "DT_INT64",
+                                         [INTAKE_STRING] = "DT_STRING"};
     int count;
     const struct intake_input *inputs = intake_inputs(version_intake(v), &count);
     for (int i = 0; i < count; i++) {
@@ -225,11 +229,7 @@ static void write_inputs(FILE *out, struct version *v)
         if (i) fputs(", ", out);
         json_write_text(out, in->name);
         fputs(": ", out);
-        write_tensor(out,
-                     in->is_cell          ? "DT_STRING"
-                     : in->dtype == INT64 ? "DT_INT64"
-                                          : "DT_FLOAT",
-                     in->shape.dim, in->shape.rank);
+        write_tensor(out, dtypes[in->type], in->shape.dim, in->shape.rank);
     }
 }
 

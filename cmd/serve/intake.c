@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/export/cells.h"
+#include "cmd/export/given.h"
 #include "cmd/serve/bytes_values.h"
+#include "cmd/serve/not_numbers.h"
 #include "core/data/columns/decimal.h"
 #include "core/data/formats/json_cells.h"
 #include "core/data/labels.h"
@@ -270,13 +271,22 @@ static void choose_columns(struct intake *in)
     in->wanted.at = wanted;
 }
 
-static void list_cells(struct intake *in)
+static err list_cells(struct intake *in)
 {
-    struct strings names = {arena_array(&in->arena, (size_t)in->names.count, sizeof *names.at), 0};
-    names_of(&in->wanted, &names);
-    in->inputs = arena_array(&in->arena, (size_t)names.count, sizeof *in->inputs);
-    for (int i = 0; i < names.count; i++)
-        in->inputs[in->input_count++] = (struct intake_input){.name = names.at[i], .is_cell = true};
+    static const enum intake_type types[] = {
+        [GIVEN_WHOLE] = INTAKE_INT64, [GIVEN_NUMBER] = INTAKE_DOUBLE, [GIVEN_TEXT] = INTAKE_STRING};
+    struct cells *cells = arena_new(&in->arena, sizeof *cells);
+    struct given_cells given;
+    *cells = (struct cells){
+        .data = &in->spec->data, .columns = &in->wanted, .reader = in->names, .arena = &in->arena};
+    for (int i = 0; i < in->wanted.count; i++) cells->is_read[i] = true;
+    TRY(cells_find(cells));
+    given_find(cells, false, &given);
+    in->inputs = arena_array(&in->arena, (size_t)cells->count, sizeof *in->inputs);
+    for (int i = 0; i < cells->count; i++)
+        in->inputs[in->input_count++] =
+            (struct intake_input){cells->names[i], types[given.types[i]], {given.is_list[i], {-1}}};
+    return OK;
 }
 
 static void list_numbers(struct intake *in)
@@ -285,8 +295,8 @@ static void list_numbers(struct intake *in)
     for (int i = 0; i < in->count; i++)
         if (in->is_read[i])
             in->inputs[in->input_count++] = (struct intake_input){
-                in->made[i].name, in->made[i].dtype == INT64 ? INT64 : FLOAT32, in->made[i].shape,
-                false};
+                in->made[i].name, in->made[i].dtype == INT64 ? INTAKE_INT64 : INTAKE_FLOAT,
+                in->made[i].shape};
 }
 
 static bool reads_features_alone(const struct intake *in)
@@ -300,8 +310,7 @@ err intake_choose(struct intake *in, const struct session *session)
     for (int i = 0; i < in->count; i++) in->is_read[i] = session_reads_column(session, i);
     if (in->all) {
         choose_columns(in);
-        list_cells(in);
-        return OK;
+        return list_cells(in);
     }
     list_numbers(in);
     return reads_features_alone(in)
@@ -362,6 +371,8 @@ struct lane {
 };
 
 struct body {
+    const char *text; /* as the client sent it, or */
+    char *changed;    /* without NaN; NULL: it has none */
     json_t *json;
     struct json_value rows;    /* "instances", "examples"; json NULL: */
     struct json_value columns; /* "inputs" */
@@ -375,30 +386,43 @@ static err refuse_signature(const json_t *name)
 {
     const char *text = json_string_value(name);
     if (!name || (text && (!*text || strcmp(text, "serving_default") == 0))) return OK;
-    return fail(ERR_INPUT, "signature_name: there is only \"serving_default\"");
+    return fail(ERR_INPUT,
+                "Serving signature name: \"%.64s\" not found in signature def: there is only "
+                "\"serving_default\"",
+                text ? text : json_type_text(name));
 }
 
-static err parse(const char *text, size_t bytes, json_t **ret)
+static void load(struct body *b, size_t bytes, json_error_t *ret_error)
+{
+    b->json = json_cells_load(b->text, bytes, ret_error);
+    if (!b->json) b->changed = not_numbers_as_null(b->text, bytes, &bytes);
+    if (!b->changed) return;
+    b->text = b->changed;
+    b->json = json_cells_load(b->text, bytes, ret_error);
+}
+
+static err parse(const char *text, size_t bytes, struct body *b)
 {
     json_error_t error;
     int brackets = 0;
+    b->text = text;
     for (size_t i = 0; i < bytes; i++) brackets += text[i] == '[' || text[i] == '{';
     if (brackets > BRACKETS_MAX)
         return fail(ERR_INPUT, "the body has %d objects and lists: at most %d", brackets,
                     (int)BRACKETS_MAX);
-    *ret = json_cells_load(text, bytes, &error);
-    if (!*ret)
+    load(b, bytes, &error);
+    if (!b->json)
         return fail(ERR_INPUT, "the body is no JSON: line %d, column %d: %s", error.line,
                     error.column, error.text);
-    if (strstr(text, "\"b64\"")) bytes_values_decode(*ret);
-    return json_is_object(*ret)
+    if (strstr(text, "\"b64\"")) bytes_values_decode(b->json);
+    return json_is_object(b->json)
                ? OK
-               : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(*ret));
+               : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(b->json));
 }
 
-static void find_members(struct body *b, enum intake_form form, const char *text)
+static void find_members(struct body *b, enum intake_form form)
 {
-    const char *name, *key = json_enter(text);
+    const char *name, *key = json_enter(b->text);
     json_t *json;
     json_object_foreach(b->json, name, json)
     {
@@ -450,12 +474,11 @@ static size_t value_bytes(const struct json_value *v)
     return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
 }
 
-static err find_rows(const struct intake *in, enum intake_form form, const char *text,
-                     struct body *b)
+static err find_rows(const struct intake *in, enum intake_form form, struct body *b)
 {
     const char *wanted = form == FORM_EXAMPLES ? "\"examples\"" : "\"instances\" or \"inputs\"";
     TRY(refuse_signature(json_object_get(b->json, "signature_name")));
-    find_members(b, form, text);
+    find_members(b, form);
     if (!b->rows.json == !b->columns.json)
         return fail(ERR_INPUT, "the body: expected %s%s", wanted,
                     b->rows.json ? ", not both" : ", got neither");
@@ -830,8 +853,8 @@ int intake_read(struct intake *in, enum intake_form form, const char *body, size
     struct body b = {0};
     bool is_too_much = false;
     *ret = (struct taken_rows){0};
-    err e = parse(body, bytes, &b.json);
-    if (!e) e = find_rows(in, form, body, &b);
+    err e = parse(body, bytes, &b);
+    if (!e) e = find_rows(in, form, &b);
     if (!e && b.count == 0) e = fail(ERR_INPUT, "the body: expected one row or more, got none");
     if (!e && b.count > rows_max) {
         is_too_much = true;
@@ -842,5 +865,6 @@ int intake_read(struct intake *in, enum intake_form form, const char *body, size
     if (e) taken_rows_free(ret);
     free(b.lanes);
     json_decref(b.json);
+    free(b.changed);
     return !e ? 0 : is_too_much ? TOO_LARGE : e == ERR_INPUT ? BAD_REQUEST : NO_SERVICE;
 }

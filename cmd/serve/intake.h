@@ -18,12 +18,13 @@ enum {
     CONTEXT_READ_MAX = 64 << 20, /* bytes of a context, which is read once for each row */
 };
 
-/* Names in the order of what they are made of */
+/* Names in the order of what they are made of. As what they are given an export of the model has
+ * them; cells may come as words, too. */
+enum intake_type { INTAKE_FLOAT, INTAKE_DOUBLE, INTAKE_INT64, INTAKE_STRING };
 struct intake_input {
     const char *name;
-    enum dtype dtype;   /* FLOAT32 or INT64; of a cell it is any */
-    struct shape shape; /* of one row */
-    bool is_cell;
+    enum intake_type type;
+    struct shape shape; /* of one row; -1: any number */
 };
 
 struct intake;

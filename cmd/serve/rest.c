@@ -388,6 +388,8 @@ void rest_handle(void *context, const struct http_request *request, struct http_
         !strcmp(path, "/metrics") || !strcmp(path, "/healthz") || !strcmp(path, "/readyz");
     if (!strncmp(path, models_path, sizeof models_path - 1))
         answer_model(rest, request, r);
+    else if (!strcmp(path, "/v1/models"))
+        say(r, BAD_REQUEST, "Missing model name in request: /v1/models/NAME");
     else if (is_own && request->is_post)
         bad_method(r, "GET, HEAD");
     else if (!strcmp(path, "/metrics"))

@@ -1,6 +1,7 @@
 """dtrain serve: TensorFlow Serving's REST interface; the same numbers as `dtrain predict`, whatever clients send."""
 import base64
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -80,10 +81,11 @@ class Server:
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=program.LIMIT_S)
 
-    def ask(self, method, path, body=None, connection=None):
+    def ask(self, method, path, body=None, connection=None, **headers):
         """Status and what was answered, as JSON where it is."""
         with contextlib.closing(connection or self.connect()) if not connection else contextlib.nullcontext(connection) as c:
-            c.request(method, path, body if isinstance(body, (bytes, str, type(None))) else json.dumps(body))
+            c.request(method, path, body if isinstance(body, (bytes, str, type(None))) else json.dumps(body),
+                      {name.replace("_", "-"): value for name, value in headers.items()})
             answer = c.getresponse()
             text = answer.read().decode()
             is_json = answer.headers["Content-Type"] == "application/json"
@@ -192,6 +194,9 @@ class Interface(Serving):
                  "Servable not found for request: Specific(other, 8)"),
                 ("GET", "/v1/models/small/metadata", None, 404, "Servable not found for request: Latest(small)"),
                 ("GET", "/v1/models/", None, 400, "Malformed request: GET /v1/models/"),
+                ("GET", "/v1/models", None, 400, "Missing model name in request"),
+                ("POST", "/v1/models/other:predict", {**rows, "signature_name": "predict"}, 400,
+                 'Serving signature name: "predict" not found in signature def: there is only "serving_default"'),
                 ("GET", "/v1/models/other/versions/x", None, 400, "Malformed request"),
                 ("GET", "/v1/models/other/versions/99999999999999999999", None, 400, "Malformed request"),
                 ("POST", "/v1/models/other:reclassify", rows, 400, "Malformed request"),
@@ -380,6 +385,30 @@ class Wrong(Serving):
             connection.request("POST", "/v1/models/small:predict", iter([b" " * (1 << 19)] * 3), encode_chunked=True,
                                headers={"Transfer-Encoding": "chunked"})
             self.assertEqual(connection.getresponse().status, 413)
+        self.assert_serves(server)
+
+    def test_bodies_that_are_packed(self):
+        """As TensorFlow Serving reads them."""
+        server = self.serve_small("--max_body_mb=1")
+        path, rows = "/v1/models/small:predict", json.dumps({"instances": model.ROWS}).encode()
+        wanted = server.ask("POST", path, rows)
+        ask = lambda body, how: server.ask("POST", path, body, Content_Encoding=how)  # noqa: E731
+        for body, how in ((gzip.compress(rows), "gzip"), (gzip.compress(rows), "X-GZIP"), (rows, "identity"),
+                          (gzip.compress(rows + b" " * ((1 << 20) - len(rows))), "gzip")):
+            self.assertEqual(ask(body, how), wanted)
+        told = "the body is not what gzip packs, as Content-Encoding says"
+        packed = gzip.compress(rows)
+        for body in (rows, b"", packed[:-1], packed[:-12] + packed[-8:], packed + packed, packed[:-4] + b"\0\0\0\0"):
+            self.assertEqual(ask(body, "gzip"), (400, {"error": told}))
+        bomb = gzip.compress(bytes(1 << 20) + rows)
+        for body in (bomb, bomb[:-4] + len(rows).to_bytes(4, "little")):  # which lies of its size
+            self.assertEqual(ask(body, "gzip"), (413, {"error": "the body is too long: at most 1048576 bytes (--max_body_mb)"}))
+        for how in ("br", "deflate", "gzip, gzip"):
+            self.assertEqual(ask(packed, how)[0], 415)
+        with contextlib.closing(server.connect()) as connection:  # what bodies take is given back
+            for _ in range(20):
+                self.assertEqual(server.ask("POST", path, bomb, connection, Content_Encoding="gzip")[0], 413)
+                self.assertEqual(server.ask("POST", path, gzip.compress(bytes(1 << 20)), connection, Content_Encoding="gzip")[0], 400)
         self.assert_serves(server)
 
     def test_bytes_that_are_no_request(self):
@@ -708,9 +737,25 @@ class Cells(Serving):
         for one, other in zip(many, wanted * 5, strict=True):
             self.assertAlmostEqual(one["probability"], other["probability"], delta=1e-6)
         status, said = server.ask("GET", "/v1/models/clicks/metadata")
-        self.assertEqual(set(said["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]), set(names))
+        inputs = said["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]
+        self.assertEqual({name: (one["dtype"], len(one["tensor_shape"]["dim"])) for name, one in inputs.items()}, {
+            "age": ("DT_DOUBLE", 1), "income": ("DT_DOUBLE", 1), "city": ("DT_STRING", 1), "colour": ("DT_STRING", 1),
+            "tags": ("DT_STRING", 2), "device": ("DT_INT64", 1)})  # as an export has them
+        self.assert_not_numbers(server)
         self.assert_refusals(server)
         self.assertEqual(server.end(), 0)
+
+    def assert_not_numbers(self, server):
+        """No value, as clients write it that make JSON of a table."""
+        row = {"age": 20, "income": 5.0, "city": "NaN", "colour": 'a "NaN" \\'}
+        for age in (float("nan"), None):
+            said = [server.post("predict", {"instances": [{**row, "age": value}, row]}, "clicks") for value in (age, "NA")]
+            self.assertEqual(said[0], said[1])
+            self.assertEqual(said[0][0], 200)
+        for body in ('{"instances": [{"age": nan, "income": 5}]}', '{"instances": [{"age": -NaN, "income": 5}]}',
+                     '{"instances": [{NaN: 1}]}', '{"instances": [{"age": Infinity, "income": 5}]}', '{"instances": [{"age": NaN', 'NaN',
+                     '{"instances": [{"age": NaN, "income": NaN}]}', '{"instances": [{"tags": ["NaN", NaN], "income": 5}]}'):
+            self.assertEqual(server.post("predict", body, "clicks")[0], 400, body)
 
     def assert_refusals(self, server):
         right = {"age": 20, "income": 5.0, "city": "Oslo"}

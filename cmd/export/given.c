@@ -1,0 +1,79 @@
+/* given.c - see given.h. */
+#include "cmd/export/given.h"
+
+#include <string.h>
+
+struct finding_given {
+    const struct cells *cells;
+    bool of_texts;
+    struct given_cells *to;
+};
+
+static bool is_kind(const struct column_spec *spec, const char *kind)
+{
+    return strcmp(cells_kind(spec), kind) == 0;
+}
+
+const char *given_separator(const struct column_spec *spec, bool of_texts)
+{
+    const struct column_source *source = spec->column.attributes;
+    const bool is_one = is_kind(spec, "date") || (is_kind(spec, "ids") && !of_texts);
+    return is_one ? NULL : source->separator;
+}
+
+/* "7:0.5" is a text. */
+static bool has_weights(const struct column_spec *spec)
+{
+    return is_kind(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");
+}
+
+static enum given type_of(const struct column_spec *spec)
+{
+    const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
+    const bool is_number =
+        is_kind(spec, "numeric") || is_kind(spec, "bucketized") || is_kind(spec, "date");
+    if (has_weights(spec)) return GIVEN_TEXT;
+    return is_number ? GIVEN_NUMBER : is_whole ? GIVEN_WHOLE : GIVEN_TEXT;
+}
+
+static void want(const struct finding_given *f, int cell, enum given type)
+{
+    if (type > f->to->types[cell]) f->to->types[cell] = type;
+}
+
+static void want_cell(const struct finding_given *f, const struct column_spec *spec)
+{
+    const struct column_source *source = spec->column.attributes;
+    const bool splits = given_separator(spec, f->of_texts);
+    const int cell = cells_of_column(f->cells, spec);
+    want(f, cell, splits ? GIVEN_TEXT : type_of(spec));
+    f->to->is_list[cell] |= !splits && source->max > 1 && !f->of_texts;
+    f->to->is_time[cell] |= is_kind(spec, "date");
+}
+
+static void want_keys(const struct finding_given *f, const struct column_spec *spec)
+{
+    const struct cells *c = f->cells;
+    const struct strings *keys = cells_attribute(spec, "keys");
+    for (int i = 0; i < keys->count; i++) {
+        const int of = cells_column_named(c, keys->at[i]);
+        const int cell =
+            of < 0 ? cells_named(c, keys->at[i]) : cells_of_column(c, cells_column(c, of));
+        if (cells_crosses_words(c, keys->at[i])) want(f, cell, GIVEN_TEXT);
+        if (of >= 0) want_cell(f, cells_column(c, of));
+    }
+}
+
+void given_find(const struct cells *c, bool of_texts, struct given_cells *ret)
+{
+    const struct finding_given f = {c, of_texts, ret};
+    *ret = (struct given_cells){0};
+    for (int i = 0; i < c->columns->count; i++) {
+        const struct column_spec *spec = cells_column(c, i);
+        if (!c->is_read[i]) continue;
+        if (is_kind(spec, "crossed"))
+            want_keys(&f, spec);
+        else
+            want_cell(&f, spec);
+    }
+}

@@ -1,0 +1,50 @@
+/* not_numbers.c - see not_numbers.h. */
+#include "cmd/serve/not_numbers.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the text so many bytes are left. Within a string nothing begins. */
+static bool is_nan(const char *at, size_t left)
+{
+    return left >= 3 && memcmp(at, "NaN", 3) == 0;
+}
+
+/* Behind a quote: how many bytes there are to behind the next one, or to the end */
+static size_t string_bytes(const char *at, size_t left)
+{
+    size_t count = 0;
+    while (count < left && at[count] != '"') count += 1 + (at[count] == '\\');
+    return count < left ? count + 1 : left;
+}
+
+/* Into `to`, where it is not NULL; *ret: how many there are. Returns how long it is. */
+static size_t copy(const char *text, size_t bytes, char *to, size_t *ret)
+{
+    size_t length = 0;
+    *ret = 0;
+    for (size_t i = 0; i < bytes;) {
+        const bool is_one = is_nan(text + i, bytes - i);
+        const size_t taken = is_one           ? 3
+                             : text[i] == '"' ? 1 + string_bytes(text + i + 1, bytes - i - 1)
+                                              : 1;
+        const size_t given = is_one ? 4 : taken;
+        if (to) memcpy(to + length, is_one ? "null" : text + i, given);
+        *ret += is_one;
+        length += given;
+        i += taken;
+    }
+    return length;
+}
+
+char *not_numbers_as_null(const char *text, size_t bytes, size_t *ret_bytes)
+{
+    size_t count;
+    *ret_bytes = copy(text, bytes, NULL, &count);
+    char *to = count ? malloc(*ret_bytes + 1) : NULL;
+    if (!to) return NULL;
+    copy(text, bytes, to, &count);
+    to[*ret_bytes] = '\0';
+    return to;
+}

@@ -15,6 +15,7 @@
 #include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
+#include "core/base/retries.h"
 #include "core/base/threads/thread.h"
 #include "net/http_said.h"
 
@@ -68,6 +69,7 @@ static struct {
     bool is_open;
     int64_t timeout_s, tries_max;
     uint64_t pauses; /* how many were drawn */
+    struct log_limit again;
 } http = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 /* ---- libcurl, opened with the first call: it and the forty libraries that it needs would make
@@ -478,6 +480,8 @@ static void finish(struct http_transfer *t, CURLcode code)
     if (is_last || (c->needs_answer && !is_whole) || (is_final(code) && !t->is_other_range)) return;
     t->redirects = 0;
     t->state = WAITING;
+    retries_note();
+    log_limited(&http.again, clock_ms(), LOG_INFO, "asks again: %s", t->why);
     t->due_ms = clock_ms() + pause_ms(t->tries, t->retry_after_s);
 }
 

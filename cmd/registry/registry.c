@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/retries.h"
 #include "core/base/threads/thread.h"
 #include "core/cluster/description/named.h"
 #include "net/coordinator/coordinator.h"
@@ -527,12 +528,21 @@ static bool rest(struct registry *r)
     return goes_on;
 }
 
+static void note_unanswered(struct registry *r)
+{
+    retries_note();
+    log_limited(
+        &r->unanswered, clock_ms(), LOG_WARNING,
+        "the coordinator does not answer: asks again; the job continues, but no task can join "
+        "it meanwhile: %s",
+        error_text());
+}
+
 static void *keep_place(void *registry)
 {
     struct registry *r = registry;
     while (rest(r))
-        if (keep(r))
-            log_limited(&r->unanswered, clock_ms(), LOG_WARNING, "coordinator: %s", error_text());
+        if (keep(r)) note_unanswered(r);
     return NULL;
 }
 

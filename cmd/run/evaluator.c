@@ -43,6 +43,7 @@ struct evaluator {
     bool is_up, was_up;
     bool missed_end; /* nobody is here any more, and the job is done */
     bool is_blind;   /* a disk did not say which checkpoints there are */
+    struct log_limit behind;
     uint64_t failed_ms, failures;
     err last; /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
@@ -150,9 +151,37 @@ static err evaluate_if_there(struct evaluator *v, const char *prefix, bool is_ne
 
 /* ---- the folder ---- */
 
+static bool names(char **prefixes, int count, int64_t step)
+{
+    for (int i = 0; i < count; i++)
+        if (checkpoint_step(prefixes[i]) == step) return true;
+    return false;
+}
+
+/* Of those that it has seen some may be gone before their turn has come. */
+static void note_missed(struct evaluator *v, char **prefixes, int count)
+{
+    int missed = 0;
+    int64_t last = 0;
+    for (int i = 0; i < v->evaluated.count; i++) {
+        const struct evaluated_checkpoint *one = &v->evaluated.at[i];
+        if (one->is_tried || names(prefixes, count, one->step)) continue;
+        missed++;
+        last = one->step;
+    }
+    if (missed)
+        log_limited(&v->behind, clock_ms(), LOG_WARNING,
+                    "falls behind: %d checkpoint%s removed before it came to %s, the last of step "
+                    "%lld: keep more (train.keep_checkpoint_max), save less often, or evaluate "
+                    "fewer rows (data.eval)",
+                    missed, missed == 1 ? " was" : "s were", missed == 1 ? "it" : "them",
+                    (long long)last);
+}
+
 /* Oldest first. */
 static err evaluate_new(struct evaluator *v, char **prefixes, int count)
 {
+    note_missed(v, prefixes, count);
     TRY(evaluated_checkpoints_follow(&v->evaluated, prefixes, count));
     for (int i = 0; i < count; i++) {
         const bool is_newest = i == count - 1;

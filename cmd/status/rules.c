@@ -15,12 +15,16 @@ enum {
     STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
     OLD_CHECKPOINT_S = 30 * 60,
     LONG_CHECKPOINT_S = 60,
+    CLOCK_OFF_S = 10,
+    CLOCKS_NAMED = 8,
+    MANY_RETRIES = 5,      /* in the last seconds */
     CHECKPOINTS_LEAST = 3, /* of a chief, for how often they come to mean anything */
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
 static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, unequal = 1.4,
-                    drops = 0.05, busy = 0.7, stale_for_each = 2, always_saves = 0.5;
+                    throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
+                    always_saves = 0.5;
 
 static double of(const struct told *t, enum counter c)
 {
@@ -263,6 +267,65 @@ static void unequal_ps(const struct job_facts *j, struct findings *f)
     if (f->count == before) shares(j, moved_bytes, true, "moves", f);
 }
 
+static void throttled(const struct job_facts *j, struct findings *f)
+{
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double part = told_lately(t, COUNTER_THROTTLED) / lately_s(t);
+        if (lately_s(t) > 0 && part > throttles)
+            findings_say(f, FINDING_WARNING,
+                         "%s is held up by its CPU quota in %.0f %% of the time: raise it "
+                         "(limits.cpu, --cpus), or let it use fewer --threads",
+                         t->task, 100 * fmin(part, 1));
+    }
+}
+
+/* Who is off where there are but two nobody knows: it is said of the later one. */
+static void clocks(const struct job_facts *j, struct findings *f)
+{
+    double *off = malloc((size_t)(j->count + 1) * sizeof *off);
+    int count = 0;
+    for (int i = 0; off && i < j->count && j->unix_s > 0; i++)
+        if (of(&j->tasks[i], COUNTER_CLOCK) > 0)
+            off[count++] = told_clock_s(&j->tasks[i], j->now_ms) - j->unix_s;
+    if (count) qsort(off, (size_t)count, sizeof *off, compare);
+    const double usual = count ? off[(count - 1) / 2] : 0;
+    free(off);
+    for (int i = 0, named = 0; count && i < j->count && named < CLOCKS_NAMED; i++) {
+        const struct told *t = &j->tasks[i];
+        const double more = told_clock_s(t, j->now_ms) - j->unix_s - usual;
+        if (!(of(t, COUNTER_CLOCK) > 0 && fabs(more) > CLOCK_OFF_S)) continue;
+        findings_say(f, FINDING_WARNING,
+                     "the clock of %s is %.0f s %s the others': run chrony or systemd-timesyncd on "
+                     "its host, since storage may refuse its requests, and times in logs and "
+                     "summaries do not line up",
+                     t->task, fabs(more), more > 0 ? "ahead of" : "behind");
+        named++;
+    }
+}
+
+/* Of tasks in one process each counts all of it. */
+static void retries(const struct job_facts *j, struct findings *f)
+{
+    const struct told *most = NULL, *lately = NULL;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        if (!most || of(t, COUNTER_RETRIES) > of(most, COUNTER_RETRIES)) most = t;
+        if (!lately || told_lately(t, COUNTER_RETRIES) > told_lately(lately, COUNTER_RETRIES))
+            lately = t;
+    }
+    if (lately && told_lately(lately, COUNTER_RETRIES) >= MANY_RETRIES)
+        findings_say(f, FINDING_WARNING,
+                     "%s had to ask storage or the coordinator again %.0f times lately: it fails, "
+                     "or answers late (\"asks again\" in the log)",
+                     lately->task, told_lately(lately, COUNTER_RETRIES));
+    else if (most && of(most, COUNTER_RETRIES) > 0)
+        findings_say(f, FINDING_NOTE,
+                     "%s has had to ask storage or the coordinator again %.0f times (\"asks "
+                     "again\" in the log)",
+                     most->task, of(most, COUNTER_RETRIES));
+}
+
 /* The one that has least, since tasks of a host tell the same. */
 static void memory(const struct job_facts *j, struct findings *f)
 {
@@ -359,7 +422,8 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
     const struct told *t = tasks_chief(j->tasks, j->count);
     if (!t) return;
     const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
-                 since_s = last_s > 0 && j->unix_s - last_s < up_s ? j->unix_s - last_s : up_s;
+                 now_s = j->unix_s > 0 ? told_clock_s(t, j->now_ms) : 0,
+                 since_s = last_s > 0 && now_s - last_s < up_s ? now_s - last_s : up_s;
     if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
         findings_say(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
                      of(t, COUNTER_CHECKPOINT_FAILURES), t->task);
@@ -426,6 +490,9 @@ static const struct {
     {"starved", "workers, or one, wait for data more than 30 % of the time", starved},
     {"unequal_ps", "a ps holds, or moves, 1.4 times its part of the bytes", unequal_ps},
     {"memory", "less than 10 % of the memory of a container or host is left", memory},
+    {"throttled", "a task is held up by its CPU quota more than 25 % of the time", throttled},
+    {"clocks", "the clock of a task is 10 s off those of the others", clocks},
+    {"retries", "storage or the coordinator had to be asked again", retries},
     {"busy_ps", "a ps updates values more than 70 % of its time", busy_ps},
     {"queue", "more than 64 MB wait to leave a task", queue},
     {"dropped", "more than 5 % of the gradients are dropped", dropped},

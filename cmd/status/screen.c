@@ -76,7 +76,8 @@ static void print_head(const struct totals *t)
     if (of(t->chief, COUNTER_CHECKPOINT_TIME) > 0)
         printf("checkpoint of step %.0f %s ago, took %.2g s\n",
                of(t->chief, COUNTER_CHECKPOINT_STEP),
-               time_text(clock_unix_s() - of(t->chief, COUNTER_CHECKPOINT_TIME), text),
+               time_text(told_clock_s(t->chief, clock_ms()) - of(t->chief, COUNTER_CHECKPOINT_TIME),
+                         text),
                of(t->chief, COUNTER_CHECKPOINT_SECONDS));
     else
         puts(of(t->chief, COUNTER_SAVES_TO) > 0 ? "no checkpoint yet" : "saves no checkpoints");

@@ -14,6 +14,7 @@
 enum {
     MOUNTS_MAX = 65536, /* lines that are read */
     GROUPS_MAX = 64,    /* lines of /proc/self/cgroup */
+    LINES_MAX = 200,    /* of a file of numbers with names */
 };
 
 struct group {
@@ -41,6 +42,17 @@ bool control_number(const char *root, const char *folder, const char *file, doub
     const bool is_there = in && fscanf(in, "%lf", ret) == 1;
     if (in) fclose(in);
     return is_there;
+}
+
+bool control_named(FILE *file, const char *name, double *ret)
+{
+    const size_t length = strlen(name);
+    char line[128];
+    bool is_told = false;
+    for (int i = 0; file && !is_told && i < LINES_MAX && fgets(line, sizeof line, file); i++)
+        is_told = !strncmp(line, name, length) && sscanf(line + length, "%*[: ]%lf", ret) == 1;
+    if (file) fclose(file);
+    return is_told;
 }
 
 /* Is the word among those between commas? */

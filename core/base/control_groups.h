@@ -21,5 +21,8 @@ double control_groups_least(const char *root, const char *controller, control_li
 FILE *control_open(const char *root, const char *path);
 /* The first number of a file of a group. false: there is none, as in "max". */
 bool control_number(const char *root, const char *folder, const char *file, double *ret);
+/* The number behind a name that begins a line: "MemTotal:  16318 kB", "inactive_file 4096". Closes
+ * the file; NULL: there is none. */
+bool control_named(FILE *, const char *name, double *ret);
 
 #endif

@@ -111,6 +111,12 @@ double told_lately(const struct told *t, enum counter c)
     return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
 }
 
+double told_clock_s(const struct told *t, uint64_t now_ms)
+{
+    const double said_s = t->counters.at[COUNTER_CLOCK];
+    return said_s > 0 ? said_s + ((double)now_ms - (double)t->heard_ms) / 1000 : 0;
+}
+
 double told_time_lately(const struct told *t)
 {
     double all = 0;

@@ -80,6 +80,8 @@ struct told {
 /* Of what grows: lately, where that is known, else since the task began. A job that was well for
  * hours, and is not now, is not. */
 double told_lately(const struct told *, enum counter);
+/* The clock of its host by now, in seconds since 1970; 0: it has told none. */
+double told_clock_s(const struct told *, uint64_t now_ms);
 /* Of all that a worker's time went to (COUNTER_TIME_COMPUTE to COUNTER_TIME_HOOKS) */
 double told_time_lately(const struct told *);
 

@@ -3,12 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/base/control_groups.h"
-
-enum { LINES_MAX = 200 };
 
 double memory_resident(void)
 {
@@ -19,21 +16,9 @@ double memory_resident(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* "MemTotal:  16318 kB", "inactive_file 4096" */
-static bool number_of(FILE *file, const char *name, double *ret)
-{
-    const size_t length = strlen(name);
-    char line[128];
-    bool is_told = false;
-    for (int i = 0; file && !is_told && i < LINES_MAX && fgets(line, sizeof line, file); i++)
-        is_told = !strncmp(line, name, length) && sscanf(line + length, "%*[: ]%lf", ret) == 1;
-    if (file) fclose(file);
-    return is_told;
-}
-
 static bool of_host(const char *root, const char *name, double *ret)
 {
-    if (!number_of(control_open(root, "/proc/meminfo"), name, ret)) return false;
+    if (!control_named(control_open(root, "/proc/meminfo"), name, ret)) return false;
     *ret *= 1024;
     return true;
 }
@@ -61,8 +46,8 @@ static double left_of_folder(const char *root, const char *folder, bool is_unifi
                         &used))
         return 0;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
-    number_of(control_open(root, path), is_unified ? "inactive_file" : "total_inactive_file",
-              &dropped);
+    control_named(control_open(root, path), is_unified ? "inactive_file" : "total_inactive_file",
+                  &dropped);
     return fmax(limit - fmax(used - dropped, 0), 1);
 }
 

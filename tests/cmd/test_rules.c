@@ -37,6 +37,7 @@ static struct job healthy(void)
         t->heard_ms = NOW_MS - 500;
         snprintf(t->task, sizeof t->task, "%s/%d", t->is_ps ? "ps" : "worker", t->index);
         at[COUNTER_UPTIME] = 600;
+        at[COUNTER_CLOCK] = 1e9 - 0.5;
         at[COUNTER_PEERS] = at[COUNTER_PEERS_UP] = t->is_ps ? WORKERS : PS;
         at[COUNTER_GENERATION] = 1;
         at[COUNTER_DENSE_BYTES] = t->is_ps ? 1e8 : 0;
@@ -211,6 +212,16 @@ static void faults_of_the_job_are_named(void **state)
     }
     finds(&job, "memory", "ps/1, as 1 more, has little memory left, 0.8 of 16 GB");
     job = healthy();
+    ps(&job, 1)->counters.at[COUNTER_THROTTLED] = 240;
+    finds(&job, "throttled", "ps/1 is held up by its CPU quota in 40 % of the time");
+    job = healthy();
+    worker(&job, 2)->counters.at[COUNTER_RETRIES] = 4;
+    finds(&job, "retries", "worker/2 has had to ask storage or the coordinator again 4 times");
+    worker(&job, 2)->counters.at[COUNTER_RETRIES] = 40;
+    finds(&job, "retries", "worker/2 had to ask storage or the coordinator again 40 times lately");
+    worker(&job, 2)->recent_s = 20;
+    finds(&job, "retries", "worker/2 has had to ask storage or the coordinator again 40 times");
+    job = healthy();
     ps(&job, 0)->counters.at[COUNTER_DROPPED_STALE] = 100;
     finds(&job, "dropped", "20 % of the gradients came too late");
     job = healthy();
@@ -227,6 +238,28 @@ static void faults_of_the_job_are_named(void **state)
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
     finds(&job, "events", "started over 2 times");
+}
+
+/* By when each has told it; ps and workers may have told nothing for a while. */
+static void a_clock_that_is_off_is_named(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    worker(&job, 1)->counters.at[COUNTER_CLOCK] += 40;
+    finds(&job, "clocks", "the clock of worker/1 is 40 s ahead of the others'");
+    worker(&job, 1)->counters.at[COUNTER_CLOCK] -= 3640;
+    finds(&job, "clocks", "the clock of worker/1 is 3600 s behind the others'");
+    assert_int_equal(apply(&job, found), 1);
+    job = healthy();
+    worker(&job, 1)->heard_ms -= 20000;
+    worker(&job, 1)->counters.at[COUNTER_CLOCK] -= 20;
+    ps(&job, 1)->counters.at[COUNTER_CLOCK] = 0; /* it has told nothing yet */
+    assert_int_equal(apply(&job, found), 0);
+    for (int i = 0; i < TASKS; i++) job.tasks[i].counters.at[COUNTER_CLOCK] += 500; /* ours is */
+    ps(&job, 1)->counters.at[COUNTER_CLOCK] = 0;
+    worker(&job, 0)->counters.at[COUNTER_CHECKPOINT_TIME] += 500;
+    worker(&job, 0)->counters.at[COUNTER_UPTIME] = 1e6;
+    assert_int_equal(apply(&job, found), 0);
 }
 
 static void a_ps_that_does_not_answer_is_named(void **state)
@@ -332,6 +365,7 @@ int main(void)
         cmocka_unit_test(ps_that_tell_at_different_moments_are_equal),
         cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),
         cmocka_unit_test(faults_of_the_job_are_named),
+        cmocka_unit_test(a_clock_that_is_off_is_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),
         cmocka_unit_test(who_hears_of_one_ps_misses_no_other),

@@ -8,6 +8,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/retries.h"
+#include "core/base/throttled.h"
 
 err counting_open(struct task *t)
 {
@@ -76,13 +78,16 @@ static void count_peers(const struct task *t, struct counters *c)
 }
 
 /* Its files take some 100 us to read, so not each time. */
-static void count_memory(struct task *t, uint64_t now_ms)
+static void count_room(struct task *t, uint64_t now_ms)
 {
     struct counters *c = &t->counting.counters;
     c->at[COUNTER_MEMORY] = memory_resident();
     if (t->counting.room_ms && now_ms - t->counting.room_ms < COUNTING_ROOM_MS) return;
     const struct memory_room room = memory_room("");
+    const double held_up_s = throttled_s("");
+    if (!t->counting.room_ms) t->counting.throttled_before_s = held_up_s;
     t->counting.room_ms = now_ms;
+    c->at[COUNTER_THROTTLED] = held_up_s - t->counting.throttled_before_s;
     c->at[COUNTER_MEMORY_LIMIT] = room.limit;
     c->at[COUNTER_MEMORY_LEFT] = room.left;
 }
@@ -91,7 +96,9 @@ static void count_all(struct task *t, uint64_t now_ms)
 {
     struct counters *c = &t->counting.counters;
     c->at[COUNTER_UPTIME] = (double)(now_ms - t->started_ms) / 1000;
-    count_memory(t, now_ms);
+    c->at[COUNTER_CLOCK] = clock_unix_s();
+    c->at[COUNTER_RETRIES] = (double)retries_count();
+    count_room(t, now_ms);
     count_peers(t, c);
     count_bytes(t, c);
 }

@@ -10,7 +10,7 @@
 enum {
     COUNTING_EVERY_MS = 1000,
     COUNTING_FRESH_MS = 3 * COUNTING_EVERY_MS, /* what ps/0 has heard since is passed on */
-    COUNTING_ROOM_MS = 10 * COUNTING_EVERY_MS, /* between looks at the memory that is left */
+    COUNTING_ROOM_MS = 10 * COUNTING_EVERY_MS, /* between looks at what control groups allow */
     COUNTING_QUEUE_MAX = 64 << 10, /* bytes that wait for a peer, who is told nothing more */
 };
 

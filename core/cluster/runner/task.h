@@ -102,7 +102,8 @@ struct task_lines {
 struct task_counting {
     struct counters counters; /* those that are added to as things happen */
     struct board *board, *own_board;
-    uint64_t counted_ms, room_ms; /* room_ms: of the memory that is left; 0: not yet */
+    uint64_t counted_ms, room_ms; /* room_ms: of what control groups allow; 0: not yet */
+    double throttled_before_s;    /* when the task began */
     bool is_on;
     uint64_t absent_ms; /* when data that a step needs did not come; 0: they have come since */
 };

@@ -9,7 +9,7 @@ from program import ROOT
 from program.cluster import ClusterCase, Plan, with_files
 
 LINES = ROOT / "cmd" / "why" / "lines.def"
-SOURCES = [path for folder in ("core", "cmd") for path in (ROOT / folder).rglob("*.c")]
+SOURCES = [path for folder in ("core", "cmd", "net") for path in (ROOT / folder).rglob("*.c")]
 CLOCK = "12:00:00.000 "
 
 

@@ -467,6 +467,19 @@ class Writes(Runs, CheckpointCase):
         self.served.uploads.clear()  # begun, but the answer was lost: a bucket's rule removes such
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-4")
 
+    def test_a_store_that_fails_now_and_then_is_named(self):
+        self.served.fault = server.some(lambda number, _: 503 if number % 4 == 0 else None)
+        done = self.run_dtrain("--result=result.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "asks again: s3://bucket/run.*503")
+        told = json.loads((self.folder / "result.json").read_text())["tasks"]
+        self.assertGreater(min(task["counters"]["retries_total"] for task in told), 0)
+        (self.folder / "run.log").write_text(done.stderr)
+        why = json.loads(program.run(["why", "--json", "result.json", "run.log"], self.folder).stdout)["findings"]
+        said = {one["rule"]: one["text"] for one in why}
+        self.assertIn("had to ask storage or the coordinator again", said["retries"])
+        self.assertIn("storage failed or was late, and was asked again", said["lines"])
+
     def test_an_end_that_was_not_heard_of_is_one(self):
         wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
         self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 1,

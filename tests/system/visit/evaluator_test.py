@@ -112,6 +112,13 @@ class Evaluator(ClusterCase):
         self.assertLessEqual(len(done) - len(set(done)), 1, cluster.story())
         self.assertEqual(self.lines(third)[0][0], done[0], cluster.story())
 
+    def test_one_that_falls_behind_says_so(self):
+        cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": ENDLESS, "train.keep_checkpoint_max": 2,
+                                "train.save_checkpoint_steps": None, "train.save_checkpoint_secs": 0.05})
+        self.evaluator(cluster, "--set=data.eval.rows=40000")
+        self.workers(cluster)
+        cluster.wait_for("evaluator", "removed before it came to")
+
     def test_it_is_told_by_tf_config(self):
         cluster = self.with_ps({"train.last_step": 20})
         task = self.add(cluster, Task(cluster.folder, "evaluator", ["--log_level=debug", "spec.json"],

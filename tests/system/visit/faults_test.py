@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 import time
+import unittest
 
 import program
 from program import BINARY, LIMIT_S
@@ -14,6 +15,20 @@ from program.cluster import ENDLESS, ClusterCase, Plan, by_flags
 DELAY_S = 0.05  # of each piece that a slow link carries, or more
 DELAY_STEPS = 4  # so many steps of the others, as they are now
 PIECE_BYTES = 1 << 16
+CLOCK_OFF_S = 4000
+# The date alone is off: what lasts how long is not.
+SHIM = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    const int failed = (int)syscall(SYS_clock_gettime, clock, ret);
+    if (!failed && clock == CLOCK_REALTIME) ret->tv_sec += OFF_S;
+    return failed;
+}
+"""
 STEPPED = f" of {ENDLESS}, loss"
 
 
@@ -128,6 +143,18 @@ class Faults(ClusterCase):
             slow.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: slow.send_signal(signal.SIGCONT))
         self.assert_named(cluster, "slow_worker", "worker/1 is ", meanwhile=stand)
+
+    @unittest.skipIf(program.SANITIZER != "none", "a sanitizer has calls of its own")
+    def test_a_clock_that_is_off(self):
+        (self.folder / "shim.c").write_text(SHIM.replace("OFF_S", str(CLOCK_OFF_S)))
+        compiler = os.environ.get("CC", "cc").split()
+        subprocess.run([*compiler, "-shared", "-fPIC", "-o", self.folder / "shim.so", self.folder / "shim.c"], check=True)
+
+        def told(task, hosts, spec):
+            words, env = by_flags(task, hosts, spec)
+            return words, {**env, "LD_PRELOAD": str(self.folder / "shim.so")} if task == "worker/1" else env
+        cluster = self.start_endless(Plan(ps=1, workers=2, told=told))
+        self.assert_named(cluster, "clocks", "the clock of worker/1 is ", " s ahead of the others'")
 
     def test_a_ps_that_is_too_full(self):
         cluster = self.start_endless(Plan(ps=2, workers=1, changes={

@@ -131,13 +131,27 @@ static err count_memory(const struct over_ps *s, const struct hosts *hosts, stru
     return OK;
 }
 
+/* [tasks]; NULL: there is no memory. */
+static int *hosts_of(const struct hosts *hosts, enum job job, int tasks)
+{
+    int *at = calloc((size_t)tasks + 1, sizeof *at);
+    for (int i = 0; at && i < tasks && hosts->count; i++)
+        at[i] = hosts->at[job] ? hosts->at[job][i % hosts->named[job]] : i % hosts->count;
+    return at;
+}
+
 err over_ps_size(const struct over_ps *s, int workers, const struct hosts *hosts,
                  const struct plan_costs *costs, struct sized *ret)
 {
     const struct spec *spec = &s->planned->run.spec;
     *ret = (struct sized){.ps = s->layout->ps_count, .workers = workers};
     TRY(count_memory(s, hosts, ret));
+    int *ps_host = hosts_of(hosts, JOB_PS, ret->ps),
+        *worker_host = hosts_of(hosts, JOB_WORKER, workers);
     const struct plan_case c = {
+        .host_count = hosts->count,
+        .ps_host = ps_host,
+        .worker_host = worker_host,
         .ps = ret->ps,
         .workers = workers,
         .batch = (double)spec->data.batch_size,
@@ -148,7 +162,10 @@ err over_ps_size(const struct over_ps *s, int workers, const struct hosts *hosts
         .bytes = s->bytes,
         .costs = *costs,
     };
-    ret->time = plan_time_of(&c);
+    if (ps_host && worker_host) ret->time = plan_time_of(&c);
+    free(ps_host);
+    free(worker_host);
+    if (!ps_host || !worker_host) return fail(ERR_MEMORY, "no memory for %d tasks", workers);
     ret->fullest = s->bytes[ret->time.ps];
     for (int ps = 0; ps < ret->ps; ps++) {
         ret->up += s->bytes[ps].dense_up + s->bytes[ps].rows_up;

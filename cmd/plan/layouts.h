@@ -7,9 +7,13 @@
 #include "cmd/plan/cost.h"
 #include "cmd/planned.h"
 
-struct hosts { /* on which each task has one of its own */
+struct hosts {
     double link_bytes_s, round_trip_s;
-    double memory; /* bytes; 0: as much as it takes */
+    double memory; /* of a task, bytes; 0: as much as it takes */
+    int count;     /* that tasks share; 0: each has its own */
+    /* Of the first tasks of a job, others follow in the same order; NULL: 0, 1, 2, ... */
+    const int *at[JOB_COUNT];
+    int named[JOB_COUNT];
 };
 
 /* How many different rows of each table a batch names: the mean of a few batches. */

@@ -21,7 +21,7 @@ static const double nearly_best = 0.95, worth_it = 0.8, uneven = 1.4;
 static const double GIGA = 1e9, BITS = 8, MILLI = 1e-3;
 
 struct plan_flags {
-    int64_t ps, workers, measure;
+    int64_t ps, workers, hosts, measure;
     double link_gbit, round_trip_ms, memory_gb, computing_ms;
     const char *record;
     bool json;
@@ -40,6 +40,14 @@ static const struct field own_fields[] = {
      .fallback = "0",
      .max = PS_MAX,
      .help = "number of parameter servers; 0: the fewest that reach 95 % of the best speed"},
+    {.name = "hosts",
+     .type = FIELD_INT,
+     .offset = offsetof(struct plan_flags, hosts),
+     .fallback = "0",
+     .max = WORKERS_MAX,
+     .help = "number of hosts that the tasks share: ps 0 and worker 0 are on the first, 1 on the "
+             "second, ..., and then from the first on again; 0: as --ps_hosts and --worker_hosts "
+             "say, where they are given, else each task has a host of its own"},
     {.name = "link",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct plan_flags, link_gbit),
@@ -105,14 +113,15 @@ static void print_plan_help(FILE *out)
     fputs("Predicts the size and speed of a job before it is started: memory per task, bytes\n"
           "per step, time per step and what limits it, for the given layout or else the best\n"
           "one, with a table of alternatives. Every task is assumed to run on a host of its\n"
-          "own.\n\n"
+          "own, unless --hosts or lists of hosts say which ones share one.\n\n"
           "  dtrain plan --workers=100 --ps=20 --link=25 --memory=64 --measure=200 SPEC.json\n"
           "  dtrain plan --link=25 --record=RESULT.json SPEC.json\n\n"
           "Memory and bytes follow from the spec and from the first batches, whose distinct\n"
           "rows of tables are counted. The cost of computing and updating has to be measured,\n"
           "in a short run of one ps and one worker on this host, or taken from a finished run\n"
-          "(--result); without it, times cover the links only. Takes all flags of a run (dtrain\n"
-          "help flags) and:\n\n",
+          "(--result); without it, times cover the links only. Where several tasks compute on a\n"
+          "host, measure with the cores that one of them will have (--threads). Takes all flags\n"
+          "of a run (dtrain help flags) and:\n\n",
           out);
     flags_help(out, &own_object);
 }
@@ -130,6 +139,39 @@ static err find_costs(struct sizing *p, int argc, char **argv)
     return OK;
 }
 
+/* By the part of addresses that names it, each counted once. */
+static int host_numbered(struct sizing *p, const char **names, const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    const size_t length = colon ? (size_t)(colon - address) : strlen(address);
+    const char *name = arena_format(&p->arena, "%.*s", (int)length, address);
+    int at = 0;
+    while (at < p->hosts.count && strcmp(names[at], name)) at++;
+    if (at == p->hosts.count) names[p->hosts.count++] = name;
+    return at;
+}
+
+static void find_hosts(struct sizing *p)
+{
+    const struct cluster_spec *cluster = &p->planned.run.cluster;
+    const struct strings *ps = &cluster->hosts[JOB_PS], *workers = &cluster->hosts[JOB_WORKER];
+    p->hosts.count = (int)p->flags.hosts;
+    if (p->hosts.count || !cluster->is_distributed || cluster->name || !ps->count ||
+        !workers->count)
+        return;
+    const char **names =
+        arena_array(&p->arena, (size_t)(ps->count + workers->count), sizeof *names);
+    for (enum job job = 0; job < JOB_COUNT; job++) {
+        const struct strings *of = &cluster->hosts[job];
+        int *at = arena_array(&p->arena, (size_t)of->count + 1, sizeof *at);
+        for (int i = 0; i < of->count; i++) at[i] = host_numbered(p, names, of->at[i]);
+        p->hosts.at[job] = at;
+        p->hosts.named[job] = of->count;
+    }
+    if (!p->flags.ps) p->flags.ps = ps->count;
+    if (!p->flags.workers) p->flags.workers = workers->count;
+}
+
 static err open_plan(struct sizing *p, int argc, char **argv)
 {
     const struct plan_flags *f = &p->flags;
@@ -142,6 +184,7 @@ static err open_plan(struct sizing *p, int argc, char **argv)
     p->planned.ps_count = (int)f->ps;
     p->planned.workers = (int)f->workers;
     TRY(planned_open(&p->planned, "plan", argc, argv));
+    find_hosts(p);
     TRY(find_costs(p, argc, words));
     return named_rows_count(&p->planned, &p->arena, &p->named);
 }
@@ -297,8 +340,9 @@ static void print_step(const struct sizing *p)
     printf("  a step takes    %s: %.4g examples/s\n", time_text(x->time.step_s, a),
            x->time.examples_s);
     for (int i = 0; i < BOUND_COUNT; i++)
-        printf("    %-30s %9s%s\n", plan_bound_name((enum plan_bound)i),
-               time_text(x->time.parts_s[i], a), i == (int)x->time.bound ? "  bounds it" : "");
+        if (i != BOUND_SHARED_LINK || p->hosts.count)
+            printf("    %-30s %9s%s\n", plan_bound_name((enum plan_bound)i),
+                   time_text(x->time.parts_s[i], a), i == (int)x->time.bound ? "  bounds it" : "");
     const double share = (f->dense_up + f->rows_up) / x->up;
     if ((x->time.bound == BOUND_PS_LINK || x->time.bound == BOUND_UPDATING) &&
         share > uneven / x->ps)
@@ -331,8 +375,10 @@ static void print_text(const struct sizing *p)
            spec->train.mode == MODE_SYNC ? "sync" : "async", (long long)spec->data.batch_size);
     print_costs(p);
     print_named(p);
-    printf("\n%d ps, %d worker%s, links of %g Gbit/s:\n", p->chosen.ps, p->chosen.workers,
-           p->chosen.workers == 1 ? "" : "s", p->flags.link_gbit);
+    printf("\n%d ps, %d worker%s", p->chosen.ps, p->chosen.workers,
+           p->chosen.workers == 1 ? "" : "s");
+    if (p->hosts.count) printf(" on %d host%s", p->hosts.count, p->hosts.count == 1 ? "" : "s");
+    printf(", links of %g Gbit/s:\n", p->flags.link_gbit);
     print_memory(p);
     print_step(p);
     print_table(p);
@@ -365,9 +411,10 @@ static err print_json(const struct sizing *p)
         if (g->params[i]->held)
             json_object_set_new(named, g->params[i]->name, json_real(p->named.at[i]));
     const struct plan_costs *c = &p->record.costs;
-    return json_print(json_pack("{so so sb sf sf so}", "layout", answer_json(&p->chosen), "rows",
-                                named, "costs_known", c->has_any, "computing_seconds", c->computing,
-                                "updating_seconds", c->updating, "table", table));
+    return json_print(json_pack("{so si so sb sf sf so}", "layout", answer_json(&p->chosen),
+                                "hosts", p->hosts.count, "rows", named, "costs_known", c->has_any,
+                                "computing_seconds", c->computing, "updating_seconds", c->updating,
+                                "table", table));
 }
 
 static err make_plan(struct sizing *p, int argc, char **argv)

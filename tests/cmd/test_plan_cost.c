@@ -50,6 +50,57 @@ static void synchronous_steps_wait_for_the_fullest_link(void **state)
     is(t.step_s, 7 + 0.2);
 }
 
+/* A ps and a worker on each of two hosts: half of what a worker sends stays there. */
+static void what_stays_within_a_host_passes_no_link(void **state)
+{
+    static const struct plan_bytes halves[PS] = {{1e9, 1e9, 0, 0}, {1e9, 1e9, 0, 0}};
+    static const int in_turn[] = {0, 1, 0, 1}, first[] = {0, 0, 0, 0};
+    struct plan_case c = even();
+    c.bytes = halves;
+    c.workers = 2;
+    c.costs = (struct plan_costs){true, 0.5, 0};
+    c.host_count = 2;
+    c.ps_host = c.worker_host = in_turn;
+    struct plan_time t = plan_time_of(&c);
+    assert_int_equal(t.bound, BOUND_SHARED_LINK);
+    is(t.step_s, 2); /* its own gradients leave, and values for the other */
+    c.workers = 4;
+    is(plan_time_of(&c).step_s, 4);
+    c.overlaps = false;
+    is(plan_time_of(&c).step_s, 0.5 + 2 + 2); /* one after the other: up, then down */
+    c.round_trip_s = 0.25;
+    is(plan_time_of(&c).step_s, 0.5 + 2 + 2 + 0.25);
+    c.ps_host = c.worker_host = first;
+    is(plan_time_of(&c).step_s, 0.5); /* all on one of them */
+    c = even();
+    c.bytes = halves; /* the ps alone on two hosts, all workers on a third */
+    c.host_count = 3;
+    c.ps_host = in_turn;
+    c.worker_host = (const int[]){2, 2, 2, 2};
+    t = plan_time_of(&c);
+    assert_int_equal(t.bound, BOUND_WORKER_LINK);
+    is(t.step_s, 8 + 0.3 / 2);
+    c.is_sync = false;
+    is(plan_time_of(&c).step_s, 8);
+}
+
+static void hosts_of_their_own_are_as_if_none_were_said(void **state)
+{
+    static const int ps_host[] = {0, 1}, worker_host[] = {2, 3, 4, 5};
+    for (int is_sync = 0; is_sync < 2; is_sync++)
+        for (int overlaps = 0; overlaps < 2; overlaps++) {
+            struct plan_case c = even();
+            c.is_sync = is_sync;
+            c.overlaps = overlaps;
+            const struct plan_time own = plan_time_of(&c);
+            c.host_count = 6;
+            c.ps_host = ps_host;
+            c.worker_host = worker_host;
+            const struct plan_time said = plan_time_of(&c);
+            assert_memory_equal(&own, &said, sizeof own);
+        }
+}
+
 static void what_does_not_overlap_is_done_in_turn(void **state)
 {
     static const struct plan_bytes rows[1] = {{1e9, 1e9, 2e8, 1e8}};
@@ -118,6 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(synchronous_steps_wait_for_the_fullest_link),
+        cmocka_unit_test(what_stays_within_a_host_passes_no_link),
+        cmocka_unit_test(hosts_of_their_own_are_as_if_none_were_said),
         cmocka_unit_test(what_does_not_overlap_is_done_in_turn),
         cmocka_unit_test(asynchronous_workers_share_what_a_ps_lets_pass),
         cmocka_unit_test(more_of_anything_is_never_worse),

@@ -98,6 +98,22 @@ class PlanTest(ClusterCase):
         self.assertFalse(self.plan("--memory=10", "--workers=4", "--ps=5")["layout"]["fits"])
         self.assertIn("with none of 1 to 100 ps", self.plan("--memory=0.1", code=2))
 
+    def test_hosts_that_tasks_share(self):
+        self.write()
+        of = lambda *words: self.plan("--ps=2", "--workers=4", "--link=1", *words)["layout"]  # noqa: E731
+        link = lambda said, name: said["parts"][name]  # noqa: E731
+        lists = ("--job_name=worker", "--task_index=0", "--ps_hosts=a:1,b:1", "--worker_hosts=a:2,b:2,a:3,b:3")
+        alone, shared, one = of(), of("--hosts=2"), of("--hosts=1")
+        self.assertEqual(self.plan("--link=1", *lists)["layout"], shared)
+        self.assertEqual(self.plan("--link=1", *lists)["hosts"], 2)
+        self.assertEqual(of("--hosts=2", *lists), shared)
+        self.assertEqual(of("--hosts=100")["ps"], 2)
+        self.assertEqual(link(alone, "the link of ps and workers"), 0)
+        self.assertEqual((link(shared, "the links of workers"), link(shared, "the link of a ps")), (0, 0))
+        self.assertGreater(link(shared, "the link of ps and workers"), 0)
+        self.assertLess(shared["step_seconds"], alone["step_seconds"])
+        self.assertEqual(one["step_seconds"], 0)  # nothing passes a link, and what is computed is not known
+
     def test_workers_are_chosen_for_any_number_of_ps(self):
         self.write(**{"train.mode": "sync"})
         for ps in (2, 3):

@@ -22,9 +22,9 @@ enum {
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
-static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, unequal = 1.4,
-                    throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
-                    always_saves = 0.5;
+static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, waits_for_one = 0.3,
+                    unequal = 1.4, throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
+                    always_saves = 0.5, late_s = 0.005;
 
 static double of(const struct told *t, enum counter c)
 {
@@ -137,6 +137,42 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
         findings_say(f, FINDING_WARNING, "%s is %.1f x slower than the median (%.3g s a step): %s",
                      t->task, p.all / usual[PARTS], p.all, parts[worst].doing);
     }
+}
+
+static bool is_named(const struct findings *f, const char *rule, const char *task)
+{
+    const size_t length = strlen(task);
+    for (int i = 0; i < f->count; i++)
+        if (!strcmp(f->at[i].rule, rule) && !strncmp(f->at[i].text, task, length) &&
+            f->at[i].text[length] == ' ')
+            return true;
+    return false;
+}
+
+/* Of a worker that computes longer it is known by what it tells itself. Of steps that take a
+ * millisecond any trifle is a part. */
+static void late_worker(const struct job_facts *j, struct findings *f)
+{
+    char task[TOLD_NAME_MAX];
+    const struct told *worst = NULL;
+    double most = waits_for_one;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double part = told_lately(t, COUNTER_LATE) / lately_s(t);
+        const bool is_long =
+            told_lately(t, COUNTER_LATE) > late_s * told_lately(t, COUNTER_UPDATES);
+        if (!t->is_ps || !is_long || !(lately_s(t) > 0 && part > most)) continue;
+        most = part;
+        worst = t;
+    }
+    if (!worst) return;
+    snprintf(task, sizeof task, "worker/%.0f", of(worst, COUNTER_LATEST));
+    if (!is_named(f, "slow_worker", task))
+        findings_say(f, FINDING_WARNING,
+                     "%s is waited for %.0f %% of the time, when all others have sent their "
+                     "gradients: its link is slow, or it has hooks or an evaluation that they do "
+                     "not have",
+                     task, 100 * fmin(most, 1));
 }
 
 /* The part of a worker's time in which it waits for data; NAN: not known. One that waits takes no
@@ -487,6 +523,8 @@ static const struct {
     {"missing", "tasks are not connected, or not asked", missing},
     {"loss", "a loss is not finite", loss},
     {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
+    {"late_worker", "synchronous rounds wait for one worker more than 30 % of the time",
+     late_worker},
     {"starved", "workers, or one, wait for data more than 30 % of the time", starved},
     {"unequal_ps", "a ps holds, or moves, 1.4 times its part of the bytes", unequal_ps},
     {"memory", "less than 10 % of the memory of a container or host is left", memory},

@@ -109,6 +109,22 @@ static void a_slow_worker_is_named_with_what_it_does(void **state)
           "answered late"); /* asynchronously nobody waits for others */
 }
 
+static void a_worker_that_rounds_wait_for_is_named_once(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    ps(&job, 1)->counters.at[COUNTER_LATE] = 240;
+    ps(&job, 1)->counters.at[COUNTER_LATEST] = 3;
+    finds(&job, "late_worker", "worker/3 is waited for 40 % of the time");
+    worker(&job, 3)->counters.at[COUNTER_TIME_COMPUTE] = 300; /* which says why */
+    finds(&job, "slow_worker", "worker/3 is ");
+    assert_int_equal(apply(&job, found), 1);
+    job = healthy();
+    ps(&job, 1)->counters.at[COUNTER_LATE] = 240;
+    for (int i = 0; i < PS; i++) ps(&job, i)->counters.at[COUNTER_UPDATES] = 1e6;
+    assert_int_equal(apply(&job, found), 0);
+}
+
 /* The last seconds of a job that was well for ten minutes. */
 static struct job turned(void)
 {
@@ -361,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
+        cmocka_unit_test(a_worker_that_rounds_wait_for_is_named_once),
         cmocka_unit_test(what_is_wrong_since_a_moment_is_named),
         cmocka_unit_test(ps_that_tell_at_different_moments_are_equal),
         cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),

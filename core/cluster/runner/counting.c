@@ -2,6 +2,7 @@
 #include "core/cluster/runner/counting.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +88,7 @@ static void count_room(struct task *t, uint64_t now_ms)
     const double held_up_s = throttled_s("");
     if (!t->counting.room_ms) t->counting.throttled_before_s = held_up_s;
     t->counting.room_ms = now_ms;
-    c->at[COUNTER_THROTTLED] = held_up_s - t->counting.throttled_before_s;
+    c->at[COUNTER_THROTTLED] = fmax(held_up_s - t->counting.throttled_before_s, 0);
     c->at[COUNTER_MEMORY_LIMIT] = room.limit;
     c->at[COUNTER_MEMORY_LEFT] = room.left;
 }

@@ -89,6 +89,7 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_APPLY:
         runner_ps_visit_applying(p);
+        lateness_round(&p->lateness, a->apply.workers, a->apply.worker_count);
         e = runner_ps_apply(p, &a->apply);
         runner_ps_visit_applied(p);
         break;
@@ -427,6 +428,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         if (p->timeline.recording && m->type == MESSAGE_PART) runner_ps_trace_took(p, worker, m);
         if (p->timeline.recording && m->type == MESSAGE_PUSH)
             runner_ps_trace_received(p, worker, m);
+        if (m->type == MESSAGE_PUSH) lateness_came(&p->lateness, worker, clock_ns());
         task_message(&p->task, worker, &counted);
         if (m->type == MESSAGE_LEADS) runner_ps_claimed(p, worker, m);
     }
@@ -613,6 +615,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);
     if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
+    TRY(lateness_open(&p->lateness, workers));
     TRY(runner_ps_turns_open(p, options, &role_options));
     TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
@@ -650,6 +653,7 @@ void runner_ps_close(struct runner_ps *p)
     runner_ps_trace_close(p);
     runner_ps_store_close(p);
     runner_ps_turns_close(p);
+    lateness_close(&p->lateness);
     ps_role_free(p->task.role);
     task_close(&p->task);
     free(p);

@@ -39,6 +39,8 @@ bool runner_ps_count(struct task *t, struct counters *c)
     c->at[COUNTER_DENSE_BYTES] = (double)arrays * (double)p->store.floats * (double)sizeof(float);
     c->at[COUNTER_TABLE_BYTES] = (double)tables.bytes;
     c->at[COUNTER_TABLE_ROWS] = (double)tables.rows;
+    c->at[COUNTER_LATE] = p->lateness.waited_s;
+    c->at[COUNTER_LATEST] = p->lateness.latest < 0 ? 0 : p->lateness.latest;
     c->at[COUNTER_SHARD_FAILURES] = (double)p->saving.failed;
     count_coverage(p, c);
     return ps_role_is_serving(t->role);

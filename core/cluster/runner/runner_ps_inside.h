@@ -10,6 +10,7 @@
 #define CORE_CLUSTER_RUNNER_RUNNER_PS_INSIDE_H
 
 #include "core/base/log.h"
+#include "core/cluster/runner/lateness.h"
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/record.h"
 #include "core/cluster/role/ps_role.h"
@@ -195,6 +196,7 @@ struct runner_ps {
     struct ps_visiting visiting;
     struct ps_turns turns;
     struct ps_timeline timeline;
+    struct lateness lateness;
     uint64_t noted_ms; /* when it was last told who is not here */
     uint64_t held_ns;  /* since when workers wait for a snapshot; 0: they do not */
 };

@@ -99,31 +99,40 @@ class Faults(ClusterCase):
             return any(found == rule and all(word in text for word in words) for found, text in last)
         cluster.wait_until(is_named, lambda: f"{rule}: {words}; found last: {last}")
 
-    def begin_behind(self):
-        """Asynchronous workers, who reach the ps through a proxy: two at once, and the last one over a slow link."""
+    def begin_behind(self, mode="async"):
+        """Workers who reach the ps through a proxy: two at once, and the last one over a slow link."""
         def told(task, hosts, spec):
             if task == "ps/0":
                 self.link = SlowLink(hosts["ps"][0])
                 self.addCleanup(self.link.break_off)
             words, env = by_flags(task, {**hosts, "ps": [self.link.address]}, spec)
             return words + ([f"--bind={hosts['ps'][0]}"] if task == "ps/0" else []), env
-        plan = Plan(ps=1, workers=3, told=told, flags=["--transport=tcp"], absent=["worker/2"], changes={
-            "train.mode": "async", "train.last_step": ENDLESS, "train.log_every_steps": ENDLESS})
-        cluster = self.start(plan, lambda c: all(STEPPED in c.tasks[name].text() for name in ("worker/0", "worker/1")))
+        first = ("worker/0", "worker/1")
+        plan = Plan(ps=1, workers=3, told=told, flags=["--transport=tcp", "--log_level=debug"], absent=["worker/2"], changes={
+            "train.mode": mode, "train.last_step": ENDLESS, "train.log_every_steps": ENDLESS})
+        cluster = self.start(plan, lambda c: all("ps/0 is here" in c.tasks[name].text() if mode == "sync" else
+                                                 STEPPED in c.tasks[name].text() for name in first))
         self.link.delay_s = DELAY_S
         cluster.start("worker/2")
         cluster.wait_for("worker/2", STEPPED)
         return cluster
 
+    def delay_by(self, told, counts):
+        """So many steps of the others, who are slow themselves where the machine is; counts: of their seconds."""
+        recent = [task["recent"] for task in told["tasks"] if task["task"] in ("worker/0", "worker/1") and "recent" in task]
+        took = [counts(one) / one["counters"]["steps_total"] for one in recent if one["counters"].get("steps_total")]
+        self.link.delay_s = max([DELAY_S, *[DELAY_STEPS * step_s for step_s in took]])
+
     def test_a_slow_link(self):
         cluster = self.begin_behind()
+        self.assert_named(cluster, "slow_worker", "worker/2 is ", "it is answered late",
+                          meanwhile=lambda told: self.delay_by(told, lambda one: one["secs"]))
 
-        def slower(told):
-            """Than the others, who are slow themselves where the machine is."""
-            recent = [task["recent"] for task in told["tasks"] if task["task"] in ("worker/0", "worker/1") and "recent" in task]
-            took = [one["secs"] / one["counters"]["steps_total"] for one in recent if one["counters"]["steps_total"]]
-            self.link.delay_s = max([DELAY_S, *[DELAY_STEPS * step_s for step_s in took]])
-        self.assert_named(cluster, "slow_worker", "worker/2 is ", "it is answered late", meanwhile=slower)
+    def test_a_slow_link_that_all_wait_for(self):
+        cluster = self.begin_behind("sync")
+        own = lambda one: sum(seconds for name, seconds in one["counters"].items()  # noqa: E731
+                              if name.startswith("step_seconds_total") and "others" not in name)
+        self.assert_named(cluster, "late_worker", "worker/2 is waited for ", meanwhile=lambda told: self.delay_by(told, own))
 
     def test_a_lost_link(self):
         cluster = self.begin_behind()

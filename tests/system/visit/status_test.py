@@ -56,6 +56,7 @@ class Status(ClusterCase):
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")
         for asked in ("worker/0 to save a checkpoint", "worker/2 to leave"):
             self.assertRegex(cluster.tasks["ps/0"].text(), rf" a visitor \(127\.0\.0\.1:\d+\) asks {asked}\n")
+        self.assertNotIn("sent COUNTERS", cluster.story())
 
     def test_a_ps_that_stands_still_is_a_row_and_a_finding(self):
         """The others are shown, and nothing has failed."""

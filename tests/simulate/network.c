@@ -60,14 +60,14 @@ static void schedule(struct world *world, struct link *link, enum direction dire
                    .at_us = at_us, .kind = EVENT_DELIVER, .link = link, .number = (int)direction});
 }
 
-static struct parcel *post(struct world *world, struct link *link, enum direction direction,
-                           enum parcel_kind kind, bool is_at_once)
+struct parcel *network_post(struct world *world, struct link *link, enum direction direction,
+                            enum parcel_kind kind)
 {
     struct queue *queue = &link->queues[direction];
     struct parcel *parcel = calloc(1, sizeof *parcel);
     assert(parcel);
     parcel->kind = kind;
-    parcel->at_us = world->now_us + (is_at_once ? 0 : soon(world, world->profile.delay_us));
+    parcel->at_us = world->now_us + soon(world, world->profile.delay_us);
     if (parcel->at_us < queue->last_us) parcel->at_us = queue->last_us;
     queue->last_us = parcel->at_us;
     if (queue->last)
@@ -80,12 +80,6 @@ static struct parcel *post(struct world *world, struct link *link, enum directio
               link->worker);
     schedule(world, link, direction);
     return parcel;
-}
-
-struct parcel *network_post(struct world *world, struct link *link, enum direction direction,
-                            enum parcel_kind kind)
-{
-    return post(world, link, direction, kind, false);
 }
 
 static void plan_retry(struct world *world, struct actor *worker, int ps)
@@ -317,12 +311,6 @@ static void welcome(struct world *world, struct link *link)
     actor_flush(world, worker);
 }
 
-/* In seeds of before it comes with what is next to it, and is not counted. */
-static bool is_uncounted(const struct world *world, const struct message *m)
-{
-    return m->type == MESSAGE_LEADS && !world->profile.has_terms;
-}
-
 static void trace_message(struct world *world, const struct actor *to, const struct actor *from,
                           const struct message *m)
 {
@@ -354,7 +342,7 @@ static void hand_over(struct world *world, struct link *link, enum direction end
     struct message m = parcel->message;
     if (m.body_bytes) m.body = parcel->body;
     trace_message(world, actor, peer_of(world, actor, peer), &m);
-    world->counters.deliveries += !is_uncounted(world, &m);
+    world->counters.deliveries++;
     world->counters.saves += m.type == MESSAGE_SAVE;
     for (int place = 0; place < MESSAGE_PLACES; place++)
         world->log_hash = mix(world->log_hash, mix(m.type, message_number(&m, place)));
@@ -474,7 +462,7 @@ void network_send(struct world *world, struct actor *actor, const struct action_
         rows_before_push(world, actor, send->peer, m);
     else
         rows_before_values(world, actor, send->peer, m);
-    struct parcel *parcel = post(world, link, away, PARCEL_MESSAGE, is_uncounted(world, m));
+    struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
     parcel->message = *m;
     if (m->body_bytes) memcpy(parcel->body, m->body, m->body_bytes);
     if (actor->job == JOB_PS)

@@ -263,22 +263,22 @@ static void draw_faults(struct dice *dice)
 }
 
 /* A few epochs, whose ends lie anywhere in the batches. */
-static void draw_rows(uint64_t seed, struct profile *p)
+static void draw_data(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "rows"), .profile = p};
+    struct profile *p = dice->profile;
     const uint64_t gradients = (uint64_t)p->workers * REPLICAS_EACH_MAX;
     struct data_share share = {
-        .batch = between(&dice, 1, 9),
+        .batch = between(dice, 1, 9),
         .workers = (uint64_t)p->workers,
         .replicas = p->config.replicas_to_aggregate,
     };
     const uint64_t most = p->config.last_step * share.batch * gradients;
-    share.rows = share.batch * gradients + below(&dice, 2 + most / between(&dice, 1, 12));
-    if (!p->config.is_sync && below(&dice, 4)) { /* batches are handed out */
+    share.rows = share.batch * gradients + below(dice, 2 + most / between(dice, 1, 12));
+    if (!p->config.is_sync && below(dice, 4)) { /* batches are handed out */
         share.workers = 1;
         share.replicas = 0;
-        p->config.stretch = below(&dice, 2) ? (int)between(&dice, 1, 30) : 0;
-        p->data_end = below(&dice, 3) ? 0 : between(&dice, 1, p->config.last_step + 5);
+        p->config.stretch = below(dice, 2) ? (int)between(dice, 1, 30) : 0;
+        p->data_end = below(dice, 3) ? 0 : between(dice, 1, p->config.last_step + 5);
         if (p->data_end) share.rows = DATA_ROWS_ENDLESS;
     }
     coverage_begin(&p->config.coverage, &share, NULL);
@@ -290,35 +290,30 @@ uint64_t profile_last_step(const struct profile *p)
     return p->data_end && p->data_end < last ? p->data_end : last;
 }
 
-void profile_draw(uint64_t seed, struct profile *ret)
+/* Three quarters have tables beside their blocks. */
+static void draw_tables(struct dice *dice)
 {
-    *ret = (struct profile){0};
-    struct dice dice = {.key = random_key(seed, "profile"), .profile = ret};
-    draw_cluster(&dice);
-    draw_mode(&dice);
-    draw_story(&dice);
-    draw_limits(&dice);
-    draw_pace(&dice);
-    draw_faults(&dice);
-    draw_rows(seed, ret);
+    dice->profile->has_rows = below(dice, 4) != 0;
 }
 
-void profile_add_parts(uint64_t seed, struct profile *p)
+/* Half of the runs push in parts. */
+static void draw_parts(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "parts"), .profile = p};
-    p->has_parts = below(&dice, 2);
-    p->advances = p->has_parts && below(&dice, 4);
-    if (p->has_parts && !p->shares_memory) p->starved_percent = (int)below(&dice, 8);
+    struct profile *p = dice->profile;
+    p->has_parts = below(dice, 2);
+    p->advances = p->has_parts && below(dice, 4);
+    if (p->has_parts && !p->shares_memory) p->starved_percent = (int)below(dice, 8);
 }
 
-void profile_add_feeding(uint64_t seed, struct profile *p)
+/* In half of them a chief feeds the others, in a quarter batches come late. */
+static void draw_feeding(struct dice *dice)
 {
+    struct profile *p = dice->profile;
     enum { AHEAD_MAX = 4, LATE_MAX = 60 };
-    struct dice dice = {.key = random_key(seed, "feeding"), .profile = p};
-    if (below(&dice, 2))
-        p->feed_ahead = (int)between(&dice, 1, AHEAD_MAX);
-    else if (below(&dice, 2))
-        p->starved_percent = (int)between(&dice, 1, LATE_MAX);
+    if (below(dice, 2))
+        p->feed_ahead = (int)between(dice, 1, AHEAD_MAX);
+    else if (below(dice, 2))
+        p->starved_percent = (int)between(dice, 1, LATE_MAX);
 }
 
 static bool is_killed(const struct profile *p, int actor)
@@ -340,19 +335,19 @@ static void draw_absence(struct dice *dice, enum fault_kind kind)
     fault->after_us = below(dice, p->write_us);
 }
 
-/* Where a worker never comes back that may be the chief. */
-void profile_add_terms(uint64_t seed, struct profile *p)
+/* In three quarters chiefs are away for longer than limits.chief_ms. Where a worker never comes
+ * back that may be the chief. */
+static void draw_terms(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "terms"), .profile = p};
-    p->has_terms = true;
-    if (!below(&dice, 4)) return;
-    p->limits.chief_ms = between(&dice, 300, 1200);
+    struct profile *p = dice->profile;
+    if (!below(dice, 4)) return;
+    p->limits.chief_ms = between(dice, 300, 1200);
     if (p->story == STORY_WORKER_GONE && !p->feed_ahead && !is_killed(p, actor_of(JOB_PS, 0)))
-        p->faults[0].actor = actor_of(JOB_WORKER, (int)below(&dice, (uint64_t)p->workers));
+        p->faults[0].actor = actor_of(JOB_WORKER, (int)below(dice, (uint64_t)p->workers));
     if (p->story != STORY_DISTURBED && p->story != STORY_HARSH && p->story != STORY_WORKER_GONE)
         return;
-    if (below(&dice, 4)) draw_absence(&dice, FAULT_FREEZE);
-    if (below(&dice, 2)) draw_absence(&dice, below(&dice, 2) ? FAULT_UNPLUG : FAULT_KILL);
+    if (below(dice, 4)) draw_absence(dice, FAULT_FREEZE);
+    if (below(dice, 2)) draw_absence(dice, below(dice, 2) ? FAULT_UNPLUG : FAULT_KILL);
 }
 
 static bool is_to_return(struct dice *dice)
@@ -366,54 +361,56 @@ static bool is_to_return(struct dice *dice)
     return true;
 }
 
-void profile_add_returns(uint64_t seed, struct profile *p)
+/* In a part a worker is back after it was evicted, by some ps or all. */
+static void draw_returns(struct dice *dice)
 {
+    struct profile *p = dice->profile;
     enum { RESETS_MAX = 3, SAVES_MAX = 6 };
     static const enum fault_kind kinds[] = {FAULT_FREEZE, FAULT_UNPLUG, FAULT_KILL, FAULT_SEVER};
-    struct dice dice = {.key = random_key(seed, "returns"), .profile = p};
-    if (!is_to_return(&dice)) return;
+    if (!is_to_return(dice)) return;
     p->fault_count = p->story != STORY_SLOW_RETURN; /* what ends the job stays */
-    p->config.worker_timeout_ms = between(&dice, 200, 700);
-    if (below(&dice, 2)) p->save_interval_us = between(&dice, 10 * MS, 60 * MS);
-    const int worker = actor_of(JOB_WORKER, (int)below(&dice, (uint64_t)p->workers));
-    for (uint64_t i = between(&dice, 1, 2); i > 0; i--) {
+    p->config.worker_timeout_ms = between(dice, 200, 700);
+    if (below(dice, 2)) p->save_interval_us = between(dice, 10 * MS, 60 * MS);
+    const int worker = actor_of(JOB_WORKER, (int)below(dice, (uint64_t)p->workers));
+    for (uint64_t i = between(dice, 1, 2); i > 0; i--) {
         struct fault *fault =
-            add_fault(&dice, kinds[below(&dice, sizeof kinds / sizeof *kinds)], worker);
-        fault->duration_us = between(&dice, 300 * MS, 3000 * MS);
-        if (below(&dice, 2)) fault->saves = (int)between(&dice, 1, SAVES_MAX);
-        fault->after_us = below(&dice, p->write_us + p->compute_us);
+            add_fault(dice, kinds[below(dice, sizeof kinds / sizeof *kinds)], worker);
+        fault->duration_us = between(dice, 300 * MS, 3000 * MS);
+        if (below(dice, 2)) fault->saves = (int)between(dice, 1, SAVES_MAX);
+        fault->after_us = below(dice, p->write_us + p->compute_us);
     }
-    for (uint64_t i = below(&dice, RESETS_MAX + 1); i > 0; i--)
-        add_fault(&dice, below(&dice, 2) ? FAULT_RESET : FAULT_CUT, worker);
+    for (uint64_t i = below(dice, RESETS_MAX + 1); i > 0; i--)
+        add_fault(dice, below(dice, 2) ? FAULT_RESET : FAULT_CUT, worker);
 }
 
-void profile_add_standstill(uint64_t seed, struct profile *p)
+/* In some all stand still for longer than every limit. */
+static void draw_standstill(struct dice *dice)
 {
     enum { LEAST_MS = 20000, MOST_MS = 60000 }; /* draw_patience */
-    struct dice dice = {.key = random_key(seed, "standstill"), .profile = p};
-    if (below(&dice, 6)) return;
-    add_fault(&dice, FAULT_STANDSTILL, 0)->duration_us =
-        between(&dice, LEAST_MS * MS, MOST_MS * MS);
+    if (below(dice, 6)) return;
+    add_fault(dice, FAULT_STANDSTILL, 0)->duration_us = between(dice, LEAST_MS * MS, MOST_MS * MS);
 }
 
-void profile_add_resizes(uint64_t seed, struct profile *p)
+/* In some the job is to move to another membership, and ends there. */
+static void draw_resizes(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "moves"), .profile = p};
+    struct profile *p = dice->profile;
     const bool may = p->story == STORY_DISTURBED || p->story == STORY_SLOW_RETURN;
-    if (may && p->saves && !below(&dice, 6)) add_fault(&dice, FAULT_SCALE, actor_of(JOB_PS, 0));
+    if (may && p->saves && !below(dice, 6)) add_fault(dice, FAULT_SCALE, actor_of(JOB_PS, 0));
 }
 
-void profile_add_leaving(uint64_t seed, struct profile *p)
+/* In half of them workers leave a job which continues. */
+static void draw_leaving(struct dice *dice)
 {
+    struct profile *p = dice->profile;
     enum { DEPARTURES_MAX = 3 };
-    struct dice dice = {.key = random_key(seed, "leaving"), .profile = p};
-    if (p->story == STORY_TOO_FEW || p->story == STORY_CHIEF_GONE || below(&dice, 2)) return;
-    for (uint64_t i = between(&dice, 1, DEPARTURES_MAX); i > 0; i--) {
-        const int worker = (int)below(&dice, (uint64_t)p->workers);
-        struct fault *fault = add_fault(&dice, FAULT_DEPART, actor_of(JOB_WORKER, worker));
+    if (p->story == STORY_TOO_FEW || p->story == STORY_CHIEF_GONE || below(dice, 2)) return;
+    for (uint64_t i = between(dice, 1, DEPARTURES_MAX); i > 0; i--) {
+        const int worker = (int)below(dice, (uint64_t)p->workers);
+        struct fault *fault = add_fault(dice, FAULT_DEPART, actor_of(JOB_WORKER, worker));
         fault->after_actions = 0;
-        if (below(&dice, 4)) fault->duration_us = draw_pause(&dice);
-        if (below(&dice, 3) == 0) fault->saves = (int)between(&dice, 1, 6);
+        if (below(dice, 4)) fault->duration_us = draw_pause(dice);
+        if (below(dice, 3) == 0) fault->saves = (int)between(dice, 1, 6);
     }
 }
 
@@ -449,43 +446,48 @@ static void draw_late_snapshot(struct dice *dice)
         ->duration_us = between(dice, MS, 20 * MS);
 }
 
-void profile_add_resets(uint64_t seed, struct profile *p)
+/* Single connections that are reset, often while a checkpoint is made. */
+static void draw_resets(struct dice *dice)
 {
+    struct profile *p = dice->profile;
     enum { RESETS_MAX = 6, SAVES_MAX = 12 };
-    struct dice dice = {.key = random_key(seed, "resets"), .profile = p};
-    if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN || below(&dice, 2)) return;
-    if (below(&dice, 2)) draw_late_snapshot(&dice);
-    uint64_t resets = between(&dice, 1, RESETS_MAX);
+    if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN || below(dice, 2)) return;
+    if (below(dice, 2)) draw_late_snapshot(dice);
+    uint64_t resets = between(dice, 1, RESETS_MAX);
     for (uint64_t i = 0; i < resets; i++) {
-        struct fault *fault = add_fault(&dice, FAULT_RESET, any_actor(&dice));
-        if (below(&dice, 2)) fault->saves = (int)between(&dice, 1, SAVES_MAX);
+        struct fault *fault = add_fault(dice, FAULT_RESET, any_actor(dice));
+        if (below(dice, 2)) fault->saves = (int)between(dice, 1, SAVES_MAX);
     }
 }
 
-void profile_add_lost_verdict(uint64_t seed, struct profile *p)
+/* In half of the runs each ps loses the link to one worker as it tells the verdict. */
+static void draw_lost_verdict(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "verdict"), .profile = p};
-    p->loses_verdict = p->story != STORY_CALM && below(&dice, 2);
-    p->loses_verdict_of = (int)below(&dice, (uint64_t)p->workers);
+    struct profile *p = dice->profile;
+    p->loses_verdict = p->story != STORY_CALM && below(dice, 2);
+    p->loses_verdict_of = (int)below(dice, (uint64_t)p->workers);
 }
 
-void profile_add_deltas(uint64_t seed, struct profile *p)
+/* A third save what has changed between checkpoints. */
+static void draw_deltas(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "deltas"), .profile = p};
-    p->saves_changes = below(&dice, 3) == 0;
+    struct profile *p = dice->profile;
+    p->saves_changes = below(dice, 3) == 0;
 }
 
-void profile_add_windows(uint64_t seed, struct profile *p)
+/* In half of those over tcp a ps has fewer windows for gradients than there are workers. */
+static void draw_windows(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "windows"), .profile = p};
-    if (p->shares_memory || p->workers == 1 || below(&dice, 2)) return;
-    p->windows = (int)between(&dice, 1, (uint64_t)p->workers - 1);
+    struct profile *p = dice->profile;
+    if (p->shares_memory || p->workers == 1 || below(dice, 2)) return;
+    p->windows = (int)between(dice, 1, (uint64_t)p->workers - 1);
 }
 
-void profile_add_frozen(uint64_t seed, struct profile *p)
+/* A third have variables that are frozen. */
+static void draw_frozen(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "frozen"), .profile = p};
-    if (below(&dice, 3) == 0) p->frozen = (int)between(&dice, 1, PIECES - 1);
+    struct profile *p = dice->profile;
+    if (below(dice, 3) == 0) p->frozen = (int)between(dice, 1, PIECES - 1);
 }
 
 int64_t profile_moved_floats(const struct profile *p)
@@ -493,11 +495,45 @@ int64_t profile_moved_floats(const struct profile *p)
     return (PIECES - p->frozen) * PIECE_FLOATS;
 }
 
-void profile_add_lost_word(uint64_t seed, struct profile *p)
+/* In half of them each worker loses the link to one ps as it tells its own. */
+static void draw_lost_word(struct dice *dice)
 {
-    struct dice dice = {.key = random_key(seed, "word"), .profile = p};
-    p->loses_word = p->story != STORY_CALM && below(&dice, 2);
-    p->loses_word_to = (int)below(&dice, (uint64_t)p->ps_count);
+    struct profile *p = dice->profile;
+    p->loses_word = p->story != STORY_CALM && below(dice, 2);
+    p->loses_word_to = (int)below(dice, (uint64_t)p->ps_count);
+}
+
+static void draw_all(struct dice *dice)
+{
+    draw_cluster(dice);
+    draw_mode(dice);
+    draw_story(dice);
+    draw_limits(dice);
+    draw_pace(dice);
+    draw_faults(dice);
+}
+
+/* Each has dice of its own: what one draws more leaves the others as they were. */
+void profile_draw(uint64_t seed, struct profile *ret)
+{
+    static const struct {
+        const char *key;
+        void (*draw)(struct dice *);
+    } draws[] = {
+        {"profile", draw_all},           {"rows", draw_data},
+        {"resets", draw_resets},         {"verdict", draw_lost_verdict},
+        {"word", draw_lost_word},        {"parts", draw_parts},
+        {"tables", draw_tables},         {"feeding", draw_feeding},
+        {"terms", draw_terms},           {"returns", draw_returns},
+        {"standstill", draw_standstill}, {"moves", draw_resizes},
+        {"leaving", draw_leaving},       {"windows", draw_windows},
+        {"deltas", draw_deltas},         {"frozen", draw_frozen},
+    };
+    *ret = (struct profile){0};
+    for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) {
+        struct dice dice = {.key = random_key(seed, draws[i].key), .profile = ret};
+        draws[i].draw(&dice);
+    }
 }
 
 void profile_describe(const struct profile *p, char *ret_text, size_t size)

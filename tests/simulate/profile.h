@@ -64,7 +64,6 @@ struct profile {
     uint64_t save_interval_us; /* 0: only at the end */
     bool has_parts;            /* pushes come in parts as well */
     bool has_rows;             /* ROWS comes before each push, and with values or when asked for */
-    bool has_terms;            /* another worker may come to lead */
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
     uint64_t data_end;   /* batches that come while they are handed out; 0: there are always more */
@@ -85,33 +84,7 @@ struct profile {
 
 uint64_t profile_last_step(const struct profile *); /* unless data end before it */
 void profile_draw(uint64_t seed, struct profile *ret);
-/* And single connections that are reset, often while a checkpoint is made. */
-void profile_add_resets(uint64_t seed, struct profile *);
-/* And in half of them each ps loses the link to one worker as it tells the verdict. */
-void profile_add_lost_verdict(uint64_t seed, struct profile *);
-/* And in half of them each worker loses the link to one ps as it tells its own. */
-void profile_add_lost_word(uint64_t seed, struct profile *);
-/* And in half of the runs pushes in parts. */
-void profile_add_parts(uint64_t seed, struct profile *);
-/* And in half of them a chief that feeds the others, in a quarter batches that come late. */
-void profile_add_feeding(uint64_t seed, struct profile *);
-/* And in three quarters of them chiefs that are away for longer than limits.chief_ms. */
-void profile_add_terms(uint64_t seed, struct profile *);
-/* And in a part of them a worker that is back after it was evicted, by some ps or all. */
-void profile_add_returns(uint64_t seed, struct profile *);
-/* And in some all stand still for longer than every limit. */
-void profile_add_standstill(uint64_t seed, struct profile *);
-/* And in some the job is to move to another membership, and ends there. */
-void profile_add_resizes(uint64_t seed, struct profile *);
-/* And in half of them workers that leave a job which continues. */
-void profile_add_leaving(uint64_t seed, struct profile *);
-/* And in half of those over tcp a ps has fewer windows for gradients than there are workers. */
-void profile_add_windows(uint64_t seed, struct profile *);
-/* A third of the runs have variables that are frozen. */
-void profile_add_frozen(uint64_t seed, struct profile *);
 int64_t profile_moved_floats(const struct profile *); /* of a block */
-/* And a third save what has changed between checkpoints. */
-void profile_add_deltas(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -3,14 +3,6 @@
  *     simulate --seeds A..B [--jobs N] [--defect NAME]   stops at the first seed that goes wrong
  *     simulate --seeds A..B --all                        says of all that go wrong why
  *     simulate --seed N [--trace] [--defect NAME]        one seed; --trace prints its event log
- *
- * --no-resets: seeds as they were before single connections were reset.
- * --no-parts: and before pushes came in parts. --no-rows: and before rows came with them.
- * --no-feeding: and before a chief fed the others. --no-terms: and before another worker could
- * lead. --no-returns: and before a worker came back late, or to some ps only. --no-standstill: and
- * before all stood still. --no-moves: and before the job moved. --no-leaving: and before workers
- * left a job that continues. --no-windows: and before a ps had fewer windows than workers.
- * --no-deltas: and before what changed was saved between checkpoints.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,9 +19,7 @@ struct order {
     uint64_t first, last; /* seeds */
     int jobs;
     enum defect defect;
-    bool is_traced, says_all, has_no_resets, has_no_parts, has_no_rows, has_no_feeding,
-        has_no_terms, has_no_returns, has_no_standstill, has_no_resizes, has_no_leaving,
-        has_no_windows, has_no_deltas;
+    bool is_traced, says_all;
 };
 
 static bool read_number(const char *text, char end, uint64_t *ret, const char **ret_rest)
@@ -73,39 +63,6 @@ static bool read_option(int option, const char *text, struct order *order)
     case 'a':
         order->says_all = true;
         return true;
-    case 'n':
-        order->has_no_resets = true;
-        return true;
-    case 'p':
-        order->has_no_parts = true;
-        return true;
-    case 'r':
-        order->has_no_rows = true;
-        return true;
-    case 'f':
-        order->has_no_feeding = true;
-        return true;
-    case 'e':
-        order->has_no_terms = true;
-        return true;
-    case 'u':
-        order->has_no_returns = true;
-        return true;
-    case 'l':
-        order->has_no_standstill = true;
-        return true;
-    case 'm':
-        order->has_no_resizes = true;
-        return true;
-    case 'v':
-        order->has_no_leaving = true;
-        return true;
-    case 'w':
-        order->has_no_windows = true;
-        return true;
-    case 'x':
-        order->has_no_deltas = true;
-        return true;
     default:
         return false;
     }
@@ -114,15 +71,13 @@ static bool read_option(int option, const char *text, struct order *order)
 static bool read_order(int count, char **words, struct order *order)
 {
     static const struct option options[] = {
-        {"seeds", required_argument, NULL, 's'},   {"seed", required_argument, NULL, 'o'},
-        {"jobs", required_argument, NULL, 'j'},    {"defect", required_argument, NULL, 'd'},
-        {"trace", no_argument, NULL, 't'},         {"all", no_argument, NULL, 'a'},
-        {"no-resets", no_argument, NULL, 'n'},     {"no-parts", no_argument, NULL, 'p'},
-        {"no-rows", no_argument, NULL, 'r'},       {"no-feeding", no_argument, NULL, 'f'},
-        {"no-terms", no_argument, NULL, 'e'},      {"no-returns", no_argument, NULL, 'u'},
-        {"no-standstill", no_argument, NULL, 'l'}, {"no-moves", no_argument, NULL, 'm'},
-        {"no-leaving", no_argument, NULL, 'v'},    {"no-windows", no_argument, NULL, 'w'},
-        {"no-deltas", no_argument, NULL, 'x'},     {0},
+        {"seeds", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 'o'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"defect", required_argument, NULL, 'd'},
+        {"trace", no_argument, NULL, 't'},
+        {"all", no_argument, NULL, 'a'},
+        {0},
     };
     *order = (struct order){.first = 1, .last = 1, .jobs = 1};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;)
@@ -153,17 +108,6 @@ static bool run_seed(uint64_t seed, const struct order *order)
     static struct world world;
     const struct run_options options = {
         .seed = seed,
-        .has_no_resets = order->has_no_resets,
-        .has_no_parts = order->has_no_parts,
-        .has_no_rows = order->has_no_rows,
-        .has_no_feeding = order->has_no_feeding,
-        .has_no_terms = order->has_no_terms,
-        .has_no_returns = order->has_no_returns,
-        .has_no_standstill = order->has_no_standstill,
-        .has_no_resizes = order->has_no_resizes,
-        .has_no_leaving = order->has_no_leaving,
-        .has_no_windows = order->has_no_windows,
-        .has_no_deltas = order->has_no_deltas,
         .defect = order->defect,
     };
     world_run(&world, &options);
@@ -173,14 +117,7 @@ static bool run_seed(uint64_t seed, const struct order *order)
     if (is_good) return true;
     printf("seed %llu: %s\n", (unsigned long long)seed, world.blame);
     if (order->says_all) return false;
-    printf("again: simulate --seed %llu --trace%s%s%s%s%s%s%s%s%s%s%s%s%s\n",
-           (unsigned long long)seed, order->has_no_resets ? " --no-resets" : "",
-           order->has_no_parts ? " --no-parts" : "", order->has_no_rows ? " --no-rows" : "",
-           order->has_no_feeding ? " --no-feeding" : "", order->has_no_terms ? " --no-terms" : "",
-           order->has_no_returns ? " --no-returns" : "",
-           order->has_no_standstill ? " --no-standstill" : "",
-           order->has_no_resizes ? " --no-moves" : "", order->has_no_leaving ? " --no-leaving" : "",
-           order->has_no_windows ? " --no-windows" : "", order->has_no_deltas ? " --no-deltas" : "",
+    printf("again: simulate --seed %llu --trace%s%s\n", (unsigned long long)seed,
            order->defect ? " --defect " : "", order->defect ? defect_name(order->defect) : "");
     fflush(stdout);
     return false;
@@ -218,9 +155,6 @@ int main(int count, char **words)
     struct order order;
     if (!read_order(count, words, &order)) {
         fprintf(stderr, "simulate --seeds A..B | --seed N, [--jobs N] [--trace] [--all] "
-                        "[--no-resets] [--no-parts] [--no-rows] [--no-feeding] [--no-terms] "
-                        "[--no-returns] [--no-standstill] [--no-moves] [--no-leaving] "
-                        "[--no-windows] [--no-deltas] "
                         "[--defect NAME]\n");
         return 2;
     }

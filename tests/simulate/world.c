@@ -311,21 +311,6 @@ static void open_drawn(struct world *world, const struct run_options *options)
 {
     struct profile profile;
     profile_draw(options->seed, &profile);
-    if (!options->has_no_resets) profile_add_resets(options->seed, &profile);
-    if (!options->has_no_resets) profile_add_lost_verdict(options->seed, &profile);
-    if (!options->has_no_resets && !options->has_no_leaving)
-        profile_add_lost_word(options->seed, &profile);
-    if (!options->has_no_parts) profile_add_parts(options->seed, &profile);
-    profile.has_rows = !options->has_no_rows;
-    if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);
-    if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
-    if (!options->has_no_returns) profile_add_returns(options->seed, &profile);
-    if (!options->has_no_standstill) profile_add_standstill(options->seed, &profile);
-    if (!options->has_no_resizes) profile_add_resizes(options->seed, &profile);
-    if (!options->has_no_leaving) profile_add_leaving(options->seed, &profile);
-    if (!options->has_no_windows) profile_add_windows(options->seed, &profile);
-    if (!options->has_no_deltas) profile_add_deltas(options->seed, &profile);
-    profile_add_frozen(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

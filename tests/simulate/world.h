@@ -263,17 +263,6 @@ struct folder {
 
 struct run_options {
     uint64_t seed;
-    bool has_no_resets;     /* the seed as it was before single connections were reset */
-    bool has_no_parts;      /* and before pushes came in parts */
-    bool has_no_rows;       /* and before they came with rows of tables */
-    bool has_no_feeding;    /* and before a chief fed the others */
-    bool has_no_terms;      /* and before another worker could lead */
-    bool has_no_resizes;    /* and before it moved */
-    bool has_no_standstill; /* and before all stood still */
-    bool has_no_returns;    /* and before one came back late, or to some ps only */
-    bool has_no_leaving;    /* and before workers left a job that continues */
-    bool has_no_windows;    /* and before workers shared windows */
-    bool has_no_deltas;     /* and before what changed was saved between checkpoints */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };

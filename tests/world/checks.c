@@ -126,10 +126,13 @@ void counts_check_dense(const struct job_plan *plan, const struct tensors *tenso
 {
     static const char *const variables[] = {"a/kernel", "a/bias", "b/kernel", "b/bias"};
     char name[TENSOR_NAME_BYTES];
+    const int frozen = plan->training.frozen;
     for (int i = 0; i < COUNT(variables); i++) {
-        check_variable(tensors, variables[i], step);
+        const bool is_frozen = frozen == FROZEN_ALL || (frozen && variables[i][0] == 'b');
+        check_variable(tensors, variables[i], is_frozen ? 0 : step);
         snprintf(name, sizeof name, "%s/ExponentialMovingAverage", variables[i]);
-        if (plan->training.average) check_variable(tensors, name, average_of(plan, step));
+        if (plan->training.average && !is_frozen)
+            check_variable(tensors, name, average_of(plan, step));
     }
 }
 

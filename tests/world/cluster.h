@@ -57,6 +57,7 @@ struct mishap {
 
 enum { AVERAGE_NONE, AVERAGE_FIXED, AVERAGE_GROWING }; /* what it keeps of itself */
 enum { WIRE_FLOAT32, WIRE_BF16, WIRE_FP16, WIRES };
+enum { FROZEN_NONE, FROZEN_SOME, FROZEN_ALL, FROZEN }; /* all: of MODEL_COUNTS, but not its table */
 
 /* How it trains, where not as ever. */
 struct training_plan {
@@ -72,6 +73,7 @@ struct training_plan {
     int average;          /* of variables: AVERAGE_... */
     int files;            /* that come while it trains, and are followed; 0: data that are there */
     int wire;             /* of gradients, and of values: WIRE_... */
+    int frozen;           /* dense variables that keep their values: FROZEN_... */
     bool lacks_for_good;  /* MISHAP_LACK: nobody brings the data */
 };
 

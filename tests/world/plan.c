@@ -272,6 +272,15 @@ static void draw_wire(struct job_plan *plan)
     machine.random = kept;
 }
 
+/* As for disks. */
+static void draw_frozen(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x636f6c64);
+    if (draw_below(5) == 0) plan->training.frozen = 1 + (int)draw_below(FROZEN - 1);
+    machine.random = kept;
+}
+
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
     *plan = (struct job_plan){
@@ -304,6 +313,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_lack(plan, only);
     draw_last(plan, only);
     draw_wire(plan);
+    draw_frozen(plan);
     if (only == MISHAP_GONE) draw_gone(plan);
 }
 
@@ -417,8 +427,8 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             "s%s%s\n",
             t->epochs, t->replicas, t->accumulate, t->staleness, t->worker_timeout_s, t->limit_s,
             t->stops_job ? ", SIGTERM stops" : "", t->evaluates_much ? ", evaluates much" : "");
-    fprintf(to, "  publishes every %d ms, average %d, %d files that come, wire %d%s\n",
-            t->publish_ms, t->average, t->files, t->wire,
+    fprintf(to, "  publishes every %d ms, average %d, %d files that come, wire %d, frozen %d%s\n",
+            t->publish_ms, t->average, t->files, t->wire, t->frozen,
             t->lacks_for_good ? ", lacks for good" : "");
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];

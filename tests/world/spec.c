@@ -54,12 +54,18 @@ static void digits_text(const struct job_plan *plan, char *ret, size_t size)
 }
 
 /* What the seed adds to how it trains, or nothing. */
-static void add_keeping(const struct training_plan *t, char *ret, size_t size)
+static void add_keeping(const struct job_plan *plan, char *ret, size_t size)
 {
+    const struct training_plan *t = &plan->training;
     static const char *const averages[] = {
         "", ", 'average_decay': 0.9, 'average_num_updates': false", ", 'average_decay': 0.99"};
     static const char *const wires[WIRES] = {"float32", "bf16", "fp16"};
+    static const char *const frozen[MODEL_KINDS][FROZEN] = {
+        {"", "'b/*'", "'a/*', 'b/*'"}, {"", "'hidden/*'", "'hidden/*', '*bias'"}};
     snprintf(ret, size, "%s", averages[t->average]);
+    if (t->frozen)
+        snprintf(ret + strlen(ret), size - strlen(ret), ", 'freeze': [%s]",
+                 frozen[plan->model][t->frozen]);
     if (t->wire)
         snprintf(ret + strlen(ret), size - strlen(ret), ", 'wire': '%s', 'wire_values': '%s'",
                  wires[t->wire], wires[t->wire]);
@@ -110,7 +116,7 @@ void job_put(const struct job_plan *plan, const char *folder)
     if (t->replicas && !visits_resize(plan))
         snprintf(ways + strlen(ways), sizeof ways - strlen(ways), ", 'replicas_to_aggregate': %d",
                  t->replicas);
-    add_keeping(t, keeping, sizeof keeping);
+    add_keeping(plan, keeping, sizeof keeping);
     if (plan->towers) snprintf(towers, sizeof towers, ", 'towers': %d", plan->towers);
     if (plan->keep_best) snprintf(best, sizeof best, ", 'keep_best': %d", plan->keep_best);
     snprintf(text, sizeof text,

@@ -28,6 +28,8 @@ BAD_HOST, BAD_INPUT = 1, 2  # exit codes
 CRASHES = {-signo for signo in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)}
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG",  # which task one is
              "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")  # told as not used
+# What the program sets and then starts anew for (kernels/cpu/environment.c), which takes a sanitized one as long again
+PREPARED = {} if SANITIZER == "none" else {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 # Whoever runs the tests may be without a terminal and ignore SIGHUP, which the programs would then
 # ignore, too. A handler of ours becomes the default in them.
@@ -40,7 +42,7 @@ def environment(more=None):
     is for: many tests run at once, and a single process on it does not have the bits of a cluster,
     which updates on the CPU."""
     kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return {**kept, "CUDA_VISIBLE_DEVICES": "", **(more or {})}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", **PREPARED, **(more or {})}
 
 
 def changed(spec, changes):

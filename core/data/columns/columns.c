@@ -71,6 +71,8 @@ struct columns {
     bool is_stored;               /* the reader makes them */
     struct strings feature_names; /* of such a reader */
     struct prints prints;
+    const char
+        *positive; /* of labels, of which one must be it, and none has been; NULL: none must */
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
     struct arena arena; /* names of columns, and all that makers have */
@@ -247,6 +249,7 @@ err columns_new(const struct row_reader *reader, const struct format_context *co
 {
     struct columns *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory for columns");
+    if (context->wants_all_cells) c->positive = reader->positive;
     const err e = reader->stored ? take_stored(c, reader) : open_makers(c, reader, context);
     if (e)
         columns_free(c);
@@ -399,6 +402,7 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     void *place[COLUMNS_MAX];
     int column = LABELS + 1;
     for (int i = 0; i < c->count; i++) place[i] = (char *)to[i] + c->row_bytes[i] * (size_t)at;
+    if (row->label == 1) c->positive = NULL;
     if (c->is_stored) return reader->calls->make(reader, row, place[LABELS], place[FEATURES]);
     label_store(c->made[LABELS].dtype, row->label, place[LABELS]);
     c->prints.row++;
@@ -421,6 +425,7 @@ static bool wants_weights(const struct column_maker *m)
 
 bool columns_await(const struct columns *c)
 {
+    if (c->positive) return true;
     for (int i = 0; i < c->maker_count; i++)
         if (wants_weights(&c->makers[i]) || c->makers[i].awaits_cell) return true;
     return false;
@@ -444,6 +449,11 @@ static err refuse_cell(const struct column_maker *m, const char *name,
 err columns_check_awaited(const struct columns *c, const char *name,
                           const struct row_reader *reader, int64_t rows)
 {
+    if (c->positive)
+        return fail(ERR_INPUT,
+                    "%s: no label of the %lld rows that are trained on is \"%s\" (\"positive\"); "
+                    "dtrain stats shows which there are",
+                    name, (long long)rows, c->positive);
     for (int i = 0; i < c->maker_count; i++) {
         const struct column_maker *m = &c->makers[i];
         if (m->awaits_cell) return refuse_cell(m, name, reader);

@@ -398,6 +398,7 @@ static void describe(struct csv_table *t)
         .cell_count = t->width,
         .label_cell = t->label,
         .label_dtype = label_dtype(&t->attributes->label_form),
+        .positive = label_positive(&t->attributes->label_form),
         .may_lack_any = t->missing.count > 0,
         .cut = cut_by(delimiter_of(t->attributes)) << 1 | t->attributes->header,
         .input = t->input,

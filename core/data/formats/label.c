@@ -22,6 +22,11 @@ enum dtype label_dtype(const struct label_form *form)
                                                                                      : INT32;
 }
 
+const char *label_positive(const struct label_form *form)
+{
+    return form->labels.count > 0 ? NULL : form->positive;
+}
+
 void label_store(enum dtype dtype, double label, void *to)
 {
     if (dtype == INT32)

@@ -72,7 +72,8 @@ err label_sort_classes(struct label_form *, struct arena *);
 bool label_text(const struct cell *, char buffer[LABEL_TEXT_MAX], struct cell *ret);
 
 enum dtype label_dtype(const struct label_form *);
-void label_store(enum dtype, double label, void *to); /* INT32 or FLOAT32 */
+const char *label_positive(const struct label_form *); /* NULL: none, or each of several its own */
+void label_store(enum dtype, double label, void *to);  /* INT32 or FLOAT32 */
 /* Of text, or of a list of one. False: it is none, and what was expected is said. As long as the
  * classes are not sorted any word is class 0. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);

@@ -242,7 +242,8 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
                                     .cell_count = 1,
                                     .label_cell = -1,
                                     .cut = (uint64_t)COMMENT,
-                                    .label_dtype = label_dtype(&a->label_form)};
+                                    .label_dtype = label_dtype(&a->label_form),
+                                    .positive = label_positive(&a->label_form)};
     s->seen = label_seen_begin(context->has_other_parts, context->labels);
     s->attributes = a;
     s->without_labels = context->without_labels;

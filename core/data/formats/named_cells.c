@@ -245,4 +245,5 @@ void named_cells_describe(struct named_cells *c, const struct named_attributes *
     reader->label_cell = c->label;
     reader->may_lack_any = a->missing.count > 0;
     reader->label_dtype = label_dtype(&a->label_form);
+    reader->positive = label_positive(&a->label_form);
 }

@@ -851,6 +851,28 @@ static void what_is_trained_on_is_in_some_file(void **state)
     assert_trains(NAMED("slots", "'s'", "", PRICE), NULL);
 }
 
+/* A misspelled positive word would train on one label, also where others, behind those that are
+ * taken, have it. */
+static void some_label_that_is_trained_on_is_the_positive_one(void **state)
+{
+#define POSITIVE(format, files, word, more)                                                        \
+    NAMED(format, files, ", 'positive': '" word "'" more, "{'column': 'numeric', 'name': 'x'}")
+    file_write_text("c", "x,y\n1,no\n2,no\n3,yes\n");
+    file_write_text("c-no", "x,y\n1,no\n");
+    file_write_text("j", "{\"x\": 1, \"y\": \"no\"}\n{\"x\": 2, \"y\": \"yes\"}\n");
+    file_write_text("s", "x:1 y:no\nx:2 y:yes\n");
+    assert_trains(POSITIVE("csv", "'c'", "yse", ""), "no label");
+    assert_trains(POSITIVE("csv", "'c'", "yse", ", 'take': 2"), "is \"yse\" (\"positive\")");
+    assert_trains(POSITIVE("csv", "['c-no', 'c-no']", "yes", ""), "no label");
+    assert_trains(POSITIVE("jsonl", "'j'", "yse", ""), "no label");
+    assert_trains(POSITIVE("slots", "'s'", "yse", ""), "no label");
+    assert_trains(POSITIVE("csv", "'c'", "yes", ", 'take': 2"), "no label of the 2 rows");
+    assert_trains(POSITIVE("csv", "'c'", "yes", ""), NULL);
+    assert_trains(POSITIVE("csv", "['c-no', 'c']", "yes", ""), NULL);
+    assert_trains(POSITIVE("jsonl", "'j'", "yes", ""), NULL);
+    assert_trains(POSITIVE("slots", "'s'", "yes", ""), NULL);
+}
+
 /* What nothing stands in for, or only in one of two columns; a label; a cell too many; another
  * delimiter. */
 static void other_headers_are_refused(void **state)
@@ -1037,6 +1059,7 @@ int main(void)
         cmocka_unit_test(a_column_may_be_of_a_cell_that_no_row_has),
         cmocka_unit_test(a_header_may_lack_what_has_a_default),
         cmocka_unit_test(what_is_trained_on_is_in_some_file),
+        cmocka_unit_test(some_label_that_is_trained_on_is_the_positive_one),
         cmocka_unit_test(numbers_that_are_left_out_are_said),
         cmocka_unit_test(other_headers_are_refused),
         cmocka_unit_test(weights_that_no_value_has_are_refused),

@@ -22,6 +22,7 @@
 #include "net/address.h"
 #include "net/gzip.h"
 #include "net/http_clients.h"
+#include "net/transport.h"
 
 enum {
     NICE = 10,
@@ -410,6 +411,16 @@ static int listen_anywhere(const char *port)
     return listen_at((const struct sockaddr *)&four, sizeof four);
 }
 
+static err explain_listen(const char *text, const char *port, int reason)
+{
+    char address[64], owner[64] = "";
+    snprintf(address, sizeof address, "0.0.0.0:%s", port);
+    if (reason == EADDRINUSE) address_owner(address, owner, sizeof owner);
+    return fail(ERR_IO, "cannot listen at %s: %s%s%s%s", text, strerror(reason),
+                owner[0] ? " by " : "", owner,
+                reason == EADDRINUSE ? "; port 0 takes one that is free" : "");
+}
+
 static err listen_at_address(const char *text, int *ret)
 {
     struct address split;
@@ -424,7 +435,7 @@ static err listen_at_address(const char *text, int *ret)
         *ret = listen_at(found->ai_addr, found->ai_addrlen);
         freeaddrinfo(found);
     }
-    return *ret < 0 ? fail(ERR_IO, "cannot listen at %s: %s", text, strerror(errno)) : OK;
+    return *ret < 0 ? explain_listen(text, split.port, errno) : OK;
 }
 
 static int port_of(int fd)

@@ -179,7 +179,7 @@ class Http(ClusterCase):
     def test_a_port_that_is_taken_and_words_that_are_none_are_told(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
-            for flag, text in [(f"127.0.0.1:{port}", "Address already in use"), ("no", "neither PORT nor HOST:PORT"),
+            for flag, text in [(f"127.0.0.1:{port}", f"Address already in use by pid {os.getpid()} ("), ("no", "neither PORT nor HOST:PORT"),
                                ("70000", "neither PORT nor HOST:PORT"), (":", "neither PORT nor HOST:PORT"),
                                ("-1", "neither PORT nor HOST:PORT")]:
                 with self.subTest(flag):

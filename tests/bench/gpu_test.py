@@ -299,7 +299,9 @@ class Figures(Folder):
             "--parts", "precision", "--examples", "digits", "--seeds", "1",
             "--set", "train.last_step=20", "--set", "data.eval.take=100")
         self.assertEqual(code, 0, printed)
-        self.assertEqual([figure["off"] for figure in found["figures"]], [0.0] * 4)
+        self.assertEqual(len(found["figures"]), 4)
+        for figure in found["figures"]:  # 0, but where this processor has AMX, which rounds as well
+            self.assertLess(abs(figure["off"]), 0.01, printed)
 
     def test_data_that_are_not_there_are_said_and_passed_over(self):
         code, found, printed = self.measure("--parts", "precision", "--examples", "mnist_mlp",

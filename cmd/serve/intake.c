@@ -496,6 +496,19 @@ static err find_rows(const struct intake *in, enum intake_form form, struct body
                 context, (long long)b->count, CONTEXT_READ_MAX >> 20);
 }
 
+/* What all rows have in common none has itself. */
+static err refuse_repeated(const struct body *b, const json_t *row)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)b->common.json, name, value)
+    {
+        if (json_object_get(row, name))
+            return fail(ERR_INPUT, "\"%.64s\" is in the context, too", name);
+    }
+    return OK;
+}
+
 /* ---- rows of cells ---- */
 
 /* Only {"b64": "..."} can bring one. */
@@ -536,10 +549,11 @@ static err put_object(const struct intake *in, struct json_cells *cells,
 static err put_row(const struct intake *in, struct json_cells *cells, const struct body *b,
                    const struct json_value *row)
 {
+    TRY(refuse_repeated(b, row->json));
     TRY(json_cells_clear(cells, value_bytes(row) + value_bytes(&b->common)));
     if (b->common.json) TRY(put_object(in, cells, &b->common));
     if (json_is_object(row->json)) return put_object(in, cells, row);
-    if (in->input_count == 1) return put(in, cells, in->inputs[0].name, row);
+    if (in->input_count == 1 && !b->common.json) return put(in, cells, in->inputs[0].name, row);
     return fail(ERR_INPUT, "expected an object of cells, got %s", json_type_text(row->json));
 }
 
@@ -719,9 +733,9 @@ static err fill_object(const struct intake *in, struct filling *f, const struct 
     {
         const struct json_value value = {json, json_skip_key(key)};
         key = json_enter(json_skip(value.text));
-        if (strcmp(name, FEATURES_NAME) == 0) {
-            f->at = 0;
+        if (strcmp(name, FEATURES_NAME) == 0 && f->filled == 0) {
             TRY(fill(f, &value, 0));
+            TRY(check_filled(f));
         } else if (has_names(in, f)) {
             place = place_of(in, name, place + 1);
             if (place < 0 && strings_have(&in->others, name)) continue;
@@ -738,9 +752,13 @@ static err fill_object(const struct intake *in, struct filling *f, const struct 
 static err fill_row(const struct intake *in, struct filling *f, const struct body *b,
                     const struct json_value *row)
 {
+    TRY(refuse_repeated(b, row->json));
     if (b->common.json) TRY(fill_object(in, f, &b->common));
     if (json_is_object(row->json))
         TRY(fill_object(in, f, row));
+    else if (f->filled > 0)
+        return fail(ERR_INPUT, "expected an object of numbers, as the context is one, got %s",
+                    json_type_text(row->json));
     else
         TRY(fill(f, row, 0));
     return check_filled(f);

@@ -342,7 +342,8 @@ class Wrong(Serving):
             '{"instances": [[1]]}', '{"instances": [[1, 2, 3]]}', '{"instances": [1]}', '{"instances": [[1, "2"]]}',
             '{"instances": [[1, null]]}', '{"instances": [[1, true]]}', '{"instances": [null]}', '{"instances": [{}]}',
             '{"instances": [{"a": 1}]}', '{"instances": [{"a": 1, "b": 2, "c": 3}]}', '{"instances": [{"a": 1, "b": [2, 3]}]}',
-            '{"instances": [{"features": [1, 2], "a": 1}]}', '{"instances": [{"a": 1, "a": 2, "b": 1}]}',
+            '{"instances": [{"features": [1, 2], "a": 1}]}', '{"instances": [{"features": [1], "a": 1}]}',
+            '{"instances": [{"b": 1, "features": [1]}]}', '{"instances": [{"a": 1, "a": 2, "b": 1}]}',
             '{"instances": [[NaN, 1]]}', '{"instances": [[1e999, 1]]}', '{"instances": [[1e300, 1]]}', '{"instances": [[-Infinity, 1]]}',
             '{"instances": [[' + "9" * 100000 + ", 1]]}", '{"instances": [[0x10, 1]]}', '{"instances": [[01, 1]]}',
             '{"inputs": {"a": [1]}}', '{"inputs": {"a": [1], "b": [1, 2]}}', '{"inputs": {"a": 1, "b": 2}}', '{"inputs": {}}',
@@ -366,7 +367,8 @@ class Wrong(Serving):
         self.assertEqual(server.post("predict", '{"instances": [' + many + "]}")[0], 400)
         self.assertEqual(server.post("predict", '{"instances": [' + ",".join(["[]"] * (1 << 20)) + "]}")[0], 400)
         for verb in ("classify", "regress"):
-            for body in ('{"instances": [[1, 2]]}', '{"examples": [{"a": 1, "b": 2}], "context": 5}', '{"examples": 5}'):
+            for body in ('{"context": {"a": 1}, "examples": [{"a": 1}]}', '{"context": {"b": 1}, "examples": [[5]]}', '{"context": {"features": [1]}, "examples": [{"a": 1}]}',
+                         '{"instances": [[1, 2]]}', '{"examples": [{"a": 1, "b": 2}], "context": 5}', '{"examples": 5}'):
                 self.assertEqual(server.post(verb, body)[0], 400, body)
         self.assert_serves(server)
 
@@ -775,6 +777,8 @@ class Cells(Serving):
                 status, said = server.post("predict", {"instances": [right, {**right, **cells}]}, "clicks")
                 self.assertEqual(status, 400, said)
                 self.assertIn(text, said["error"])
+        said = server.post("classify", {"context": {"age": 5}, "examples": [{"income": 5.0}, right]}, "clicks")
+        self.assertEqual(said, (400, {"error": 'instances: row 2: "age" is in the context, too'}))
         for rows in ([5], ["x"], [[1, 2]], [None]):
             status, said = server.post("predict", {"instances": rows}, "clicks")
             self.assertEqual(status, 400, said)

@@ -4,6 +4,8 @@
 
 #include "cmd/cmd.h"
 #include "cmd/registry/visited.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/train/variables/layout.h"
 
@@ -69,6 +71,24 @@ static err read_words(struct scale *s, int argc, char **argv)
     return visited_read(&s->visited, &s->flags.cluster, "scale", &s->arena);
 }
 
+/* The job may take long for its checkpoint, and a ps may be hung: whoever waits is told. */
+static err wait_for_answer(struct scale *s)
+{
+    const uint64_t started_ms = clock_ms();
+    uint64_t noted_ms = started_ms;
+    for (;;) { /* ends: ANSWER_MS */
+        const err e = visitor_wait_all(s->visitor, LOG_WAIT_NOTE_MS);
+        const uint64_t now_ms = clock_ms(), waited_ms = now_ms - started_ms;
+        if (e != ERR_TIMEOUT || waited_ms >= ANSWER_MS) return e;
+        if (!log_wait_is_due(started_ms, noted_ms, now_ms)) continue;
+        noted_ms = now_ms;
+        log_line(log_wait_level(waited_ms),
+                 "waiting for ps/0 to say what becomes of it, %llu s (the checkpoint for it is "
+                 "limited by the job's --save_timeout)",
+                 (unsigned long long)waited_ms / 1000);
+    }
+}
+
 static err ask(struct scale *s)
 {
     json_t *ask = json_pack("{ss sI sI}", "do", "scale", "ps", (json_int_t)s->flags.ps, "workers",
@@ -76,7 +96,7 @@ static err ask(struct scale *s)
     if (!ask) return fail(ERR_MEMORY, "no memory to ask");
     err e = visitor_ask(s->visitor, 0, ask);
     json_decref(ask);
-    return e ? e : visitor_wait_all(s->visitor, ANSWER_MS);
+    return e ? e : wait_for_answer(s);
 }
 
 static err print(const struct scale *s, int *ret_code)

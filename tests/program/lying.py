@@ -103,14 +103,25 @@ def bad_chunks(draw, status, headers, body):
 
 
 def bad_lengths(draw, status, headers, body):
-    length = draw.choice(["-1", "abc", str(2 ** 63), str(2 ** 64 + len(body)), f"{len(body) + 5}"])
+    length = draw.choice(["-1", "abc", str(2 ** 63), str(2 ** 64 + len(body)), f"{len(body) + 5}",
+                          f"{len(body)}\r\nContent-Length: {len(body) // 2}", f"{len(body) + 5}\r\nTransfer-Encoding: chunked"])
     yield head(status, {**headers, "Content-Length": length})
     yield body
 
 
+def another_behind(draw, status, headers, body):
+    """On a connection that stays: what was not asked for must not be taken for what is asked next."""
+    yield from framed(status, headers, body)
+    yield from framed(draw.choice([200, 206, 404]), headers, draw.choice([b"", b"{}", bytes(len(body)), body[::-1]]))
+    yield "wait"
+
+
 def interim(draw, status, headers, body):
+    line = b"HTTP/1.1 %d Wait\r\nContent-Range: bytes 0-0/1\r\nETag: \"other\"\r\n\r\n" % draw.choice([100, 101, 102, 103, 199])
+    if draw.random() < 0.3:
+        yield from endless(line)
     for _ in range(draw.choice([1, 3, 20000])):
-        yield b"HTTP/1.1 100 Continue\r\nContent-Range: bytes 0-0/1\r\nETag: \"other\"\r\n\r\n"
+        yield line
     yield from framed(status, headers, body)
 
 
@@ -137,11 +148,17 @@ def silent(draw, status, headers, body):
     yield "wait"
 
 
-def slow(_, status, headers, body):
-    """For two minutes, which a client that waits for a second does not."""
-    yield head(status, {**headers, "Content-Length": len(body) + 1000})
+def slow(draw, status, headers, body):
+    """For two minutes, which a client that waits for a second does not: in its body, headers, chunks, or before them."""
+    line = {"Content-Length": len(body) + 1000}
+    begin, pieces = draw.choice([
+        (head(status, {**headers, **line}), lambda i: body[i:i + 1] or b" "),
+        (head(status, {**headers, **line})[:-2], lambda i: b"X" if i % 9 else b": y\r\nX"),
+        (head(status, {**headers, "Transfer-Encoding": "chunked"}), lambda i: b"1\r\n%c\r\n" % (body[i:i + 1] or b" ")),
+        (b"", lambda i: b"HTTP/1.1 102 Wait\r\n\r\n")])
+    yield begin
     for i in range(600):
-        yield body[i:i + 1] or b" "
+        yield pieces(i)
         yield "a moment"
     yield "outlasted"
 
@@ -150,8 +167,8 @@ def noise(draw, *_):
     yield bytes(draw.randrange(256) for _ in range(draw.choice([0, 1, 100, 5000])))
 
 
-BROKEN = [short, short_in_chunks, other_range, refused, refused_without_end, longer, bad_chunks, bad_lengths, interim,
-          many_headers, reset, silent, slow, noise]
+BROKEN = [short, short_in_chunks, other_range, refused, refused_without_end, longer, another_behind, bad_chunks, bad_lengths,
+          interim, many_headers, reset, silent, slow, noise]
 
 
 # ---- texts that are none of what was asked for ----
@@ -189,7 +206,23 @@ def bomb(draw, status, headers, _):
     yield from framed(status, headers, head + piece * ((6 << 20) // len(piece)) + end)
 
 
-MALFORMED = [malformed] * 6 + [bomb]
+def entities(levels, text):
+    """Each is ten of the one before."""
+    lines = [f'<!ENTITY e0 "{text}">'] + [f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, levels)]
+    return f"<!DOCTYPE r [{''.join(lines)}]>", f"&e{levels - 1};"
+
+
+def xml_bomb(draw, status, headers, body):
+    """Of entities, of names or of depth; or one that leads elsewhere. It stands where the right answer has a text, or before it."""
+    begin, use = draw.choice([entities(9, "a" * 20), entities(2, "a" * (1 << 20)), ('<!DOCTYPE r SYSTEM "file:///etc/passwd">', ""),
+                              ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>', "&x;"),
+                              ("", "<" + "n" * (4 << 20) + "/>"), ("", "<d>" * (1 << 20)), ("", "<a " + 'b="c" ' * (1 << 18) + "/>")])
+    texts = [found.start(1) for found in re.finditer(rb">()[^<>]+</", body)]
+    at = draw.choice(texts) if texts and body.startswith(b"<") else 0
+    yield from framed(status, headers, begin.encode() + body[:at] + use.encode() + body[at:])
+
+
+MALFORMED = [malformed] * 6 + [bomb, xml_bomb]
 
 
 # ---- and those that cannot be found out ----

@@ -40,7 +40,7 @@ stages() {
     ( target=cmd/dtrain
       build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dtls=disabled )
     build build -Dtests=enabled -Dcuda=auto
-    plain='law bench pages real slow ways world seeds kernels graph train data cuda'
+    plain='law bench pages real slow ways world seeds kernels graph train data'
     suites=
     for suite in $plain; do suites="$suites --suite $suite"; done
     # shellcheck disable=SC2086

@@ -140,8 +140,8 @@ void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *)
 
 /* This worker, which is not here, has ended for a reason that stays until somebody changes
  * something: it was refused, or lacks a file. Where the others do its part they go on at once;
- * where nobody reads its share, it has as long to come again as any that is gone, though it never
- * took part, and then the job ends by that reason (EXIT_INPUT). */
+ * where nobody reads its share, it has as long to be back as any that is gone, and no longer than
+ * one who has not come; then the job ends by that reason (EXIT_INPUT). */
 enum { ABSENCE_TEXT_MAX = 160 }; /* of a reason, with its end; it is cut to that */
 void ps_role_note_absent(struct role *, int worker, const char *why, struct outbox *);
 /* It is the chief, and the job has not begun. */

@@ -201,17 +201,18 @@ static bool cannot_come(const struct member *m)
     return !member_is_here(m) && m->life.why_absent[0];
 }
 
-/* To a ps that comes back to a job that continues, who is not there is lost, and not late. Who says
- * that it cannot take part has come. */
+/* To a ps that comes back to a job that continues, who is not there is lost, and not late. */
 static bool was_there(const struct ps_role *p, const struct member *m)
 {
-    return m->presence != NOT_YET || p->goes_on || cannot_come(m);
+    return m->presence != NOT_YET || p->goes_on;
 }
 
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
-    uint64_t limit = was_there(p, m) ? p->config.worker_timeout_ms : p->options.limits.start_ms;
+    const uint64_t lost_ms = p->config.worker_timeout_ms;
+    uint64_t limit = was_there(p, m) ? lost_ms : p->options.limits.start_ms;
     if (m->life.has_left) return 0;
+    if (cannot_come(m) && lost_ms < limit) limit = lost_ms; /* it has come, and said so */
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->stopping.is_on && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;

@@ -228,6 +228,20 @@ static void a_share_of_one_who_cannot_come_ends_the_job(void **state)
     }
 }
 
+/* No longer than for one that says nothing */
+static void who_says_that_it_cannot_come_is_not_waited_for_any_longer(void **state)
+{
+    struct stage_options o = sync_options(2, 3, LAST_STEP, 1);
+    struct stage s;
+    o.profile.config.worker_timeout_ms = 10 * STAGE_LIMIT_MS;
+    begin_without_the_last(&s, &o);
+    say_absent(&s, 2);
+    nobody_ended(&s);
+    stage_pass_time(&s, STAGE_LIMIT_MS);
+    end_with(&s, EXIT_INPUT);
+    stage_close(&s);
+}
+
 /* Whose workers have fixed shares of rows that are all wanted, and need not wait for each other. */
 static struct stage_options shared_options(bool is_sync, uint64_t seed)
 {
@@ -694,6 +708,7 @@ int main(void)
         cmocka_unit_test(who_cannot_come_is_not_waited_for),
         cmocka_unit_test(who_cannot_come_back_is_not_waited_for),
         cmocka_unit_test(a_share_of_one_who_cannot_come_ends_the_job),
+        cmocka_unit_test(who_says_that_it_cannot_come_is_not_waited_for_any_longer),
         cmocka_unit_test(a_share_that_is_wanted_ends_the_job_though_others_can_finish),
         cmocka_unit_test(who_cannot_come_back_and_has_brought_its_share_ends_nothing),
         cmocka_unit_test(a_reason_is_told_once),

@@ -14,6 +14,7 @@
 #include "core/base/files/url.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
+#include "core/data/images/image.h"
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "kernels/kernels.h"
@@ -84,6 +85,8 @@ static int cmd_version(int argc, char **argv)
     printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());
     printf("optional libraries:\n");
     print_library("zstd", packing_zstd_version());
+    print_library(picture_jpeg.library, picture_jpeg.version());
+    print_library(picture_png.library, picture_png.version());
     print_library("libcurl", web_library_version(WEB_CURL));
     print_library("libcrypto", web_library_version(WEB_CRYPTO));
     print_library("libssl", tls_version());

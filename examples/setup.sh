@@ -28,7 +28,7 @@ need() {
 
 need_build() {
     need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev libzstd-dev \
-        libcurl4-openssl-dev libssl-dev libexpat1-dev libmicrohttpd-dev
+        libcurl4-openssl-dev libssl-dev libexpat1-dev libmicrohttpd-dev libjpeg62-turbo-dev libpng-dev
 }
 
 build_program() {

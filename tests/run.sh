@@ -38,7 +38,7 @@ stages() {
     # That it compiles and links, no more: unoptimized, a compiler does not see what some warnings are about.
     say "the program without its optional parts"
     ( target=cmd/dtrain
-      build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dtls=disabled )
+      build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dimages=disabled -Dtls=disabled )
     build build -Dtests=enabled -Dcuda=auto
     plain='law bench pages real slow ways world seeds kernels graph train data'
     suites=

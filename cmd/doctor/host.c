@@ -12,6 +12,7 @@
 #include "cmd/doctor/doctor.h"
 #include "cmd/run/descriptors.h"
 #include "core/base/memory.h"
+#include "core/data/images/image.h"
 #include "core/data/packing/packing.h"
 #include "kernels/device.h"
 #include "net/http_server.h"
@@ -146,6 +147,8 @@ static void look_at_libraries(struct report *r)
     look_at_library(r, "libssl", tls_version(), "--key_file and --tls_cert");
     look_at_library(r, "libmicrohttpd", http_server_version(), "--http");
     look_at_library(r, "zstd", packing_zstd_version(), ".zst files");
+    look_at_library(r, picture_jpeg.library, picture_jpeg.version(), "columns of JPEG files");
+    look_at_library(r, picture_png.library, picture_png.version(), "columns of PNG files");
 }
 
 void doctor_host(struct report *r, const struct run *run)

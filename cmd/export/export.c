@@ -144,6 +144,17 @@ static void mark_input(struct cells *c, int column)
     mark(c, column);
 }
 
+static err refuse_images(const struct cells *c)
+{
+    for (int i = 0; i < c->columns->count; i++)
+        if (c->is_read[i] && strcmp(cells_kind(cells_column(c, i)), "image") == 0)
+            return fail(ERR_INPUT,
+                        "column \"%s\" cannot be exported: no format decodes images; a model whose "
+                        "data are pixels (a format raw, records or idx) can be",
+                        cells_column(c, i)->name);
+    return OK;
+}
+
 static err find_cells(struct export *x, struct arena *arena)
 {
     const struct program *p = &x->program;
@@ -156,6 +167,7 @@ static err find_cells(struct export *x, struct arena *arena)
         else
             x->cells.features = shape_count(&v->shape);
     }
+    TRY(refuse_images(&x->cells));
     return cells_find(&x->cells);
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 LICENSES = {
     "OpenBLAS": "BSD-3-Clause", "oneDNN": "Apache-2.0", "jansson": "MIT", "zlib": "Zlib", "zstd": "BSD-3-Clause",
     "libcurl": "curl", "libcrypto": "Apache-2.0", "libssl": "Apache-2.0", "expat": "MIT",
-    "libmicrohttpd": "LGPL-2.1-or-later",
+    "libmicrohttpd": "LGPL-2.1-or-later", "libjpeg": "IJG AND BSD-3-Clause AND Zlib", "libpng": "libpng-2.0",
 }
 
 

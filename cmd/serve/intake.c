@@ -520,11 +520,25 @@ static bool has_zero(const json_t *value)
     return json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value);
 }
 
+/* Of columns of images a cell has any bytes. */
+static bool is_of_bytes(const struct intake *in, const char *name)
+{
+    bool is_read = false;
+    for (int i = 0; i < in->columns->count; i++) {
+        const struct column_spec *spec = column_at(in->columns, i);
+        const char *cell = column_optional_cell(spec, true);
+        if (!cell || strcmp(cell, name)) continue;
+        if (strcmp(cells_kind(spec), "image")) return false;
+        is_read = true;
+    }
+    return is_read;
+}
+
 static err put(const struct intake *in, struct json_cells *cells, const char *name,
                const struct json_value *value)
 {
     bool is_wanted;
-    if (has_zero(value->json))
+    if (has_zero(value->json) && !is_of_bytes(in, name))
         return fail(ERR_INPUT, "\"%.64s\": a zero byte, which no word has", name);
     TRY(json_cells_put(cells, name, value, &is_wanted));
     if (is_wanted || strings_have(&in->others, name)) return OK;

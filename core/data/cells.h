@@ -11,7 +11,7 @@
 struct input;
 
 struct cell_word {
-    const char *text; /* with no NUL behind */
+    const char *text; /* with no NUL behind; blanks at its ends are no part of a word */
     size_t length;
 };
 

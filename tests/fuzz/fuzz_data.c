@@ -24,6 +24,9 @@
     "{'column': 'numeric', 'name': 'dense', 'max': 3},"                                            \
     "{'column': 'identity', 'name': 'ids', 'buckets': 2000000000000, 'max': 8},"                   \
     "{'column': 'hash', 'name': 'name', 'buckets': 1000}"
+#define IMAGES                                                                                     \
+    "{'column': 'image', 'name': 'i', 'size': [4, 5], 'resize': 'crop'},"                          \
+    "{'column': 'image', 'name': 'g', 'source': 'i', 'size': 3, 'resize': 'stretch'}"
 
 enum { ROWS_MAX = 1 << 16, BATCH = 3 };
 
@@ -48,6 +51,7 @@ static const struct {
     {"'raw', 'file': FILE, 'shape': [2], 'labels': OTHER"},
     {"'criteo', 'file': FILE", "{'column': 'hash', 'name': 'C1', 'buckets': 10},"
                                "{'column': 'numeric', 'name': 'I1', 'default': 0}"},
+    {"'tfrecord', 'file': FILE, 'label': 'label'", IMAGES, true},
 };
 enum { SOURCES = sizeof sources / sizeof *sources, RECORD_HEAD = 2 };
 

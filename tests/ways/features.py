@@ -86,7 +86,7 @@ OPS = {  # of some model in made.py
     "multi_head_attention", "target_attention", "experts", "gate", "cin", "cross_mixture",
     "compare", "conv1d", "indicator", "split", "sampled_logits", "in_batch_logits", "negative_sampling"}
 ALONE = {"format": {"text"}}  # tried by tests of their own: their rows are nothing that other models read
-COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "numeric", "vocabulary"}
+COLUMNS = {"bucketized", "crossed", "date", "hash", "identity", "ids", "image", "numeric", "vocabulary"}
 
 
 def never(*conditions):

@@ -18,6 +18,14 @@ static json_t *list_of_numbers(const struct floats *numbers)
     return list;
 }
 
+static json_t *list_of_integers(const struct ints *integers)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < integers->count; i++)
+        json_array_append_new(list, json_integer((json_int_t)integers->at[i]));
+    return list;
+}
+
 static json_t *value_of(const struct field *field, const char *at)
 {
     switch (field->type) {
@@ -33,6 +41,8 @@ static json_t *value_of(const struct field *field, const char *at)
         return *(const char *const *)at ? json_string(*(const char *const *)at) : json_null();
     case FIELD_STRINGS:
         return list_of_texts((const struct strings *)at);
+    case FIELD_INTS:
+        return list_of_integers((const struct ints *)at);
     case FIELD_FLOATS:
         return list_of_numbers((const struct floats *)at);
     case FIELD_JSON:

@@ -51,8 +51,8 @@ static bool next_of_words(struct items *items, struct item *ret)
     const struct cell *cell = items->cell;
     while (items->index < cell->count) {
         const struct cell_word *word = &cell->words[items->index++];
-        *ret = (struct item){.text = word->text, .length = word->length, .weight = 1};
-        if (word->length > 0) return true;
+        *ret = item_trimmed(word->text, word->text + word->length);
+        if (ret->length > 0) return true;
     }
     return false;
 }

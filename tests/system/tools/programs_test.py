@@ -7,6 +7,7 @@ import shutil
 import struct
 from pathlib import Path
 
+import images_test
 import program
 import tool
 
@@ -34,6 +35,13 @@ def idx(draw, *shape):
     return gzip.compress(head + bytes(draw.randrange(10) for _ in range(math.prod(shape))))
 
 
+def framed(draw, source):
+    """tf.Examples of one image each, as their own column names it."""
+    cell = "image/encoded" if source["label"] == "image/class/label" else "image_raw"
+    image = images_test.png(draw.randbytes(30 * 40 * 3), 30, 40) if cell == "image/encoded" else draw.randbytes(28 * 28)
+    return b"".join(images_test.record({cell: image, source["label"]: 1 + i}) for i in range(ROWS))
+
+
 MADE = {
     "jsonl": lambda draw: [review(draw) for _ in range(ROWS)],
     "text": lambda draw: [" ".join(f"w{i}" for i in range(WORDS))],
@@ -54,6 +62,9 @@ def make(source, folder, draw):
         (folder / source["labels"]).write_bytes(idx(draw, ROWS))
         return
     name = source["file"].replace("*", "0")
+    if source["format"] == "tfrecord":
+        (folder / name).write_bytes(framed(draw, source))
+        return
     if source["format"] == "records":
         (folder / name).write_bytes(images(draw))
         return

@@ -1,0 +1,151 @@
+"""Columns of images: PNG files and bare pixels in TFRecords make the numbers that the same pixels make as CIFAR-10's records."""
+import base64
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import urllib.request
+import zlib
+
+import program
+import tool
+from made import masked_crc, varint
+
+ROWS, SIDE, STEPS, BATCH = 60, 8, 12, 10
+
+
+def field(number, data):
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def record(cells):
+    """A tf.Example of bytes and whole numbers, framed."""
+    entries = b"".join(field(1, field(1, name.encode()) + field(2, field(1, field(1, cell)) if isinstance(cell, bytes) else
+                                                                field(3, field(1, varint(cell))))) for name, cell in cells.items())
+    data = field(1, entries)
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
+
+
+def png(pixels, y, x, channels=3):
+    """Bytes as [y, x, channel]."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + pixels[i * x * channels:(i + 1) * x * channels] for i in range(y))
+    head = struct.pack(">IIBBBBB", x, y, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def spec(train, columns, **more):
+    name = "image" if columns else "features"
+    return {"name": "images", "seed": 3,
+            "data": {"train": train, "eval": train, "columns": columns, "batch_size": BATCH, "shuffle": True},
+            "model": [{"op": "scale", "inputs": [name], "factor": 0.01, "offset": -1.0}, {"op": "conv2d", "name": "c", "filters": 4, "kernel_size": 3, "activation": "relu"},
+                      {"op": "flatten"}, {"op": "dense", "name": "logits", "units": 3}],
+            "loss": "softmax_cross_entropy", "metrics": ["accuracy"], "optimizer": {"type": "adam", "learning_rate": 0.01},
+            "train": {"mode": "sync", "last_step": STEPS, "checkpoint_dir": "run", "log_every_steps": 1}, **more}
+
+
+COLUMN = {"column": "image", "name": "image", "source": "image/encoded", "size": SIDE}
+RECORDS = {"format": "tfrecord", "label": "image/class/label"}
+
+
+class Images(tool.ToolCase):
+    def setUp(self):
+        super().setUp()
+        if "libpng           not built in" in self.dtrain("version").stdout:
+            self.skipTest("built without libpng")
+        draw = random.Random(5)
+        # Pixels that are blanks stand at both ends of some rows.
+        self.images = [bytes(draw.choice([9, 32, 0, draw.randrange(256)]) for _ in range(SIDE * SIDE * 3)) for _ in range(ROWS)]
+        self.labels = [draw.randrange(3) for _ in range(ROWS)]
+        pairs = list(zip(self.images, self.labels, strict=True))
+        (self.folder / "bare.bin").write_bytes(b"".join(bytes([label]) + image for image, label in pairs))
+        self.write("files", [png(image, SIDE, SIDE) for image in self.images])
+        self.write("raw", self.images)
+
+    def write(self, name, cells):
+        rows = [record({"image/encoded": cell, "image/class/label": label}) for cell, label in zip(cells, self.labels, strict=True)]
+        (self.folder / name).write_bytes(b"".join(rows))
+
+    def losses(self, told, *words):
+        told["train"].pop("checkpoint_dir", None)
+        (self.folder / "spec.json").write_text(json.dumps(told))
+        ended = self.dtrain("--metrics_file=metrics", *words, "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        return [json.loads(line)["loss"] for line in (self.folder / "metrics").read_text().splitlines()]
+
+    def test_files_and_bare_pixels_make_the_same_curve(self):
+        bare = self.losses(spec({"format": "records", "file": "bare.bin", "shape": [SIDE, SIDE, 3], "channels_first": False}, []))
+        self.assertEqual(len(bare), STEPS)
+        self.assertEqual(self.losses(spec({**RECORDS, "file": "files"}, [COLUMN])), bare)
+        raw = spec({**RECORDS, "file": "raw"}, [{**COLUMN, "raw": True}])
+        self.assertEqual(self.losses(raw), bare)
+        self.assertEqual(self.losses(raw, "--local_ps=2", "--local_workers=1"), bare)
+        self.assertEqual(self.losses(raw, "--set", "train.replication=in_graph", "--local_ps=1", "--local_workers=1"), bare)
+
+    def test_a_stream_has_the_rows_of_memory(self):
+        told = spec({**RECORDS, "file": "files"}, [COLUMN])
+        told["data"]["shuffle"] = False
+        memory = self.losses(told)
+        self.assertEqual(self.losses(told, "--set", "data.train.stream=always"), memory)
+
+    def test_what_is_no_image_names_its_row(self):
+        told = spec({**RECORDS, "file": "files"}, [COLUMN])
+        (self.folder / "spec.json").write_text(json.dumps(told))
+        cells = [png(image, SIDE, SIDE) for image in self.images]
+        for changed, words in [(cells[4][:-20], r'files: record 5.*: column "image" \(cell "image/encoded"\): PNG: '),
+                               (b"BM what", "expected a JPEG or PNG file, got 7 bytes of something else"),
+                               (png(self.images[4][:6 * 8 * 3], 6, 8), r'expected an image of 8 x 8 pixels, got 6 x 8 \("resize" says')]:
+            self.write("files", cells[:4] + [changed] + cells[5:])
+            self.assertRegex(self.refused(), words)
+        ended = self.dtrain("--set", "data.train.bad_rows=1", "--set", "data.eval=null", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("1 of 60 rows are broken and left out", ended.stderr)
+        self.assertEqual(len(self.losses(spec({**RECORDS, "file": "files"}, [{**COLUMN, "resize": "crop"}]))), STEPS)
+        self.write("raw", [b"short", *self.images[1:]])
+        (self.folder / "run").rename(self.folder / "run of files")  # whose features are others
+        (self.folder / "spec.json").write_text(json.dumps(spec({**RECORDS, "file": "raw"}, [{**COLUMN, "raw": True}])))
+        self.assertIn("expected 192 bytes for [8, 8, 3], got 5", self.refused())
+
+    def refused(self):
+        ended = self.dtrain("spec.json")
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout + ended.stderr)
+        return ended.stderr
+
+    def test_a_model_predicts_serves_and_is_not_exported(self):
+        for name, column, cells in [("files", COLUMN, [png(image, SIDE, SIDE) for image in self.images[:4]]),
+                                    ("raw", {**COLUMN, "raw": True}, self.images[:4])]:
+            (self.folder / "spec.json").write_text(json.dumps(spec({**RECORDS, "file": name}, [column])))
+            ended = self.dtrain(f"--checkpoint_dir={name}_run", "spec.json")
+            self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+            rows = self.run_ok("predict", f"--checkpoint={name}_run", f"--data={name}", "--out=-", "spec.json").splitlines()[1:5]
+            wanted = [[float(value) for value in row.split(",")[2:]] for row in rows]
+            for got, row in zip(self.served(f"{name}_run", cells), wanted, strict=True):
+                for a, b in zip(got["probabilities"], row, strict=True):
+                    self.assertAlmostEqual(a, b, delta=1e-5)
+            for form in ("c", "onnx", "saved_model"):
+                self.assertIn("no format decodes images", self.run_bad("export", f"--checkpoint={name}_run", f"--format={form}",
+                                                                       f"--out={form}", "spec.json"))
+
+    def served(self, checkpoint, cells):
+        server = subprocess.Popen([os.environ["DTRAIN_BINARY"], "serve", f"--checkpoint={checkpoint}", "--port=0", "--ready_file=ready",
+                                   "spec.json"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            program.wait_until(lambda: server.poll() is not None or (self.folder / "ready").exists(), "the server")
+            port = json.loads((self.folder / "ready").read_text())["http_port"]
+            body = json.dumps({"instances": [{"image/encoded": {"b64": base64.b64encode(cell).decode()}} for cell in cells]})
+            asked = urllib.request.Request(f"http://localhost:{port}/v1/models/images:predict", body.encode())
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return json.load(answer)["predictions"]
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait()
+            (self.folder / "ready").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -84,7 +84,6 @@ static err take_param(struct node *node, const struct param *param)
 {
     const struct node *owner = node->sharing.of;
     const struct param *own = &owner->param[node->param_count];
-    const struct regularizer *r = &param->regularizer, *owns = &own->regularizer;
     char has[SHAPE_TEXT_MAX], wants[SHAPE_TEXT_MAX];
     if (node->param_count == owner->param_count)
         return fail(ERR_INPUT, "weights_of: \"%s\" has no %s", owner->name, param->name);
@@ -92,7 +91,7 @@ static err take_param(struct node *node, const struct param *param)
         return fail(ERR_INPUT, "weights_of: \"%s\" has %s %s where this node wants %s %s",
                     owner->name, own->name + strlen(owner->name) + 1, shape_text(&own->shape, has),
                     param->name, shape_text(&param->shape, wants));
-    if ((r->l1 > 0 || r->l2 > 0) && (r->l1 != owns->l1 || r->l2 != owns->l2))
+    if (!regularizer_is_within(&param->regularizer, &own->regularizer))
         return fail(ERR_INPUT, "weights_of: the penalty on %s is that of \"%s\": say it there",
                     param->name, owner->name);
     node->param = owner->param;

@@ -49,6 +49,15 @@ struct regularizer { /* "kernel_regularizer": {"l1": 0.0, "l2": 0.004} : loss +=
     double l1, l2;
 };
 extern const struct object regularizer_object;
+static inline bool regularizer_is_none(const struct regularizer *r)
+{
+    return !(r->l1 > 0 || r->l2 > 0);
+}
+/* Of what a node says of the variable of another: nothing, or the same */
+static inline bool regularizer_is_within(const struct regularizer *r, const struct regularizer *of)
+{
+    return regularizer_is_none(r) || (r->l1 == of->l1 && r->l2 == of->l2);
+}
 
 enum { SIGHTS_MAX = 1 << 30 };
 
@@ -73,6 +82,9 @@ struct param {
     const struct initializer *initializer;
     const void *initializer_attributes;
     struct regularizer regularizer;
+    /* Of a table: on all of its rows; whoever keeps it adds the gradient at each update, and no
+     * loss has it. */
+    struct regularizer of_all_rows;
     /* Above 0: no optimizer changes it. What backward leaves as its gradient is a number b of the
      * batch, and whoever keeps the value makes value -= (value - b) * moving of it. */
     float moving;

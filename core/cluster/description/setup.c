@@ -90,6 +90,9 @@ static json_t *table_json(const struct layout *layout, const struct slice *slice
                  json_pack("{sI sI ss}", "admit_after", table->growth->admit_after,
                            "evict_after_steps", table->growth->evict_after_steps, "admit_by",
                            sights_names[table->growth->admit_by]));
+    if (!regularizer_is_none(&table->penalty))
+        json_put(&json, "penalty",
+                 json_pack("{sf sf}", "l1", table->penalty.l1, "l2", table->penalty.l2));
     return json;
 }
 
@@ -283,6 +286,7 @@ struct table_fields {
     const char *key;
     int64_t most, part, mod;
     struct growth growth; /* admit_after 0: it does not grow */
+    struct regularizer penalty;
 };
 
 struct setup_fields {
@@ -358,6 +362,11 @@ static const struct field table_field_table[] = {
      .offset = offsetof(struct table_fields, growth),
      .fallback = "null",
      .object = &growth_object},
+    {.name = "penalty",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct table_fields, penalty),
+     .fallback = "{}",
+     .object = &regularizer_object},
     {0},
 };
 
@@ -448,6 +457,7 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
         .key = strtoull(f->key, NULL, 16),
         .most = f->most,
         .growth = grows ? &f->growth : NULL,
+        .penalty = f->penalty,
     };
     return OK;
 }

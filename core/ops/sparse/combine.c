@@ -20,6 +20,50 @@ err capacity_growth(const struct capacity *c, const struct growth **ret)
                                                   : "admit_by");
 }
 
+enum { ROWS_OF_BATCH, ROWS_OF_TABLE };
+static const char *const rows_names[] = {
+    [ROWS_OF_BATCH] = "batch", [ROWS_OF_TABLE] = "table", NULL};
+
+static const struct field row_regularizer_fields[] = {
+    {.name = "l1",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct row_regularizer, regularizer.l1),
+     .fallback = "0",
+     .max = 1e9,
+     .help = "penalty l1 * sum |w|"},
+    {.name = "l2",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct row_regularizer, regularizer.l2),
+     .fallback = "0",
+     .max = 1e9,
+     .help = "penalty l2 * sum w^2"},
+    {.name = "rows",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct row_regularizer, rows),
+     .fallback = "\"batch\"",
+     .choices = rows_names,
+     .help = "batch: the rows that the batch names, each once; other rows cost nothing and keep "
+             "their values; table: all rows, which the ps change at every update: the whole table "
+             "is then in memory, an update takes as long as the table is large, and the reported "
+             "loss leaves the penalty out"},
+    {0},
+};
+
+const struct object row_regularizer_object = {
+    .name = "row_regularizer",
+    .summary = "a penalty on the rows of a table",
+    .fields = row_regularizer_fields,
+    .size = sizeof(struct row_regularizer),
+};
+
+void row_regularizer_apply(const struct row_regularizer *r, struct param *table)
+{
+    if (r->rows == ROWS_OF_TABLE)
+        table->of_all_rows = r->regularizer;
+    else
+        table->regularizer = r->regularizer;
+}
+
 static err check_ids(const struct node *node, const struct tensor *ids, bool grows)
 {
     if (!grows && ids->buckets == ANY_ID)
@@ -49,7 +93,6 @@ static err share_table(struct node *node, int input, const struct tensor *ids,
         return fail(ERR_INPUT, "weights_of: \"%s\" has no table for \"%s\"", owner, ids->name);
     const int64_t rows = table->growth ? ANY_ID : table->shape.dim[0];
     const int64_t named = shape_count(&ids->shape);
-    const struct regularizer *r = &param->regularizer, *owns = &table->regularizer;
     TRY(check_ids(node, ids, table->growth));
     if (ids->buckets != rows)
         return fail(ERR_INPUT, "table: that of \"%s\" has %" PRId64 " rows, \"%s\" names %" PRId64,
@@ -57,7 +100,8 @@ static err share_table(struct node *node, int input, const struct tensor *ids,
     if (width != table->shape.dim[1])
         return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
                     owner, table->shape.dim[1], width);
-    if ((r->l1 > 0 || r->l2 > 0) && (r->l1 != owns->l1 || r->l2 != owns->l2))
+    if (!regularizer_is_within(&param->regularizer, &table->regularizer) ||
+        !regularizer_is_within(&param->of_all_rows, &table->of_all_rows))
         return fail(ERR_INPUT, "regularizer: the table is that of \"%s\": say it there", owner);
     if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
     node->param = of->param;
@@ -72,6 +116,9 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     const int64_t named = shape_count(&ids->shape);
     if (node->sharing.of) return share_table(node, input, ids, param, width);
     TRY(check_ids(node, ids, param->growth));
+    if (param->growth && !regularizer_is_none(&param->of_all_rows))
+        return fail(ERR_INPUT, "regularizer: the rows of a dynamic table are those of its ids: "
+                               "\"rows\": \"batch\"");
     struct param table = *param;
     table.shape = (struct shape){2, {param->growth ? 1 : ids->buckets, width}};
     table.ids = ids;

@@ -45,13 +45,19 @@ extern const char *const capacity_names[];
 /* NULL: static. ERR_INPUT: what is for tables that grow is given for one that does not. */
 err capacity_growth(const struct capacity *, const struct growth **ret);
 
-/* Of a table: what the rows that a batch names cost, each once, however often it names them */
+/* Of a table: what the rows that a batch names cost, each once, however often it names them; or all
+ * rows */
+struct row_regularizer {
+    struct regularizer regularizer;
+    int rows;
+};
+extern const struct object row_regularizer_object;
+void row_regularizer_apply(const struct row_regularizer *, struct param *table);
+
 #define ROW_REGULARIZER_FIELD(at)                                                                  \
     {                                                                                              \
         .name = "regularizer", .type = FIELD_OBJECT, .offset = (at), .fallback = "{}",             \
-        .object = &regularizer_object,                                                             \
-        .help = "a penalty on the rows that the batch names, each once; other rows of the table "  \
-                "cost nothing and keep their values"                                               \
+        .object = &row_regularizer_object, .help = "a penalty on the rows of the table"            \
     }
 
 /* Declares the table [buckets of the input, width], called so; growth: as the param says; or takes

@@ -9,7 +9,7 @@ struct attributes {
     int64_t dimension;
     int combiner; /* enum combiner, or COMBINER_NONE */
     struct variant initializer;
-    struct regularizer regularizer;
+    struct row_regularizer regularizer;
     const char *table, *weights;
     bool share; /* of several inputs, which are nodes of their own by now */
     struct capacity capacity;
@@ -95,8 +95,8 @@ static err infer(struct node *node, struct arena *arena)
                     a->table);
     struct param table = {.name = "embedding_weights",
                           .initializer = kind ? kind->descriptor : NULL,
-                          .initializer_attributes = a->initializer.attributes,
-                          .regularizer = a->regularizer};
+                          .initializer_attributes = a->initializer.attributes};
+    row_regularizer_apply(&a->regularizer, &table);
     TRY(capacity_growth(&a->capacity, &table.growth));
     if (!kind) TRY(combine_initialize(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);

@@ -8,7 +8,7 @@ enum { UNITS_MAX = 1 << 20 };
 
 struct attributes {
     int64_t units;
-    struct regularizer regularizer;
+    struct row_regularizer regularizer;
     struct capacity capacity;
 };
 
@@ -33,7 +33,7 @@ static err infer_weights(struct node *node, struct arena *arena, int i, const st
         if (strcmp(node->input[k]->name, node->input[i]->name) == 0)
             return fail(ERR_INPUT, "inputs: \"%s\" is there twice", node->input[i]->name);
     struct param weights = *zeros;
-    weights.regularizer = a->regularizer;
+    row_regularizer_apply(&a->regularizer, &weights);
     TRY(capacity_growth(&a->capacity, &weights.growth));
     weights.name = arena_format(arena, "%s/weights", node->input[i]->name);
     return combine_add_table(node, arena, i, &weights, a->units);

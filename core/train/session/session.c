@@ -204,6 +204,7 @@ static const struct table_spec *describe_table(struct session *s, const struct p
         .most = param->held,
         .column = graph_input_of(s->graph, param->ids),
         .growth = param->growth,
+        .penalty = param->of_all_rows,
     };
     return table;
 }

@@ -60,6 +60,7 @@ struct table_spec {
     int64_t most;                /* rows that a batch names */
     int column;                  /* of its ids: tables of one are named by the same ids */
     const struct growth *growth; /* NULL: it does not grow; else it is cut along its keys */
+    struct regularizer penalty;  /* on all rows (of_all_rows of a param) */
 };
 
 struct variable {

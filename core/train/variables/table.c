@@ -32,9 +32,10 @@ enum {
     LINE_FLOATS = 16,
     SECOND_CACHE = 2, /* of a prefetch: it has room for more lines on their way than the first */
     WORD_ROWS = 64,
-    SAVED_AT_ONCE = 1 << 14, /* floats */
-    THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
-    ADVICE_COLLAPSE = 25,    /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
+    SAVED_AT_ONCE = 1 << 14,     /* floats */
+    THREAD_FLOATS = 1 << 15,     /* less is not worth a second thread */
+    PENALIZED_AT_ONCE = 1 << 18, /* floats */
+    ADVICE_COLLAPSE = 25,        /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
 };
 
 struct table {
@@ -57,6 +58,10 @@ struct table {
 
     struct aside aside; /* rows as they were when a save began */
     struct changes changes;
+
+    /* Where all rows have a penalty: of some of them, gradients, and which they are */
+    float *penalized;
+    int64_t *penalized_rows;
 };
 
 /* ---- memory ---- */
@@ -104,6 +109,7 @@ struct table_description table_describe(const struct slice *slice, const struct 
         .key = table->key,
         .growth = table->growth,
         .mod = slice->mod,
+        .penalty = table->penalty,
     };
 }
 
@@ -117,6 +123,21 @@ static err check(const struct table_description *is)
                     is->initializer->object.name);
     err e = is->initializer->fill(is->initializer_attributes, &one, &value);
     return e ? fail_prefix(e, "table %s", is->name) : OK;
+}
+
+static int64_t penalized_at_once(const struct table *t)
+{
+    return PENALIZED_AT_ONCE / t->width + 1;
+}
+
+static err make_penalized(struct table *t)
+{
+    const size_t rows = (size_t)penalized_at_once(t);
+    t->penalized = malloc(rows * (size_t)t->width * sizeof(float));
+    t->penalized_rows = malloc(rows * sizeof *t->penalized_rows);
+    return t->penalized && t->penalized_rows
+               ? OK
+               : fail(ERR_MEMORY, "table %s: no memory for its penalty", t->is.name);
 }
 
 err table_open(const struct table_description *is, const struct updater *by, struct device *device,
@@ -138,7 +159,8 @@ err table_open(const struct table_description *is, const struct updater *by, str
     t->device = device;
     t->width = is->shape.dim[1];
     t->array_count = 1 + by->slot_count;
-    const err e = is->growth ? growing_open(is, by, device, &t->growing) : map(t);
+    err e = is->growth ? growing_open(is, by, device, &t->growing) : map(t);
+    if (!e && by->optimizer && !regularizer_is_none(&is->penalty)) e = make_penalized(t);
     if (e) {
         table_close(t);
         return e;
@@ -154,6 +176,8 @@ void table_close(struct table *t)
     if (t->memory) munmap(t->memory, t->bytes);
     aside_end(&t->aside);
     changes_end(&t->changes);
+    free(t->penalized);
+    free(t->penalized_rows);
     free(t);
 }
 
@@ -434,10 +458,15 @@ static struct changes *changes_of(struct table *t)
     return t->growing ? growing_changes(t->growing) : &t->changes;
 }
 
-/* An optimizer that sweeps changes all rows. */
+/* As an optimizer that sweeps does, and a penalty on all of them */
+static bool changes_all_rows(const struct table *t)
+{
+    return t->by.optimizer->sweeps || t->penalized;
+}
+
 static void note_changes(struct table *t, const int64_t *rows, int64_t count)
 {
-    const bool sweeps = t->by.optimizer->sweeps;
+    const bool sweeps = changes_all_rows(t);
     for (int64_t i = 0; t->changes.is_on && i < (sweeps ? t->is.length : count); i++) {
         const int64_t row = sweeps ? i : rows[i] - t->is.start;
         changes_note(&t->changes, row, t->is.start + row);
@@ -505,6 +534,36 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     return table_apply_counted(t, rows, count, gradients, NULL, now);
 }
 
+/* Gradients of the penalty, and of those that came the ones from *next on that are these rows' */
+static void penalize(struct table *t, const struct row_update *came, int64_t first, int64_t count,
+                     int64_t *next)
+{
+    const struct regularizer *penalty = &t->is.penalty;
+    memset(t->penalized, 0, row_bytes(t, count));
+    for (int64_t i = 0; i < count; i++) t->penalized_rows[i] = t->is.start + first + i;
+    for (; *next < came->count && came->ids[*next] < t->is.start + first + count; ++*next)
+        memcpy(t->penalized + (came->ids[*next] - t->is.start - first) * t->width,
+               came->gradient + *next * t->width, row_bytes(t, 1));
+    t->device->kernels->regularize(t->device, t->penalized, t->arrays[0] + first * t->width,
+                                   (float)penalty->l1, (float)(2 * penalty->l2), count * t->width);
+}
+
+/* Each row has a gradient then. */
+static void update_penalized(struct table *t, const struct row_update *came)
+{
+    const int64_t at_once = penalized_at_once(t);
+    struct row_update part = *came;
+    int64_t next = 0;
+    part.sweeps = false;
+    part.ids = t->penalized_rows;
+    part.gradient = t->penalized;
+    for (int64_t first = 0; first < t->is.length; first += part.count) {
+        part.count = t->is.length - first < at_once ? t->is.length - first : at_once;
+        penalize(t, came, first, part.count, &next);
+        t->device->kernels->update_rows(t->device, &part);
+    }
+}
+
 err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
                         const int64_t *times, const struct juncture *now)
 {
@@ -517,8 +576,9 @@ err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, con
     if (t->growing) return growing_apply(t->growing, rows, count, gradients, times, now);
     aside_begin_change(&t->aside);
     note_changes(t, rows, count);
-    set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
-    if (optimizer->sweeps && t->made < t->is.length)
+    const bool sweeps = changes_all_rows(t);
+    set_aside(t, sweeps ? NULL : rows, sweeps ? t->is.length : count);
+    if (sweeps && t->made < t->is.length)
         kernels->spread(t->device, t->is.length, grain(t), make_stretch, &reading);
     else
         kernels->spread(t->device, count, grain(t), read_rows, &reading);
@@ -536,7 +596,10 @@ err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, con
                                 .form = t->by.form,
                                 .decay = (float)(now->rate * t->by.decay)};
     for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
-    kernels->update_rows(t->device, &update);
+    if (t->penalized)
+        update_penalized(t, &update);
+    else
+        kernels->update_rows(t->device, &update);
     grow_pages(t);
     aside_end_change(&t->aside);
     return OK;

@@ -25,6 +25,7 @@ struct table_description {
     const struct growth *growth; /* NULL: it does not grow; else rows are keys then (growing/keys.h)
                                     and the shape is that of one */
     int mod;                     /* as the slice has it */
+    struct regularizer penalty;  /* on all rows */
 };
 
 /* Of a slice; borrows what both name. */
@@ -48,9 +49,9 @@ bool table_has(const struct table *, const int64_t *rows, int64_t count);
 void table_gather(struct table *, const int64_t *rows, int64_t count, float *ret);
 /* The same for who does not train: zeros where a table that grows has no row. */
 void table_gather_made(struct table *, const int64_t *rows, int64_t count, float *ret);
-/* One update; gradients: [count, width]. An optimizer that sweeps changes all rows of the slice,
- * also with count 0. ERR_NUMBER names the row of a gradient that is not finite; nothing has changed
- * then. */
+/* One update; gradients: [count, width]. An optimizer that sweeps, or a penalty, changes all rows
+ * of the slice, also with count 0. ERR_NUMBER names the row of a gradient that is not finite;
+ * nothing has changed then. */
 err table_apply(struct table *, const int64_t *rows, int64_t count, const float *gradients,
                 const struct juncture *);
 /* The same; times: how often each row occurred, for a table that grows by that; NULL: once. */

@@ -34,6 +34,7 @@ static void choose_initializer(struct chief *c, const struct kind *kind, const c
     for (int i = 0; i < 2; i++)
         c->tables[i] =
             (struct table_spec){kind->descriptor, attributes, key + (uint64_t)i, most[i], i};
+    c->tables[1].penalty = (struct regularizer){.l1 = 0.1, .l2 = 1.0 / 3};
 }
 
 static void open_chief(struct chief *c, const char *placement, const char *optimizers,
@@ -96,6 +97,7 @@ static void check_table(const struct table_share *got, const struct slice *slice
     assert_int_equal(got->slice.mod, slice->mod);
     assert_int_equal(got->spec.growth != NULL, spec->growth != NULL);
     if (spec->growth) assert_memory_equal(got->spec.growth, spec->growth, sizeof *spec->growth);
+    assert_memory_equal(&got->spec.penalty, &spec->penalty, sizeof spec->penalty);
 }
 
 /* The first table grows, and the plan is of that. */

@@ -1,6 +1,6 @@
-"""Models of columns, of lists and of text follow TensorFlow's losses for 120 steps, from the same initial values and on the same
+"""Models of columns, of lists, of text and of images follow TensorFlow's losses for 120 steps, from the same initial values and on the same
 rows, and a synchronous cluster of half batches comes to the same values. Curves and files of real data are looked for beside
-the repository; skipped where they are absent. Lists are a fixture."""
+the repository; skipped where they are absent. Lists and images are fixtures."""
 import json
 import os
 import sys
@@ -16,6 +16,7 @@ DATA = Path(os.environ.get("DTRAIN_DATA", SHARED / "data"))
 CURVES = SHARED / "fixtures" / "curves"
 LISTS = program.ROOT / "tests" / "fixtures" / "sequences"
 SAMPLED = program.ROOT / "tests" / "fixtures" / "sampled"
+NORMALIZED = program.ROOT / "tests" / "fixtures" / "normalized"
 STEPS, ROWS = 120, 12000
 FLOOR = 2e-5  # relative; else three times the largest distance of TensorFlow's float32 from its float64 so far
 # TensorFlow's norm of a table's gradient counts an id that comes twice as two, here it is their sum: from the first clip on
@@ -92,6 +93,37 @@ def sampled():
     return spec, SAMPLED, [["*", "*"]]
 
 
+def normalized(*nodes):
+    """Images of 8 x 8; batch_normalization as tf.layers has it."""
+    spec = {
+        "data": {"train": {"format": "records", "file": "rows.bin", "shape": [8, 8, 3], "channels_first": False}, "batch_size": 20},
+        "model": [{"op": "scale", "factor": 0.01, "offset": -1.28}, *nodes, {"op": "dense", "name": "logits", "units": 4}],
+        "loss": "softmax_cross_entropy", "optimizer": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9}}
+    return spec, NORMALIZED, [["*", "*"]]
+
+
+def norm(name):
+    return {"op": "batch_normalization", "name": name, "momentum": 0.9}
+
+
+def normalized_layers():
+    return normalized({"op": "flatten"}, {"op": "dense", "name": "hidden1", "units": 16},
+                      norm("norm1"), {"op": "relu"},
+                      {"op": "dense", "name": "hidden2", "units": 12, "use_bias": False},
+                      norm("norm2"), {"op": "tanh"})
+
+
+def residual_images():
+    return normalized({"op": "conv2d", "name": "first", "filters": 6, "kernel_size": 3, "padding": "same", "use_bias": False},
+                      norm("norm1"), {"op": "relu"},
+                      {"op": "max_pool", "name": "pooled", "pool_size": 2, "strides": 2, "padding": "same"},
+                      {"op": "depthwise_conv2d", "name": "apart", "kernel_size": 3, "padding": "same"},
+                      norm("norm2"), {"op": "relu"},
+                      {"op": "conv2d", "name": "inner", "filters": 6, "kernel_size": 3, "padding": "same", "use_bias": False},
+                      norm("norm3"),
+                      {"op": "add", "inputs": ["pooled", "norm3"]}, {"op": "relu"}, {"op": "global_avg_pool"})
+
+
 class Curves(program.FolderCase):
     def train(self, curve, model, ps, workers=1):
         """Leaves summaries of every step and the last checkpoint in `run` and the number of ps."""
@@ -148,6 +180,28 @@ class Curves(program.FolderCase):
 
     def test_a_sample_of_many_classes(self):
         self.follow(SAMPLED, sampled, workers=1)
+
+    def follow_normalized(self, name, model):
+        """A worker normalizes by its own batch, so there is one; and all rows by what moved."""
+        self.follow(NORMALIZED / name, model, workers=1)
+        curve = json.loads((NORMALIZED / name / "curve.json").read_text())
+        values = self.values(1)
+        for variable, wanted in curve["moving"].items():
+            for a, b in zip(values[variable], wanted, strict=True):
+                self.assertLessEqual(abs(a - b), 1e-4 * max(1, abs(b)), variable)
+        spec, _, _ = model()
+        spec["data"]["eval"] = spec["data"]["train"]
+        (self.folder / "eval.json").write_text(json.dumps(spec | {"train": {"last_step": 1}}))
+        words = ["eval", "--checkpoint=run1", f"--data_dir={NORMALIZED}", "--result=all.json", "eval.json"]
+        ended = program.run(words, self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertLessEqual(abs(json.loads((self.folder / "all.json").read_text())["metrics"]["loss"] - curve["evaluated"]), 1e-4)
+
+    def test_normalized_layers(self):
+        self.follow_normalized("dense", normalized_layers)
+
+    def test_normalized_images(self):
+        self.follow_normalized("image", residual_images)
 
     def test_characters_through_an_lstm(self):
         self.follow(CURVES / "shakespeare_lstm", shakespeare, workers=1, clipped=CLIPPED)

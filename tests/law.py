@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FOLDERS = ("cmd", "core", "kernels", "net", "tests", "examples")
-TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md", "CHANGELOG.md")
+TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md")
 CODE = (".c", ".h", ".cu", ".cuh", ".c.in", ".h.in")
 FUNCTION_LINES_MAX = 70
 STRUCT_MEMBERS_MAX = 25
@@ -230,7 +230,7 @@ def check_changelog(root):
     """Its newest entry is of the version that is built, and names the protocol that this speaks."""
     said = []
     for path, pattern in (("meson.build", r"version: '([^']+)'"), ("net/message.h", r"PROTOCOL_VERSION = (\d+)"),
-                          ("CHANGELOG.md", r"\A(?:(?!## ).*\n)*## (\S+).*\n(?:(?!## |Protocol ).*\n)*(?:Protocol (\d+):)?")):
+                          ("examples/CHANGELOG.md", r"\A(?:(?!## ).*\n)*## (\S+).*\n(?:(?!## |Protocol ).*\n)*(?:Protocol (\d+):)?")):
         try:
             with open(os.path.join(root, path), encoding="utf-8") as file:
                 found = re.search(pattern, file.read(), re.MULTILINE)
@@ -239,7 +239,7 @@ def check_changelog(root):
         said.append(found.groups("none") if found else ("nothing",))
     built, written = said[0] + said[1], said[2]
     if built != written:
-        yield (f"CHANGELOG.md: its newest entry is of {' with protocol '.join(written)}, "
+        yield (f"examples/CHANGELOG.md: its newest entry is of {' with protocol '.join(written)}, "
                f"the program of {' with protocol '.join(built)}")
 
 

@@ -140,7 +140,7 @@ class Law(unittest.TestCase):
                                 (entry.replace("Protocol 7: all.\n\n", ""), ["is of 0.2.0 with protocol none, the program of"]),
                                 (entry.replace("## 0.2.0 ", "## 0.3.0\n\nMore.\n\n## 0.2.0 "), ["is of 0.3.0 with protocol none"]),
                                 (entry.replace("0.2.0", "0.3.0"), ["is of 0.3.0 with"]), ("# Changes\n", ["is of nothing"])):
-                write(root, {**tree, "CHANGELOG.md": text})
+                write(root, {**tree, "examples/CHANGELOG.md": text})
                 found = list(law.check_changelog(root))
                 self.assertEqual(len(found), len(words), found)
                 for one, word in zip(found, words, strict=True):

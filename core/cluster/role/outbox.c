@@ -21,6 +21,13 @@ int term_chief(uint64_t term, int workers)
     return (int)(term % (uint64_t)workers);
 }
 
+uint64_t term_after(uint64_t term, int chief, int workers)
+{
+    do term++;
+    while (term_chief(term, workers) != chief);
+    return term;
+}
+
 const char *action_name(enum action_type type)
 {
     static const char *const names[ACTION_TYPES] = {

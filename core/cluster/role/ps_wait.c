@@ -124,9 +124,8 @@ static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *
 {
     struct member_lead *lead = &p->members[worker].lead;
     const uint64_t limit_ms = p->options.limits.chief_ms;
-    uint64_t next = term + 1;
+    const uint64_t next = term_after(term, ps_chief(p), p->options.workers);
     if (!limit_ms || p->patience.now_ms < lead->unbelieved_ms) return;
-    while (term_chief(next, p->options.workers) != ps_chief(p)) next++;
     if (next > p->lead.term + TERMS_AHEAD_MAX) return;
     lead->unbelieved_ms = p->patience.now_ms + (limit_ms << lead->outbid);
     lead->outbid += lead->outbid < DOUBLINGS_MAX;

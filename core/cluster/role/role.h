@@ -43,6 +43,7 @@ enum { CHIEF = 0, NOBODY = -1 }; /* of term 0; among the tasks of a job */
 /* How far a term may be ahead of those that a task has heard of: of one that has just come, all. */
 enum { TERMS_AHEAD_MAX = 1 << 20 };
 int term_chief(uint64_t term, int workers);
+uint64_t term_after(uint64_t term, int chief, int workers); /* the next one of that chief */
 const char *job_name(enum job);
 /* "ps/0" */
 enum { TASK_NAME_MAX = 24 };

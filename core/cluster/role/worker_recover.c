@@ -63,9 +63,8 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
  * whoever leads by what ps/0 has forgotten. Until it has, each link to it begins with this. */
 static void outbid(struct worker_role *w, struct outbox *out)
 {
-    uint64_t next = w->lead.rumoured + 1;
+    const uint64_t next = term_after(w->lead.rumoured, w->options.task, w->options.workers);
     if (w->lead.rumoured <= w->lead.term || w->servers[0].contact != KNOWN) return;
-    while (term_chief(next, w->options.workers) != w->options.task) next++;
     if (next > w->lead.term + TERMS_AHEAD_MAX) return;
     say_term(w, 0, LEADS_HEARD, out)->leads.term = next;
 }

@@ -393,7 +393,7 @@ static inline bool fold_is_empty(const struct fold *f)
 
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 
-struct overlap;
+struct async;
 struct conv2d_plan; /* prepared convolution: the library's primitives and reordered weights */
 
 struct kernels {
@@ -428,7 +428,7 @@ struct kernels {
      * nobody can say beforehand: bytes */
     size_t reserved;
 
-    const struct overlap *overlap; /* overlap.h; NULL: everything goes through the one queue */
+    const struct async *async; /* async.h; NULL: everything goes through the one queue */
 };
 
 #endif

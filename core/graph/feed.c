@@ -113,7 +113,7 @@ static size_t inputs_bytes(const struct graph *graph)
 
 size_t plan_inlet_bytes(const struct graph *graph, const struct device *d)
 {
-    return d->kernels->overlap ? inputs_bytes(graph) + sizeof(uint64_t) : 0;
+    return d->kernels->async ? inputs_bytes(graph) + sizeof(uint64_t) : 0;
 }
 
 err plan_open_inlet(struct plan *plan)
@@ -123,7 +123,7 @@ err plan_open_inlet(struct plan *plan)
     if (bytes == 0) return OK;
     plan->parts = calloc((size_t)plan->graph->input_count + 1, sizeof *plan->parts);
     if (!plan->parts) return fail(ERR_MEMORY, "no memory for the next batch");
-    err e = d->kernels->overlap->inlet_open(d, bytes, &plan->inlet);
+    err e = d->kernels->async->inlet_open(d, bytes, &plan->inlet);
     return e ? fail_prefix(e, "%zu bytes for the next batch", bytes) : OK;
 }
 
@@ -131,7 +131,7 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
-    char *room = d->kernels->overlap->inlet_room(d, plan->inlet);
+    char *room = d->kernels->async->inlet_room(d, plan->inlet);
     size_t at = 0;
     if (!room) return;
     for (int i = 0; i < graph->input_count; i++) {
@@ -141,7 +141,7 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
     }
     memcpy(room + at, &draw, sizeof draw);
     plan->sent = *batch;
-    d->kernels->overlap->inlet_send(d, plan->inlet, at + sizeof draw);
+    d->kernels->async->inlet_send(d, plan->inlet, at + sizeof draw);
 }
 
 void plan_take(struct plan *plan, int64_t rows)
@@ -159,6 +159,6 @@ void plan_take(struct plan *plan, int64_t rows)
         at += packing_aligned(tensor_bytes(input->tensor));
     }
     parts[count++] = (struct inlet_part){at, sizeof(uint64_t), plan->draw};
-    d->kernels->overlap->inlet_take(d, plan->inlet, parts, count);
+    d->kernels->async->inlet_take(d, plan->inlet, parts, count);
     clear_rest(plan, rows);
 }

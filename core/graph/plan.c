@@ -225,7 +225,7 @@ void plan_close(struct plan *plan)
         struct loss_node *loss = &plan->graph->heads[i].loss;
         if (loss->loss->release) loss->loss->release(loss, plan->device);
     }
-    if (plan->inlet) plan->device->kernels->overlap->inlet_close(plan->device, plan->inlet);
+    if (plan->inlet) plan->device->kernels->async->inlet_close(plan->device, plan->inlet);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
     for (int i = 0; i < plan->graph->input_count; i++)
         if (plan->inputs[i] && !plan->graph->inputs[i].of_nodes)

@@ -9,7 +9,7 @@
 
 #include "core/base/trace.h"
 #include "core/graph/graph.h"
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 
 struct plan_size {                   /* bytes */
     size_t values, gradients, saved; /* each buffer counted alone */

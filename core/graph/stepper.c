@@ -5,8 +5,8 @@
 
 void stepper_open(struct plan *plan, struct stepper *ret)
 {
-    const struct overlap *overlap = plan->device->kernels->overlap;
-    *ret = (struct stepper){.plan = plan, .records_nothing = !overlap || !overlap->record};
+    const struct async *async = plan->device->kernels->async;
+    *ret = (struct stepper){.plan = plan, .records_nothing = !async || !async->record};
     for (int i = 0; i < plan->graph->head_count; i++)
         ret->records_nothing |= plan->graph->heads[i].loss.reads_labels;
 }
@@ -50,10 +50,10 @@ static void queue(struct stepper *s, const struct pass *pass)
 static err record(struct stepper *s, const struct pass *pass, struct recording **ret)
 {
     struct device *d = s->plan->device;
-    const struct overlap *overlap = d->kernels->overlap;
-    TRY(overlap->record(d));
+    const struct async *async = d->kernels->async;
+    TRY(async->record(d));
     queue(s, pass);
-    return overlap->record_end(d, ret);
+    return async->record_end(d, ret);
 }
 
 /* Nodes are timed one by one while somebody wants to know. */
@@ -68,7 +68,7 @@ static void replay(const struct plan *plan, const struct recording *recording)
     const struct graph *graph = plan->graph;
     if (d->kernels->mark)
         d->kernels->mark(d, "recorded pass with loss", graph->heads[0].loss.loss->object.name);
-    d->kernels->overlap->replay(d, recording);
+    d->kernels->async->replay(d, recording);
 }
 
 void stepper_run(struct stepper *s, const struct pass *pass)
@@ -94,7 +94,7 @@ void stepper_forget(struct stepper *s)
         struct recording *recording = s->kind[i].recording;
         if (recording) {
             struct device *d = s->plan->device;
-            d->kernels->overlap->recording_close(d, recording);
+            d->kernels->async->recording_close(d, recording);
         }
         s->kind[i].recording = NULL;
     }

@@ -1,6 +1,6 @@
 /* stepper.h - training passes of a plan: forward, loss and backward as one.
  *
- * Where the device can record work (overlap.h), a pass that comes again as it was is recorded the
+ * Where the device can record work (async.h), a pass that comes again as it was is recorded the
  * second time and then done again as a whole. What differs from step to step lies in the device's
  * memory: the batch, the draw, the values.
  *

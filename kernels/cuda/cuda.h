@@ -1,6 +1,6 @@
 /* cuda.h - the parts of the CUDA device, as they see each other. C and C++ read it.
  *
- * Kernels go into one stream, in order; copies beside them have streams of their own (overlap.c). A
+ * Kernels go into one stream, in order; copies beside them have streams of their own (async.c). A
  * call that fails is remembered with its name and that of the last kernel, and synchronize() tells
  * it; what was queued after it does no harm, since a context that is broken refuses everything.
  */
@@ -10,7 +10,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/library/library.h"
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 
 enum {
     PARTIALS_MAX = 1 << 16, /* doubles: what blocks of a reduction leave for the last one */
@@ -121,13 +121,13 @@ void cuda_wait_init(struct cuda_state *);
 err cuda_memory_init(struct device *);
 void cuda_memory_fini(struct cuda_state *);
 
-/* Streams and events of overlap.c; fini takes half-made ones. */
-err cuda_overlap_init(struct cuda_state *);
-void cuda_overlap_fini(struct cuda_state *);
+/* Streams and events of async.c; fini takes half-made ones. */
+err cuda_async_init(struct cuda_state *);
+void cuda_async_fini(struct cuda_state *);
 /* What is queued next waits for the downloads that are under way. */
 void cuda_join_out(struct device *);
 
-/* See overlap.h. */
+/* See async.h. */
 err cuda_record(struct device *);
 err cuda_record_end(struct device *, struct recording **ret);
 void cuda_replay(struct device *, const struct recording *);
@@ -193,6 +193,6 @@ void cuda_product_fini(struct cuda_state *);
 
 /* The rest of the table */
 void cuda_memory_fill(struct kernels *);
-void cuda_overlap_fill(struct cuda_state *);
+void cuda_async_fill(struct cuda_state *);
 
 #endif

@@ -163,7 +163,7 @@ const char *device_note(struct device *d)
 static void fill_table(struct cuda_state *state)
 {
     struct kernels *const table = &state->table;
-    cuda_overlap_fill(state);
+    cuda_async_fill(state);
     cuda_memory_fill(table);
     table->spread = spread;
     table->close = close_gpu;

@@ -309,13 +309,13 @@ err cuda_memory_init(struct device *d)
                     "cudaMalloc"));
     state->partials = partials;
     state->results = state->partials + PARTIALS_MAX;
-    return cuda_overlap_init(state);
+    return cuda_async_init(state);
 }
 
 /* What cannot be freed is not there any more: the context is broken. */
 void cuda_memory_fini(struct cuda_state *state)
 {
-    cuda_overlap_fini(state);
+    cuda_async_fini(state);
     if (state->partials) (void)cudaFree(state->partials);
     if (state->host_results) (void)cudaFreeHost(state->host_results);
     for (int i = 0; i < STAGINGS; i++) {

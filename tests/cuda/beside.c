@@ -48,22 +48,22 @@ void assert_device(struct device *d, const float *x, float value)
 static void open_scene(struct scene *s)
 {
     s->d = open_gpu();
-    s->overlap = s->d.kernels->overlap;
+    s->async = s->d.kernels->async;
     s->x = device_memory(&s->d);
     s->y = device_memory(&s->d);
     s->from = host_memory();
     s->to = host_memory();
-    assert_true(s->overlap->pin(&s->d, s->from, BYTES, false));
-    assert_true(s->overlap->pin(&s->d, s->to, BYTES, true));
-    if (s->overlap->inlet_open(&s->d, BYTES, &s->inlet)) fail_msg("%s", error_text());
+    assert_true(s->async->pin(&s->d, s->from, BYTES, false));
+    assert_true(s->async->pin(&s->d, s->to, BYTES, true));
+    if (s->async->inlet_open(&s->d, BYTES, &s->inlet)) fail_msg("%s", error_text());
 }
 
 static void close_scene(struct scene *s)
 {
     struct device *d = &s->d;
-    s->overlap->inlet_close(d, s->inlet);
-    s->overlap->unpin(d, s->from);
-    s->overlap->unpin(d, s->to);
+    s->async->inlet_close(d, s->inlet);
+    s->async->unpin(d, s->from);
+    s->async->unpin(d, s->to);
     munmap(s->from, BYTES);
     munmap(s->to, BYTES);
     d->kernels->release(d, s->x);
@@ -88,16 +88,16 @@ void play(void (*act)(struct scene *))
 
 void send_batch(struct scene *s, float value)
 {
-    float *room = s->overlap->inlet_room(&s->d, s->inlet);
+    float *room = s->async->inlet_room(&s->d, s->inlet);
     assert_non_null(room);
     set_all(room, value);
-    s->overlap->inlet_send(&s->d, s->inlet, BYTES);
+    s->async->inlet_send(&s->d, s->inlet, BYTES);
 }
 
 void take_batch(struct scene *s, float *to)
 {
     const struct inlet_part whole = {0, BYTES, to};
-    s->overlap->inlet_take(&s->d, s->inlet, &whole, 1);
+    s->async->inlet_take(&s->d, s->inlet, &whole, 1);
 }
 
 void queue_pass(struct scene *s)
@@ -105,15 +105,15 @@ void queue_pass(struct scene *s)
     struct device *d = &s->d;
     d->kernels->scale(d, s->x, 10, COUNT);
     d->kernels->axpy(d, s->x, 1, s->y, COUNT);
-    s->overlap->download_pinned(d, s->to, s->x, BYTES / 2);
-    s->overlap->download_pinned(d, s->to + COUNT / 2, s->x + COUNT / 2, BYTES / 2);
+    s->async->download_pinned(d, s->to, s->x, BYTES / 2);
+    s->async->download_pinned(d, s->to + COUNT / 2, s->x + COUNT / 2, BYTES / 2);
 }
 
 struct recording *record_pass(struct scene *s)
 {
     struct recording *recording;
-    if (s->overlap->record(&s->d)) fail_msg("%s", error_text());
+    if (s->async->record(&s->d)) fail_msg("%s", error_text());
     queue_pass(s);
-    if (s->overlap->record_end(&s->d, &recording)) fail_msg("%s", error_text());
+    if (s->async->record_end(&s->d, &recording)) fail_msg("%s", error_text());
     return recording;
 }

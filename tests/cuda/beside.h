@@ -5,7 +5,7 @@
 
 #include "tests/cuda/emulator/emulated.h"
 
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum { COUNT = 3000, BYTES = COUNT * sizeof(float), ROUNDS = 6 };
 /* A GPU, and memory of it and of the host, which is pinned */
 struct scene {
     struct device d;
-    const struct overlap *overlap;
+    const struct async *async;
     float *x, *y;        /* of the device */
     float *from, *to;    /* of the host */
     struct inlet *inlet; /* of as much */

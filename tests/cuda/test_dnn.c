@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/note.h"
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 #include "tests/cuda/emulator/emulated.h"
 #include "tests/cuda/emulator/emulation.h"
 #include "tests/cuda/named.h"
@@ -373,11 +373,11 @@ static void a_convolution_that_fails_while_recorded_ends_the_recording(void **st
     struct recording *recording;
     assert_int_equal(device_open_emulated(&d), OK);
     assert_int_equal(d.kernels->conv2d_open(&d, &even, &plan), OK);
-    assert_int_equal(d.kernels->overlap->record(&d), OK);
+    assert_int_equal(d.kernels->async->record(&d), OK);
     setenv("FAKE_CUDNN_BROKEN", "run", 1);
     d.kernels->conv2d_forward(&d, plan, NULL, NULL, NULL, NULL, NULL, ACTIVATION_LINEAR, 0);
     unsetenv("FAKE_CUDNN_BROKEN");
-    assert_int_equal(d.kernels->overlap->record_end(&d, &recording), ERR_DEVICE);
+    assert_int_equal(d.kernels->async->record_end(&d, &recording), ERR_DEVICE);
     assert_non_null(strstr(error_text(), "cudnnConvolutionForward: CUDNN_STATUS_EXECUTION_FAILED"));
     assert_int_equal(d.kernels->synchronize(&d), OK);
     d.kernels->conv2d_close(&d, plan);

@@ -72,7 +72,7 @@ static void open_world(struct world *w, const char *model, const struct setting 
     *w = (struct world){0};
     if (device_open_emulated(&w->d)) fail_msg("%s", error_text());
     w->table = *w->d.kernels;
-    if (!records) w->table.overlap = NULL;
+    if (!records) w->table.async = NULL;
     w->d.kernels = &w->table;
     struct device host;
     assert_int_equal(device_open_cpu(1, NULL, &host), OK);

@@ -2,7 +2,7 @@
 #ifndef TESTS_DEVICE_APART_INSIDE_H
 #define TESTS_DEVICE_APART_INSIDE_H
 
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 #include "tests/device/apart.h"
 
 enum { BLOCKS_MAX = 1024, PLANS_MAX = 64, PINS_MAX = 64 };

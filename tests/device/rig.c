@@ -81,7 +81,7 @@ static void open_device(struct rig *r, enum place place)
     if (e) fail_msg("%s", error_text());
     if (place != IN_TURN) return;
     r->in_turn = *r->device.kernels;
-    r->in_turn.overlap = NULL;
+    r->in_turn.async = NULL;
     r->device.kernels = &r->in_turn;
 }
 

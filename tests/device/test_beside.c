@@ -228,20 +228,20 @@ static void windows_move_in_the_middle_of_a_run(void **state)
 /* Somebody else has pinned the pages. */
 static void refuse_one(struct rig *r, int step)
 {
-    const struct overlap *overlap = r->device.kernels->overlap;
+    const struct async *async = r->device.kernels->async;
     struct session *s = &r->session[0];
     float *block = r->gradients[1][0];
     if (step == 0) {
         session_unbind(s, 1);
         assert_true(
-            overlap->pin(&r->device, block, (size_t)r->store[1].floats * sizeof(float), true));
+            async->pin(&r->device, block, (size_t)r->store[1].floats * sizeof(float), true));
         session_bind(s, 1, r->values[1], block);
     }
     assert_true(s->replica.mirror.pins_gradients[0] && !s->replica.mirror.pins_gradients[1]);
     assert_false(mirror_lets_leave(&s->replica.mirror));
     if (step < RIG_STEPS) return;
     session_unbind(s, 1);
-    overlap->unpin(&r->device, block);
+    async->unpin(&r->device, block);
 }
 
 static void a_ps_whose_memory_cannot_be_pinned_is_served_all_the_same(void **state)
@@ -408,7 +408,7 @@ static err open_with(const struct scene *scene, bool is_in_turn, size_t bytes, s
     load(scene, &spec, &options);
     assert_int_equal(device_open_emulated(&device), OK);
     in_turn = *device.kernels;
-    in_turn.overlap = NULL;
+    in_turn.async = NULL;
     if (is_in_turn) device.kernels = &in_turn;
     options.device = &device;
     const size_t own = emulated_memory_taken();

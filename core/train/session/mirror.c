@@ -138,7 +138,7 @@ void mirror_download(const struct mirror *mirror)
 
 bool mirror_lets_leave(const struct mirror *mirror)
 {
-    if (!mirror->device || !mirror->device->kernels->overlap) return false;
+    if (!mirror->device || !mirror->device->kernels->async) return false;
     for (int ps = 0; ps < mirror->ps_count; ps++)
         if (mirror->gradients[ps] && !mirror->pins_gradients[ps]) return false;
     return true;
@@ -148,7 +148,7 @@ void mirror_leave(const struct mirror *mirror, int ps, struct range range)
 {
     struct device *d = mirror->device;
     const size_t offset = leaving_bytes(mirror, range.begin);
-    d->kernels->overlap->download_pinned(d, (char *)mirror->host_gradients[ps] + offset,
-                                         (char *)mirror->leaving[ps] + offset,
-                                         leaving_bytes(mirror, range_count(range)));
+    d->kernels->async->download_pinned(d, (char *)mirror->host_gradients[ps] + offset,
+                                       (char *)mirror->leaving[ps] + offset,
+                                       leaving_bytes(mirror, range_count(range)));
 }

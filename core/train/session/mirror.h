@@ -8,7 +8,7 @@
 #define CORE_TRAIN_SESSION_MIRROR_H
 
 #include "core/train/session/buckets.h"
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 
 enum { MIRROR_BUCKET_FLOATS = 64 << 10 }; /* worth a transfer of its own */
 

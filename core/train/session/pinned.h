@@ -4,12 +4,12 @@
 #ifndef CORE_TRAIN_SESSION_PINNED_H
 #define CORE_TRAIN_SESSION_PINNED_H
 
-#include "kernels/overlap.h"
+#include "kernels/async.h"
 
 enum { PINNED_WHAT_MAX = 64 };
 
 /* Whether it is pinned, until pinned_close(), before which it may not be freed. is_written: as
- * pin() of overlap.h. What cannot be would be slow and nobody would see it, so the log says of
+ * pin() of async.h. What cannot be would be slow and nobody would see it, so the log says of
  * what: "values of ps/3". */
 bool pinned_open(struct device *, void *host, size_t bytes, bool is_written, const char *what);
 void pinned_close(struct device *, void *host, bool is_pinned);

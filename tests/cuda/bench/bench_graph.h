@@ -5,7 +5,7 @@
 
 #include "tests/cuda/bench/bench.h"
 
-struct recording; /* overlap.h */
+struct recording; /* async.h */
 
 /* ERR_DEVICE: what is called cannot be recorded; the device is as before. */
 err recorded_open(struct bench *, const struct timed *, int calls, struct recording **ret);

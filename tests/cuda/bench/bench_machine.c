@@ -88,13 +88,13 @@ static void say_rate(const struct crossing *c, const char *way, double us)
 
 static void cross(struct bench *b, const struct crossing *c, bool is_pinned, bool up)
 {
-    const struct overlap *overlap = b->d.kernels->overlap;
+    const struct async *async = b->d.kernels->async;
     if (up && is_pinned)
-        overlap->upload_pinned(&b->d, b->out, c->host, c->bytes);
+        async->upload_pinned(&b->d, b->out, c->host, c->bytes);
     else if (up)
         b->d.kernels->upload(&b->d, b->out, c->host, c->bytes);
     else if (is_pinned)
-        overlap->download_pinned(&b->d, c->host, b->out, c->bytes);
+        async->download_pinned(&b->d, c->host, b->out, c->bytes);
     else
         b->d.kernels->download(&b->d, c->host, b->out, c->bytes);
 }
@@ -113,21 +113,21 @@ static void time_crossing(struct bench *b, const struct crossing *c, bool is_pin
 /* Memory of the host as it is, and pinned where that can be. */
 static void measure_crossing(struct bench *b, const struct crossing *c)
 {
-    const struct overlap *overlap = b->d.kernels->overlap;
+    const struct async *async = b->d.kernels->async;
     struct crossing pinned = *c;
     char name[64];
     time_crossing(b, c, false, true);
     if (c->is_written) time_crossing(b, c, false, false);
-    if (!overlap) return;
+    if (!async) return;
     snprintf(name, sizeof name, "%s, pinned", c->name);
     pinned.name = name;
-    if (!overlap->pin(&b->d, c->host, c->bytes, c->is_written)) {
+    if (!async->pin(&b->d, c->host, c->bytes, c->is_written)) {
         printf("%s: cannot be pinned\n", c->name);
         return;
     }
     time_crossing(b, &pinned, true, true);
     if (c->is_written) time_crossing(b, &pinned, true, false);
-    overlap->unpin(&b->d, c->host);
+    async->unpin(&b->d, c->host);
 }
 
 /* As a worker has the values of a parameter server on its host: a file in memory, to be read. */

@@ -1,4 +1,4 @@
-/* test_overlap.c - copies beside the queue and recorded work, on the emulated GPU, which does what
+/* test_async.c - copies beside the queue and recorded work, on the emulated GPU, which does what
  * no event forbids: copies before their time, and then again nothing until somebody waits. */
 #include "tests/cuda/beside.h"
 
@@ -59,14 +59,14 @@ static void take_parts(struct scene *s)
 {
     struct device *d = &s->d;
     enum { HALF = BYTES / 2 };
-    float *room = s->overlap->inlet_room(d, s->inlet);
+    float *room = s->async->inlet_room(d, s->inlet);
     for (int i = 0; i < COUNT; i++) room[i] = i < COUNT / 2 ? 1 : 2;
-    s->overlap->inlet_send(d, s->inlet, BYTES);
+    s->async->inlet_send(d, s->inlet, BYTES);
     const struct inlet_part parts[] = {{0, HALF, s->x + COUNT / 2},
                                        {HALF, HALF, s->y},
                                        {HALF, HALF, s->x},
                                        {0, HALF, s->y + COUNT / 2}};
-    s->overlap->inlet_take(d, s->inlet, parts, 4);
+    s->async->inlet_take(d, s->inlet, parts, 4);
     d->kernels->axpy(d, s->x, -1, s->y, COUNT);
     assert_device(d, s->x, 0);
     d->kernels->scale(d, s->y + COUNT / 2, 2, COUNT / 2);
@@ -83,11 +83,11 @@ static void close_early(struct scene *s)
     for (int is_taken = 0; is_taken < 2; is_taken++) {
         send_batch(s, 5);
         if (is_taken) take_batch(s, s->x);
-        s->overlap->inlet_close(&s->d, s->inlet);
-        if (s->overlap->inlet_open(&s->d, BYTES, &s->inlet)) fail_msg("%s", error_text());
+        s->async->inlet_close(&s->d, s->inlet);
+        if (s->async->inlet_open(&s->d, BYTES, &s->inlet)) fail_msg("%s", error_text());
     }
     assert_device(&s->d, s->x, 5);
-    s->overlap->inlet_close(&s->d, NULL);
+    s->async->inlet_close(&s->d, NULL);
 }
 
 static void an_inlet_is_closed_while_a_batch_is_under_way(void **state)
@@ -103,9 +103,9 @@ static void go_and_come(struct scene *s)
     for (int i = 1; i <= ROUNDS; i++) {
         set_all(s->from, (float)i);
         set_all(s->to, 0);
-        s->overlap->upload_pinned(d, s->x, s->from, BYTES);
+        s->async->upload_pinned(d, s->x, s->from, BYTES);
         d->kernels->scale(d, s->x, 2, COUNT);
-        s->overlap->download_pinned(d, s->to, s->x, BYTES);
+        s->async->download_pinned(d, s->to, s->x, BYTES);
         d->kernels->axpy(d, s->y, 1, s->x, COUNT);
         assert_int_equal(d->kernels->synchronize(d), OK);
         assert_all(s->to, (float)(2 * i));
@@ -125,10 +125,10 @@ static void come_by_halves(struct scene *s)
     for (int half = 0; half < 2; half++) {
         const int at = half * COUNT / 2;
         d->kernels->fill(d, s->x + at, 3, COUNT / 2);
-        s->overlap->download_pinned(d, s->to + at, s->x + at, BYTES / 2);
+        s->async->download_pinned(d, s->to + at, s->x + at, BYTES / 2);
     }
-    s->overlap->download_pinned(d, s->to, s->x, 0);
-    s->overlap->upload_pinned(d, s->x, s->to, 0);
+    s->async->download_pinned(d, s->to, s->x, 0);
+    s->async->upload_pinned(d, s->x, s->to, 0);
     assert_int_equal(d->kernels->synchronize(d), OK);
     assert_all(s->to, 3);
 }
@@ -142,14 +142,14 @@ static void unpin_early(struct scene *s)
 {
     struct device *d = &s->d;
     set_all(s->from, 4);
-    s->overlap->upload_pinned(d, s->x, s->from, BYTES);
-    s->overlap->unpin(d, s->from);
+    s->async->upload_pinned(d, s->x, s->from, BYTES);
+    s->async->unpin(d, s->from);
     set_all(s->from, 0);
-    s->overlap->download_pinned(d, s->to, s->x, BYTES);
-    s->overlap->unpin(d, s->to);
+    s->async->download_pinned(d, s->to, s->x, BYTES);
+    s->async->unpin(d, s->to);
     assert_all(s->to, 4);
-    assert_true(s->overlap->pin(d, s->from, BYTES, false));
-    assert_true(s->overlap->pin(d, s->to, BYTES, true));
+    assert_true(s->async->pin(d, s->from, BYTES, false));
+    assert_true(s->async->pin(d, s->to, BYTES, true));
 }
 
 static void nothing_is_on_its_way_when_memory_is_unpinned(void **state)
@@ -167,12 +167,12 @@ static void pin_for_reading(struct scene *s)
     float *ours = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
           *theirs = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
     assert_true(ours != MAP_FAILED && theirs != MAP_FAILED);
-    assert_false(s->overlap->pin(d, theirs, BYTES, true));
-    assert_true(s->overlap->pin(d, theirs, BYTES, false));
+    assert_false(s->async->pin(d, theirs, BYTES, true));
+    assert_true(s->async->pin(d, theirs, BYTES, false));
     set_all(ours, 6);
-    s->overlap->upload_pinned(d, s->x, theirs, BYTES);
+    s->async->upload_pinned(d, s->x, theirs, BYTES);
     assert_device(d, s->x, 6);
-    s->overlap->unpin(d, theirs);
+    s->async->unpin(d, theirs);
     munmap(ours, BYTES);
     munmap(theirs, BYTES);
     close(fd);
@@ -187,11 +187,11 @@ static void pin_in_vain(struct scene *s)
 {
     struct device *d = &s->d;
     float *more = host_memory();
-    assert_false(s->overlap->pin(d, s->from, BYTES, false)); /* pinned already */
-    assert_false(s->overlap->pin(d, more, 0, false));
+    assert_false(s->async->pin(d, s->from, BYTES, false)); /* pinned already */
+    assert_false(s->async->pin(d, more, 0, false));
     emulated_break("cudaHostRegister", 0);
-    assert_false(s->overlap->pin(d, more, BYTES, true));
-    assert_false(s->overlap->pin(d, more, BYTES, false));
+    assert_false(s->async->pin(d, more, BYTES, true));
+    assert_false(s->async->pin(d, more, BYTES, false));
     emulated_break(NULL, 0);
     assert_int_equal(d->kernels->synchronize(d), OK);
     d->kernels->fill(d, s->x, 1, COUNT); /* no error is left behind for a launch to find */
@@ -216,13 +216,13 @@ static void replay_some(struct scene *s)
     assert_all(s->to, -1); /* noted and not done */
     for (int i = 1; i <= ROUNDS; i++) {
         d->kernels->fill(d, s->y, (float)i, COUNT);
-        s->overlap->replay(d, recording);
+        s->async->replay(d, recording);
         wanted = 10 * wanted + (float)i;
         if (i % 2) continue; /* two in a row without a wait between them */
         assert_int_equal(d->kernels->synchronize(d), OK);
         assert_all(s->to, wanted);
     }
-    s->overlap->recording_close(d, recording);
+    s->async->recording_close(d, recording);
 }
 
 static void recorded_work_is_done_as_often_as_it_is_asked_for(void **state)
@@ -236,16 +236,16 @@ static void replay_between(struct scene *s)
     struct recording *recording = record_pass(s);
     send_batch(s, 1);
     take_batch(s, s->y);
-    s->overlap->replay(d, recording);
+    s->async->replay(d, recording);
     send_batch(s, 2);
     take_batch(s, s->y);
-    s->overlap->replay(d, recording);
+    s->async->replay(d, recording);
     queue_pass(s);
     d->kernels->scale(d, s->y, 3, COUNT);
     assert_int_equal(d->kernels->synchronize(d), OK);
     assert_all(s->to, 122);
     assert_device(d, s->y, 6);
-    s->overlap->recording_close(d, recording);
+    s->async->recording_close(d, recording);
 }
 
 static void recorded_work_keeps_its_place_among_other_work(void **state)
@@ -259,15 +259,15 @@ static void record_after_download(struct scene *s)
     struct device *d = &s->d;
     struct recording *recording;
     d->kernels->fill(d, s->x, 8, COUNT);
-    s->overlap->download_pinned(d, s->to, s->x, BYTES);
-    assert_int_equal(s->overlap->record(d), OK);
+    s->async->download_pinned(d, s->to, s->x, BYTES);
+    assert_int_equal(s->async->record(d), OK);
     d->kernels->scale(d, s->x, 2, COUNT);
-    if (s->overlap->record_end(d, &recording)) fail_msg("%s", error_text());
+    if (s->async->record_end(d, &recording)) fail_msg("%s", error_text());
     assert_all(s->to, 8);
-    s->overlap->replay(d, recording);
-    s->overlap->recording_close(d, recording); /* while it is under way */
+    s->async->replay(d, recording);
+    s->async->recording_close(d, recording); /* while it is under way */
     assert_device(d, s->x, 16);
-    s->overlap->recording_close(d, NULL);
+    s->async->recording_close(d, NULL);
 }
 
 static void what_was_queued_before_a_recording_is_no_part_of_it(void **state)
@@ -280,13 +280,13 @@ static void batches_are_sent_while_work_is_recorded(struct scene *s)
     struct device *d = &s->d;
     struct recording *recording;
     send_batch(s, 3);
-    assert_int_equal(s->overlap->record(d), OK);
+    assert_int_equal(s->async->record(d), OK);
     d->kernels->scale(d, s->x, 2, COUNT);
-    if (s->overlap->record_end(d, &recording)) fail_msg("%s", error_text());
+    if (s->async->record_end(d, &recording)) fail_msg("%s", error_text());
     take_batch(s, s->x);
-    s->overlap->replay(d, recording);
+    s->async->replay(d, recording);
     assert_device(d, s->x, 6);
-    s->overlap->recording_close(d, recording);
+    s->async->recording_close(d, recording);
 }
 
 static void a_batch_under_way_is_no_hindrance_to_a_recording(void **state)

@@ -1,4 +1,4 @@
-/* test_overlap_broken.c - calls of CUDA that fail beside the queue and while work is recorded: what
+/* test_async_broken.c - calls of CUDA that fail beside the queue and while work is recorded: what
  * is told by whom, and that nothing is left behind. */
 #include "tests/cuda/beside.h"
 
@@ -20,7 +20,7 @@ static void fail_to_open(struct scene *s)
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
         struct inlet *inlet = NULL;
         emulated_break(breaks[i].call, breaks[i].after);
-        assert_int_equal(s->overlap->inlet_open(&s->d, BYTES, &inlet), ERR_DEVICE);
+        assert_int_equal(s->async->inlet_open(&s->d, BYTES, &inlet), ERR_DEVICE);
         emulated_break(NULL, 0);
         assert_null(inlet);
         assert_int_equal(emulated_memory_taken(), taken);
@@ -40,7 +40,7 @@ static void an_inlet_is_memory_that_may_be_short(void **state)
     struct inlet *inlet;
     const size_t taken = emulated_memory_taken(), pinned = emulated_pinned();
     emulated_set_memory(taken + BYTES - 1);
-    assert_int_equal(d.kernels->overlap->inlet_open(&d, BYTES, &inlet), ERR_MEMORY);
+    assert_int_equal(d.kernels->async->inlet_open(&d, BYTES, &inlet), ERR_MEMORY);
     assert_int_equal(emulated_memory_taken(), taken);
     assert_int_equal(emulated_pinned(), pinned);
     emulated_set_memory(1 << 30);
@@ -62,22 +62,22 @@ static void fail_to_copy(struct scene *s)
     static const char *const calls[] = {"cudaStreamWaitEvent", "cudaMemcpyAsync", "cudaEventRecord",
                                         "cudaSetDevice"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        float *room = s->overlap->inlet_room(&s->d, s->inlet);
+        float *room = s->async->inlet_room(&s->d, s->inlet);
         set_all(room, 1);
         emulated_break(calls[i], 0);
-        s->overlap->inlet_send(&s->d, s->inlet, BYTES);
+        s->async->inlet_send(&s->d, s->inlet, BYTES);
         assert_told(s, calls[i]);
-        s->overlap->inlet_close(&s->d, s->inlet); /* though nobody knows how far it has come */
-        assert_int_equal(s->overlap->inlet_open(&s->d, BYTES, &s->inlet), OK);
+        s->async->inlet_close(&s->d, s->inlet); /* though nobody knows how far it has come */
+        assert_int_equal(s->async->inlet_open(&s->d, BYTES, &s->inlet), OK);
         emulated_break(calls[i], 0);
         take_batch(s, s->x);
         assert_told(s, calls[i]);
         emulated_break(calls[i], 0);
-        s->overlap->download_pinned(&s->d, s->to, s->x, BYTES);
+        s->async->download_pinned(&s->d, s->to, s->x, BYTES);
         assert_told(s, calls[i]);
     }
     emulated_break("cudaMemcpyAsync", 0);
-    s->overlap->upload_pinned(&s->d, s->x, s->from, BYTES);
+    s->async->upload_pinned(&s->d, s->x, s->from, BYTES);
     assert_told(s, "cudaMemcpyAsync");
     send_batch(s, 7);
     take_batch(s, s->x);
@@ -93,20 +93,20 @@ static void fail_to_wait(struct scene *s)
 {
     send_batch(s, 1);
     emulated_break("cudaEventQuery", 0);
-    assert_null(s->overlap->inlet_room(&s->d, s->inlet));
+    assert_null(s->async->inlet_room(&s->d, s->inlet));
     assert_told(s, "cudaEventQuery");
     static const char *const joins[] = {"cudaEventRecord", "cudaStreamWaitEvent"};
     for (int i = 0; i < 2; i++) {
-        s->overlap->download_pinned(&s->d, s->to, s->x, BYTES);
+        s->async->download_pinned(&s->d, s->to, s->x, BYTES);
         emulated_break(joins[i], 0);
         assert_int_equal(s->d.kernels->synchronize(&s->d), ERR_DEVICE);
         emulated_break(NULL, 0);
         assert_non_null(strstr(error_text(), joins[i]));
-        s->overlap->unpin(&s->d, s->to); /* still waits for what could not be waited for */
-        assert_true(s->overlap->pin(&s->d, s->to, BYTES, true));
+        s->async->unpin(&s->d, s->to); /* still waits for what could not be waited for */
+        assert_true(s->async->pin(&s->d, s->to, BYTES, true));
     }
     s->d.kernels->fill(&s->d, s->x, 3, COUNT);
-    s->overlap->download_pinned(&s->d, s->to, s->x, BYTES);
+    s->async->download_pinned(&s->d, s->to, s->x, BYTES);
     assert_int_equal(s->d.kernels->synchronize(&s->d), OK);
     assert_all(s->to, 3);
 }
@@ -119,9 +119,9 @@ static void a_wait_that_fails_is_told_and_nothing_is_handed_out(void **state)
 static void fail_to_unpin(struct scene *s)
 {
     emulated_break("cudaHostUnregister", 0);
-    s->overlap->unpin(&s->d, s->from);
+    s->async->unpin(&s->d, s->from);
     assert_told(s, "cudaHostUnregister");
-    assert_true(s->overlap->pin(&s->d, s->from, BYTES, false));
+    assert_true(s->async->pin(&s->d, s->from, BYTES, false));
 }
 
 static void memory_that_cannot_be_unpinned_is_told(void **state)
@@ -140,10 +140,10 @@ static void assert_usable(struct scene *s)
     assert_int_equal(d->kernels->synchronize(d), OK);
     assert_all(s->to, 12);
     struct recording *recording = record_pass(s);
-    s->overlap->replay(d, recording);
+    s->async->replay(d, recording);
     assert_int_equal(d->kernels->synchronize(d), OK);
     assert_all(s->to, 122);
-    s->overlap->recording_close(d, recording);
+    s->async->recording_close(d, recording);
 }
 
 static void fail_to_record(struct scene *s)
@@ -158,17 +158,17 @@ static void fail_to_record(struct scene *s)
         {"cudaStreamWaitEvent", 0},  {"cudaStreamWaitEvent", 1},  {"cudaStreamWaitEvent", 2}};
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
         struct recording *recording = NULL;
-        assert_int_equal(s->overlap->record(&s->d), OK);
+        assert_int_equal(s->async->record(&s->d), OK);
         emulated_break(breaks[i].call, breaks[i].after);
         queue_pass(s);
-        assert_int_equal(s->overlap->record_end(&s->d, &recording), ERR_DEVICE);
+        assert_int_equal(s->async->record_end(&s->d, &recording), ERR_DEVICE);
         emulated_break(NULL, 0);
         assert_null(recording);
         assert_non_null(strstr(error_text(), breaks[i].call));
         assert_usable(s);
     }
     emulated_break("cudaStreamBeginCapture", 0);
-    assert_int_equal(s->overlap->record(&s->d), ERR_DEVICE);
+    assert_int_equal(s->async->record(&s->d), ERR_DEVICE);
     emulated_break(NULL, 0);
     assert_non_null(strstr(error_text(), "cudaStreamBeginCapture"));
     assert_usable(s);
@@ -185,10 +185,10 @@ static void allocate_meanwhile(struct scene *s)
     struct recording *recording = NULL;
     void *memory;
     const size_t taken = emulated_memory_taken();
-    assert_int_equal(s->overlap->record(&s->d), OK);
+    assert_int_equal(s->async->record(&s->d), OK);
     queue_pass(s);
     assert_int_equal(s->d.kernels->allocate(&s->d, BYTES, &memory), ERR_DEVICE);
-    assert_int_equal(s->overlap->record_end(&s->d, &recording), ERR_DEVICE);
+    assert_int_equal(s->async->record_end(&s->d, &recording), ERR_DEVICE);
     assert_null(recording);
     assert_int_equal(emulated_memory_taken(), taken);
     assert_usable(s);
@@ -203,9 +203,9 @@ static void taking_memory_breaks_a_recording_and_nothing_else(void **state)
 static void fail_before(struct scene *s)
 {
     emulated_break("cudaMemcpyAsync", 0);
-    s->overlap->upload_pinned(&s->d, s->x, s->from, BYTES);
+    s->async->upload_pinned(&s->d, s->x, s->from, BYTES);
     emulated_break(NULL, 0);
-    assert_int_equal(s->overlap->record(&s->d), ERR_DEVICE);
+    assert_int_equal(s->async->record(&s->d), ERR_DEVICE);
     assert_told(s, "cudaMemcpyAsync");
     assert_usable(s);
 }
@@ -219,13 +219,13 @@ static void fail_to_replay(struct scene *s)
 {
     struct recording *recording = record_pass(s);
     emulated_break("cudaGraphLaunch", 0);
-    s->overlap->replay(&s->d, recording);
+    s->async->replay(&s->d, recording);
     assert_told(s, "cudaGraphLaunch");
     static const char *const calls[] = {"cudaGraphExecDestroy", "cudaStreamQuery"};
     for (int i = 0; i < 2; i++) {
         if (i > 0) recording = record_pass(s);
         emulated_break(calls[i], 0);
-        s->overlap->recording_close(&s->d, recording);
+        s->async->recording_close(&s->d, recording);
         assert_told(s, calls[i]);
     }
     assert_usable(s);
@@ -255,7 +255,7 @@ static void a_watched_gpu_does_one_thing_at_a_time(void **state)
 {
     struct device d;
     assert_int_equal(device_open_gpu(&(struct gpu_options){.is_watched = true}, &d), OK);
-    assert_null(d.kernels->overlap);
+    assert_null(d.kernels->async);
     device_close(&d);
 }
 

@@ -1,4 +1,4 @@
-/* overlap.c - copies on streams of their own: batches that come in, gradients that go out.
+/* async.c - copies on streams of their own: batches that come in, gradients that go out.
  *
  * A stream keeps its order alone; events tell another where it stands. An event may be recorded
  * again as soon as everybody who waits for it has been queued.
@@ -159,7 +159,7 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
 
 /* --- streams --- */
 
-err cuda_overlap_init(struct cuda_state *state)
+err cuda_async_init(struct cuda_state *state)
 {
     cudaStream_t *const streams[] = {&state->in, &state->out};
     cudaEvent_t *const events[] = {&state->computed, &state->left};
@@ -172,7 +172,7 @@ err cuda_overlap_init(struct cuda_state *state)
     return OK;
 }
 
-void cuda_overlap_fini(struct cuda_state *state)
+void cuda_async_fini(struct cuda_state *state)
 {
     if (state->in) (void)cudaStreamDestroy(state->in);
     if (state->out) (void)cudaStreamDestroy(state->out);
@@ -181,9 +181,9 @@ void cuda_overlap_fini(struct cuda_state *state)
 }
 
 /* Whoever watches each kernel wants nothing to go on beside it. */
-void cuda_overlap_fill(struct cuda_state *state)
+void cuda_async_fill(struct cuda_state *state)
 {
-    static const struct overlap overlap = {
+    static const struct async async = {
         .pin = pin,
         .unpin = unpin,
         .upload_pinned = upload_pinned,
@@ -198,5 +198,5 @@ void cuda_overlap_fill(struct cuda_state *state)
         .replay = cuda_replay,
         .recording_close = cuda_recording_close,
     };
-    state->table.overlap = state->is_watched ? NULL : &overlap;
+    state->table.async = state->is_watched ? NULL : &async;
 }

@@ -1,4 +1,4 @@
-/* apart_overlap.c - what goes on beside the queue, behind the wall: done at once, since the CPU's
+/* apart_async.c - what goes on beside the queue, behind the wall: done at once, since the CPU's
  * kernels are. Nothing is recorded. */
 #include "tests/device/apart_inside.h"
 
@@ -117,7 +117,7 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
 
 void apart_fill_overlap(struct kernels *table)
 {
-    static const struct overlap overlap = {
+    static const struct async async = {
         .pin = pin,
         .unpin = unpin,
         .upload_pinned = upload_pinned,
@@ -128,5 +128,5 @@ void apart_fill_overlap(struct kernels *table)
         .inlet_send = inlet_send,
         .inlet_take = inlet_take,
     };
-    table->overlap = &overlap;
+    table->async = &async;
 }

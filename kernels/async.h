@@ -1,10 +1,10 @@
-/* overlap.h - what a device can do beside the work in its queue, and work that it does again.
+/* async.h - what a device can do beside the work in its queue, and work that it does again.
  *
- * A device whose kernels->overlap is NULL has none of it: a CPU, which would gain nothing. Failures
+ * A device whose kernels->async is NULL has none of it: a CPU, which would gain nothing. Failures
  * of what is queued here come out of synchronize() as all others do.
  */
-#ifndef KERNELS_OVERLAP_H
-#define KERNELS_OVERLAP_H
+#ifndef KERNELS_ASYNC_H
+#define KERNELS_ASYNC_H
 
 #include "kernels/kernels.h"
 
@@ -17,7 +17,7 @@ struct inlet_part {
     void *to;
 };
 
-struct overlap {
+struct async {
     /* Host memory that crosses without a stop on the way, until unpin(), before which it may not
      * be unmapped. false: this memory does not, and crosses as any other. Its pages are nobody
      * else's who pins. is_written: downloads go there too; otherwise the host may have it mapped

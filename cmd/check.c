@@ -242,7 +242,7 @@ static bool begins_large(const struct param *table)
     const struct object *object = &table->initializer->object;
     const double by_default = 1 / sqrt((double)table->shape.dim[1]);
     return strcmp(object->name, "truncated_normal") == 0 &&
-           *fields_float(object, (void *)table->initializer_attributes, "stddev") >= by_default;
+           *(double *)fields_at(object, table->initializer_attributes, "stddev") >= by_default;
 }
 
 static bool says_yes_or_no(const struct graph *graph)

@@ -251,17 +251,10 @@ static bool help_kind(const char *name)
 
 /* ---- keys and flags ---- */
 
-static const struct field *find_field(const struct object *object, const char *name)
-{
-    for (const struct field *field = object ? object->fields : NULL; field && field->name; field++)
-        if (strcmp(field->name, name) == 0) return field;
-    return NULL;
-}
-
 /* Of an object of the spec, or of the spec itself. */
 static bool help_member(const struct object *object, const char *owner, const char *name)
 {
-    const struct field *field = find_field(object, name);
+    const struct field *field = object_field(object, name);
     if (!field) return false;
     const struct field alone[] = {*field, {0}};
     printf("%s: a key of %s\n\n", name, owner);
@@ -271,7 +264,7 @@ static bool help_member(const struct object *object, const char *owner, const ch
 
 static bool help_flag(const char *name)
 {
-    const struct field *flag = find_field(&run_flags_object, name);
+    const struct field *flag = object_field(&run_flags_object, name);
     if (!flag || !flag->help) return false;
     const struct field alone[] = {*flag, {0}};
     printf("%s: a flag of a run\n\n", name);
@@ -286,7 +279,7 @@ static bool help_key_of_kinds(const char *name)
     bool is_found = false;
     for (int i = 0; i < TOPIC_COUNT; i++) {
         for (int at = 0; topics[i].kinds && (kind = topics[i].kinds->at(at)); at++) {
-            if (!find_field(kind->object, name)) continue;
+            if (!object_field(kind->object, name)) continue;
             if (!is_found) printf("%s: a key of these (dtrain help NAME says more)\n\n", name);
             printf("  %s %s\n", topics[i].name, kind->object->name);
             is_found = true;
@@ -317,13 +310,6 @@ static int list_fields(const struct object *object, const char **ret, int max)
     return count;
 }
 
-static bool is_listed(const char *name, const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
 /* Of all kinds of a topic, each once. */
 static int list_keys_of_kinds(const struct kinds *kinds, const char **ret, int max)
 {
@@ -333,7 +319,7 @@ static int list_keys_of_kinds(const struct kinds *kinds, const char **ret, int m
         const char *keys[KINDS_SHOWN_MAX];
         const int found = list_fields(kind->object, keys, KINDS_SHOWN_MAX);
         for (int i = 0; i < found && count < max; i++)
-            if (!is_listed(keys[i], ret, count)) ret[count++] = keys[i];
+            if (text_find(ret, count, keys[i]) < 0) ret[count++] = keys[i];
     }
     return count;
 }
@@ -380,7 +366,7 @@ bool help_knows(const char *word)
     const char *names[KINDS_SHOWN_MAX], *rest;
     struct topic topic;
     if (find_topic(word, &topic, &rest)) return true;
-    return is_listed(word, names, list_words(names));
+    return text_find(names, list_words(names), word) >= 0;
 }
 
 extern const struct command command_help;

@@ -231,14 +231,11 @@ static err check_with(const struct predict *p)
     static const char *const others[] = {"row", "class", "values", "probability", "probabilities"};
     const struct strings *with = &p->flags.with;
     for (int i = 0; i < with->count; i++) {
-        bool is_other =
-            !strncmp(with->at[i], "probability_", 12) || !strncmp(with->at[i], "value_", 6);
-        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            is_other |= strcmp(with->at[i], others[k]) == 0;
-        for (int k = 0; k < i; k++) is_other |= strcmp(with->at[i], with->at[k]) == 0;
-        if (is_other)
-            return fail(ERR_INPUT, "--with=%.64s: another value of a row has this name",
-                        with->at[i]);
+        const char *name = with->at[i];
+        if (!strncmp(name, "probability_", 12) || !strncmp(name, "value_", 6) ||
+            text_find(others, sizeof others / sizeof *others, name) >= 0 ||
+            text_find(with->at, i, name) >= 0)
+            return fail(ERR_INPUT, "--with=%.64s: another value of a row has this name", name);
     }
     return OK;
 }
@@ -729,9 +726,8 @@ static err find_outputs(struct predict *p)
     const struct strings *names = &p->flags.outputs;
     for (int i = 0; i < p->model.session.graph->head_count && !names->count; i++) add_head(p, i);
     for (int i = 0; i < names->count; i++) {
-        for (int k = 0; k < i; k++)
-            if (strcmp(names->at[i], names->at[k]) == 0)
-                return fail(ERR_INPUT, "--outputs=%.64s: named twice", names->at[i]);
+        if (text_find(names->at, i, names->at[i]) >= 0)
+            return fail(ERR_INPUT, "--outputs=%.64s: named twice", names->at[i]);
         TRY(add_output(p, names->at[i]));
     }
     return OK;

@@ -110,10 +110,8 @@ static err name_rows(struct similar *s)
 static err find_id(const struct similar *s, const char *name, int64_t *ret)
 {
     char *end;
-    for (int i = 0; i < s->words.count; i++) {
-        *ret = i;
-        if (strcmp(s->words.at[i], name) == 0) return OK;
-    }
+    *ret = text_find(s->words.at, s->words.count, name);
+    if (*ret >= 0) return OK;
     if (s->words.count > 0)
         return fail(ERR_INPUT, "\"%.64s\" is none of the %d words", name, s->words.count);
     errno = 0;

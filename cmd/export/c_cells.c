@@ -67,16 +67,15 @@ static char separator_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
     const bool is_text = strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
-    const char *kind = cells_kind(spec);
     if (source->separator) return *source->separator;
     if (is_text || source->max <= 1) return '\0';
-    return strcmp(kind, "hash") == 0 || strcmp(kind, "vocabulary") == 0 ? '\t' : ' ';
+    return cells_is(spec, "hash") || cells_is(spec, "vocabulary") ? '\t' : ' ';
 }
 
 static void write_common(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     const struct column_source *source = spec->column.attributes;
-    const char *kind = strcmp(cells_kind(spec), "ids") ? cells_kind(spec) : "list";
+    const char *kind = cells_is(spec, "ids") ? "list" : cells_kind(spec);
     fprintf(f,
             "static const struct column column%d = {.id = %s_id, .separator = %d, .max = %" PRId64
             ", .truncate = %d",
@@ -86,17 +85,15 @@ static void write_common(FILE *f, const struct cells *c, const struct column_spe
 /* Of a kind that makes ids of one cell. */
 static err write_ids(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
-    const char *kind = cells_kind(spec);
     int64_t buckets = 0;
     struct strings words = {0};
     struct floats boundaries = {0};
-    if (strcmp(kind, "vocabulary") == 0) TRY(cells_words(c, spec, &words));
+    if (cells_is(spec, "vocabulary")) TRY(cells_words(c, spec, &words));
     if (words.count) write_words(f, c, column, &words);
-    if (strcmp(kind, "bucketized") == 0) TRY(cells_boundaries(c, spec, &boundaries));
+    if (cells_is(spec, "bucketized")) TRY(cells_boundaries(c, spec, &boundaries));
     if (boundaries.count) write_doubles(f, "boundaries", column, &boundaries);
-    if (strcmp(kind, "hash") == 0 || strcmp(kind, "identity") == 0)
-        buckets = limit_of(spec, "buckets");
-    if (strcmp(kind, "ids") == 0) buckets = limit_of(spec, "rows");
+    if (cells_is(spec, "hash") || cells_is(spec, "identity")) buckets = limit_of(spec, "buckets");
+    if (cells_is(spec, "ids")) buckets = limit_of(spec, "rows");
     if (words.count) buckets = *(const int64_t *)cells_attribute(spec, "oov_buckets");
     write_common(f, c, spec, column);
     fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d",
@@ -179,12 +176,11 @@ static void write_cross(FILE *f, const struct cells *c, const struct column_spec
 static err write_column(FILE *f, const struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
-    const char *kind = cells_kind(spec);
-    if (strcmp(kind, "numeric") == 0)
+    if (cells_is(spec, "numeric"))
         write_numeric(f, c, spec, column);
-    else if (strcmp(kind, "date") == 0)
+    else if (cells_is(spec, "date"))
         write_date(f, c, spec, column);
-    else if (strcmp(kind, "crossed") == 0)
+    else if (cells_is(spec, "crossed"))
         write_cross(f, c, spec, column);
     else
         return write_ids(f, c, spec, column);
@@ -222,7 +218,7 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct prog
 {
     const int column = cells_column_named(c, v->name);
     const struct column_spec *spec = cells_column(c, column);
-    if (strcmp(cells_kind(spec), "crossed") == 0) return write_read_cross(f, c, column, at, v);
+    if (cells_is(spec, "crossed")) return write_read_cross(f, c, column, at, v);
     const int cell = cells_of_column(c, spec);
     const bool has_ids = v->is_ids || v->is_weights;
     fprintf(f, "    if (%s(&column%d, row->%s, %sin->v%d%s)) return ",

@@ -26,31 +26,32 @@ const char *cells_kind(const struct column_spec *spec)
     return spec->column.kind->object->name;
 }
 
+bool cells_is(const struct column_spec *spec, const char *kind)
+{
+    return strcmp(cells_kind(spec), kind) == 0;
+}
+
 bool cells_is_seconds(const struct column_spec *spec)
 {
     const struct date_attributes *a = spec->column.attributes;
-    return strcmp(cells_kind(spec), "date") == 0 && a->part == DATE_SECONDS;
+    return cells_is(spec, "date") && a->part == DATE_SECONDS;
 }
 
 const void *cells_attribute(const struct column_spec *spec, const char *name)
 {
-    const struct field *f = spec->column.kind->object->fields;
-    while (strcmp(f->name, name)) f++;
-    return (const char *)spec->column.attributes + f->offset;
+    return fields_at(spec->column.kind->object, spec->column.attributes, name);
 }
 
 int64_t cells_stand_in(const struct column_spec *spec)
 {
-    if (strcmp(cells_kind(spec), "date") == 0) return date_default(spec->column.attributes);
-    if (strcmp(cells_kind(spec), "identity")) return -1;
+    if (cells_is(spec, "date")) return date_default(spec->column.attributes);
+    if (!cells_is(spec, "identity")) return -1;
     return *(const int64_t *)cells_attribute(spec, "default");
 }
 
 int cells_named(const struct cells *c, const char *name)
 {
-    for (int i = 0; i < c->count; i++)
-        if (strcmp(c->names[i], name) == 0) return i;
-    return -1;
+    return text_find(c->names, c->count, name);
 }
 
 static const char *cell_of(const struct column_spec *spec)
@@ -69,9 +70,8 @@ bool cells_crosses_words(const struct cells *c, const char *key)
     const int column = cells_column_named(c, key);
     if (column < 0) return true;
     const struct column_kind *kind = cells_column(c, column)->column.kind->descriptor;
-    bool is_cell = false;
-    for (int i = 0; i < c->reader.count; i++) is_cell |= strcmp(c->reader.at[i], key) == 0;
-    return kind->crosses == CROSSES_WORDS || (kind->crosses == CROSSES_NAME && is_cell);
+    return kind->crosses == CROSSES_WORDS ||
+           (kind->crosses == CROSSES_NAME && strings_have(&c->reader, key));
 }
 
 /* ---- what is listed ---- */
@@ -107,13 +107,6 @@ err cells_boundaries(const struct cells *c, const struct column_spec *spec, stru
 
 /* ---- which cells ---- */
 
-static bool is_member(const struct cells *c, const char *name)
-{
-    bool is_one = false;
-    for (int i = 0; i < c->count; i++) is_one |= strcmp(c->members[i], name) == 0;
-    return is_one;
-}
-
 /* Of C, and of C++, whose programs may read the header, too */
 static bool is_reserved(const char *name)
 {
@@ -139,7 +132,8 @@ static const char *member_of(const struct cells *c, const char *name)
     for (char *at = member; *at; at++)
         if (!isalnum((unsigned char)*at)) *at = '_';
     const char *free_one = member;
-    for (int i = 1; is_member(c, free_one); i++) /* ends: there are c->count members */
+    /* Ends: there are c->count members. */
+    for (int i = 1; text_find(c->members, c->count, free_one) >= 0; i++)
         free_one = arena_format(c->arena, "%s_%d", member, i);
     return free_one;
 }
@@ -155,8 +149,7 @@ static err add_cell(struct cells *c, const char *name)
 
 static err add_cells(struct cells *c, const struct column_spec *spec)
 {
-    const char *kind = cells_kind(spec);
-    if (strcmp(kind, "crossed")) return add_cell(c, cell_of(spec));
+    if (!cells_is(spec, "crossed")) return add_cell(c, cell_of(spec));
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {
         const int column = cells_column_named(c, keys->at[i]);

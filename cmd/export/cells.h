@@ -34,6 +34,7 @@ int cells_column_named(const struct cells *, const char *name); /* -1: none */
 int cells_of_column(const struct cells *, const struct column_spec *);
 int cells_named(const struct cells *, const char *name);
 const char *cells_kind(const struct column_spec *); /* "hash" */
+bool cells_is(const struct column_spec *, const char *kind);
 bool cells_is_seconds(const struct column_spec *);  /* a date, as a number */
 int64_t cells_stand_in(const struct column_spec *); /* the id of a row without any; -1: none */
 /* An attribute by its field's name, which there is. */

@@ -130,7 +130,7 @@ static void mark(struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
     c->is_read[column] = true;
-    if (strcmp(cells_kind(spec), "crossed")) return;
+    if (!cells_is(spec, "crossed")) return;
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {
         const int of = cells_column_named(c, keys->at[i]);
@@ -261,7 +261,7 @@ static void report_left(const struct export *x)
 static bool leaves_time(const struct export *x, const struct column_spec *spec)
 {
     const struct date_attributes *a = spec->column.attributes;
-    if (strcmp(cells_kind(spec), "date")) return false;
+    if (!cells_is(spec, "date")) return false;
     if (x->flags.format == EXPORT_ONNX) return cells_is_seconds(spec);
     return !date_is_in_milliseconds(a) && (a->format || x->flags.format != EXPORT_C);
 }

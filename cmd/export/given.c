@@ -9,29 +9,24 @@ struct finding_given {
     struct given_cells *to;
 };
 
-static bool is_kind(const struct column_spec *spec, const char *kind)
-{
-    return strcmp(cells_kind(spec), kind) == 0;
-}
-
 const char *given_separator(const struct column_spec *spec, bool of_texts)
 {
     const struct column_source *source = spec->column.attributes;
-    const bool is_one = is_kind(spec, "date") || (is_kind(spec, "ids") && !of_texts);
+    const bool is_one = cells_is(spec, "date") || (cells_is(spec, "ids") && !of_texts);
     return is_one ? NULL : source->separator;
 }
 
 /* "7:0.5" is a text. */
 static bool has_weights(const struct column_spec *spec)
 {
-    return is_kind(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");
+    return cells_is(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");
 }
 
 static enum given type_of(const struct column_spec *spec)
 {
-    const bool is_whole = is_kind(spec, "identity") || is_kind(spec, "ids");
+    const bool is_whole = cells_is(spec, "identity") || cells_is(spec, "ids");
     const bool is_number =
-        is_kind(spec, "numeric") || is_kind(spec, "bucketized") || is_kind(spec, "date");
+        cells_is(spec, "numeric") || cells_is(spec, "bucketized") || cells_is(spec, "date");
     if (has_weights(spec)) return GIVEN_TEXT;
     return is_number ? GIVEN_NUMBER : is_whole ? GIVEN_WHOLE : GIVEN_TEXT;
 }
@@ -48,7 +43,7 @@ static void want_cell(const struct finding_given *f, const struct column_spec *s
     const int cell = cells_of_column(f->cells, spec);
     want(f, cell, splits ? GIVEN_TEXT : type_of(spec));
     f->to->is_list[cell] |= !splits && source->max > 1 && !f->of_texts;
-    f->to->is_time[cell] |= is_kind(spec, "date");
+    f->to->is_time[cell] |= cells_is(spec, "date");
 }
 
 static void want_keys(const struct finding_given *f, const struct column_spec *spec)
@@ -71,7 +66,7 @@ void given_find(const struct cells *c, bool of_texts, struct given_cells *ret)
     for (int i = 0; i < c->columns->count; i++) {
         const struct column_spec *spec = cells_column(c, i);
         if (!c->is_read[i]) continue;
-        if (is_kind(spec, "crossed"))
+        if (cells_is(spec, "crossed"))
             want_keys(&f, spec);
         else
             want_cell(&f, spec);

@@ -14,9 +14,7 @@
 
 const void *lower_attribute(const struct node *node, const char *name)
 {
-    const struct field *f = node->op->object.fields;
-    while (strcmp(f->name, name)) f++;
-    return (const char *)node->attributes + f->offset;
+    return fields_at(&node->op->object, node->attributes, name);
 }
 
 double lower_float(const struct node *node, const char *name)

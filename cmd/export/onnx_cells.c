@@ -2,21 +2,15 @@
  * and -1 are no value. ONNX has no hash of words.
  */
 #include <math.h>
-#include <string.h>
 
 #include "cmd/export/onnx.h"
 #include "core/data/columns/date.h"
 #include "core/data/columns/numeric.h"
 
-static bool is_kind(const struct column_spec *spec, const char *kind)
-{
-    return strcmp(cells_kind(spec), kind) == 0;
-}
-
 bool onnx_leaves(const struct column_spec *spec)
 {
-    return (is_kind(spec, "date") && !cells_is_seconds(spec)) || is_kind(spec, "hash") ||
-           is_kind(spec, "vocabulary") || is_kind(spec, "crossed");
+    return (cells_is(spec, "date") && !cells_is_seconds(spec)) || cells_is(spec, "hash") ||
+           cells_is(spec, "vocabulary") || cells_is(spec, "crossed");
 }
 
 /* [batch] where a row has one value */
@@ -129,12 +123,12 @@ static int write_seconds(struct onnx_graph *g, const struct cells *c,
 int onnx_write_column(struct onnx_graph *g, const struct cells *c, int column, int64_t max)
 {
     const struct column_spec *spec = cells_column(c, column);
-    if (is_kind(spec, "numeric")) return write_numeric(g, c, spec);
+    if (cells_is(spec, "numeric")) return write_numeric(g, c, spec);
     if (cells_is_seconds(spec)) return write_seconds(g, c, spec);
-    if (is_kind(spec, "bucketized")) return write_bucketized(g, c, spec, max);
-    if (is_kind(spec, "ids")) return write_whole(g, spec, "rows", -1, max);
+    if (cells_is(spec, "bucketized")) return write_bucketized(g, c, spec, max);
+    if (cells_is(spec, "ids")) return write_whole(g, spec, "rows", -1, max);
     const int64_t stand_in = cells_stand_in(spec);
-    if (is_kind(spec, "identity")) return write_whole(g, spec, "buckets", stand_in, max);
+    if (cells_is(spec, "identity")) return write_whole(g, spec, "buckets", stand_in, max);
     const int ids = write_given(g, spec->name, ONNX_INT64, max);
     return stand_in < 0 ? ids : onnx_where(g, is_id(g, ids), ids, onnx_int64(g, stand_in));
 }

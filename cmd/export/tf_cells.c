@@ -16,11 +16,6 @@ static const struct column_source *source_of(const struct column_spec *spec)
     return spec->column.attributes;
 }
 
-static bool is_kind(const struct column_spec *spec, const char *kind)
-{
-    return strcmp(cells_kind(spec), kind) == 0;
-}
-
 /* Whether its cells are texts, and not lists of values */
 static bool has_texts(const struct cells *c)
 {
@@ -60,7 +55,7 @@ static err open_words(struct tf_cells *t, struct tf_graph *g, int column)
 static err check_column(const struct column_spec *spec)
 {
     const struct numeric_attributes *a = spec->column.attributes;
-    if (is_kind(spec, "numeric") && a->source.max > 1 && a->source.truncate == TRUNCATE_LAST)
+    if (cells_is(spec, "numeric") && a->source.max > 1 && a->source.truncate == TRUNCATE_LAST)
         return fail(ERR_INPUT, "the last of more numbers are kept");
     return OK;
 }
@@ -76,7 +71,7 @@ err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
         const struct column_spec *spec = cells_column(c, i);
         if (!c->is_read[i]) continue;
         err e = check_column(spec);
-        if (!e && is_kind(spec, "vocabulary")) e = open_words(t, g, i);
+        if (!e && cells_is(spec, "vocabulary")) e = open_words(t, g, i);
         if (e)
             return fail_prefix(e, "column \"%s\" (%s) cannot be exported", spec->name,
                                cells_kind(spec));
@@ -315,17 +310,17 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
 {
     const struct column_spec *spec = cells_column(t->cells, column);
     struct tf_tensor ids;
-    if (is_kind(spec, "identity"))
+    if (cells_is(spec, "identity"))
         return tf_select(
             g, TF_INT64, v->is_there,
             within(g, wholes_of(g, v), limit_of(spec, "buckets"), cells_stand_in(spec)),
             tf_int64(g, -1));
-    if (is_kind(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
-    if (is_kind(spec, "hash"))
+    if (cells_is(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
+    if (cells_is(spec, "hash"))
         ids = hashed(g, v->at, limit_of(spec, "buckets"));
-    else if (is_kind(spec, "vocabulary"))
+    else if (cells_is(spec, "vocabulary"))
         ids = found(t, g, column, v->at);
-    else if (is_kind(spec, "date"))
+    else if (cells_is(spec, "date"))
         ids = part_of_time(g, spec, v);
     else
         ids = bucketized(t, g, spec, numbers_of(g, v));
@@ -545,11 +540,11 @@ struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, i
                                  const struct tf_tensor *given, int64_t max)
 {
     const struct column_spec *spec = cells_column(t->cells, column);
-    if (is_kind(spec, "crossed"))
+    if (cells_is(spec, "crossed"))
         return side_by_side(g, write_cross(t, g, spec, given), max, false);
     const int cell = cells_of_column(t->cells, spec);
     const struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
-    if (is_kind(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);
+    if (cells_is(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);
     if (cells_is_seconds(spec)) return write_seconds(t, g, spec, &v);
     struct tf_tensor ids = ids_of(t, g, column, &v);
     if (!v.is_one || max > 1)

@@ -11,11 +11,8 @@ static bool is_wanted(const struct curves *c, const char *name)
     static const char *const others[] = {
         "step",        "seconds", "learning_rate", "examples_per_second", "global_step/sec",
         "examples/sec"};
-    for (int i = 0; i < c->values.count; i++)
-        if (strcmp(c->values.at[i], name) == 0) return true;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(others[i], name) == 0) return false;
-    return c->values.count == 0;
+    if (c->values.count) return strings_have(&c->values, name);
+    return text_find(others, sizeof others / sizeof *others, name) < 0;
 }
 
 static err find_panel(struct curves *c, const char *name, struct panel **ret)

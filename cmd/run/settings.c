@@ -8,18 +8,11 @@ enum { WORD_MAX = 64 }; /* a longer one is no key */
 
 /* ---- keys of the spec as flags ---- */
 
-static const struct field *find_field(const struct object *object, const char *name)
-{
-    for (const struct field *field = object->fields; field && field->name; field++)
-        if (strcmp(field->name, name) == 0) return field;
-    return NULL;
-}
-
 static const struct field *find_field_of_kinds(const struct kinds *kinds, const char *name)
 {
     const struct field *field = NULL;
     const struct kind *kind;
-    for (int i = 0; !field && (kind = kinds->at(i)); i++) field = find_field(kind->object, name);
+    for (int i = 0; !field && (kind = kinds->at(i)); i++) field = object_field(kind->object, name);
     return field;
 }
 
@@ -28,7 +21,7 @@ static const struct field *find_key(const char *name, const char **section)
 {
     const struct field *field = NULL;
     for (const struct field *at = spec_object.fields; !field && at->name; at++) {
-        if (at->type == FIELD_OBJECT) field = find_field(at->object, name);
+        if (at->type == FIELD_OBJECT) field = object_field(at->object, name);
         if (at->type == FIELD_VARIANT) field = find_field_of_kinds(at->kinds, name);
         if (field) *section = at->name;
     }
@@ -49,10 +42,10 @@ static err check_word(const char *word)
     char name[WORD_MAX];
     if (length >= sizeof name) return OK;
     snprintf(name, sizeof name, "%.*s", (int)length, word);
-    if (find_field(&run_flags_object, name)) return OK;
+    if (object_field(&run_flags_object, name)) return OK;
     const struct field *key = find_key(name, &section);
     const char *ours = key ? NULL : name_of_others(name);
-    if (ours && !find_field(&run_flags_object, ours)) key = find_key(ours, &section);
+    if (ours && !object_field(&run_flags_object, ours)) key = find_key(ours, &section);
     if (!key && help_knows(name))
         return fail(ERR_INPUT, "unknown flag \"%s\": it belongs into the spec; see dtrain help %s",
                     name, name);

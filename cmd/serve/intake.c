@@ -74,7 +74,7 @@ static const struct column_spec *column_at(const struct objects *columns, int i)
 static const struct strings *keys_of(const struct column_spec *spec)
 {
     static const struct strings none;
-    if (strcmp(cells_kind(spec), "crossed")) return &none;
+    if (!cells_is(spec, "crossed")) return &none;
     return cells_attribute(spec, "keys");
 }
 

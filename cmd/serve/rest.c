@@ -323,15 +323,14 @@ static void answer_model(const struct rest *rest, const struct http_request *req
                          struct http_reply *r)
 {
     struct target t;
-    enum verb verb = PREDICT;
     if (!read_target(request->path, &t)) {
         malformed(request, r);
         return;
     }
-    while (verb < VERBS && strcmp(t.rest, verbs[verb])) verb++;
-    if (verb < VERBS && request->is_post)
-        answer_verb(rest, verb, &t, request, r);
-    else if (verb < VERBS)
+    const int verb = text_find(verbs, VERBS, t.rest);
+    if (verb >= 0 && request->is_post)
+        answer_verb(rest, (enum verb)verb, &t, request, r);
+    else if (verb >= 0)
         bad_method(r, "POST");
     else if (strcmp(t.rest, "") && strcmp(t.rest, "/metadata"))
         malformed(request, r);

@@ -121,9 +121,7 @@ struct serve {
 static struct object serve_flags(struct arena *arena)
 {
     struct object flags = restored_model_flags_with(own_flags, sizeof(struct serve_flags), arena);
-    struct field *f = (struct field *)flags.fields;
-    while (strcmp(f->name, "checkpoint")) f++;
-    f->fallback = "null";
+    ((struct field *)object_field(&flags, "checkpoint"))->fallback = "null";
     return flags;
 }
 

@@ -15,9 +15,7 @@ enum { NUMBER_BYTES_MAX = 64 };
 
 int row_reader_cell(const struct row_reader *reader, const char *name)
 {
-    for (int i = 0; i < reader->cell_count; i++)
-        if (strcmp(reader->cell_names[i], name) == 0) return i;
-    return -1;
+    return text_find(reader->cell_names, reader->cell_count, name);
 }
 
 /* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */

@@ -225,11 +225,10 @@ static const char *shared_name(const struct node_spec *spec)
     return spec->weights_of ? spec->weights_of : table;
 }
 
+/* -1: none is called this. */
 static int find_node(const struct maker *m, const char *name)
 {
-    int i = 0;
-    while (i < m->graph->node_count && strcmp(m->names[i], name) != 0) i++;
-    return i;
+    return text_find(m->names, m->graph->node_count, name);
 }
 
 /* Whether the params of a later node are those of this one, be it that others are between them */
@@ -238,7 +237,7 @@ static bool shares_of(const struct maker *m, int later, const struct node *node)
     for (int i = later; i > node->index;) {
         const char *name = shared_name(node_spec(m, i));
         const int next = name ? find_node(m, name) : i;
-        if (next >= i) return false;
+        if (next < 0 || next >= i) return false;
         i = next;
         if (i == node->index) return true;
     }
@@ -343,14 +342,14 @@ static err find_shared(struct maker *m, struct node *node)
     const struct node_spec *spec = node_spec(m, node->index);
     const char *name = shared_name(spec), *key = spec->weights_of ? "weights_of" : "table";
     const struct op *op = spec->op.kind->descriptor;
-    const int at = name ? find_node(m, name) : 0;
-    struct node *owner = &m->graph->nodes[at];
     if (!name) return OK;
+    const int at = find_node(m, name);
     if (spec->weights_of && op->shared_name && op->shared_name(spec->op.attributes))
         return fail(ERR_INPUT, "weights_of: \"table\" is there, too: one of the two");
-    if (at >= node->index)
+    if (at < 0 || at >= node->index)
         return fail(ERR_INPUT, "%s: no earlier node is called \"%s\"%s", key, name,
                     suggest(name, m->names, node->index).text);
+    struct node *owner = &m->graph->nodes[at];
     if (owner->op != node->op)
         return fail(ERR_INPUT, "%s: \"%s\" is %s, whose variables are not those of %s", key, name,
                     owner->op->object.name, node->op->object.name);
@@ -526,13 +525,11 @@ static err find_output(struct maker *m, const struct head_spec *spec, const stru
     const bool wants_shares = loss->predicts == PREDICTS_PROBABILITY;
     const char *name = spec->logits ? spec->logits : spec->probability;
     const char *key = spec->logits ? "logits" : "probability";
-    int node = graph->node_count - 1;
+    const int node = name ? find_node(m, name) : graph->node_count - 1;
     if (name && wants_shares != (spec->probability != NULL))
         return fail(ERR_INPUT, "%s: %s reads %s", key, loss->object.name,
                     wants_shares ? "a \"probability\"" : "\"logits\"");
-    for (node = name ? 0 : node; name && node < graph->node_count; node++)
-        if (strcmp(m->names[node], name) == 0) break;
-    if (node == graph->node_count)
+    if (node < 0)
         return fail(ERR_INPUT, "%s: no node is called \"%s\"%s", key, name,
                     suggest(name, m->names, graph->node_count).text);
     m->is_read[node] = true;

@@ -52,10 +52,8 @@ static void add(struct taking *k, const char *name, int64_t rows)
 static int64_t axis_joined(const struct node *node)
 {
     const char *op = node->op->object.name;
-    const struct field *field = node->op->object.fields;
     if (strcmp(op, "concat") != 0 && strcmp(op, "stack") != 0) return 0;
-    while (strcmp(field->name, "axis") != 0) field++; /* ends: both have one */
-    const int64_t axis = *(const int64_t *)((const char *)node->attributes + field->offset);
+    const int64_t axis = *(const int64_t *)fields_at(&node->op->object, node->attributes, "axis");
     return axis < 0 ? axis + node->output.shape.rank : axis;
 }
 
@@ -143,6 +141,12 @@ static bool adds_axis(const struct shape *x, const struct shape *y)
     return y->rank == x->rank + 1 && y->dim[--less.rank] == 1 && shape_equal(x, &less);
 }
 
+static bool is_among(const char *const *ops, const struct node *node)
+{
+    while (*ops && strcmp(*ops, node->op->object.name) != 0) ops++;
+    return *ops;
+}
+
 /* Element i of the output is made of element i of the input, for one of any width. */
 static bool keeps_places(const struct taking *k, const struct node *node)
 {
@@ -150,18 +154,10 @@ static bool keeps_places(const struct taking *k, const struct node *node)
     static const char *const ops[] = {"dropout",  "relu",     "relu6", "elu",   "leaky_relu",
                                       "sigmoid",  "tanh",     "selu",  "swish", "gelu",
                                       "softplus", "softsign", "scale", "clip",  NULL};
-    bool is_one = node->is_view;
-    for (int i = 0; ops[i] && !is_one; i++) is_one = strcmp(ops[i], node->op->object.name) == 0;
-    return is_one && node->input_count == 1 &&
+    return (node->is_view || is_among(ops, node)) && node->input_count == 1 &&
            (k->axis == 1 ? shape_count_from(x, 1) == shape_count_from(y, 1)
                          : shape_equal(x, y) ||
                                (node->is_view && y->rank == k->axis + 1 && adds_axis(x, y)));
-}
-
-static bool is_among(const char *const *ops, const struct node *node)
-{
-    while (*ops && strcmp(*ops, node->op->object.name) != 0) ops++;
-    return *ops;
 }
 
 static bool is_as_wide(const struct taking *k, const struct tensor *x, const struct tensor *y)

@@ -36,10 +36,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 struct ints {
     int64_t *at;
@@ -60,9 +60,7 @@ struct objects {
 
 static inline bool strings_have(const struct strings *list, const char *text)
 {
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->at[i], text) == 0) return true;
-    return false;
+    return text_find(list->at, list->count, text) >= 0;
 }
 
 enum field_type {
@@ -163,11 +161,13 @@ err fields_parse(const struct object *, json_t *json, const char *path, struct a
  * FLOATS and JSON: parsed again it is the same to the bit. New reference; NULL: no memory. */
 json_t *fields_write(const struct object *, const void *from);
 
-/* The field of that name and type; NULL: there is none. */
-const void *fields_find(const struct object *, const void *of, const char *name, enum field_type);
-/* The FLOAT field of that name, which there is. */
-double *fields_float(const struct object *, void *of, const char *name);
-/* The same of a STRING: its value. */
+/* NULL: there is none of that name. */
+const struct field *object_field(const struct object *, const char *name);
+/* What the field of that name stores, which there is. */
+void *fields_at(const struct object *, const void *of, const char *name);
+/* What the field of that name and type stores; NULL: there is none. */
+void *fields_find(const struct object *, const void *of, const char *name, enum field_type);
+/* The value of the STRING of that name, which there is. */
 const char *fields_string(const struct object *, const void *of, const char *name);
 
 /* As if {} had been parsed; every field must have a default. */

@@ -41,7 +41,6 @@ json_t *json_from_text(const char *text);
 
 int fields_count(const struct object *); /* 0 for NULL */
 /* NULL if there is none of that name. */
-const struct field *object_field(const struct object *, const char *name);
 const struct field *object_field_n(const struct object *, const char *name, size_t length);
 bool object_needs_nothing(const struct object *); /* no required field */
 int kinds_names(const struct kinds *, const char *names[KINDS_MAX]);

@@ -166,9 +166,8 @@ const char *name_of_others(const char *word)
 static const char *name_by_others(const char *word, const char *const *names, int count)
 {
     const char *name = name_of_others(word);
-    for (int i = 0; name && i < count; i++)
-        if (strcmp(names[i], name) == 0) return names[i];
-    return NULL;
+    const int at = name ? text_find(names, count, name) : -1;
+    return at < 0 ? NULL : names[at];
 }
 
 /* "tf.train.AdamOptimizer" is "AdamOptimizer". */

@@ -17,13 +17,6 @@ static void add_names(struct names *names, const struct object *object)
     for (int i = 0; i < fields; i++) names->at[names->count++] = object->fields[i].name;
 }
 
-static bool is_known(const struct names *names, const char *word)
-{
-    for (int i = 0; i < names->count; i++)
-        if (strcmp(word, names->at[i]) == 0) return true;
-    return false;
-}
-
 /* A key that nobody reads is a mistake that would go unnoticed. json NULL: no keys. */
 static err check_keys(json_t *json, const struct place *place, const struct names *known,
                       const char *owner)
@@ -32,7 +25,7 @@ static err check_keys(json_t *json, const struct place *place, const struct name
     json_t *value;
     json_object_foreach(json, key, value)
     {
-        if (is_known(known, key)) continue;
+        if (text_find(known->at, known->count, key) >= 0) continue;
         struct text text = {.length = 0};
         text_add(&text, "unknown key ");
         text_add_quoted(&text, key);

@@ -1,6 +1,5 @@
 /* write.c - an object the other way round: as JSON again; and its fields by name. */
 #include <assert.h>
-#include <string.h>
 
 #include "core/base/fields/fields_inside.h"
 
@@ -53,29 +52,21 @@ static json_t *value_of(const struct field *field, const char *at)
     }
 }
 
-const void *fields_find(const struct object *object, const void *of, const char *name,
-                        enum field_type type)
+void *fields_at(const struct object *object, const void *of, const char *name)
 {
-    for (const struct field *field = object->fields; field && field->name; field++)
-        if (field->type == type && strcmp(field->name, name) == 0)
-            return (const char *)of + field->offset;
-    return NULL;
+    return (char *)of + object_field(object, name)->offset;
 }
 
-double *fields_float(const struct object *object, void *of, const char *name)
+void *fields_find(const struct object *object, const void *of, const char *name,
+                  enum field_type type)
 {
-    const struct field *field = object->fields;
-    while (strcmp(field->name, name)) field++; /* ends: there is one */
-    assert(field->type == FIELD_FLOAT);
-    return (double *)((char *)of + field->offset);
+    const struct field *field = object_field(object, name);
+    return field && field->type == type ? (char *)of + field->offset : NULL;
 }
 
 const char *fields_string(const struct object *object, const void *of, const char *name)
 {
-    const struct field *field = object->fields;
-    while (strcmp(field->name, name)) field++; /* ends: there is one */
-    assert(field->type == FIELD_STRING);
-    return *(const char *const *)((const char *)of + field->offset);
+    return *(const char *const *)fields_at(object, of, name);
 }
 
 json_t *fields_write(const struct object *object, const void *from)

@@ -17,13 +17,6 @@ enum type { TYPE_CHIEF, TYPE_MASTER, TYPE_WORKER, TYPE_PS, TYPE_EVALUATOR, TYPE_
 
 static const char *const type_names[TYPE_COUNT] = {"chief", "master", "worker", "ps", "evaluator"};
 
-static int find_type(const char *name)
-{
-    for (int type = 0; type < TYPE_COUNT; type++)
-        if (strcmp(type_names[type], name) == 0) return type;
-    return -1;
-}
-
 static err fail_type(const char *where, const char *name)
 {
     const struct suggestion near = suggest(name, type_names, TYPE_COUNT);
@@ -43,7 +36,7 @@ static err check_jobs(json_t *cluster)
     json_t *list;
     json_object_foreach(cluster, name, list)
     {
-        int type = find_type(name);
+        int type = text_find(type_names, TYPE_COUNT, name);
         if (type < 0) return fail_type("TF_CONFIG.cluster", name);
         if (!json_is_array(list))
             return fail(ERR_INPUT, "TF_CONFIG.cluster.%s: expected a list of \"host:port\"", name);
@@ -117,7 +110,7 @@ static err read_type(json_t *task, enum type *ret)
     if (!json_is_string(json))
         return fail(ERR_INPUT,
                     "TF_CONFIG.task.type: expected a string (chief, worker, ps or evaluator)");
-    int type = find_type(json_string_value(json));
+    int type = text_find(type_names, TYPE_COUNT, json_string_value(json));
     if (type < 0) return fail_type("TF_CONFIG.task.type", json_string_value(json));
     *ret = (enum type)type;
     return OK;

@@ -25,11 +25,9 @@ struct members {
 
 static err read_verb(const char *name, enum verb *ret)
 {
-    for (int verb = 0; verb < VERB_COUNT; verb++)
-        if (strcmp(verbs[verb], name) == 0) {
-            *ret = (enum verb)verb;
-            return OK;
-        }
+    const int verb = text_find(verbs, VERB_COUNT, name);
+    *ret = (enum verb)verb;
+    if (verb >= 0) return OK;
     return fail(ERR_INPUT, "do: expected list, get, set, add, scale, status, stop, save, "
                            "leave, absent, profile, setting or log");
 }

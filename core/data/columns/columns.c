@@ -92,9 +92,8 @@ err separator_check(const char *separator)
 static bool has_default(const struct column_spec *spec)
 {
     const struct column_kind *kind = spec->column.kind->descriptor;
-    const struct field *f = kind->object.fields;
-    while (f->name && strcmp(f->name, "default")) f++;
-    if (!f->name) return false;
+    const struct field *f = object_field(&kind->object, "default");
+    if (!f) return false;
     const void *at = (const char *)spec->column.attributes + f->offset;
     return f->type == FIELD_JSON ? !json_is_null(*(json_t *const *)at) && *(json_t *const *)at
                                  : *(const int64_t *)at != NO_ID;

@@ -178,13 +178,6 @@ static bool may_be_taken(const char *name)
     return !text_ends_with(name, ".tmp") && !text_ends_with(name, ".part");
 }
 
-static bool is_passed(const struct arrivals *a, const char *name)
-{
-    for (int i = 0; i < a->passed_count; i++)
-        if (strcmp(a->passed[i], name) == 0) return true;
-    return false;
-}
-
 struct looking {
     const struct arrivals *arrivals;
     bool is_for_example;
@@ -212,7 +205,8 @@ static err look_at(void *context, const char *path)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     bool is_passed_over;
     if (l->first[0] || !may_be_taken(name) || is_taken(l->arrivals, name)) return OK;
-    if (l->is_for_example && is_passed(l->arrivals, name)) return OK;
+    const struct arrivals *a = l->arrivals;
+    if (l->is_for_example && text_find(a->passed, a->passed_count, name) >= 0) return OK;
     TRY(is_void(l, path, &is_passed_over));
     if (is_passed_over) return OK;
     snprintf(l->first, PATH_BYTES_MAX, "%s", name);

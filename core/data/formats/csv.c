@@ -101,9 +101,8 @@ static err find_listed(struct table *t, const char *key, const json_t *which, in
 static bool is_absent(const struct table *t, const json_t *which)
 {
     const char *name = json_string_value(which);
-    for (int i = 0; name && t->file.is_named && i < t->file.width; i++)
-        if (strcmp(t->file.names[i], name) == 0) return false;
-    return name && t->file.is_named;
+    return name && t->file.is_named &&
+           text_find((const char *const *)t->file.names, t->file.width, name) < 0;
 }
 
 /* Without a list: every column but the label and what is left out. Words among them are found when
@@ -169,13 +168,11 @@ static err refuse_names(const struct table *t, const struct strings *expected)
                 list_names(expected->at, expected->count, wanted));
 }
 
-/* Where in the names; count: nowhere. Most often files have one order. */
+/* Where in the names; -1: nowhere. Most often files have one order. */
 static int find_name(const struct strings *names, const char *name, int likely)
 {
-    int i = 0;
-    if (strcmp(names->at[likely], name) == 0) return likely;
-    while (i < names->count && strcmp(names->at[i], name)) i++;
-    return i;
+    const bool is_there = strcmp(names->at[likely], name) == 0;
+    return is_there ? likely : text_find(names->at, names->count, name);
 }
 
 /* Another file has the same features in another order. How many there are is compared by whoever
@@ -187,7 +184,7 @@ static err order_by_name(struct table *t, const struct strings *expected)
     bool fits = true;
     for (int i = 0; fits && i < t->column_count; i++) {
         const int place = find_name(expected, t->feature_names[i], i);
-        fits = place < expected->count && ordered[place] == 0;
+        fits = place >= 0 && ordered[place] == 0;
         if (fits) ordered[place] = t->columns[i] + 1;
     }
     for (int i = 0; fits && i < t->column_count; i++) {

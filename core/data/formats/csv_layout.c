@@ -42,13 +42,6 @@ static void add(struct csv_layout *l, const char *name, int from)
 
 /* ---- which cells ---- */
 
-static bool has_name(const struct csv_layout *l, const char *name)
-{
-    for (int i = 0; i < l->count; i++)
-        if (strcmp(l->names[i], name) == 0) return true;
-    return false;
-}
-
 /* Those of the header, and behind them what it lacks */
 static void lay_out_first(struct csv_layout *l, const struct csv_header *header,
                           const struct format_context *context)
@@ -57,7 +50,8 @@ static void lay_out_first(struct csv_layout *l, const struct csv_header *header,
     for (int i = 0; i < header->width; i++) add(l, header->names[i], i);
     for (int i = 0; columns && i < columns->count; i++) {
         const char *name = column_optional_cell((const struct column_spec *)columns->at + i, true);
-        if (name && !has_name(l, name) && may_lack(header, context, name)) add(l, name, LACKING);
+        if (name && text_find(l->names, l->count, name) < 0 && may_lack(header, context, name))
+            add(l, name, LACKING);
     }
 }
 

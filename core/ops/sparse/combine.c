@@ -131,7 +131,7 @@ err combine_initialize(int64_t width, struct arena *arena, struct param *table)
     const struct kind *kind = kinds_find(&initializer_kinds, "truncated_normal");
     void *attributes = arena_new(arena, kind->object->size);
     TRY(fields_defaults(kind->object, arena, attributes));
-    *fields_float(kind->object, attributes, "stddev") = 1 / sqrt((double)width);
+    *(double *)fields_at(kind->object, attributes, "stddev") = 1 / sqrt((double)width);
     table->initializer = kind->descriptor;
     table->initializer_attributes = attributes;
     return OK;

@@ -164,11 +164,8 @@ static const char *only_longer(const struct name_list *list, const char *name)
 
 err hook_name_find(const struct name_list *list, const char *name, int *ret)
 {
-    for (int i = 0; i < list->count; i++) {
-        if (strcmp(list->at[i], name) != 0) continue;
-        *ret = i;
-        return OK;
-    }
+    *ret = text_find(list->at, list->count, name);
+    if (*ret >= 0) return OK;
     char known[ERROR_TEXT_MAX / 2];
     join(list, known, sizeof known);
     struct suggestion near = suggest(name, list->at, list->count);

@@ -607,9 +607,7 @@ static err expand_repeat(struct writer *w, const struct scope *outer, json_t *no
 static bool is_of_use(const char *key)
 {
     static const char *const keys[] = {"op", "name", "inputs", "weights_of"};
-    bool is_one = false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) is_one |= strcmp(key, keys[i]) == 0;
-    return is_one;
+    return text_find(keys, sizeof keys / sizeof *keys, key) >= 0;
 }
 
 /* What a use says of the parameters, added to what is defined: all of them and nothing else. */
@@ -628,9 +626,7 @@ static err add_arguments(json_t *node, const struct block *block, const char *op
     }
     json_object_foreach(node, key, value)
     {
-        int i = 0;
-        while (i < parameters->count && strcmp(parameters->at[i], key) != 0) i++;
-        if (i < parameters->count || is_of_use(key)) continue;
+        if (strings_have(parameters, key) || is_of_use(key)) continue;
         return fail(ERR_INPUT, "%s: unknown key \"%.100s\"%s: block %.100s has no such parameter",
                     at->text, key, suggest(key, parameters->at, parameters->count).text, op);
     }

@@ -103,9 +103,7 @@ static const char *source_of(const struct graph_maker *m, const struct node *nod
 /* What begins with a struct layer has the fields of one. */
 static bool is_layer(const struct op *op)
 {
-    for (const struct field *field = op->object.fields; field && field->name; field++)
-        if (strcmp(field->name, "use_bias") == 0) return true;
-    return false;
+    return object_field(&op->object, "use_bias");
 }
 
 /* What a node of the model reads: outputs of others first, then its own or shared variables. */

@@ -96,6 +96,22 @@ err web_call_remove(struct web_call *c, const struct web_service *service)
                                                                         : OK;
 }
 
+err web_ask_lender(struct http_call *c, char *ret, size_t size)
+{
+    c->to = ret;
+    c->max = size - 1;
+    c->shown = c->url;
+    c->keeps_redirect = true; /* what proves who asks is for one host */
+    c->lends = true;
+    if (!c->try_s) c->try_s = WEB_LENDER_TRY_S;
+    err e = http_start(c);
+    if (!e) e = http_wait(c);
+    if (!e && c->answer.status >= 300) e = http_refused(c);
+    ret[e ? 0 : c->answer.bytes] = '\0';
+    http_drop(c);
+    return e;
+}
+
 char *web_escape(struct arena *arena, const char *text, bool keeps_slash)
 {
     char *escaped = arena_new(arena, 3 * strlen(text) + 1), *to = escaped;

@@ -17,7 +17,6 @@ enum {
     WEB_CHUNKS_MAX = 8,         /* asked for at once */
     WEB_WHOLE_MAX = 256 << 20,  /* of a file whose server gives no ranges */
     WEB_ANSWER_BYTES = 8 << 20, /* of an answer that is no file */
-    WEB_LENDER_TRY_S = 5, /* for a try to ask who lends keys, as often as any request is tried */
     WEB_WRITE_MAX_S = 4 * 3600, /* for a part that a server takes piece by piece, and for a copy */
 };
 _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,
@@ -71,6 +70,11 @@ err web_call_make(struct web_call *, const struct web_service *);
 
 /* The same; that it is not there is no failure. */
 err web_call_remove(struct web_call *, const struct web_service *);
+
+/* Asks who lends keys or tokens; a try that says nothing else has WEB_LENDER_TRY_S. ret: [size],
+ * the answer, ended by NUL; after a failure "". Fails as web_call_make() does. */
+enum { WEB_LENDER_TRY_S = 5 };
+err web_ask_lender(struct http_call *, char *ret, size_t size);
 
 /* %-escaped but for letters, digits, "-_.~" and, where `keeps_slash`, "/". */
 char *web_escape(struct arena *, const char *text, bool keeps_slash);

@@ -116,17 +116,8 @@ static err take_token(const struct http_call *c)
 static err ask(struct http_call *c)
 {
     char answer[ANSWER_BYTES];
-    c->to = answer;
-    c->max = sizeof answer;
-    c->shown = c->url;
-    c->keeps_redirect = true; /* an assertion is for one host */
-    c->lends = true;
-    c->try_s = WEB_LENDER_TRY_S;
-    err e = http_start(c);
-    if (!e) e = http_wait(c);
-    if (!e) e = c->answer.status >= 300 ? http_refused(c) : take_token(c);
-    http_drop(c);
-    return e;
+    const err e = web_ask_lender(c, answer, sizeof answer);
+    return e ? e : take_token(c);
 }
 
 static const char *text_of(const json_t *file, const char *name)

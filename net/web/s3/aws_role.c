@@ -95,22 +95,11 @@ static bool holds(int at_least_s)
     return kept.keys.id[0] && time(NULL) + at_least_s < kept.until_s;
 }
 
-/* ret: [ANSWER_BYTES], ended by NUL */
+/* ret: [ANSWER_BYTES] */
 static err ask(struct http_call *c, char *ret)
 {
-    c->to = ret;
-    c->max = ANSWER_BYTES - 1;
-    c->shown = c->url;
-    c->keeps_redirect = true; /* what proves who asks is for one host */
-    c->lends = true;
-    if (!c->try_s) c->try_s = WEB_LENDER_TRY_S;
     if (holds(SHORTEST_S)) c->tries_max = 1; /* it is asked again soon, and others wait for this */
-    err e = http_start(c);
-    if (!e) e = http_wait(c);
-    if (!e && c->answer.status >= 300) e = http_refused(c);
-    ret[e ? 0 : c->answer.bytes] = '\0';
-    http_drop(c);
-    return e;
+    return web_ask_lender(c, ret, ANSWER_BYTES);
 }
 
 /* Without the end of its line; NULL: it cannot be read, as error_text() says. */

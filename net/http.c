@@ -436,8 +436,7 @@ static void describe(struct http_transfer *t, CURLcode code)
 
 static uint64_t pause_ms(int tries, int retry_after_s)
 {
-    const uint64_t doubled = (uint64_t)HTTP_PAUSE_MS << (tries < 16 ? tries - 1 : 15);
-    const uint64_t most = doubled < HTTP_PAUSE_MAX_MS ? doubled : HTTP_PAUSE_MAX_MS;
+    const uint64_t most = clock_backoff_ms(HTTP_PAUSE_MS, HTTP_PAUSE_MAX_MS, (uint64_t)tries - 1);
     const float part = random_uniform(clock_ns(), http.pauses++);
     const int asked = retry_after_s < 0 ? 0 : retry_after_s;
     const uint64_t asked_ms =
@@ -718,8 +717,7 @@ void http_pause(int tries)
     pthread_mutex_unlock(&http.lock);
     for (uint64_t left = ms; left && !thread_is_over();) { /* ends: it is less each time */
         const uint64_t part = thread_is_watched() && left > LOOK_MS ? LOOK_MS : left;
-        const struct timespec pause = {(time_t)(part / 1000), (long)(part % 1000) * 1000000};
-        nanosleep(&pause, NULL);
+        clock_pause(part);
         left -= part;
     }
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -59,7 +58,7 @@ static void take_callers(struct meter *m)
 {
     const int fd = accept4(m->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
     if (fd < 0) { /* without descriptors there is a caller at once again */
-        if (errno != EAGAIN) nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000L}, NULL);
+        if (errno != EAGAIN) clock_pause(REST_MS);
         return;
     }
     if (m->count == METER_LINKS_MAX) {
@@ -278,8 +277,7 @@ static err call_until(const struct addrinfo *to, uint64_t until_ms, int *ret)
     for (;;) { /* ends: until_ms */
         const err e = call(to, until_ms, ret);
         if (e != ERR_TIMEOUT || left_ms(until_ms) <= RETRY_MS) return e;
-        const struct timespec pause = {0, RETRY_MS * 1000000L};
-        nanosleep(&pause, NULL);
+        clock_pause(RETRY_MS);
     }
 }
 

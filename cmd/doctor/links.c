@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/doctor/doctor.h"
 #include "core/base/clock.h"
@@ -68,11 +67,8 @@ static void tell(struct report *r, const char *name, const char *address, const 
 
 static void stay(uint64_t until_ms)
 {
-    for (uint64_t now_ms = clock_ms(); now_ms < until_ms; now_ms = clock_ms()) {
-        const uint64_t left_ms = until_ms - now_ms;
-        const struct timespec rest = {(time_t)(left_ms / 1000), (long)(left_ms % 1000) * 1000000L};
-        nanosleep(&rest, NULL);
-    }
+    for (uint64_t now_ms = clock_ms(); now_ms < until_ms; now_ms = clock_ms())
+        clock_pause(until_ms - now_ms);
 }
 
 /* Who is not there yet is tried again after the others. Returns whether all are measured. */
@@ -97,8 +93,7 @@ static void measure_all(struct report *r, const struct cluster_spec *c, const ch
     const int count = count_all(c);
     struct way *ways = calloc((size_t)count + 1, sizeof *ways);
     double fastest = 0;
-    while (ways && !try_all(c, ways, until_ms) && clock_ms() < until_ms)
-        nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000L}, NULL);
+    while (ways && !try_all(c, ways, until_ms) && clock_ms() < until_ms) clock_pause(REST_MS);
     for (int i = 0; ways && i < count; i++)
         if (ways[i].found.bytes_s > fastest) fastest = ways[i].found.bytes_s;
     for (int i = 0; ways && i < count; i++) {

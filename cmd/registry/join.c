@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/registry/registry.h"
 #include "core/base/clock.h"
@@ -25,7 +24,6 @@ static err find_own(struct run *run, char ret[ADDRESS_MAX])
 {
     const char *server = coordinator_server(run->flags.cluster.coordinator, &run->arena);
     const uint64_t began_ms = clock_ms(), limit_ms = run->flags.limits.start_ms;
-    const struct timespec pause = {0, LOOK_MS * 1000000L};
     struct log_limit notes = {0};
     while (address_towards(server, ret)) {
         if (clock_ms() - began_ms >= limit_ms)
@@ -33,7 +31,7 @@ static err find_own(struct run *run, char ret[ADDRESS_MAX])
                                (double)limit_ms / 1000);
         log_limited(&notes, clock_ms(), LOG_WARNING, "the coordinator: %s; tries again",
                     error_text());
-        nanosleep(&pause, NULL);
+        clock_pause(LOOK_MS);
     }
     return OK;
 }

@@ -554,8 +554,6 @@ static err look_once_more(struct registry *r, err e, const char *what)
     const uint64_t limit_ms = r->options.limit_ms;
     const char *limit_name = r->options.limit_name;
     const uint64_t tasks = (uint64_t)(count_of(r, JOB_PS) + count_of(r, JOB_WORKER));
-    const uint64_t pause_ms = LOOK_MS + LOOK_MS_EACH * tasks;
-    const struct timespec pause = {(time_t)(pause_ms / 1000), (long)(pause_ms % 1000) * 1000000};
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - r->waiting.began_ms;
     if (e && e != ERR_IO) return e;
     if (e) {
@@ -573,7 +571,7 @@ static err look_once_more(struct registry *r, err e, const char *what)
                  e ? error_text() : what, (unsigned long long)waited_ms / 1000,
                  (double)limit_ms / 1000);
     }
-    nanosleep(&pause, NULL);
+    clock_pause(LOOK_MS + LOOK_MS_EACH * tasks);
     if (r->coordinator) (void)renew(r); /* the next look says what is wrong */
     return OK;
 }

@@ -94,9 +94,7 @@ static struct held *free_place(struct served *s)
 /* It may be half copied, or lack memory for now: it is tried again, ever more seldom. */
 static void note_failure(struct served *s, err failure)
 {
-    const uint64_t wait_ms = s->tries < 7 ? (uint64_t)AGAIN_FIRST_MS << s->tries : AGAIN_MAX_MS;
-    s->again_ms = clock_ms() + wait_ms;
-    s->tries++;
+    s->again_ms = clock_ms() + clock_backoff_ms(AGAIN_FIRST_MS, AGAIN_MAX_MS, s->tries++);
     s->following.name[0] = '\0'; /* it was of that one */
     tally_note_version(s->options.tally, 0, failure);
     if (served_is_ready(s) && log_again(s->tries))

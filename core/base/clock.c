@@ -27,6 +27,19 @@ struct timespec clock_in_ms(uint64_t ms)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
+void clock_pause(uint64_t ms)
+{
+    const struct timespec pause = {(time_t)(ms / 1000u), (long)(ms % 1000u) * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+uint64_t clock_backoff_ms(uint64_t first_ms, uint64_t most_ms, uint64_t times)
+{
+    enum { DOUBLINGS_MAX = 20 };
+    const uint64_t ms = first_ms << (times < DOUBLINGS_MAX ? times : DOUBLINGS_MAX);
+    return ms < most_ms ? ms : most_ms;
+}
+
 double clock_unix_s(void)
 {
     const struct timespec now = read_clock(CLOCK_REALTIME);

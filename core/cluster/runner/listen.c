@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -34,12 +33,6 @@ err task_listen_address(const struct task_options *options, char ret[ADDRESS_MAX
 {
     const struct cluster_spec *cluster = options->cluster;
     return listen_address(options->listen, cluster->hosts[cluster->job].at[cluster->task], ret);
-}
-
-static void pause_ms(uint64_t ms)
-{
-    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-    nanosleep(&pause, NULL);
 }
 
 /* Of the last failure: is there anything to wait for, and time? */
@@ -82,7 +75,7 @@ err task_listen(const struct task_options *options, const struct link_events *ev
         if (notes) noted_ms = now_ms;
         TRY(check_patience(e, waited_ms, limit_ms, notes));
         const uint64_t left_ms = limit_ms - waited_ms, wanted_ms = task_retry_ms(tries);
-        pause_ms(wanted_ms < left_ms ? wanted_ms : left_ms);
+        clock_pause(wanted_ms < left_ms ? wanted_ms : left_ms);
     }
     /* Nobody calls a worker, and whoever handed a socket on knows where that is. */
     const bool is_called = options->cluster->job == JOB_PS &&

@@ -9,8 +9,8 @@
 
 #include "core/cluster/runner/task.h"
 
-/* Waits in nanosleep: signals still end the process (tasks_prepare). ERR_INPUT: the address is no
- * address, or not allowed; ERR_TIMEOUT: it could not be had in time; the text names it and why.
+/* Waits in clock_pause(): signals still end the process (tasks_prepare). ERR_INPUT: the address is
+ * none, or not allowed; ERR_TIMEOUT: it could not be had in time; the text names it and why.
  * options->listens hears of the address in the lists, with the port that was taken where it is open
  * there; its error ends this. */
 err task_listen(const struct task_options *, const struct link_events *, void *context,

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/files/url.h"
@@ -200,7 +199,7 @@ static void await(struct runner_worker *w, uint64_t since_ms, uint64_t limit_ms)
                      (unsigned long long)limit_ms / 1000);
             said_ms = now_ms;
         }
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        clock_pause(LOOK_MS);
     }
     c->gives_up = true;
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/files/url.h"
@@ -28,7 +27,7 @@ enum {
 void runner_worker_pause(const _Atomic bool *gives_up)
 {
     for (int ms = 0; ms < STORAGE_PAUSE_MS && !*gives_up; ms += STORAGE_LOOK_MS)
-        nanosleep(&(struct timespec){.tv_nsec = STORAGE_LOOK_MS * 1000000L}, NULL);
+        clock_pause(STORAGE_LOOK_MS);
 }
 
 bool runner_worker_asks_again(err *e, uint64_t since_ms, uint64_t limit_ms, const char *flag,

@@ -1,8 +1,6 @@
 /* storage.c - see storage.h. */
 #include "core/cluster/runner/storage.h"
 
-#include <time.h>
-
 #include "core/base/clock.h"
 #include "core/base/files/url.h"
 #include "core/base/log.h"
@@ -27,6 +25,6 @@ bool storage_is_asked_again(err e, const char *path, const struct wait_limits *l
     if (log_again(waited_ms / PAUSE_MS + 1))
         log_line(LOG_WARNING, "%s; tries again, %llu s of %llu s (--restart_timeout)", error_text(),
                  (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
-    nanosleep(&(struct timespec){PAUSE_MS / 1000, PAUSE_MS % 1000 * 1000000L}, NULL);
+    clock_pause(PAUSE_MS);
     return true;
 }

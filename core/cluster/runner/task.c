@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -39,7 +38,7 @@ enum { LAST_ACTS_MS = 800 };
 
 static void *end_in_time(void *code)
 {
-    nanosleep(&(struct timespec){.tv_nsec = LAST_ACTS_MS * 1000000L}, NULL);
+    clock_pause(LAST_ACTS_MS);
     _exit((int)(intptr_t)code);
 }
 
@@ -417,9 +416,8 @@ bool task_takes(const struct task_options *options, const struct transport *offe
 
 uint64_t task_retry_ms(uint32_t tries)
 {
-    enum { FIRST_MS = 10, MAX_MS = 500, DOUBLINGS_MAX = 6 };
-    const uint64_t pause_ms = (uint64_t)FIRST_MS << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX);
-    return pause_ms < MAX_MS ? pause_ms : MAX_MS;
+    enum { FIRST_MS = 10, MAX_MS = 500 };
+    return clock_backoff_ms(FIRST_MS, MAX_MS, tries);
 }
 
 err task_open(struct task *t, const struct task_options *options, const struct task_ops *ops,

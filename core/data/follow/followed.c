@@ -12,7 +12,7 @@
 #include "core/data/follow/ahead.h"
 #include "core/data/stream/stream.h"
 
-enum { LOOK_MS = 100, NS_IN_MS = 1000000, MS_IN_S = 1000 };
+enum { LOOK_MS = 100, MS_IN_S = 1000 };
 
 struct followed {
     struct arrivals arrivals;
@@ -158,7 +158,6 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
 /* The rows of a file that has some */
 static err await_example(struct followed *f, struct arrived_rows *ret)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * NS_IN_MS};
     const char *name;
     for (;;) { /* ends: a file, the limit, or a signal ends the process */
         TRY(arrivals_example(&f->arrivals, &name));
@@ -169,7 +168,7 @@ static err await_example(struct followed *f, struct arrived_rows *ret)
             arrivals_pass(&f->arrivals, name);
         } else {
             TRY(note_wait(f));
-            nanosleep(&pause, NULL);
+            clock_pause(LOOK_MS);
         }
     }
 }

@@ -25,7 +25,6 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -37,7 +36,7 @@ enum moment { AT_START, AT_CHECKPOINT, AT_EVALUATION, AT_END, MOMENTS };
 enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
 /* A killed process is gone within moments, unless the system itself holds it (a dead file server):
  * it is waited for so long, then left to the system. */
-enum { KILLED_WAIT_NS = 1000000000, PAUSE_NS = 5000000, PAUSES_MAX = KILLED_WAIT_NS / PAUSE_NS };
+enum { KILLED_WAIT_NS = 1000000000, PAUSE_MS = 5, PAUSES_MAX = 1000 / PAUSE_MS };
 enum { GROUPS_MAX = 64 };
 enum { COMMAND_SHOWN_MAX = 48, DESCRIPTION_MAX = COMMAND_SHOWN_MAX + 48 };
 enum {
@@ -407,11 +406,6 @@ static err evaluated(void *state, const struct run_view *view, const struct occa
     return happened(s, view, AT_EVALUATION, 0);
 }
 
-static void pause_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-}
-
 static err keep_first(err first, err next, char why[ERROR_TEXT_MAX])
 {
     if (first || !next) return first;
@@ -431,7 +425,7 @@ static err end(void *state, const struct run_view *view, const struct occasion *
         const uint64_t now_ns = view->now_ns + (clock_ns() - began_ns);
         e = keep_first(e, look_after(s, now_ns), why);
         e = keep_first(e, start_next(s, now_ns), why);
-        if (s->pid) pause_a_little();
+        if (s->pid) clock_pause(PAUSE_MS);
     }
     return e ? fail(e, "%s", why) : OK;
 }
@@ -443,7 +437,7 @@ static void close_command(void *state)
     if (s->pid) kill_running(s);
     for (int i = 0; s->pid && i < PAUSES_MAX; i++) {
         if (waitpid(s->pid, NULL, WNOHANG) != 0) break;
-        pause_a_little();
+        clock_pause(PAUSE_MS);
     }
     for (int i = 0; i < s->queued; i++) arena_free(&s->queue[i].arena);
     s->queued = 0;

@@ -4,9 +4,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
@@ -22,11 +20,10 @@ enum {
     SIGNAL_MS = 300, /* twice, of what last acts have */
 };
 
-static bool is_told(const struct run *run, int code)
+static bool is_worker(const struct run *run)
 {
-    const bool is_worker = run_kind(run) == RUN_WORKER || run_kind(run) == RUN_CHIEF;
-    return is_worker && run->cluster.task >= 0 && code != EXIT_DONE &&
-           !exit_code_is_retryable(code);
+    const enum run_kind kind = run_kind(run);
+    return (kind == RUN_WORKER || kind == RUN_CHIEF) && run->cluster.task >= 0;
 }
 
 /* Those that are not there yet may still come. */
@@ -42,52 +39,50 @@ static void await_ps(struct visitor *v, uint64_t limit_ms)
     }
 }
 
-static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms)
+struct asked {
+    int ps, of; /* how many ps were asked, of how many */
+};
+
+static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms, struct asked *ret)
 {
     err e = OK;
-    for (int ps = 0; !e && ps < visitor_ps_count(v); ps++)
-        if (visitor_is_up(v, ps)) e = visitor_ask(v, ps, ask);
-    json_decref(ask);
+    ret->of = visitor_ps_count(v);
+    for (int ps = 0; !e && ps < ret->of; ps++) {
+        if (!visitor_is_up(v, ps)) continue;
+        e = visitor_ask(v, ps, ask);
+        ret->ps++;
+    }
     return e ? e : visitor_wait_all(v, limit_ms);
 }
 
-static err tell(const struct run *run, struct visitor *v, const char *why)
-{
-    char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
-    printable_copy(text, sizeof text, why);
-    json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
-    if (!ask) return fail(ERR_MEMORY, "no memory to say why this worker ends");
-    return ask_all(v, ask, TELL_MS);
-}
-
-static err open_visit(const struct run *run, struct loop **ret_loop, struct visitor **ret)
-{
-    TRY(run_open_loop(run, ret_loop));
-    const struct visitor_options options = {
-        .loop = *ret_loop, .ps_hosts = &run->cluster.hosts[JOB_PS], .cluster = &run->cluster};
-    return visitor_open(&options, ret);
-}
-
-static err visit(const struct run *run, const char *why)
+/* The ask is given up. limit_ms: for the ps to be there, and again for them to answer. */
+static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct asked *ret)
 {
     struct loop *loop = NULL;
     struct visitor *visitor = NULL;
-    err e = open_visit(run, &loop, &visitor);
-    if (!e) await_ps(visitor, TELL_MS);
-    if (!e) e = tell(run, visitor, why);
+    err e = ask ? run_open_loop(run, &loop) : fail(ERR_MEMORY, "no memory to tell it");
+    const struct visitor_options options = {
+        .loop = loop, .ps_hosts = &run->cluster.hosts[JOB_PS], .cluster = &run->cluster};
+    if (!e) e = visitor_open(&options, &visitor);
+    if (!e) await_ps(visitor, limit_ms);
+    if (!e) e = ask_all(visitor, ask, limit_ms, ret);
     visitor_close(visitor);
     loop_close(loop);
+    json_decref(ask);
     return e;
 }
 
 void run_tell_absence(const struct run *run, int code, const char *why)
 {
-    char text[ERROR_TEXT_MAX];
-    if (!is_told(run, code)) return;
+    char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
+    struct asked asked = {0};
+    if (!is_worker(run) || code == EXIT_DONE || exit_code_is_retryable(code)) return;
     tasks_end_at_once(); /* what is done from here on nobody waits for */
     if (task_signal_waits()) return;
-    snprintf(text, sizeof text, "%s", why);
-    if (visit(run, text)) log_line(LOG_DEBUG, "not everybody knows why: %s", error_text());
+    printable_copy(text, sizeof text, why);
+    json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
+    if (tell(run, ask, TELL_MS, &asked))
+        log_line(LOG_DEBUG, "not everybody knows why: %s", error_text());
 }
 
 /* ---- a signal before it takes part ---- */
@@ -95,25 +90,15 @@ void run_tell_absence(const struct run *run, int code, const char *why)
 static const struct run *_Atomic opening;
 static atomic_bool is_telling; /* of `opening`, to the end of this process */
 
-static void tell_those_up(const struct run *run, struct visitor *v, json_t *ask, int signo)
-{
-    int told = 0;
-    for (int ps = 0; ps < visitor_ps_count(v); ps++) told += visitor_is_up(v, ps);
-    if (!ask_all(v, ask, SIGNAL_MS))
-        log_line(run->flags.launched == LAUNCHED_NO ? LOG_INFO : LOG_DEBUG,
-                 "SIG%s: %d of %d ps know of it", sigabbrev_np(signo), told, visitor_ps_count(v));
-}
-
 static void tell_for(const struct run *run, int signo)
 {
-    struct loop *loop = NULL;
-    struct visitor *visitor = NULL;
+    struct asked asked = {0};
     const bool only_me = signo == SIGTERM && task_options_of(run, NULL).leaves_alone;
     json_t *ask = only_me ? json_pack("{ss si}", "do", "stop", "worker", run->cluster.task)
                           : json_pack("{ss}", "do", "stop");
-    err e = ask ? open_visit(run, &loop, &visitor) : ERR_MEMORY;
-    if (!e) await_ps(visitor, SIGNAL_MS);
-    if (!e) tell_those_up(run, visitor, ask, signo);
+    if (!tell(run, ask, SIGNAL_MS, &asked))
+        log_line(run->flags.launched == LAUNCHED_NO ? LOG_INFO : LOG_DEBUG,
+                 "SIG%s: %d of %d ps know of it", sigabbrev_np(signo), asked.ps, asked.of);
 }
 
 /* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */
@@ -132,16 +117,13 @@ static void await_told(void)
 {
     enum { MOST_MS = 3 * SIGNAL_MS }; /* more than both waits */
     const uint64_t since_ms = clock_ms();
-    while (is_telling && clock_ms() - since_ms < MOST_MS)
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    while (is_telling && clock_ms() - since_ms < MOST_MS) clock_pause(LOOK_MS);
 }
 
 void run_tell_signal(const struct run *run)
 {
     static bool is_known;
-    const enum run_kind kind = run ? run_kind(run) : RUN_LAUNCHER;
-    const bool is_worker = kind == RUN_WORKER || kind == RUN_CHIEF;
-    opening = is_worker && run->cluster.task >= 0 ? run : NULL;
+    opening = run && is_worker(run) ? run : NULL;
     if (!opening) await_told();
     if (opening && !is_known) tasks_end_by(tell_signal);
     is_known |= opening != NULL;

@@ -272,7 +272,12 @@ static double held_bytes(const struct told *t)
     return of(t, COUNTER_DENSE_BYTES) + of(t, COUNTER_TABLE_BYTES);
 }
 
-/* of_update: of what grows with updates, the share of one, since ps tell at different moments. */
+/* of_update: of what grows with updates, what one makes, since ps tell at different moments. */
+static double part_of(const struct told *t, double (*bytes)(const struct told *), bool of_update)
+{
+    return bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1);
+}
+
 static void shares(const struct job_facts *j, double (*bytes)(const struct told *), bool of_update,
                    const char *what, struct findings *f)
 {
@@ -282,12 +287,12 @@ static void shares(const struct job_facts *j, double (*bytes)(const struct told 
         const struct told *t = &j->tasks[i];
         if (!t->is_ps) continue;
         all += bytes(t);
-        sum += bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1);
+        sum += part_of(t, bytes, of_update);
         ps++;
     }
     for (int i = 0; i < j->count && ps > 1 && all >= BYTES_LEAST; i++) {
         const struct told *t = &j->tasks[i];
-        const double share = bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1) / sum;
+        const double share = part_of(t, bytes, of_update) / sum;
         if (t->is_ps && share > unequal / ps)
             findings_say(
                 f, FINDING_WARNING,

@@ -185,9 +185,12 @@ static void write_samples(FILE *out, const struct counter_row *rows, int count, 
     char name[COUNTER_NAME_MAX];
     for (int i = 0; i < count; i++) {
         const char *labels = rows[i].labels;
-        const bool is_labelled = *more || *labels;
-        fprintf(out, "%s%s%s%s%s%s ", row_name(&rows[i], name), is_labelled ? "{" : "", more,
-                *more && *labels ? "," : "", labels, is_labelled ? "}" : "");
+        fputs(row_name(&rows[i], name), out);
+        if (*more && *labels)
+            fprintf(out, "{%s,%s}", more, labels);
+        else if (*more || *labels)
+            fprintf(out, "{%s%s}", more, labels);
+        putc(' ', out);
         write_number(out, at[i]);
         putc('\n', out);
     }

@@ -51,15 +51,14 @@ static err open_hosted(struct device *by, const struct graph *g, struct arena *a
     float *block = aligned_alloc(PAGE_BYTES, (bytes / PAGE_BYTES + 1) * PAGE_BYTES);
     if (!block) return fail(ERR_MEMORY, "no memory for a tower's gradients");
     ret->block = block;
-    ret->by = by;
     ret->is_pinned = pinned_open(by, block, bytes, true, "what towers exchange");
     for (int i = 0; i < g->param_count; block += room_of(g->params[i++])) ret->at[i] = block;
     return OK;
 }
 
-static void close_hosted(struct hosted *h)
+static void close_hosted(struct device *by, struct hosted *h)
 {
-    if (h->block) pinned_close(h->by, h->block, h->is_pinned);
+    if (h->block) pinned_close(by, h->block, h->is_pinned);
     free(h->block);
     *h = (struct hosted){0};
 }
@@ -203,7 +202,7 @@ static void close_tower(struct tower *t)
     close_floats(t->device, t->graph, t->values);
     close_floats(t->device, t->graph, t->gradients);
     close_floats(t->all->device, t->graph, t->copies);
-    close_hosted(&t->hosted);
+    close_hosted(t->device, &t->hosted);
     trace_close(&t->trace);
 }
 
@@ -212,7 +211,7 @@ void towers_close(struct towers *all)
     if (!all->is_locked) return;
     end_threads(all);
     for (int i = 0; i < all->count; i++) close_tower(&all->at[i]);
-    close_hosted(&all->values);
+    close_hosted(all->device, &all->values);
     pthread_cond_destroy(&all->done);
     pthread_cond_destroy(&all->wake);
     pthread_mutex_destroy(&all->lock);

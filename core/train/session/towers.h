@@ -32,7 +32,6 @@ struct tower_devices {        /* borrowed */
 struct hosted {
     float **at; /* [params]; NULL: there is none */
     void *block;
-    struct device *by;
     bool is_pinned;
 };
 

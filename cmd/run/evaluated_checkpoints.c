@@ -94,8 +94,7 @@ static err write_down(const struct evaluated_checkpoints *v)
 err evaluated_checkpoints_open(struct evaluated_checkpoints *v, const char *folder, int keep)
 {
     *v = (struct evaluated_checkpoints){.keep = keep};
-    int length = snprintf(v->path, sizeof v->path, "%s/evaluated.json", folder);
-    if (length >= (int)sizeof v->path) return fail(ERR_INPUT, "%s: too long a path", folder);
+    TRY(folder_join(folder, "evaluated.json", v->path));
     const err e = load(v);
     if (!e || e == ERR_IO) return e;
     log_line(LOG_WARNING, "%s: %s; all checkpoints are evaluated again", v->path, error_text());

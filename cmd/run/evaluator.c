@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "cmd/run/evaluated_checkpoints.h"
 #include "cmd/run/task_parts.h"
@@ -261,7 +259,7 @@ static err look_at_last(struct evaluator *v)
             return fail(ERR_TIMEOUT, "%s, for %llu s (--restart_timeout)",
                         v->is_blind ? error_text() : v->last_text,
                         (unsigned long long)limit_ms / 1000);
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        clock_pause(LOOK_MS);
         TRY(look(v));
     }
     return OK;
@@ -319,8 +317,8 @@ static err find_metric(struct evaluator *v)
 {
     const char *names[HOOK_VALUES_MAX], *wanted = v->run->flags.best.metric;
     int count = evaluation_names(&v->session, names);
-    for (v->best_value = 0; v->best_value < count; v->best_value++)
-        if (strcmp(names[v->best_value], wanted) == 0) return OK;
+    v->best_value = text_find(names, count, wanted);
+    if (v->best_value >= 0) return OK;
     const struct suggestion near = suggest(wanted, names, count);
     return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s", wanted, near.text);
 }
@@ -342,9 +340,7 @@ static err open_files(struct evaluator *v)
 {
     const struct train_spec *train = &v->run->spec.train;
     const char *folder = train->summary.dir ? train->summary.dir : train->checkpoint.dir;
-    int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
-    if (length >= (int)sizeof v->events_folder)
-        return fail(ERR_INPUT, "%.64s...: too long a path", folder);
+    TRY(folder_join(folder, "eval", v->events_folder));
     const uint64_t since_ms = clock_ms();
     err e = open_kept(v);
     while (storage_is_asked_again(e, v->events_folder, &v->run->flags.limits, since_ms))

@@ -24,25 +24,18 @@ enum { JSON_BYTES_MAX = 1 << 20 };
 
 /* ---- files ---- */
 
-static err path_of(const struct best_checkpoints *b, const char *name,
-                   char ret[CHECKPOINT_PATH_MAX])
-{
-    int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", b->folder, name);
-    return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", b->folder);
-}
-
 err best_checkpoints_prefix(const struct best_checkpoints *b, int64_t step,
                             char ret[CHECKPOINT_PATH_MAX])
 {
     char name[64];
     snprintf(name, sizeof name, "model.ckpt-%lld", (long long)step);
-    return path_of(b, name, ret);
+    return folder_join(b->folder, name, ret);
 }
 
 static err write_text(const struct best_checkpoints *b, const char *name, const char *text)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(path_of(b, name, path));
+    TRY(folder_join(b->folder, name, path));
     return file_replace(path, text, strlen(text));
 }
 
@@ -142,7 +135,7 @@ static err load_file(struct best_checkpoints *b)
     char path[CHECKPOINT_PATH_MAX];
     json_error_t error;
     FILE *file;
-    TRY(path_of(b, json_name, path));
+    TRY(folder_join(b->folder, json_name, path));
     TRY(path_is_url(path) ? open_behind_url(path, &file) : open_here(path, &file));
     if (!file) return OK;
     json_t *json = json_loadf(file, 0, &error);
@@ -168,9 +161,7 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
                           const char *metric, enum better better, int keep)
 {
     *b = (struct best_checkpoints){.metric = metric, .better = better, .keep = keep};
-    int length = snprintf(b->folder, sizeof b->folder, "%s/best", checkpoint_dir);
-    if (length >= (int)sizeof b->folder)
-        return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
+    TRY(folder_join(checkpoint_dir, "best", b->folder));
     const err e = keep ? load(b) : OK;
     if (e != ERR_IO) return e;
     log_line(LOG_WARNING, "best checkpoints: %s; tries again with the next one", error_text());

@@ -108,6 +108,9 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token);
 /* ERR_IO: a disk or a server did not say. */
 err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_seen);
 
+/* ERR_INPUT: too long a path. */
+err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX]);
+
 /* Of any run's folder, without taking part in it: the newest checkpoint that the state file names
  * (relative paths joined to the folder), or of a given path: a folder, a prefix, or an .index file.
  * ERR_INPUT says what was looked for. */

@@ -21,8 +21,7 @@ enum {
 
 /* ---- folders (folder.c) ---- */
 
-err folder_make(const char *path); /* with its parents */
-err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX]);
+err folder_make(const char *path);                                /* with its parents */
 err folder_copy(const char *path, char ret[CHECKPOINT_PATH_MAX]); /* ERR_INPUT: too long */
 /* ret: what stands before the last slash, "." where there is none; returned: what comes after */
 const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);

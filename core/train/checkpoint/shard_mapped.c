@@ -84,25 +84,18 @@ static err check_runs(const struct row_map *map, const struct slice *slice)
     return OK;
 }
 
-/* It is small enough to be read whole. */
+/* As one row: it is small enough. */
 static err read_vector(struct bundle *bundle, const struct shard_source *source,
                        const struct slice *slice, const struct row_map *map,
                        const struct bundle_taker *taker)
 {
     const size_t bytes = (size_t)map->rows * sizeof(float);
     const struct bundle_box box = {.length = {map->rows}};
-    const struct range here = {slice->start, slice->start + slice->length};
     if (!source->entry) return OK;
     float *values = malloc(bytes);
     err e = values ? OK : fail(ERR_MEMORY, "no memory for %s", slice->name);
     if (!e) e = bundle_read(bundle, source->entry, &box, values, bytes);
-    for (int i = 0; !e && i < map->run_count; i++) {
-        const struct row_run *run = &map->runs[i];
-        const struct range mine = range_meet((struct range){run->to, run->to + run->count}, here);
-        if (!range_is_empty(mine))
-            e = taker->take(taker->context, mine.begin, range_count(mine),
-                            values + run->from + mine.begin - run->to);
-    }
+    if (!e) e = taker->take(taker->context, 0, 1, values);
     free(values);
     return e;
 }

@@ -152,12 +152,12 @@ static err place_rows(void *context, int64_t first, int64_t rows, const void *el
     return OK;
 }
 
-/* Of a square matrix: what of the row is of columns that were there */
-static err place_square_row(void *context, int64_t row, int64_t rows, const void *elements)
+/* Of a row of a square matrix, or a vector: what of it is of columns that were there */
+static err place_runs(void *context, int64_t row, int64_t rows, const void *elements)
 {
     const struct placing *p = context;
     const struct slice *s = p->slice;
-    const bool is_part = s->axis == 1;
+    const bool is_part = s->axis == 1 || s->shape.rank == 1;
     const int64_t begin = is_part ? s->start : 0, floats = is_part ? s->length : s->shape.dim[1];
     float *to = p->block + s->offset + (is_part ? row : row - s->start) * floats;
     const float *from = elements;
@@ -180,8 +180,8 @@ static err read_slice(struct bundle *bundle, const struct warm_start *warm,
     struct shard_source source;
     const struct row_map *map = shard_row_map(warm, slice->name);
     struct placing placing = {slice, block, map};
-    const struct bundle_taker taker = {&placing,
-                                       map && map->is_square ? place_square_row : place_rows};
+    const bool has_runs = map && (map->is_square || slice->shape.rank == 1);
+    const struct bundle_taker taker = {&placing, has_runs ? place_runs : place_rows};
     TRY(find_slice(bundle, warm, slice, slot, &source));
     if (map) return shard_read_mapped(bundle, &source, slice, map, &taker);
     if (!source.entry) return shard_read_rows(bundle, &source, slice, &taker);

@@ -39,9 +39,8 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
         const struct slice *slice = &layout->slices[i];
         if (slice->ps != ps) continue;
         const struct param *param = r->graph->params[slice->variable];
-        link->parts[link->area.count] =
-            (struct rows_part){slice->variable, column_of(r->graph, param), slice,
-                               r->frozen && r->frozen[slice->variable]};
+        link->parts[link->area.count] = (struct rows_part){
+            slice->variable, column_of(r->graph, param), slice, param->is_frozen};
         link->has_frozen |= link->parts[link->area.count].is_frozen;
         TRY(row_area_add(&link->area,
                          &(struct area_slice){slice->start, slice->length, slice->shape.dim[1],
@@ -60,13 +59,11 @@ static void order_column(struct rows *r, const struct slice *slice)
 }
 
 err rows_open(const struct graph *graph, const struct layout *layout, struct device *device,
-              const struct row_source *from, const bool *frozen, struct arena *arena,
-              struct rows *ret)
+              const struct row_source *from, struct arena *arena, struct rows *ret)
 {
     *ret = (struct rows){.device = layout->all_count > layout->slice_count ? device : NULL,
                          .graph = graph,
                          .from = from,
-                         .frozen = frozen,
                          .ps_count = layout->ps_count};
     if (!ret->device) return OK;
     ret->links = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->links);

@@ -69,7 +69,6 @@ struct rows {
     struct device *device;         /* borrowed; NULL: there are no tables */
     const struct graph *graph;     /* that trains */
     const struct row_source *from; /* borrowed */
-    const bool *frozen;            /* [params] borrowed; NULL: none is */
     int ps_count;
     struct rows_link *links;    /* [ps_count] */
     struct lookup_order *order; /* [inputs of the graph] */
@@ -82,7 +81,7 @@ struct rows {
 
 /* ERR_INPUT: the tables take too much. Memory lives in the arena. */
 err rows_open(const struct graph *, const struct layout *, struct device *,
-              const struct row_source *, const bool *frozen, struct arena *, struct rows *ret);
+              const struct row_source *, struct arena *, struct rows *ret);
 bool rows_are_used(const struct rows *);
 
 void rows_close(struct rows *); /* binds nothing any more; a zeroed one is fine */

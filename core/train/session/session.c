@@ -535,14 +535,6 @@ static err count_epochs(const struct session *s)
                                    spec_steps_per_epoch(spec, rows, s->options.workers));
 }
 
-static const bool *frozen_params(const struct session *s, struct arena *arena)
-{
-    const struct graph *g = s->graph;
-    bool *frozen = arena_array(arena, (size_t)g->param_count + 1, sizeof *frozen);
-    for (int i = 0; i < g->param_count; i++) frozen[i] = g->params[i]->is_frozen;
-    return frozen;
-}
-
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
@@ -557,8 +549,8 @@ static err open_parts(struct session *s)
     TRY(session_check_memory(s));
     TRY(open_replica(s));
     TRY(open_clipping(s));
-    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from,
-                  frozen_params(s, &s->arena), &s->arena, &s->rows));
+    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from, &s->arena,
+                  &s->rows));
     TRY(check_tables(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));
@@ -587,8 +579,7 @@ err session_spread(const struct session *s, int ps_count, struct arena *arena, s
                    struct rows *ret_rows)
 {
     TRY(place(s, s->layout->variables, ps_count, arena, ret));
-    return rows_open(s->graph, *ret, s->options.device, NULL, frozen_params(s, arena), arena,
-                     ret_rows);
+    return rows_open(s->graph, *ret, s->options.device, NULL, arena, ret_rows);
 }
 
 void session_close(struct session *s)

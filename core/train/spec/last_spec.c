@@ -146,7 +146,7 @@ static err keep_text(const char *folder, const char *path, const char *text)
 err last_spec_keep(const struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(spec_kept_path(folder, LAST_SPEC_NAME, path));
+    TRY(folder_join(folder, LAST_SPEC_NAME, path));
     char *text = spec_text(spec);
     const err e = text ? keep_text(folder, path, text) : fail(ERR_MEMORY, "no memory for %s", path);
     free(text);

@@ -117,7 +117,7 @@ static err read_kept(struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
-    TRY(spec_kept_path(folder, MEASURED_NAME, path));
+    TRY(folder_join(folder, MEASURED_NAME, path));
     bool is_kept; /* asked once: a disk may answer otherwise the next time */
     TRY(find_kept(path, &is_kept));
     if (!is_kept && !name_wanting(spec)) return OK;
@@ -280,7 +280,7 @@ err spec_keep_measured(const struct spec *spec, const json_t *features, const ch
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json;
-    TRY(spec_kept_path(folder, MEASURED_NAME, path));
+    TRY(folder_join(folder, MEASURED_NAME, path));
     TRY(tell(spec, features, &json));
     return spec_write_kept(path, json);
 }
@@ -289,8 +289,8 @@ err spec_copy_measured(const char *from, const char *to)
 {
     char source[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
-    TRY(spec_kept_path(from, MEASURED_NAME, source));
-    TRY(spec_kept_path(to, MEASURED_NAME, path));
+    TRY(folder_join(from, MEASURED_NAME, source));
+    TRY(folder_join(to, MEASURED_NAME, path));
     bool is_there;
     TRY(find_kept(source, &is_there));
     if (!is_there) return OK;
@@ -303,7 +303,7 @@ err spec_read_features(const char *folder, json_t **ret)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     *ret = NULL;
-    TRY(spec_kept_path(folder, MEASURED_NAME, path));
+    TRY(folder_join(folder, MEASURED_NAME, path));
     bool is_there;
     TRY(find_kept(path, &is_there));
     if (!is_there) return OK;

@@ -163,12 +163,6 @@ static err find_kept(const char *path, bool *ret_is_there)
     return fail(ERR_IO, "cannot be looked at: %s", strerror(errno));
 }
 
-err spec_kept_path(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX])
-{
-    const int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", folder, name);
-    return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", folder);
-}
-
 err spec_find_kept(const char *path, json_t **ret)
 {
     bool is_there;

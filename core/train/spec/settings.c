@@ -287,7 +287,7 @@ err settings_load(const char *folder, struct settings *ret)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     *ret = (struct settings){0};
-    TRY(spec_kept_path(folder, SETTINGS_NAME, path));
+    TRY(folder_join(folder, SETTINGS_NAME, path));
     err e = spec_find_kept(path, &json);
     if (!e && json) e = read_all(json, ret);
     json_decref(json);
@@ -300,7 +300,7 @@ err settings_load(const char *folder, struct settings *ret)
 err settings_keep(const char *folder, const struct settings *s)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(spec_kept_path(folder, SETTINGS_NAME, path));
+    TRY(folder_join(folder, SETTINGS_NAME, path));
     json_t *list = json_array();
     bool is_whole = list != NULL;
     for (int i = 0; i < s->count && is_whole; i++)

@@ -7,9 +7,7 @@
 
 /* The JSON of a file, or of standard input for "-". New reference. */
 err spec_read(const char *path, json_t **ret);
-/* Of a file which a run keeps in its folder. */
-err spec_kept_path(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX]);
-/* The JSON of such a file. */
+/* The JSON of a file which a run keeps in its folder. */
 err spec_read_kept(const char *path, json_t **ret);
 /* NULL where it is absent. ERR_IO: storage does not say. */
 err spec_find_kept(const char *path, json_t **ret);

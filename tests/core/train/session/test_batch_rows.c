@@ -164,8 +164,7 @@ static void open_world(struct world *w, const char *placement)
     open_model(&w->eval, &w->arena, LARGE);
     make_layout(w, placement);
     assert_int_equal(
-        rows_open(&w->train.graph, w->layout, &w->device, &w->source, NULL, &w->arena, &w->rows),
-        OK);
+        rows_open(&w->train.graph, w->layout, &w->device, &w->source, &w->arena, &w->rows), OK);
     for (int i = 0; i < 2; i++)
         prepared_open(&w->rows, &w->train.graph, w->columns, COLUMNS, &w->arena,
                       &w->rows.batches[i]);
@@ -581,7 +580,7 @@ static void without_tables_nothing_is_used(void **state)
     struct layout *layout;
     struct rows rows;
     assert_int_equal(layout_make(&spec, &dense, 1, PS, &arena, &layout), OK);
-    assert_int_equal(rows_open(&graph, layout, &device, NULL, NULL, &arena, &rows), OK);
+    assert_int_equal(rows_open(&graph, layout, &device, NULL, &arena, &rows), OK);
     assert_false(rows_are_used(&rows));
     assert_int_equal(rows_window_bytes(&rows, 0), 0);
     rows_bind(&rows, 0, NULL, false);

@@ -17,7 +17,6 @@ model of run.py trains on the files over 2 ps + 2 workers, from the disk and fro
 Nothing else should run on the machine. The exit code is 0 when everything was measured, whether or
 not a goal was met.
 """
-import argparse
 import contextlib
 import getpass
 import http.server

@@ -292,11 +292,15 @@ class ClusterCase(program.FolderCase):
         """What a command from outside says of this job, when it has ended."""
         return program.run([*words, f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])], cluster.folder)
 
+    def status(self, cluster):
+        done = self.asked(cluster, "status", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
+        return json.loads(done.stdout)
+
     def end_soon(self, cluster):
         """At which step it is to end: some steps from now, however fast they are."""
         for ahead in (AHEAD * 4**i for i in range(8)):
-            told = json.loads(self.asked(cluster, "status", "--json").stdout)["tasks"]
-            step = max(int(task["counters"].get("global_step", 0)) for task in told) + ahead
+            step = max(int(task["counters"].get("global_step", 0)) for task in self.status(cluster)["tasks"]) + ahead
             done = self.asked(cluster, "set", "last_step", step)
             if done.returncode == 0:
                 return step

@@ -62,9 +62,9 @@ class CommandCase(program.FolderCase):
 class Running:
     """A started binary whose output is kept line by line."""
 
-    def __init__(self, arguments, cwd, command=None):
+    def __init__(self, arguments, cwd, command=None, env=None):
         self.process = subprocess.Popen(
-            (command or []) + [program.BINARY] + arguments, cwd=cwd, env=program.environment(),
+            (command or []) + [program.BINARY] + arguments, cwd=cwd, env=program.environment(env),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
         self.changed = threading.Condition()

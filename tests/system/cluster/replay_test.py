@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import struct
-import unittest
 
 import program
 from program import changed

@@ -4,7 +4,6 @@ import os
 import shutil
 import socket
 import subprocess
-import unittest
 
 import program
 from program import LIMIT_S

@@ -5,9 +5,7 @@ A round whose failure may be repeated prints its seed: --round gives the same dr
 code is 0 when nothing failed.
 """
 import argparse
-import os
 import random
-import sys
 import tempfile
 import time
 

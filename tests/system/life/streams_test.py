@@ -2,7 +2,6 @@
 again is the run that was never ended."""
 import shutil
 
-import life
 import program
 from life import LifeCase
 

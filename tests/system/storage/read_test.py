@@ -6,7 +6,6 @@ import json
 import random
 import re
 import signal
-import subprocess
 import threading
 import time
 import unittest.mock
@@ -14,6 +13,7 @@ import urllib.parse
 
 import program
 import server
+from program import commands
 
 SPEC = {
     "name": "urls",
@@ -385,16 +385,6 @@ class S3(UrlCase):
         self.assertIn("(2 tries)", said)
         self.assertNotIn("not signed", said)
 
-    def begin(self, words, env):
-        """A program that goes on, and what it says."""
-        said = self.folder / "said"
-        with open(said, "w", encoding="utf-8") as log:
-            process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, env=program.environment(env),
-                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process, said.read_text
-
     def test_a_container_that_gives_no_answer_is_asked_again(self):
         """Meanwhile it is told, and signals are heard."""
         self.served.token = "a/token+"
@@ -404,16 +394,16 @@ class S3(UrlCase):
         env = self.env(self.served, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", DTRAIN_URL_TRIES="100",
                        AWS_CONTAINER_CREDENTIALS_FULL_URI=url + "/keys")
         (self.folder / "spec.json").write_text(json.dumps({**SPEC, **data("s3://bucket/d/part-3.csv", **{"except": ["word"]})}))
-        waits = re.compile(r"tries again, \d+ s so far: http://[0-9.:]+/keys: .* tr(y|ies)\)")
+        waits = r"tries again, \d+ s so far: http://[0-9.:]+/keys: .* tr(y|ies)\)"
         for signal_sent, code in ((signal.SIGTERM, 143), (None, 0)):
-            process, said = self.begin(["spec.json"], env)
-            program.wait_until(lambda read=said: waits.search(read()), said)
+            running = commands.Running(["spec.json"], self.folder, env=env)
+            self.addCleanup(running.process.kill)
+            running.wait_for_match(waits)
             if signal_sent:
-                process.send_signal(signal_sent)
+                running.process.send_signal(signal_sent)
             else:
                 answers.set()
-            program.wait_until(lambda p=process: p.poll() is not None, said)
-            self.assertEqual(process.returncode, code, said())
+            self.assertEqual(running.end(), code, running.lines)
 
     def test_keys_of_the_role_of_a_container(self):
         part, nobody = "s3://bucket/d/part-3.csv", {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}

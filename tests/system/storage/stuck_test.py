@@ -1,6 +1,5 @@
 """Workers whose data do not come: they say so, hear signals, and continue when the data come again."""
 import dataclasses
-import json
 import signal
 import threading
 
@@ -26,11 +25,6 @@ class Stuck(ClusterCase):
     def hold(self):
         """From now on no request is answered, until comes is set."""
         self.served.fault = lambda number, request: None if self.comes.is_set() else self.comes
-
-    def status(self, cluster):
-        done = self.asked(cluster, "status", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
-        return json.loads(done.stdout)
 
     def states(self, cluster):
         return {task["task"]: task["state"] for task in self.status(cluster)["tasks"]}

@@ -8,7 +8,7 @@ import signal
 import struct
 
 import program
-from program import ROOT, wire
+from program import ROOT
 from program.cluster import ENDLESS, Plan
 from visitors import STEP, VisitCase
 

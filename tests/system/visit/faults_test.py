@@ -1,15 +1,12 @@
 """dtrain status names what is wrong with a job: each fault is made on purpose, and looked for until it is told."""
-import json
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 import unittest
 
 import program
-from program import BINARY, LIMIT_S
 from program.cluster import ENDLESS, ClusterCase, Plan, by_flags
 
 DELAY_S = 0.05  # of each piece that a slow link carries, or more
@@ -80,13 +77,6 @@ class SlowLink:
 
 
 class Faults(ClusterCase):
-    def status(self, cluster):
-        words = [BINARY, "status", "--json", f"--timeout={LIMIT_S}", "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
-        done = subprocess.run(words, env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=LIMIT_S, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr + cluster.story())
-        return json.loads(done.stdout)
-
     def assert_named(self, cluster, rule, *words, meanwhile=lambda told: None):
         """meanwhile: what is done with each status, in which nothing is found while nobody has told anything."""
         last = set()

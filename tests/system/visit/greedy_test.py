@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import socket
 import ssl
 import threading
 import unittest

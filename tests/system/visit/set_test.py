@@ -1,7 +1,6 @@
 """dtrain set: a living job is changed, and it comes to the very bits that the changed spec comes to."""
 import dataclasses
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -29,8 +28,7 @@ class Set(ClusterCase):
         return int(re.search(r"from step (\d+)", said)[1])
 
     def counters(self, cluster, task="worker/0"):
-        tasks = json.loads(self.ask(cluster, "status", "--json"))["tasks"]
-        return {t["task"]: t for t in tasks}.get(task, {}).get("counters", {})
+        return {t["task"]: t for t in self.status(cluster)["tasks"]}.get(task, {}).get("counters", {})
 
     def start_again(self, cluster, name):
         cluster.tasks[name].kill()

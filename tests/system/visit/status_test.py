@@ -22,20 +22,20 @@ class Status(ClusterCase):
         self.assertEqual(done.returncode, code, done.stderr + cluster.story())
         return done.stderr if code else done.stdout
 
-    def status(self, cluster):
-        said = json.loads(self.ask(cluster, "status", "--json", TIMEOUT))
+    def told(self, cluster):
+        said = self.status(cluster)
         return {task["task"]: task for task in said["tasks"]}, said["findings"]
 
     def wait_told(self, cluster):
         """Until ps/0 has heard of steps of every worker, and so of the chief."""
         workers = [name for name in cluster.plan.names() if name.startswith("worker")]
-        cluster.wait_until(lambda: all(self.status(cluster)[0].get(name, {}).get("counters", {}).get("steps_total")
+        cluster.wait_until(lambda: all(self.told(cluster)[0].get(name, {}).get("counters", {}).get("steps_total")
                                        for name in workers), "counters of all workers")
 
     def test_a_job_is_shown_saved_drained_and_stopped(self):
         cluster = self.start_endless(Plan(workers=3, changes={**SAVES, "train.mode": "async"}))
         self.wait_told(cluster)
-        tasks, _ = self.status(cluster)
+        tasks, _ = self.told(cluster)
         self.assertEqual(set(tasks), set(cluster.plan.names()))
         self.assertEqual(tasks["worker/0"]["counters"]["is_chief"], 1)
         screen = self.ask(cluster, "status", TIMEOUT)
@@ -48,7 +48,7 @@ class Status(ClusterCase):
         self.assertEqual(cluster.tasks["worker/2"].code(), 143)
         for worker, words in ("worker/7", "there is no such worker"), ("worker/2", "that worker is not here"):
             self.assertIn(f"drain {worker}: ps/0: {words}", self.ask(cluster, "drain", worker, TIMEOUT, code=128))
-        tasks, findings = self.status(cluster)
+        tasks, findings = self.told(cluster)
         self.assertNotIn("evictions_total", tasks["ps/0"]["counters"])
         self.assertFalse([finding for finding in findings if "gone for too long" in finding["text"]])
         self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")

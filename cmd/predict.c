@@ -145,19 +145,14 @@ static struct said said_of(const struct output *o, const struct predictions *bat
                          of->columns};
 }
 
-/* Labels that exclude each other, or one alone. */
 static bool has_class(const struct said *s)
 {
-    return s->predicts == PREDICTS_CLASS || (s->predicts != PREDICTS_NUMBER && s->columns == 1);
+    return prediction_has_class(s->predicts, s->columns);
 }
 
 static int64_t class_of(const struct said *s)
 {
-    int64_t best = 0;
-    if (s->predicts != PREDICTS_CLASS) return s->row[0] > 0.5f;
-    for (int64_t i = 1; i < s->columns; i++)
-        if (s->row[i] > s->row[best]) best = i;
-    return best;
+    return prediction_class(s->predicts, s->row, s->columns);
 }
 
 /* Its word, or its number where labels are numbers. */

@@ -30,14 +30,14 @@ static void add_outputs(const struct version *v, int i, struct outputs *ret)
     const struct head *head = &version_graph(v)->heads[i];
     const enum prediction predicts = head->loss.loss->predicts;
     const int64_t columns = shape_count_from(&head->loss.logits->shape, 1);
-    const bool excludes = predicts == PREDICTS_CLASS;
-    const bool is_yes = !excludes && predicts != PREDICTS_NUMBER && columns == 1;
+    const bool has_class = prediction_has_class(predicts, columns);
+    const bool is_yes = has_class && predicts != PREDICTS_CLASS;
     struct output o = {.head = i,
                        .predicts = predicts,
                        .columns = columns,
                        .words =
                            label_words_named(&version_spec(v)->data.train, head->loss.labels.name)};
-    if (excludes || is_yes) {
+    if (has_class) {
         ret->at[ret->count] = o;
         ret->at[ret->count].name = "class";
         ret->at[ret->count++].is_class = true;
@@ -66,15 +66,6 @@ static const float *row_of(const struct output *o, const struct version_answer *
     return a->at[o->head] + row * o->columns;
 }
 
-static int64_t class_of(const struct output *o, const float *row)
-{
-    int64_t best = 0;
-    if (o->predicts != PREDICTS_CLASS) return row[0] > 0.5f;
-    for (int64_t i = 1; i < o->columns; i++)
-        if (row[i] > row[best]) best = i;
-    return best;
-}
-
 /* A number, or a list of them */
 static void write_value(FILE *out, const struct output *o, const struct version_answer *a,
                         int64_t row)
@@ -82,7 +73,7 @@ static void write_value(FILE *out, const struct output *o, const struct version_
     const float *at = row_of(o, a, row);
     const bool is_list = strcmp(o->name, "probability") != 0;
     if (o->is_class) {
-        json_write_class(out, o->words, class_of(o, at), false);
+        json_write_class(out, o->words, prediction_class(o->predicts, at, o->columns), false);
         return;
     }
     if (is_list) fputc('[', out);

@@ -288,6 +288,20 @@ static void to_probabilities(const struct loss *loss, int64_t rows, int64_t colu
     }
 }
 
+bool prediction_has_class(enum prediction predicts, int64_t columns)
+{
+    return predicts == PREDICTS_CLASS || (predicts != PREDICTS_NUMBER && columns == 1);
+}
+
+int64_t prediction_class(enum prediction predicts, const float *row, int64_t columns)
+{
+    int64_t best = 0;
+    if (predicts != PREDICTS_CLASS) return row[0] > 0.5f;
+    for (int64_t i = 1; i < columns; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
+
 /* What is taken from the graph, batch by batch */
 struct taking {
     const struct prediction_taker *taker;

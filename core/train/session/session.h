@@ -285,6 +285,11 @@ err session_evaluate(struct session *, struct evaluation *ret);
  * absent and the nearest name that is there, or both shapes. */
 err session_restore(struct session *, struct bundle *);
 
+/* Whether a row of so many numbers says a class, as of labels that exclude each other or one alone,
+ * and which. */
+bool prediction_has_class(enum prediction, int64_t columns);
+int64_t prediction_class(enum prediction, const float *row, int64_t columns);
+
 /* What each head says of rows first .. first + rows - 1 of the evaluation set, as its loss takes it
  * (its loss->predicts): a probability per class, or of each label, or numbers. */
 enum { PREDICTED_NODES_MAX = 64 };

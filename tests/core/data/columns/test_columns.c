@@ -808,7 +808,9 @@ static void assert_trains(const char *source, const char *refused)
         char text[1024];
         struct dataset d;
         struct opened_source o = {0};
-        snprintf(text, sizeof text, source, streams[i]);
+        const char *place = strstr(source, "STREAM");
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - source), source, streams[i],
+                 place + strlen("STREAM"));
         err e = i ? source_open_batches(text, NULL, &o) : source_open_to_train(text, &d);
         assert_int_equal(e, refused ? ERR_INPUT : OK);
         if (refused && !strstr(error_text(), refused)) print_error("%s\n", error_text());
@@ -822,7 +824,7 @@ static void assert_trains(const char *source, const char *refused)
 static void what_is_trained_on_is_in_some_file(void **state)
 {
 #define NAMED(format, files, more, column)                                                         \
-    "{'format': '" format "', 'file': " files ", 'label': 'y', 'stream': '%s'" more                \
+    "{'format': '" format "', 'file': " files ", 'label': 'y', 'stream': 'STREAM'" more            \
     "}, 'columns': [" column "], 'batch_size': 1"
 #define PRISE "{'column': 'numeric', 'name': 'prise', 'default': 0}"
 #define PRICE "{'column': 'numeric', 'name': 'p', 'source': 'price', 'default': 0}"

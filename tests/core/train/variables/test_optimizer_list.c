@@ -254,7 +254,7 @@ static void weights_decay_as_in_tensorflow_and_what_is_frozen_stays(void **state
 /* Whatever decays: nothing frozen does. */
 static void what_is_frozen_lies_behind_what_is_moved(void **state)
 {
-    static const struct slice slices[] = {
+    static const struct slice three[] = {
         {.name = "logits/kernel", .offset = 0, .count = 20},
         {.name = "hidden/bias", .offset = 32, .count = 4},
         {.name = "hidden/kernel", .offset = 48, .count = 16},
@@ -268,8 +268,8 @@ static void what_is_frozen_lies_behind_what_is_moved(void **state)
         const struct section *sections;
         const int *found;
         list.frozen = first ? NAMES("hidden/*") : NAMES("*");
-        assert_int_equal(optimizers_of_slices(&list, slices, 3, &arena, &found), OK);
-        const int count = sections_make(&list, slices, found, 3, 64, &arena, &sections);
+        assert_int_equal(optimizers_of_slices(&list, three, 3, &arena, &found), OK);
+        const int count = sections_make(&list, three, found, 3, 64, &arena, &sections);
         assert_int_equal(count, 1 + first);
         assert_int_equal(sections_moved(sections, count, 64), first ? 32 : LAYOUT_ALIGN);
     }

@@ -38,7 +38,7 @@ static void pass_on(pid_t program, const siginfo_t *said)
 
 /* Signals are held back, so that none is lost: process 1 has none that end it. What was there
  * before, of a shell that became this program, has sent its signal. */
-[[noreturn]] static void stand_in(pid_t program, const sigset_t *all)
+static _Noreturn void stand_in(pid_t program, const sigset_t *all)
 {
     siginfo_t said;
     int status;

@@ -286,7 +286,7 @@ err meter_measure(const char *address, uint64_t patience_ms, uint64_t until_ms, 
     const uint64_t patient_until_ms = clock_ms() + patience_ms;
     struct address a;
     struct addrinfo *found;
-    int fd;
+    int fd = -1;
     *ret = (struct metered){0};
     TRY(address_split(address, &a));
     TRY(address_resolve(&a, &found));

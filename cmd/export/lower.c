@@ -12,34 +12,34 @@
 
 /* ---- attributes ---- */
 
-const void *lower_attribute(const struct node *node, const char *name)
+static void *attribute(const struct node *node, const char *name)
 {
     return fields_at(&node->op->object, node->attributes, name);
 }
 
 double lower_float(const struct node *node, const char *name)
 {
-    return *(const double *)lower_attribute(node, name);
+    return *(const double *)attribute(node, name);
 }
 
 int64_t lower_int(const struct node *node, const char *name)
 {
-    return *(const int64_t *)lower_attribute(node, name);
+    return *(const int64_t *)attribute(node, name);
 }
 
 int lower_enum(const struct node *node, const char *name)
 {
-    return *(const int *)lower_attribute(node, name);
+    return *(const int *)attribute(node, name);
 }
 
 bool lower_bool(const struct node *node, const char *name)
 {
-    return *(const bool *)lower_attribute(node, name);
+    return *(const bool *)attribute(node, name);
 }
 
 const struct ints *lower_ints(const struct node *node, const char *name)
 {
-    return lower_attribute(node, name);
+    return attribute(node, name);
 }
 
 err lower_refuse(const char *why)
@@ -213,17 +213,13 @@ int lower_constant(struct lowering *l, const char *name, const struct shape *sha
 }
 
 /* Several nodes may read one variable. */
-err lower_param_of(struct lowering *l, const struct node *node, int param, int *ret)
+err lower_param(struct lowering *l, int param, int *ret)
 {
+    const struct node *node = l->node->sharing.of ? l->node->sharing.of : l->node;
     const struct param *p = &node->param[param];
     *ret = constant_named(l->program, p->name);
     if (*ret >= 0) return OK;
     return p->ids ? read_table(l, p, ret) : read_dense(l, p, ret);
-}
-
-err lower_param(struct lowering *l, int param, int *ret)
-{
-    return lower_param_of(l, l->node->sharing.of ? l->node->sharing.of : l->node, param, ret);
 }
 
 int lower_shape(struct lowering *l, int x)

@@ -13,7 +13,6 @@ struct lowering {
 };
 
 /* Attributes by the names of their fields, which there are. */
-const void *lower_attribute(const struct node *, const char *name);
 double lower_float(const struct node *, const char *name);
 int64_t lower_int(const struct node *, const char *name);
 int lower_enum(const struct node *, const char *name);
@@ -27,12 +26,10 @@ err lower_named(struct lowering *, int named, int *ret);
 err lower_weights(struct lowering *, int input, int *ret);
 /* A variable, or a table, whole */
 err lower_param(struct lowering *, int param, int *ret);
-err lower_param_of(struct lowering *, const struct node *, int param, int *ret);
 /* Of what no variable is, by a name of its own; several nodes may make it. */
 int lower_constant(struct lowering *, const char *name, const struct shape *, const float *data);
 err lower_refuse(const char *why); /* ERR_INPUT */
 
-int lower_activation(struct program *, enum activation, float alpha, int x);
 err lower_layer_end(struct lowering *, int *x); /* bias and activation */
 int lower_shape(struct lowering *, int x);      /* reshaped to the node's output */
 

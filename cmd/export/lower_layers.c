@@ -58,7 +58,7 @@ static int softsign(struct program *p, int x)
     return program_two(p, PRIMITIVE_DIVIDE, x, plus(p, 1, program_one(p, PRIMITIVE_ABS, x)));
 }
 
-int lower_activation(struct program *p, enum activation activation, float alpha, int x)
+static int lower_activation(struct program *p, enum activation activation, float alpha, int x)
 {
     switch (activation) {
     case ACTIVATION_RELU:

@@ -58,7 +58,6 @@ struct text {
 };
 void text_add(struct text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_add_quoted(struct text *, const char *bytes);    /* "abc...", control bytes as \x1b */
-void text_add_number(struct text *, double);               /* 16777216, 0.001, 1e-07 */
 void text_add_bounds(struct text *, const struct field *); /* from 1 to 10, at least 0 */
 void text_add_names(struct text *, const char *const *names, int count); /* a, b, c, ... */
 void text_add_near(struct text *, const char *word, const char *const *names, int count);

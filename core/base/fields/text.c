@@ -34,7 +34,8 @@ void text_add_quoted(struct text *text, const char *bytes)
     text_add(text, cut ? "...\"" : "\"");
 }
 
-void text_add_number(struct text *text, double number)
+/* 16777216, 0.001, 1e-07 */
+static void add_number(struct text *text, double number)
 {
     bool is_plain = number == floor(number) && fabs(number) <= 0x1p53;
     text_add(text, is_plain ? "%.0f" : "%g", number);
@@ -45,11 +46,11 @@ void text_add_bounds(struct text *text, const struct field *field)
     const bool has_min = field_has_min(field), has_max = field_has_max(field);
     if (has_min) {
         text_add(text, has_max ? "from " : "at least ");
-        text_add_number(text, field->min);
+        add_number(text, field->min);
     }
     if (has_max) {
         text_add(text, has_min ? " to " : "at most ");
-        text_add_number(text, field->max);
+        add_number(text, field->max);
     }
 }
 

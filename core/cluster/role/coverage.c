@@ -39,7 +39,7 @@ bool data_share_is_countable(const struct data_share *s)
 }
 
 /* A round brings an eighth of what is open at a time, so that that holds what is on its way. */
-uint64_t data_share_epochs(const struct data_share *s)
+static uint64_t epochs_of(const struct data_share *s)
 {
     const uint64_t most = COVERAGE_EPOCHS / 4, round = s->batch * gradients_brought(s);
     uint64_t epochs = 1;
@@ -50,7 +50,7 @@ uint64_t data_share_epochs(const struct data_share *s)
 
 uint64_t data_share_rows(const struct data_share *s)
 {
-    return s->rows * data_share_epochs(s);
+    return s->rows * epochs_of(s);
 }
 
 bool data_share_is_same(const struct data_share *a, const struct data_share *b)
@@ -234,7 +234,7 @@ struct covered coverage_of_open(const struct coverage *c, const struct batch_que
 
 struct covered coverage_of_oldest(const struct coverage *c, const struct batch_queue *queue)
 {
-    const uint64_t epochs = data_share_epochs(&c->share);
+    const uint64_t epochs = epochs_of(&c->share);
     return (struct covered){
         .epoch = c->first * epochs,
         .epochs = epochs,
@@ -305,7 +305,7 @@ static void leave_out(struct coverage *c, uint64_t used)
 uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
                              struct ledger *ret, uint64_t *ret_left)
 {
-    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
+    const uint64_t epochs = epochs_of(&c->share), now = epochs_of(share);
     const uint64_t lost = c->lost;
     close_all(c, NULL);
     c->first = (c->first * epochs + now - 1) / now;
@@ -337,7 +337,7 @@ static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledg
  * share does. */
 static void count_as(struct coverage *c, const struct data_share *share, uint64_t rows)
 {
-    const uint64_t epochs = data_share_epochs(&c->share), now = data_share_epochs(share);
+    const uint64_t epochs = epochs_of(&c->share), now = epochs_of(share);
     const uint64_t over = rows / data_share_rows(&c->share);
     for (int i = 0; i < COVERAGE_EPOCHS && c->first < over; i++) coverage_close(c, NULL);
     if (epochs != now) {
@@ -364,7 +364,7 @@ uint64_t coverage_go_on(struct coverage *c, const struct data_share *share,
     begin_at(share, (rows + share->batch - 1) / share->batch, step, ret);
     *ret_left = all_rows(share, ret) - brought;
     if (data_share_is_queue(share)) leave_out(c, all_rows(share, ret) - c->first * share->rows);
-    return c->first * data_share_epochs(share);
+    return c->first * epochs_of(share);
 }
 
 /* ---- of a queue ---- */
@@ -410,7 +410,7 @@ bool coverage_to_queue(struct coverage *c, const struct data_share *share,
     ret->front = front;
     for (uint64_t b = from; b < front; b++)
         if (!is_brought(&c->share, before, b)) batch_queue_put_back(ret, b);
-    c->first *= data_share_epochs(&c->share);
+    c->first *= epochs_of(&c->share);
     c->share = *share;
     leave_out(c, batch_queue_used(ret, share->batch, begin, front * share->batch));
     return true;
@@ -435,7 +435,7 @@ uint64_t coverage_from_queue(struct coverage *c, const struct data_share *share,
     begin_at(share, (rows + share->batch - 1) / share->batch, step, ret);
     *ret_left = all_rows(share, ret) - brought;
     if (data_share_is_queue(share)) leave_out(c, all_rows(share, ret) - c->first * share->rows);
-    return c->first * data_share_epochs(share);
+    return c->first * epochs_of(share);
 }
 
 /* ---- as numbers ---- */

@@ -39,8 +39,7 @@ struct data_share {
                           all workers use one queue, and `workers` is 1 */
 };
 bool data_share_is_queue(const struct data_share *);
-/* How many are counted as one, and their rows. */
-uint64_t data_share_epochs(const struct data_share *);
+/* Those of as many epochs as are counted as one. */
 uint64_t data_share_rows(const struct data_share *);
 uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
 /* Of pushes that are in the values of some ps only: rows that count as lost, though ps/0 has them,

@@ -22,8 +22,8 @@ int ps_chief(const struct ps_role *p)
     return term_chief(p->lead.term, p->options.workers);
 }
 
-/* Before term 0 nobody has led, whose words could be on their way. */
-bool ps_obeys(const struct ps_role *p, int worker)
+/* It is here, and leads. Before term 0 nobody has led, whose words could be on their way. */
+static bool obeys(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     return worker == ps_chief(p) && member_is_here(m) && (m->lead.claims || p->lead.term == 0);
@@ -31,7 +31,7 @@ bool ps_obeys(const struct ps_role *p, int worker)
 
 bool ps_chief_is_here(const struct ps_role *p)
 {
-    return ps_obeys(p, ps_chief(p));
+    return obeys(p, ps_chief(p));
 }
 
 struct message *ps_tell_chief(struct ps_role *p, enum message_type type, struct outbox *out)
@@ -369,10 +369,10 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
     if (p->phase == ENDED && m->type == MESSAGE_VERDICT) p->members[worker].knows_end = true;
     if (p->phase == ENDED || job != JOB_WORKER || !member_is_here(&p->members[worker])) return;
     p->members[worker].life.has_spoken = true;
-    const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    const unsigned sender = obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
     p->round.applying_count = 0;
-    if (ps_obeys(p, worker)) ps_renew_lease(p, 0);
+    if (obeys(p, worker)) ps_renew_lease(p, 0);
     if (fault)
         refuse(p, worker, m, fault, out);
     else if (is_breach(p, worker, m, out))
@@ -612,7 +612,7 @@ int ps_role_chief(const struct role *role)
 
 bool ps_role_obeys(const struct role *role, int worker)
 {
-    return ps_obeys((const struct ps_role *)role, worker);
+    return obeys((const struct ps_role *)role, worker);
 }
 
 bool ps_role_awaits(const struct role *role, int worker)

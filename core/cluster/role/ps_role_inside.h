@@ -284,7 +284,6 @@ bool member_is_here(const struct member *);
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
 /* What concerns the job as a whole. */
 int ps_chief(const struct ps_role *);
-bool ps_obeys(const struct ps_role *, int worker); /* it is here, and leads */
 bool ps_chief_is_here(const struct ps_role *);
 struct message *ps_tell_chief(struct ps_role *, enum message_type, struct outbox *);
 void ps_ask_chief_to_stop(struct ps_role *, struct outbox *);
@@ -298,7 +297,6 @@ void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
 void ps_answer_waiting(struct ps_role *, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
-void ps_begin_step(struct ps_role *); /* the last one is over */
 void ps_return_ticket(struct ps_role *, int worker);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
 

@@ -313,7 +313,8 @@ static bool is_round_void(const struct ps_role *p)
     return false;
 }
 
-void ps_begin_step(struct ps_role *p)
+/* The last one is over. */
+static void begin_step(struct ps_role *p)
 {
     p->step++;
     for (int w = 0; w < p->options.workers; w++) p->members[w].has_renewed = false;
@@ -325,7 +326,7 @@ static void skip_round(struct ps_role *p, struct outbox *out)
     outbox_log(out, "step %llu changes nothing here: the gradients were lost with a worker",
                (unsigned long long)p->step + 1);
     ps_take_back(p, out);
-    ps_begin_step(p);
+    begin_step(p);
     ps_begin_sum(p);
     begin_round(p);
     ps_answer_waiting(p, out);
@@ -339,7 +340,7 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     p->round.applying_count += count;
     ps_keep_advance(p, applying, count, out);
     outbox_add_apply(out, (struct action_apply){applying, count, p->round.gradients, p->step});
-    ps_begin_step(p);
+    begin_step(p);
     p->counters.applied++;
     ps_begin_sum(p);
     for (int i = 0; i < count; i++) {
@@ -444,7 +445,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     int *const applying = &p->round.applying[p->round.applying_count++ % p->options.workers];
     *applying = worker; /* of each worker one, until they are applied */
     outbox_add_apply(out, (struct action_apply){applying, 1, m->push.gradients, p->step});
-    ps_begin_step(p);
+    begin_step(p);
     p->counters.applied++;
     ps_cover(p, worker, out);
     if (ps_is_holding(p, worker) || !ps_turn_is_answered_now(p, worker))

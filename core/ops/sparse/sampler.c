@@ -33,7 +33,7 @@ err sampler_open(enum sampler_kind kind, int64_t classes, bool unique, const dou
     return sum_counts(counts, distortion, ret);
 }
 
-double sampler_probability(const struct sampler *s, int64_t of_class)
+static double probability_of(const struct sampler *s, int64_t of_class)
 {
     const double k = (double)of_class;
     switch (s->kind) {
@@ -51,7 +51,7 @@ int64_t sampler_support(const struct sampler *s)
 {
     int64_t count = 0;
     if (s->kind != SAMPLER_UNIGRAM) return s->classes;
-    for (int64_t i = 0; i < s->classes; i++) count += sampler_probability(s, i) > 0;
+    for (int64_t i = 0; i < s->classes; i++) count += probability_of(s, i) > 0;
     return count;
 }
 
@@ -87,7 +87,7 @@ static int64_t class_at(const struct sampler *s, uint64_t bits)
 static int64_t next_free(const struct sampler *s, int64_t from)
 {
     int64_t k = from;
-    while (s->was_drawn[k] || sampler_probability(s, k) <= 0) k = (k + 1) % s->classes;
+    while (s->was_drawn[k] || probability_of(s, k) <= 0) k = (k + 1) % s->classes;
     return k;
 }
 
@@ -110,7 +110,7 @@ struct drawn sampler_draw(const struct sampler *s, uint64_t key, uint64_t draw, 
 
 float sampler_log_expected(const struct sampler *s, const struct drawn *d, int64_t of_class)
 {
-    const double p = sampler_probability(s, of_class);
+    const double p = probability_of(s, of_class);
     if (d->tries == d->count) return (float)log(p * (double)d->count);
     return (float)log(-expm1((double)d->tries * log1p(-p)));
 }

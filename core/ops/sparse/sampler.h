@@ -33,8 +33,6 @@ struct drawn {
 err sampler_open(enum sampler_kind, int64_t classes, bool unique, const double *counts,
                  double distortion, struct arena *, struct sampler *ret);
 
-double sampler_probability(const struct sampler *, int64_t of_class);
-
 /* Fills ret_classes[count]; unique: count is at most the classes of a probability above 0. */
 struct drawn sampler_draw(const struct sampler *, uint64_t key, uint64_t draw, int64_t count,
                           int64_t *ret_classes);

@@ -20,7 +20,8 @@ void changes_begin(struct changes *c, int64_t most)
     *c = (struct changes){.is_on = true, .most = most};
 }
 
-void changes_lose(struct changes *c)
+/* All have changed, or nobody knows which. */
+static void lose(struct changes *c)
 {
     if (!c->is_on) return;
     changes_end(c);
@@ -58,7 +59,7 @@ static bool append(struct changes *c, int64_t row)
 void changes_add(struct changes *c, int64_t place, int64_t row)
 {
     if (!reach(c, place) || !append(c, row)) {
-        changes_lose(c);
+        lose(c);
         return;
     }
     c->bits[place / WORD] |= UINT64_C(1) << (place % WORD);
@@ -96,7 +97,7 @@ int64_t changes_sort(struct changes *c)
     int64_t most = 0;
     int64_t *other = malloc((size_t)(c->count + 1) * sizeof *other), *rows = c->rows;
     if (!other) {
-        changes_lose(c);
+        lose(c);
         return 0;
     }
     for (int64_t i = 0; i < c->count; i++) most = rows[i] > most ? rows[i] : most;

@@ -23,8 +23,7 @@ struct changes {
 
 /* Nothing has changed, and what does is noted from now on: at most so many rows. */
 void changes_begin(struct changes *, int64_t most);
-void changes_end(struct changes *);  /* a zeroed one is fine */
-void changes_lose(struct changes *); /* all have changed, or nobody knows which */
+void changes_end(struct changes *); /* a zeroed one is fine */
 /* Another row will be at that place; this one has changed, too. */
 void changes_leave(struct changes *, int64_t place, int64_t row);
 /* Ascending, each once, from now on. Returns how many. */

@@ -55,12 +55,6 @@ static void write_doubles(FILE *f, const char *name, int column, const struct fl
 
 /* ---- columns ---- */
 
-static int64_t limit_of(const struct column_spec *spec, const char *name)
-{
-    const int64_t limit = *(const int64_t *)cells_attribute(spec, name);
-    return limit ? limit : ANY_ID;
-}
-
 /* A list that stands as such in rows, as of JSON lines, is one text here: tabs are between
  * what is read as words, which may have blanks, and blanks between all else. */
 static char separator_of(const struct cells *c, const struct column_spec *spec)
@@ -92,8 +86,9 @@ static err write_ids(FILE *f, const struct cells *c, const struct column_spec *s
     if (words.count) write_words(f, c, column, &words);
     if (cells_is(spec, "bucketized")) TRY(cells_boundaries(c, spec, &boundaries));
     if (boundaries.count) write_doubles(f, "boundaries", column, &boundaries);
-    if (cells_is(spec, "hash") || cells_is(spec, "identity")) buckets = limit_of(spec, "buckets");
-    if (cells_is(spec, "ids")) buckets = limit_of(spec, "rows");
+    if (cells_is(spec, "hash") || cells_is(spec, "identity"))
+        buckets = cells_limit(spec, "buckets");
+    if (cells_is(spec, "ids")) buckets = cells_limit(spec, "rows");
     if (words.count) buckets = *(const int64_t *)cells_attribute(spec, "oov_buckets");
     write_common(f, c, spec, column);
     fprintf(f, ",\n    .stand_in = %" PRId64 ", .buckets = %" PRId64 ", .count = %d",
@@ -209,9 +204,10 @@ static void write_read_cross(FILE *f, const struct cells *c, int column, int at,
             column);
     for (int i = 0; i < keys->count; i++)
         fprintf(f, "%srow->%s", i ? ", " : "", c->members[cell_of_key(c, keys->at[i])]);
-    fprintf(
-        f, "}, %d, %" PRId64 ", %" PRId64 ", in->v%d);\n    if (bad%d) return named%d[bad%d];\n",
-        keys->count, limit_of(spec, "buckets"), shape_count(&v->shape), at, column, column, column);
+    fprintf(f,
+            "}, %d, %" PRId64 ", %" PRId64 ", in->v%d);\n    if (bad%d) return named%d[bad%d];\n",
+            keys->count, cells_limit(spec, "buckets"), shape_count(&v->shape), at, column, column,
+            column);
 }
 
 static void write_read(FILE *f, const struct cells *c, int at, const struct program_value *v)

@@ -42,6 +42,12 @@ const void *cells_attribute(const struct column_spec *spec, const char *name)
     return fields_at(spec->column.kind->object, spec->column.attributes, name);
 }
 
+int64_t cells_limit(const struct column_spec *spec, const char *name)
+{
+    const int64_t limit = *(const int64_t *)cells_attribute(spec, name);
+    return limit ? limit : ANY_ID;
+}
+
 int64_t cells_stand_in(const struct column_spec *spec)
 {
     if (cells_is(spec, "date")) return date_default(spec->column.attributes);

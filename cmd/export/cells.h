@@ -39,6 +39,8 @@ bool cells_is_seconds(const struct column_spec *);  /* a date, as a number */
 int64_t cells_stand_in(const struct column_spec *); /* the id of a row without any; -1: none */
 /* An attribute by its field's name, which there is. */
 const void *cells_attribute(const struct column_spec *, const char *name);
+/* The same of "buckets" or "rows", below which ids are; ANY_ID: any may be. */
+int64_t cells_limit(const struct column_spec *, const char *name);
 /* Words of a vocabulary, [count] in the arena; boundaries. */
 err cells_words(const struct cells *, const struct column_spec *, struct strings *ret);
 err cells_boundaries(const struct cells *, const struct column_spec *, struct floats *ret);

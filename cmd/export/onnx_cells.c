@@ -54,9 +54,8 @@ static int write_whole(struct onnx_graph *g, const struct column_spec *spec, con
                        int64_t stand_in, int64_t max)
 {
     int64_t row[IDS_OF_ROW_MAX];
-    const int64_t count = *(const int64_t *)cells_attribute(spec, limit);
     const int x = write_given(g, spec->name, ONNX_INT64, max), is_there = is_id(g, x);
-    const int high = onnx_two(g, "Less", x, onnx_int64(g, count ? count : ANY_ID));
+    const int high = onnx_two(g, "Less", x, onnx_int64(g, cells_limit(spec, limit)));
     const int limited = onnx_where(g, high, x, onnx_int64(g, stand_in));
     const int ids = onnx_where(g, is_there, limited, onnx_int64(g, -1));
     if (stand_in < 0) return ids;

@@ -239,12 +239,6 @@ static struct tf_tensor within(struct tf_graph *g, struct tf_tensor ids, int64_t
     return tf_select(g, TF_INT64, both, ids, tf_int64(g, stand_in));
 }
 
-static int64_t limit_of(const struct column_spec *spec, const char *name)
-{
-    const int64_t limit = *(const int64_t *)cells_attribute(spec, name);
-    return limit ? limit : ANY_ID;
-}
-
 static struct tf_tensor hashed(struct tf_graph *g, struct tf_tensor words, int64_t buckets)
 {
     const struct tf_tensor y = tf_node(g, "StringToHashBucketFast", &words, 1);
@@ -313,11 +307,11 @@ static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int
     if (cells_is(spec, "identity"))
         return tf_select(
             g, TF_INT64, v->is_there,
-            within(g, wholes_of(g, v), limit_of(spec, "buckets"), cells_stand_in(spec)),
+            within(g, wholes_of(g, v), cells_limit(spec, "buckets"), cells_stand_in(spec)),
             tf_int64(g, -1));
-    if (cells_is(spec, "ids")) return within(g, wholes_of(g, v), limit_of(spec, "rows"), -1);
+    if (cells_is(spec, "ids")) return within(g, wholes_of(g, v), cells_limit(spec, "rows"), -1);
     if (cells_is(spec, "hash"))
-        ids = hashed(g, v->at, limit_of(spec, "buckets"));
+        ids = hashed(g, v->at, cells_limit(spec, "buckets"));
     else if (cells_is(spec, "vocabulary"))
         ids = found(t, g, column, v->at);
     else if (cells_is(spec, "date"))
@@ -443,7 +437,7 @@ static struct tf_tensor write_cross(const struct tf_cells *t, struct tf_graph *g
     const struct tf_tensor y = tf_node(g, "SparseCross", inputs, 3 * count);
     tf_attr_int(g, "N", count);
     tf_attr_bool(g, "hashed_output", true);
-    tf_attr_int(g, "num_buckets", limit_of(spec, "buckets"));
+    tf_attr_int(g, "num_buckets", cells_limit(spec, "buckets"));
     tf_attr_int(g, "hash_key", CROSS_KEY);
     tf_attr_types(g, "sparse_types", types, count);
     tf_attr_types(g, "dense_types", NULL, 0);

@@ -24,6 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/cluster/runner/storage.h"
 #include "core/cluster/runner/task.h"
 #include "core/data/stats/label_words.h"
@@ -163,12 +164,9 @@ static bool asks_for_json(int argc, char **argv)
 /* "--steps spec.json": a flag that lacks its value has taken it. */
 static err fail_no_spec(int argc, char **argv)
 {
-    static const char ending[] = ".json";
     for (int i = 1; i + 1 < argc; i++) {
         const char *flag = argv[i], *value = argv[i + 1];
-        const size_t length = strlen(value), end = strlen(ending);
-        if (flag[0] == '-' && !strchr(flag, '=') && length > end &&
-            strcmp(value + length - end, ending) == 0)
+        if (flag[0] == '-' && !strchr(flag, '=') && text_ends_with(value, ".json"))
             return fail(ERR_INPUT, "no SPEC.json was named: \"%.64s\" is the value of %.64s here",
                         value, flag);
     }

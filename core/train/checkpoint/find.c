@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/text.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 /* Behind a URL a folder is what has a state file in it. */
@@ -66,11 +67,10 @@ err checkpoint_find(const char *path, char ret_prefix[CHECKPOINT_PATH_MAX])
     TRY(is_folder(path, &is_there));
     if (is_there) return find_newest(path, ret_prefix);
     TRY(folder_copy(path, prefix));
-    const size_t length = strlen(prefix), ending = strlen(CHECKPOINT_INDEX);
     TRY(find_index(prefix, &is_there));
     if (is_there) return folder_copy(prefix, ret_prefix);
-    if (length > ending && strcmp(prefix + length - ending, CHECKPOINT_INDEX) == 0) {
-        prefix[length - ending] = '\0';
+    if (text_ends_with(prefix, CHECKPOINT_INDEX)) {
+        prefix[strlen(prefix) - strlen(CHECKPOINT_INDEX)] = '\0';
         TRY(find_index(prefix, &is_there));
         if (is_there) return folder_copy(prefix, ret_prefix);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
@@ -62,12 +63,6 @@ static bool is_named(const struct checkpoint_state *state, const char *prefix)
     return false;
 }
 
-static bool is_index(const char *name)
-{
-    const size_t length = strlen(name), ending = strlen(CHECKPOINT_INDEX);
-    return length >= ending && strcmp(name + length - ending, CHECKPOINT_INDEX) == 0;
-}
-
 /* When the last shard of an attempt was written; -1: none is there. */
 struct attempt {
     const char *folder;
@@ -79,7 +74,9 @@ static void look_at_shard(void *context, const char *name)
     struct attempt *attempt = context;
     char path[CHECKPOINT_PATH_MAX];
     double time_s;
-    if (strncmp(name, CHECKPOINT_PART, strlen(CHECKPOINT_PART)) != 0 || !is_index(name)) return;
+    if (strncmp(name, CHECKPOINT_PART, strlen(CHECKPOINT_PART)) != 0 ||
+        !text_ends_with(name, CHECKPOINT_INDEX))
+        return;
     if (folder_join(attempt->folder, name, path) || file_time(path, &time_s)) return;
     if (time_s > attempt->written_s) attempt->written_s = time_s;
 }

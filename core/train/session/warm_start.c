@@ -150,9 +150,8 @@ static const char *old_name(struct planning *p, const char *name)
 {
     char stored[BUNDLE_NAME_MAX];
     if (shard_map(p->ret, name, "x", stored)) return name;
-    const size_t length = strlen(stored);
-    if (length < 3 || strcmp(stored + length - 2, "/x") != 0) return name;
-    return arena_format(&p->scratch, "%.*s", (int)(length - 2), stored);
+    if (!text_ends_with(stored, "/x")) return name;
+    return arena_format(&p->scratch, "%.*s", (int)strlen(stored) - 2, stored);
 }
 
 /* A name of parts: those there that have it, and the one that the next part here of that name is.

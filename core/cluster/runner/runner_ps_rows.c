@@ -497,8 +497,7 @@ static err apply_table(struct runner_ps *p, const struct action_apply *a, int ta
     const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
     struct row_gradients sum;
     TRY(sum_pushed(p, a, table, &sum));
-    const err e =
-        table_apply_counted(t->at[table], sum.rows, sum.count, sum.gradients, sum.times, &now);
+    const err e = table_apply(t->at[table], sum.rows, sum.count, sum.gradients, sum.times, &now);
     if (!e) tell_growth(p, table);
     return e == ERR_NUMBER ? blame(p, a, table) : e;
 }

@@ -528,12 +528,6 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
                 (long long)table_id(t, rows[i / t->width]));
 }
 
-err table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
-                const struct juncture *now)
-{
-    return table_apply_counted(t, rows, count, gradients, NULL, now);
-}
-
 /* Gradients of the penalty, and of those that came the ones from *next on that are these rows' */
 static void penalize(struct table *t, const struct row_update *came, int64_t first, int64_t count,
                      int64_t *next)
@@ -564,8 +558,8 @@ static void update_penalized(struct table *t, const struct row_update *came)
     }
 }
 
-err table_apply_counted(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
-                        const int64_t *times, const struct juncture *now)
+err table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
+                const int64_t *times, const struct juncture *now)
 {
     const struct kernels *kernels = t->device->kernels;
     const struct optimizer *optimizer = t->by.optimizer;

@@ -50,13 +50,11 @@ void table_gather(struct table *, const int64_t *rows, int64_t count, float *ret
 /* The same for who does not train: zeros where a table that grows has no row. */
 void table_gather_made(struct table *, const int64_t *rows, int64_t count, float *ret);
 /* One update; gradients: [count, width]. An optimizer that sweeps, or a penalty, changes all rows
- * of the slice, also with count 0. ERR_NUMBER names the row of a gradient that is not finite;
- * nothing has changed then. */
+ * of the slice, also with count 0. times: how often each row occurred, for a table that grows by
+ * that; NULL: once. ERR_NUMBER names the row of a gradient that is not finite; nothing has changed
+ * then. */
 err table_apply(struct table *, const int64_t *rows, int64_t count, const float *gradients,
-                const struct juncture *);
-/* The same; times: how often each row occurred, for a table that grows by that; NULL: once. */
-err table_apply_counted(struct table *, const int64_t *rows, int64_t count, const float *gradients,
-                        const int64_t *times, const struct juncture *);
+                const int64_t *times, const struct juncture *);
 
 /* What a worker pushes of a table. */
 struct row_gradients {

@@ -96,8 +96,8 @@ static void update(struct world *w, int64_t step)
     }
     for (int i = 0; i < BATCH * WIDTH; i++)
         gradients[i] = random_normal((uint64_t)(step + 1000), (uint64_t)i);
-    assert_int_equal(table_apply(w->tables[0], rows, BATCH, gradients, &now), OK);
-    assert_int_equal(table_apply(w->tables[1], keys, BATCH, gradients, &now), OK);
+    assert_int_equal(table_apply(w->tables[0], rows, BATCH, gradients, NULL, &now), OK);
+    assert_int_equal(table_apply(w->tables[1], keys, BATCH, gradients, NULL, &now), OK);
 }
 
 static void update_all(struct world *w, int64_t first)

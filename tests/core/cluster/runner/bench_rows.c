@@ -174,8 +174,8 @@ static int own;             /* which ps this process is */
 WRAP(void, rows_put, struct rows *)
 WRAP(err, rows_fetch, struct rows *, const struct graph *, const struct prepared *)
 WRAP(void, table_gather, struct table *, const int64_t *, int64_t, float *)
-WRAP(err, table_apply_counted, struct table *, const int64_t *, int64_t, const float *,
-     const int64_t *, const struct juncture *)
+WRAP(err, table_apply, struct table *, const int64_t *, int64_t, const float *, const int64_t *,
+     const struct juncture *)
 
 static double seconds_since(uint64_t begin_ns)
 {
@@ -204,12 +204,11 @@ void __wrap_table_gather(struct table *t, const int64_t *rows, int64_t count, fl
     spent[own].table_s += seconds_since(begin_ns);
 }
 
-err __wrap_table_apply_counted(struct table *t, const int64_t *rows, int64_t count,
-                               const float *gradients, const int64_t *times,
-                               const struct juncture *now)
+err __wrap_table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
+                       const int64_t *times, const struct juncture *now)
 {
     const uint64_t begin_ns = clock_ns();
-    const err e = __real_table_apply_counted(t, rows, count, gradients, times, now);
+    const err e = __real_table_apply(t, rows, count, gradients, times, now);
     spent[own].table_s += seconds_since(begin_ns);
     spent[own].updates++;
     return e;

@@ -133,7 +133,7 @@ static void open_growing(struct with_tables *w)
         const int64_t key = key_of_id(id);
         const struct juncture now = {.rate = 1};
         assert_int_equal(table_apply(w->tables[key >= half].rows, &key, 1,
-                                     (const float[]){(float)id, (float)id}, &now),
+                                     (const float[]){(float)id, (float)id}, NULL, &now),
                          OK);
     }
     const struct visit_view view = {

@@ -109,7 +109,7 @@ static void gather(struct bench *b, int batch)
 
 static void apply(struct bench *b, int batch)
 {
-    must(table_apply(b->table, b->ids[batch], b->distinct[batch], b->gradients, &b->now));
+    must(table_apply(b->table, b->ids[batch], b->distinct[batch], b->gradients, NULL, &b->now));
 }
 
 static void step(struct bench *b, int batch)

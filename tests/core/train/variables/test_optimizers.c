@@ -133,7 +133,7 @@ static void apply_rows(struct store *store, const struct named_rows *named, stru
     for (int i = 0; i < store->slot_count; i++) u.slot[i] = store->slots[i];
     store->device->kernels->update_rows(store->device, &u);
     if (table)
-        assert_int_equal(table_apply(table, named->ids, named->count, named->sums, &now), OK);
+        assert_int_equal(table_apply(table, named->ids, named->count, named->sums, NULL, &now), OK);
     for (int i = 0; i < by->optimizer->power_count; i++)
         store->powers[i] *= by->optimizer->power[i].factor(by->attributes);
 }

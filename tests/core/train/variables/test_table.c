@@ -119,7 +119,7 @@ static void step_table(const struct world *world, struct table *table, int64_t b
     const int64_t count = table_sum(of, WORKERS, WIDTH, 1.0f / WORKERS, rows, sums);
     const struct juncture now = juncture_of(world, step);
     assert_true(table_has(table, rows, count));
-    assert_int_equal(table_apply(table, rows, count, sums, &now), OK);
+    assert_int_equal(table_apply(table, rows, count, sums, NULL, &now), OK);
 }
 
 /* The same of all rows at once; without a sweep, those that nobody names stay. */
@@ -311,7 +311,7 @@ static void a_gradient_that_is_not_finite_leaves_no_trace(void **state)
         struct table *table = open_slice(&world, 0, ROWS);
         const struct juncture now = juncture_of(&world, 0);
         gradients[i * WIDTH + i] = bad[i];
-        assert_int_equal(table_apply(table, rows, 3, gradients, &now), ERR_NUMBER);
+        assert_int_equal(table_apply(table, rows, 3, gradients, NULL, &now), ERR_NUMBER);
         const char *const named[] = {"table words", "row 1 ", "row 70 ", "row 71 "};
         assert_non_null(strstr(error_text(), named[0]));
         assert_non_null(strstr(error_text(), named[1 + i]));
@@ -346,7 +346,7 @@ static void who_is_to_blame_is_looked_for_among_the_gradients_alone(void **state
     world.device.kernels = &kernels;
     struct table *table = open_slice(&world, 0, ROWS);
     const struct juncture now = juncture_of(&world, 0);
-    assert_int_equal(table_apply(table, rows, 3, gradients, &now), ERR_NUMBER);
+    assert_int_equal(table_apply(table, rows, 3, gradients, NULL, &now), ERR_NUMBER);
     table_close(table);
     world.device.kernels = honest;
     munmap(pages, 2 * page);
@@ -427,7 +427,7 @@ static void threads_and_pages_change_no_bit(void **state)
         assert_int_equal(table_open(&is, &world.dense.updaters[0], &device, &table), OK);
         for (int step = 0; step < 8; step++) {
             table_gather(table, rows, MANY, got[k]);
-            assert_int_equal(table_apply(table, rows, MANY, got[k], &now), OK);
+            assert_int_equal(table_apply(table, rows, MANY, got[k], NULL, &now), OK);
         }
         assert_int_equal(table_made(table), MANY);
         table_close(table);
@@ -450,7 +450,7 @@ static void a_table_may_be_larger_than_the_memory(void **state)
     const struct juncture now = juncture_of(&world, 0);
     table_gather(table, rows, 3, got);
     for (int i = 0; i < 48; i++) gradients[i] = 1;
-    assert_int_equal(table_apply(table, rows, 3, gradients, &now), OK);
+    assert_int_equal(table_apply(table, rows, 3, gradients, NULL, &now), OK);
     assert_int_equal(table_made(table), 3);
     for (int i = 0; i < 16; i++) want[i] = random_normal(KEY, (uint64_t)(last * 16 + i));
     assert_memory_equal(got + 32, want, sizeof want);
@@ -529,7 +529,7 @@ static void a_table_that_is_full_says_so_and_keeps_its_rows(void **state)
     err e = OK;
     for (int64_t i = 0; i <= ROOM_MAX && !e; i++) {
         key = (int64_t)((uint64_t)i * 0x9e3779b97f4a7c15 % (uint64_t)KEYS); /* as hashes come */
-        e = table_apply(table, &key, 1, gradient, &now);
+        e = table_apply(table, &key, 1, gradient, NULL, &now);
         rows += !e;
     }
     assert_int_equal(e, ERR_MEMORY);
@@ -538,7 +538,7 @@ static void a_table_that_is_full_says_so_and_keeps_its_rows(void **state)
     assert_non_null(strstr(error_text(), " rows that this ps has room for are taken: more ps"));
     key = 0;
     table_gather(table, &key, 1, before);
-    assert_int_equal(table_apply(table, &key, 1, gradient, &now), OK);
+    assert_int_equal(table_apply(table, &key, 1, gradient, NULL, &now), OK);
     table_gather(table, &key, 1, after);
     assert_true(after[0] < before[0]);
     assert_int_equal(table_made(table), rows);

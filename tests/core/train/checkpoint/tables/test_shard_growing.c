@@ -44,7 +44,8 @@ static void train(struct world *w, int64_t first_step)
         if (i >= IDS && i % 3 == 0) continue;
         for (int part = 0; part < w->parts; part++)
             if (table_has(w->tables[part].rows, &key, 1))
-                assert_int_equal(table_apply(w->tables[part].rows, &key, 1, gradient, &now), OK);
+                assert_int_equal(table_apply(w->tables[part].rows, &key, 1, gradient, NULL, &now),
+                                 OK);
     }
 }
 
@@ -126,7 +127,7 @@ static void an_index_is_made_once_for_all_keys_of_a_checkpoint_or_a_push(void **
     qsort(keys, MANY, sizeof *keys, by_key);
     const struct juncture now = {0.1f, before.dense.powers, 0};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(table_apply(before.tables[0].rows, keys, MANY, gradients, &now), OK);
+        assert_int_equal(table_apply(before.tables[0].rows, keys, MANY, gradients, NULL, &now), OK);
     assert_index_was_made_once(before.tables[0].rows, MANY, MANY);
     save_shards(before.shards, before.tables, before.parts, *state, prefix);
     if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());

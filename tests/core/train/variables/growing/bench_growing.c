@@ -85,14 +85,15 @@ static double now_ns(void)
 static void step_table(struct bench *b, int k)
 {
     table_gather(b->table, b->batch_keys[k], b->distinct[k], b->rows);
-    must(table_apply(b->table, b->batch_keys[k], b->distinct[k], b->gradients, &b->now));
+    must(table_apply(b->table, b->batch_keys[k], b->distinct[k], b->gradients, NULL, &b->now));
 }
 
 static void step_of_two(struct bench *b, int k)
 {
     for (int w = 0; w < 2; w++)
         table_gather(b->table, b->worker_keys[k][w], b->distinct[k] / 2, b->rows);
-    must(table_apply(b->table, b->batch_keys[k], b->distinct[k] / 2 * 2, b->gradients, &b->now));
+    must(table_apply(b->table, b->batch_keys[k], b->distinct[k] / 2 * 2, b->gradients, NULL,
+                     &b->now));
 }
 
 static void gather_bare(struct bench *b, const int64_t *numbers, int64_t count)
@@ -146,7 +147,7 @@ static void grow(struct bench *b, struct named *named)
         for (int64_t i = 0; i < n; i++) named[i].key = key_of_id(at + i);
         qsort(named, (size_t)n, sizeof *named, by_key);
         for (int64_t i = 0; i < n; i++) keys[i] = named[i].key;
-        must(table_apply(b->table, keys, n, b->gradients, &b->now));
+        must(table_apply(b->table, keys, n, b->gradients, NULL, &b->now));
     }
     free(keys);
     printf("%-8s %8.1f ns a row; %.2f bytes a row beside values and slots\n", "grow",

@@ -97,7 +97,7 @@ static void apply(const struct world *world, struct table *const *tables, int pa
         for (int64_t i = 0; i < n * WIDTH; i++)
             gradients[i] = random_normal((uint64_t)keys[first + i / WIDTH],
                                          (uint64_t)(step * WIDTH + i % WIDTH));
-        assert_int_equal(table_apply(tables[part], keys + first, n, gradients, &now), OK);
+        assert_int_equal(table_apply(tables[part], keys + first, n, gradients, NULL, &now), OK);
     }
 }
 
@@ -291,7 +291,7 @@ static void occurrences_count_as_often_as_there_are_some(void **state)
         read_one(table, key, found);
         if (step < 2) assert_memory_equal(found, zeros, sizeof zeros);
         if (step == 2) assert_memory_equal(found, initial, sizeof initial);
-        assert_int_equal(table_apply_counted(table, &key, 1, gradient, &times[step], &now), OK);
+        assert_int_equal(table_apply(table, &key, 1, gradient, &times[step], &now), OK);
         if (makes[step]) assert_int_equal(table_made(table), 1);
         read_made(table, key, found);
         for (int i = 0; i < WIDTH; i++)
@@ -300,7 +300,7 @@ static void occurrences_count_as_often_as_there_are_some(void **state)
     of.key = random_u64(KEY, (uint64_t)other);
     assert_int_equal(fixture_draws.fill(NULL, &of, initial), OK);
     const struct juncture now = juncture_of(&world, 5);
-    assert_int_equal(table_apply_counted(table, &other, 1, gradient, &times[3], &now), OK);
+    assert_int_equal(table_apply(table, &other, 1, gradient, &times[3], &now), OK);
     assert_int_equal(table_made(table), 2); /* at once, and nobody had seen its initial value */
     read_made(table, other, found);
     assert_memory_equal(found, initial, sizeof initial);
@@ -468,7 +468,7 @@ static void a_gradient_that_is_not_finite_names_the_id(void **state)
     open_world(&world, adagrad, 1, 0);
     struct table *table = open_part(&world, 0, 1);
     const struct juncture now = juncture_of(&world, 0);
-    assert_int_equal(table_apply(table, &key, 1, gradient, &now), ERR_NUMBER);
+    assert_int_equal(table_apply(table, &key, 1, gradient, NULL, &now), ERR_NUMBER);
     assert_non_null(strstr(error_text(), "row 123456789"));
     assert_int_equal(table_made(table), 0);
     table_close(table);

@@ -109,8 +109,8 @@ static err check_name(const struct found *f, const char *path)
     if (strpbrk(path, "*?[")) return OK;
     TRY(joined(f, path, &whole));
     if (path_is_url(whole) || file_is_there(whole)) return OK;
-    fail(ERR_INPUT, "%s: %s", path, strerror(ENOENT));
-    return path_is_relative(path) ? input_fail_absent(f->context) : ERR_INPUT;
+    const err e = fail(ERR_INPUT, "%s: %s", path, strerror(ENOENT));
+    return path_is_relative(path) ? input_fail_absent(f->context) : e;
 }
 
 static err add_line(struct found *f, char *line)

@@ -497,13 +497,14 @@ static void look_at_end(struct cluster *cluster, struct cluster_task *task)
     machine_fail("%s ended with %d: %s", task->name, life->code, last_line(life));
 }
 
-/* Of a life that could run all the while. */
+/* Of a life that could run all the while, and was not at its end already: then it waits for its
+ * disk alone, at most. */
 static void look_whether_heard(struct cluster_task *task)
 {
     const struct process *life = task->life;
     if (life->state == PROCESS_STANDS) task->unheard_ns = machine.now_ns;
     if (machine.now_ns <= task->unheard_ns + HEARD_MS * MS_NS) return;
-    if (!life->said || !strstr(life->said, " SIGTERM: "))
+    if (!life->said || (!strstr(life->said, " SIGTERM: ") && !strstr(life->said, "(exit code ")))
         machine_fail("%s has not heard for %.1f s that it was asked to end", task->name,
                      HEARD_MS / 1e3);
 }

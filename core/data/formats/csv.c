@@ -46,10 +46,14 @@ static struct csv_key key_of(const json_t *which)
 static err check_key(const char *name, const json_t *key)
 {
     if (json_is_string(key) || json_is_integer(key)) return OK;
-    return fail(ERR_INPUT, "%s: expected the name or the index of one column, got %s", name,
-                json_is_array(key)    ? "a list"
+    const bool is_list = json_is_array(key);
+    return fail(ERR_INPUT, "%s: expected the name or the index of one column, got %s%s", name,
+                is_list               ? "a list"
                 : json_is_object(key) ? "an object"
-                                      : "neither");
+                                      : "neither",
+                is_list && strcmp(name, "label") == 0
+                    ? "; \"labels\" of the source, beside data.columns, are several"
+                    : "");
 }
 
 /* Of a source that lists its labels this one may be left out. */

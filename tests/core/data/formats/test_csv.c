@@ -139,6 +139,7 @@ static void other_delimiters_and_gzip_work(void **state)
                  (int32_t[]){0, 1}); /* as a shell passes it on */
     assert_refused(SOURCE("'class', 'delimiter': ', '"), "delimiter", NULL);
     assert_refused(SOURCE("'class', 'delimiter': ''"), "delimiter", NULL);
+    assert_refused(SOURCE("['a', 'class']"), "got a list; \"labels\" of the source", NULL);
 }
 
 /* Also where one is cut by the end of what was read at once, or half of one stands in a cell. */

@@ -299,6 +299,8 @@ static void print_placement(const struct session *session)
     int ps = layout_overloaded(session->layout, &times_share);
     layout_print(session->layout, stdout);
     if (ps >= 0) printf("warning: ps %d carries %.1f times its share\n", ps, times_share);
+    if (session->layout->all_ps > session->layout->ps_count)
+        puts("ps 0 has no follower: if it dies, all return to the last checkpoint");
 }
 
 static err print_memory(const struct check *check)

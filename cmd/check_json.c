@@ -48,7 +48,7 @@ static json_t *variables_json(const struct layout *layout)
 static json_t *ps_bytes_json(const struct layout *layout)
 {
     json_t *list = json_array();
-    for (int ps = 0; ps < layout->ps_count; ps++)
+    for (int ps = 0; ps < layout->all_ps; ps++)
         json_array_append_new(list, json_integer(layout->ps_bytes[ps]));
     return list;
 }
@@ -105,7 +105,7 @@ err check_print_json(const struct spec *spec, const struct session *session, int
         spec->fingerprint, "nodes", nodes_json(session->graph), "loss", loss_json(session->graph),
         "parameters", (json_int_t)session->graph->param_floats, "variables",
         variables_json(session->layout), "ps_bytes", ps_bytes_json(session->layout), "ps_memory",
-        memory_json(memory, session->layout->ps_count), "growing",
+        memory_json(memory, session->layout->all_ps), "growing",
         growing_json(session->graph, &spec->optimizers), "rows", (json_int_t)rows, "ps", ps_count,
         "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
         (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",

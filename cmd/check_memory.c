@@ -51,8 +51,8 @@ err check_memory(const struct spec *spec, const struct layout *l, const struct r
 {
     const bool in_place =
         spec->train.mode == MODE_SYNC && spec_replicas(spec, workers) >= (int64_t)workers;
-    *ret = calloc((size_t)l->ps_count, sizeof **ret);
-    if (!*ret) return fail(ERR_MEMORY, "no memory for %d ps", l->ps_count);
+    *ret = calloc((size_t)l->all_ps, sizeof **ret);
+    if (!*ret) return fail(ERR_MEMORY, "no memory for %d ps", l->all_ps);
     count_slices(spec, l, *ret);
     for (int ps = 0; ps < l->ps_count; ps++) {
         const int64_t gradients = l->block_floats[ps] * (int64_t)sizeof(float);
@@ -66,5 +66,6 @@ err check_memory(const struct spec *spec, const struct layout *l, const struct r
         (*ret)[ps].gradients_at_once = pool ? pool : workers;
         (*ret)[ps].windows = (*ret)[ps].gradients_at_once * moving + workers * named + sum;
     }
+    for (int ps = l->ps_count; ps < l->all_ps; ps++) (*ret)[ps] = (*ret)[layout_home(l, ps)];
     return OK;
 }

@@ -55,9 +55,10 @@ err named_rows_count(struct planned *planned, struct arena *arena, struct named_
 static void count_dense(struct over_ps *s)
 {
     const struct train_spec *train = &s->planned->run.spec.train;
-    for (int ps = 0; ps < s->layout->ps_count; ps++) {
+    for (int ps = 0; ps < s->layout->all_ps; ps++) {
         s->bytes[ps].dense_up =
             (double)s->layout->moved_floats[ps] * (double)number_bytes((enum number)train->wire);
+        if (ps >= s->layout->ps_count) continue; /* it only says how far it is */
         s->bytes[ps].dense_down = (double)s->layout->block_floats[ps] *
                                   (double)number_bytes((enum number)train->wire_values);
     }
@@ -124,7 +125,8 @@ static err count_memory(const struct over_ps *s, const struct hosts *hosts, stru
     ret->windows = (double)m->windows + PROGRAM_BYTES;
     ret->save = (double)m->save;
     ret->worker = (double)session + PROGRAM_BYTES;
-    for (int ps = 0; ps < ret->ps; ps++) ret->worker += (double)rows_window_bytes(&s->rows, ps);
+    for (int ps = 0; ps < s->layout->ps_count; ps++)
+        ret->worker += (double)rows_window_bytes(&s->rows, ps);
     ret->fits = !(hosts->memory > 0) ||
                 (all_of(m) + PROGRAM_BYTES <= hosts->memory && ret->worker <= hosts->memory);
     free(memory);
@@ -144,7 +146,7 @@ err over_ps_size(const struct over_ps *s, int workers, const struct hosts *hosts
                  const struct plan_costs *costs, struct sized *ret)
 {
     const struct spec *spec = &s->planned->run.spec;
-    *ret = (struct sized){.ps = s->layout->ps_count, .workers = workers};
+    *ret = (struct sized){.ps = s->layout->all_ps, .workers = workers};
     TRY(count_memory(s, hosts, ret));
     int *ps_host = hosts_of(hosts, JOB_PS, ret->ps),
         *worker_host = hosts_of(hosts, JOB_WORKER, workers);

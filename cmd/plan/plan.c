@@ -200,6 +200,13 @@ static err answer(struct sizing *p, int ps, int workers, struct sized *ret)
     return e;
 }
 
+/* With a follower for each ps but ps/0, where the spec wants them */
+static int ps_of_row(const struct sizing *p, int row)
+{
+    const int homes = ladder_at(row);
+    return p->planned.run.spec.placement.is_held_twice ? 2 * homes - 1 : homes;
+}
+
 /* Where there cannot be so few ps, the row is empty. */
 static err fill_row(struct sizing *p, int ps, struct sized row[WORKERS_SHOWN])
 {
@@ -225,7 +232,7 @@ static err best_ps(struct sizing *p, int workers, int *ret)
     *ret = 0;
     for (int i = 0; i < PS_SHOWN; i++) {
         if (!p->table[i][0].ps) continue;
-        TRY(answer(p, ladder_at(i), workers, &of[i]));
+        TRY(answer(p, ps_of_row(p, i), workers, &of[i]));
         if (speed(&of[i]) > best) best = speed(&of[i]);
     }
     for (int i = 0; i < PS_SHOWN && !*ret && best > 0; i++)
@@ -262,7 +269,7 @@ static err choose(struct sizing *p)
     if (!ps)
         return fail(ERR_INPUT,
                     "plan: with none of 1 to %d ps every task has enough of %g GB (--memory)",
-                    ladder_at(PS_SHOWN - 1), p->flags.memory_gb);
+                    ps_of_row(p, PS_SHOWN - 1), p->flags.memory_gb);
     return answer(p, ps, workers, &p->chosen);
 }
 
@@ -358,7 +365,7 @@ static void print_table(const struct sizing *p)
     puts("");
     for (int row = 0; row < PS_SHOWN; row++) {
         if (!p->table[row][0].ps) continue;
-        printf("%8d", ladder_at(row));
+        printf("%8d", ps_of_row(p, row));
         for (int i = 0; i < WORKERS_SHOWN; i++)
             if (p->table[row][i].fits)
                 printf(" %9.3g", p->table[row][i].time.examples_s);
@@ -421,7 +428,7 @@ static err make_plan(struct sizing *p, int argc, char **argv)
 {
     TRY(own_flags_take(&own_object, &argc, argv, &p->arena, &p->flags));
     TRY(open_plan(p, argc, argv));
-    for (int row = 0; row < PS_SHOWN; row++) TRY(fill_row(p, ladder_at(row), p->table[row]));
+    for (int row = 0; row < PS_SHOWN; row++) TRY(fill_row(p, ps_of_row(p, row), p->table[row]));
     TRY(choose(p));
     if (p->flags.json) return print_json(p);
     print_text(p);

@@ -121,7 +121,7 @@ static err check_saving(const struct run *run)
 /* Alone, a process has nobody to lose. */
 static err check_workers(const struct run *run)
 {
-    const long long wanted = run->spec.train.min_workers;
+    const long long wanted = run->spec.train.absence.min_workers;
     const long long workers =
         run->is_local ? run->flags.local_workers : run->cluster.hosts[JOB_WORKER].count;
     if (!(run->is_local || run->cluster.is_distributed) || wanted <= workers) return OK;

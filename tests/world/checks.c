@@ -323,12 +323,28 @@ static bool has_torn(const struct cluster *cluster)
     return true;
 }
 
+/* What one of two held the other one has. */
+static void check_held(const struct cluster *cluster)
+{
+    if (!job_plan_has(cluster->plan, MISHAP_HELD)) return;
+    for (int i = 0; i < machine.process_count; i++) {
+        const struct process *life = machine.processes[i];
+        const char *at =
+            life->said ? strstr(life->said, " came back empty: all go back to step ") : NULL;
+        int step = 0, lost = 0;
+        if (at) sscanf(at, " came back empty: all go back to step %d, %d", &step, &lost);
+        if (life->started_ns >= cluster->started_ns && lost)
+            machine_fail("%d steps are lost with a ps that had a follower", lost);
+    }
+}
+
 void cluster_check(const struct cluster *cluster)
 {
     if (has_lacked(cluster) || has_torn(cluster)) return;
     const int last_step = check_whole(cluster);
     check_leftovers(cluster);
     check_lead(cluster);
+    check_held(cluster);
     visits_check(cluster);
     check_logs(cluster);
     published_check(cluster, last_step);

@@ -96,6 +96,7 @@ static void place_task(const struct cluster *cluster, const struct cluster_task 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         add_word(words, "--%s_timeout=%d", limits[i], plan->training.limit_s);
     add_word(words, "--chief_timeout=%d", plan->chief_timeout_s);
+    if (plan->training.is_held_twice) add_word(words, "--ps_timeout=1");
     if (task->job != TASK_EVALUATOR) add_word(words, "--parts=%s", parts[plan->parts]);
     if (plan->training.stops_job) add_word(words, "--on_sigterm=stop");
     add_word(words, "--transport=%s", plan->hosts && !cluster->is_calm ? "auto" : "tcp");
@@ -281,6 +282,7 @@ static void befall(void *subject, uint64_t number)
                        mishap->kind != MISHAP_COORDINATOR);
     switch (mishap->kind) {
     case MISHAP_KILL:
+    case MISHAP_HELD:
         if (!runs(task)) return;
         process_signal(task->life, SIGKILL);
         begin_later(task, mishap->lasts_ns);
@@ -336,6 +338,10 @@ static void befall(void *subject, uint64_t number)
 static void strike(struct blow *blow, struct process *process)
 {
     struct cluster_task *task = process ? task_of(process) : NULL;
+    if (job_plan_has(cluster_now->plan, MISHAP_HELD)) { /* whoever says it to whom */
+        task = &cluster_now->tasks[1 + blow->nth % 2];
+        process = task->life;
+    }
     const uint64_t over_ns = machine.now_ns + blow->lasts_ns;
     if (over_ns > cluster_now->calm_ns) cluster_now->calm_ns = over_ns;
     if (!process || process->state != PROCESS_RUNS) return;

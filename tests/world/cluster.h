@@ -41,6 +41,7 @@ enum mishap_kind {
     MISHAP_LACK,   /* a host has no data for a while, and who starts there ends with 2 */
     MISHAP_LAST,   /* whoever leads stands still amid the last checkpoint, as MISHAP_STAND */
     MISHAP_GONE, /* a worker with its host, as a push of it comes to a ps; there is no other life */
+    MISHAP_HELD, /* as MISHAP_KILL, of one of two ps that hold the same, and of no other task */
     MISHAP_KINDS
 };
 
@@ -75,6 +76,7 @@ struct training_plan {
     int wire;             /* of gradients, and of values: WIRE_... */
     int frozen;           /* dense variables that keep their values: FROZEN_... */
     bool lacks_for_good;  /* MISHAP_LACK: nobody brings the data */
+    bool is_held_twice;   /* ps_replicas */
 };
 
 struct job_plan {

@@ -263,6 +263,55 @@ static void draw_gone(struct job_plan *plan)
     machine.random = kept;
 }
 
+/* As for disks. Whatever befalls it, a ps and the one that follows it are two of the tasks. */
+static void draw_replicas(struct job_plan *plan)
+{
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x74776f73);
+    const bool may = plan->ps == PS_MOST && plan->model == MODEL_DIGITS && !plan->coordinator;
+    plan->training.is_held_twice = may && draw_below(3) == 0;
+    machine.random = kept;
+}
+
+/* Amid the messages of a step, at the start or the end, or one after the other and each back before
+ * the next one goes. */
+static void draw_held(struct job_plan *plan)
+{
+    enum { BACK_S = 4 };
+    const uint64_t kept = machine.random;
+    machine.random ^= UINT64_C(0x68656c64);
+    const int limit_s = plan->training.limit_s;
+    plan->ps = PS_MOST;
+    plan->model = MODEL_DIGITS;
+    plan->is_alone = plan->is_url = plan->is_large = plan->is_in_graph = false;
+    plan->has_evaluator = false;
+    plan->coordinator = plan->keep_best = 0;
+    plan->training = (struct training_plan){
+        .accumulate = 1, .staleness = -1, .limit_s = limit_s, .is_held_twice = true};
+    if (!plan->is_sync && draw_below(3) == 0) plan->training.staleness = (int)draw_below(4);
+    plan->save_steps = 10 + (int)draw_below(300);
+    plan->mishap_count = 1 + (int)draw_below(3);
+    for (int i = 0; i < plan->mishap_count; i++)
+        plan->mishaps[i] =
+            (struct mishap){.kind = MISHAP_HELD,
+                            .task = 1 + (int)draw_below(2),
+                            .at_ns = (uint64_t)i * BACK_S * SECOND_NS + draw_ns(1500),
+                            .lasts_ns = draw_ns(draw_below(2) ? 300 : 2000)};
+    if (draw_below(4) == 0) {
+        plan->last_step = 500 + (int)draw_below(1500);
+        plan->blow_count = 0;
+    } else {
+        plan->mishap_count = 1;
+        blows_draw(plan->blows, &plan->blow_count, 0);
+        plan->blow_count = 1;
+        plan->blows[0].kind = BLOW_KILL;
+        if (draw_below(3)) plan->blows[0].message = draw_below(2) ? MESSAGE_PUSH : MESSAGE_VALUES;
+        plan->blows[0].lasts_ns = draw_ns(2000);
+        plan->mishaps[0].at_ns += 5 * BACK_S * SECOND_NS; /* after its end */
+    }
+    machine.random = kept;
+}
+
 /* As for disks. */
 static void draw_wire(struct job_plan *plan)
 {
@@ -314,7 +363,9 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     draw_last(plan, only);
     draw_wire(plan);
     draw_frozen(plan);
+    draw_replicas(plan);
     if (only == MISHAP_GONE) draw_gone(plan);
+    if (only == MISHAP_HELD) draw_held(plan);
 }
 
 bool job_plan_has_epochs(const struct job_plan *plan)
@@ -394,9 +445,9 @@ bool job_plan_asks(const struct job_plan *plan)
 }
 
 const char *const mishap_names[MISHAP_KINDS] = {
-    "kill",    "stand", "reset",       "cut",      "alone",  "dark",  "slow",
-    "ask",     "full",  "broken",      "readonly", "denied", "hangs", "unsynced",
-    "emptied", "store", "coordinator", "freeze",   "lack",   "last",  "gone"};
+    "kill",        "stand",  "reset",    "cut",    "alone", "dark",     "slow",    "ask",
+    "full",        "broken", "readonly", "denied", "hangs", "unsynced", "emptied", "store",
+    "coordinator", "freeze", "lack",     "last",   "gone",  "held"};
 
 enum mishap_kind mishap_find(const char *name)
 {
@@ -427,9 +478,9 @@ void job_plan_print(const struct job_plan *plan, FILE *to)
             "s%s%s\n",
             t->epochs, t->replicas, t->accumulate, t->staleness, t->worker_timeout_s, t->limit_s,
             t->stops_job ? ", SIGTERM stops" : "", t->evaluates_much ? ", evaluates much" : "");
-    fprintf(to, "  publishes every %d ms, average %d, %d files that come, wire %d, frozen %d%s\n",
+    fprintf(to, "  publishes every %d ms, average %d, %d files that come, wire %d, frozen %d%s%s\n",
             t->publish_ms, t->average, t->files, t->wire, t->frozen,
-            t->lacks_for_good ? ", lacks for good" : "");
+            t->lacks_for_good ? ", lacks for good" : "", t->is_held_twice ? ", held twice" : "");
     for (int i = 0; i < plan->mishap_count; i++) {
         const struct mishap *m = &plan->mishaps[i];
         fprintf(to, "  at %.3f s: %s of task %d (other %d) for %.3f s", (double)m->at_ns / 1e9,

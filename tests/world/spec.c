@@ -69,6 +69,7 @@ static void add_keeping(const struct job_plan *plan, char *ret, size_t size)
     if (t->wire)
         snprintf(ret + strlen(ret), size - strlen(ret), ", 'wire': '%s', 'wire_values': '%s'",
                  wires[t->wire], wires[t->wire]);
+    if (t->is_held_twice) snprintf(ret + strlen(ret), size - strlen(ret), ", 'ps_replicas': 1");
     if (t->publish_ms)
         snprintf(ret + strlen(ret), size - strlen(ret), ", 'publish': {'every_secs': %d.%03d}",
                  t->publish_ms / 1000, t->publish_ms % 1000);

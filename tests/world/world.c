@@ -59,7 +59,8 @@ static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t
     enum mishap_kind only = order->only;
     if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_LACK);
     job_plan_draw(plan, only, order->is_found);
-    if (plan->is_alone) is_visited = is_aimed = false; /* there are no ps, and no messages */
+    if (plan->is_alone) is_visited = is_aimed = false;    /* there are no ps, and no messages */
+    if (is_visited) plan->training.is_held_twice = false; /* visitors change values */
     if (is_visited) visits_draw(plan, order->sets);
     if (!is_aimed) return;
     if (draw_below(2)) plan->mishap_count = 0;

@@ -43,7 +43,7 @@ int setup_slices(const struct layout *layout, int ps, struct arena *arena, const
     struct slice *slices = arena_array(arena, (size_t)layout->slice_count, sizeof *slices);
     int count = 0;
     for (int i = 0; i < layout->slice_count; i++)
-        if (layout->slices[i].ps == ps) slices[count++] = layout->slices[i];
+        if (layout->slices[i].ps == layout_home(layout, ps)) slices[count++] = layout->slices[i];
     *ret = slices;
     return count;
 }
@@ -597,7 +597,8 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     TRY(fields_parse(&setup_object, json, "", arena, &f));
     if (f.floats % LAYOUT_ALIGN)
         return fail(ERR_PROTOCOL, "a block of %lld floats", (long long)f.floats);
-    if (f.ps >= f.ps_count) return fail(ERR_PROTOCOL, "ps %d of %d", (int)f.ps, (int)f.ps_count);
+    if (f.home >= f.ps_count)
+        return fail(ERR_PROTOCOL, "ps %d of %d", (int)f.home, (int)f.ps_count);
     *ret = (struct setup){
         .config = {.generation = strtoull(f.generation, NULL, 16),
                    .is_sync = f.sync,
@@ -611,6 +612,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .needs_everybody = f.needs_everybody,
                    .stretch = (int)f.stretch,
                    .block_floats = f.floats,
+                   .follows = f.home != f.ps,
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,
@@ -618,7 +620,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .wire_values = (enum number)f.wire_values,
         .optimizers = optimizers_make(f.optimizers.at, f.optimizers.count, arena),
         .ps = (int)f.ps,
-        .ps_count = (int)f.ps_count,
+        .part = {(int)f.home, (int)f.ps_count, f.is_held_twice},
         .workers = (int)f.workers,
         .owns_powers = f.owns_powers,
         .directory = f.directory,

@@ -26,7 +26,11 @@ struct setup {
     int64_t floats;                /* of the block */
     enum number wire, wire_values; /* what gradients come as, and values go as */
     struct optimizers optimizers;
-    int ps, ps_count, workers;
+    int ps, workers;
+    struct {
+        int home, homes;    /* the ps whose it is, of how many that have one each (replicas.h) */
+        bool is_held_twice; /* by another ps, too, or that of others is */
+    } part;                 /* of the variables */
     const struct slice *slices;
     int slice_count;
     const int *optimizer_of;        /* [slice_count] */

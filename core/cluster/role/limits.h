@@ -20,6 +20,9 @@
         LIMIT(chief, 60, 0,                                                                        \
               "seconds that the chief may be gone or silent before another worker leads; 0: "      \
               "nobody takes its place"),                                                           \
+        LIMIT(ps, 10, 0.001,                                                                       \
+              "seconds that a ps may be gone before its follower takes its place "                 \
+              "(train.ps_replicas)"),                                                              \
         LIMIT(stop, 30, 0.001,                                                                     \
               "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "     \
               "SIGHUP, or for a worker to leave it"),                                              \

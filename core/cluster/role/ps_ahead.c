@@ -87,7 +87,8 @@ void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *
 static void give_ahead(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (m->presence != HAS_WINDOWS || m->given != p->round.advanced) return;
+    if (m->presence != HAS_WINDOWS || m->given != p->round.advanced || !ps_gives_values(p, worker))
+        return;
     m->given |= parts;
     ps_send_parts(p, worker, parts, out);
 }

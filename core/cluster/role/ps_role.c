@@ -107,6 +107,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->tickets = p->step = p->counters.applied = p->round.advanced = 0;
     p->turns.next = 0;
     p->stopping.is_on = false;
+    p->lead.gone = 0;
     p->data.coverage = (struct coverage){0};
     p->data.waiting.count = 0;
     batch_queue_free(&p->data.queue);
@@ -341,6 +342,9 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
     case MESSAGE_PART:
         ps_part(p, worker, m, out);
         break;
+    case MESSAGE_READS:
+        p->members[worker].reads = true;
+        break;
     case MESSAGE_FINISHED:
         ps_note_data_end(p, m->finished.data_end);
         ps_finished(p, worker, m->finished.flags, out);
@@ -424,7 +428,7 @@ void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
     member_set_presence(m, AWAY);
     ps_forget_ahead(p, worker, out);
     ps_pool_forget_link(p, worker);
-    m->wants.values = false;
+    m->wants.values = m->reads = false;
     m->turn.late_push = (struct message){0};
     m->lead.claims = m->lead.can_lead = false;
     m->lead.late_term = (struct message){0};

@@ -139,6 +139,7 @@ struct member {
     uint64_t joins;   /* since its last push came */
     bool has_renewed; /* the wait for this step (ps_renew_wait) */
 
+    bool reads; /* of a ps that follows another one: its values are wanted, on the link that is */
     struct ahead ahead;
     uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
     struct member_window window;
@@ -226,6 +227,7 @@ struct leadership {
     uint64_t term_ms;  /* since when */
     int lasting;       /* the last chief that was obeyed for a while */
     uint64_t lease_ms; /* ps/0: until when its chief need not be heard */
+    uint64_t gone;     /* ps/0: ps that this generation is done without, bit by bit */
 };
 
 /* No steps but those that are being computed. */
@@ -300,6 +302,7 @@ bool ps_all_finished(const struct ps_role *);
 void ps_return_ticket(struct ps_role *, int worker);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
 
+bool ps_gives_values(const struct ps_role *, int worker);  /* not only says how far it is */
 bool ps_is_in_round(const struct ps_role *, int worker);   /* with a push that is whole */
 bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring nothing more for it */
 

@@ -52,6 +52,11 @@ bool ps_all_finished(const struct ps_role *p)
     return p->members[ps_chief(p)].standing == FINISHED;
 }
 
+bool ps_gives_values(const struct ps_role *p, int worker)
+{
+    return !p->config.follows || p->members[worker].reads;
+}
+
 void ps_send_parts(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
 {
     while (parts) {
@@ -76,7 +81,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (!member_is_here(m)) return; /* it asks again when it is back */
     ps_open_turn(p, worker);
     ps_take_back(p, out);
-    uint64_t left = parts_all(&p->block) & ~m->given;
+    uint64_t left = ps_gives_values(p, worker) ? parts_all(&p->block) & ~m->given : 0;
     const struct range front = parts_take_front(&p->block, &left);
     ps_send_parts(p, worker, left, out);
     m->given = 0;

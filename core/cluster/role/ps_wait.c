@@ -10,7 +10,9 @@ enum { DOUBLINGS_MAX = 3 };
 
 void ps_say_term(struct ps_role *p, int worker, struct outbox *out)
 {
-    ps_send(p, worker, MESSAGE_LEADS, out)->leads.term = p->lead.term;
+    struct message *m = ps_send(p, worker, MESSAGE_LEADS, out);
+    m->leads.term = p->lead.term;
+    m->leads.gone = p->lead.gone;
 }
 
 void ps_renew_lease(struct ps_role *p, uint64_t for_ms)
@@ -132,6 +134,18 @@ static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *
     begin_term(p, next, NOBODY, out);
 }
 
+/* The chief has found that what they hold is held by others. All workers hear of it from ps/0
+ * alone, so that none pushes to a ps that another one has given up. */
+static void do_without(struct ps_role *p, const struct message *m, struct outbox *out)
+{
+    const uint64_t news = m->leads.gone & ~p->lead.gone;
+    const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
+    if (!news || !is_of_now || p->options.task != 0) return;
+    p->lead.gone |= news;
+    for (int w = 0; w < p->options.workers; w++)
+        if (member_is_here(&p->members[w])) ps_say_term(p, w, out);
+}
+
 void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (m->generation && !p->was_set_up) p->goes_on = true;
@@ -157,6 +171,7 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
     }
     if (m->leads.claims != LEADS_CLAIMS || worker != ps_chief(p)) return;
     ps_renew_lease(p, m->leads.lease_ms);
+    do_without(p, m, out);
     if (!p->members[worker].lead.claims) welcome_chief(p, worker, out);
 }
 

@@ -241,10 +241,12 @@ static void note_choice(const struct worker_role *w, const struct choice *choice
     const unsigned long long step = choice->step;
     const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
     if (is_any_outlived(w)) {
+        const bool takes_in = w->lead.gone.ps && w->lead.gone.generation == w->outlived;
+        const char *with = takes_in ? "all ps" : "what has been set";
         char text[64] = "";
         if (lost)
             snprintf(text, sizeof text, ", %llu step%s lost", lost, lost == 1 ? " is" : "s are");
-        outbox_log(out, "all continue from step %llu with what has been set%s", step, text);
+        outbox_log(out, "all continue from step %llu with %s%s", step, with, text);
         return;
     }
     name_empty(w, empty, sizeof empty);
@@ -269,6 +271,8 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     note_choice(w, choice, out);
     worker_abandon(w, "the ps begin again", out);
     w->generation = choice->generation;
+    if (w->options.homes < w->options.ps_count)
+        outbox_add_stand_in(out, (struct action_stand_in){0});
     w->arrays = choice->arrays;
     w->saving.has_saved = choice->is_saved;
     w->saving.saved_step = choice->step;

@@ -15,7 +15,7 @@ bool worker_is_chief(const struct worker_role *w)
 
 bool worker_is_asked(const struct worker_role *w, int ps)
 {
-    return ps == 0 || w->servers[ps].block.block > 0;
+    return ps == 0 || (w->servers[ps].block.block > 0 && !worker_is_without(w, ps));
 }
 
 struct message *worker_send(struct worker_role *w, int ps, enum message_type type,
@@ -65,7 +65,7 @@ void worker_end(struct worker_role *w, int code, const char *text, struct outbox
 bool worker_role_awaits(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    return w->verdict.is_told && !w->servers[ps].knows_end;
+    return w->verdict.is_told && !w->servers[ps].knows_end && !worker_is_without(w, ps);
 }
 
 void worker_begin_phase(struct worker_role *w, enum worker_phase phase)
@@ -88,13 +88,21 @@ static bool all_known(const struct worker_role *w)
     return true;
 }
 
+/* All that the generation is not done without. */
+static bool knows_enough(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].contact != KNOWN && !worker_is_without(w, ps)) return false;
+    return true;
+}
+
 /* As far as they have said. */
 static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
 {
     const struct server *first = NULL;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (s->contact != KNOWN) continue;
+        if (s->contact != KNOWN || worker_is_spared(w, ps)) continue;
         if (w->outlived && s->said.generation == w->outlived) return false;
         if (s->said.state != PS_SERVING || (first && s->said.generation != first->said.generation))
             return false;
@@ -127,7 +135,8 @@ static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (s->contact == KNOWN && s->join.inquiry == NOT_ASKED) worker_rejoin(w, ps, out);
+        const bool is_new = s->contact == KNOWN && s->join.inquiry == NOT_ASKED;
+        if (is_new && !worker_is_spared(w, ps)) worker_rejoin(w, ps, out);
     }
 }
 
@@ -135,7 +144,7 @@ void worker_settle(struct worker_role *w, struct outbox *out)
 {
     uint64_t generation = 0;
     if (w->phase == ENDED || w->leaving.is_granted) return;
-    bool agree = all_agree(w, &generation), know_all = all_known(w);
+    bool agree = all_agree(w, &generation), know_all = knows_enough(w);
     bool is_mine = agree && generation == w->generation && w->phase >= JOINING;
     if (is_mine) {
         rejoin_new_links(w, out);
@@ -173,6 +182,7 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
     s->is_claimed = s->is_claimed && m->state.claim != 1 + w->lead.term;
     if (is_new) worker_say_term(w, ps, out);
     worker_try_lead(w, out);
+    worker_watch_replicas(w, out);
     worker_settle(w, out);
     hear_signal(w, out);
     if (w->phase < JOINING) worker_depart(w, out);
@@ -482,6 +492,13 @@ static void on_resize(struct role *role, const struct membership *membership, st
     worker_resized(w, membership, w->global_step, out);
 }
 
+/* What a ps that is done without says counts for nothing but that it is there. */
+static bool is_heard(const struct worker_role *w, int ps, const struct message *m)
+{
+    const bool is_of_it = m->type == MESSAGE_STATE || m->type == MESSAGE_RESIZE;
+    return is_of_it || !worker_is_without(w, ps);
+}
+
 /* It is overheard: who is at the address of a ps is that ps. */
 static bool is_breach(const struct worker_role *w, int ps, const struct message *m,
                       struct outbox *out)
@@ -504,9 +521,12 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
     struct worker_role *w = (struct worker_role *)role;
     if (job == JOB_PS && m->type == MESSAGE_VERDICT) w->servers[ps].knows_end = true;
     if (w->phase == ENDED || job != JOB_PS || is_breach(w, ps, m, out)) return;
-    if (m->type == MESSAGE_LEADS)
+    if (!is_heard(w, ps, m)) return;
+    if (m->type == MESSAGE_LEADS) {
         worker_heard_term(w, ps, m, out);
-    else if (m->type == MESSAGE_STATE)
+        worker_heard_gone(w, ps, m, out);
+    }
+    if (m->type == MESSAGE_STATE)
         state(w, ps, m, out);
     else if (m->type == MESSAGE_VERDICT)
         verdict(w, m, out);
@@ -547,6 +567,7 @@ static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     patience_begin(&w->patience, now_ms);
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].lost_ms = w->patience.now_ms;
     worker_begin_phase(w, HOLDING);
 }
 
@@ -578,6 +599,7 @@ void worker_lose(struct worker_role *w, int ps, struct outbox *out)
     struct server *s = &w->servers[ps];
     server_set_contact(s, GONE);
     server_set_inquiry(s, NOT_ASKED);
+    s->lost_ms = w->patience.now_ms;
     if (ps == 0) worker_doubt(w);
     s->push.has_answered = s->push.has_left = false;
     s->push.unheard = 0;
@@ -630,6 +652,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     worker_watch_save(w, out);
     worker_watch_resize(w, out);
     worker_watch_change(w, out);
+    worker_watch_replicas(w, out);
     worker_watch(w, out);
 }
 
@@ -654,6 +677,7 @@ struct role *worker_role_new(const struct worker_options *options)
     if (!w) return NULL;
     w->role.ops = &ops;
     w->options = *options;
+    if (!options->homes) w->options.homes = options->ps_count;
     task_name(JOB_WORKER, options->task, w->name);
     w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
     w->saving.numbers =

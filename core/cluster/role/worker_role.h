@@ -45,6 +45,12 @@
  * That one is over then: all ps begin another one from the checkpoint, which the runner describes
  * as it was changed. A chief that comes to lead outlives the generation of the last change, too: so
  * no death on the way leaves some ps with it and some without.
+ *
+ * Replicas (train.ps_replicas): of two ps that hold the same each is joined and pushed to like any
+ * other, so that both have what is acknowledged; the values come from the first one. A chief that
+ * misses one of them for limits.ps_ms, or finds it empty, has ps/0 say to all that this generation
+ * is done without it: it is not asked any more, nor heard, and the other one is read. When it is
+ * back a checkpoint is made as for a resize, and all begin again from that.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_H
@@ -54,6 +60,7 @@
 
 struct worker_options {
     int task, ps_count, workers;
+    int homes; /* of the ps, those that follow nobody (core/base/replicas.h) */
     uint64_t incarnation;
     const int64_t *block_floats; /* [ps_count]; copied */
     const int64_t *moved_floats; /* of them, of which there are gradients; NULL: all */
@@ -76,6 +83,8 @@ uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
 bool worker_role_is_evaluating(const struct role *);
 uint64_t worker_role_term(const struct role *);
 bool worker_role_leads(const struct role *);
+/* This generation is done without this ps, whether it is there or not. */
+bool worker_role_is_without(const struct role *, int ps);
 /* Some ps has said of which generation it is, though the chief may have ended before all of them
  * served: whoever began that was let into the folder. */
 bool worker_role_is_in_progress(const struct role *);

@@ -3,8 +3,9 @@
  *
  * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
  * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and resizes the
- * job; worker_change.c: and changes what its values depend on; worker_wait.c: what is waited for;
- * worker_states.c: which state follows which, and which go together.
+ * job; worker_change.c: and changes what its values depend on; worker_replicas.c: and does without
+ * a ps; worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
+ * together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
@@ -100,14 +101,15 @@ struct server {
     struct ledger ledger; /* what it has of this worker */
     struct server_values values;
     enum shard_phase shard_phase;
-    bool is_told;   /* that this worker is gone, on this link */
-    bool knows_end; /* it has said a verdict: its own, or that it has heard this worker's */
+    uint64_t lost_ms; /* GONE: since when */
+    bool is_told;     /* that this worker is gone, on this link */
+    bool knows_end;   /* it has said a verdict: its own, or that it has heard this worker's */
 };
 
 enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
 
 /* What workers stay held for when all ps have made the checkpoint's snapshot (RESUME_STAY). */
-enum held_for { HELD_FOR_NOTHING, HELD_TO_RESIZE, HELD_TO_CHANGE };
+enum held_for { HELD_FOR_NOTHING, HELD_TO_RESIZE, HELD_TO_CHANGE, HELD_TO_TAKE_IN };
 
 struct saving {
     enum save_phase phase;
@@ -174,6 +176,10 @@ struct worker_lead {
     uint64_t rumoured;
     uint64_t renewed_ms;
     bool is_lease_long; /* that was asked for then: this worker may say nothing for a while */
+    struct {
+        uint64_t ps, generation; /* that is done without these, bit by bit, as ps/0 says */
+        uint64_t again_ms;       /* is_ours: not before then are they taken in again */
+    } gone;
 };
 
 /* The step that is under way. */
@@ -270,7 +276,8 @@ void worker_finish_steps(struct worker_role *, struct outbox *); /* FINISHED to 
 void worker_say_finished(struct worker_role *, int ps, struct outbox *);
 void worker_say_finished_to_all(struct worker_role *, struct outbox *);
 void worker_bring_nothing(struct worker_role *, struct outbox *);
-void worker_doubt(struct worker_role *);                      /* the link to ps/0 is lost */
+void worker_doubt(struct worker_role *); /* the link to ps/0 is lost */
+void worker_go_on_without(struct worker_role *, uint64_t ps, struct outbox *); /* bit by bit */
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
@@ -306,6 +313,15 @@ void worker_forget_change(struct worker_role *, struct outbox *); /* another wor
 /* The checkpoint is there: all begin again from it; false: the job continues as it is. */
 bool worker_change(struct worker_role *, struct outbox *);
 void worker_outlive(struct worker_role *, uint64_t generation, struct outbox *);
+
+/* worker_replicas.c */
+uint64_t worker_gone(const struct worker_role *); /* of this generation, bit by bit */
+bool worker_is_without(const struct worker_role *, int ps);
+bool worker_stands_in(const struct worker_role *, int ps); /* it follows one that is done without */
+/* It need not be there, or serve what others do: so it is, or will be. */
+bool worker_is_spared(const struct worker_role *, int ps);
+void worker_watch_replicas(struct worker_role *, struct outbox *);
+void worker_heard_gone(struct worker_role *, int ps, const struct message *, struct outbox *);
 
 /* worker_resize.c */
 bool worker_is_ending(const struct worker_role *); /* nothing is changed any more */

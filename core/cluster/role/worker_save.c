@@ -11,13 +11,18 @@ enum { REFUSALS_MAX = 20 };
 /* Between two attempts at the last checkpoint */
 enum { AGAIN_MS = 2000 };
 
-/* A ps takes part if it has something to save: variables, or the global step. */
+/* It has something to save, variables or the global step, and no other ps does that for it. */
+static bool saves(const struct worker_role *w, int ps)
+{
+    return worker_is_asked(w, ps) && (ps < w->options.homes || worker_stands_in(w, ps));
+}
+
 static int choose_savers(struct worker_role *w)
 {
     int shards = 0;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        if (!worker_is_asked(w, ps)) continue;
+        if (!saves(w, ps)) continue;
         server_set_shard(s, SHARD_WANTED);
         shards++;
     }
@@ -27,7 +32,7 @@ static int choose_savers(struct worker_role *w)
 int worker_role_shard(const struct role *role, int ps)
 {
     int shard = 0;
-    for (int i = 0; i < ps; i++) shard += worker_is_asked((const struct worker_role *)role, i);
+    for (int i = 0; i < ps; i++) shard += saves((const struct worker_role *)role, i);
     return shard;
 }
 
@@ -140,7 +145,7 @@ static bool has_saved_these(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (worker_is_asked(w, ps) && s->values.version != s->values.saved_version) return false;
+        if (saves(w, ps) && s->values.version != s->values.saved_version) return false;
     }
     return w->saving.has_saved;
 }
@@ -390,7 +395,9 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     const enum held_for held_for = w->saving.held_for;
     w->saving.held_for = HELD_FOR_NOTHING;
     if (held_for == HELD_TO_RESIZE && worker_resize(w, out)) return;
-    if (held_for == HELD_TO_CHANGE && worker_change(w, out)) {
+    const bool takes_in = held_for == HELD_TO_TAKE_IN && !worker_is_ending(w);
+    if (takes_in) worker_outlive(w, w->generation, out);
+    if (takes_in || (held_for == HELD_TO_CHANGE && worker_change(w, out))) {
         forget_shards(w);
         return;
     }

@@ -17,10 +17,17 @@ static bool all_answered(const struct worker_role *w)
 
 /* ---- joining ---- */
 
+/* It follows one that this generation is done without: its values are wanted, too. */
+static void say_reads(struct worker_role *w, int ps, struct outbox *out)
+{
+    if (worker_stands_in(w, ps)) worker_send(w, ps, MESSAGE_READS, out);
+}
+
 static void join(struct worker_role *w, int ps, enum join_code code, uint64_t step,
                  struct outbox *out)
 {
     struct server *s = &w->servers[ps];
+    say_reads(w, ps, out);
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
     s->join.code = code;
     s->join.step = step;
@@ -34,6 +41,7 @@ static void join_all_as(struct worker_role *w, enum join_code code, struct outbo
     worker_begin_phase(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
+        if (worker_is_spared(w, ps)) continue; /* or is asked when it serves, if it does */
         if (worker_is_asked(w, ps))
             join(w, ps, code, w->first_step, out);
         else if (s->contact != GONE)
@@ -92,6 +100,8 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
             s->values.saved_version = 0;
         s->ledger = (struct ledger){0};
     }
+    if (w->options.homes < w->options.ps_count)
+        outbox_add_stand_in(out, (struct action_stand_in){worker_gone(w)});
     join_all(w, out);
     if (worker_stops_job(w)) worker_ask_all_to_stop(w, NOBODY, out);
 }
@@ -320,6 +330,7 @@ static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outb
 
 void worker_say_finished(struct worker_role *w, int ps, struct outbox *out)
 {
+    say_reads(w, ps, out);
     struct message *m = worker_send(w, ps, MESSAGE_FINISHED, out);
     m->finished.flags = w->finished.code;
     m->finished.data_end = w->finished.data_end;
@@ -649,6 +660,42 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         pass_on(w, m->values.flags & VALUES_DROPPED, out);
     else
         go_on(w, out);
+}
+
+/* What was said to it, or is to come of it, is of no use any more. */
+static void leave_out(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    server_set_inquiry(s, NOT_ASKED);
+    s->push.is_target = s->push.is_out = s->push.has_answered = s->push.has_left = false;
+    s->push.unheard = 0;
+    if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
+}
+
+/* It is asked for its values as after its link was made anew. */
+static void read_from(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (s->join.inquiry == NOT_ASKED) return; /* it is asked when it is there */
+    s->push.has_answered = false;
+    if (w->phase > FINISHING)
+        worker_say_finished(w, ps, out);
+    else
+        worker_rejoin(w, ps, out);
+}
+
+void worker_go_on_without(struct worker_role *w, uint64_t gone, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (gone >> ps & 1) leave_out(w, ps, out);
+    w->saving.last.tag = 0;        /* who stands in has not made that snapshot */
+    if (w->phase == ENDED) return; /* without the last checkpoint */
+    outbox_add_stand_in(out, (struct action_stand_in){worker_gone(w)});
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (worker_stands_in(w, ps) && gone >> (ps - w->options.homes + 1) & 1)
+            read_from(w, ps, out);
+    if (awaits_values(w)) note_ledgers(w, out);
+    if (awaits_values(w) || (w->phase == FINISHING && worker_is_chief(w))) go_on(w, out);
 }
 
 bool worker_role_awaits_next(const struct role *role)

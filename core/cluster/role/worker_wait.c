@@ -74,7 +74,7 @@ static struct wait current_wait(const struct worker_role *w)
 static bool all_up(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].contact == GONE) return false;
+        if (w->servers[ps].contact == GONE && !worker_is_without(w, ps)) return false;
     return true;
 }
 

@@ -141,8 +141,8 @@ void runner_ps_describe_shard(const struct runner_ps *p, struct shard *ret)
 {
     const struct setup *s = &p->share->setup;
     *ret = (struct shard){
-        .ps = s->ps,
-        .ps_count = s->ps_count,
+        .ps = s->part.home,
+        .ps_count = s->part.homes,
         .slices = s->slices,
         .slice_count = s->slice_count,
         .values = p->store.values,

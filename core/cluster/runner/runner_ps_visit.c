@@ -298,10 +298,11 @@ static void show(struct runner_ps *p)
     runner_ps_tables_describe(p, &described);
     p->visiting.shown = (struct visit_view){
         .slices = setup->slices,
-        .slice_count = setup->slice_count,
+        .slice_count = setup->config.follows ? 0 : setup->slice_count, /* one of the two tells */
         .values = p->values.window.base,
         .has_values = is_serving,
         .is_in_use = setup->config.takes_all,
+        .is_held_twice = setup->part.is_held_twice,
         .tables = described.tables,
         .table_count = described.table_count,
     };

@@ -37,7 +37,7 @@ uint64_t runner_worker_block_bytes(const struct runner_worker *w, int ps)
 
 static err check_bound(const struct runner_worker *w)
 {
-    for (int ps = 0; ps < w->task.peer_count; ps++)
+    for (int ps = 0; ps < w->session.layout->ps_count; ps++)
         if (runner_worker_block_bytes(w, ps) && !w->session.replica.values[ps])
             return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     return OK;
@@ -114,6 +114,7 @@ static void compute(struct runner_worker *w, const struct action_compute *a)
     runner_worker_count_waited(w, now_ns);
     const double apart = runner_worker_apart(w);
     w->lack.is_now = false;
+    runner_worker_turn_to(w);
     for (int ps = 0; ps < w->task.peer_count; ps++) runner_worker_plan_overlap(w, ps);
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) runner_worker_trace_step(w, a->step);
@@ -150,6 +151,7 @@ static void flushed(struct task *t)
 static void evaluate(struct runner_worker *w, uint64_t step)
 {
     struct evaluation evaluation = {0};
+    runner_worker_turn_to(w);
     err e = check_bound(w);
     w->lack.is_now = false;
     if (!e) e = runner_worker_await_all(w);
@@ -197,6 +199,7 @@ static err adopted(struct runner_worker *w, const struct action_adopted *a)
     session_forget_residual(&w->session); /* another life of the values has not lost it */
     if (w->trace) runner_worker_trace_abandon(w);
     w->task.counting.counters.at[COUNTER_GENERATION]++;
+    runner_worker_turn_to(w);
     TRY(check_bound(w));
     if (a->is_first) note_end(w, a->step);
     return runner_worker_tell(w, a->step,
@@ -223,6 +226,9 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_ADOPTED:
         runner_worker_told(w, adopted(w, &a->adopted));
+        break;
+    case ACTION_STAND_IN:
+        runner_worker_stand_in(w, a->stand_in.gone);
         break;
     case ACTION_REMAKE:
         runner_worker_remake(w, a->remake.ps);
@@ -307,6 +313,7 @@ static void save_as_asked(struct runner_worker *w)
 static void sending(struct task *t, int ps, const struct message *m)
 {
     struct runner_worker *w = (struct runner_worker *)t;
+    if (m->type == MESSAGE_PUSH || m->type == MESSAGE_PART) runner_worker_copy_push(w, ps, m);
     if (m->type == MESSAGE_PUSH) runner_worker_rows_push(w, ps, m);
     if (w->trace) runner_worker_trace_sending(w, ps, m);
 }
@@ -451,6 +458,7 @@ static err open_role(struct runner_worker *w)
     const struct worker_options options = {
         .task = o->cluster->task,
         .ps_count = ps_count,
+        .homes = w->session.layout->ps_count,
         .workers = o->cluster->hosts[JOB_WORKER].count,
         .membership = cluster_membership(o->cluster),
         .incarnation = w->task.incarnation,
@@ -458,7 +466,7 @@ static err open_role(struct runner_worker *w)
         .moved_floats = w->session.layout->moved_floats,
         .gradients_per_push = w->gradients_per_push,
         .is_sync = w->options.spec->train.mode == MODE_SYNC,
-        .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,
+        .worker_timeout_ms = w->options.spec->train.absence.worker_timeout_ms,
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
         .lends_windows = lends_windows(w),
@@ -481,12 +489,13 @@ static err open_parts(struct runner_worker *w)
     w->attempts.first = calloc((size_t)ps_count, sizeof *w->attempts.first);
     w->attempts.second = calloc((size_t)ps_count, sizeof *w->attempts.second);
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
+    w->incoming.windows = calloc((size_t)ps_count, sizeof *w->incoming.windows);
     w->incoming.values = calloc((size_t)ps_count, sizeof *w->incoming.values);
     w->incoming.rows = calloc((size_t)ps_count, sizeof *w->incoming.rows);
     w->saving.came = calloc((size_t)ps_count, sizeof *w->saving.came);
     w->origin.filling = -1;
-    if (!w->attempts.first || !w->attempts.second || !w->kept || !w->incoming.values ||
-        !w->incoming.rows || !w->saving.came)
+    if (!w->attempts.first || !w->attempts.second || !w->kept || !w->incoming.windows ||
+        !w->incoming.values || !w->incoming.rows || !w->saving.came)
         return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
         w->attempts.first[ps] = w->attempts.second[ps] = (struct attempt){.worker = w, .ps = ps};
@@ -537,6 +546,7 @@ void runner_worker_close(struct runner_worker *w)
     free(w->saving.came);
     free(w->incoming.rows);
     free(w->kept);
+    free(w->incoming.windows);
     free(w->incoming.values);
     free(w->attempts.first);
     free(w->attempts.second);

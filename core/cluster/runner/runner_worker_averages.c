@@ -33,8 +33,9 @@ static err bring(void *context, int ps)
 {
     struct runner_worker *w = context;
     runner_worker_reclaim_loop(w);
-    err e = send_asking(w, ps);
-    if (!e) e = await_answer(w, ps);
+    const int source = runner_worker_source(w, ps);
+    err e = send_asking(w, source);
+    if (!e) e = await_answer(w, source);
     runner_worker_lend_loop(w);
     if (!e) return OK;
     runner_worker_lack_values(w, "averages");

@@ -95,7 +95,9 @@ void runner_worker_origin_close(struct runner_worker *w)
 /* A shard of a ps as the bundle is asked for it; arrays are the caller's. */
 static void describe_shard(const struct runner_worker *w, int ps, struct shard *ret)
 {
-    *ret = (struct shard){.ps = ps, .ps_count = w->task.peer_count, .workers = workers_of(w)};
+    const struct layout *layout = w->session.layout;
+    *ret = (struct shard){
+        .ps = layout_home(layout, ps), .ps_count = layout->ps_count, .workers = workers_of(w)};
     shard_name_state(ret, optimizers_of(w));
 }
 
@@ -910,7 +912,9 @@ static err begin_filling(struct runner_worker *w, int ps)
 {
     forget_arrays(&w->origin);
     TRY(allocate_arrays(w, ps));
-    if (!w->origin.plan.restore) TRY(session_initial_values(&w->session, ps, w->origin.arrays[0]));
+    const int home = layout_home(w->session.layout, ps);
+    if (!w->origin.plan.restore)
+        TRY(session_initial_values(&w->session, home, w->origin.arrays[0]));
     return read_arrays(w, ps);
 }
 
@@ -921,10 +925,17 @@ err runner_worker_fill(struct runner_worker *w, int ps, int array)
     struct origin *o = &w->origin;
     uint64_t bytes = runner_worker_block_bytes(w, ps);
     if (!bytes) return OK;
-    if (!w->session.replica.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
-    if (!o->bundle) return session_put_initial_values(&w->session, ps);
+    float *const window = w->incoming.windows[ps].gradients;
+    const bool is_bound = runner_worker_bound(w, ps) == ps;
+    if (!window) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
+    if (!o->bundle && is_bound) return session_put_initial_values(&w->session, ps);
+    if (!o->bundle)
+        return session_initial_values(&w->session, layout_home(w->session.layout, ps), window);
     if (array == 0 || o->filling != ps) TRY(begin_filling(w, ps));
-    session_put_gradients(&w->session, ps, o->arrays[array]);
+    if (is_bound)
+        session_put_gradients(&w->session, ps, o->arrays[array]);
+    else
+        memcpy(window, o->arrays[array], bytes);
     if (array + 1 == o->plan.arrays) forget_arrays(o);
     return OK;
 }

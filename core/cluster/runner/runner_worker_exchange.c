@@ -114,14 +114,15 @@ static void await_range(struct runner_worker *w, int ps, struct range range)
 static bool await(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
-    await_range(w, ps, values);
+    await_range(w, runner_worker_source(w, ps), values);
     return !w->lack.is_now;
 }
 
 err runner_worker_await_all(struct runner_worker *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        await_range(w, ps, (struct range){0, w->session.layout->block_floats[ps]});
+        if (runner_worker_reads(w, ps))
+            await_range(w, ps, (struct range){0, w->session.layout->block_floats[ps]});
     return w->lack.is_now ? fail(ERR_PEER, "values were lost on their way") : OK;
 }
 
@@ -150,7 +151,8 @@ static void leave(void *context, int ps, struct range gradients)
 {
     struct runner_worker *w = context;
     runner_worker_reclaim_loop(w);
-    send_parts(w, ps, gradients);
+    for (int to = ps; to < w->task.peer_count; to++)
+        if (layout_home(w->session.layout, to) == ps) send_parts(w, to, gradients);
     runner_worker_lend_loop(w);
 }
 

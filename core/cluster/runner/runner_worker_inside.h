@@ -158,11 +158,26 @@ struct averages_asked {
     bool is_answered, is_refused;
 };
 
+/* Windows of a ps, as it has shared them on the link that is; at NULL: none are */
+struct ps_windows {
+    void *values;
+    float *gradients;
+};
+
+/* Where a ps is done without, and the other one that holds the same is read
+ * (runner_worker_replicas.c)
+ */
+struct stand_in {
+    uint64_t now, next; /* instead of these, bit by bit; next: from the next step on */
+};
+
 /* What comes of each ps. */
 struct incoming {
     struct rows_there *rows; /* [ps] */
     struct arrival *values;  /* [ps] */
     struct averages_asked averages;
+    struct ps_windows *windows; /* [ps] */
+    struct stand_in stand_in;
 };
 
 struct speculation {
@@ -305,6 +320,16 @@ void runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
 void runner_worker_refuse(struct runner_worker *, uint64_t asking, int code, const char *why);
 
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
+
+/* runner_worker_replicas.c: ps of the layout, and ps that follow them */
+void runner_worker_stand_in(struct runner_worker *, uint64_t gone); /* ACTION_STAND_IN */
+void runner_worker_turn_to(struct runner_worker *); /* a step begins, or an evaluation */
+int runner_worker_source(const struct runner_worker *, int ps); /* where its values come from */
+bool runner_worker_reads(const struct runner_worker *, int ps); /* they come from this ps */
+/* Which ps of the layout these windows are bound to; NOBODY: none */
+int runner_worker_bound(const struct runner_worker *, int ps);
+/* A push, or a part of one, to a ps that follows: what the other one gets goes into its window. */
+void runner_worker_copy_push(struct runner_worker *, int ps, const struct message *);
 
 const struct exchange *runner_worker_open_exchange(struct runner_worker *);
 /* While a step is computed a thread moves bytes between hosts. Both do nothing where they need not.

@@ -312,21 +312,27 @@ static void on_shared(void *context, struct link *link, const struct link_window
 {
     struct attempt *attempt = context;
     struct runner_worker *w = attempt->worker;
-    float **kept = &w->kept[attempt->ps];
+    const int ps = runner_worker_bound(w, attempt->ps);
     attempt->has_windows = true;
-    session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
-    runner_worker_rows_bind(w, attempt->ps, windows->rows.base, !link_shares_memory(link));
+    w->incoming.windows[attempt->ps] =
+        (struct ps_windows){windows->values.base, windows->gradients.base};
+    if (ps == NOBODY) return;
+    float **kept = &w->kept[ps];
+    session_bind(&w->session, ps, windows->values.base, windows->gradients.base);
+    runner_worker_rows_bind(w, ps, windows->rows.base, !link_shares_memory(link));
     if (!*kept) return;
-    session_put_gradients(&w->session, attempt->ps, *kept);
+    session_put_gradients(&w->session, ps, *kept);
     free(*kept);
     *kept = NULL;
 }
 
 /* The windows go with their link. A gradient that was not answered may have to be sent again. */
-static void keep_gradient(struct runner_worker *w, int ps)
+static void keep_gradient(struct runner_worker *w, int of)
 {
-    uint64_t bytes = runner_worker_block_bytes(w, ps);
-    if (!w->session.replica.gradients[ps]) return;
+    const int ps = runner_worker_bound(w, of);
+    uint64_t bytes = runner_worker_block_bytes(w, of);
+    w->incoming.windows[of] = (struct ps_windows){0};
+    if (ps == NOBODY || !w->session.replica.gradients[ps]) return;
     free(w->kept[ps]);
     runner_worker_rows_keep(w, ps);
     w->kept[ps] = malloc(bytes);
@@ -493,6 +499,7 @@ void runner_worker_tick_links(struct task *t, uint64_t now_ms)
         struct peer *peer = &t->peers[ps];
         if (peer->is_up) continue;
         connect_when_due(w, ps, now_ms);
+        if (worker_role_is_without(w->task.role, ps)) continue;
         is_said |= watch_start(w, ps, now_ms);
     }
     if (is_said) w->noted_ms = now_ms;
@@ -502,8 +509,8 @@ void runner_worker_hang_up(struct task *t)
 {
     struct runner_worker *w = (struct runner_worker *)t;
     for (int ps = 0; ps < t->peer_count; ps++) {
-        if (w->session.replica.gradients && w->session.replica.gradients[ps])
-            session_unbind(&w->session, ps);
+        const bool is_home = w->session.replica.gradients && ps < w->session.layout->ps_count;
+        if (is_home && w->session.replica.gradients[ps]) session_unbind(&w->session, ps);
         drop(&w->attempts.first[ps]);
         drop(&w->attempts.second[ps]);
         t->peers[ps].link = NULL;

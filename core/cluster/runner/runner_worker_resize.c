@@ -6,9 +6,9 @@
 static err check_workers(const struct runner_worker *w, int workers)
 {
     const struct spec *spec = w->options.spec;
-    if (workers < spec->train.min_workers)
+    if (workers < spec->train.absence.min_workers)
         return fail(ERR_INPUT, "with fewer workers than train.min_workers (%lld) the job would end",
-                    (long long)spec->train.min_workers);
+                    (long long)spec->train.absence.min_workers);
     if (rows_are_used(&w->session.rows) && setup_gradients_per_push(spec, workers, 0) > 1)
         return fail(ERR_INPUT,
                     "train.replicas_to_aggregate: at most one per worker where the model "

@@ -24,11 +24,12 @@ static bool may_speculate(const struct runner_worker *w)
 bool runner_worker_has_come(void *context, int ps, struct range values)
 {
     struct runner_worker *w = context;
-    struct arrival *a = &w->incoming.values[ps];
+    const int source = runner_worker_source(w, ps);
+    struct arrival *a = &w->incoming.values[source];
     const struct parts block = runner_worker_block(w, ps);
     const uint64_t wanted = parts_touched(&block, values);
     const uint64_t there = a->is_next ? ~a->missing : a->ahead;
-    if (!w->task.peers[ps].link || wanted & ~there) return false;
+    if (!w->task.peers[source].link || wanted & ~there) return false;
     a->used |= wanted;
     if (!w->lending.is_computing) {
         w->lending.is_computing = true;

@@ -62,7 +62,10 @@ static err add_part(const struct visit_view *view, const struct slice *slice,
 static err find_trained(const struct visits *v, const char *name, struct target *ret)
 {
     const struct visit_view *view = &v->view;
-    struct target target = {.kind = TARGET_TRAINED, .name = name, .version = v->trained_version};
+    struct target target = {.kind = TARGET_TRAINED,
+                            .name = name,
+                            .version = v->trained_version,
+                            .is_held_twice = view->is_held_twice};
     err e = OK;
     for (int i = 0; i < visits_slice_count(v) && !e; i++) {
         const struct slice *slice = visits_slice(v, i);

@@ -189,6 +189,11 @@ err target_check(const struct target *target, const struct change *change)
     if (target->kind == TARGET_TABLE)
         return fail(ERR_INPUT, "%s is a table, whose rows are not changed from outside",
                     target->name);
+    if (target->is_held_twice)
+        return fail(ERR_INPUT,
+                    "%s is not changed from outside, since another ps holds it, too "
+                    "(train.ps_replicas)",
+                    target->name);
     TRY(target_check_index(target, &change->selection));
     if (change->selection.index_count && shape->rank)
         return fail(ERR_INPUT, "%s: one element takes one number, got shape %s", target->name,

@@ -31,6 +31,7 @@ struct target {
     int part_count;
     struct part *parts; /* owned */
     float *row;         /* of a table: room for one; owned */
+    bool is_held_twice; /* another ps has it, too, which would not hear of a change */
     uint64_t version;
 };
 void target_free(struct target *); /* a zeroed one is fine */

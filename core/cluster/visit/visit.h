@@ -86,9 +86,10 @@ struct visits_options {
 struct visit_view {
     const struct slice *slices;
     int slice_count;
-    float *values;   /* the block */
-    bool has_values; /* the chief has filled it */
-    bool is_in_use;  /* workers look at it: changes wait for a round */
+    float *values;      /* the block */
+    bool has_values;    /* the chief has filled it */
+    bool is_in_use;     /* workers look at it: changes wait for a round */
+    bool is_held_twice; /* so it is not changed from here */
     const struct shard_table *tables;
     int table_count;
 };

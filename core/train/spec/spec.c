@@ -194,6 +194,7 @@ static err list_optimizers(struct spec *spec, struct arena *arena)
     spec->optimizers.frozen = spec->train.freeze;
     spec->optimizers.decay = spec->train.weight_decay;
     optimizers_keep_average(&spec->optimizers, &spec->train.average);
+    spec->placement.is_held_twice = spec->train.absence.ps_replicas > 0;
     for (int i = 0; i < list.count; i++)
         TRY(optimizer_check(&spec->optimizers.at[i],
                             is_one ? "optimizer" : arena_format(arena, "optimizers[%d]", i)));

@@ -60,6 +60,12 @@ struct evaluation_spec {
     bool restore_best;       /* keep_best is 1 or more then */
 };
 
+struct absence_spec {
+    uint64_t worker_timeout_ms; /* 60 s: how long a lost worker is waited for */
+    int64_t min_workers;        /* 1: with fewer the job ends */
+    int64_t ps_replicas;        /* 0, or 1: what a ps holds is held by another one, too */
+};
+
 struct train_spec {
     int mode;          /* enum train_mode; async by default */
     int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
@@ -80,8 +86,7 @@ struct train_spec {
     struct strings freeze;             /* patterns */
     struct weight_decay weight_decay;
     struct average_spec average; /* decay 0: none */
-    uint64_t worker_timeout_ms;  /* 60 s: how long a lost worker is waited for */
-    int64_t min_workers;         /* 1: with fewer the job ends */
+    struct absence_spec absence;
     struct summary_spec summary;
     struct evaluation_spec evaluation;
     bool log_device_placement;

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "core/base/replicas.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
 
@@ -357,6 +358,40 @@ static void lay_out_blocks(struct layout *layout)
             layout->moved_floats[ps] = LAYOUT_ALIGN;
 }
 
+/* What is held twice are blocks, which all hear of the same gradients; rows of tables are not. */
+static err check_replicas(const struct placement_spec *spec, const struct layout *layout)
+{
+    const int ps = layout->all_ps;
+    if (!spec->is_held_twice) return OK;
+    if (!replicas_fit(ps))
+        return fail(ERR_INPUT,
+                    "train.ps_replicas: ps/0, which has no follower, and two for each other part "
+                    "are an odd number of ps, from 3 to %d; there %s %d",
+                    REPLICAS_PS_MAX, ps == 1 ? "is" : "are", ps);
+    for (int i = 0; i < layout->variable_count; i++)
+        if (layout->variables[i].table)
+            return fail(ERR_INPUT,
+                        "train.ps_replicas: %s is a table of rows, of which no follower is kept; "
+                        "remove ps_replicas",
+                        layout->variables[i].name);
+    return OK;
+}
+
+static void add_followers(struct layout *layout)
+{
+    for (int ps = layout->ps_count; ps < layout->all_ps; ps++) {
+        const int home = layout_home(layout, ps);
+        layout->block_floats[ps] = layout->block_floats[home];
+        layout->moved_floats[ps] = layout->moved_floats[home];
+        layout->ps_bytes[ps] = layout->ps_bytes[home];
+    }
+}
+
+int layout_home(const struct layout *layout, int ps)
+{
+    return replicas_home(layout->ps_count, ps);
+}
+
 err layout_make(const struct placement_spec *spec, const struct variable *variables, int count,
                 int ps_count, struct arena *arena, struct layout **ret)
 {
@@ -365,12 +400,15 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     struct partition *partitions = arena_array(arena, (size_t)count + 1, sizeof *partitions);
     *layout = (struct layout){
         .ps_count = ps_count,
+        .all_ps = ps_count,
         .variable_count = count,
         .variables = variables,
         .block_floats = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
         .moved_floats = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
         .ps_bytes = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
     };
+    TRY(check_replicas(spec, layout));
+    layout->ps_count = replicas_homes(ps_count, spec->is_held_twice);
     TRY(check_pins(spec, layout, arena));
     TRY(choose_partitions(spec, layout, partitions));
     cut_all(spec, layout, partitions, arena);
@@ -378,6 +416,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     if (partitioner_balances(&spec->partitioner)) balance(spec, layout, partitions, arena);
     part_tables(layout, arena);
     lay_out_blocks(layout);
+    add_followers(layout);
     *ret = layout;
     return OK;
 }

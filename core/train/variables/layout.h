@@ -48,6 +48,7 @@ struct placement_spec {
     struct variant
         partitioner; /* kind NULL: balanced where that relieves the links of hosts, else none */
     int partition_strategy; /* enum partition_strategy: of tables that do not grow */
+    bool is_held_twice;     /* train.ps_replicas: some ps follow others (replicas.h) */
 };
 extern const struct object placement_spec_object;
 extern const struct kinds partitioner_kinds;
@@ -88,17 +89,17 @@ struct slice {
 
 struct layout {
     int ps_count, variable_count;
+    int all_ps; /* with those behind them that follow them: their blocks are the same */
     const struct variable *variables; /* creation order */
     /* By variable, then part: those of dense variables, which lie in blocks, and then those of
      * tables, up to all_count. */
     struct slice *slices;
     int slice_count, all_count;
-    /* [ps_count], multiples of LAYOUT_ALIGN; none is empty where there are rows of tables */
+    /* [all_ps], multiples of LAYOUT_ALIGN; none is empty where there are rows of tables */
     int64_t *block_floats;
-    int64_t *moved_floats; /* [ps_count] at the front of the blocks, of which there are gradients: a
+    int64_t *moved_floats; /* [all_ps] at the front of the blocks, of which there are gradients: a
                               multiple, too, and of no block that is not empty 0 */
-    int64_t
-        *ps_bytes; /* [ps_count] bytes of variables, without padding (global step not counted) */
+    int64_t *ps_bytes; /* [all_ps] bytes of variables, without padding (global step not counted) */
     /* "balanced": how many variables are cut, and of the first one what its ps would hold else */
     int balanced_count, balanced_ps;
     double balanced_share;
@@ -107,6 +108,9 @@ struct layout {
 /* The partitioner of a spec that names none is "none" here. */
 err layout_make(const struct placement_spec *, const struct variable *, int count, int ps_count,
                 struct arena *, struct layout **ret);
+
+/* The ps whose slices this one holds: itself, or the one that it follows. */
+int layout_home(const struct layout *, int ps);
 
 /* The first slice in blocks of this variable, or of one after it. */
 int layout_first_slice(const struct layout *, int variable);

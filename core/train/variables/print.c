@@ -92,5 +92,8 @@ void layout_print(const struct layout *layout, FILE *file)
         fprintf(file, "ps %d: %d %s, %lld bytes (%.1f %%)\n", ps, slices,
                 slices == 1 ? "slice" : "slices", (long long)layout->ps_bytes[ps], share);
     }
+    for (int ps = layout->ps_count; ps < layout->all_ps; ps++)
+        fprintf(file, "ps %d: follows ps %d, %lld bytes\n", ps, layout_home(layout, ps),
+                (long long)layout->ps_bytes[ps]);
     print_reason(layout, file);
 }

@@ -74,13 +74,17 @@ err follow_await(struct runner_worker *w)
 
 /* ---- amid an evaluation ---- */
 
+static bool is_as_before(const struct runner_worker *w, int ps)
+{
+    const struct link *link = w->task.peers[ps].link;
+    return worker_role_is_without(w->task.role, ps) || (link && !link_has_ended(link));
+}
+
 /* What a ps says is heard when the evaluation has ended; that one is gone is why it does. */
 static err look_for_losses(struct runner_worker *w)
 {
     int ps = 0;
-    while (ps < w->task.peer_count && w->task.peers[ps].link &&
-           !link_has_ended(w->task.peers[ps].link))
-        ps++;
+    while (ps < w->task.peer_count && is_as_before(w, ps)) ps++;
     if (ps == w->task.peer_count) return OK;
     w->lack.is_now = true;
     return fail(ERR_PEER, "ps/%d is gone", ps);

@@ -36,8 +36,8 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .spec = {.train = {.mode = MODE_SYNC,
                            .replicas_to_aggregate = 5,
                            .max_staleness = -1,
-                           .min_workers = 2,
-                           .worker_timeout_ms = 1500}},
+                           .absence.min_workers = 2,
+                           .absence.worker_timeout_ms = 1500}},
     };
     c->spec.json =
         json_loads("{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.5}}", 0, NULL);
@@ -112,7 +112,7 @@ static void every_ps_gets_its_slices_and_no_other(void **state)
         struct setup s;
         receive(&c, ps, &s);
         assert_int_equal(s.ps, ps);
-        assert_int_equal(s.ps_count, PS);
+        assert_int_equal(s.part.homes, PS);
         assert_int_equal(s.floats, c.plan.layout->block_floats[ps]);
         check_slices(&c, &s);
         slices += s.slice_count;
@@ -313,7 +313,7 @@ static void numbers_that_do_not_fit_are_refused(void **state)
     static const struct change changes[] = {
         {false, "floats", "17", "a block of 17 floats"},
         {false, "floats", "1e300", "floats"},
-        {false, "ps", "3", "ps 3 of 3"},
+        {false, "home", "3", "ps 3 of 3"},
         {false, "ps_count", "0", "ps_count"},
         {false, "workers", "0", "workers"},
         {false, "workers", "1000000000", "workers"},

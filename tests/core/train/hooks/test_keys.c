@@ -25,8 +25,8 @@ static void what_is_left_out_has_tensorflows_default(void **state)
     assert_true(train->checkpoint.keep_every_n_hours == 10000);
     assert_int_equal(train->checkpoint.on_corrupt, CORRUPT_ERROR);
     assert_null(train->warm_start.checkpoint);
-    assert_true(train->worker_timeout_ms == 60000);
-    assert_int_equal(train->min_workers, 1);
+    assert_true(train->absence.worker_timeout_ms == 60000);
+    assert_int_equal(train->absence.min_workers, 1);
     assert_null(train->summary.dir);
     assert_int_equal(train->summary.every_steps, 100);
     assert_true(train->summary.every_secs == 0);

@@ -438,6 +438,34 @@ static void a_ps_with_far_more_than_its_share_is_found(void **state)
     arena_free(&arena);
 }
 
+static void ps_that_follow_have_the_blocks_of_others(void **state)
+{
+    static const struct variable dense[] = {{"a", {.rank = 1, .dim = {100}}},
+                                            {"b", {.rank = 1, .dim = {20}}},
+                                            {"c", {.rank = 1, .dim = {3}}}};
+    static const struct table_spec rows = {.most = 1};
+    static const struct variable table = {
+        .name = "t", .shape = {.rank = 2, .dim = {5, 2}}, .table = &rows};
+    const struct placement_spec spec = {.is_held_twice = true};
+    struct arena arena = {0};
+    struct layout *layout;
+    assert_int_equal(layout_make(&spec, dense, 3, 5, &arena, &layout), OK);
+    assert_int_equal(layout->ps_count, 3);
+    assert_int_equal(layout->all_ps, 5);
+    for (int i = 0; i < layout->slice_count; i++) assert_true(layout->slices[i].ps < 3);
+    for (int ps = 3; ps < 5; ps++) {
+        assert_int_equal(layout_home(layout, ps), ps - 2);
+        assert_int_equal(layout->block_floats[ps], layout->block_floats[ps - 2]);
+        assert_int_equal(layout->moved_floats[ps], layout->moved_floats[ps - 2]);
+        assert_int_equal(layout->ps_bytes[ps], layout->ps_bytes[ps - 2]);
+    }
+    for (int ps_count = 1; ps_count < 5; ps_count++)
+        assert_int_equal(layout_make(&spec, dense, 3, ps_count, &arena, &layout),
+                         ps_count == 3 ? OK : ERR_INPUT);
+    assert_int_equal(layout_make(&spec, &table, 1, 3, &arena, &layout), ERR_INPUT);
+    arena_free(&arena);
+}
+
 static void more_ps_than_variables_leave_empty_blocks(void **state)
 {
     struct world world;
@@ -467,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_placement_that_cannot_be_is_refused),
         cmocka_unit_test(the_table_says_where_everything_lies),
         cmocka_unit_test(a_ps_with_far_more_than_its_share_is_found),
+        cmocka_unit_test(ps_that_follow_have_the_blocks_of_others),
         cmocka_unit_test(more_ps_than_variables_leave_empty_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

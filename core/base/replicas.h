@@ -1,0 +1,38 @@
+/* replicas.h - which ps hold the same (train.ps_replicas).
+ *
+ * Of P ps the first homes have the variables between them; each of the others follows one of them:
+ * it is described, filled and pushed to like that one, and so holds what that one has acknowledged.
+ * ps/0, which decides for all, has no follower. Where nothing is held twice all ps are homes.
+ */
+#ifndef CORE_BASE_REPLICAS_H
+#define CORE_BASE_REPLICAS_H
+
+#include <stdbool.h>
+
+enum { REPLICAS_PS_MAX = 63 }; /* a set of ps is a number then */
+
+/* Every other ps than ps/0 is one of two. */
+static inline bool replicas_fit(int ps_count)
+{
+    return ps_count % 2 == 1 && ps_count >= 3 && ps_count <= REPLICAS_PS_MAX;
+}
+
+static inline int replicas_homes(int ps_count, bool are_held_twice)
+{
+    return are_held_twice ? (ps_count + 1) / 2 : ps_count;
+}
+
+/* Whose part this ps holds: its own, or that of the one that it follows. */
+static inline int replicas_home(int homes, int ps)
+{
+    return ps < homes ? ps : ps - homes + 1;
+}
+
+/* The other one that holds the same; -1: none does. */
+static inline int replicas_other(int homes, int ps_count, int ps)
+{
+    if (ps == 0 || homes == ps_count) return -1;
+    return ps < homes ? ps + homes - 1 : ps - homes + 1;
+}
+
+#endif

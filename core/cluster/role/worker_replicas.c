@@ -1,0 +1,146 @@
+/* worker_replicas.c - a ps that may die, since another one holds the same (worker_role.h,
+ * "Replicas"). */
+#include "core/base/replicas.h"
+
+#include "core/cluster/role/worker_role_inside.h"
+
+/* The other one that holds the same; NOBODY: none does. */
+static int other_of(const struct worker_role *w, int ps)
+{
+    return replicas_other(w->options.homes, w->options.ps_count, ps);
+}
+
+/* What a generation was done without ends with it: then all are needed again. */
+uint64_t worker_gone(const struct worker_role *w)
+{
+    const bool is_over = w->phase == DESCRIBING || w->phase == STARTING;
+    return !is_over && w->lead.gone.generation == w->servers[0].said.generation ? w->lead.gone.ps
+                                                                                : 0;
+}
+
+bool worker_is_without(const struct worker_role *w, int ps)
+{
+    const uint64_t gone = worker_gone(w);
+    return gone && gone >> ps & 1;
+}
+
+bool worker_stands_in(const struct worker_role *w, int ps)
+{
+    return ps >= w->options.homes && worker_is_without(w, other_of(w, ps));
+}
+
+static bool serves(const struct worker_role *w, int ps, uint64_t generation)
+{
+    const struct server *s = &w->servers[ps];
+    return s->contact == KNOWN && s->said.state == PS_SERVING && s->said.generation == generation;
+}
+
+/* It has nothing of what the others serve. */
+static bool is_empty(const struct worker_role *w, int ps)
+{
+    const struct server *s = &w->servers[ps];
+    return s->contact == KNOWN && s->said.generation != w->servers[0].said.generation;
+}
+
+static bool is_held_by_other(const struct worker_role *w, int ps)
+{
+    const int other = other_of(w, ps);
+    const uint64_t generation = w->servers[0].said.generation;
+    return other != NOBODY && generation && generation != w->outlived &&
+           !worker_is_without(w, other) && serves(w, 0, generation) && serves(w, other, generation);
+}
+
+bool worker_is_spared(const struct worker_role *w, int ps)
+{
+    return worker_is_without(w, ps) || (is_empty(w, ps) && is_held_by_other(w, ps));
+}
+
+bool worker_role_is_without(const struct role *role, int ps)
+{
+    return worker_is_without((const struct worker_role *)role, ps);
+}
+
+/* ---- the chief finds that one is gone ---- */
+
+/* A ps that came back empty is none of the generation any more, if it has been one. */
+static bool is_to_be_spared(const struct worker_role *w, int ps)
+{
+    const struct server *s = &w->servers[ps];
+    const uint64_t gone_ms = w->patience.now_ms - s->lost_ms;
+    if (worker_is_without(w, ps) || !is_held_by_other(w, ps)) return false;
+    if (is_empty(w, ps)) return w->participation == IN_CURRENT && w->phase >= JOINING;
+    return s->contact == GONE && gone_ms >= w->options.limits.ps_ms;
+}
+
+/* By ps/0, which says it to all: so that none of them goes on with a ps that others have given up.
+ */
+static void propose(struct worker_role *w, uint64_t gone, struct outbox *out)
+{
+    const struct wait_limits *limits = &w->options.limits;
+    struct message *m = worker_send(w, 0, MESSAGE_LEADS, out);
+    m->generation = w->servers[0].said.generation;
+    m->leads.claims = LEADS_CLAIMS;
+    m->leads.term = w->lead.term;
+    m->leads.gone = gone;
+    m->leads.lease_ms = w->phase == EVALUATING ? limits->end_ms : limits->chief_ms;
+}
+
+/* All are here again: a checkpoint is made at which everybody is held, and they begin again from
+ * it.
+ */
+static void take_in_again(struct worker_role *w, struct outbox *out)
+{
+    const bool is_time = w->patience.now_ms >= w->lead.gone.again_ms;
+    if (!worker_gone(w) || !w->options.saves || !is_time || worker_is_ending(w)) return;
+    if (w->changing.is_asked || w->resizing.is_asked) return;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].contact != KNOWN) return;
+    if (!worker_save_held(w, HELD_TO_TAKE_IN, out)) return;
+    w->lead.gone.again_ms = w->patience.now_ms + w->options.limits.ps_ms; /* where this one fails */
+}
+
+void worker_watch_replicas(struct worker_role *w, struct outbox *out)
+{
+    uint64_t gone = 0;
+    if (!w->lead.is_ours || w->options.homes == w->options.ps_count) return;
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        if (is_to_be_spared(w, ps)) gone |= UINT64_C(1) << ps;
+    if (gone)
+        propose(w, gone, out);
+    else
+        take_in_again(w, out);
+}
+
+/* ---- all hear of it ---- */
+
+static void say_news(const struct worker_role *w, int ps, struct outbox *out)
+{
+    outbox_log(out, "goes on without ps/%d, what it held is at ps/%d: no step is lost", ps,
+               other_of(w, ps));
+}
+
+/* Of two that hold the same one at most is done without, whoever says otherwise. */
+static uint64_t believable(const struct worker_role *w, uint64_t said)
+{
+    uint64_t ret = 0;
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        const int other = other_of(w, ps);
+        if (other != NOBODY && said >> ps & 1 && !(said >> other & 1)) ret |= UINT64_C(1) << ps;
+    }
+    return ret;
+}
+
+void worker_heard_gone(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    if (ps != 0 || !m->generation || w->options.homes == w->options.ps_count) return;
+    if (m->generation != w->lead.gone.generation) w->lead.gone.ps = w->lead.gone.again_ms = 0;
+    w->lead.gone.generation = m->generation;
+    const uint64_t all = believable(w, m->leads.gone | w->lead.gone.ps),
+                   news = all & ~w->lead.gone.ps;
+    w->lead.gone.ps |= news;
+    if (!news) return;
+    for (int i = 0; i < w->options.ps_count; i++)
+        if (news >> i & 1) say_news(w, i, out);
+    if (m->generation == w->generation && w->phase >= JOINING) worker_go_on_without(w, news, out);
+    worker_settle(w, out);
+}

@@ -1,0 +1,88 @@
+/* runner_worker_replicas.c - ps that follow others (core/base/replicas.h), as a worker pushes to
+ * them and, where one is done without, reads the other one.
+ *
+ * The session knows the ps of its layout alone, each by its windows. What is pushed to a follower
+ * is copied into its window as it leaves.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/replicas.h"
+#include "core/cluster/runner/runner_worker_inside.h"
+
+static int homes_of(const struct runner_worker *w)
+{
+    return w->session.layout->ps_count;
+}
+
+static int follower_of(const struct runner_worker *w, int ps)
+{
+    return replicas_other(homes_of(w), w->session.layout->all_ps, ps);
+}
+
+static bool is_in(uint64_t set, int ps)
+{
+    return set && set >> ps & 1;
+}
+
+int runner_worker_source(const struct runner_worker *w, int ps)
+{
+    return is_in(w->incoming.stand_in.now, ps) ? follower_of(w, ps) : ps;
+}
+
+int runner_worker_bound(const struct runner_worker *w, int ps)
+{
+    const int home = layout_home(w->session.layout, ps);
+    return runner_worker_source(w, home) == ps ? home : NOBODY;
+}
+
+bool runner_worker_reads(const struct runner_worker *w, int ps)
+{
+    return runner_worker_bound(w, ps) != NOBODY;
+}
+
+/* To what its source has shared */
+static void bind(struct runner_worker *w, int ps)
+{
+    const struct ps_windows *from = &w->incoming.windows[runner_worker_source(w, ps)];
+    if (from->gradients)
+        session_bind(&w->session, ps, from->values, from->gradients);
+    else
+        session_unbind(&w->session, ps);
+}
+
+static void change(struct runner_worker *w, uint64_t gone)
+{
+    const uint64_t changed = gone ^ w->incoming.stand_in.now;
+    w->incoming.stand_in.now = gone;
+    if (!changed) return;
+    runner_worker_forget_speculation(w);
+    for (int ps = 0; ps < homes_of(w); ps++) {
+        if (!is_in(changed, ps)) continue;
+        free(w->kept[ps]); /* of a step that is over */
+        w->kept[ps] = NULL;
+        bind(w, ps);
+    }
+}
+
+/* A step that is being computed goes on with what it has. */
+void runner_worker_stand_in(struct runner_worker *w, uint64_t gone)
+{
+    w->incoming.stand_in.next = gone;
+    change(w, w->incoming.stand_in.now & gone);
+}
+
+void runner_worker_turn_to(struct runner_worker *w)
+{
+    change(w, w->incoming.stand_in.next);
+}
+
+void runner_worker_copy_push(struct runner_worker *w, int ps, const struct message *m)
+{
+    const int home = layout_home(w->session.layout, ps);
+    char *to = (char *)w->incoming.windows[ps].gradients;
+    const char *from = (const char *)w->session.replica.gradients[home];
+    if (!from) from = (const char *)w->kept[home];
+    if (home == ps || !to || !from || to == from) return;
+    memcpy(to + m->offset, from + m->offset, m->length);
+}

@@ -1,0 +1,389 @@
+/* test_replicas.c - a ps that another one holds the same as: one role and what its peers say, word
+ * by word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/replicas.h"
+#include "core/cluster/role/ps_role.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker_role.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum {
+    GENERATION = 7,
+    BLOCK_FLOATS = 64,
+    PS_COUNT = 3, /* ps/2 follows ps/1 */
+    HOMES = 2,
+    WORKERS = 2,
+    LIMIT_MS = 60000,
+    GONE_MS = 1000,
+    TICK_MS = 100,
+    LAST_STEP = 10,
+};
+#define ONLY(ps) (UINT64_C(1) << (ps))
+
+static const struct wait_limits limits = {
+    .start_ms = LIMIT_MS,
+    .step_ms = LIMIT_MS,
+    .end_ms = LIMIT_MS,
+    .restart_ms = LIMIT_MS,
+    .chief_ms = LIMIT_MS,
+    .ps_ms = GONE_MS,
+    .stop_ms = LIMIT_MS,
+    .save_ms = LIMIT_MS,
+};
+
+struct scene {
+    struct role *role;
+    enum job peers;
+    uint64_t now_ms;
+    struct outbox out;
+};
+
+/* Every word empties the outbox first: what is found in it is the answer. */
+static void say(struct scene *s, int peer, const struct message *m)
+{
+    outbox_empty(&s->out);
+    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
+}
+
+static void meet(struct scene *s, int peer)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
+}
+
+static void lose(struct scene *s, int peer)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_lost(s->role, s->peers, peer, "it died", &s->out);
+}
+
+static const struct message *sent(const struct scene *s, int peer, enum message_type type)
+{
+    const struct message *last = NULL;
+    for (int i = 0; i < s->out.count; i++) {
+        const struct action *a = &s->out.at[i];
+        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
+            last = &a->send.message;
+    }
+    return last;
+}
+
+static int find(const struct scene *s, enum action_type type)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == type) return i;
+    return -1;
+}
+
+static void pass(struct scene *s, uint64_t for_ms)
+{
+    outbox_empty(&s->out);
+    for (const uint64_t until_ms = s->now_ms + for_ms; s->now_ms < until_ms;) {
+        s->now_ms += TICK_MS;
+        s->role->ops->tick(s->role, s->now_ms, &s->out);
+    }
+}
+
+/* ---- a worker ---- */
+
+static void say_state(struct scene *s, int ps, enum ps_state state)
+{
+    say(s, ps,
+        &(struct message){.type = MESSAGE_STATE,
+                          .generation = state == PS_EMPTY ? 0 : GENERATION,
+                          .state = {.state = state, .last_step = LAST_STEP}});
+}
+
+static void say_gone(struct scene *s, uint64_t gone)
+{
+    say(s, 0,
+        &(struct message){
+            .type = MESSAGE_LEADS, .generation = GENERATION, .leads = {.gone = gone}});
+}
+
+/* Of the last JOIN that it got; what was said before holds. */
+static void answer(struct scene *s, int ps, uint64_t step)
+{
+    static const uint64_t none[LEDGER_NUMBERS];
+    const struct message *join = sent(s, ps, MESSAGE_JOIN);
+    assert_non_null(join);
+    const struct message ledger = {.type = MESSAGE_LEDGER,
+                                   .generation = GENERATION,
+                                   .ledger = {.step = step, .join = join->join.number},
+                                   .body = none,
+                                   .body_bytes = sizeof none};
+    const struct message values = {
+        .type = MESSAGE_VALUES, .generation = GENERATION, .values = {VALUES_TICKET, 0, step, 0}};
+    s->role->ops->message(s->role, JOB_PS, ps, &ledger, &s->out);
+    s->role->ops->message(s->role, JOB_PS, ps, &values, &s->out);
+}
+
+static void open_worker(struct scene *s, int task)
+{
+    static const int64_t floats[PS_COUNT] = {BLOCK_FLOATS, BLOCK_FLOATS, BLOCK_FLOATS};
+    const struct worker_options o = {.task = task,
+                                     .ps_count = PS_COUNT,
+                                     .homes = HOMES,
+                                     .workers = WORKERS,
+                                     .incarnation = 1,
+                                     .block_floats = floats,
+                                     .gradients_per_push = 1,
+                                     .is_sync = true,
+                                     .limits = limits,
+                                     .worker_timeout_ms = LIMIT_MS};
+    *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
+    s->role->ops->start(s->role, 0, &s->out);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) say_state(s, ps, PS_SERVING);
+}
+
+/* It computes its first step. */
+static void open_computing(struct scene *s, int task)
+{
+    open_worker(s, task);
+    for (int ps = 0; ps < PS_COUNT; ps++) answer(s, ps, 0);
+    assert_true(find(s, ACTION_COMPUTE) >= 0);
+}
+
+static void close_scene(struct scene *s)
+{
+    s->peers == JOB_PS ? worker_role_free(s->role) : ps_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+static void a_push_goes_to_both_that_hold_the_same(void **state)
+{
+    struct scene s;
+    open_computing(&s, 0);
+    outbox_empty(&s.out);
+    s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
+    for (int ps = 0; ps < PS_COUNT; ps++) assert_non_null(sent(&s, ps, MESSAGE_PUSH));
+    close_scene(&s);
+}
+
+static void the_chief_has_ps_0_say_that_one_is_gone_and_goes_on_when_it_has(void **state)
+{
+    for (int victim = 1; victim < PS_COUNT; victim++) {
+        struct scene s;
+        open_worker(&s, 0);
+        lose(&s, victim);
+        pass(&s, GONE_MS - TICK_MS);
+        const struct message *renewal = sent(&s, 0, MESSAGE_LEADS);
+        assert_true(!renewal || !renewal->leads.gone);
+        pass(&s, 2 * TICK_MS);
+        assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(victim));
+        assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->generation, GENERATION);
+        assert_false(worker_role_is_without(s.role, victim));
+        say_gone(&s, ONLY(victim));
+        assert_true(worker_role_is_without(s.role, victim));
+        assert_int_equal(s.out.at[find(&s, ACTION_STAND_IN)].stand_in.gone, ONLY(victim));
+        close_scene(&s);
+    }
+}
+
+static void one_that_comes_back_empty_is_gone_at_once(void **state)
+{
+    struct scene s;
+    open_computing(&s, 0);
+    lose(&s, 1);
+    meet(&s, 1);
+    say_state(&s, 1, PS_EMPTY);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+    close_scene(&s);
+}
+
+static void a_worker_that_does_not_lead_waits_for_ps_0(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    lose(&s, 1);
+    pass(&s, 10 * GONE_MS);
+    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    say_gone(&s, ONLY(1));
+    assert_true(worker_role_is_without(s.role, 1));
+    close_scene(&s);
+}
+
+static void a_follower_is_read_from_then_on_and_the_step_is_computed(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    answer(&s, 0, 0);
+    lose(&s, 1);
+    say_gone(&s, ONLY(1));
+    assert_non_null(sent(&s, 2, MESSAGE_READS));
+    assert_null(sent(&s, 1, MESSAGE_JOIN));
+    assert_int_equal(find(&s, ACTION_COMPUTE), -1);
+    answer(&s, 2, 0);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    outbox_empty(&s.out);
+    s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
+    assert_null(sent(&s, 1, MESSAGE_PUSH));
+    assert_non_null(sent(&s, 2, MESSAGE_PUSH));
+    close_scene(&s);
+}
+
+static void what_one_that_is_done_without_says_counts_for_nothing(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    say_gone(&s, ONLY(1));
+    say(&s, 1,
+        &(struct message){
+            .type = MESSAGE_VERDICT, .generation = GENERATION, .verdict.exit_code = EXIT_TIMEOUT});
+    assert_int_equal(s.out.count, 0);
+    assert_int_equal(find(&s, ACTION_END), -1);
+    close_scene(&s);
+}
+
+/* As from a ps/0 that lies */
+static void never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    say_gone(&s, ONLY(0) | ONLY(1) | ONLY(2) | ~UINT64_C(7));
+    for (int ps = 0; ps < PS_COUNT; ps++) assert_false(worker_role_is_without(s.role, ps));
+    say(&s, 2,
+        &(struct message){
+            .type = MESSAGE_LEADS, .generation = GENERATION, .leads = {.gone = ONLY(1)}});
+    assert_false(worker_role_is_without(s.role, 1));
+    say_gone(&s, ONLY(1));
+    say_gone(&s, ONLY(2));
+    assert_true(worker_role_is_without(s.role, 1));
+    assert_false(worker_role_is_without(s.role, 2));
+    close_scene(&s);
+}
+
+static void when_both_have_come_back_empty_all_begin_again(void **state)
+{
+    struct scene s;
+    open_computing(&s, 0);
+    for (int ps = 1; ps < PS_COUNT; ps++) lose(&s, ps);
+    for (int ps = 1; ps < PS_COUNT; ps++) meet(&s, ps);
+    say_state(&s, 1, PS_EMPTY);
+    say_state(&s, 2, PS_EMPTY);
+    assert_true(find(&s, ACTION_CHOOSE) >= 0);
+    close_scene(&s);
+}
+
+/* ---- a ps ---- */
+
+static void open_ps(struct scene *s, int task, bool follows)
+{
+    const struct ps_options o = {.task = task, .workers = WORKERS, .limits = limits};
+    const struct setup_result r = {
+        .text = "",
+        .config = {.generation = GENERATION,
+                   .is_sync = true,
+                   .takes_all = true,
+                   .last_step = LAST_STEP,
+                   .max_staleness = -1,
+                   .is_restored = true,
+                   .replicas_to_aggregate = WORKERS,
+                   .worker_timeout_ms = LIMIT_MS,
+                   .block_floats = BLOCK_FLOATS,
+                   .arrays = 1,
+                   .follows = follows,
+                   .min_workers = 1},
+    };
+    *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
+    s->role->ops->start(s->role, 0, &s->out);
+    for (int w = 0; w < WORKERS; w++) meet(s, w);
+    say(s, 0, &(struct message){.type = MESSAGE_LEADS, .leads = {LEADS_CLAIMS}});
+    say(s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION});
+    ps_role_set_up(s->role, &r, &s->out);
+    say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
+    assert_true(ps_role_is_serving(s->role));
+}
+
+static void propose(struct scene *s, int worker, uint64_t generation, uint64_t gone)
+{
+    say(s, worker,
+        &(struct message){.type = MESSAGE_LEADS,
+                          .generation = generation,
+                          .leads = {LEADS_CLAIMS, .gone = gone}});
+}
+
+static void ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generation(void **state)
+{
+    struct scene s;
+    open_ps(&s, 0, false);
+    propose(&s, 1, GENERATION, ONLY(1)); /* who does not lead */
+    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    propose(&s, 0, GENERATION - 1, ONLY(1));
+    assert_null(sent(&s, 1, MESSAGE_LEADS));
+    propose(&s, 0, GENERATION, ONLY(1));
+    for (int w = 0; w < WORKERS; w++) {
+        assert_int_equal(sent(&s, w, MESSAGE_LEADS)->leads.gone, ONLY(1));
+        assert_int_equal(sent(&s, w, MESSAGE_LEADS)->generation, GENERATION);
+    }
+    meet(&s, 1);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
+    meet(&s, 1);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.gone, 0);
+    close_scene(&s);
+}
+
+static void a_follower_gives_its_values_to_those_that_read_them(void **state)
+{
+    const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION};
+    const struct message reads = {.type = MESSAGE_READS, .generation = GENERATION};
+    struct scene s;
+    open_ps(&s, 2, true);
+    say(&s, 1, &join);
+    assert_true(range_is_empty(sent(&s, 1, MESSAGE_VALUES)->range));
+    say(&s, 1, &reads);
+    say(&s, 1, &join);
+    assert_int_equal(range_count(sent(&s, 1, MESSAGE_VALUES)->range), BLOCK_FLOATS);
+    say(&s, 0, &join);
+    assert_true(range_is_empty(sent(&s, 0, MESSAGE_VALUES)->range));
+    meet(&s, 1); /* on another link it says so again */
+    say(&s, 1, &join);
+    assert_true(range_is_empty(sent(&s, 1, MESSAGE_VALUES)->range));
+    close_scene(&s);
+}
+
+static void each_other_ps_than_ps_0_is_one_of_two(void **state)
+{
+    for (int ps_count = 1; ps_count < 2 * REPLICAS_PS_MAX; ps_count++) {
+        const bool fits = ps_count % 2 && ps_count >= 3 && ps_count <= REPLICAS_PS_MAX;
+        const int homes = replicas_homes(ps_count, fits);
+        assert_int_equal(replicas_fit(ps_count), fits);
+        assert_int_equal(replicas_other(homes, ps_count, 0), -1);
+        for (int ps = 1; ps < ps_count && fits; ps++) {
+            const int other = replicas_other(homes, ps_count, ps);
+            assert_true(other > 0 && other < ps_count && other != ps);
+            assert_int_equal(replicas_other(homes, ps_count, other), ps);
+            assert_int_equal(replicas_home(homes, ps), ps < other ? ps : other);
+        }
+        for (int ps = 0; ps < ps_count && !fits; ps++) {
+            assert_int_equal(replicas_home(homes, ps), ps);
+            assert_int_equal(replicas_other(homes, ps_count, ps), -1);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_goes_to_both_that_hold_the_same),
+        cmocka_unit_test(the_chief_has_ps_0_say_that_one_is_gone_and_goes_on_when_it_has),
+        cmocka_unit_test(one_that_comes_back_empty_is_gone_at_once),
+        cmocka_unit_test(a_worker_that_does_not_lead_waits_for_ps_0),
+        cmocka_unit_test(a_follower_is_read_from_then_on_and_the_step_is_computed),
+        cmocka_unit_test(what_one_that_is_done_without_says_counts_for_nothing),
+        cmocka_unit_test(never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps),
+        cmocka_unit_test(when_both_have_come_back_empty_all_begin_again),
+        cmocka_unit_test(ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generation),
+        cmocka_unit_test(a_follower_gives_its_values_to_those_that_read_them),
+        cmocka_unit_test(each_other_ps_than_ps_0_is_one_of_two),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

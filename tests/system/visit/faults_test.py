@@ -2,6 +2,7 @@
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 import unittest

@@ -57,7 +57,7 @@ static void what_went_wrong_once_goes_right(void **state)
 /* The seeds reach what they are for. */
 static void seeds_try_every_story_and_every_fault(void **state)
 {
-    enum { SEEDS = 300 };
+    enum { SEEDS = 1000 };
     int stories[STORIES] = {0};
     struct counters sum = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

@@ -592,7 +592,7 @@ static err find_torn(struct runner_worker *w)
     int ps;
     TRY(read_torn(o->bundle, &o->arena, &o->plan.coverage.share, &torn, &ps));
     runner_worker_note_torn(w, &torn);
-    if (ps != w->task.peer_count) leave_torn(w);
+    if (ps != w->session.layout->ps_count) leave_torn(w);
     return OK;
 }
 

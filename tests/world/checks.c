@@ -323,18 +323,21 @@ static bool has_torn(const struct cluster *cluster)
     return true;
 }
 
-/* What one of two held the other one has. */
+/* What one of two held the other one has, and nobody waits for it long. */
 static void check_held(const struct cluster *cluster)
 {
     if (!job_plan_has(cluster->plan, MISHAP_HELD)) return;
     for (int i = 0; i < machine.process_count; i++) {
         const struct process *life = machine.processes[i];
-        const char *at =
-            life->said ? strstr(life->said, " came back empty: all go back to step ") : NULL;
-        int step = 0, lost = 0;
-        if (at) sscanf(at, " came back empty: all go back to step %d, %d", &step, &lost);
-        if (life->started_ns >= cluster->started_ns && lost)
-            machine_fail("%d steps are lost with a ps that had a follower", lost);
+        const char *at = life->said;
+        if (life->started_ns < cluster->started_ns) continue;
+        if (at && strstr(at, " to answer (--step_timeout"))
+            machine_fail("%s waits for a ps that had a follower", life->name);
+        while (at && (at = strstr(at, " came back empty: all go back to step "))) {
+            int step = 0, lost = 0;
+            sscanf(at++, " came back empty: all go back to step %d, %d", &step, &lost);
+            if (lost) machine_fail("%d steps are lost with a ps that had a follower", lost);
+        }
     }
 }
 

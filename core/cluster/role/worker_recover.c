@@ -95,11 +95,8 @@ void worker_make_way(struct worker_role *w, struct outbox *out)
 
 static bool may_lead(const struct worker_role *w)
 {
-    bool knows_all = true;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        knows_all = knows_all && w->servers[ps].contact == KNOWN;
     const bool is_heard = w->lead.term > 0 && w->servers[0].contact == KNOWN;
-    return worker_chief(w) == w->options.task && (knows_all || is_heard);
+    return worker_chief(w) == w->options.task && (worker_knows_all(w) || is_heard);
 }
 
 void worker_try_lead(struct worker_role *w, struct outbox *out)

@@ -62,14 +62,17 @@ bool worker_role_is_without(const struct role *role, int ps)
 
 /* ---- the chief finds that one is gone ---- */
 
-/* A ps that came back empty is none of the generation any more, if it has been one. */
+/* A ps that came back empty is none of the generation any more. Before all values of that have come
+ * it may only not have said yet that it serves, as the others have. */
 static bool is_to_be_spared(const struct worker_role *w, int ps)
 {
     const struct server *s = &w->servers[ps];
-    const uint64_t gone_ms = w->patience.now_ms - s->lost_ms;
+    const uint64_t limit_ms = w->options.limits.ps_ms, now_ms = w->patience.now_ms;
+    const bool may_serve_yet =
+        w->participation != IN_CURRENT && now_ms - w->patience.since_ms < limit_ms;
     if (worker_is_without(w, ps) || !is_held_by_other(w, ps)) return false;
-    if (is_empty(w, ps)) return w->participation == IN_CURRENT && w->phase >= JOINING;
-    return s->contact == GONE && gone_ms >= w->options.limits.ps_ms;
+    if (is_empty(w, ps)) return w->phase >= JOINING && !may_serve_yet;
+    return s->contact == GONE && now_ms - s->lost_ms >= limit_ms;
 }
 
 /* By ps/0, which says it to all: so that none of them goes on with a ps that others have given up.
@@ -93,8 +96,6 @@ static void take_in_again(struct worker_role *w, struct outbox *out)
     const bool is_time = w->patience.now_ms >= w->lead.gone.again_ms;
     if (!worker_gone(w) || !w->options.saves || !is_time || worker_is_ending(w)) return;
     if (w->changing.is_asked || w->resizing.is_asked) return;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].contact != KNOWN) return;
     if (!worker_save_held(w, HELD_TO_TAKE_IN, out)) return;
     w->lead.gone.again_ms = w->patience.now_ms + w->options.limits.ps_ms; /* where this one fails */
 }

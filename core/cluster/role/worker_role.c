@@ -81,7 +81,7 @@ void worker_begin_phase(struct worker_role *w, enum worker_phase phase)
 
 /* ---- do all ps serve the same values? ---- */
 
-static bool all_known(const struct worker_role *w)
+bool worker_knows_all(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].contact != KNOWN) return false;
@@ -161,7 +161,7 @@ void worker_settle(struct worker_role *w, struct outbox *out)
         worker_abandon(w, "a ps was lost", out);
         if (w->lead.is_ours) worker_make_way(w, out);
     }
-    if (all_known(w) && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
+    if (worker_knows_all(w) && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
         worker_recover(w, out);
 }
 
@@ -324,7 +324,7 @@ static void say_gone(struct worker_role *w, bool waits, struct outbox *out)
         if (s->contact != GONE && !s->is_told)
             worker_send(w, ps, MESSAGE_LEAVE, out)->leave.what = LEAVE_GONE;
         s->is_told |= s->contact != GONE;
-        have_all = have_all && s->is_told;
+        have_all = have_all && (s->is_told || worker_is_without(w, ps));
     }
     if (!have_all && waits) return;
     if (w->servers[0].contact != GONE)

@@ -264,6 +264,7 @@ void server_set_shard(struct server *, enum shard_phase);
 
 /* ps/0 owns the global step; a ps without variables has nothing else to say. */
 bool worker_is_asked(const struct worker_role *, int ps);
+bool worker_knows_all(const struct worker_role *); /* all ps are here, and have said their state */
 void worker_settle(struct worker_role *, struct outbox *);       /* after news of a ps' state */
 void worker_lose(struct worker_role *, int ps, struct outbox *); /* its link has ended */
 

@@ -117,9 +117,10 @@ bool worker_role_can_save(const struct role *role)
     return can_save((const struct worker_role *)role);
 }
 
+/* All begin again from it, also those that this generation is done without. */
 bool worker_save_held(struct worker_role *w, enum held_for held_for, struct outbox *out)
 {
-    if (!can_save(w)) return false;
+    if (!can_save(w) || (worker_gone(w) && !worker_knows_all(w))) return false;
     begin(w, 0, false, out);
     w->saving.held_for = held_for;
     return true;

@@ -123,7 +123,7 @@ static void answer(struct scene *s, int ps, uint64_t step)
     s->role->ops->message(s->role, JOB_PS, ps, &values, &s->out);
 }
 
-static void open_worker(struct scene *s, int task)
+static void open_greeted(struct scene *s, int task)
 {
     static const int64_t floats[PS_COUNT] = {BLOCK_FLOATS, BLOCK_FLOATS, BLOCK_FLOATS};
     const struct worker_options o = {.task = task,
@@ -134,11 +134,17 @@ static void open_worker(struct scene *s, int task)
                                      .block_floats = floats,
                                      .gradients_per_push = 1,
                                      .is_sync = true,
+                                     .saves = true,
                                      .limits = limits,
                                      .worker_timeout_ms = LIMIT_MS};
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
     for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+}
+
+static void open_worker(struct scene *s, int task)
+{
+    open_greeted(s, task);
     for (int ps = 0; ps < PS_COUNT; ps++) say_state(s, ps, PS_SERVING);
 }
 
@@ -195,6 +201,61 @@ static void one_that_comes_back_empty_is_gone_at_once(void **state)
     say_state(&s, 1, PS_EMPTY);
     assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
     assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+    close_scene(&s);
+}
+
+/* As a chief that was started again with it finds it */
+static void one_that_is_empty_before_all_take_part_is_gone_when_that_lasts(void **state)
+{
+    struct scene s;
+    open_greeted(&s, 0);
+    say_state(&s, 0, PS_SERVING);
+    say_state(&s, 2, PS_SERVING);
+    say_state(&s, 1, PS_EMPTY);
+    answer(&s, 0, 0);
+    answer(&s, 2, 0);
+    pass(&s, GONE_MS - TICK_MS);
+    const struct message *renewal = sent(&s, 0, MESSAGE_LEADS);
+    assert_true(!renewal || !renewal->leads.gone);
+    pass(&s, TICK_MS);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    say_gone(&s, ONLY(1));
+    answer(&s, 2, 0);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    close_scene(&s);
+}
+
+/* It is to begin again with all of them. */
+static void what_is_set_waits_for_one_that_is_done_without(void **state)
+{
+    struct scene s;
+    open_computing(&s, 0);
+    lose(&s, 1);
+    say_gone(&s, ONLY(1));
+    outbox_empty(&s.out);
+    assert_null(worker_role_change(s.role, &s.out));
+    assert_null(sent(&s, 0, MESSAGE_SAVE));
+    meet(&s, 1);
+    say_state(&s, 1, PS_EMPTY);
+    pass(&s, TICK_MS);
+    assert_non_null(sent(&s, 0, MESSAGE_SAVE));
+    close_scene(&s);
+}
+
+static void who_leaves_does_not_wait_for_one_that_is_done_without(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    answer(&s, 0, 0);
+    lose(&s, 1);
+    say_gone(&s, ONLY(1));
+    s.role->ops->leave(s.role, EXIT_LOST_PEER, "a signal", true, &s.out);
+    answer(&s, 2, 0);
+    assert_non_null(sent(&s, 0, MESSAGE_LEAVE));
+    say(&s, 0,
+        &(struct message){
+            .type = MESSAGE_LEAVE, .generation = GENERATION, .leave = {LEAVE_GRANTED}});
+    assert_true(find(&s, ACTION_END) >= 0);
     close_scene(&s);
 }
 
@@ -376,6 +437,9 @@ int main(void)
         cmocka_unit_test(a_push_goes_to_both_that_hold_the_same),
         cmocka_unit_test(the_chief_has_ps_0_say_that_one_is_gone_and_goes_on_when_it_has),
         cmocka_unit_test(one_that_comes_back_empty_is_gone_at_once),
+        cmocka_unit_test(one_that_is_empty_before_all_take_part_is_gone_when_that_lasts),
+        cmocka_unit_test(what_is_set_waits_for_one_that_is_done_without),
+        cmocka_unit_test(who_leaves_does_not_wait_for_one_that_is_done_without),
         cmocka_unit_test(a_worker_that_does_not_lead_waits_for_ps_0),
         cmocka_unit_test(a_follower_is_read_from_then_on_and_the_step_is_computed),
         cmocka_unit_test(what_one_that_is_done_without_says_counts_for_nothing),

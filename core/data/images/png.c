@@ -8,7 +8,9 @@
 
 #include "core/data/images/image.h"
 
-enum { CHUNK_BYTES_MAX = 1 << 20, CHUNKS_MAX = 1000, WHY_BYTES = 128 };
+/* Texts beside the pixels may unpack to a thousand times as much: none is read, which libpng calls
+ * 1. */
+enum { CHUNK_BYTES_MAX = 1 << 20, CHUNKS_KEPT = 1, WHY_BYTES = 128 };
 /* Of a grey pixel, as JPEG has it; what is left is blue's. */
 static const double RED = 0.299, GREEN = 0.587;
 
@@ -81,7 +83,7 @@ static err read_all(struct png_reading *r, struct picture *p)
     png_set_read_fn(r->png, r, take);
     png_set_user_limits(r->png, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
     png_set_chunk_malloc_max(r->png, CHUNK_BYTES_MAX);
-    png_set_chunk_cache_max(r->png, CHUNKS_MAX);
+    png_set_chunk_cache_max(r->png, CHUNKS_KEPT);
     TRY(read_head(r, p));
     png_read_image(r->png, r->rows);
     png_read_end(r->png, NULL);

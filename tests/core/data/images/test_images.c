@@ -7,11 +7,20 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <zlib.h>
 
 #include "core/base/random.h"
 #include "core/data/images/image.h"
 
-enum { FILE_MAX = 1 << 20, CHANGES = 4000, PNG_SIZE_AT = 16, SCANS = 120 };
+enum {
+    FILE_MAX = 4 << 20,
+    CHANGES = 4000,
+    PNG_SIZE_AT = 16,
+    PNG_HEAD_BYTES = 33,
+    CHUNK_BESIDE = 12, /* its length, name and sum */
+    NOTE_BYTES = 1 << 20,
+    SCANS = 120,
+};
 
 static uint8_t file[FILE_MAX];
 
@@ -180,6 +189,33 @@ static void scans_without_end_are_refused(void **state)
     assert_refused_as(bytes + more, "more than 100 scans");
 }
 
+static void put_u32(uint8_t *to, size_t number)
+{
+    for (int i = 0; i < 4; i++) to[i] = (uint8_t)(number >> (24 - 8 * i));
+}
+
+/* Behind the head of a PNG. Returns how long the file is then. */
+static size_t add_note(size_t bytes, size_t length)
+{
+    uint8_t *chunk = file + PNG_HEAD_BYTES;
+    memmove(chunk + CHUNK_BESIDE + length, chunk, bytes - PNG_HEAD_BYTES);
+    put_u32(chunk, length);
+    memcpy(chunk + 4, "tEXt", 4);
+    memset(chunk + 8, 'n', length);
+    chunk[8 + length / 2] = 0;
+    put_u32(chunk + 8 + length, crc32(0, chunk + 4, (uInt)(4 + length)));
+    return bytes + CHUNK_BESIDE + length;
+}
+
+/* Programs write into a file how its image was made, which may be longer than the image. */
+static void notes_beside_the_pixels_do_not_count(void **state)
+{
+    size_t bytes = load("rgb.png");
+    bytes = add_note(bytes, 2 * NOTE_BYTES);
+    for (int i = 0; i < SCANS; i++) bytes = add_note(bytes, 80);
+    if (decode(file, bytes, 3)) complain("%s", error_text());
+}
+
 static void what_is_no_image_is_said(void **state)
 {
     memcpy(file, "GIF89a", 6);
@@ -198,6 +234,7 @@ int main(void)
         cmocka_unit_test(files_that_are_changed_break_nothing),
         cmocka_unit_test(sizes_that_nobody_has_take_no_memory),
         cmocka_unit_test(scans_without_end_are_refused),
+        cmocka_unit_test(notes_beside_the_pixels_do_not_count),
         cmocka_unit_test(what_is_no_image_is_said),
     };
     if (!picture_jpeg.decode || !picture_png.decode) return 77; /* skipped: built without */

@@ -142,7 +142,9 @@ static void warn_far(const struct column_maker *m, double fallback)
     enum { FAR = 2 };
     const struct numeric_attributes *a = m->attributes;
     if (!m->is_trained_on || !a->standardize || a->source.max > 1) return;
-    const double x = a->log1p ? log1p(fallback) : fallback;
+    const double least = json_is_number(a->min) ? json_number_value(a->min) : fallback;
+    const double given = fallback < least ? least : fallback;
+    const double x = a->log1p ? log1p(given) : given;
     const double off = fabs(x - a->mean.at[0]) / a->deviation.at[0];
     if (!(off > FAR) || !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
         return;

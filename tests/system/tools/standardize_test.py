@@ -112,11 +112,12 @@ class Standardize(tool.ToolCase):
     def test_a_default_that_is_far_from_the_mean_is_warned_of(self):
         rows = "".join(f"{30 + i % 20},{i % 2}\n" for i in range(40))
         (self.folder / "rows.csv").write_text("x,y\n" + rows + ",0\n")
-        for fallback, far in ((0, True), (40, False), ("mean", False)):
-            self.write_identity({"column": "numeric", "name": "x", "standardize": True, "default": fallback}, f"run-{fallback}")
+        for i, (settings, far) in enumerate([({"default": 0}, True), ({"default": 40}, False), ({"default": "mean"}, False),
+                                             ({"default": 0, "min": 30}, False)]):
+            self.write_identity({"column": "numeric", "name": "x", "standardize": True, **settings}, f"run-{i}")
             said = self.dtrain("spec.json")
             self.assertEqual((said.returncode, 'column "x": where there is no value it is 0' in said.stderr), (0, far), said.stderr)
-            said = self.dtrain("predict", f"--checkpoint=run-{fallback}", "--data=rows.csv", "--out=-", "spec.json")
+            said = self.dtrain("predict", f"--checkpoint=run-{i}", "--data=rows.csv", "--out=-", "spec.json")
             self.assertNotIn("where there is no value", said.stderr)
 
     def write_identity(self, column, folder):

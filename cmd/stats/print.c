@@ -52,7 +52,7 @@ static void print_numbers(const struct cell_stats *c, const double found[QUANTIL
             fprintf(out, " %10s", "-");
 }
 
-/* Quoted as in a file of cells where a comma would end it. */
+/* Quoted as in a file of cells where a comma would end it; on one line, whatever is in it. */
 static void print_word(const char *word, FILE *out)
 {
     char text[WORD_SHOWN_MAX];
@@ -60,7 +60,10 @@ static void print_word(const char *word, FILE *out)
     if (is_quoted) putc('"', out);
     for (const char *c = text; *c; c++) {
         if (is_quoted && *c == '"') putc('"', out);
-        putc(*c, out);
+        if (*c == '\n')
+            fputs("\\x0a", out);
+        else
+            putc(*c, out);
     }
     fprintf(out, "%s%s", is_whole ? "" : "...", is_quoted ? "\"" : "");
 }

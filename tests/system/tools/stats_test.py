@@ -208,6 +208,7 @@ class Stats(tool.ToolCase):
         self.assertIn("made/a_b.words.txt: 1 words that no line can be are not in it",
                       self.run_ok("stats", "--out=made", "spec.json"))
         self.assertEqual((self.folder / "made" / "a_b.words.txt").read_text(), "z\n")
+        self.assertIn(r"x\x0ay 1, z 1", self.run_ok("stats", "spec.json"))
 
     def test_no_two_cells_share_a_file(self):
         (self.folder / "rows.csv").write_text("a/b,a_b,a_b-1,y\nu,v,w,0\nu,v,w,1\n")

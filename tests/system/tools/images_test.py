@@ -53,10 +53,14 @@ COLUMN = {"column": "image", "name": "image", "source": "image/encoded", "size":
 RECORDS = {"format": "tfrecord", "label": "image/class/label"}
 
 
+def reads_png(case):
+    return "libpng           not built in" not in case.dtrain("version").stdout
+
+
 class Images(tool.ToolCase):
     def setUp(self):
         super().setUp()
-        if "libpng           not built in" in self.dtrain("version").stdout:
+        if not reads_png(self):
             self.skipTest("built without libpng")
         draw = random.Random(5)
         # Pixels that are blanks stand at both ends of some rows.

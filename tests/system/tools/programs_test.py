@@ -80,6 +80,8 @@ class Programs(tool.ToolCase):
         for path in specs:
             with self.subTest(spec=path.name):
                 text = path.read_text(encoding="utf-8")
+                if "image/encoded" in text and not images_test.reads_png(self):
+                    continue
                 self.assertLessEqual(len(text.splitlines()), LINES_MAX)
                 self.assertIn(f"`{path.name}`", page)
                 spec = json.loads(text)

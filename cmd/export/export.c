@@ -147,7 +147,7 @@ static void mark_input(struct cells *c, int column)
 static err refuse_images(const struct cells *c)
 {
     for (int i = 0; i < c->columns->count; i++)
-        if (c->is_read[i] && strcmp(cells_kind(cells_column(c, i)), "image") == 0)
+        if (c->is_read[i] && cells_is(cells_column(c, i), "image"))
             return fail(ERR_INPUT,
                         "column \"%s\" cannot be exported: no format decodes images; a model whose "
                         "data are pixels (a format raw, records or idx) can be",

@@ -149,7 +149,7 @@ static err evaluate_if_there(struct evaluator *v, const char *prefix, bool is_ne
 
 /* ---- the folder ---- */
 
-static bool names(char **prefixes, int count, int64_t step)
+static bool has_step(char **prefixes, int count, int64_t step)
 {
     for (int i = 0; i < count; i++)
         if (checkpoint_step(prefixes[i]) == step) return true;
@@ -163,7 +163,7 @@ static void note_missed(struct evaluator *v, char **prefixes, int count)
     int64_t last = 0;
     for (int i = 0; i < v->evaluated.count; i++) {
         const struct evaluated_checkpoint *one = &v->evaluated.at[i];
-        if (one->is_tried || names(prefixes, count, one->step)) continue;
+        if (one->is_tried || has_step(prefixes, count, one->step)) continue;
         missed++;
         last = one->step;
     }

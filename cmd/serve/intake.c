@@ -528,7 +528,7 @@ static bool is_of_bytes(const struct intake *in, const char *name)
         const struct column_spec *spec = column_at(in->columns, i);
         const char *cell = column_optional_cell(spec, true);
         if (!cell || strcmp(cell, name)) continue;
-        if (strcmp(cells_kind(spec), "image")) return false;
+        if (!cells_is(spec, "image")) return false;
         is_read = true;
     }
     return is_read;

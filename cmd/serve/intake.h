@@ -18,8 +18,8 @@ enum {
     CONTEXT_READ_MAX = 64 << 20, /* bytes of a context, which is read once for each row */
 };
 
-/* Names in the order of what they are made of. As what they are given an export of the model has
- * them; cells may come as words, too. */
+/* Names in the order of what they are made of. Types are those that an export of the model has;
+ * cells may come as words, too. */
 enum intake_type { INTAKE_FLOAT, INTAKE_DOUBLE, INTAKE_INT64, INTAKE_STRING };
 struct intake_input {
     const char *name;

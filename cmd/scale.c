@@ -18,8 +18,7 @@ struct scale_flags {
 struct scale {
     struct scale_flags flags;
     struct visited visited;
-    struct loop *loop;
-    struct visitor *visitor;
+    struct visitor *visitor; /* of the visited */
     struct arena arena;
 };
 
@@ -120,7 +119,7 @@ static err print(const struct scale *s, int *ret_code)
 
 static err visit(struct scale *s, int *ret_code)
 {
-    const struct visitor_options options = {.loop = s->loop, .only_first = true, .any_count = true};
+    const struct visitor_options options = {.only_first = true, .any_count = true};
     TRY(visited_open(&s->visited, options, s->flags.timeout_ms, &s->arena, &s->visitor));
     TRY(ask(s));
     return print(s, ret_code);
@@ -131,12 +130,9 @@ static int cmd_scale(int argc, char **argv)
     struct scale s = {0};
     int code = EXIT_DONE;
     err e = read_words(&s, argc - 1, argv + 1);
-    if (!e) e = loop_open(&s.loop);
     if (!e) e = visit(&s, &code);
     if (e) code = report_error(e);
-    visitor_close(s.visitor);
     visited_close(&s.visited);
-    if (s.loop) loop_close(s.loop);
     arena_free(&s.arena);
     return code;
 }

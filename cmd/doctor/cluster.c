@@ -112,20 +112,14 @@ static void ask_ps(struct report *r, struct run *run, const bool *listens, uint6
 {
     struct visited visited = {0};
     struct visitor *visitor = NULL;
-    struct loop *loop = NULL;
-    err e = visited_read(&visited, &run->flags.cluster, "doctor", &run->arena);
-    if (!e) e = loop_open(&loop);
-    if (!e) {
-        const struct visitor_options options = {.loop = loop, .any_count = true};
-        e = visited_open(&visited, options, timeout_ms, &run->arena, &visitor);
-    }
+    const struct visitor_options options = {.any_count = true};
+    if (!visited_read(&visited, &run->flags.cluster, "doctor", &run->arena))
+        (void)visited_open(&visited, options, timeout_ms, &run->arena, &visitor);
     if (visitor)
         tell_ps(r, visitor, listens, run->cluster.hosts[JOB_PS].count);
     else
         report_say(r, HEALTH_WARNING, "ps", NULL, "cannot be asked: %s", error_text());
-    visitor_close(visitor);
     visited_close(&visited);
-    if (loop) loop_close(loop);
 }
 
 static bool is_known(const char *address)

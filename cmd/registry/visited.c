@@ -41,16 +41,22 @@ static err find(struct visited *v, uint64_t limit_ms, struct arena *arena)
 err visited_open(struct visited *v, struct visitor_options options, uint64_t limit_ms,
                  struct arena *arena, struct visitor **ret)
 {
-    loop_set_keys(options.loop, v->keys);
+    TRY(loop_open(&v->loop));
+    loop_set_keys(v->loop, v->keys);
     if (v->coordinator) TRY(find(v, limit_ms, arena));
+    options.loop = v->loop;
     options.ps_hosts = &v->hosts;
     options.cluster = v->coordinator ? &v->cluster : NULL;
-    TRY(visitor_open(&options, ret));
-    return visitor_wait_up(*ret, limit_ms, "--timeout");
+    TRY(visitor_open(&options, &v->visitor));
+    *ret = v->visitor;
+    return visitor_wait_up(v->visitor, limit_ms, "--timeout");
 }
 
+/* A link that is amid proving who it is needs the keys until the loop has closed it. */
 void visited_close(struct visited *v)
 {
+    visitor_close(v->visitor);
     registry_leave(v->registry);
+    loop_close(v->loop);
     tls_keys_close(v->keys);
 }

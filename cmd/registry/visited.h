@@ -33,18 +33,20 @@ struct visited {
     struct cluster_spec cluster;
     const char *coordinator;   /* NULL: hosts were said */
     struct registry *registry; /* of the coordinator */
-    struct tls_keys *keys;     /* of the loop that it is visited with; NULL: nothing is proved */
+    struct tls_keys *keys;     /* NULL: nothing is proved */
+    struct loop *loop;
+    struct visitor *visitor;
 };
 
 /* What the flags say of it; the key is read, nobody is asked. who: "var ls", for messages.
  * ERR_INPUT. */
 err visited_read(struct visited *, const struct cluster_flags *, const char *who, struct arena *);
 
-/* Finds the ps, and waits until they are there, so long for either. options: all but who is
- * visited. As registry_join, visitor_open and visitor_wait_up; the visitor is the caller's also
- * where it fails, and to be closed first. */
+/* Finds the ps, and waits until they are there, so long for either. options: all but the loop and
+ * who is visited. As registry_join, visitor_open and visitor_wait_up; ret: borrowed, and there is
+ * one, too, where it is the waiting that fails. */
 err visited_open(struct visited *, struct visitor_options, uint64_t limit_ms, struct arena *,
                  struct visitor **ret);
-void visited_close(struct visited *);
+void visited_close(struct visited *); /* a zeroed one is fine */
 
 #endif

@@ -69,9 +69,8 @@ static int count_up(const struct visitor *visitor)
 
 err job_visit_open(struct job_visit *v, const struct job_flags *flags, bool all)
 {
-    TRY(loop_open(&v->loop));
     v->timeout_ms = flags->timeout_ms;
-    const struct visitor_options options = {.loop = v->loop, .only_first = !all, .any_count = true};
+    const struct visitor_options options = {.only_first = !all, .any_count = true};
     const err e = visited_open(&v->visited, options, flags->timeout_ms, &v->arena, &v->visitor);
     if (e != ERR_TIMEOUT || !all || !v->visitor || !count_up(v->visitor)) return e;
     log_line(LOG_WARNING, "%s", error_text());
@@ -80,9 +79,7 @@ err job_visit_open(struct job_visit *v, const struct job_flags *flags, bool all)
 
 void job_visit_close(struct job_visit *v)
 {
-    visitor_close(v->visitor);
     visited_close(&v->visited);
-    if (v->loop) loop_close(v->loop);
     arena_free(&v->arena);
 }
 

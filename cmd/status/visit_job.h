@@ -29,8 +29,7 @@ struct job_flags {
 
 struct job_visit {
     struct visited visited;
-    struct loop *loop;
-    struct visitor *visitor;
+    struct visitor *visitor; /* of the visited */
     struct arena arena;
     uint64_t timeout_ms;
 };

@@ -416,7 +416,7 @@ static err read_words(struct var *var, int argc, char **argv, const struct var_v
 
 static err visit(struct var *var, const struct var_verb *verb)
 {
-    const struct visitor_options options = {.loop = var->loop};
+    const struct visitor_options options = {0};
     TRY(visited_open(&var->visited, options, var->flags.timeout_ms, &var->arena, &var->visitor));
     var->ps_count = visitor_ps_count(var->visitor);
     var->holds = arena_array(&var->arena, (size_t)var->ps_count, sizeof *var->holds);
@@ -430,12 +430,9 @@ static int cmd_var(int argc, char **argv)
     struct var var = {.code = EXIT_DONE};
     const struct var_verb *verb = NULL;
     err e = read_words(&var, argc - 1, argv + 1, &verb);
-    if (!e) e = loop_open(&var.loop);
     if (!e) e = visit(&var, verb);
     int code = e ? report_error(e) : var.code;
-    visitor_close(var.visitor);
     visited_close(&var.visited);
-    if (var.loop) loop_close(var.loop);
     json_decref(var.value);
     arena_free(&var.arena);
     return code;

@@ -20,8 +20,7 @@ struct var {
     struct visited visited;
     int ps_count; /* that take part */
     struct arena arena;
-    struct loop *loop;
-    struct visitor *visitor;
+    struct visitor *visitor; /* of the visited */
     const char *name;
     struct selection selection;
     json_t *value;     /* NULL: none was given */

@@ -1,6 +1,7 @@
 """A cluster that is closed by a key: who has it trains and looks on, who has another or none does not."""
 import dataclasses
 import os
+import socket
 import unittest
 
 import program
@@ -66,6 +67,17 @@ class Key(ClusterCase):
             self.assertNotEqual(said.returncode, 0)
             return why in said.stderr
         cluster.wait_until(is_told, lambda: f"{why!r} of a visitor, who said last: {said}")
+
+    def test_a_visitor_gives_up_on_who_never_proves_who_it_is(self):
+        """What is freed holds something else at once, so that nothing of it is used any more unseen."""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            hosts = f"--ps_hosts=127.0.0.1:{silent.getsockname()[1]}"
+            for words in (["var", "ls"], ["status"], ["scale", "--workers=2"], ["stop"], ["logs"]):
+                with self.subTest(words):
+                    said = program.run([*words, hosts, self.ours, f"--timeout={FIRST_S / 4}"], self.folder,
+                                       {"MALLOC_PERTURB_": "165"})
+                    self.assertEqual(said.returncode, 129, said.stderr)
+                    self.assertIn("did not come within 0.25 s (--timeout)", said.stderr)
 
     def test_a_worker_with_another_key_does_not_train(self):
         """However often it asks."""

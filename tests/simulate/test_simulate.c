@@ -14,6 +14,7 @@
 static const uint64_t regressions[] = {
     203004, /* ps/0 held a worker for a snapshot behind a round that it was to pass at another ps */
     208817, /* all windows had who waited for the sum, which started over with one that had none */
+    7664,   /* a ps that had gone on without the chief ended the job, though it was back */
 };
 
 static void run(struct world *world, uint64_t seed, enum defect defect)

@@ -328,7 +328,8 @@ static void evict(struct ps_role *p, int worker, struct outbox *out)
     set_evicted(p, m);
     ps_renew_wait(p, worker);
     int left = counted_on(p);
-    if ((left < p->config.min_workers && !p->stopping.is_on) || left == 0) {
+    const bool ends_well = p->stopping.is_on && (left > 0 || ps_chief_is_here(p));
+    if (!ends_well && (left < p->config.min_workers || left == 0)) {
         char text[ACTION_TEXT_MAX];
         snprintf(text, sizeof text,
                  "worker/%d is gone for %llu s (%s), and %d worker%s are fewer than %d "

@@ -479,6 +479,29 @@ static void a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all(void **sta
     }
 }
 
+/* ps/1 has gone on without the chief, which is back, when the other worker pushes nothing. */
+static void a_job_that_ends_without_any_worker_but_its_chief_is_not_lost(void **state)
+{
+    struct stage_options o = saving(sync_options(2, 2, 1000, 1));
+    struct stage s;
+    o.profile.config.worker_timeout_ms = STAGE_STOP_LIMIT_MS / PS_STOP_PARTS;
+    begin(&s, &o);
+    run_until_applied(&s, 3);
+    stage_hang(&s, &s.workers[1]);
+    settle(&s);
+    stage_leave(&s, &s.ps[0], EXIT_TERMINATED, "stopped by SIGTERM");
+    settle(&s);
+    stage_cut(&s, 1, CHIEF);
+    stage_pass_time(&s, STAGE_STOP_LIMIT_MS / 2);
+    stage_connect(&s, 1, CHIEF);
+    stage_pass_time(&s, STAGE_STOP_LIMIT_MS / 2 - 100);
+    settle(&s);
+    stage_kill(&s, &s.workers[1]);
+    stage_pass_time(&s, 100);
+    end_with(&s, EXIT_TERMINATED);
+    stage_close(&s);
+}
+
 static void a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -578,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_waits_for_a_part_of_its_time_for_who_is_silent),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
         cmocka_unit_test(a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all),
+        cmocka_unit_test(a_job_that_ends_without_any_worker_but_its_chief_is_not_lost),
         cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),
         cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
         cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),

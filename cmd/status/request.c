@@ -7,6 +7,7 @@
 #include "cmd/status/status.h"
 #include "cmd/status/visit_job.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/standard_output.h"
 
 static const struct field fields[] = {JOB_FLAGS, {0}};
@@ -30,7 +31,7 @@ static const struct object save_flags = {
     .size = sizeof(struct job_flags),
 };
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, WAIT_MAX_MS = 24 * 3600 * 1000 };
 
 static err open_request(struct job_visit *v, const struct object *object, int argc, char **argv,
                         const char **ret_word)
@@ -51,17 +52,22 @@ static int end_request(struct job_visit *v, err e, const char *done)
 
 /* ---- stop ---- */
 
-/* Until the job's verdict. */
+/* Until the job's verdict. Where ps/0 waits for somebody first, that time is the job's. */
 static err stop(struct job_visit *v)
 {
     json_t *answer;
     TRY(job_visit_ask(v, 0, json_pack("{ss}", "do", "stop"), &answer));
-    const uint64_t until_ms = clock_ms() + v->timeout_ms;
+    const char *waits = json_string_value(json_object_get(answer, "waits"));
+    const json_int_t more_ms = json_integer_value(json_object_get(answer, "limit_ms"));
+    const bool is_delayed = waits && more_ms > 0 && more_ms <= WAIT_MAX_MS;
+    const uint64_t until_ms = clock_ms() + v->timeout_ms + (is_delayed ? (uint64_t)more_ms : 0);
+    if (is_delayed) log_line(LOG_WARNING, "%s", waits);
     while (!job_visit_rest(v, LOOK_MS))
         if (clock_ms() >= until_ms)
             return fail(ERR_TIMEOUT,
                         "the job was asked to end, and has not within %.3g s (--timeout)",
                         (double)v->timeout_ms / 1000);
+    if (is_delayed) log_line(LOG_INFO, "%s", error_text());
     return OK;
 }
 
@@ -77,7 +83,8 @@ static void print_stop_help(FILE *out)
 {
     fputs("Ends a running job as SIGTERM to ps/0 does: the steps that are computed are the last, "
           "the\n"
-          "chief takes a checkpoint, and all tasks exit with 143.\n\n"
+          "chief takes a checkpoint, and all tasks exit with 143. A chief that is away is waited\n"
+          "for, or another worker leads, within the job's --stop_timeout.\n\n"
           "  dtrain stop --ps_hosts=HOST:PORT,...\n\n",
           out);
     flags_help(out, &stop_flags);

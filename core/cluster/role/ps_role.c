@@ -249,6 +249,7 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
     p->stopping.is_on = p->phase == SERVING;
     p->stopping.code = code;
     snprintf(p->stopping.text, sizeof p->stopping.text, "%s", text);
+    /* one that is away is asked when it leads (welcome_chief) */
     if (from != ps_chief(p) && p->phase != ENDED) ps_ask_chief_to_stop(p, out);
 }
 
@@ -507,11 +508,31 @@ static void on_stop(struct role *role, int code, const char *why, struct outbox 
     ps_end((struct ps_role *)role, code, why, NOBODY, out);
 }
 
+/* One that is away is back soon, or another one leads: unless it was launched with the others, and
+ * ended. */
+static bool can_end_well(const struct ps_role *p)
+{
+    return p->phase == SERVING && (ps_chief_is_here(p) || !p->options.is_launched);
+}
+
+uint64_t ps_role_awaits_chief(const struct role *role, char ret_text[ACTION_TEXT_MAX])
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    const uint64_t limit_ms = p->options.limits.stop_ms;
+    const uint64_t waited_ms = p->patience.now_ms - p->leaving.since_ms;
+    if (p->phase != SERVING || !p->leaving.code || ps_chief_is_here(p)) return 0;
+    snprintf(ret_text, ACTION_TEXT_MAX,
+             "worker/%d, which leads and makes the last checkpoint, is away: %s waits %.3g s for "
+             "it, or for another one (--stop_timeout)",
+             ps_chief(p), p->name, (double)limit_ms / 1000);
+    return waited_ms < limit_ms ? limit_ms - waited_ms : 0;
+}
+
 static void on_leave(struct role *role, int code, const char *why, bool only_me, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || p->leaving.code) return;
-    if (p->phase != SERVING || !ps_chief_is_here(p)) {
+    if (!can_end_well(p)) {
         ps_end(p, code, why, NOBODY, out);
         return;
     }
@@ -521,6 +542,19 @@ static void on_leave(struct role *role, int code, const char *why, bool only_me,
     char text[ACTION_TEXT_MAX];
     snprintf(text, sizeof text, "%s: %s", p->name, why);
     stop_well(p, code, text, NOBODY, out);
+    if (ps_role_awaits_chief(role, text)) outbox_warn(out, "%s", text);
+}
+
+/* It has had its time. */
+static void end_badly(struct ps_role *p, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX + 128] = "";
+    if (p->phase == SERVING && !ps_chief_is_here(p))
+        snprintf(text, sizeof text,
+                 "%s, without a last checkpoint: worker/%d, which leads, was away for %.3g s "
+                 "(--stop_timeout)",
+                 p->leaving.text, ps_chief(p), (double)p->options.limits.stop_ms / 1000);
+    ps_end(p, p->leaving.code, *text ? text : p->leaving.text, NOBODY, out);
 }
 
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
@@ -530,7 +564,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     p->round.applying_count = 0;
     if (p->phase == ENDED) return;
     if (p->leaving.code && p->patience.now_ms - p->leaving.since_ms >= p->options.limits.stop_ms) {
-        ps_end(p, p->leaving.code, p->leaving.text, NOBODY, out);
+        end_badly(p, out);
         return;
     }
     ps_tell_waiting_coverage(p, out);

@@ -117,6 +117,7 @@ struct ps_options {
     struct membership membership; /* of which the workers are */
     uint64_t incarnation;
     struct wait_limits limits;
+    bool is_launched;   /* whoever has started the tasks starts none of them again */
     bool notes_turns;   /* asynchronous: they are said (ACTION_TURN) */
     struct turns turns; /* asynchronous: taken as they are here. Borrowed */
 };
@@ -147,6 +148,10 @@ enum { ABSENCE_TEXT_MAX = 160 }; /* of a reason, with its end; it is cut to that
 void ps_role_note_absent(struct role *, int worker, const char *why, struct outbox *);
 /* It is the chief, and the job has not begun. */
 bool ps_role_cannot_begin_without(const struct role *, int worker);
+
+/* It has been asked to end the job, and its chief, which makes the last checkpoint, is away: for so
+ * long one is waited for, and what is said of that. 0: not so. */
+uint64_t ps_role_awaits_chief(const struct role *, char ret_text[ACTION_TEXT_MAX]);
 
 /* ps/0: somebody wants so many tasks of each job; 0: as many as there are. NULL: the chief is
  * asked, and RESIZE or SCALED comes of it; or why not. */

@@ -185,18 +185,31 @@ static uint64_t next_term(const struct ps_role *p)
     return p->lead.term;
 }
 
+/* A job that is to end waits for its chief no longer than for any worker that is gone. */
+static bool is_lease_over(const struct ps_role *p)
+{
+    const uint64_t now_ms = p->patience.now_ms, lost_ms = p->members[ps_chief(p)].lost_ms;
+    const uint64_t stop_ms = p->options.limits.stop_ms / PS_STOP_PARTS;
+    if (now_ms >= p->lead.lease_ms) return true;
+    return p->stopping.is_on && !ps_chief_is_here(p) && now_ms - p->stopping.since_ms >= stop_ms &&
+           now_ms - lost_ms >= stop_ms && now_ms - p->lead.term_ms >= stop_ms;
+}
+
 /* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),
  * unless others know that the job continues. */
 static void watch_lease(struct ps_role *p, struct outbox *out)
 {
     const uint64_t limit_ms = p->options.limits.chief_ms, next = next_term(p);
     const bool has_come = p->goes_on || p->members[ps_chief(p)].presence != NOT_YET;
-    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lead.lease_ms)
-        return;
+    if (p->options.task != 0 || !limit_ms || !has_come || !is_lease_over(p)) return;
     if (next == p->lead.term) return;
-    outbox_log(out, "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
-               ps_chief(p), (unsigned long long)limit_ms / 1000,
-               term_chief(next, p->options.workers));
+    if (p->patience.now_ms < p->lead.lease_ms)
+        outbox_log(out, "the chief, worker/%d, is gone, and the job is to end: worker/%d leads",
+                   ps_chief(p), term_chief(next, p->options.workers));
+    else
+        outbox_log(
+            out, "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
+            ps_chief(p), (unsigned long long)limit_ms / 1000, term_chief(next, p->options.workers));
     begin_term(p, next, NOBODY, out);
 }
 
@@ -226,6 +239,7 @@ static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m
     const uint64_t lost_ms = p->config.worker_timeout_ms;
     uint64_t limit = was_there(p, m) ? lost_ms : p->options.limits.start_ms;
     if (m->life.has_left) return 0;
+    if (p->leaving.code && m == &p->members[ps_chief(p)]) return UINT64_MAX; /* on_tick() ends */
     if (cannot_come(m) && lost_ms < limit) limit = lost_ms; /* it has come, and said so */
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->stopping.is_on && ps_chief_is_here(p);

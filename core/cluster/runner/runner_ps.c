@@ -611,6 +611,7 @@ static err open_parts(struct runner_ps *p, const struct task_options *options)
         .membership = cluster_membership(options->cluster),
         .incarnation = p->task.incarnation,
         .limits = options->limits,
+        .is_launched = options->is_launched,
     };
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);

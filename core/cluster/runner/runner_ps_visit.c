@@ -195,6 +195,15 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     }
 }
 
+static uint64_t on_waits(void *context, char *ret_text, size_t size)
+{
+    const struct runner_ps *p = context;
+    char text[ACTION_TEXT_MAX];
+    const uint64_t limit_ms = ps_role_awaits_chief(p->task.role, text);
+    if (limit_ms) snprintf(ret_text, size, "%s", text);
+    return limit_ms;
+}
+
 /* The chief waits for all ps, and then for the checkpoint. */
 static uint64_t setting_limit_ms(const struct wait_limits *limits)
 {
@@ -215,6 +224,7 @@ err runner_ps_visit_open(struct runner_ps *p)
         .status = on_status,
         .chief = on_chief,
         .request = on_request,
+        .waits = on_waits,
         .context = p,
     };
     return visits_open(&options, &p->visiting.visits);

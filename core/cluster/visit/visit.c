@@ -285,6 +285,16 @@ static const char *request_of(struct visits *v, int visitor)
     return why;
 }
 
+/* How long it may take, where somebody is away who sees to it. */
+static json_t *asked_json(const struct visits *v)
+{
+    char text[VISIT_WHY_MAX] = "";
+    const struct visits_options *o = &v->options;
+    const uint64_t limit_ms = o->waits ? o->waits(o->context, text, sizeof text) : 0;
+    if (!limit_ms) return json_pack("{sb}", "asked", 1);
+    return json_pack("{sb ss sI}", "asked", 1, "waits", text, "limit_ms", (json_int_t)limit_ms);
+}
+
 static void request(struct visits *v, int visitor)
 {
     const struct ask *ask = &v->visitors[visitor].ask;
@@ -294,7 +304,7 @@ static void request(struct visits *v, int visitor)
     else if (has_reply(ask))
         wait_on(v, visitor);
     else
-        visits_answer(v, visitor, json_pack("{sb}", "asked", 1));
+        visits_answer(v, visitor, asked_json(v));
 }
 
 static bool take_due(struct visits *v, int worker, uint64_t asking)

@@ -78,6 +78,9 @@ struct visits_options {
     /* STOP, SAVE, LEAVE, ABSENT, PROFILE, SETTING and LOG of a worker: NULL, or why it is not done.
      * To the last three the answer is what visits_replied() brings, by ask->asking. */
     const char *(*request)(void *context, int visitor, const struct ask *);
+    /* Of all ps: STOP is done as soon as something else is: for so long that is waited for, and
+     * what it is, of so many bytes at most; 0: it is done. Optional. */
+    uint64_t (*waits)(void *context, char *ret_text, size_t size);
     void *context;
 };
 

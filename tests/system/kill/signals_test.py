@@ -4,6 +4,7 @@ import signal
 import time
 
 from program import lives, main
+from program.cluster import Task
 from program.lives import CHIEF, Life, plan_of
 
 TERMINATED, INTERRUPTED = 143, 130
@@ -93,6 +94,23 @@ class Signals(Life):
         held_up.process.send_signal(signal.SIGCONT)
         held_up.process.wait(lives.LIMIT_S)
         self.assertGreaterEqual(held_up.code(), 128, cluster.story())
+
+    def test_a_job_that_is_stopped_while_its_chief_is_away_saves_when_that_is_back(self):
+        cluster = self.begin_endless("async", flags=[f"--stop_timeout={3 * lives.LIMIT_S}"])
+        step = cluster.step()
+        cluster.kill_task(CHIEF)
+        visitor = Task(cluster.folder, "visitor", ["stop", "--ps_hosts=" + cluster.address("ps/0")])
+        self.addCleanup(visitor.kill)
+        cluster.wait_for_line("ps/0", "worker/0, which leads and makes the last checkpoint, is away")
+        cluster.start(CHIEF)
+        self.assert_ends(cluster, TERMINATED)
+        visitor.process.wait(lives.LIMIT_S)
+        self.assertEqual(visitor.code(), 0, visitor.text())
+        self.assertRegex(visitor.text(), r"WARNING: worker/0, which leads .* is away: ps/0 waits 750 s for it, or for "
+                                         r"another one \(--stop_timeout\)\n(.*\n)*the job has ended\n\Z")
+        saved = cluster.checkpoint_steps()[-1]
+        self.assertGreaterEqual(saved, step, cluster.story())
+        self.assert_checkpoint(cluster, saved)
 
     def test_the_chief_saves_when_it_is_told_to(self):
         cluster = self.begin_endless("async")

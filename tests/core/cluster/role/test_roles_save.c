@@ -479,6 +479,57 @@ static void a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all(void **sta
     }
 }
 
+/* It is cut off for a moment, or has died and comes again. */
+static void a_ps_that_is_to_end_the_job_waits_for_the_chief_that_is_away(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        const int ps = seed / 2 % 2;
+        const bool dies = seed / 4 % 2;
+        char text[ACTION_TEXT_MAX];
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 3);
+        stage_run(&s, (int)seed);
+        if (dies)
+            stage_kill(&s, &s.workers[CHIEF]);
+        else
+            stage_cut(&s, ps, CHIEF);
+        stage_leave(&s, &s.ps[ps], EXIT_TERMINATED, "stopped by SIGTERM");
+        stage_run(&s, (int)(seed % 20));
+        nobody_ended(&s);
+        assert_int_equal(ps_role_awaits_chief(s.ps[ps].role, text), STAGE_STOP_LIMIT_MS);
+        stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
+        if (dies)
+            stage_restart(&s, &s.workers[CHIEF]);
+        else
+            stage_connect(&s, ps, CHIEF);
+        end_with(&s, EXIT_TERMINATED);
+        all_ps_applied(&s, (int)newest(&s)->step);
+        assert_true(newest(&s)->step >= 3);
+        stage_close(&s);
+    }
+}
+
+/* Without it no worker is left, and no checkpoint is made. */
+static void the_only_worker_is_waited_for_where_the_job_is_to_end(void **state)
+{
+    struct stage_options o = saving(async_options(1, 1, 1000, 1));
+    struct stage s;
+    o.profile.config.worker_timeout_ms = STAGE_STOP_LIMIT_MS / PS_STOP_PARTS;
+    begin(&s, &o);
+    run_until_applied(&s, 3);
+    stage_kill(&s, &s.workers[CHIEF]);
+    stage_leave(&s, &s.ps[0], EXIT_TERMINATED, "stopped by SIGTERM");
+    stage_pass_time(&s, STAGE_STOP_LIMIT_MS / 2);
+    nobody_ended(&s);
+    stage_restart(&s, &s.workers[CHIEF]);
+    end_with(&s, EXIT_TERMINATED);
+    assert_true(newest(&s)->step >= 3);
+    stage_close(&s);
+}
+
 /* ps/1 has gone on without the chief, which is back, when the other worker pushes nothing. */
 static void a_job_that_ends_without_any_worker_but_its_chief_is_not_lost(void **state)
 {
@@ -499,6 +550,23 @@ static void a_job_that_ends_without_any_worker_but_its_chief_is_not_lost(void **
     stage_kill(&s, &s.workers[1]);
     stage_pass_time(&s, 100);
     end_with(&s, EXIT_TERMINATED);
+    stage_close(&s);
+}
+
+static void a_ps_that_is_to_end_the_job_says_that_the_chief_did_not_come(void **state)
+{
+    const struct stage_options o = saving(async_options(2, 3, 1000, 1));
+    struct stage s;
+    begin(&s, &o);
+    run_until_applied(&s, 3);
+    stage_kill(&s, &s.workers[CHIEF]);
+    stage_leave(&s, &s.ps[0], EXIT_TERMINATED, "stopped by SIGTERM");
+    settle(&s);
+    nobody_ended(&s);
+    stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
+    end_with(&s, EXIT_TERMINATED);
+    assert_non_null(strstr(s.workers[1].text, "stopped by SIGTERM, without a last checkpoint: "
+                                              "worker/0, which leads, was away for 0.5 s"));
     stage_close(&s);
 }
 
@@ -601,7 +669,10 @@ int main(void)
         cmocka_unit_test(a_checkpoint_waits_for_a_part_of_its_time_for_who_is_silent),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
         cmocka_unit_test(a_chief_that_gets_a_signal_before_it_meets_a_ps_tells_all),
+        cmocka_unit_test(a_ps_that_is_to_end_the_job_waits_for_the_chief_that_is_away),
+        cmocka_unit_test(the_only_worker_is_waited_for_where_the_job_is_to_end),
         cmocka_unit_test(a_job_that_ends_without_any_worker_but_its_chief_is_not_lost),
+        cmocka_unit_test(a_ps_that_is_to_end_the_job_says_that_the_chief_did_not_come),
         cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),
         cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
         cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),

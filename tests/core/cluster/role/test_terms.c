@@ -87,20 +87,21 @@ static const struct message *sent(const struct scene *s, int peer, enum message_
 
 /* ---- ps/0 ---- */
 
-static void open_ps_of(struct scene *s, struct wait_limits l)
+static void open_ps_of(struct scene *s, struct wait_limits l, bool is_launched)
 {
-    const struct ps_options o = {.task = 0, .workers = WORKERS, .limits = l};
+    const struct ps_options o = {
+        .task = 0, .workers = WORKERS, .limits = l, .is_launched = is_launched};
     *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
     s->role->ops->start(s->role, 0, &s->out);
 }
 
 static void open_ps(struct scene *s)
 {
-    open_ps_of(s, limits);
+    open_ps_of(s, limits, false);
 }
 
 /* It serves, and knows that the others could lead. */
-static void open_serving(struct scene *s)
+static void open_serving_of(struct scene *s, struct wait_limits l, bool is_launched)
 {
     const struct setup_result r = {
         .text = "",
@@ -112,7 +113,7 @@ static void open_serving(struct scene *s)
                    .worker_timeout_ms = LIMIT_MS,
                    .min_workers = 1},
     };
-    open_ps(s);
+    open_ps_of(s, l, is_launched);
     for (int w = 0; w < WORKERS; w++) {
         meet(s, w);
         say_term(s, w, 0, w ? LEADS_HEARD : LEADS_CLAIMS);
@@ -121,6 +122,11 @@ static void open_serving(struct scene *s)
     ps_role_set_up(s->role, &r, &s->out);
     say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
     assert_true(ps_role_is_serving(s->role));
+}
+
+static void open_serving(struct scene *s)
+{
+    open_serving_of(s, limits, false);
 }
 
 static void close_ps(struct scene *s)
@@ -194,6 +200,58 @@ static void a_chief_that_speaks_keeps_the_lead(void **state)
                           .leads = {LEADS_CLAIMS, .lease_ms = 10 * LEASE_MS}});
     assert_false(pass(&s, 10 * LEASE_MS - TICK_MS));
     assert_true(pass(&s, 2 * TICK_MS));
+    close_ps(&s);
+}
+
+static void lose(struct scene *s, int peer)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_lost(s->role, s->peers, peer, "it is gone", &s->out);
+}
+
+static void leave(struct scene *s)
+{
+    outbox_empty(&s->out);
+    s->role->ops->leave(s->role, EXIT_TERMINATED, "stopped", false, &s->out);
+}
+
+/* Before the lease of the one that is gone is over, and in time for a last checkpoint. */
+static void of_a_job_that_is_to_end_another_worker_leads_soon(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 10 * LIMIT_MS;
+    open_serving_of(&s, l, false);
+    lose(&s, 0);
+    leave(&s);
+    assert_int_equal(find(&s, ACTION_END), -1);
+    assert_false(pass(&s, LIMIT_MS / PS_STOP_PARTS - TICK_MS));
+    assert_true(pass(&s, 2 * TICK_MS));
+    assert_int_equal(ps_role_chief(s.role), 1);
+    say_term(&s, 1, 1, LEADS_CLAIMS);
+    assert_int_equal(sent(&s, 1, MESSAGE_STOP)->stop.exit_code, EXIT_TERMINATED);
+    close_ps(&s);
+}
+
+static void of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 10 * LIMIT_MS;
+    open_serving_of(&s, l, false);
+    lose(&s, 0);
+    assert_false(pass(&s, LIMIT_MS - TICK_MS));
+    close_ps(&s);
+}
+
+/* It is not started again. */
+static void a_chief_that_was_launched_and_is_gone_is_not_waited_for_to_end(void **state)
+{
+    struct scene s;
+    open_serving_of(&s, limits, true);
+    lose(&s, 0);
+    leave(&s);
+    assert_true(find(&s, ACTION_END) >= 0);
     close_ps(&s);
 }
 
@@ -279,7 +337,7 @@ static void where_nobody_else_ever_leads_no_term_is_believed(void **state)
     struct wait_limits l = limits;
     struct scene s;
     l.chief_ms = 0;
-    open_ps_of(&s, l);
+    open_ps_of(&s, l, false);
     for (int w = 1; w < WORKERS; w++) meet(&s, w);
     say(&s, 1, &(struct message){.type = MESSAGE_LEADS, .generation = GENERATION, .leads.term = 1});
     assert_int_equal(ps_role_chief(s.role), 0);
@@ -580,6 +638,9 @@ int main(void)
         cmocka_unit_test(a_silent_chief_is_hung_up_on_and_the_next_worker_leads),
         cmocka_unit_test(what_a_chief_of_an_older_term_says_is_void),
         cmocka_unit_test(a_chief_that_speaks_keeps_the_lead),
+        cmocka_unit_test(of_a_job_that_is_to_end_another_worker_leads_soon),
+        cmocka_unit_test(of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over),
+        cmocka_unit_test(a_chief_that_was_launched_and_is_gone_is_not_waited_for_to_end),
         cmocka_unit_test(time_in_which_the_ps_itself_stood_still_does_not_count),
         cmocka_unit_test(a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on),
         cmocka_unit_test(what_another_ps_says_of_terms_is_for_ps_0_to_say),

@@ -542,7 +542,7 @@ class CommandLine(CommandCase):
                 ended = self.run_dtrain("check", *words)
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""))
                 self.assertRegex(ended.stderr, r"train-images-idx3-ubyte.gz: No such file or directory \(relative paths "
-                                               r"begin at \S+; --data_dir names another folder\); the data are the four files of ")
+                                               r"begin at [^;]+; --data_dir names another folder\); the data are the four files of ")
                 self.assertIn("//" + where, ended.stderr)
 
     def test_check_finds_what_a_run_would_find(self):

@@ -7,6 +7,7 @@ import unittest
 
 import program
 import serve_test
+from program import commands
 from serve_test import BATCH
 
 NEVER = 1000000000
@@ -51,6 +52,13 @@ class Publishing(serve_test.Serving):
         self.addCleanup(lambda: (run.kill(), run.wait()))
         return run
 
+    def kill(self, run):
+        """All of its tasks, which write into the folder until they are gone"""
+        tasks = commands.children_of(run.pid)
+        run.kill()
+        run.wait()
+        commands.wait_until_gone(tasks)
+
     def published(self):
         path = self.folder / self.place / "published.json"
         return json.loads(path.read_text()) if path.exists() else {"checkpoint": {"step": -1}, "deltas": []}
@@ -75,8 +83,7 @@ class Publishing(serve_test.Serving):
 
     def kill_and_catch_up(self, run, server):
         """The step that was published last, and is served"""
-        run.kill()
-        run.wait()
+        self.kill(run)
         said = self.published()
         step = (said["deltas"] or [said["checkpoint"]])[-1]["step"]
         self.wait_for_metric(server, "step", step)
@@ -130,8 +137,7 @@ class Fresh(Publishing):
     def test_one_that_is_lost(self):
         run = self.begin()
         self.wait_for_deltas(run, 3)
-        run.kill()
-        run.wait()
+        self.kill(run)
         said = self.published()
         lost = self.folder / "life" / f"{said['deltas'][1]['name']}.index"
         lost.write_bytes(lost.read_bytes()[:-1] + b"x")
@@ -224,8 +230,7 @@ class Fresh(Publishing):
             self.assertEqual(status, 200, said)
             values = [one["probability"] for one in said["predictions"]]
             self.assertLess(max(values) - min(values), 1e-6)
-        run.kill()
-        run.wait()
+        self.kill(run)
         self.assertEqual(server.end(), 0)
 
 

@@ -76,8 +76,7 @@ class Odd(fresh_test.Publishing):
         super().setUp()
         run = self.begin()
         self.wait_for_deltas(run, DELTAS)
-        run.kill()
-        run.wait()
+        self.kill(run)
         self.life, self.kept = self.folder / "life", self.folder / "kept"
         said = self.published()
         said["deltas"] = said["deltas"][:DELTAS]

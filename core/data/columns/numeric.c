@@ -125,13 +125,19 @@ static err open(struct column_maker *m, const struct column_context *context)
 
 /* All in double, and rounded once: a time in seconds has more digits than a float. index: of the
  * number in the cell. */
-static err change(const struct numeric_attributes *a, double x, int64_t index, double *ret)
+static err standardized(const struct numeric_attributes *a, double x, int64_t index, double *ret)
 {
     if (json_is_number(a->min) && x < json_number_value(a->min)) x = json_number_value(a->min);
     if (a->log1p && !(x > -1))
         return fail(ERR_INPUT, "expected a number above -1 for log1p, got %.9g", x);
     if (a->log1p) x = log1p(x);
-    if (a->standardize) x = (x - a->mean.at[index]) / a->deviation.at[index];
+    *ret = a->standardize ? (x - a->mean.at[index]) / a->deviation.at[index] : x;
+    return OK;
+}
+
+static err change(const struct numeric_attributes *a, double x, int64_t index, double *ret)
+{
+    TRY(standardized(a, x, index, &x));
     *ret = a->scale * x + a->offset;
     return isfinite((float)*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
 }
@@ -141,17 +147,15 @@ static void warn_far(const struct column_maker *m, double fallback)
 {
     enum { FAR = 2 };
     const struct numeric_attributes *a = m->attributes;
+    double off;
     if (!m->is_trained_on || !a->standardize || a->source.max > 1) return;
-    const double least = json_is_number(a->min) ? json_number_value(a->min) : fallback;
-    const double given = fallback < least ? least : fallback;
-    const double x = a->log1p ? log1p(given) : given;
-    const double off = fabs(x - a->mean.at[0]) / a->deviation.at[0];
-    if (!(off > FAR) || !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
+    if (standardized(a, fallback, 0, &off) || !(fabs(off) > FAR) ||
+        !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
         return;
     log_line(LOG_WARNING,
              "column \"%s\": where there is no value it is %g (\"default\"), %.1f deviations off "
              "the mean: \"default\": \"mean\" is in the middle",
-             m->name, fallback, off);
+             m->name, fallback, fabs(off));
 }
 
 static err stand_in(struct column_maker *m, double *to)

@@ -43,8 +43,14 @@ err picture_decode(const uint8_t *bytes, size_t count, struct picture *ret)
     if (!kind->decode)
         return fail(ERR_INPUT, "a %s file: this dtrain was built without %s (Debian's %s)",
                     kind->name, kind->library, kind->package);
-    const err e = kind->decode(bytes, count, ret);
-    return e ? fail_prefix(e, "%s", kind->name) : OK;
+    struct picture p = {.channels = ret->channels};
+    const err e = kind->decode(bytes, count, &p);
+    if (e) {
+        free(p.at);
+        return fail_prefix(e, "%s", kind->name);
+    }
+    *ret = p;
+    return OK;
 }
 
 /* ---- sizes ---- */

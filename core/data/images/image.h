@@ -24,10 +24,11 @@ err picture_check_size(int64_t y, int64_t x);
 /* Pixels for a picture whose numbers are set. ERR_MEMORY. */
 err picture_new(struct picture *);
 
-/* A kind of files. decode: channels of ret are set. NULL: the program was built without it. */
+/* A kind of files. decode: channels are set; pixels are the caller's, also after a failure. NULL:
+ * the program was built without it. */
 struct picture_kind {
     const char *name, *library, *package; /* the package: where the library can be had */
-    err (*decode)(const uint8_t *bytes, size_t count, struct picture *ret);
+    err (*decode)(const uint8_t *bytes, size_t count, struct picture *);
     const char *(*version)(void);
 };
 extern const struct picture_kind picture_jpeg, picture_png;

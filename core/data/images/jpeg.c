@@ -88,28 +88,22 @@ static err read_all(struct jpeg_reading *r, const uint8_t *bytes, size_t count, 
 {
     if (setjmp(r->out)) return fail(ERR_INPUT, "%s", r->why);
     jpeg_create_decompress(&r->jpeg);
-    r->jpeg.client_data = r;
     r->jpeg.progress = &r->progress;
     jpeg_mem_src(&r->jpeg, bytes, count);
     TRY(read_head(r, p));
     return read_pixels(r, p);
 }
 
-static err decode(const uint8_t *bytes, size_t count, struct picture *ret)
+static err decode(const uint8_t *bytes, size_t count, struct picture *p)
 {
     struct jpeg_reading r = {.progress = {.progress_monitor = look_at_progress}};
-    struct picture p = {.channels = ret->channels};
     r.jpeg.err = jpeg_std_error(&r.errors);
     r.jpeg.client_data = &r;
     r.errors.error_exit = leave;
     r.errors.emit_message = hear;
-    const err e = read_all(&r, bytes, count, &p);
+    const err e = read_all(&r, bytes, count, p);
     jpeg_destroy_decompress(&r.jpeg);
     free(r.inks);
-    if (e)
-        free(p.at);
-    else
-        *ret = p;
     return e;
 }
 

@@ -90,19 +90,14 @@ static err read_all(struct png_reading *r, struct picture *p)
     return OK;
 }
 
-static err decode(const uint8_t *bytes, size_t count, struct picture *ret)
+static err decode(const uint8_t *bytes, size_t count, struct picture *p)
 {
     struct png_reading r = {.at = bytes, .left = count};
-    struct picture p = {.channels = ret->channels};
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, leave, hear);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
-    const err e = r.info ? read_all(&r, &p) : fail(ERR_MEMORY, "no memory to read it");
+    const err e = r.info ? read_all(&r, p) : fail(ERR_MEMORY, "no memory to read it");
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.rows);
-    if (e)
-        free(p.at);
-    else
-        *ret = p;
     return e;
 }
 

@@ -60,11 +60,12 @@ static const char *comma_hint(const char *text)
                : "";
 }
 
+static const char quotes[] = "; names and texts stand in straight double quotes";
+static const char numbers[] = "; numbers are written as -12, 0.5 or 1e-3";
+
 /* What other languages have, and JSON has not, by how it begins */
 static const char *foreign_hint(const char *near)
 {
-    static const char quotes[] = "; names and texts stand in straight double quotes";
-    static const char numbers[] = "; numbers are written as -12, 0.5 or 1e-3";
     static const struct {
         const char *begin, *hint;
     } known[] = {{"/", "; JSON has no comments"},
@@ -94,9 +95,9 @@ static const char *hint_of(const char *text)
     const bool is_token = strncmp(text, "invalid token", 13) == 0;
     if (*foreign) return foreign;
     if (*comma) return comma;
-    if (is_token && isdigit((unsigned char)*near)) return foreign_hint("+");
+    if (is_token && isdigit((unsigned char)*near)) return numbers;
     const bool wants_name = is_token || strncmp(text, "string or", 9) == 0;
-    return wants_name && isalpha((unsigned char)*near) ? foreign_hint("'") : "";
+    return wants_name && isalpha((unsigned char)*near) ? quotes : "";
 }
 
 static err fail_read(const struct reader *reader, const json_error_t *error)

@@ -199,7 +199,7 @@ err device_open_apart(size_t limit, struct device *ret)
     assert_true(a->memory != MAP_FAILED);
     fill_memory(&a->table);
     apart_fill_walls(&a->table);
-    apart_fill_overlap(&a->table);
+    apart_fill_async(&a->table);
     check_table(&a->table);
     *ret = (struct device){.kernels = &a->table, .threads = 1, .state = a, .is_separate = true};
     return OK;

@@ -115,7 +115,7 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
     apart_leave(d);
 }
 
-void apart_fill_overlap(struct kernels *table)
+void apart_fill_async(struct kernels *table)
 {
     static const struct async async = {
         .pin = pin,

@@ -41,6 +41,6 @@ void apart_has(struct device *, const void *p, size_t bytes);
 void apart_is_host(struct device *, const void *p, size_t bytes);
 
 void apart_fill_walls(struct kernels *); /* around what kernels.def lists */
-void apart_fill_overlap(struct kernels *);
+void apart_fill_async(struct kernels *);
 
 #endif

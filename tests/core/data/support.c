@@ -81,6 +81,18 @@ void file_write_gzip(const char *name, const void *bytes, size_t count)
     free(packed);
 }
 
+size_t fixture_load(const char *name, void *to, size_t max)
+{
+    char path[2 * PATH_BYTES_MAX];
+    snprintf(path, sizeof path, FIXTURES "/%s", name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t bytes = fread(to, 1, max, file);
+    fclose(file);
+    assert_in_range(bytes, 1, max - 1);
+    return bytes;
+}
+
 /* What is said of data by {"train": json}. */
 static err parse_source(const char *json, struct arena *arena, json_t **root, struct data_spec *ret)
 {

@@ -21,6 +21,8 @@ void file_write_text(const char *name, const char *text);
 /* Packs into packed (of max bytes); returns how many came out. */
 size_t gzip_pack(const void *bytes, size_t count, uint8_t *packed, size_t max);
 void file_write_gzip(const char *name, const void *bytes, size_t count);
+/* Reads a file of tests/fixtures, of fewer than max bytes; returns how many. */
+size_t fixture_load(const char *name, void *to, size_t max);
 
 /* Opens a source as the spec has it, relative to the folder, seed 1. ' stands for ". */
 err source_open(const char *json, struct dataset *ret);

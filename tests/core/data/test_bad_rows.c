@@ -70,10 +70,7 @@ static void lines_of_json_are_left_out(void **state)
 static void records_are_left_out(void **state)
 {
     static uint8_t file[8192];
-    FILE *from = fopen(FIXTURES "/examples.tfrecord", "rb");
-    assert_non_null(from);
-    const size_t bytes = fread(file, 1, sizeof file, from);
-    fclose(from);
+    const size_t bytes = fixture_load("examples.tfrecord", file, sizeof file);
 #define RECORDS(more)                                                                              \
     "{'format': 'tfrecord', 'file': 'rows', 'label': 'label'" more                                 \
     "}, 'columns': [{'column': 'numeric', 'name': 'dense', 'max': 3}], 'batch_size': 1"
@@ -93,10 +90,7 @@ static void records_are_left_out(void **state)
 static void a_last_row_that_is_cut_is_left_out(void **state)
 {
     static uint8_t file[8192];
-    FILE *from = fopen(FIXTURES "/examples.tfrecord", "rb");
-    assert_non_null(from);
-    const size_t bytes = fread(file, 1, sizeof file, from);
-    fclose(from);
+    const size_t bytes = fixture_load("examples.tfrecord", file, sizeof file);
     struct dataset d;
     for (size_t cut = 1; cut < 30; cut += 7) {
         file_write("rows", file, bytes - cut);

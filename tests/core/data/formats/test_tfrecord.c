@@ -23,13 +23,7 @@ static uint8_t file[1 << 20];
 
 static size_t load(const char *name)
 {
-    char path[1024];
-    snprintf(path, sizeof path, FIXTURES "/%s", name);
-    FILE *from = fopen(path, "rb");
-    assert_non_null(from);
-    const size_t bytes = fread(file, 1, sizeof file, from);
-    fclose(from);
-    return bytes;
+    return fixture_load(name, file, sizeof file);
 }
 
 static const void *column(const struct dataset *d, const char *name)

@@ -32,13 +32,9 @@ static uint8_t file[FILE_MAX];
 
 static size_t load(const char *name)
 {
-    char path[1024];
-    snprintf(path, sizeof path, FIXTURES "/images/%s", name);
-    FILE *from = fopen(path, "rb");
-    assert_non_null(from);
-    const size_t bytes = fread(file, 1, sizeof file, from);
-    fclose(from);
-    return bytes;
+    char path[64];
+    snprintf(path, sizeof path, "images/%s", name);
+    return fixture_load(path, file, sizeof file);
 }
 
 static json_t *told(void)

@@ -9,6 +9,7 @@
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role.h"
+#include "tests/core/cluster/role/scene.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
@@ -36,33 +37,8 @@ static const struct wait_limits limits = {
     .save_ms = LIMIT_MS,
 };
 
-struct scene {
-    struct role *role;
-    enum job peers;
-    uint64_t now_ms;
-    struct outbox out;
-};
-
-/* Every word empties the outbox first: what is found in it is the answer. */
-static void say(struct scene *s, int peer, const struct message *m)
-{
-    outbox_empty(&s->out);
-    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
-}
-
-static void meet(struct scene *s, int peer)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
-}
-
-static void lose(struct scene *s, int peer)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_lost(s->role, s->peers, peer, "it died", &s->out);
-}
-
-static const struct message *sent(const struct scene *s, int peer, enum message_type type)
+/* What is said again at each tick is said of what is so by then. */
+static const struct message *last_sent(const struct scene *s, int peer, enum message_type type)
 {
     const struct message *last = NULL;
     for (int i = 0; i < s->out.count; i++) {
@@ -71,13 +47,6 @@ static const struct message *sent(const struct scene *s, int peer, enum message_
             last = &a->send.message;
     }
     return last;
-}
-
-static int find(const struct scene *s, enum action_type type)
-{
-    for (int i = 0; i < s->out.count; i++)
-        if (s->out.at[i].type == type) return i;
-    return -1;
 }
 
 static void pass(struct scene *s, uint64_t for_ms)
@@ -110,7 +79,7 @@ static void say_gone(struct scene *s, uint64_t gone)
 static void answer(struct scene *s, int ps, uint64_t step)
 {
     static const uint64_t none[LEDGER_NUMBERS];
-    const struct message *join = sent(s, ps, MESSAGE_JOIN);
+    const struct message *join = last_sent(s, ps, MESSAGE_JOIN);
     assert_non_null(join);
     const struct message ledger = {.type = MESSAGE_LEDGER,
                                    .generation = GENERATION,
@@ -156,19 +125,13 @@ static void open_computing(struct scene *s, int task)
     assert_true(find(s, ACTION_COMPUTE) >= 0);
 }
 
-static void close_scene(struct scene *s)
-{
-    s->peers == JOB_PS ? worker_role_free(s->role) : ps_role_free(s->role);
-    outbox_free(&s->out);
-}
-
 static void a_push_goes_to_both_that_hold_the_same(void **state)
 {
     struct scene s;
     open_computing(&s, 0);
     outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
-    for (int ps = 0; ps < PS_COUNT; ps++) assert_non_null(sent(&s, ps, MESSAGE_PUSH));
+    for (int ps = 0; ps < PS_COUNT; ps++) assert_non_null(last_sent(&s, ps, MESSAGE_PUSH));
     close_scene(&s);
 }
 
@@ -179,11 +142,11 @@ static void the_chief_has_ps_0_say_that_one_is_gone_and_goes_on_when_it_has(void
         open_worker(&s, 0);
         lose(&s, victim);
         pass(&s, GONE_MS - TICK_MS);
-        const struct message *renewal = sent(&s, 0, MESSAGE_LEADS);
+        const struct message *renewal = last_sent(&s, 0, MESSAGE_LEADS);
         assert_true(!renewal || !renewal->leads.gone);
         pass(&s, 2 * TICK_MS);
-        assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(victim));
-        assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->generation, GENERATION);
+        assert_int_equal(last_sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(victim));
+        assert_int_equal(last_sent(&s, 0, MESSAGE_LEADS)->generation, GENERATION);
         assert_false(worker_role_is_without(s.role, victim));
         say_gone(&s, ONLY(victim));
         assert_true(worker_role_is_without(s.role, victim));
@@ -199,7 +162,7 @@ static void one_that_comes_back_empty_is_gone_at_once(void **state)
     lose(&s, 1);
     meet(&s, 1);
     say_state(&s, 1, PS_EMPTY);
-    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    assert_int_equal(last_sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
     assert_int_equal(find(&s, ACTION_CHOOSE), -1);
     close_scene(&s);
 }
@@ -215,10 +178,10 @@ static void one_that_is_empty_before_all_take_part_is_gone_when_that_lasts(void 
     answer(&s, 0, 0);
     answer(&s, 2, 0);
     pass(&s, GONE_MS - TICK_MS);
-    const struct message *renewal = sent(&s, 0, MESSAGE_LEADS);
+    const struct message *renewal = last_sent(&s, 0, MESSAGE_LEADS);
     assert_true(!renewal || !renewal->leads.gone);
     pass(&s, TICK_MS);
-    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    assert_int_equal(last_sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(1));
     say_gone(&s, ONLY(1));
     answer(&s, 2, 0);
     assert_true(find(&s, ACTION_COMPUTE) >= 0);
@@ -234,11 +197,11 @@ static void what_is_set_waits_for_one_that_is_done_without(void **state)
     say_gone(&s, ONLY(1));
     outbox_empty(&s.out);
     assert_null(worker_role_change(s.role, &s.out));
-    assert_null(sent(&s, 0, MESSAGE_SAVE));
+    assert_null(last_sent(&s, 0, MESSAGE_SAVE));
     meet(&s, 1);
     say_state(&s, 1, PS_EMPTY);
     pass(&s, TICK_MS);
-    assert_non_null(sent(&s, 0, MESSAGE_SAVE));
+    assert_non_null(last_sent(&s, 0, MESSAGE_SAVE));
     close_scene(&s);
 }
 
@@ -251,7 +214,7 @@ static void who_leaves_does_not_wait_for_one_that_is_done_without(void **state)
     say_gone(&s, ONLY(1));
     s.role->ops->leave(s.role, EXIT_LOST_PEER, "a signal", true, &s.out);
     answer(&s, 2, 0);
-    assert_non_null(sent(&s, 0, MESSAGE_LEAVE));
+    assert_non_null(last_sent(&s, 0, MESSAGE_LEAVE));
     say(&s, 0,
         &(struct message){
             .type = MESSAGE_LEAVE, .generation = GENERATION, .leave = {LEAVE_GRANTED}});
@@ -265,7 +228,7 @@ static void a_worker_that_does_not_lead_waits_for_ps_0(void **state)
     open_worker(&s, 1);
     lose(&s, 1);
     pass(&s, 10 * GONE_MS);
-    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    assert_null(last_sent(&s, 0, MESSAGE_LEADS));
     say_gone(&s, ONLY(1));
     assert_true(worker_role_is_without(s.role, 1));
     close_scene(&s);
@@ -278,15 +241,15 @@ static void a_follower_is_read_from_then_on_and_the_step_is_computed(void **stat
     answer(&s, 0, 0);
     lose(&s, 1);
     say_gone(&s, ONLY(1));
-    assert_non_null(sent(&s, 2, MESSAGE_READS));
-    assert_null(sent(&s, 1, MESSAGE_JOIN));
+    assert_non_null(last_sent(&s, 2, MESSAGE_READS));
+    assert_null(last_sent(&s, 1, MESSAGE_JOIN));
     assert_int_equal(find(&s, ACTION_COMPUTE), -1);
     answer(&s, 2, 0);
     assert_true(find(&s, ACTION_COMPUTE) >= 0);
     outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
-    assert_null(sent(&s, 1, MESSAGE_PUSH));
-    assert_non_null(sent(&s, 2, MESSAGE_PUSH));
+    assert_null(last_sent(&s, 1, MESSAGE_PUSH));
+    assert_non_null(last_sent(&s, 2, MESSAGE_PUSH));
     close_scene(&s);
 }
 
@@ -376,19 +339,19 @@ static void ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generatio
     struct scene s;
     open_ps(&s, 0, false);
     propose(&s, 1, GENERATION, ONLY(1)); /* who does not lead */
-    assert_null(sent(&s, 0, MESSAGE_LEADS));
+    assert_null(last_sent(&s, 0, MESSAGE_LEADS));
     propose(&s, 0, GENERATION - 1, ONLY(1));
-    assert_null(sent(&s, 1, MESSAGE_LEADS));
+    assert_null(last_sent(&s, 1, MESSAGE_LEADS));
     propose(&s, 0, GENERATION, ONLY(1));
     for (int w = 0; w < WORKERS; w++) {
-        assert_int_equal(sent(&s, w, MESSAGE_LEADS)->leads.gone, ONLY(1));
-        assert_int_equal(sent(&s, w, MESSAGE_LEADS)->generation, GENERATION);
+        assert_int_equal(last_sent(&s, w, MESSAGE_LEADS)->leads.gone, ONLY(1));
+        assert_int_equal(last_sent(&s, w, MESSAGE_LEADS)->generation, GENERATION);
     }
     meet(&s, 1);
-    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.gone, ONLY(1));
+    assert_int_equal(last_sent(&s, 1, MESSAGE_LEADS)->leads.gone, ONLY(1));
     say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
     meet(&s, 1);
-    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.gone, 0);
+    assert_int_equal(last_sent(&s, 1, MESSAGE_LEADS)->leads.gone, 0);
     close_scene(&s);
 }
 
@@ -399,15 +362,15 @@ static void a_follower_gives_its_values_to_those_that_read_them(void **state)
     struct scene s;
     open_ps(&s, 2, true);
     say(&s, 1, &join);
-    assert_true(range_is_empty(sent(&s, 1, MESSAGE_VALUES)->range));
+    assert_true(range_is_empty(last_sent(&s, 1, MESSAGE_VALUES)->range));
     say(&s, 1, &reads);
     say(&s, 1, &join);
-    assert_int_equal(range_count(sent(&s, 1, MESSAGE_VALUES)->range), BLOCK_FLOATS);
+    assert_int_equal(range_count(last_sent(&s, 1, MESSAGE_VALUES)->range), BLOCK_FLOATS);
     say(&s, 0, &join);
-    assert_true(range_is_empty(sent(&s, 0, MESSAGE_VALUES)->range));
+    assert_true(range_is_empty(last_sent(&s, 0, MESSAGE_VALUES)->range));
     meet(&s, 1); /* on another link it says so again */
     say(&s, 1, &join);
-    assert_true(range_is_empty(sent(&s, 1, MESSAGE_VALUES)->range));
+    assert_true(range_is_empty(last_sent(&s, 1, MESSAGE_VALUES)->range));
     close_scene(&s);
 }
 

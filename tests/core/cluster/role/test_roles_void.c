@@ -7,70 +7,11 @@
 
 #include "core/cluster/role/verdict.h"
 #include "tests/core/cluster/role/play.h"
+#include "tests/core/cluster/role/scene.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
 enum { GENERATION = 7, BLOCK_FLOATS = 16, PS_COUNT = 2, WORKERS = 2 };
-
-struct scene {
-    struct role *role;
-    enum job peers;
-    struct outbox out;
-};
-
-static void close_worker(struct scene *s)
-{
-    worker_role_free(s->role);
-    outbox_free(&s->out);
-}
-
-static void close_ps(struct scene *s)
-{
-    ps_role_free(s->role);
-    outbox_free(&s->out);
-}
-
-/* Every word empties the outbox first: what is found in it is the answer. */
-static void say(struct scene *s, int peer, const struct message *m)
-{
-    outbox_empty(&s->out);
-    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
-}
-
-static void meet_life(struct scene *s, int peer, uint64_t incarnation)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_up(s->role, s->peers, peer, incarnation, &s->out);
-}
-
-static void meet(struct scene *s, int peer)
-{
-    meet_life(s, peer, 1);
-}
-
-static void lose(struct scene *s, int peer)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_lost(s->role, s->peers, peer, "cut", &s->out);
-}
-
-/* Where the action stands in the answer; -1: it is not there. */
-static int find(const struct scene *s, enum action_type type)
-{
-    for (int i = 0; i < s->out.count; i++)
-        if (s->out.at[i].type == type) return i;
-    return -1;
-}
-
-static int find_sent(const struct scene *s, int peer, enum message_type type)
-{
-    for (int i = 0; i < s->out.count; i++) {
-        const struct action *a = &s->out.at[i];
-        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
-            return i;
-    }
-    return -1;
-}
 
 /* ---- a worker ---- */
 
@@ -183,7 +124,7 @@ static void a_push_that_was_lost_comes_again_after_the_ledger_of_its_new_link(vo
     assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1); /* no windows yet */
     say_ledger(&s, 1, 0, join);
     assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger(void **state)
@@ -197,7 +138,7 @@ static void a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger(void **st
     assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
     say_ledger(&s, 1, 0, join);
     assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_ledger_counts_once_and_only_for_the_last_join(void **state)
@@ -213,7 +154,7 @@ static void a_ledger_counts_once_and_only_for_the_last_join(void **state)
     assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
     say_ledger(&s, 1, 0, second);
     assert_int_equal(s.out.count, 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
@@ -228,7 +169,7 @@ static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
     say_ledger(&s, 1, 1, join);
     say_values(&s, 1, 1, 1);
     assert_true(find(&s, ACTION_COMPUTE) >= 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* The chief of a job that has ended, and everybody has finished: it asks for the last save. */
@@ -280,7 +221,7 @@ static void nothing_is_saved_before_the_folder_is_open(void **state)
     outbox_empty(&s.out);
     worker_role_folder_is_open(s.role, &s.out);
     assert_true(find_sent(&s, 0, MESSAGE_SAVE) >= 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void **state)
@@ -302,7 +243,7 @@ static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void
     assert_int_equal(s.out.at[end].end.code, EXIT_TIMEOUT);
     assert_string_equal(s.out.at[end].end.text,
                         "the last checkpoint failed for 0 s (--save_timeout): ps/0: not now");
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* Storage that is away, or a full disk */
@@ -333,7 +274,7 @@ static void a_last_save_that_fails_is_tried_again_until_its_limit(void **state)
     outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
     assert_int_equal(s.out.at[find(&s, ACTION_END)].end.code, EXIT_TIMEOUT);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void answer_compute(struct scene *s, err result)
@@ -342,11 +283,11 @@ static void answer_compute(struct scene *s, err result)
     s->role->ops->done(s->role, ACTION_COMPUTE, result, "no batch", &s->out);
 }
 
-static const struct message *sent(const struct scene *s, int peer, enum message_type type)
+static const struct message *surely_sent(const struct scene *s, int peer, enum message_type type)
 {
-    const int at = find_sent(s, peer, type);
-    assert_true(at >= 0);
-    return &s->out.at[at].send.message;
+    const struct message *m = sent(s, peer, type);
+    assert_non_null(m);
+    return m;
 }
 
 static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **state)
@@ -356,7 +297,7 @@ static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **s
     answer_compute(&s, ERR_PEER);
     uint64_t joins[PS_COUNT];
     for (int ps = 0; ps < PS_COUNT; ps++) {
-        assert_int_equal(sent(&s, ps, MESSAGE_JOIN)->join.what, JOIN_UNUSED);
+        assert_int_equal(surely_sent(&s, ps, MESSAGE_JOIN)->join.what, JOIN_UNUSED);
         joins[ps] = joined(&s, ps);
     }
     for (int ps = 0; ps < PS_COUNT; ps++) {
@@ -365,7 +306,7 @@ static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **s
     }
     assert_true(find(&s, ACTION_COMPUTE) >= 0);
     assert_true(worker_role_is_stopping(s.role));
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void **state)
@@ -375,12 +316,12 @@ static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void *
     assert_false(worker_role_is_stopping(s.role));
     answer_compute(&s, ERR_STOPPED);
     for (int ps = 0; ps < PS_COUNT; ps++)
-        assert_int_equal(sent(&s, ps, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
+        assert_int_equal(surely_sent(&s, ps, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
     lose(&s, 1);
     meet(&s, 1);
     say_state(&s, 1);
-    assert_int_equal(sent(&s, 1, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
-    close_worker(&s);
+    assert_int_equal(surely_sent(&s, 1, MESSAGE_FINISHED)->finished.flags, FINISHED_UNUSED);
+    close_scene(&s);
 }
 
 /* ps/0 may hold it for a snapshot that ps/1 cannot make without what it brings. */
@@ -392,7 +333,7 @@ static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **stat
         open_joining(&s, 1, mode & 1, mode & 2, joins);
         say_ledger(&s, 0, 5, joins[0]);
         say_ledger(&s, 1, 4, joins[1]);
-        assert_int_equal(sent(&s, 0, MESSAGE_JOIN)->join.what, JOIN_TAKES_BACK);
+        assert_int_equal(surely_sent(&s, 0, MESSAGE_JOIN)->join.what, JOIN_TAKES_BACK);
         const uint64_t again = joined(&s, 0);
         say_values(&s, 1, 4, 4);
         say_ledger(&s, 0, 5, again);
@@ -402,7 +343,7 @@ static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **stat
         compute(&s);
         assert_int_equal(find_sent(&s, 0, MESSAGE_PUSH), -1);
         assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
-        close_worker(&s);
+        close_scene(&s);
     }
 }
 
@@ -424,7 +365,7 @@ static void who_brings_the_first_what_others_had_before_tells_them(void **state)
     const int at = find_sent(&s, 1, MESSAGE_JOIN);
     assert_true(at >= 0);
     assert_int_equal(s.out.at[at].send.message.join.step, 10);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* That has evicted it, and does not answer before the end of a snapshot. */
@@ -446,7 +387,7 @@ static void who_is_behind_one_ps_tells_the_others_before_that_has_answered(void 
     assert_int_equal(find(&s, ACTION_COMPUTE), -1);
     say_values(&s, 0, 4, 5);
     assert_true(find(&s, ACTION_COMPUTE) >= 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* ---- a ps ---- */
@@ -499,13 +440,13 @@ static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **st
         open_serving_as(&s, is_sync);
         for (int w = 0; w < WORKERS; w++) {
             say_join(&s, w, JOIN_PLAIN);
-            assert_true(sent(&s, w, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
+            assert_true(surely_sent(&s, w, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
         }
         say_finished(&s, 0);
         assert_int_equal(find_sent(&s, 0, MESSAGE_VALUES), -1);
         say_finished(&s, 1);
-        assert_true(sent(&s, 0, MESSAGE_VALUES)->values.flags & VALUES_FINAL);
-        close_ps(&s);
+        assert_true(surely_sent(&s, 0, MESSAGE_VALUES)->values.flags & VALUES_FINAL);
+        close_scene(&s);
     }
 }
 
@@ -530,7 +471,7 @@ static void an_asynchronous_snapshot_does_not_wait_for_a_ticket_that_was_given_b
     assert_int_equal(find(&s, ACTION_SNAPSHOT), -1);
     say_join(&s, 1, JOIN_UNUSED);
     assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void say_resume(struct scene *s, enum resume_code code)
@@ -550,13 +491,13 @@ static void a_snapshot_does_not_hold_who_brings_the_others_what_they_wait_for(vo
         say_join(&s, 1, JOIN_PLAIN);
         assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
         say_join(&s, 1, JOIN_TAKES_BACK);
-        assert_true(sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
+        assert_true(surely_sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
         say_resume(&s, RESUME_STAY);
         say_join(&s, 1, JOIN_TAKES_BACK);
         assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
         say_resume(&s, RESUME_GO);
         assert_true(find_sent(&s, 1, MESSAGE_VALUES) >= 0);
-        close_ps(&s);
+        close_scene(&s);
     }
 }
 
@@ -578,7 +519,7 @@ static void a_shard_of_a_checkpoint_that_is_given_up_is_dropped_and_no_other(voi
     const int dropped = find(&s, ACTION_DROP);
     assert_true(dropped >= 0);
     assert_int_equal(s.out.at[dropped].drop.tag, tag);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 /* Others compute the same step, and the round is to end. */
@@ -591,8 +532,8 @@ static void a_coming_snapshot_does_not_hold_another_life_of_who_had_a_ticket(voi
     say_save(&s);
     meet_life(&s, 1, 2);
     say_join(&s, 1, JOIN_PLAIN);
-    assert_true(sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
-    close_ps(&s);
+    assert_true(surely_sent(&s, 1, MESSAGE_VALUES)->values.flags & VALUES_TICKET);
+    close_scene(&s);
 }
 
 static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
@@ -611,7 +552,7 @@ static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
         lose(&s, 1);
         meet(&s, 1);
     }
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **state)
@@ -627,7 +568,7 @@ static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **st
     assert_int_equal(s.out.count, 1);
     assert_int_equal(s.out.at[at].send.message.verdict.exit_code, EXIT_DONE);
     assert_string_equal(s.out.at[at].send.message.body, "well done");
-    close_ps(&s);
+    close_scene(&s);
 }
 
 /* ---- both ---- */

@@ -8,6 +8,7 @@
 #include "core/cluster/role/ps_role.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role.h"
+#include "tests/core/cluster/role/scene.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
@@ -21,13 +22,6 @@ enum {
     TICK_MS = 100,
 };
 
-struct scene {
-    struct role *role;
-    enum job peers;
-    uint64_t now_ms;
-    struct outbox out;
-};
-
 static const struct wait_limits limits = {
     .start_ms = LIMIT_MS,
     .step_ms = LIMIT_MS,
@@ -37,19 +31,6 @@ static const struct wait_limits limits = {
     .stop_ms = LIMIT_MS,
     .save_ms = LIMIT_MS,
 };
-
-/* Every word empties the outbox first: what is found in it is the answer. */
-static void say(struct scene *s, int peer, const struct message *m)
-{
-    outbox_empty(&s->out);
-    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
-}
-
-static void meet(struct scene *s, int peer)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
-}
 
 static void say_term(struct scene *s, int peer, uint64_t term, enum leads_code code)
 {
@@ -66,23 +47,6 @@ static bool pass(struct scene *s, uint64_t for_ms)
         s->role->ops->tick(s->role, s->now_ms, &s->out);
     }
     return ps_role_term(s->role) != term;
-}
-
-static int find(const struct scene *s, enum action_type type)
-{
-    for (int i = 0; i < s->out.count; i++)
-        if (s->out.at[i].type == type) return i;
-    return -1;
-}
-
-static const struct message *sent(const struct scene *s, int peer, enum message_type type)
-{
-    for (int i = 0; i < s->out.count; i++) {
-        const struct action *a = &s->out.at[i];
-        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
-            return &a->send.message;
-    }
-    return NULL;
 }
 
 /* ---- ps/0 ---- */
@@ -129,12 +93,6 @@ static void open_serving(struct scene *s)
     open_serving_of(s, limits, false);
 }
 
-static void close_ps(struct scene *s)
-{
-    ps_role_free(s->role);
-    outbox_free(&s->out);
-}
-
 static void say_save(struct scene *s, int worker)
 {
     static const uint64_t shards = 1;
@@ -160,7 +118,7 @@ static void a_silent_chief_is_hung_up_on_and_the_next_worker_leads(void **state)
     assert_int_equal(sent(&s, 1, MESSAGE_STATE)->state.claim, 2);
     assert_true(pass(&s, LEASE_MS + TICK_MS));
     assert_int_equal(ps_role_chief(s.role), 2); /* worker/0 is not here */
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void what_a_chief_of_an_older_term_says_is_void(void **state)
@@ -184,7 +142,7 @@ static void what_a_chief_of_an_older_term_says_is_void(void **state)
     say_term(&s, 1, 1, LEADS_CLAIMS);
     say_save(&s, 1);
     assert_true(find(&s, ACTION_SNAPSHOT) >= 0);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void a_chief_that_speaks_keeps_the_lead(void **state)
@@ -200,13 +158,7 @@ static void a_chief_that_speaks_keeps_the_lead(void **state)
                           .leads = {LEADS_CLAIMS, .lease_ms = 10 * LEASE_MS}});
     assert_false(pass(&s, 10 * LEASE_MS - TICK_MS));
     assert_true(pass(&s, 2 * TICK_MS));
-    close_ps(&s);
-}
-
-static void lose(struct scene *s, int peer)
-{
-    outbox_empty(&s->out);
-    s->role->ops->peer_lost(s->role, s->peers, peer, "it is gone", &s->out);
+    close_scene(&s);
 }
 
 static void leave(struct scene *s)
@@ -230,7 +182,7 @@ static void of_a_job_that_is_to_end_another_worker_leads_soon(void **state)
     assert_int_equal(ps_role_chief(s.role), 1);
     say_term(&s, 1, 1, LEADS_CLAIMS);
     assert_int_equal(sent(&s, 1, MESSAGE_STOP)->stop.exit_code, EXIT_TERMINATED);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over(void **state)
@@ -241,7 +193,7 @@ static void of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over(void **s
     open_serving_of(&s, l, false);
     lose(&s, 0);
     assert_false(pass(&s, LIMIT_MS - TICK_MS));
-    close_ps(&s);
+    close_scene(&s);
 }
 
 /* It is not started again. */
@@ -252,7 +204,7 @@ static void a_chief_that_was_launched_and_is_gone_is_not_waited_for_to_end(void 
     lose(&s, 0);
     leave(&s);
     assert_true(find(&s, ACTION_END) >= 0);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void time_in_which_the_ps_itself_stood_still_does_not_count(void **state)
@@ -262,7 +214,7 @@ static void time_in_which_the_ps_itself_stood_still_does_not_count(void **state)
     s.now_ms += 100 * LEASE_MS;
     assert_false(pass(&s, LEASE_MS - TICK_MS));
     assert_true(pass(&s, 2 * TICK_MS));
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on(void **state)
@@ -274,7 +226,7 @@ static void a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on(voi
     assert_false(pass(&s, 10 * LEASE_MS));
     say(&s, 1, &(struct message){.type = MESSAGE_LEADS, .generation = GENERATION});
     assert_true(pass(&s, 2 * TICK_MS));
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void nobody_leads_who_does_not_say_that_it_could(void **state)
@@ -283,7 +235,7 @@ static void nobody_leads_who_does_not_say_that_it_could(void **state)
     open_ps(&s);
     for (int w = 0; w < WORKERS; w++) meet(&s, w);
     assert_false(pass(&s, 10 * LEASE_MS));
-    close_ps(&s);
+    close_scene(&s);
 }
 
 /* Of a ps/0 that came back empty, whose chief has not said yet that it leads, anybody may be right.
@@ -304,7 +256,7 @@ static void no_term_is_believed_beside_a_chief_that_leads_before_the_ps_serves(v
         assert_int_equal(find(&s, ACTION_HANG_UP) >= 0, said == 0);
         say_term(&s, 0, 3, LEADS_HEARD); /* its own: it has heard of one that is none */
         assert_int_equal(ps_role_term(s.role), said > 0 ? 3 : 1);
-        close_ps(&s);
+        close_scene(&s);
     }
 }
 
@@ -329,7 +281,7 @@ static void a_chief_whose_term_is_forgotten_is_outbid_once(void **state)
     say_term(&s, 1, WORKERS + 1, LEADS_CLAIMS); /* nobody gave it out: it lies */
     assert_int_equal(ps_role_term(s.role), WORKERS);
     assert_null(sent(&s, 0, MESSAGE_LEADS));
-    close_ps(&s);
+    close_scene(&s);
 }
 
 static void where_nobody_else_ever_leads_no_term_is_believed(void **state)
@@ -341,7 +293,7 @@ static void where_nobody_else_ever_leads_no_term_is_believed(void **state)
     for (int w = 1; w < WORKERS; w++) meet(&s, w);
     say(&s, 1, &(struct message){.type = MESSAGE_LEADS, .generation = GENERATION, .leads.term = 1});
     assert_int_equal(ps_role_chief(s.role), 0);
-    close_ps(&s);
+    close_scene(&s);
 }
 
 /* ---- a worker ---- */
@@ -373,12 +325,6 @@ static void hear(struct scene *s, int ps, uint64_t term, enum ps_state state, ui
                           .state = {state, .claim = claimed}});
 }
 
-static void close_worker(struct scene *s)
-{
-    worker_role_free(s->role);
-    outbox_free(&s->out);
-}
-
 static void worker_0_leads_when_all_ps_know_of_nobody_else(void **state)
 {
     for (uint64_t term = 0; term < 2; term++) {
@@ -391,7 +337,7 @@ static void worker_0_leads_when_all_ps_know_of_nobody_else(void **state)
         assert_int_equal(find(&s, ACTION_LEAD) >= 0, term == 0);
         assert_int_equal(find(&s, ACTION_CHOOSE) >= 0, term == 0);
         assert_int_equal(worker_role_leads(s.role), term == 0);
-        close_worker(&s);
+        close_scene(&s);
     }
 }
 
@@ -411,7 +357,7 @@ static void a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim(v
     hear(&s, 1, 1, PS_SERVING, 2);
     assert_int_equal(find(&s, ACTION_CHOOSE), -1);
     assert_non_null(sent(&s, 0, MESSAGE_JOIN));
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* What the chief says of what it begins with, where it has just come and hears this of the ps. */
@@ -429,7 +375,7 @@ static void assert_chief_says(const enum ps_state states[PS_COUNT], bool is_save
     const int said = find(&s, ACTION_LOG);
     assert_int_equal(said >= 0, text != NULL);
     if (text) assert_string_equal(s.out.at[said].log.text, text);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_chief_that_comes_back_says_which_ps_was_lost_meanwhile(void **state)
@@ -469,7 +415,7 @@ static void what_another_ps_says_of_terms_is_for_ps_0_to_say(void **state)
         assert_int_equal(claim->type, ACTION_CLAIM);
         assert_int_equal(claim->claim.message.leads.term, 6);
     }
-    close_worker(&s);
+    close_scene(&s);
     open_worker(&s, 1);
     for (int ps = 0; ps < PS_COUNT; ps++) {
         meet(&s, ps);
@@ -477,7 +423,7 @@ static void what_another_ps_says_of_terms_is_for_ps_0_to_say(void **state)
     }
     say_term(&s, 1, 1, LEADS_HEARD); /* its own */
     assert_int_equal(s.out.count, 0);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* What it said on a link that was lost it says once more on the next one, of a ps/0 that may know
@@ -503,7 +449,7 @@ static void a_term_is_outbid_until_ps_0_has_heard_of_it(void **state)
     say_term(&s, 1, 5, LEADS_HEARD);
     say_term(&s, 0, 5, LEADS_HEARD); /* ps/0 has given it out */
     assert_false(worker_role_leads(s.role));
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know(void **state)
@@ -521,7 +467,7 @@ static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know
     say_term(&s, 1, 0, LEADS_HEARD);
     assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.term, 1);
     assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->leads.claims, LEADS_HEARD);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 /* ---- a link that is not read ---- */
@@ -580,7 +526,7 @@ static void a_chief_to_be_does_not_wait_behind_its_push_of_a_step_that_is_lost(v
         meet(&s, 1);
         hear(&s, 1, 0, PS_SERVING, 0);
         assert_true(find(&s, ACTION_CLAIM) >= 0);
-        close_worker(&s);
+        close_scene(&s);
     }
 }
 
@@ -597,7 +543,7 @@ static void what_was_answered_was_read(void **state)
     say_term(&s, 0, 1, LEADS_HEARD);
     hear(&s, 0, 1, PS_EMPTY, 0);
     assert_false(remakes(&s, 1));
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_step_that_is_given_up_leaves_no_part_in_the_way(void **state)
@@ -614,7 +560,7 @@ static void a_step_that_is_given_up_leaves_no_part_in_the_way(void **state)
     meet(&s, 1);
     hear(&s, 1, 0, PS_SERVING, 0);
     assert_non_null(sent(&s, 1, MESSAGE_JOIN));
-    close_worker(&s);
+    close_scene(&s);
 }
 
 static void a_verdict_does_not_wait_behind_a_push(void **state)
@@ -629,7 +575,7 @@ static void a_verdict_does_not_wait_behind_a_push(void **state)
     assert_true(worker_role_awaits(s.role, 1));
     meet(&s, 1);
     assert_int_equal(sent(&s, 1, MESSAGE_VERDICT)->verdict.exit_code, EXIT_TIMEOUT);
-    close_worker(&s);
+    close_scene(&s);
 }
 
 int main(void)

@@ -8,8 +8,15 @@
 #define CORE_BASE_REPLICAS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { REPLICAS_PS_MAX = 63 }; /* a set of ps is a number then */
+
+/* Of a set of ps, bit by bit */
+static inline bool replicas_have(uint64_t set, int ps)
+{
+    return ps <= REPLICAS_PS_MAX && set >> ps & 1;
+}
 
 /* Every other ps than ps/0 is one of two. */
 static inline bool replicas_fit(int ps_count)

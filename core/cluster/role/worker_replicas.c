@@ -20,8 +20,7 @@ uint64_t worker_gone(const struct worker_role *w)
 
 bool worker_is_without(const struct worker_role *w, int ps)
 {
-    const uint64_t gone = worker_gone(w);
-    return gone && gone >> ps & 1;
+    return replicas_have(worker_gone(w), ps);
 }
 
 bool worker_stands_in(const struct worker_role *w, int ps)
@@ -126,7 +125,8 @@ static uint64_t believable(const struct worker_role *w, uint64_t said)
     uint64_t ret = 0;
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         const int other = other_of(w, ps);
-        if (other != NOBODY && said >> ps & 1 && !(said >> other & 1)) ret |= UINT64_C(1) << ps;
+        if (other != NOBODY && replicas_have(said, ps) && !replicas_have(said, other))
+            ret |= UINT64_C(1) << ps;
     }
     return ret;
 }
@@ -141,7 +141,7 @@ void worker_heard_gone(struct worker_role *w, int ps, const struct message *m, s
     w->lead.gone.ps |= news;
     if (!news) return;
     for (int i = 0; i < w->options.ps_count; i++)
-        if (news >> i & 1) say_news(w, i, out);
+        if (replicas_have(news, i)) say_news(w, i, out);
     if (m->generation == w->generation && w->phase >= JOINING) worker_go_on_without(w, news, out);
     worker_settle(w, out);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "core/base/replicas.h"
 #include "core/cluster/role/worker_role_inside.h"
 
 static bool all_answered(const struct worker_role *w)
@@ -687,12 +688,12 @@ static void read_from(struct worker_role *w, int ps, struct outbox *out)
 void worker_go_on_without(struct worker_role *w, uint64_t gone, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (gone >> ps & 1) leave_out(w, ps, out);
+        if (replicas_have(gone, ps)) leave_out(w, ps, out);
     w->saving.last.tag = 0;        /* who stands in has not made that snapshot */
     if (w->phase == ENDED) return; /* without the last checkpoint */
     outbox_add_stand_in(out, (struct action_stand_in){worker_gone(w)});
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (worker_stands_in(w, ps) && gone >> (ps - w->options.homes + 1) & 1)
+        if (worker_stands_in(w, ps) && replicas_have(gone, replicas_home(w->options.homes, ps)))
             read_from(w, ps, out);
     if (awaits_values(w)) note_ledgers(w, out);
     if (awaits_values(w) || (w->phase == FINISHING && worker_is_chief(w))) go_on(w, out);

@@ -20,14 +20,9 @@ static int follower_of(const struct runner_worker *w, int ps)
     return replicas_other(homes_of(w), w->session.layout->all_ps, ps);
 }
 
-static bool is_in(uint64_t set, int ps)
-{
-    return set && set >> ps & 1;
-}
-
 int runner_worker_source(const struct runner_worker *w, int ps)
 {
-    return is_in(w->incoming.stand_in.now, ps) ? follower_of(w, ps) : ps;
+    return replicas_have(w->incoming.stand_in.now, ps) ? follower_of(w, ps) : ps;
 }
 
 int runner_worker_bound(const struct runner_worker *w, int ps)
@@ -58,7 +53,7 @@ static void change(struct runner_worker *w, uint64_t gone)
     if (!changed) return;
     runner_worker_forget_speculation(w);
     for (int ps = 0; ps < homes_of(w); ps++) {
-        if (!is_in(changed, ps)) continue;
+        if (!replicas_have(changed, ps)) continue;
         free(w->kept[ps]); /* of a step that is over */
         w->kept[ps] = NULL;
         bind(w, ps);

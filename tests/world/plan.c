@@ -11,6 +11,12 @@ static uint64_t draw_ns(uint64_t most_ms)
     return draw_below(most_ms * MS_NS);
 }
 
+/* As job_plan_draw() has it */
+struct wanted {
+    enum mishap_kind only;
+    bool is_found;
+};
+
 /* Most happen while it trains, some while it starts or ends, some one soon after another. */
 static void draw_mishap(const struct job_plan *plan, const struct mishap *before,
                         struct mishap *ret)
@@ -34,41 +40,36 @@ static void draw_disk(struct mishap *ret, const struct job_plan *plan)
     ret->lasts_ns = draw_ns(lasts_ms[draw_below(4)]);
 }
 
-/* The numbers are not those of the rest: one more kind leaves the others of a seed as they are. */
-static void draw_disks(struct job_plan *plan, enum mishap_kind only)
+static void draw_disks(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x6469736b);
     if (plan->mishap_count < MISHAPS_MOST && draw_below(3) == 0)
         draw_disk(&plan->mishaps[plan->mishap_count++], plan);
-    plan->is_url = only == MISHAP_STORE || draw_below(8) == 0;
+    plan->is_url = wanted->only == MISHAP_STORE || draw_below(8) == 0;
     plan->is_large = plan->is_url && !plan->grows && draw_below(5) == 0;
     for (int i = 0; i < plan->mishap_count; i++) {
         struct mishap *mishap = &plan->mishaps[i];
         if (plan->is_url && mishap->kind >= MISHAP_DISK) mishap->kind = MISHAP_STORE;
-        if (only >= MISHAP_DISK && only < MISHAP_COORDINATOR) draw_disk(mishap, plan);
+        if (wanted->only >= MISHAP_DISK && wanted->only < MISHAP_COORDINATOR)
+            draw_disk(mishap, plan);
         mishap->is_everywhere = draw_below(2) == 0;
         mishap->share = draw_below(2) == 0 ? 1024 : 16 << draw_below(5);
+        if (wanted->only != MISHAP_KINDS) mishap->kind = wanted->only;
     }
-    machine.random = kept;
 }
 
-/* As draw_disks(). Some are cut off for longer than a lease, or stall the job for as long. */
-static void draw_coordinator(struct job_plan *plan, enum mishap_kind only, bool is_found)
+/* Some are cut off for longer than a lease, or stall the job for as long. */
+static void draw_coordinator(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x636f6f72);
     const bool is_one = draw_below(6) == 0;
-    if (is_one || is_found || only == MISHAP_COORDINATOR)
+    if (is_one || wanted->is_found || wanted->only == MISHAP_COORDINATOR)
         plan->coordinator = draw_below(2) ? FOUND_BY_ZOOKEEPER : FOUND_BY_ETCD;
     plan->has_indices = draw_below(2) == 0;
     for (int i = 0; i < plan->mishap_count && plan->coordinator; i++) {
         struct mishap *mishap = &plan->mishaps[i];
         mishap->share = (int)draw_below(1024);
-        if (draw_below(4) == 0 && only == MISHAP_KINDS) mishap->kind = MISHAP_COORDINATOR;
+        if (draw_below(4) == 0 && wanted->only == MISHAP_KINDS) mishap->kind = MISHAP_COORDINATOR;
         if (draw_below(4) == 0) mishap->lasts_ns = draw_ns(45000);
     }
-    machine.random = kept;
 }
 
 /* Nobody is beside it. */
@@ -82,11 +83,8 @@ static void be_alone(struct job_plan *plan)
     for (int i = 0; i < plan->mishap_count; i++) plan->mishaps[i].task = plan->mishaps[i].other = 0;
 }
 
-/* As for disks: seeds stay what they are. */
-static void draw_places(struct job_plan *plan)
+static void draw_places(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x686f7374);
     const bool is_found = plan->coordinator; /* whose tasks have a host each */
     if (draw_below(3) == 0 && !is_found) plan->hosts = 1 + (int)draw_below(3);
     if (draw_below(6) == 0) plan->towers = 2;
@@ -96,7 +94,6 @@ static void draw_places(struct job_plan *plan)
     for (int i = 0; i < plan->mishap_count && plan->has_evaluator && !is_found; i++)
         if (draw_below(6) == 0) plan->mishaps[i].task = evaluator;
     if (draw_below(10) == 0 && !is_found) be_alone(plan);
-    machine.random = kept;
 }
 
 /* An epoch is of twelve batches of all workers, whose number divides that. */
@@ -127,15 +124,13 @@ static void draw_ways(struct job_plan *plan)
 }
 
 /* Most jobs train as ever. Who sleeps may do so for longer than any wait takes. */
-static void draw_training(struct job_plan *plan, enum mishap_kind only)
+static void draw_training(struct job_plan *plan, const struct wanted *wanted)
 {
     enum { WAIT_S = 60, SHORT_S = 3 };
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x7472616e);
     bool only_freezes = plan->mishap_count > 0;
     plan->training = (struct training_plan){.accumulate = 1, .staleness = -1, .limit_s = WAIT_S};
     if (draw_below(2)) draw_ways(plan);
-    if (plan->mishap_count && only == MISHAP_KINDS && draw_below(8) == 0)
+    if (plan->mishap_count && wanted->only == MISHAP_KINDS && draw_below(8) == 0)
         plan->mishaps[0].kind = MISHAP_FREEZE;
     for (int i = 0; i < plan->mishap_count; i++) {
         struct mishap *mishap = &plan->mishaps[i];
@@ -143,15 +138,12 @@ static void draw_training(struct job_plan *plan, enum mishap_kind only)
         if (mishap->kind == MISHAP_FREEZE && draw_below(2)) mishap->lasts_ns = draw_ns(100000);
     }
     if (only_freezes && draw_below(2)) plan->training.limit_s = SHORT_S;
-    machine.random = kept;
 }
 
-/* As for disks. A large table is put aside by nobody. Of steps a millisecond each deltas have few.
+/* A large table is put aside by nobody. Of steps a millisecond each deltas have few.
  */
-static void draw_keeping(struct job_plan *plan)
+static void draw_keeping(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x66726573);
     struct training_plan *t = &plan->training;
     if (draw_below(3) == 0 && !plan->is_large) t->publish_ms = 100 << draw_below(3);
     if (t->publish_ms && !t->epochs &&
@@ -161,15 +153,12 @@ static void draw_keeping(struct job_plan *plan)
         plan->last_step = 500 + (int)draw_below(500);
     }
     if (draw_below(t->publish_ms ? 2 : 4) == 0) t->average = 1 + (int)draw_below(2);
-    machine.random = kept;
 }
 
-/* As for disks. The list of files is not kept behind a URL. */
-static void draw_following(struct job_plan *plan)
+/* The list of files is not kept behind a URL. */
+static void draw_following(struct job_plan *plan, const struct wanted *wanted)
 {
     enum { FILES_MOST = 8, BATCHES = 12 };
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x666f6c6c);
     struct training_plan *t = &plan->training;
     const bool may = !plan->is_sync && plan->model == MODEL_COUNTS && !plan->is_url &&
                      !plan->is_in_graph && !plan->towers && t->staleness < 0 && !t->epochs &&
@@ -178,15 +167,12 @@ static void draw_following(struct job_plan *plan)
         t->files = 1 + (int)draw_below(FILES_MOST);
         plan->last_step = t->files * BATCHES;
     }
-    machine.random = kept;
 }
 
-/* As for disks. Of a worker that has a host of its own, and reads. */
-static void draw_lack(struct job_plan *plan, enum mishap_kind only)
+/* Of a worker that has a host of its own, and reads. */
+static void draw_lack(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x6c61636b);
-    if (only == MISHAP_LACK) {
+    if (wanted->only == MISHAP_LACK) {
         plan->model = MODEL_COUNTS;
         plan->hosts = 0;
         plan->is_in_graph = false;
@@ -194,9 +180,9 @@ static void draw_lack(struct job_plan *plan, enum mishap_kind only)
     }
     const bool may = plan->workers > 1 && !plan->training.files && !plan->hosts &&
                      !plan->is_in_graph && plan->model == MODEL_COUNTS;
-    const bool is_one = draw_below(12) == 0 && only == MISHAP_KINDS;
+    const bool is_one = draw_below(12) == 0 && wanted->only == MISHAP_KINDS;
     const int back_ms = plan->training.worker_timeout_s ? 400 : 20000;
-    if (may && (is_one || only == MISHAP_LACK)) {
+    if (may && (is_one || wanted->only == MISHAP_LACK)) {
         if (plan->mishap_count == 0) plan->mishap_count = 1;
         plan->training.lacks_for_good = draw_below(3) == 0;
         if (plan->training.lacks_for_good) plan->mishap_count = 1;
@@ -206,39 +192,34 @@ static void draw_lack(struct job_plan *plan, enum mishap_kind only)
         mishap->other = 0;
         mishap->at_ns = draw_ns(draw_below(2) ? 60 : 1000);
         mishap->lasts_ns = draw_ns((uint64_t)back_ms);
-    } else if (only == MISHAP_LACK) {
+    } else if (wanted->only == MISHAP_LACK) {
         plan->mishap_count = 0;
     }
-    machine.random = kept;
 }
 
-/* As for disks. Another one leads meanwhile, or not. */
-static void draw_last(struct job_plan *plan, enum mishap_kind only)
+/* Another one leads meanwhile, or not. */
+static void draw_last(struct job_plan *plan, const struct wanted *wanted)
 {
     enum { CALLS_MOST = 40, LASTS_MS = 40000 };
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x6c617374);
     const bool may = !plan->is_url && !plan->is_alone;
-    const bool is_one = draw_below(12) == 0 && only == MISHAP_KINDS && plan->mishap_count;
-    if (may && (is_one || only == MISHAP_LAST)) {
+    const bool is_one = draw_below(12) == 0 && wanted->only == MISHAP_KINDS && plan->mishap_count;
+    if (may && (is_one || wanted->only == MISHAP_LAST)) {
         if (plan->mishap_count == 0) plan->mishap_count = 1;
-        if (only == MISHAP_LAST) plan->mishap_count = 1;
+        if (wanted->only == MISHAP_LAST) plan->mishap_count = 1;
         plan->mishaps[plan->mishap_count - 1] =
             (struct mishap){.kind = MISHAP_LAST,
                             .share = 1 + (int)draw_below(CALLS_MOST),
                             .lasts_ns = draw_ns(LASTS_MS)};
         if (draw_below(4)) plan->chief_timeout_s = 2 + (int)draw_below(10);
-    } else if (only == MISHAP_LAST) {
+    } else if (wanted->only == MISHAP_LAST) {
         plan->mishap_count = 0;
     }
-    machine.random = kept;
 }
 
 /* It has shown the push to some ps, and perhaps not to others. */
-static void draw_gone(struct job_plan *plan)
+static void draw_gone(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x676f6e65);
+    if (wanted->only != MISHAP_GONE) return;
     struct training_plan *t = &plan->training;
     plan->model = MODEL_COUNTS;
     plan->is_sync = plan->is_in_graph = plan->has_evaluator = plan->is_url = false;
@@ -260,26 +241,21 @@ static void draw_gone(struct job_plan *plan)
                                    .is_at_sender = true,
                                    .is_after = draw_below(2) == 0,
                                    .later_ns = draw_below(UINT64_C(1) << draw_below(20))};
-    machine.random = kept;
 }
 
-/* As for disks. Whatever befalls it, a ps and the one that follows it are two of the tasks. */
-static void draw_replicas(struct job_plan *plan)
+/* Whatever befalls it, a ps and the one that follows it are two of the tasks. */
+static void draw_replicas(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x74776f73);
     const bool may = plan->ps == PS_MOST && plan->model == MODEL_DIGITS && !plan->coordinator;
     plan->training.is_held_twice = may && draw_below(3) == 0;
-    machine.random = kept;
 }
 
 /* Amid the messages of a step, at the start or the end, or one after the other and each back before
  * the next one goes. */
-static void draw_held(struct job_plan *plan)
+static void draw_held(struct job_plan *plan, const struct wanted *wanted)
 {
     enum { BACK_S = 4 };
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x68656c64);
+    if (wanted->only != MISHAP_HELD) return;
     const int limit_s = plan->training.limit_s;
     plan->ps = PS_MOST;
     plan->model = MODEL_DIGITS;
@@ -309,29 +285,45 @@ static void draw_held(struct job_plan *plan)
         plan->blows[0].lasts_ns = draw_ns(2000);
         plan->mishaps[0].at_ns += 5 * BACK_S * SECOND_NS; /* after its end */
     }
-    machine.random = kept;
 }
 
-/* As for disks. */
-static void draw_wire(struct job_plan *plan)
+static void draw_wire(struct job_plan *plan, const struct wanted *wanted)
 {
-    const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x77697265);
     if (draw_below(5) == 0) plan->training.wire = (int)draw_below(WIRES);
-    machine.random = kept;
 }
 
-/* As for disks. */
-static void draw_frozen(struct job_plan *plan)
+static void draw_frozen(struct job_plan *plan, const struct wanted *wanted)
+{
+    if (draw_below(5) == 0) plan->training.frozen = 1 + (int)draw_below(FROZEN - 1);
+}
+
+/* Each has dice of its own: what one draws more leaves the others of a seed as they are. */
+struct apart {
+    const char *key;
+    void (*draw)(struct job_plan *, const struct wanted *);
+};
+
+static void draw_apart(struct job_plan *plan, const struct apart *apart,
+                       const struct wanted *wanted)
 {
     const uint64_t kept = machine.random;
-    machine.random ^= UINT64_C(0x636f6c64);
-    if (draw_below(5) == 0) plan->training.frozen = 1 + (int)draw_below(FROZEN - 1);
+    uint64_t other = 0;
+    for (const char *key = apart->key; *key; key++) other = other << 8 | (unsigned char)*key;
+    machine.random ^= other;
+    apart->draw(plan, wanted);
     machine.random = kept;
 }
 
 void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
 {
+    static const struct apart draws[] = {
+        {"disk", draw_disks},    {"coor", draw_coordinator}, {"host", draw_places},
+        {"tran", draw_training}, {"fres", draw_keeping},     {"foll", draw_following},
+        {"lack", draw_lack},     {"last", draw_last},        {"wire", draw_wire},
+        {"cold", draw_frozen},   {"twos", draw_replicas},    {"gone", draw_gone},
+        {"held", draw_held},
+    };
+    const struct wanted wanted = {only, is_found};
     *plan = (struct job_plan){
         .ps = 1 + (int)draw_below(PS_MOST),
         .workers = 1 + (int)draw_below(WORKERS_MOST),
@@ -351,21 +343,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
     plan->evaluates |= plan->has_evaluator;
     for (int i = 0; i < plan->mishap_count; i++)
         draw_mishap(plan, i ? &plan->mishaps[i - 1] : NULL, &plan->mishaps[i]);
-    draw_disks(plan, only);
-    for (int i = 0; i < plan->mishap_count && only != MISHAP_KINDS; i++)
-        plan->mishaps[i].kind = only;
-    draw_coordinator(plan, only, is_found);
-    draw_places(plan);
-    draw_training(plan, only);
-    draw_keeping(plan);
-    draw_following(plan);
-    draw_lack(plan, only);
-    draw_last(plan, only);
-    draw_wire(plan);
-    draw_frozen(plan);
-    draw_replicas(plan);
-    if (only == MISHAP_GONE) draw_gone(plan);
-    if (only == MISHAP_HELD) draw_held(plan);
+    for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) draw_apart(plan, &draws[i], &wanted);
 }
 
 bool job_plan_has_epochs(const struct job_plan *plan)

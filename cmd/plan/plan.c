@@ -9,6 +9,7 @@
 #include "cmd/plan/layouts.h"
 #include "cmd/plan/record.h"
 #include "core/base/standard_output.h"
+#include "core/cluster/description/ports.h"
 
 enum {
     PS_SHOWN = 7,       /* of the ladder: 1 to 100 */
@@ -139,15 +140,12 @@ static err find_costs(struct sizing *p, int argc, char **argv)
     return OK;
 }
 
-/* By the part of addresses that names it, each counted once. */
-static int host_numbered(struct sizing *p, const char **names, const char *address)
+/* Each counted once; on: an address of each. */
+static int host_numbered(struct sizing *p, const char **on, const char *address)
 {
-    const char *colon = strrchr(address, ':');
-    const size_t length = colon ? (size_t)(colon - address) : strlen(address);
-    const char *name = arena_format(&p->arena, "%.*s", (int)length, address);
     int at = 0;
-    while (at < p->hosts.count && strcmp(names[at], name)) at++;
-    if (at == p->hosts.count) names[p->hosts.count++] = name;
+    while (at < p->hosts.count && !address_is_same_host(on[at], address)) at++;
+    if (at == p->hosts.count) on[p->hosts.count++] = address;
     return at;
 }
 
@@ -159,12 +157,11 @@ static void find_hosts(struct sizing *p)
     if (p->hosts.count || !cluster->is_distributed || cluster->name || !ps->count ||
         !workers->count)
         return;
-    const char **names =
-        arena_array(&p->arena, (size_t)(ps->count + workers->count), sizeof *names);
+    const char **on = arena_array(&p->arena, (size_t)(ps->count + workers->count), sizeof *on);
     for (enum job job = 0; job < JOB_COUNT; job++) {
         const struct strings *of = &cluster->hosts[job];
         int *at = arena_array(&p->arena, (size_t)of->count + 1, sizeof *at);
-        for (int i = 0; i < of->count; i++) at[i] = host_numbered(p, names, of->at[i]);
+        for (int i = 0; i < of->count; i++) at[i] = host_numbered(p, on, of->at[i]);
         p->hosts.at[job] = at;
         p->hosts.named[job] = of->count;
     }

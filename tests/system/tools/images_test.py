@@ -1,32 +1,23 @@
 """Columns of images: PNG files and bare pixels in TFRecords make the numbers that the same pixels make as CIFAR-10's records."""
 import base64
 import json
-import os
 import random
-import signal
 import struct
-import subprocess
-import urllib.request
 import zlib
 
+import made
 import program
 import tool
-from made import masked_crc, varint
+from made import field, varint
+from serve_test import Server
 
 ROWS, SIDE, STEPS, BATCH = 60, 8, 12, 10
 
 
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
 def record(cells):
     """A tf.Example of bytes and whole numbers, framed."""
-    entries = b"".join(field(1, field(1, name.encode()) + field(2, field(1, field(1, cell)) if isinstance(cell, bytes) else
-                                                                field(3, field(1, varint(cell))))) for name, cell in cells.items())
-    data = field(1, entries)
-    length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
+    return made.record({name: field(1, field(1, cell)) if isinstance(cell, bytes) else field(3, field(1, varint(cell)))
+                        for name, cell in cells.items()})
 
 
 def png(pixels, y, x, channels=3):
@@ -58,6 +49,8 @@ def reads_png(case):
 
 
 class Images(tool.ToolCase):
+    environment, before = None, ()  # of its server
+
     def setUp(self):
         super().setUp()
         if not reads_png(self):
@@ -136,19 +129,12 @@ class Images(tool.ToolCase):
                                                                        f"--out={form}", "spec.json"))
 
     def served(self, checkpoint, cells):
-        server = subprocess.Popen([os.environ["DTRAIN_BINARY"], "serve", f"--checkpoint={checkpoint}", "--port=0", "--ready_file=ready",
-                                   "spec.json"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            program.wait_until(lambda: server.poll() is not None or (self.folder / "ready").exists(), "the server")
-            port = json.loads((self.folder / "ready").read_text())["http_port"]
-            body = json.dumps({"instances": [{"image/encoded": {"b64": base64.b64encode(cell).decode()}} for cell in cells]})
-            asked = urllib.request.Request(f"http://localhost:{port}/v1/models/images:predict", body.encode())
-            with urllib.request.urlopen(asked, timeout=60) as answer:
-                return json.load(answer)["predictions"]
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait()
-            (self.folder / "ready").unlink(missing_ok=True)
+        server = Server(self, "spec.json", f"--checkpoint={checkpoint}")
+        rows = [{"image/encoded": {"b64": base64.b64encode(cell).decode()}} for cell in cells]
+        status, said = server.post("predict", {"instances": rows}, "images")
+        self.assertEqual(status, 200, said)
+        self.assertEqual(server.end(), 0)
+        return said["predictions"]
 
 
 if __name__ == "__main__":

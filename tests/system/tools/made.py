@@ -1,4 +1,4 @@
-"""Checkpoints made here, byte by byte, so that the program's own writer is not its own judge.
+"""Checkpoints and TFRecords made here, byte by byte, so that the program's own writer is not its own judge.
 
 The format is TensorFlow's bundle: one block of entries, an empty metaindex, an index of one block,
 a footer; and one data file.
@@ -37,6 +37,18 @@ def varint(value):
         out.append(value & 127 | 128)
         value >>= 7
     return bytes(out + bytes([value]))
+
+
+def field(number, data):
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def record(features):
+    """A tf.Example of {name: bytes of its Feature}, framed."""
+    entries = [field(1, field(1, name.encode()) + field(2, feature)) for name, feature in features.items()]
+    data = field(1, b"".join(entries))
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
 
 
 def block(entries):

@@ -3,8 +3,9 @@ import json
 import random
 import struct
 
+import made
 import program
-from made import masked_crc, varint
+from made import field
 
 ROWS, STEPS, BATCH = 3000, 90, 50
 WORDS = {"workclass": ["Private", "State-gov", "?"], "education": ["Bachelors", "HS-grad", "Masters"],
@@ -15,23 +16,10 @@ NUMBERS = {"age": 90, "fnlwgt": 400000, "education_num": 16, "capital_gain": 900
            "hours_per_week": 80}
 
 
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
 def feature(value):
     if isinstance(value, str):
         return field(1, field(1, value.encode()))
     return field(2, field(1, struct.pack("<f", value)))
-
-
-def record(row):
-    """A tf.Example, framed."""
-    entries = [field(1, field(1, name.encode()) + field(2, feature(value)))
-               for name, value in row.items()]
-    data = field(1, b"".join(entries))
-    length = struct.pack("<Q", len(data))
-    return (length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data)))
 
 
 class Records(program.FolderCase):
@@ -45,7 +33,8 @@ class Records(program.FolderCase):
         lines = [", ".join(str(row[name]) for name in names) + "\n" for row in rows]
         (self.folder / "adult.data").write_text("".join(lines))
         for part in range(3):
-            records = map(record, rows[part * ROWS // 3:(part + 1) * ROWS // 3])
+            records = [made.record({name: feature(value) for name, value in row.items()})
+                       for row in rows[part * ROWS // 3:(part + 1) * ROWS // 3]]
             (self.folder / f"adult-{part}.tfrecord").write_bytes(b"".join(records))
 
     def losses(self, **source):

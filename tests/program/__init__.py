@@ -9,6 +9,7 @@ this package; links in folders whose scripts people start by hand do the last fo
 import copy
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -92,6 +93,21 @@ class FolderCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+
+    def assert_took_at_most(self, kib, what):
+        """Memory of each program that has ended so far; a sanitizer takes more."""
+        if SANITIZER == "none":
+            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, kib, what)
+
+    def preloaded(self, source):
+        """The environment of a program in which functions of this source in C take the places of the libraries'."""
+        compiler, shim = os.environ.get("CC", "cc").split(), self.folder / "shim.so"
+        (self.folder / "shim.c").write_text(source)
+        subprocess.run([*compiler, "-shared", "-fPIC", "-o", shim, self.folder / "shim.c"], check=True)
+        first = []  # a sanitizer has to be
+        if "address" in SANITIZER:
+            first = [subprocess.check_output([*compiler, "-print-file-name=libasan.so"], text=True).strip()]
+        return {"LD_PRELOAD": " ".join([*first, str(shim)])}
 
 
 def has_tls():

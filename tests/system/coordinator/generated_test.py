@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import random
-import resource
 import socketserver
 import struct
 import threading
@@ -193,8 +192,7 @@ class Generated(program.FolderCase):
         self.assertEqual(self.thief.seen, [], seed)
         for secret in (PASSWORD, TOKEN):
             self.assertNotIn(secret, said, seed)
-        if program.SANITIZER == "none":
-            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MEMORY_KIB, seed)
+        self.assert_took_at_most(MEMORY_KIB, seed)
 
     def test_etcd(self):
         url = "etcd://" + self.serve(Etcd)

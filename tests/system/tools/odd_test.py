@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import socket
 
@@ -141,8 +140,7 @@ class Odd(fresh_test.Publishing):
     def check_all(self, what, is_told=False):
         self.check_served(what, is_told)
         self.check_exported(what)
-        if program.SANITIZER == "none":
-            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MEMORY_KIB, what)
+        self.assert_took_at_most(MEMORY_KIB, what)
 
     def files(self):
         deltas = [one["name"] for one in self.said["deltas"]]

@@ -524,13 +524,7 @@ class Versions(Serving):
 
     def make_threads_scarce(self, full):
         """While the file is there no more threads can start than the number in it; none: none."""
-        compiler, shim = os.environ.get("CC", "cc").split(), self.folder / "shim.so"
-        (self.folder / "shim.c").write_text(SHIM.replace("FULL", str(full)))
-        subprocess.run([*compiler, "-shared", "-fPIC", "-o", shim, self.folder / "shim.c"], check=True)
-        first = []  # a sanitizer has to be
-        if "address" in program.SANITIZER:
-            first = [subprocess.check_output([*compiler, "-print-file-name=libasan.so"], text=True).strip()]
-        self.environment = {"LD_PRELOAD": " ".join([*first, str(shim)])}
+        self.environment = self.preloaded(SHIM.replace("FULL", str(full)))
 
     @unittest.skipIf(program.SANITIZER == "thread", "it starts a thread of its own")
     def test_a_thread_that_cannot_start(self):

@@ -5,7 +5,6 @@ writes nothing to the terminal that is not text.
 import json
 import os
 import random
-import resource
 import socket
 import struct
 import threading
@@ -93,8 +92,7 @@ class FalsePs(program.FolderCase):
                     self.assertTrue(done.returncode == 0 or "dtrain: " in said, said[-2000:])
                     for letter in "\x1b", "\x07", "\0":
                         self.assertNotIn(letter, said)
-                    if program.SANITIZER == "none":
-                        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MEMORY_KIB)
+                    self.assert_took_at_most(MEMORY_KIB, words)
             ps.server.close()
 
 

@@ -2,7 +2,6 @@
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 import unittest
@@ -146,13 +145,11 @@ class Faults(ClusterCase):
 
     @unittest.skipIf(program.SANITIZER != "none", "a sanitizer has calls of its own")
     def test_a_clock_that_is_off(self):
-        (self.folder / "shim.c").write_text(SHIM.replace("OFF_S", str(CLOCK_OFF_S)))
-        compiler = os.environ.get("CC", "cc").split()
-        subprocess.run([*compiler, "-shared", "-fPIC", "-o", self.folder / "shim.so", self.folder / "shim.c"], check=True)
+        preloaded = self.preloaded(SHIM.replace("OFF_S", str(CLOCK_OFF_S)))
 
         def told(task, hosts, spec):
             words, env = by_flags(task, hosts, spec)
-            return words, {**env, "LD_PRELOAD": str(self.folder / "shim.so")} if task == "worker/1" else env
+            return words, {**env, **preloaded} if task == "worker/1" else env
         cluster = self.start_endless(Plan(ps=1, workers=2, told=told))
         self.assert_named(cluster, "clocks", "the clock of worker/1 is ", " s ahead of the others'")
 

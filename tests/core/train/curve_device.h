@@ -7,8 +7,8 @@
 
 err curve_device(struct device *ret);
 
-/* How far the mean of its losses may be from TensorFlow's, relative; 0: each loss is as near as
- * float32 allows. */
+/* How far the mean of its losses may be from TensorFlow's, relative, and the evaluation afterwards
+ * twice as far; 0: each loss is as near as float32 allows. */
 extern const double curve_tolerance;
 
 #endif
